@@ -1,0 +1,40 @@
+# Everything is installed into .venv, at the versions in requirements.lock.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint types contracts bench lock clean
+
+demo: $(VENV)/.ready
+	@$(BIN)/llmb-tui demo
+
+test: $(VENV)/.ready
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.ready
+	$(BIN)/mypy --python-version 3.10
+	$(BIN)/mypy --python-version 3.13
+
+contracts: $(VENV)/.ready
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.ready
+	$(BIN)/python -m bench
+
+$(VENV)/.ready: requirements.lock pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# For maintainers: pins every version again, for all platforms and Python 3.10 and newer.
+lock:
+	uv pip compile --quiet --universal --python-version 3.10 --extra dev --no-emit-index-url --no-header \
+		--no-annotate pyproject.toml -o requirements.lock
+
+clean:
+	rm -rf $(VENV)

@@ -1,0 +1,232 @@
+"""`Recipe`: one published benchmark release, as facts with their sources.
+
+These dataclasses are also the schema of a preset file: `load.py` checks a file against them, so a
+key that is not a field here is refused. Every table of a preset says in `source` where its values
+were read. A value that no source gives is absent, never guessed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from annotated_types import Ge, Gt
+
+Scaling = Literal["weak", "strong"]
+LogFormat = Literal["nemo2", "hydra"]
+Positive = Annotated[float, Gt(0)]
+Count = Annotated[int, Ge(1)]
+
+# Read by pydantic when a preset is checked; a plain dict, so that pydantic is not needed to use a Recipe.
+_STRICT = {"extra": "forbid", "strict": True}
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """A GPU type as the recipe counts it."""
+
+    __pydantic_config__ = _STRICT
+    gpus_per_node: Count
+    memory_gb: Positive
+    """Capacity of one GPU, decimal GB."""
+    peak_tflops: dict[str, Positive]
+    """Dense peak by precision, TFLOPS, as the recipe's MFU formula takes it."""
+    container: str
+    """Image reference without registry, such as `nvidia/nemo:25.02.01`."""
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Flops:
+    """The recipe's formula for the floating point operations of one sequence, forward and backward.
+
+    seq_len * (attention + mlp + embedding), where
+    attention = 12 * layers * hidden^2 * (1 + groups / heads + seq_len / hidden [/ 2 if causal]),
+    mlp = (18 if gated else 12) * layers * ffn * hidden * experts per token, embedding = 6 * vocab * hidden.
+    """
+
+    __pydantic_config__ = _STRICT
+    name: str
+    """Short name for the screen, such as `grouped queries, full attention`."""
+    grouped_queries: bool
+    """False: the formula counts as many key/value groups as heads."""
+    causal: bool
+    """True: the attention scores are counted half."""
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """Architecture of one size, with the numbers that the recipe's own FLOPs formula uses."""
+
+    __pydantic_config__ = _STRICT
+    layers: Count
+    hidden: Count
+    ffn: Count
+    heads: Count
+    query_groups: Count
+    vocab: Count
+    seq_len: Count
+    gated: bool
+    """Gated MLP (three matrices) or plain (two)."""
+    source: str
+    experts: Count = 1
+    experts_per_token: Count = 1
+    stage_extra_layers: Annotated[int, Ge(0)] = 0
+    """Layers that the embedding and the loss count for when layers are divided over the pipeline."""
+    checkpoint_gb: Positive | None = None
+    """Size of one checkpoint, decimal GB."""
+    save_min_gpus: dict[str, Count] = field(default_factory=dict)
+    """Smallest tested scale for saving a checkpoint, by GPU type."""
+    load_min_gpus: dict[str, Count] = field(default_factory=dict)
+    """Smallest tested scale for loading a checkpoint, by GPU type."""
+    gated_access: tuple[str, ...] = ()
+    """Model hub repositories that the published procedure needs access to."""
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigTable:
+    """One table of configurations, laid out like the README's: named columns, one row per scale.
+
+    Columns are `gpus seq_len layers tp pp cp ep dp vp mbs gbs ga`; a column that the README does not
+    have is left out, a cell that it prints as NA is the string "NA".
+    """
+
+    __pydantic_config__ = _STRICT
+    size: str
+    gpu: str
+    dtypes: tuple[str, ...]
+    scaling: Scaling
+    columns: tuple[str, ...]
+    rows: tuple[tuple[int | Literal["NA"], ...], ...]
+    gbs_rule: str
+    """Global batch size of an unlisted scale: a fraction of the GPU count such as `252/576`, or `const 512`."""
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A cell where the recipe's script runs something else than its README prints."""
+
+    __pydantic_config__ = _STRICT
+    size: str
+    column: str
+    value: Count
+    reason: str
+    source: str
+    gpus: tuple[Count, ...] = ()
+    """Scales that it applies to; empty: all."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResultTable:
+    """Published results, one list entry per scale, digits as printed."""
+
+    __pydantic_config__ = _STRICT
+    size: str
+    gpu: str
+    dtype: str
+    scaling: Scaling
+    gpus: tuple[Count, ...]
+    step_time_s: tuple[Positive, ...]
+    tokens_per_s: tuple[Positive, ...]
+    mfu_pct: tuple[Positive, ...]
+    source: str
+    days_per_1t_tokens: tuple[Positive | Literal["NA"], ...] = ()
+    """Empty where the table has no such line."""
+    release: str | None = None
+    """Set where the results belong to another release of the same configurations."""
+    notes: dict[str, str] = field(default_factory=dict)
+    """By GPU count, as a string: a misprint and what is right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A run option of the recipe: its variable, default and allowed values, as documented."""
+
+    __pydantic_config__ = _STRICT
+    name: str
+    variable: str
+    default: str | int | bool
+    source: str
+    choices: tuple[str, ...] = ()
+    effective: bool = True
+    """False: documented, but the recipe's script does not read it."""
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResultRule:
+    """Which steps of a run count as its result."""
+
+    __pydantic_config__ = _STRICT
+    kind: Literal["last", "mean"]
+    source: str
+    first: Annotated[int, Ge(0)] | None = None
+    """For `mean`: first 0-based iteration of the window."""
+    last: Annotated[int, Ge(0)] | None = None
+    """For `mean`: last iteration of the window, included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What starts the training in the container."""
+
+    __pydantic_config__ = _STRICT
+    kind: LogFormat
+    """`nemo2`: our entry script builds NeMo's own recipe. `hydra`: the recipe's command with overrides."""
+    source: str
+    steps: Count = 50
+    time_limit: str = "00:30:00"
+    time_limit_strong: str | None = None
+    modules: dict[str, str] = field(default_factory=dict)
+    """nemo2: module under `nemo.collections.llm.recipes`, by size."""
+    command: tuple[str, ...] = ()
+    """hydra: the command before the overrides."""
+    overrides: tuple[str, ...] = ()
+    """hydra: overrides, with `{tp}`-like placeholders filled from the plan."""
+    env: dict[str, str] = field(default_factory=dict)
+    """Environment in the container; values may hold plain text only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What the published procedure needs before it can be installed."""
+
+    __pydantic_config__ = _STRICT
+    hub_token: bool
+    source: str
+    python: str | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """One recipe release: everything that is published about it."""
+
+    __pydantic_config__ = _STRICT
+    workload: str
+    release: str
+    title: str
+    source: str
+    """Repository, tag and path of the README."""
+    gpus: dict[str, Gpu]
+    dtypes: tuple[str, ...]
+    flops: Flops
+    models: dict[str, Model]
+    tables: tuple[ConfigTable, ...]
+    rule: ResultRule
+    launch: Launch
+    access: Access
+    printed_flops: Flops | None = None
+    """The formula behind the printed MFU where upstream corrected it later; then `flops` is the corrected one."""
+    results: tuple[ResultTable, ...] = ()
+    corrections: tuple[Correction, ...] = ()
+    options: tuple[Option, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """`workload@release`."""
+        return f"{self.workload}@{self.release}"

@@ -1,0 +1,37 @@
+"""`Run`: one intent to train, from the moment it is journalled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from llmb_tui.catalog.recipe import LogFormat, ResultRule
+from llmb_tui.launch.spec import LaunchSpec
+from llmb_tui.plan.plan import Plan
+
+Procedure = Literal["direct", "recipe"]
+Submission = Literal["intended", "submitted", "refused", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What is remembered of a run; its plan is the one that was shown before it was submitted."""
+
+    id: str
+    plan: Plan
+    spec: LaunchSpec
+    rule: ResultRule
+    log_format: LogFormat
+    procedure: Procedure
+    cluster: str
+    """Name of the cluster profile."""
+    created_at: float
+    """Unix time of the intent."""
+    submission: Submission = "intended"
+    """`unknown`: the answer was lost; only a look at the cluster may settle it."""
+    job_ids: tuple[str, ...] = ()
+    submitted_at: float | None = None
+    job_state: str | None = None
+    """Slurm's last known state of the job."""
+    note: str = ""
+    """Why it was refused, or what is unknown."""

@@ -1,0 +1,38 @@
+"""`LaunchSpec`: everything that the batch script is rendered from. No secret is in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchSpec:
+    """One job, before it is rendered. Paths are on the cluster."""
+
+    run_id: str
+    """Lower-case letters and digits; unique; part of the task name and so of the job name."""
+    experiment: str
+    """NeMo-Run's experiment title, such as `pretrain_nemotron4_15b_fp8_64`."""
+    task: str
+    """NeMo-Run's task name: the experiment and the run id."""
+    experiment_dir: str
+    """`<install>/workloads/<workload>/experiments/<experiment>/<experiment>_<run id>`."""
+    task_dir: str
+    """`<experiment_dir>/<task>`: logs, `code/`, `configs/`; `/nemo_run` in the container."""
+    job_name: str
+    """Slurm job name as NeMo-Run makes it: `<account>-<last part of account>.<task>`."""
+    account: str
+    partition: str
+    nodes: int
+    tasks_per_node: int
+    gpu_request: str
+    time_limit: str
+    container_image: str
+    mounts: tuple[str, ...]
+    env: tuple[tuple[str, str], ...]
+    command: tuple[str, ...]
+    """Argument list that each rank runs in the container."""
+
+    def log_name(self, job_id: str, restart: int = 0) -> str:
+        """File name of the training log in `task_dir`, as NeMo-Run names it."""
+        return f"log-{self.job_name}_{job_id}_{restart}.out"

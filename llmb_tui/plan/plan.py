@@ -1,0 +1,122 @@
+"""`Plan` and its parts: what will run, what was published, what to expect."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from llmb_tui.plan.selection import Selection
+
+Severity = Literal["error", "warning", "note"]
+Method = Literal["published", "other_release", "interpolated", "extrapolated", "modelled"]
+Scaling = Literal["weak", "strong", "proxy"]
+
+
+@dataclass(frozen=True, slots=True)
+class Parallelism:
+    """What will run. `dp` and `ga` are None where the other numbers do not divide."""
+
+    tp: int
+    pp: int
+    cp: int
+    ep: int
+    dp: int | None
+    vp: int | None
+    mbs: int
+    gbs: int
+    ga: int | None
+    seq_len: int
+    layers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """The cells of the README's table for this scale; None for NA and for a column it does not have."""
+
+    tp: int | None = None
+    pp: int | None = None
+    cp: int | None = None
+    ep: int | None = None
+    dp: int | None = None
+    vp: int | None = None
+    mbs: int | None = None
+    gbs: int | None = None
+    ga: int | None = None
+    seq_len: int | None = None
+    layers: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """One row of the recipe's own result tables, as printed."""
+
+    step_time_s: float
+    tokens_per_s: float
+    mfu_pct: float
+    days_per_1t_tokens: float | None
+    source: str
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The expected step time, its band and where it comes from; the rest follows from the step time."""
+
+    step_time_s: float
+    low_s: float
+    high_s: float
+    method: Method
+    anchor: str
+    tokens_per_s: float
+    mfu_pct: float
+    days_per_1t_tokens: float | None
+    tflops_per_gpu: float
+    model_flops_per_sample: float
+    peak_tflops: float
+    flops_formula: str
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Memory of one GPU, decimal GB."""
+
+    state_gb: float
+    peak_gb: float
+    capacity_gb: float
+    verdict: Literal["fits", "tight", "needs recompute or sharding"]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why something cannot or should not be run. An `error` cannot be launched."""
+
+    field: str
+    severity: Severity
+    reason: str
+    fix: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything that is known about a selection before it runs."""
+
+    selection: Selection
+    scaling: Scaling
+    nodes: int
+    gpus_per_node: int
+    parallelism: Parallelism
+    printed: Printed | None
+    published: Published | None
+    estimate: Estimate | None
+    memory: Memory | None
+    checkpoint_gb: float | None
+    gpu_hours: float | None
+    steps: int
+    time_limit: str
+    container: str | None
+    problems: tuple[Problem, ...]
+
+    @property
+    def launchable(self) -> bool:
+        """True unless a problem is an error."""
+        return all(p.severity != "error" for p in self.problems)

@@ -1,0 +1,1 @@
+"""What is remembered? Paths, modes, atomic writes, the journal, documents."""

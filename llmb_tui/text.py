@@ -1,0 +1,33 @@
+"""`clean`: the one place where text from a cluster is made harmless.
+
+A remote line can hold escape sequences that move the cursor, recolour the screen or set the clipboard
+(OSC 52), and a widget would pass them on to the terminal. Everything that comes from a cluster goes
+through `clean` before it is shown, printed or put into an error.
+"""
+
+from __future__ import annotations
+
+import re
+
+# C0 without tab and newline, DEL, and C1. Each becomes one visible character, so that nothing is hidden.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_ESCAPE_SEQUENCE = re.compile(
+    "\x1b\\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
+    "|\x1b\\][^\x07\x1b\x9c]*(?:\x07|\x1b\\\\|\x9c)"  # OSC: titles, clipboard
+    "|\x1b[PX^_][^\x1b\x9c]*(?:\x1b\\\\|\x9c)"  # DCS, SOS, PM, APC
+    "|\x1b[ -/]*[0-~]"  # two-character escapes
+)
+
+
+def clean(text: str) -> str:
+    """Text without escape sequences and without control characters except tab and newline.
+
+    A complete escape sequence is dropped; a control character that is left over is shown as U+FFFD.
+    Carriage returns count as control characters: who reads a log splits at them first.
+    """
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", _ESCAPE_SEQUENCE.sub("", text))
+
+
+def clean_line(text: str) -> str:
+    """`clean` for a single line: tabs become spaces and newlines are shown as control characters are."""
+    return clean(text).replace("\t", "    ").replace("\n", "\N{REPLACEMENT CHARACTER}")

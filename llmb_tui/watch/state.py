@@ -1,0 +1,69 @@
+"""`RunState`: everything that the screen shows of a run, at one moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from llmb_tui.cluster.job import Job
+from llmb_tui.watch.step import Step
+
+Stage = Literal["unknown", "queued", "image", "start", "warm-up", "measuring", "done", "failed", "cancelled"]
+Link = Literal["live", "connecting", "lost", "closed"]
+Result = Literal["PASS", "WARN", "FAIL"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Is the cluster as fast as it should be? Ratio = expected step time / measured step time."""
+
+    result: Result
+    ratio: float
+    measured_s: float
+    """Measured step time by the recipe's rule, seconds."""
+    against: str
+    """What it was compared with, such as `published 1.98 s, nemotron4@25.04`."""
+    rule: str
+    """The recipe's rule in words, such as `last step`."""
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What the log says so far."""
+
+    steps_done: int = 0
+    steps_total: int | None = None
+    last: Step | None = None
+    step_times_s: tuple[tuple[int, float], ...] = ()
+    """(step index, seconds) for the chart, oldest first."""
+    median_s: float | None = None
+    """Median of the steps after warm-up."""
+    spread: float | None = None
+    """Half of the interquartile range of those steps, as a part of the median."""
+    tokens_per_s: float | None = None
+    mfu_pct: float | None = None
+    failure: str | None = None
+    """A line of the log that says why the run failed, in clean text."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunState:
+    """One immutable snapshot; the monitor publishes a new one whenever something changed."""
+
+    run_id: str
+    stage: Stage = "unknown"
+    job: Job | None = None
+    progress: Progress = Progress()
+    eta_s: float | None = None
+    """Seconds until the last step, by the pace at which steps arrive."""
+    log_bytes: int = 0
+    """Size of the local copy."""
+    silent_s: float = 0.0
+    """Seconds since the log last grew."""
+    link: Link = "connecting"
+    link_note: str = ""
+    verdict: Verdict | None = None
+    """The verdict so far, or the final one when the stage is `done`."""
+    no_verdict: str = ""
+    """Why there is no verdict."""
