@@ -14,11 +14,17 @@ from annotated_types import Ge, Gt
 
 Scaling = Literal["weak", "strong"]
 LogFormat = Literal["nemo2", "hydra"]
+PLACEHOLDERS = tuple(
+    "tp pp cp ep vp mbs gbs seq_len layers nodes gpus_per_node steps dtype fp8 mp pipelined results_dir".split()
+)
+"""What `{...}` in a Hydra override may name. `vp` is `null` for none, `fp8` and `pipelined`
+(PP above 1) are `True` or `False`, `mp` is TP * PP, `results_dir` a directory in the container."""
+
 Positive = Annotated[float, Gt(0)]
 Count = Annotated[int, Ge(1)]
 
 # Read by pydantic when a preset is checked; a plain dict, so that pydantic is not needed to use a Recipe.
-_STRICT = {"extra": "forbid", "strict": True}
+_STRICT = {"extra": "forbid", "strict": True, "allow_inf_nan": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +109,8 @@ class ConfigTable:
     gbs_rule: str
     """Global batch size of an unlisted scale: a fraction of the GPU count such as `252/576`, or `const 512`."""
     source: str
+    notes: dict[str, str] = field(default_factory=dict)
+    """By GPU count, as a string: what is odd about the row, and what is right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +156,9 @@ class Option:
     __pydantic_config__ = _STRICT
     name: str
     variable: str
-    default: str | int | bool
     source: str
+    default: str | int | bool | None = None
+    """None: no fixed default; unset, or it must be given."""
     choices: tuple[str, ...] = ()
     effective: bool = True
     """False: documented, but the recipe's script does not read it."""
@@ -183,11 +192,13 @@ class Launch:
     modules: dict[str, str] = field(default_factory=dict)
     """nemo2: module under `nemo.collections.llm.recipes`, by size."""
     command: tuple[str, ...] = ()
-    """hydra: the command before the overrides."""
+    """hydra: the command before the overrides. Its configuration file is the recipe's own, mounted at `/cfg`."""
     overrides: tuple[str, ...] = ()
-    """hydra: overrides, with `{tp}`-like placeholders filled from the plan."""
+    """hydra: overrides; they may hold `{tp}`-like `PLACEHOLDERS` that are filled from the plan."""
     env: dict[str, str] = field(default_factory=dict)
     """Environment in the container; values may hold plain text only."""
+    gpu_env: dict[str, dict[str, str]] = field(default_factory=dict)
+    """More of it, by GPU type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,9 +212,12 @@ class Access:
     note: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Recipe:
-    """One recipe release: everything that is published about it."""
+    """One recipe release: everything that is published about it.
+
+    Compared by identity, so that what is derived from it can be cached.
+    """
 
     __pydantic_config__ = _STRICT
     workload: str

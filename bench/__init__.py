@@ -1,0 +1,1 @@
+"""Benchmarks: each compares its figures with one another in the same run, and no test asserts a time."""

@@ -1,0 +1,74 @@
+"""How long one plan takes, beside decoding the line of JSON that asks for it; and lines of `plan --from` a second."""
+
+from __future__ import annotations
+
+import json
+import timeit
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.catalog.load import load_presets
+from llmb_tui.plan.document import document
+from llmb_tui.plan.listing import listed
+from llmb_tui.plan.make import plan
+from llmb_tui.plan.request import plan_lines, read_request
+
+ASKED: dict[str, Any] = {"workload": "nemotron4", "size": "15b", "gpu": "h100", "dtype": "bf16", "scale": 64}
+KINDS: dict[str, dict[str, Any]] = {
+    "published row": {},
+    "between two rows": {"scale": 96},
+    "beyond the last row": {"scale": 4096},
+    "values by hand": {"gbs": 512, "mbs": 1},
+    "impossible": {"scale": 100, "tp": 3},
+}
+
+
+def main() -> None:
+    """Prints microseconds, best of five, and ratios to the first line."""
+    catalog = load_presets()
+    line = json.dumps(ASKED)
+    decode = _microseconds(lambda: json.loads(line))
+    _show("json.loads of one line", decode, decode)
+    _show("read_request", _microseconds(lambda: read_request(catalog, ASKED)), decode)
+    for kind, change in KINDS.items():
+        selection = read_request(catalog, {**ASKED, **change})
+        _show(f"plan, {kind}", _microseconds(partial(plan, catalog, selection)), decode)
+    made = plan(catalog, read_request(catalog, ASKED))
+    _show("document", _microseconds(lambda: document(made)), decode)
+    lines = _lines(catalog)
+    each = min(timeit.repeat(lambda: list(plan_lines(catalog, lines)), number=1, repeat=5)) / len(lines) * 1e6
+    _show("one line of --from, all in all", each, decode)
+    print(f"{len(lines)} lines: {1e6 / each:,.0f} lines/s")
+
+
+def _lines(catalog: Catalog) -> list[str]:
+    """Every published configuration, and each one 8 GPUs off."""
+    asked = [
+        {
+            "workload": selection.workload,
+            "release": selection.release,
+            "size": selection.size,
+            "gpu": selection.gpu,
+            "dtype": selection.dtype,
+            "scale": selection.scale + more,
+            "strong_scaling": selection.strong_scaling,
+        }
+        for recipe in catalog.recipes
+        for selection in listed(recipe)
+        for more in (0, 8)
+    ]
+    return [json.dumps(request) for request in asked] * 20
+
+
+def _microseconds(work: Callable[[], object]) -> float:
+    return min(timeit.repeat(work, number=2000, repeat=5)) / 2000 * 1e6
+
+
+def _show(name: str, microseconds: float, base: float) -> None:
+    print(f"{name:<32} {microseconds:8.1f} us {microseconds / base:8.1f} x")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""The verbs and their flags. Flags follow `llmb-run`, which their users know."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, NoReturn
+
+from llmb_tui import __version__
+
+Verb = Callable[[argparse.Namespace], int]
+OVERRIDES = ("tp", "pp", "cp", "ep", "vp", "mbs", "gbs", "seq_len", "layers")
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse leaves with 2 for wrong usage; here that is 1, because 2 means that the cluster failed."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(1, f"{self.prog}: {message}\n")
+
+
+def _later(module: str, function: str) -> Verb:
+    """A verb that is imported when it runs."""
+
+    def verb(arguments: argparse.Namespace) -> int:
+        result: int = getattr(import_module(f"llmb_tui.cli.{module}"), function)(arguments)
+        return result
+
+    return verb
+
+
+def _add(verbs: Any, name: str, module: str, help_text: str) -> argparse.ArgumentParser:
+    """Add a verb; `llmb_tui.cli.<module>.<name>_verb` runs it."""
+    sub: argparse.ArgumentParser = verbs.add_parser(name, help=help_text, description=help_text)
+    sub.set_defaults(verb=_later(module, f"{name}_verb"))
+    sub.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    return sub
+
+
+def _add_selection(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("-w", "--workload", metavar="W[@RELEASE]", help="workload; the newest release unless one is named")
+    sub.add_argument("-s", "--size", help="model size, such as 15b")
+    sub.add_argument("--gpu", metavar="TYPE", help="GPU type, such as h100")
+    sub.add_argument("-d", "--dtype", help="precision: bf16 or fp8")
+    sub.add_argument("--scale", metavar="GPUS", help="number of GPUs")
+    sub.add_argument("--strong-scaling", action="store_true", help="keep the global batch size constant")
+    for name in OVERRIDES:
+        sub.add_argument(f"--{name.replace('_', '-')}", metavar="N", help=argparse.SUPPRESS)
+    sub.add_argument("--steps", metavar="N", help="training steps (the recipe's default otherwise)")
+    sub.add_argument("--time-limit", metavar="HH:MM:SS", help="Slurm time limit (the recipe's default otherwise)")
+
+
+def selection_mapping(arguments: argparse.Namespace) -> dict[str, object]:
+    """The selection flags that were given, by their long names with underscores."""
+    names = ("workload", "size", "gpu", "dtype", "scale", *OVERRIDES, "steps", "time_limit")
+    mapping: dict[str, object] = {name: value for name in names if (value := getattr(arguments, name)) is not None}
+    for name in ("scale", "steps", *OVERRIDES):
+        text = mapping.get(name)
+        if isinstance(text, str) and text.lstrip("-").isdigit():
+            mapping[name] = int(text)
+    if arguments.strong_scaling:
+        mapping["strong_scaling"] = True
+    return mapping
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    top = _Parser(
+        prog="llmb-tui",
+        description="Benchmark LLM pretraining on a GPU cluster: choose, predict, install, submit, watch, judge.",
+        epilog="Without a verb the wizard opens. Exit codes: 0 done, 1 the request is wrong or impossible, "
+        "2 the cluster or the machine failed, 3 a verdict of FAIL, 130 interrupted.",
+    )
+    top.add_argument("--version", action="version", version=f"llmb-tui {__version__}")
+    top.set_defaults(verb=_later("screen", "wizard_verb"))
+    verbs = top.add_subparsers(title="verbs", metavar="VERB", parser_class=_Parser)
+    _add_planning_verbs(verbs)
+    _add_cluster_verbs(verbs)
+    _add_run_verbs(verbs)
+    return top
+
+
+def _add_planning_verbs(verbs: Any) -> None:
+    sub = _add(verbs, "list", "planning", "every published configuration")
+    sub.add_argument("-w", "--workload", metavar="W[@RELEASE]")
+    sub = _add(verbs, "plan", "planning", "what will run, and how fast")
+    _add_selection(sub)
+    sub.add_argument(
+        "--from", dest="source", metavar="FILE", help="many plans: JSON lines in (- for stdin), JSON lines out"
+    )
+
+
+def _add_cluster_verbs(verbs: Any) -> None:
+    sub = _add(verbs, "demo", "demo", "the whole journey on an embedded, simulated cluster")
+    sub.add_argument("--headless", action="store_true", help="no screen: print each stage and the verdict")
+    _add_selection(sub)
+    sub = _add(verbs, "install", "clusters", "install what a run needs on a cluster, or go on installing")
+    sub.add_argument("cluster", metavar="CLUSTER")
+    _add_selection(sub)
+    sub = _add(verbs, "submit", "clusters", "render and submit one run")
+    _add_selection(sub)
+    sub.add_argument("--cluster", metavar="C", required=True)
+    sub.add_argument("--procedure", choices=("direct", "recipe"), default="direct")
+    sub.add_argument("--dry-run", action="store_true", help="print the batch script and submit nothing")
+    sub.add_argument("--yes", action="store_true", help="submit without asking")
+
+
+def _add_run_verbs(verbs: Any) -> None:
+    _add(verbs, "jobs", "runs", "runs, newest first")
+    sub = _add(verbs, "watch", "runs", "follow a run until it ends")
+    sub.add_argument("run", metavar="RUN")
+    sub.add_argument("--once", action="store_true", help="say how it stands and leave")
+    sub = _add(verbs, "logs", "runs", "the training log of a run, or a log file")
+    sub.add_argument("run", metavar="RUN|FILE")
+    sub.add_argument("-f", "--follow", action="store_true")
+    sub = _add(verbs, "cancel", "runs", "cancel a run's job")
+    sub.add_argument("run", metavar="RUN")
+    sub.add_argument("--yes", action="store_true", help="cancel without asking")
+    sub = _add(verbs, "results", "runs", "verdicts of runs, or of log files")
+    sub.add_argument("runs", metavar="RUN|PATH", nargs="+")

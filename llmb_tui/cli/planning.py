@@ -1,0 +1,108 @@
+"""`list` and `plan`: what can be run and how fast, without a cluster."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from typing import TextIO
+
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.cli.arguments import selection_mapping
+from llmb_tui.cli.output import print_json, print_table
+from llmb_tui.cli.user import user_services
+from llmb_tui.errors import Trouble
+from llmb_tui.plan.document import document
+from llmb_tui.plan.listing import listed
+from llmb_tui.plan.make import plan
+from llmb_tui.plan.plan import Plan
+
+
+def list_verb(arguments: argparse.Namespace) -> int:
+    """Every published configuration."""
+    catalog = user_services().catalog()
+    recipes = [catalog.recipe(arguments.workload)] if arguments.workload else catalog.recipes
+    made = [plan(catalog, selection) for recipe in recipes for selection in listed(recipe)]
+    if arguments.json:
+        print_json([document(one) for one in made])
+    else:
+        print_table(("workload", "size", "GPU", "dtype", "GPUs", "scaling", "step s", "from"), map(_list_row, made))
+    return 0
+
+
+def plan_verb(arguments: argparse.Namespace) -> int:
+    """One plan from flags, or many from JSON lines."""
+    catalog = user_services().catalog()
+    if arguments.source is not None:
+        return _many(catalog, arguments.source)
+    from llmb_tui.plan.request import read_request
+
+    made = plan(catalog, read_request(catalog, selection_mapping(arguments)))
+    if arguments.json:
+        print_json(document(made))
+    else:
+        print_plan(made)
+    for problem in made.problems:
+        if problem.severity == "error":
+            print(f"llmb-tui: {problem.field}: {problem.reason}\n{problem.fix}", file=sys.stderr)
+    return 0 if made.launchable else 1
+
+
+def _many(catalog: Catalog, source: str) -> int:
+    from llmb_tui.plan.request import plan_lines
+
+    with _open(source) as lines:
+        for answer in plan_lines(catalog, lines):
+            print_json(answer)
+    return 0
+
+
+def _open(source: str) -> AbstractContextManager[TextIO]:
+    if source == "-":
+        return nullcontext(sys.stdin)
+    try:
+        return open(source, encoding="utf-8")
+    except OSError as error:
+        raise Trouble(
+            f"{source} cannot be read: {error.strerror}.", fix="Name a file of JSON lines.", exit_code=1
+        ) from error
+
+
+def _list_row(made: Plan) -> tuple[str, ...]:
+    chosen, estimate = made.selection, made.estimate
+    return (
+        f"{chosen.workload}@{chosen.release}",
+        chosen.size,
+        chosen.gpu,
+        chosen.dtype,
+        str(chosen.scale),
+        made.scaling,
+        f"{estimate.step_time_s:.3g}" if estimate else "–",
+        estimate.method.replace("_", " ") if estimate else "no number",
+    )
+
+
+def print_plan(made: Plan) -> None:
+    """A plan for a person: what will run, how fast, and what stands in the way."""
+    chosen, layout = made.selection, made.parallelism
+    print(
+        f"{chosen.workload}@{chosen.release} {chosen.size} · {chosen.gpu.upper()} · {chosen.dtype} · "
+        f"{chosen.scale} GPUs ({made.nodes} × {made.gpus_per_node}) · {made.scaling} scaling"
+    )
+    names = ("TP", "PP", "CP", "EP", "DP", "VP", "MBS", "GBS", "GA", "seq", "layers")
+    values = (layout.tp, layout.pp, layout.cp, layout.ep, layout.dp, layout.vp, layout.mbs, layout.gbs, layout.ga,
+              layout.seq_len, layout.layers)  # fmt: skip
+    print("  ".join(f"{name} {'–' if value is None else value}" for name, value in zip(names, values, strict=True)))
+    if made.estimate is not None:
+        e = made.estimate
+        method = e.method.replace("_", " ")
+        print(f"step time  {e.step_time_s:.4g} s  ({e.low_s:.4g} to {e.high_s:.4g}), {method}: {e.anchor}")
+        print(f"tokens/s   {e.tokens_per_s:,.0f}")
+        print(f"MFU        {e.mfu_pct:.2f} % of {e.peak_tflops:g} TFLOPS, {e.flops_formula}")
+        if e.days_per_1t_tokens is not None:
+            print(f"1T tokens  {e.days_per_1t_tokens:.2f} days")
+    if made.gpu_hours is not None:
+        print(f"this run   {made.gpu_hours:.1f} GPU-hours for {made.steps} steps, and start-up")
+    for problem in made.problems:
+        if problem.severity != "error":
+            print(f"{problem.severity}: {problem.reason}" + (f" {problem.fix}" if problem.fix else ""))

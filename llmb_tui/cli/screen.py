@@ -1,0 +1,29 @@
+"""The bare command: the wizard."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from llmb_tui.errors import Trouble
+from llmb_tui.services import Services
+from llmb_tui.store.paths import Places
+
+
+def wizard_verb(arguments: argparse.Namespace) -> int:  # noqa: ARG001  (every verb takes its arguments)
+    """Open the wizard on the user's own places."""
+    return show(Services(Places.of_user()))
+
+
+def show(services: Services) -> int:
+    """Run the screen until the user leaves it."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise Trouble(
+            "The wizard needs a terminal.", fix="Use a verb: `llmb-tui --help` lists them.", exit_code=1
+        )
+    from llmb_tui.ui.app import LlmbApp
+
+    app = LlmbApp(services)
+    app.run()
+    services.close()
+    return app.return_code or 0

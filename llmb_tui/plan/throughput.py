@@ -1,0 +1,31 @@
+"""What follows from a step time: throughput, utilisation, days. The formulas of the recipes' READMEs."""
+
+from __future__ import annotations
+
+_SECONDS_PER_DAY = 86_400
+_TOKENS = 1e12
+
+
+def tokens_per_s(gbs: int, seq_len: int, step_time_s: float) -> float:
+    """Tokens that all GPUs together process in a second."""
+    return gbs * seq_len / step_time_s
+
+
+def tflops_per_gpu(gbs: int, model_flops_per_sample: float, step_time_s: float, gpus: int) -> float:
+    """Model TFLOPS (1e12 FLOPs in a second) that one GPU sustains."""
+    return gbs * model_flops_per_sample / (step_time_s * gpus) / 1e12
+
+
+def mfu_pct(tflops: float, peak_tflops: float) -> float:
+    """Model FLOPs utilisation in per cent: sustained over peak, both TFLOPS of one GPU."""
+    return 100 * tflops / peak_tflops
+
+
+def days_per_1t_tokens(tokens_per_second: float) -> float:
+    """Days that 1e12 tokens take."""
+    return _TOKENS / tokens_per_second / _SECONDS_PER_DAY
+
+
+def gpu_hours(gpus: int, steps: int, step_time_s: float) -> float:
+    """GPU-hours of the training steps; start-up is not in it."""
+    return gpus * steps * step_time_s / 3600

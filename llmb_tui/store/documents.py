@@ -1,0 +1,57 @@
+"""Saving and loading our own frozen dataclasses as JSON files, checked against their types when read."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from llmb_tui.errors import Trouble
+from llmb_tui.store.files import write_atomic
+from llmb_tui.text import clean_line
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+    from pydantic import TypeAdapter
+
+T = TypeVar("T", bound="DataclassInstance")
+
+
+def save(path: Path, instance: DataclassInstance) -> None:
+    """Write a dataclass of JSON values, nested dataclasses, tuples and dicts; atomic, mode 0600.
+
+    Numbers that are not finite are kept (`NaN`): a loss may be one.
+    """
+    write_atomic(path, json.dumps(dataclasses.asdict(instance), indent=2).encode() + b"\n")
+
+
+def load(path: Path, type_: type[T]) -> T:
+    """Read what `save` wrote.
+
+    Unknown keys are ignored, so that an older version reads what a newer one wrote.
+    Raises Trouble, naming the file and the field, when the content does not fit the type.
+    """
+    from pydantic import ValidationError  # noqa: PLC0415 - costs 0.1 s, and the first frame needs no document
+
+    try:
+        document: T = _adapter(type_).validate_json(path.read_bytes(), strict=True)
+        return document
+    except OSError as error:
+        raise Trouble(f"Could not read {path}.", f"{error.strerror}.", "") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(map(str, first["loc"]))
+        raise Trouble(
+            f"{path} does not hold a {type_.__name__}.",
+            clean_line(f"{field}: {first['msg']}" if field else first["msg"]) + ".",
+            "Restore the file from a backup, or move it away.",
+        ) from error
+
+
+@cache
+def _adapter(type_: Any) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter  # noqa: PLC0415 - see `load`
+
+    return TypeAdapter(type_)

@@ -1,0 +1,83 @@
+"""Writing files so that a crash leaves the old content or the new, and nobody else can read it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from llmb_tui.errors import Trouble
+
+
+def make_private_directory(path: Path) -> None:
+    """Create `path` and its missing parents with mode 0700. Directories that exist stay as they are."""
+    with _file_trouble("create the directory", path):
+        missing = [path]
+        while not missing[-1].parent.exists():
+            missing.append(missing[-1].parent)
+        for directory in reversed(missing):
+            directory.mkdir(mode=0o700, exist_ok=True)
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """Replace the file by `data`, mode 0600: after a crash it holds all of the old bytes or all of the new.
+
+    Raises Trouble when the file cannot be written; the old one is then untouched.
+    """
+    make_private_directory(path.parent)
+    with _file_trouble("write", path):
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with open(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+        _sync_directory(path.parent)
+
+
+def append_durable(path: Path, data: bytes) -> None:
+    """Append `data` and return when it is on the disk. A new file has mode 0600.
+
+    Raises Trouble when it cannot be written; some of the bytes may then be in the file.
+    """
+    make_private_directory(path.parent)
+    with _file_trouble("append to", path):
+        is_new = not path.exists()
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            rest = memoryview(data)
+            while rest:
+                rest = rest[os.write(handle, rest) :]
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        if is_new:
+            _sync_directory(path.parent)
+
+
+def _sync_directory(directory: Path) -> None:
+    """Make a new name durable; a file system that cannot sync a directory is let be."""
+    with contextlib.suppress(OSError):
+        handle = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+@contextlib.contextmanager
+def _file_trouble(action: str, path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise Trouble(
+            f"Could not {action} {path}.",
+            f"{error.strerror or error}.",
+            "Free some space, or mend the permissions of its directory.",
+        ) from error

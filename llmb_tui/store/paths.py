@@ -1,0 +1,52 @@
+"""`Places`: the directories of one user's configuration and state."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+_APP = "llmb-tui"
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where things are kept. Nothing is created here: `store.files` makes directories when it writes."""
+
+    config: Path
+    """What a person may edit and copy to another machine."""
+    state: Path
+    """What this machine remembers of runs."""
+
+    @classmethod
+    def of_user(cls) -> Places:
+        """The platform's own directories, or LLMB_TUI_CONFIG_DIR and LLMB_TUI_STATE_DIR where they are set."""
+        config = os.environ.get("LLMB_TUI_CONFIG_DIR") or platformdirs.user_config_dir(_APP, appauthor=False)
+        state = os.environ.get("LLMB_TUI_STATE_DIR") or platformdirs.user_state_dir(_APP, appauthor=False)
+        return cls(config=_absolute(config), state=_absolute(state))
+
+    @property
+    def clusters(self) -> Path:
+        """Directory of cluster profiles, one TOML file each."""
+        return self.config / "clusters"
+
+    @property
+    def presets(self) -> Path:
+        """Directory of the user's own presets."""
+        return self.config / "presets"
+
+    @property
+    def runs(self) -> Path:
+        """Directory of runs, one folder each."""
+        return self.state / "runs"
+
+    @property
+    def journal(self) -> Path:
+        """File that intents and their outcomes are written to before and after they happen."""
+        return self.state / "journal.jsonl"
+
+
+def _absolute(path: str) -> Path:
+    return Path(path).expanduser().absolute()

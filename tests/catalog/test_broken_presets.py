@@ -1,0 +1,194 @@
+"""A preset that does not fit is refused, with the file, the line and the field that are at fault."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llmb_tui.catalog.load import PresetProblem, read_preset
+
+
+class Break(NamedTuple):
+    old: str
+    new: str
+    field: str
+    line: str
+    """How the line that is named begins."""
+    reason: str
+
+
+BROKEN = {
+    "field missing": ('title = "Tiny"\n', "", "title", "workload =", "is missing"),
+    "field of a table missing": ('gbs_rule = "4/1"\n', "", "tables[0].gbs_rule", "[[tables]]", "is missing"),
+    "field unknown": ('title = "Tiny"', 'title = "Tiny"\ntitel = 1', "titel", "titel", "is not a field"),
+    "field of a table unknown": ("[flops]", "[flops]\nfast = true", "flops.fast", "fast", "is not a field"),
+    "table missing": ('[access]\nhub_token = false\nsource = "a test"', "", "access", "workload =", "is missing"),
+    "text for a number": ("layers = 16", 'layers = "16"', "models.1b.layers", "layers", "integer"),
+    "fraction for a count": ("heads = 32", "heads = 32.0", "models.1b.heads", "heads", "integer"),
+    "number for a truth": ("gated = true", "gated = 1", "models.1b.gated", "gated", "boolean"),
+    "date for a text": ('source = "a test"\ndtypes', "source = 1\ndtypes", "source", "source = 1", "string"),
+    "negative": ("memory_gb = 80", "memory_gb = -80", "gpus.h100.memory_gb", "memory_gb", "greater than 0"),
+    "infinite": ("memory_gb = 80", "memory_gb = inf", "gpus.h100.memory_gb", "memory_gb", "finite"),
+    "launcher unknown": ('"hydra"', '"torchrun"', "launch.kind", "kind", "'nemo2'"),
+    "cell of text": ("[16, 16, 2, 2", '[16, 16, 2, "two"', "tables[0].rows[1][3]", "[16,", "integer"),
+    "cell of zero": ("[16, 16, 2, 2", "[16, 16, 2, 0", "tables[0].rows[1][3]", "[16,", "pp cannot be 0"),
+    "cell NA": ("[16, 16, 2, 2", '[16, 16, 2, "NA"', "tables[0].rows[1][3]", "[16,", "pp cannot be NA"),
+    "cell missing": ("[16, 16, 2, 2,", "[16, 16, 2,", "tables[0].rows[1]", "[16,", "10 cells for 11 columns"),
+    "column unknown": ('"cp", "ep"', '"cp", "etp"', "tables[0].columns", "columns", "'etp'"),
+    "column missing": ('"gbs", "ga"]', '"ga"]', "tables[0].columns", "columns", "gbs missing"),
+    "column twice": ('"vp", "mbs"', '"ep", "mbs"', "tables[0].columns", "columns", "twice"),
+    "size without a table": ("[models.1b]", "[models.2b]", "models.2b", "[models.2b]", "no table"),
+    "GPU type unknown": ('gpu = "h100"', 'gpu = "b200"', "tables[0].gpu", "gpu", "'b200' is none of h100"),
+    "precision unknown": ('"fp8"]\nscaling', '"fp4"]\nscaling', "tables[0].dtypes", "dtypes", "'fp4'"),
+    "precision without a peak": (", fp8 = 1979", "", "gpus.h100.peak_tflops", "peak_tflops", "bf16, fp8"),
+    "rule of words": ('"4/1"', '"four"', "tables[0].gbs_rule", "gbs_rule", "'four'"),
+    "rule that divides by zero": ('"4/1"', '"4/0"', "tables[0].gbs_rule", "gbs_rule", "'4/0'"),
+    "rule not followed": (
+        "2, 64, 8]",
+        "2, 32, 4]",
+        "tables[0].rows[1]",
+        "[16,",
+        "GBS 32 is not what gbs_rule gives: 64",
+    ),
+    "GPUs do not divide": ("[16, 16, 2, 2", "[16, 16, 2, 3", "tables[0].rows[1]", "[16,", "does not divide 16 GPUs"),
+    "batch does not divide": ("2, 64, 8]", "3, 64, 8]", "tables[0].rows[1]", "[16,", "MBS 3 * DP 4"),
+    "layers do not divide": ("4, 4, 2, 64", "4, 3, 2, 64", "tables[0].rows[1]", "[16,", "PP 2 * VP 3"),
+    "experts do not divide": ("2, 2, 1, 4, 4, 4", "2, 2, 1, 3, 4, 4", "tables[0].rows[1]", "[16,", "EP 3"),
+    "layers above the model's": ("[16, 16", "[16, 32", "tables[0].rows[1]", "[16,", "more than the model's 16"),
+    "printed GA odd": ("2, 64, 8]", "2, 64, 4]", "tables[0].rows[1]", "[16,", "GA 4 is printed"),
+    "printed DP odd": ("2, 2, 1, 4, 4, 4", "2, 2, 1, 4, 2, 4", "tables[0].rows[1]", "[16,", "DP 2 is printed"),
+    "configuration twice": ('"fp8"]\nscaling', '"bf16"]\nscaling', "tables[0].rows[0]", "[8,", "stands there twice"),
+    "note for no scale": ('8 = "Eight', '9 = "Eight', "tables[0].notes.9", "9 =", "'9'"),
+    "corrected column unknown": ('column = "vp"', 'column = "ga"', "corrections[0].column", "column", "'ga'"),
+    "corrected layers do not divide": ("value = 8", "value = 7", "tables[0].rows[2]", "[32,", "PP 2 * VP 7"),
+    "result without configuration": ("gpus = [8, 16]", "gpus = [64, 16]", "results[0].gpus[0]", "gpus", "no row"),
+    "result twice": ("gpus = [8, 16]", "gpus = [16, 16]", "results[0].gpus[1]", "gpus", "stands there twice"),
+    "lists of unequal length": ("[40, 40.5]", "[40]", "results[0].mfu_pct", "mfu_pct", "1 values for 2 scales"),
+    "window beyond the run": ("last = 44", "last = 50", "rule", "[rule]", "below 50 steps"),
+    "window for the last step": ('"mean"', '"last"', "rule.first", "first", "`mean`"),
+    "placeholder unknown": ("{fp8}", "{fp4}", "launch.overrides[1]", '"model.fp8', "{fp4}"),
+    "placeholder left open": ("{fp8}", "{fp8", "launch.overrides[1]", '"model.fp8', "{fp8"),
+    "placeholder that reaches inside": ("{fp8}", "{fp8.real}", "launch.overrides[1]", '"model.fp8', "{fp8.real}"),
+    "command empty": ('["python3"]', "[]", "launch.command", "command", "empty"),
+    "module missing": ('"hydra"', '"nemo2"', "launch.modules", "[launch]", "1b"),
+    "variable's name": ("NCCL_NVLS_ENABLE", '"A B"', "launch.env.A B", '"A B"', "environment"),
+    "variable of another GPU type": (
+        "gpu_env.h100",
+        "gpu_env.b200",
+        "launch.gpu_env.b200",
+        "[launch.gpu_env",
+        "'b200'",
+    ),
+    "time limit": ("[launch]", '[launch]\ntime_limit = "30"', "launch.time_limit", "time_limit", "HH:MM:SS"),
+    "workload's name": ('"tiny"', '"tiny; rm"', "workload", "workload", "'tiny; rm'"),
+    "release's name": ('"1.0"', '"newest"', "release", "release", "'newest'"),
+    "query groups": ("query_groups = 8", "query_groups = 5", "models.1b.query_groups", "query_groups", "32 heads"),
+    "experts for each token": ("experts = 4", "experts = 1", "models.1b.experts_per_token", "experts_per", "1 experts"),
+    "scale of another GPU type": (
+        "{ h100 = 16",
+        "{ b200 = 16",
+        "models.1b.save_min_gpus.b200",
+        "save_min_gpus",
+        "'b200'",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", [Break(*case) for case in BROKEN.values()], ids=BROKEN.keys())
+def test_a_broken_preset_is_refused_with_file_line_and_field(tiny_preset: Path, case: Break) -> None:
+    whole = tiny_preset.read_text(encoding="utf-8")
+    assert case.old in whole
+    broken = whole.replace(case.old, case.new, 1)
+    tiny_preset.write_text(broken, encoding="utf-8")
+
+    with pytest.raises(PresetProblem) as caught:
+        read_preset(tiny_preset)
+
+    problem = caught.value
+    assert problem.exit_code == 1
+    assert (problem.file, problem.field) == (tiny_preset, case.field)
+    assert problem.line is not None
+    assert broken.splitlines()[problem.line - 1].strip().startswith(case.line)
+    assert case.reason in problem.what
+    for part in (str(tiny_preset), f"line {problem.line}", case.field):
+        assert part in str(problem)
+
+
+def test_the_preset_that_the_broken_ones_are_made_of_is_whole(tiny_preset: Path) -> None:
+    assert read_preset(tiny_preset).id == "tiny@1.0"
+
+
+def test_a_syntax_error_names_its_line(tiny_preset: Path) -> None:
+    tiny_preset.write_text('workload = "tiny"\nrelease = \n', encoding="utf-8")
+    with pytest.raises(PresetProblem, match="is not TOML") as caught:
+        read_preset(tiny_preset)
+    assert (caught.value.line, caught.value.field) == (2, "")
+
+
+def test_a_file_that_is_no_text_is_refused(tiny_preset: Path) -> None:
+    tiny_preset.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(PresetProblem, match="cannot be read") as caught:
+        read_preset(tiny_preset)
+    assert (caught.value.file, caught.value.line) == (tiny_preset, None)
+
+
+def test_a_file_that_cannot_be_opened_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "folder.toml").mkdir()
+    with pytest.raises(PresetProblem, match="cannot be read"):
+        read_preset(tmp_path / "folder.toml")
+
+
+def test_further_faults_are_counted(tiny_preset: Path) -> None:
+    whole = tiny_preset.read_text(encoding="utf-8")
+    tiny_preset.write_text(
+        whole.replace("2, 64, 8]", "2, 64, 4]").replace("2, 128, 8]", "2, 128, 4]").replace("value = 8", "value = 7"),
+        encoding="utf-8",
+    )
+    with pytest.raises(PresetProblem) as caught:
+        read_preset(tiny_preset)
+    assert caught.value.why == "1 more in this file"
+
+
+# Pieces of presets, so that what results is often TOML and sometimes a preset.
+_PIECES = st.sampled_from(
+    [
+        '"NA"',
+        "0",
+        "1",
+        "-1",
+        "7",
+        "1.5",
+        "inf",
+        "true",
+        '""',
+        '"x"',
+        "[]",
+        "[[]]",
+        "{}",
+        "[a]",
+        "[[a]]",
+        "=",
+        "#",
+        "\n",
+        ",",
+    ]
+)
+
+
+@given(where=st.floats(0, 1), length=st.integers(0, 3), pieces=st.lists(_PIECES, max_size=3))
+def test_whatever_is_in_a_preset_it_is_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, tiny_text: str, where: float, length: int, pieces: list[str]
+) -> None:
+    words = re.findall(r"\s+|[^\s,=\[\]{}]+|[,=\[\]{}]", tiny_text)
+    start = int(where * len(words))
+    words[start : start + length] = pieces
+    file = tmp_path_factory.mktemp("preset") / "broken.toml"
+    file.write_text("".join(words), encoding="utf-8")
+    with contextlib.suppress(PresetProblem):
+        read_preset(file)

@@ -1,0 +1,92 @@
+"""Recipes are found by the names that people type, and the files they come from are found too."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.catalog.catalog import Catalog, Unknown
+from llmb_tui.catalog.load import PresetProblem, load_presets, read_preset
+from llmb_tui.errors import Trouble
+
+
+@pytest.mark.parametrize(
+    ("workload", "release", "found"),
+    [
+        ("nemotron4", None, "nemotron4@25.04"),
+        ("pretrain_nemotron4", None, "nemotron4@25.04"),
+        ("llama3.1", None, "llama3.1@25.04"),
+        ("llama3.1", "24.11", "llama3.1@24.11"),
+        ("llama3.1@24.11", None, "llama3.1@24.11"),
+        ("pretrain_llama3.1@24.11", None, "llama3.1@24.11"),
+        ("llama3.1@24.11", "24.11", "llama3.1@24.11"),
+        ("nemotron4-340b", None, "nemotron4-340b@25.12"),
+    ],
+)
+def test_a_recipe_is_found(catalog: Catalog, workload: str, release: str | None, found: str) -> None:
+    assert catalog.recipe(workload, release).id == found
+
+
+@pytest.mark.parametrize(
+    ("workload", "release", "unknown", "nearest"),
+    [
+        ("lama3.1", None, ("workload", "lama3.1"), "llama3.1"),
+        ("Grok", None, ("workload", "Grok"), "grok1"),
+        ("pretrain_nemotron5", None, ("workload", "pretrain_nemotron5"), "nemotron4"),
+        ("llama3.1", "25.4", ("release", "25.4"), "25.04"),
+        ("llama3.1@24.12", None, ("release", "24.12"), "24.11"),
+    ],
+)
+def test_an_unknown_name_comes_with_the_nearest(
+    catalog: Catalog, workload: str, release: str | None, unknown: tuple[str, str], nearest: str
+) -> None:
+    with pytest.raises(Unknown) as caught:
+        catalog.recipe(workload, release)
+    assert (caught.value.field, caught.value.value, caught.value.exit_code) == (*unknown, 1)
+    assert caught.value.nearest[0] == nearest
+    assert nearest in caught.value.fix
+
+
+def test_a_name_like_no_other_comes_with_all_that_are_known(catalog: Catalog) -> None:
+    with pytest.raises(Unknown) as caught:
+        catalog.recipe("zzz")
+    assert caught.value.nearest == ()
+    assert all(workload in str(caught.value) for workload in catalog.workloads())
+
+
+def test_two_releases_are_refused(catalog: Catalog) -> None:
+    with pytest.raises(Trouble, match=r"24\.11 and 25\.04") as caught:
+        catalog.recipe("llama3.1@24.11", "25.04")
+    assert caught.value.exit_code == 1
+
+
+def test_the_newest_release_is_the_one_with_the_highest_numbers(tiny_preset: Path) -> None:
+    tiny = read_preset(tiny_preset)
+    catalog = Catalog(tuple(replace(tiny, release=release) for release in ("1.9", "1.10", "1.10.1", "1.2")))
+    assert catalog.recipe("tiny").release == "1.10.1"
+    assert [recipe.release for recipe in catalog.recipes] == ["1.10.1", "1.10", "1.9", "1.2"]
+
+
+def test_what_the_recipes_know(catalog: Catalog) -> None:
+    assert catalog.workloads() == ("grok1", "llama3.1", "nemotron4", "nemotron4-340b")
+    assert set(catalog.gpu_types()) == {"h100", "b200", "gb200", "gb300"}
+    assert catalog.dtypes() == ("bf16", "fp8")
+
+
+def test_a_users_own_presets_are_read_too(tiny_preset: Path, tmp_path: Path) -> None:
+    (tmp_path / ".hidden.toml").write_text("not = [toml", encoding="utf-8")
+    (tmp_path / "notes.txt").write_text("not = [toml", encoding="utf-8")
+    catalog = load_presets([tiny_preset.parent, tmp_path / "missing"])
+    assert catalog.recipe("tiny").id == "tiny@1.0"
+    assert catalog.recipe("grok1").id == "grok1@25.02"
+
+
+def test_a_users_preset_cannot_replace_a_built_in_one(tiny_preset: Path) -> None:
+    text = tiny_preset.read_text(encoding="utf-8").replace('"tiny"', '"grok1"').replace('"1.0"', '"25.02"')
+    tiny_preset.write_text(text, encoding="utf-8")
+    with pytest.raises(PresetProblem, match=r"grok1@25\.02") as caught:
+        load_presets([tiny_preset.parent])
+    assert caught.value.file == tiny_preset
+    assert "grok1-25.02.toml" in str(caught.value)

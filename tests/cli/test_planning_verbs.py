@@ -1,0 +1,88 @@
+"""`list` and `plan` as other programs call them: a process, its stdout, its exit code."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PLAN = ("plan", "--json", "-w", "nemotron4", "-s", "15b", "--gpu", "h100", "-d", "bf16", "--scale", "64")
+
+
+@pytest.fixture
+def call(tmp_path: Path) -> Any:
+    def run(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "llmb_tui", *arguments],
+            input=stdin, capture_output=True, text=True, check=False, timeout=60,
+            env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "LANG": "C.UTF-8",
+                 "LLMB_TUI_CONFIG_DIR": str(tmp_path / "config"), "LLMB_TUI_STATE_DIR": str(tmp_path / "state")},
+        )  # fmt: skip
+
+    return run
+
+
+def test_plan_prints_one_document(call: Any) -> None:
+    done = call(*PLAN)
+    assert (done.returncode, done.stderr) == (0, "")
+    made = json.loads(done.stdout)
+    assert made["selection"] == {
+        "workload": "nemotron4", "release": "25.04", "size": "15b", "gpu": "h100", "dtype": "bf16", "scale": 64,
+        "scaling": "weak",
+    }  # fmt: skip
+    assert made["published"]["step_time_s"] == 2.67
+    assert made["estimate"]["method"] == "published"
+
+
+def test_list_has_every_published_configuration(call: Any) -> None:
+    made = json.loads(call("list", "--json").stdout)
+    assert len(made) == 136
+    assert sum(one["published"] is not None for one in made) == 88
+
+
+def test_list_of_one_workload(call: Any) -> None:
+    made = json.loads(call("list", "--json", "-w", "grok1").stdout)
+    assert len(made) == 18
+
+
+def test_an_unlisted_scale_is_estimated_and_exits_with_1(call: Any) -> None:
+    done = call(*PLAN[:-1], "96")
+    assert done.returncode == 1
+    assert "scale" in done.stderr
+    assert json.loads(done.stdout)["estimate"]["method"] == "interpolated"
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "nearest"),
+    [("-w", "nemotron", "nemotron4"), ("-s", "15", "15b"), ("--gpu", "h10", "h100"), ("-d", "fp16", "bf16")],
+)
+def test_an_unknown_value_names_the_field_and_the_nearest(call: Any, flag: str, value: str, nearest: str) -> None:
+    arguments = list(PLAN)
+    arguments[arguments.index(flag) + 1] = value
+    done = call(*arguments)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert nearest in done.stderr
+
+
+def test_from_answers_line_by_line_in_order(call: Any) -> None:
+    choice = {"workload": "nemotron4", "size": "15b", "gpu": "h100", "dtype": "fp8"}
+    lines = [json.dumps({**choice, "scale": scale}) for scale in (16, 64)]
+    done = call("plan", "--from", "-", "--json", stdin="\n".join([lines[0], "not json", lines[1]]) + "\n")
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.returncode == 0
+    assert [a.get("selection", {}).get("scale") for a in answers] == [16, None, 64]
+    assert set(answers[1]) == {"error", "field", "nearest"}
+
+
+def test_wrong_usage_exits_with_1(call: Any) -> None:
+    assert call("plan", "--no-such-flag").returncode == 1
+
+
+def test_a_file_that_is_not_there(call: Any) -> None:
+    done = call("plan", "--from", "nowhere.jsonl")
+    assert done.returncode == 1
+    assert "nowhere.jsonl" in done.stderr

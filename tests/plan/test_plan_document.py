@@ -1,0 +1,119 @@
+"""The JSON object that other programs read, against the example and the sentences of its contract."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.plan.document import document
+from llmb_tui.plan.listing import listed
+from llmb_tui.plan.make import plan
+from llmb_tui.plan.plan import Plan
+
+PlanOf = Callable[..., Plan]
+KEYS = {
+    "selection": {"workload", "release", "size", "gpu", "dtype", "scale", "scaling"},
+    "parallelism": set("tp pp cp ep dp vp mbs gbs ga seq_len layers".split()),
+    "printed": set("tp pp cp ep dp vp mbs gbs ga seq_len layers".split()),
+    "published": {"step_time_s", "tokens_per_s", "mfu_pct", "days_per_1t_tokens", "source", "note"},
+    "estimate": set(
+        "step_time_s low_s high_s method anchor tokens_per_s mfu_pct days_per_1t_tokens tflops_per_gpu"
+        " model_flops_per_sample peak_tflops flops_formula".split()
+    ),
+}
+TOP = {*KEYS, "nodes", "gpus_per_node", "memory", "checkpoint_gb", "gpu_hours", "problems"}
+
+
+def test_the_example_field_by_field(plan_of: PlanOf) -> None:
+    made = document(plan_of("pretrain_nemotron4 15b H100 BF16", 64))
+    assert made["selection"] == {
+        "workload": "nemotron4",
+        "release": "25.04",
+        "size": "15b",
+        "gpu": "h100",
+        "dtype": "bf16",
+        "scale": 64,
+        "scaling": "weak",
+    }
+    assert (made["nodes"], made["gpus_per_node"]) == (8, 8)
+    runs = {"tp": 2, "pp": 1, "cp": 1, "ep": 1, "dp": 32, "vp": None, "mbs": 2, "gbs": 256, "ga": 4}
+    assert made["parallelism"] == {**runs, "seq_len": 4096, "layers": 32}
+    assert made["printed"] == {**runs, "ep": None, "seq_len": 4096, "layers": 32}
+    source = made["published"].pop("source")
+    assert "nemotron" in source
+    assert made["published"] == {
+        "step_time_s": 2.67,
+        "tokens_per_s": 392725,
+        "mfu_pct": 65.82,
+        "days_per_1t_tokens": 29.47,
+        "note": None,
+    }
+    estimate = made["estimate"]
+    assert estimate["step_time_s"] == 2.67
+    assert round(estimate["low_s"], 2) == 2.56
+    assert round(estimate["high_s"], 2) == 2.78
+    assert estimate["method"] == "published"
+    assert estimate["tokens_per_s"] == 392725
+    assert round(estimate["mfu_pct"], 1) == 58.3
+    assert round(estimate["days_per_1t_tokens"], 2) == 29.47
+    assert round(estimate["tflops_per_gpu"], 1) == 576.8
+    assert estimate["model_flops_per_sample"] == pytest.approx(3.85e14, rel=1e-5)
+    assert estimate["peak_tflops"] == 989
+    assert estimate["anchor"]
+    assert estimate["flops_formula"]
+    assert made["checkpoint_gb"] == 204
+    assert round(made["gpu_hours"], 1) == 2.4
+    (problem,) = made["problems"]
+    assert set(problem) == {"field", "severity", "reason", "fix"}
+    assert problem["severity"] == "note"
+
+
+def test_every_listed_plan_has_exactly_these_keys(catalog: Catalog) -> None:
+    for recipe in catalog.recipes:
+        for selection in listed(recipe):
+            made = json.loads(json.dumps(document(plan(catalog, selection)), allow_nan=False))
+            assert set(made) == TOP
+            for part, keys in KEYS.items():
+                assert made[part] is None or set(made[part]) == keys
+
+
+def test_what_is_not_known_is_null(plan_of: PlanOf) -> None:
+    made = document(plan_of("nemotron4@25.04 340b h100 bf16", 300))
+    assert made["parallelism"]["dp"] is None
+    assert made["parallelism"]["ga"] is None
+    assert made["printed"] is None
+    assert made["published"] is None
+    assert made["estimate"] is None
+    assert made["gpu_hours"] is None
+
+
+def test_a_proxy_says_so_and_promises_no_days(plan_of: PlanOf) -> None:
+    made = document(plan_of("llama3.1@25.04 405b h100 fp8", 64))
+    assert made["selection"]["scaling"] == "proxy"
+    assert made["published"]["days_per_1t_tokens"] is None
+    assert made["estimate"]["days_per_1t_tokens"] is None
+    assert made["checkpoint_gb"] is None
+
+
+def test_strong_scaling_says_so(plan_of: PlanOf) -> None:
+    made = document(plan_of("nemotron4-340b 340b gb200 fp8", 128, strong_scaling=True))
+    assert made["selection"]["scaling"] == "strong"
+    assert made["parallelism"]["ga"] == 128
+
+
+def test_grok_prints_its_own_dp_and_ga(plan_of: PlanOf) -> None:
+    made = document(plan_of("grok1 314b h100 bf16", 16))
+    assert (made["printed"]["dp"], made["printed"]["ga"], made["printed"]["ep"]) == (1, 128, 4)
+    assert (made["parallelism"]["dp"], made["parallelism"]["ga"], made["parallelism"]["ep"]) == (4, 256, 4)
+
+
+def test_values_in_the_title_of_a_table_are_printed_too(plan_of: PlanOf) -> None:
+    made = document(plan_of("llama3.1@24.11 405b h100 bf16", 96))
+    assert made["printed"]["tp"] == 8
+    assert made["printed"]["pp"] == 3
+    assert made["printed"]["ga"] == 63
+    assert made["printed"]["dp"] is None
+    assert made["printed"]["seq_len"] is None

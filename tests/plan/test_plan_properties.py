@@ -1,0 +1,106 @@
+"""What holds for every selection that can be read."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.catalog.load import load_presets
+from llmb_tui.plan.document import document
+from llmb_tui.plan.make import plan
+from llmb_tui.plan.nearest import divisors, multiples, neighbours
+from llmb_tui.plan.selection import Overrides, Selection
+
+CATALOG: Catalog = load_presets()
+NAMES = sorted((r.workload, r.release, size) for r in CATALOG.recipes for size in r.models)
+SMALL = st.one_of(st.none(), st.sampled_from([1, 2, 3, 4, 8, 12, 16, 64]), st.integers(-(2**31), 2**31 - 1))
+SCALE = st.one_of(
+    st.sampled_from([8, 16, 32, 64, 100, 128, 256, 512, 768, 1024, 2048, 4096]), st.integers(1, 2**31 - 1)
+)
+
+
+@st.composite
+def selections(draw: st.DrawFn) -> Selection:
+    workload, release, size = draw(st.sampled_from(NAMES))
+    return Selection(
+        workload,
+        release,
+        size,
+        draw(st.sampled_from(sorted(CATALOG.gpu_types()))),
+        draw(st.sampled_from(sorted(CATALOG.dtypes()))),
+        draw(SCALE),
+        draw(st.booleans()),
+        draw(st.builds(Overrides, *[SMALL] * 9)),
+        draw(SMALL),
+        draw(st.one_of(st.none(), st.text(max_size=12), st.just("01:00:00"))),
+    )
+
+
+@given(selections())
+@settings(max_examples=600, deadline=None)
+def test_every_selection_that_can_be_read_has_a_plan_that_adds_up(selection: Selection) -> None:
+    made = plan(CATALOG, selection)
+    runs = made.parallelism
+    if runs.dp is not None:
+        assert runs.tp * runs.pp * runs.cp * runs.dp == selection.scale
+    else:
+        assert selection.scale % (runs.tp * runs.pp * runs.cp)
+    if runs.ga is not None:
+        assert runs.dp is not None
+        assert runs.mbs * runs.dp * runs.ga == runs.gbs
+    if made.launchable:
+        assert runs.ga is not None
+        assert runs.dp is not None
+        assert runs.dp % runs.ep == 0
+        assert made.nodes * made.gpus_per_node == selection.scale
+        assert all(value > 0 for value in selection.overrides.given().values())
+    assert runs.vp != 1
+    json.dumps(document(made), allow_nan=False)
+
+
+@given(selections())
+@settings(max_examples=600, deadline=None)
+def test_an_estimate_lies_in_its_band_and_its_absence_is_explained(selection: Selection) -> None:
+    made = plan(CATALOG, selection)
+    explained = [p for p in made.problems if p.field == "estimate"]
+    if made.estimate is None:
+        assert len(explained) == 1
+        assert made.gpu_hours is None
+        return
+    assert not explained
+    assert 0 < made.estimate.low_s < made.estimate.step_time_s < made.estimate.high_s
+    assert 0 < made.estimate.mfu_pct < 100
+    assert (made.published is not None) == (made.estimate.method == "published")
+    assert made.scaling != "proxy" or made.estimate.method in {"published", "other_release"}
+
+
+@given(selections())
+@settings(max_examples=300, deadline=None)
+def test_every_problem_says_why_and_an_error_what_to_do(selection: Selection) -> None:
+    problems = plan(CATALOG, selection).problems
+    assert all(p.reason for p in problems)
+    assert all(p.fix for p in problems if p.severity != "note")
+    assert len({(p.field, p.reason) for p in problems}) == len(problems), "one cause, one problem"
+
+
+@given(st.integers(1, 10**6), st.integers(1, 10**4))
+def test_multiples_are_the_nearest(value: int, unit: int) -> None:
+    found = multiples(value, unit)
+    assert all(number % unit == 0 and number > 0 and number != value for number in found)
+    assert any(value < number <= value + unit for number in found)
+    assert any(value - unit <= number < value for number in found) == (value > unit)
+
+
+@given(st.integers(1, 5000))
+def test_divisors_are_all_of_them(number: int) -> None:
+    assert divisors(number) == [n for n in range(1, number + 1) if number % n == 0]
+
+
+@given(st.integers(0, 50), st.sets(st.integers(0, 50), min_size=1).map(sorted))
+def test_neighbours_are_the_nearest_on_each_side(value: int, numbers: list[int]) -> None:
+    below = [n for n in numbers if n < value][-1:]
+    above = [n for n in numbers if n > value][:1]
+    assert list(neighbours(value, numbers)) == below + above

@@ -1,0 +1,159 @@
+"""What flags and lines of JSON mean, and how those are answered that mean nothing."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llmb_tui.catalog.catalog import Catalog, Unknown
+from llmb_tui.catalog.load import load_presets
+from llmb_tui.plan.request import KEYS, Unreadable, plan_lines, read_request
+from llmb_tui.plan.selection import Overrides, Selection
+
+CATALOG = load_presets()
+GOOD = {"workload": "nemotron4", "size": "15b", "gpu": "h100", "dtype": "bf16", "scale": 64}
+
+
+def refused(request: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
+    try:
+        found = read_request(CATALOG, request)
+    except (Unreadable, Unknown) as trouble:
+        return trouble.field, trouble.nearest
+    pytest.fail(f"read as {found}")
+
+
+def test_all_keys(catalog: Catalog) -> None:
+    own = {"tp": 4, "pp": 2, "cp": 1, "ep": 1, "vp": 2, "mbs": 1, "gbs": 64, "seq_len": 2048, "layers": 16}
+    request = {**GOOD, **own, "release": "25.04", "strong_scaling": True, "steps": 10, "time_limit": "00:10:00"}
+    assert set(request) == set(KEYS)
+    assert read_request(catalog, request) == Selection(
+        "nemotron4", "25.04", "15b", "h100", "bf16", 64, True, Overrides(4, 2, 1, 1, 2, 1, 64, 2048, 16), 10, "00:10:00"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "workload", "release"),
+    [
+        ({"workload": "llama3.1", "size": "8b"}, "llama3.1", "25.04"),
+        ({"workload": "llama3.1@24.11", "size": "405b"}, "llama3.1", "24.11"),
+        ({"workload": "llama3.1", "release": "24.11", "size": "405b"}, "llama3.1", "24.11"),
+        ({"workload": "pretrain_nemotron4-340b", "size": "340b"}, "nemotron4-340b", "25.12"),
+        ({"workload": "pretrain_nemotron4@25.04", "release": "25.04"}, "nemotron4", "25.04"),
+    ],
+)
+def test_workload_and_release(given: dict[str, str], workload: str, release: str) -> None:
+    selection = read_request(CATALOG, {**GOOD, **given})
+    assert (selection.workload, selection.release) == (workload, release)
+
+
+def test_names_in_upper_case_and_keys_without_a_value() -> None:
+    request = {
+        **GOOD,
+        "workload": "Nemotron4",
+        "size": "15B",
+        "gpu": "H100",
+        "dtype": "BF16",
+        "tp": None,
+        "steps": None,
+    }
+    assert read_request(CATALOG, request) == read_request(CATALOG, GOOD)
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "nearest"),
+    [
+        ({"workload": "nemotrom4"}, "workload", "nemotron4"),
+        ({"workload": "grok1@25.20"}, "release", "25.02"),
+        ({"release": "25.4"}, "release", "25.04"),
+        ({"size": "15"}, "size", "15b"),
+        ({"gpu": "h200"}, "gpu", "h100"),
+        ({"dtype": "fp4"}, "dtype", "fp8"),
+        ({"scal": 64}, "scal", "scale"),
+        ({"sequence_len": 64}, "sequence_len", "seq_len"),
+        ({"workload": None}, "workload", "nemotron4"),
+        ({"size": None}, "size", "340b"),
+        ({"gpu": None}, "gpu", "h100"),
+        ({"dtype": None}, "dtype", "fp8"),
+    ],
+)
+def test_what_is_not_known_names_the_nearest(change: dict[str, Any], field: str, nearest: str) -> None:
+    found, names = refused({**GOOD, **change})
+    assert found == field
+    assert nearest in names
+
+
+WRONG: dict[str, list[object]] = {
+    "scale": [0, -8, True, "64", 64.0, 1e99, [64], None, 2**31],
+    "tp": ["2", 2.0, False, {}, 10**400],
+    "steps": [True, "50"],
+    "time_limit": [30, True],
+    "strong_scaling": [1, "true", "yes"],
+    "size": [15, ["15b"]],
+    "workload": [4, True],
+    "release": [25.04],
+}
+
+
+@pytest.mark.parametrize(("field", "value"), [(field, value) for field, values in WRONG.items() for value in values])
+def test_values_of_the_wrong_kind(field: str, value: object) -> None:
+    assert refused({**GOOD, field: value})[0] == field
+
+
+def test_two_releases_cannot_be_meant() -> None:
+    assert refused({**GOOD, "workload": "nemotron4@25.04", "release": "25.12"})[0] == "release"
+
+
+def test_lines_are_answered_in_order_and_a_bad_one_stops_nothing() -> None:
+    lines = [
+        json.dumps({**GOOD, "scale": 16}),
+        "",
+        "{",
+        "[1, 2]",
+        "null",
+        json.dumps({**GOOD, "gpu": "a100"}),
+        json.dumps({**GOOD, "scale": 64, "tp": 3}) + "\r\n",
+        "[" * 100_000,
+        "9" * 5_000,
+        '{"workload": "\\ud800"}',
+        json.dumps({**GOOD, "scale": 2048}),
+    ]
+    answers = list(plan_lines(CATALOG, lines))
+    assert [a["selection"]["scale"] if "selection" in a else a["field"] for a in answers] == [
+        16, "", "", "", "", "gpu", 64, "", "", "workload", 2048,
+    ]  # fmt: skip
+    for answer in answers:
+        assert "selection" in answer or set(answer) == {"error", "field", "nearest"}
+        assert answer.get("error") != ""
+        json.dumps(answer).encode()
+    assert answers[5]["nearest"][0] == "h100"
+
+
+def test_lines_are_read_one_by_one() -> None:
+    def endless() -> Any:
+        while True:
+            yield json.dumps(GOOD)
+
+    answers = plan_lines(CATALOG, endless())
+    assert next(answers) == next(answers)
+
+
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(st.lists(st.one_of(st.text(max_size=40), ANY_JSON.map(json.dumps)), max_size=5))
+def test_any_line_has_an_answer(lines: list[str]) -> None:
+    assert len(list(plan_lines(CATALOG, lines))) == len(lines)
+
+
+@given(st.dictionaries(st.sampled_from(KEYS), ANY_JSON))
+def test_any_values_of_known_keys_have_an_answer(change: dict[str, Any]) -> None:
+    (answer,) = plan_lines(CATALOG, [json.dumps({**GOOD, **change})])
+    assert ("selection" in answer) != ("error" in answer)

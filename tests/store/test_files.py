@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.errors import Trouble
+from llmb_tui.store.files import append_durable, make_private_directory, write_atomic
+from llmb_tui.store.paths import Places
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_written_files_and_their_new_directories_are_private(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b" / "file"
+
+    write_atomic(path, b"one")
+
+    assert path.read_bytes() == b"one"
+    assert mode(path) == 0o600
+    assert mode(path.parent) == mode(path.parent.parent) == 0o700
+
+
+def test_a_directory_that_exists_keeps_its_mode(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    make_private_directory(tmp_path)
+    assert mode(tmp_path) == 0o755
+
+
+def test_replacing_leaves_no_other_file_behind(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_atomic(path, b"one")
+    write_atomic(path, b"two")
+    assert path.read_bytes() == b"two"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_write_that_fails_leaves_the_old_content_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.mkdir()  # a file cannot replace a directory
+
+    with pytest.raises(Trouble) as caught:
+        write_atomic(path, b"two")
+
+    assert str(path) in caught.value.what
+    assert caught.value.why
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_appending_creates_a_private_file_and_keeps_what_is_there(tmp_path: Path) -> None:
+    path = tmp_path / "sub" / "file"
+    append_durable(path, b"one\n")
+    append_durable(path, b"two\n")
+    assert path.read_bytes() == b"one\ntwo\n"
+    assert mode(path) == 0o600
+
+
+def test_a_directory_that_cannot_be_made_is_a_trouble(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(Trouble, match="Could not create the directory"):
+        append_durable(tmp_path / "file" / "sub" / "journal", b"x")
+
+
+def test_places_follow_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LLMB_TUI_CONFIG_DIR", str(tmp_path / "c"))
+    monkeypatch.setenv("LLMB_TUI_STATE_DIR", str(tmp_path / "s"))
+
+    places = Places.of_user()
+
+    assert places.clusters == tmp_path / "c" / "clusters"
+    assert places.presets == tmp_path / "c" / "presets"
+    assert places.runs == tmp_path / "s" / "runs"
+    assert places.journal.parent == tmp_path / "s"
+    assert not places.config.exists()
+
+
+def test_places_without_the_environment_are_absolute(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LLMB_TUI_CONFIG_DIR", raising=False)
+    monkeypatch.setenv("LLMB_TUI_STATE_DIR", "")
+
+    places = Places.of_user()
+
+    assert places.config.is_absolute()
+    assert places.state.is_absolute()
+    assert "llmb-tui" in str(places.config)
