@@ -1,0 +1,63 @@
+"""Several commands in one remote call, each with its own output and exit code.
+
+At 80 ms to the cluster a command costs two round trips and the login shell's start; ten cost ten times that.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from llmb_tui.cluster.session import Session
+
+_MARK = "\x1e"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one command of a batch said."""
+
+    exit_code: int
+    text: str
+    """Its stdout, and its stderr among it: remote text, not cleaned."""
+
+
+NO_ANSWER = Answer(-1, "")
+"""Of a command that the batch did not come to."""
+
+
+def run_batch(session: Session, commands: Mapping[str, str], deadline_s: float) -> dict[str, Answer]:
+    """Run sh snippets one after the other; their answers by name.
+
+    A snippet finds the exit code of an earlier one in `$rc_NAME`. Values in it were quoted by `shell_join`.
+    Raises what `Session.run` raises.
+    """
+    token = secrets.token_hex(8)
+    done = session.run_script(batch_script(commands, token), deadline_s=deadline_s)
+    return batch_answers(done.stdout, commands, token)
+
+
+def batch_script(commands: Mapping[str, str], token: str) -> str:
+    """One script of all snippets. `token` is no part of any output: it frames them."""
+    lines = ["LC_ALL=C; export LC_ALL"]
+    for name, snippet in commands.items():
+        lines += [
+            f"printf '\\036{token} {name}\\n'",
+            f"{{ {snippet}\n}} 2>&1 </dev/null; rc_{name}=$?",
+            f"printf '\\036{token} = %s\\n' \"$rc_{name}\"",
+        ]
+    return "\n".join(lines)
+
+
+def batch_answers(output: str, commands: Mapping[str, str], token: str) -> dict[str, Answer]:
+    """Take the output of a `batch_script` apart; what is outside of its frames is not the commands'."""
+    answers = dict.fromkeys(commands, NO_ANSWER)
+    name = text = ""
+    for part in output.split(f"{_MARK}{token} ")[1:]:
+        head, _, rest = part.partition("\n")
+        if not head.startswith("= "):
+            name, text = head, rest
+        elif name in answers:
+            answers[name] = Answer(int(head[2:]), text)
+    return answers

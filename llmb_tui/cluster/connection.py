@@ -1,0 +1,231 @@
+"""`Connection`: one authenticated SSH connection to a login node, and commands on it.
+
+Paramiko's Transport is driven by hand: SSHClient.connect asks on the terminal, which belongs to the screen.
+"""
+
+from __future__ import annotations
+
+import getpass
+import logging
+import secrets
+import socket
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import paramiko
+
+from llmb_tui.cluster.authentication import Login
+from llmb_tui.cluster.channel import LINK_ERRORS, Channels, Feeder, Stream, closing_at, drain
+from llmb_tui.cluster.failures import (
+    AuthenticationFailed,
+    DeadlinePassed,
+    Disconnected,
+    HostKeyChanged,
+    HostKeyUnknown,
+    Unreachable,
+)
+from llmb_tui.cluster.host_keys import HostKey, KnownHosts
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.prompter import Prompter, Unattended
+from llmb_tui.errors import Trouble
+from llmb_tui.text import clean
+
+__all__ = [
+    "AuthenticationFailed",
+    "Completed",
+    "Connection",
+    "DeadlinePassed",
+    "Disconnected",
+    "HostKeyChanged",
+    "HostKeyUnknown",
+    "Prompter",
+    "Stream",
+    "Unattended",
+    "Unreachable",
+    "connect",
+]
+
+# Without a handler of their own, paramiko's tracebacks would be printed over the screen.
+logging.getLogger("paramiko").addHandler(logging.NullHandler())
+
+_KEEPALIVE_S = 15
+_STUCK_S = 1.0
+_CONNECT_DEADLINE_S = 15.0
+
+# Both are several times cheaper than paramiko's first choices.
+_FAST_CIPHERS = ("aes128-gcm@openssh.com", "aes256-gcm@openssh.com")
+_FAST_KEX = ("curve25519-sha256@libssh.org",)
+
+# Complete or not at all: the size is compared because a cut connection ends stdin as a complete one does.
+_WRITE_FILE = """
+umask 077
+if cat > "$2" && [ "$(wc -c < "$2")" -eq "$4" ] && chmod "$3" "$2" && [ ! -d "$1" ] && mv -f "$2" "$1"; then exit 0; fi
+rm -f "$2"
+exit 1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """What a command answered. Its output is remote text: `clean` it before it is shown."""
+
+    argv: tuple[str, ...]
+    exit_code: int
+    """-1 when a signal ended it."""
+    stdout: str
+    stderr: str
+
+
+def connect(profile: ClusterProfile, prompter: Prompter) -> Connection:
+    """Connect, check the host key and log in; questions go to `prompter`.
+
+    Raises Unreachable, HostKeyUnknown, HostKeyChanged or AuthenticationFailed.
+    """
+    sock = _open_socket(profile.host, profile.port)
+    transport = None
+    try:
+        transport = paramiko.Transport(sock)
+        _shake_hands(transport, profile, prompter)
+        login = Login(transport, profile.user or getpass.getuser(), profile.host, prompter)
+        login.run(profile.identity_file)
+        transport.set_keepalive(_KEEPALIVE_S)
+        return Connection(transport, profile.host, login.banner.decode(errors="replace"))
+    except BaseException:
+        if transport is not None:
+            transport.close()
+        sock.close()
+        raise
+
+
+def _open_socket(host: str, port: int) -> socket.socket:
+    try:
+        sock = socket.create_connection((host, port), timeout=_CONNECT_DEADLINE_S)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    except (OSError, UnicodeError) as error:
+        raise _unreachable(host, port, error) from error
+    return sock
+
+
+def _unreachable(host: str, port: int, error: Exception) -> Unreachable:
+    what = f"Could not reach {clean(host)}, port {port}."
+    if isinstance(error, (socket.gaierror, UnicodeError)):
+        return Unreachable(what, "The name is not known.", "Check the host name, and that the VPN is up.")
+    if isinstance(error, ConnectionRefusedError):
+        return Unreachable(what, "Nothing listens on this port.", "Check the port, and that it is a login node.")
+    if isinstance(error, TimeoutError):
+        why = f"No answer within {_CONNECT_DEADLINE_S:.0f} seconds."
+        return Unreachable(what, why, "Check that the VPN is up, and that no firewall is in between.")
+    why = getattr(error, "strerror", None) or clean(str(error)) or "The connection was closed"
+    return Unreachable(
+        what, f"{why.rstrip('.')}.", "Check the network; `ssh` to the host in another terminal shows more."
+    )
+
+
+def _shake_hands(transport: paramiko.Transport, profile: ClusterProfile, prompter: Prompter) -> None:
+    """Agree on keys with the server, then decide about its host key."""
+    known_hosts = KnownHosts(_known_hosts_files(profile))
+    options = transport.get_security_options()
+    options.ciphers = _first(_FAST_CIPHERS, options.ciphers)
+    options.kex = _first(_FAST_KEX, options.kex)
+    options.key_types = known_hosts.algorithms(profile.host, profile.port, options.key_types)
+    transport.banner_timeout = _CONNECT_DEADLINE_S
+    try:
+        transport.start_client(timeout=_CONNECT_DEADLINE_S)
+        key = transport.get_remote_server_key()
+    except LINK_ERRORS as error:
+        raise Unreachable(
+            f"{clean(profile.host)}, port {profile.port}, did not complete an SSH handshake.",
+            clean(str(error)).rstrip(".") + "." if str(error) else "It closed the connection.",
+            "Check that the port is SSH's. A busy login node refuses at random: try again.",
+        ) from error
+    known_hosts.check(profile.host, profile.port, HostKey(key.get_name(), key.asbytes()), prompter)
+
+
+def _known_hosts_files(profile: ClusterProfile) -> list[Path]:
+    if profile.known_hosts is not None:
+        return [Path(profile.known_hosts).expanduser()]
+    return [Path("~/.ssh/known_hosts").expanduser(), Path("/etc/ssh/ssh_known_hosts")]
+
+
+def _first(preferred: Sequence[str], all_of_them: Sequence[str]) -> tuple[str, ...]:
+    return tuple(sorted(all_of_them, key=lambda name: name not in preferred))
+
+
+class Connection:
+    """One live connection. Its methods may be called from several threads."""
+
+    def __init__(self, transport: paramiko.Transport, host: str, banner: str = "") -> None:
+        self._transport = transport
+        self._host = clean(host)
+        self._channels = Channels(transport, self._host)
+        self.banner = clean(banner.replace("\r\n", "\n"))
+
+    @property
+    def alive(self) -> bool:
+        """False once it is known to be broken or closed. A link that hangs silently still counts as alive."""
+        return self._transport.is_active()
+
+    def close(self) -> None:
+        """End the connection and every channel on it; remote commands may live on."""
+        self._transport.close()
+
+    def run(self, argv: Sequence[str], *, stdin: bytes = b"", deadline_s: float = 20.0) -> Completed:
+        """Run one command to its end, within `deadline_s` seconds for everything.
+
+        Raises DeadlinePassed (the command may still be running there), Disconnected, and Trouble when the server
+        runs no commands.
+        """
+        ends = time.monotonic() + deadline_s
+        channel = self._channels.open(argv, ends)
+        feeder = Feeder(channel, stdin)
+        feeder.start()
+        try:
+            with closing_at(channel, ends):
+                stdout, stderr = drain(channel)
+                exit_code = channel.recv_exit_status()
+        finally:
+            self._channels.close(channel)
+            self._end(feeder)
+        if exit_code == -1 or not channel.eof_received:  # sshd may tell the exit code before the last output
+            self._explain(argv, ends)
+        return Completed(tuple(argv), exit_code, stdout.decode(errors="replace"), stderr.decode(errors="replace"))
+
+    def run_script(
+        self, script: str, args: Sequence[str] = (), *, stdin: bytes = b"", deadline_s: float = 20.0
+    ) -> Completed:
+        """Run a POSIX sh script, whatever the login shell is; `args` are its $1, $2 and so on. Raises as `run`."""
+        return self.run(["sh", "-c", script, "sh", *args], stdin=stdin, deadline_s=deadline_s)
+
+    def stream(self, argv: Sequence[str], *, deadline_s: float = 20.0) -> Stream:
+        """Start one long-running command, within `deadline_s`, and read its output as it comes. Raises as `run`."""
+        return Stream(self._channels, self._channels.open(argv, time.monotonic() + deadline_s), argv)
+
+    def write_file(self, path: str, data: bytes, mode: int = 0o600, *, deadline_s: float = 60.0) -> None:
+        """Replace the file at the absolute path by `data`, all of it or none; its directory must exist.
+
+        Raises Trouble when it cannot be written, and as `run` does.
+        """
+        temporary = f"{path}.{secrets.token_hex(4)}.part"
+        args = [path, temporary, f"{mode:o}", str(len(data))]
+        done = self.run_script(_WRITE_FILE, args, stdin=data, deadline_s=deadline_s)
+        if done.exit_code != 0:
+            raise Trouble(
+                f"Could not write {clean(path)} on {self._host}.",
+                clean(done.stderr.strip()) or "The file was cut short.",
+                "Check the directory's permissions, and the free space and quota there.",
+            )
+
+    def _end(self, feeder: Feeder) -> None:
+        """A writer that outlives its channel sits in the socket, and everyone else behind it: the link is dead."""
+        feeder.join(_STUCK_S)
+        if feeder.is_alive():
+            self._transport.close()
+
+    def _explain(self, argv: Sequence[str], ends: float) -> None:
+        """Raise what explains a missing exit code or end; return when it was the command's own doing."""
+        if not self._channels.link_is_up():
+            raise self._channels.disconnected(argv, may_have_run=True)
+        if time.monotonic() >= ends:
+            raise self._channels.deadline_passed(argv)

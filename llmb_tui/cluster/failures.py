@@ -1,0 +1,36 @@
+"""What can go wrong between here and a login node, each as a `Trouble` of its own."""
+
+from __future__ import annotations
+
+from llmb_tui.errors import Trouble
+
+
+class Unreachable(Trouble):
+    """No SSH server answered: the name, the port, the network or the handshake failed."""
+
+
+class HostKeyUnknown(Trouble):
+    """The host's key was never seen before, and nobody accepted it."""
+
+
+class HostKeyChanged(Trouble):
+    """The host shows another key than the one that is known. Nothing was sent to it, and nobody was asked."""
+
+
+class AuthenticationFailed(Trouble):
+    """The server is the right one, but did not let the user in."""
+
+
+class Disconnected(Trouble):
+    """The connection broke.
+
+    `may_have_run` is False when it is certain that the command was never handed to the server.
+    """
+
+    def __init__(self, what: str, why: str = "", fix: str = "", *, may_have_run: bool = True) -> None:
+        super().__init__(what, why, fix)
+        self.may_have_run = may_have_run
+
+
+class DeadlinePassed(Trouble):
+    """A command took longer than it was given. It may still be running on the cluster."""

@@ -1,0 +1,160 @@
+"""Host keys: OpenSSH's known_hosts files, read and appended to; and the decision about a server's key."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from llmb_tui.cluster.failures import HostKeyChanged, HostKeyUnknown
+from llmb_tui.cluster.prompter import Prompter
+from llmb_tui.errors import Trouble
+from llmb_tui.store.files import append_durable
+
+# An RSA key is one type in a file and two signature algorithms on the wire.
+_ALGORITHMS = {"ssh-rsa": ("rsa-sha2-512", "rsa-sha2-256")}
+
+
+@dataclass(frozen=True, slots=True)
+class HostKey:
+    """A server's public key."""
+
+    type: str
+    blob: bytes
+
+    @property
+    def fingerprint(self) -> str:
+        """`SHA256:…`, as OpenSSH prints it."""
+        digest = hashlib.sha256(self.blob).digest()
+        return "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One line of a known_hosts file."""
+
+    marker: str
+    hosts: str
+    key: HostKey
+
+    def matches(self, name: str) -> bool:
+        if self.hosts.startswith("|1|"):
+            return _hash_matches(self.hosts, name)
+        found = False
+        for pattern in self.hosts.lower().split(","):
+            if _pattern_matches(pattern.removeprefix("!"), name):
+                if pattern.startswith("!"):
+                    return False
+                found = True
+        return found
+
+
+class KnownHosts:
+    """The known keys of all hosts. `files` are read; an accepted key is appended to the first."""
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        self._file = files[0]
+        self._entries = [entry for file in files for entry in _read(file)]
+
+    def check(self, host: str, port: int, key: HostKey, prompter: Prompter) -> None:
+        """Return when the key is known, or was accepted just now.
+
+        Raises HostKeyChanged, without a question, when the host is known by another key or this key is revoked,
+        and HostKeyUnknown when nobody accepts an unknown key.
+        """
+        name = _name(host, port)
+        if any(entry.key == key and entry.matches(name) for entry in self._entries if entry.marker == "@revoked"):
+            raise HostKeyChanged(
+                f"The host key of {name} is revoked: {key.type} {key.fingerprint}",
+                f"{self._file} says that this key must not be trusted.",
+                "Ask the cluster's administrators for the right key.",
+            )
+        known = self._keys(name)
+        if key in known or (name != host and key in self._keys(host.lower())):
+            return
+        if known:
+            raise _changed(name, key, known, self._file)
+        if not prompter.accept_host_key(name, key.type, key.fingerprint):
+            raise HostKeyUnknown(
+                f"The host key of {name} is not known: {key.type} {key.fingerprint}",
+                f"It is not in {self._file}, and it was not accepted.",
+                "Compare the fingerprint with the one that the cluster's administrators publish, then accept it.",
+            )
+        self._remember(name, key)
+
+    def algorithms(self, host: str, port: int, supported: Iterable[str]) -> tuple[str, ...]:
+        """`supported` with those of the host's known keys first.
+
+        Without this a server with several keys may show one that is not in the file, and look unknown.
+        """
+        known = [name for key in self._keys(_name(host, port)) for name in _ALGORITHMS.get(key.type, (key.type,))]
+        return tuple(sorted(supported, key=lambda algorithm: algorithm not in known))
+
+    def _keys(self, name: str) -> list[HostKey]:
+        return [entry.key for entry in self._entries if not entry.marker and entry.matches(name)]
+
+    def _remember(self, name: str, key: HostKey) -> None:
+        line = f"{name} {key.type} {base64.b64encode(key.blob).decode()}\n".encode()
+        present = self._file.read_bytes() if self._file.exists() else b""
+        append_durable(self._file, b"\n" + line if present and not present.endswith(b"\n") else line)
+
+
+def _name(host: str, port: int) -> str:
+    """The host as a known_hosts file names it."""
+    return host.lower() if port == 22 else f"[{host.lower()}]:{port}"
+
+
+def _changed(name: str, key: HostKey, known: Sequence[HostKey], file: Path) -> HostKeyChanged:
+    expected = ", ".join(f"{k.type} {k.fingerprint}" for k in known)
+    return HostKeyChanged(
+        f"The host key of {name} has changed. Nothing was sent to it.",
+        f"It shows {key.type} {key.fingerprint}, but {file} knows {expected}. "
+        "Someone may be listening in, or the login node was set up again.",
+        f"Ask the cluster's administrators. If the new key is right: ssh-keygen -f {file} -R '{name}'",
+    )
+
+
+def _read(file: Path) -> list[_Entry]:
+    try:
+        text = file.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise Trouble(
+            f"Could not read {file}.", f"{error.strerror}.", "The host's key cannot be checked without it: mend it."
+        ) from error
+    return [entry for line in text.split("\n") if (entry := _parse(line)) is not None]
+
+
+def _parse(line: str) -> _Entry | None:
+    """One entry; None for a comment, an authority's certificate key, and a line that OpenSSH would skip."""
+    words = line.split()
+    if not words or words[0].startswith("#"):
+        return None
+    marker = words.pop(0) if words[0].startswith("@") else ""
+    if marker not in ("", "@revoked") or len(words) < 3:
+        return None
+    try:
+        blob = base64.b64decode(words[2], validate=True)
+    except ValueError:
+        return None
+    return _Entry(marker, words[0], HostKey(words[1], blob))
+
+
+def _hash_matches(hosts: str, name: str) -> bool:
+    """A hashed name: `|1|salt|HMAC-SHA1(salt, name)`, both in base64."""
+    try:
+        salt, digest = (base64.b64decode(part, validate=True) for part in hosts.split("|")[2:])
+    except ValueError:
+        return False
+    return hmac.compare_digest(hmac.new(salt, name.encode(), hashlib.sha1).digest(), digest)
+
+
+def _pattern_matches(pattern: str, name: str) -> bool:
+    """OpenSSH's wildcards: `*` any text, `?` any one character; nothing else is special."""
+    parts = (".*" if char == "*" else "." if char == "?" else re.escape(char) for char in pattern)
+    return re.fullmatch("".join(parts), name) is not None

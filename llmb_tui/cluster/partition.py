@@ -1,0 +1,93 @@
+"""`Partition`: what Slurm offers under one name, and its nodes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+# Base states in which a node runs jobs now or when its present job ends.
+_WORKING_STATES = frozenset("idle mixed allocated completing planned reserved".split())
+_GRES = re.compile(r"gpu(?::(?P<type>[^:(,]+))?:(?P<count>\d+)(?:\([^)]*\))?")
+_TIME = re.compile(r"(?:(?P<days>\d+)-)?(?:(?:(?P<hours>\d+):)?(?P<minutes>\d+):)?(?P<seconds>\d+)(?:\.\d+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Gpus:
+    """GPUs of one type in one node."""
+
+    type: str | None
+    """As the site names it, such as `h100` or `nvidia_h100_80gb_hbm3`; None where it has no type."""
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeGroup:
+    """Nodes of a partition that are alike."""
+
+    nodes: int
+    state: str
+    """Slurm's word, such as `idle`, `mixed` or `down*`."""
+    gpus: tuple[Gpus, ...]
+
+    @property
+    def works(self) -> bool:
+        """False for nodes that are down, drained or do not respond."""
+        return self.state.rstrip("~#!%$@^-+") in _WORKING_STATES
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """One partition."""
+
+    name: str
+    is_default: bool
+    is_up: bool
+    time_limit_s: float | None
+    """None: unlimited."""
+    groups: tuple[NodeGroup, ...]
+
+    @property
+    def nodes(self) -> int:
+        """All nodes, whatever their state."""
+        return sum(group.nodes for group in self.groups)
+
+
+SINFO_FORMAT = "%R|%P|%a|%l|%D|%T|%G"
+
+
+def parse_partitions(text: str) -> list[Partition]:
+    """Partitions from `sinfo -h -o SINFO_FORMAT`, in Slurm's order. Lines of another shape are left out."""
+    found: dict[str, Partition] = {}
+    for line in text.splitlines():
+        cells = line.split("|", 6)
+        if len(cells) < 7:
+            continue
+        name, starred, available, limit, nodes, state, gres = (cell.strip() for cell in cells)
+        group = NodeGroup(parse_count(nodes) or 0, state, parse_gres(gres))
+        before = found[name].groups if name in found else ()
+        found[name] = Partition(name, starred.endswith("*"), available == "up", parse_time(limit), (*before, group))
+    return list(found.values())
+
+
+def parse_gres(text: str) -> tuple[Gpus, ...]:
+    """GPUs of a GRES such as `gpu:h100:8(S:0-1),nvme:1`; none for `(null)`."""
+    words = re.split(r",(?![^(]*\))", text)
+    matches = (_GRES.fullmatch(word) for word in words)
+    return tuple(Gpus(match["type"], int(match["count"])) for match in matches if match)
+
+
+def parse_count(text: str) -> int | None:
+    """A number as Slurm prints it: `8`, `2K` for 2048, and the first of a range such as `2-4`."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([KM]?)(?:-.*)?", text)
+    if match is None:
+        return None
+    return round(float(match[1]) * {"": 1, "K": 1024, "M": 1024**2}[match[2]])
+
+
+def parse_time(text: str) -> float | None:
+    """Seconds of `1-02:03:04`, `02:03:04`, `03:04` or `4`; None for `infinite`, `UNLIMITED` and the like."""
+    match = _TIME.fullmatch(text)
+    if match is None:
+        return None
+    days, hours, minutes, seconds = (int(part or 0) for part in match.group("days", "hours", "minutes", "seconds"))
+    return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)

@@ -1,0 +1,123 @@
+"""The whole room against the embedded cluster, through real SSH."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.cluster.connection import Unattended
+from llmb_tui.cluster.preflight import run_preflight
+from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm import SlurmTrouble, accounts, cancel, find_jobs, look, partitions
+from llmb_tui.demo.cluster import DemoCluster
+from llmb_tui.errors import Trouble
+from tests.cluster.login_node import wait_until
+from tests.cluster.test_checks import PLAN
+
+
+@pytest.fixture
+def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DemoCluster]:
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    with DemoCluster(tmp_path / "demo", speed=100) as cluster:
+        yield cluster
+        cluster.end_jobs()
+
+
+@pytest.fixture
+def session(demo: DemoCluster) -> Iterator[Session]:
+    session = Session(demo.profile, Unattended())
+    yield session
+    session.close()
+
+
+def submit(session: Session, name: str, *options: str, script: str = "sleep 600") -> str:
+    argv = ["sbatch", "--parsable", "-A", "demo", "-J", name, "-o", "/dev/null", *options]
+    done = session.run(argv, stdin=f"#!/bin/sh\n{script}\n".encode())
+    assert done.exit_code == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_a_job_from_submission_to_its_end(session: Session) -> None:
+    job_id = submit(session, "llmb-a.run one", "-N", "2", "--gpus-per-node=8", "-t", "60")
+    assert look(session, [job_id])[job_id].name == "llmb-a.run one"
+    wait_until(lambda: look(session, [job_id])[job_id].state == "RUNNING")
+    job = look(session, [job_id, "999999"])[job_id]
+    assert (job.nodes, job.finished, job.exit_code) == (2, False, None)
+
+    cancel(session, job_id)
+    wait_until(lambda: look(session, [job_id])[job_id].finished)
+    job = look(session, [job_id])[job_id]
+    assert job.state == "CANCELLED"
+    assert job.exit_code is not None
+    cancel(session, job_id)
+
+
+def test_a_job_that_fails_tells_its_exit_code(session: Session) -> None:
+    job_id = submit(session, "fails", "-N", "1", script="exit 3")
+    wait_until(lambda: look(session, [job_id])[job_id].finished)
+    job = look(session, [job_id])[job_id]
+    assert (job.state, job.exit_code) == ("FAILED", "3:0")
+
+
+def test_unknown_jobs_are_absent_and_none_asks_nothing(session: Session) -> None:
+    assert look(session, []) == {}
+    assert not session.alive
+    assert look(session, ["424242"]) == {}
+
+
+def test_jobs_are_found_by_their_exact_name_whether_they_go_on_or_ended(session: Session) -> None:
+    ended = submit(session, "acct-acct.x_abc", "-N", "1", script="true")
+    wait_until(lambda: look(session, [ended])[ended].finished)
+    going = submit(session, "acct-acct.x_abc", "-N", "1")
+    submit(session, "acct-acct.x_abcd", "-N", "1")
+    assert [job.id for job in find_jobs(session, "acct-acct.x_abc")] == [ended, going]
+    assert find_jobs(session, "acct-acct.x") == []
+
+
+def test_accounting_may_be_off(demo: DemoCluster, session: Session) -> None:
+    demo.fault("no-accounting")
+    job_id = submit(session, "quiet", "-N", "1", script="exit 3")
+    wait_until(lambda: look(session, [job_id])[job_id].finished)
+    job = look(session, [job_id, "424242"])[job_id]
+    assert (job.state, job.exit_code) == ("FAILED", "3:0")
+    assert [job.id for job in find_jobs(session, "quiet")] == [job_id]
+
+
+@pytest.mark.parametrize("job_id", ["", "1; rm -rf /", "-1", "1 2", "1\n2"])
+def test_what_is_no_job_id_never_reaches_the_cluster(session: Session, job_id: str) -> None:
+    for refused in (lambda: look(session, [job_id]), lambda: cancel(session, job_id)):
+        with pytest.raises(Trouble, match="no Slurm job id"):
+            refused()
+    assert not session.alive
+
+
+def test_partitions_and_accounts(session: Session) -> None:
+    found = {partition.name: partition for partition in partitions(session)}
+    assert found["batch"].is_default
+    assert found["batch"].groups[0].gpus[0].type == "h100"
+    assert accounts(session) == ["demo"]
+
+
+def test_the_demo_cluster_passes_its_preflight(demo: DemoCluster, session: Session) -> None:
+    report = run_preflight(session, demo.profile, PLAN)
+    assert {check.id: check.status for check in report.checks if check.status != "ok" and check.id != "disk"} == {}
+
+
+def test_a_partition_that_is_not_there_lists_the_others(demo: DemoCluster, session: Session) -> None:
+    report = run_preflight(session, replace(demo.profile, partition="$(reboot)"), PLAN)
+    check = next(check for check in report.checks if check.id == "partition")
+    assert (check.status, check.found) == ("failed", "batch, debug")
+    assert not report.passed
+
+
+def test_a_cluster_without_slurm(demo: DemoCluster, session: Session) -> None:
+    for name in ("squeue", "sinfo"):
+        (demo.root / "bin" / name).unlink()
+    with pytest.raises(SlurmTrouble, match="squeue"):
+        look(session, ["1"])
+    with pytest.raises(SlurmTrouble):
+        partitions(session)
+    assert not run_preflight(session, demo.profile, PLAN).passed
