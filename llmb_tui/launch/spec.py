@@ -16,7 +16,7 @@ class LaunchSpec:
     task: str
     """NeMo-Run's task name: the experiment and the run id."""
     experiment_dir: str
-    """`<install>/workloads/<workload>/experiments/<experiment>/<experiment>_<run id>`."""
+    """`<install>/workloads/pretrain_<workload>/experiments/<experiment>/<experiment>_<run id>`."""
     task_dir: str
     """`<experiment_dir>/<task>`: logs, `code/`, `configs/`; `/nemo_run` in the container."""
     job_name: str
@@ -32,6 +32,10 @@ class LaunchSpec:
     env: tuple[tuple[str, str], ...]
     command: tuple[str, ...]
     """Argument list that each rank runs in the container."""
+    files: tuple[tuple[str, str], ...] = ()
+    """(path below `task_dir`, text) of the files that are written before the job is submitted."""
+    copies: tuple[tuple[str, str], ...] = ()
+    """(path of an installed file, path below `task_dir`) of the files that are copied on the cluster."""
 
     def log_name(self, job_id: str, restart: int = 0) -> str:
         """File name of the training log in `task_dir`, as NeMo-Run names it."""

@@ -1,0 +1,72 @@
+"""The batch script from NeMo-Run: a `LaunchSpec` as JSON on stdin, the script as JSON in the last line on stdout.
+
+A program of its own, because importing nemo-run takes seconds and 125 MB, and fails where stdout is not a real file.
+NeMo-Run is used as a renderer only: no Experiment, no tunnel that connects, no file.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from typing import Any
+
+import nemo_run as run
+from nemo_run.core.execution.slurm import SlurmBatchRequest
+
+SRUN_ARGS = ["--mpi=pmix", "--container-writable", "--no-container-mount-home"]
+
+
+def main() -> None:
+    """Read a spec, print its script."""
+    print(json.dumps({"script": materialize(json.load(sys.stdin))}))  # noqa: T201 - the answer
+
+
+def materialize(spec: dict[str, Any]) -> str:
+    """Text of the batch script. What NeMo-Run does not quote itself arrives quoted or was checked before."""
+    entrypoint, path, *arguments = map(shlex.quote, spec["command"])
+    script = run.Script(path=path, args=arguments, entrypoint=entrypoint)
+    request = SlurmBatchRequest(
+        launch_cmd=["sbatch", "--parsable"],
+        jobs=[spec["task"]],
+        command_groups=[script.to_command(with_entrypoint=True)],
+        executor=_executor(spec),
+        max_retries=0,
+        extra_env={},
+    )
+    text: str = request.materialize()
+    return text
+
+
+def _executor(spec: dict[str, Any]) -> run.SlurmExecutor:
+    gpus = spec["tasks_per_node"]
+    executor = run.SlurmExecutor(
+        account=spec["account"],
+        partition=spec["partition"],
+        nodes=spec["nodes"],
+        ntasks_per_node=gpus,
+        gpus_per_node=gpus if spec["gpu_request"] == "gpus-per-node" else None,
+        gres=f"gpu:{gpus}" if spec["gpu_request"] == "gres" else None,
+        mem="0",
+        exclusive=True,
+        time=spec["time_limit"],
+        # A job that Slurm starts again by itself would mix two runs in one result.
+        additional_parameters={"no_requeue": True},
+        container_image=spec["container_image"],
+        container_mounts=list(spec["mounts"]),
+        # Without it Pyxis lets the image's value win for the variables that the image defines.
+        container_env=[name for name, _ in spec["env"]],
+        env_vars={name: shlex.quote(value) for name, value in spec["env"]},
+        srun_args=SRUN_ARGS,
+        tunnel=run.LocalTunnel(job_dir=spec["experiment_dir"]),
+        packager=run.Packager(),
+    )
+    executor.job_name = spec["task"]
+    executor.job_dir = spec["task_dir"]
+    executor.experiment_dir = spec["experiment_dir"]
+    executor.experiment_id = spec["experiment_dir"].rsplit("/", 1)[-1]
+    return executor
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+"""`install_steps`: what has to be on a cluster before a plan can run there by the direct procedure. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from llmb_tui.catalog.recipe import Recipe
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.launch.entry import entry_path, entry_script
+from llmb_tui.launch.spec_of import container, dataset_dir, image_path
+from llmb_tui.plan.plan import Plan
+
+# Where the images of the recipes are published.
+_REGISTRY = "nvcr.io"
+_IMAGE_SIZE = "5–60 GB"  # the recipes' own documentation
+_IMPORT_TIME = "01:00:00"  # as in the recipes' setup.sh
+
+
+@dataclass(frozen=True, slots=True)
+class InstallStep:
+    """One idempotent step. It is done when every one of `results` is there, whoever made it."""
+
+    id: str
+    """Also the name of its folder on the cluster."""
+    title: str
+    results: tuple[str, ...]
+    """Absolute paths of directories, or of files that are not empty."""
+    work: str
+    """Body of a POSIX sh function that makes them; it sees `$owner`, which no other attempt has."""
+    args: tuple[str, ...]
+    """Arguments of that function."""
+    size: str = ""
+    """What it will take on the disk, where that matters."""
+    growing: str = ""
+    """Beginning of the names of the files that grow while it works."""
+
+
+def install_steps(recipe: Recipe, plan: Plan, profile: ClusterProfile) -> tuple[InstallStep, ...]:
+    """The steps in their order. Raises Trouble when no container image is known for the plan."""
+    install = profile.install_dir.rstrip("/")
+    image = _image(install, container(plan), _in_a_job(profile, plan.gpus_per_node))
+    if recipe.launch.kind == "nemo2":
+        return (_directories(recipe, install), image, _entry(install))
+    return (_directories(recipe, install), image, *_configuration(recipe, install))
+
+
+def _directories(recipe: Recipe, install: str) -> InstallStep:
+    workload = f"pretrain_{recipe.workload}"
+    paths = [f"{install}/images", f"{install}/venvs", f"{install}/workloads/{workload}/experiments"]
+    paths += [f"{install}/.llmb-tui/code"]
+    if recipe.launch.kind == "hydra":
+        paths += [f"{install}/cfg", dataset_dir(recipe, install)]
+    return InstallStep(f"directories-{workload}", "Directories", tuple(paths), 'mkdir -p "$@"', tuple(paths))
+
+
+# $1 is the image, $2 the reference, the rest is how to start a job where the login node has no enroot.
+_IMPORT = """
+image=$1 reference=$2
+partial="$(dirname "$image")/.$(basename "$image").$owner"
+shift 2
+trap 'rm -f "$partial"' EXIT
+rm -f "$(dirname "$image")/.$(basename "$image")".*
+if command -v enroot >/dev/null 2>&1; then
+    set --
+else
+    echo "This node has no enroot: importing in a job. $*"
+fi
+"$@" enroot import --output "$partial" "$reference"
+[ -s "$partial" ] || { echo "enroot made no image."; exit 1; }
+mv "$partial" "$image"
+"""
+
+
+def _image(install: str, reference: str, in_a_job: tuple[str, ...]) -> InstallStep:
+    path = image_path(install, reference)
+    folder, _, name = path.rpartition("/")
+    return InstallStep(
+        id=f"image-{name.removesuffix('.sqsh')}",
+        title=f"Container image {reference}",
+        results=(path,),
+        work=_IMPORT,
+        args=(path, f"docker://{_REGISTRY}#{reference}", *in_a_job),
+        size=_IMAGE_SIZE,
+        growing=f"{folder}/.{name}.",
+    )
+
+
+def _in_a_job(profile: ClusterProfile, gpus_per_node: int) -> tuple[str, ...]:
+    requests = {"gres": (f"--gres=gpu:{gpus_per_node}",), "gpus-per-node": (f"--gpus-per-node={gpus_per_node}",)}
+    return (
+        "srun",
+        f"--account={profile.account}",
+        f"--partition={profile.partition}",
+        "--nodes=1",
+        "--ntasks=1",
+        "--exclusive",
+        f"--time={_IMPORT_TIME}",
+        *requests.get(profile.gpu_request, ()),
+    )
+
+
+def _entry(install: str) -> InstallStep:
+    path = entry_path(install)
+    return InstallStep(
+        id=path.rpartition("/")[2].removesuffix(".py"),
+        title="Entry script",
+        results=(path,),
+        work='printf %s "$2" >"$1.$owner"\nmv "$1.$owner" "$1"',
+        args=(path, entry_script()),
+    )
+
+
+# $1 is the file, $2 the repository, $3 its tag, $4 the folder in it. The clone is removed whatever happens.
+_FETCH = """
+clone="$1.$owner"
+trap 'rm -rf "$clone"' EXIT
+GIT_TERMINAL_PROMPT=0 git clone --quiet --depth 1 --branch "$3" "https://github.com/$2" "$clone" || {
+    echo "Could not fetch it: put $4/$(basename "$1") of $2 $3 there by hand, as $1"
+    exit 1
+}
+mv "$clone/$4/$(basename "$1")" "$1"
+"""
+
+
+def _configuration(recipe: Recipe, install: str) -> tuple[InstallStep, ...]:
+    """The configuration file that a Hydra recipe keeps in its repository and mounts at `/cfg`."""
+    prefix = "--config-name="
+    names = [word.removeprefix(prefix) for word in recipe.launch.command if word.startswith(prefix)]
+    place = re.match(r"([\w.-]+/[\w.-]+) ([\w.-]+), ([\w./-]+)/", recipe.source)
+    repository, tag, folder = place.groups() if place else (recipe.source, "", "")
+    return tuple(
+        InstallStep(
+            id=f"configuration-{name}",
+            title=f"Recipe's configuration {name}",
+            results=(f"{install}/cfg/{name}",),
+            work=_FETCH,
+            args=(f"{install}/cfg/{name}", repository, tag, folder),
+        )
+        for name in names
+    )

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.catalog.load import load_presets
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.launch.run import Run
+from llmb_tui.launch.spec import LaunchSpec
+from llmb_tui.launch.spec_of import launch_spec
+from llmb_tui.plan.make import plan
+from llmb_tui.plan.plan import Plan
+from llmb_tui.plan.selection import Selection
+from tests.launch.launch_cases import PROFILE, RUN_ID, MakePlan, MakeRun, MakeSpec
+
+
+@pytest.fixture(scope="session")
+def catalog() -> Catalog:
+    return load_presets()
+
+
+@pytest.fixture(scope="session")
+def make_plan(catalog: Catalog) -> MakePlan:
+    def make(recipe: str, size: str, gpu: str, dtype: str, scale: int, **more: object) -> Plan:
+        workload, _, release = recipe.partition("@")
+        return plan(catalog, replace(Selection(workload, release, size, gpu, dtype, scale), **more))  # type: ignore[arg-type]
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def make_spec(catalog: Catalog, make_plan: MakePlan) -> MakeSpec:
+    def make(recipe: str, *selection: object, profile: ClusterProfile = PROFILE, **more: object) -> LaunchSpec:
+        return launch_spec(catalog.recipe(recipe), make_plan(recipe, *selection, **more), profile, RUN_ID)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def make_run(catalog: Catalog, make_plan: MakePlan) -> MakeRun:
+    """A run of Nemotron4 15b fp8 on 64 GPUs, on the cluster of `profile`."""
+
+    def make(profile: ClusterProfile = PROFILE, run_id: str = RUN_ID) -> Run:
+        recipe = catalog.recipe("nemotron4@25.04")
+        made = make_plan("nemotron4@25.04", "15b", "h100", "fp8", 64)
+        spec = launch_spec(recipe, made, profile, run_id)
+        return Run(run_id, made, spec, recipe.rule, recipe.launch.kind, "direct", profile.name, created_at=1763712000.0)
+
+    return make

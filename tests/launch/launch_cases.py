@@ -1,0 +1,26 @@
+"""What the tests of this room share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.launch.run import Run
+from llmb_tui.launch.spec import LaunchSpec
+from llmb_tui.plan.plan import Plan
+
+PROFILE = ClusterProfile("eos", "login.example.org", "research_llm_bench", "batch", "/lustre/llmb")
+RUN_ID = "251121080102abcd"
+
+# One row of each recipe.
+ROWS: dict[str, tuple[str, str, str, str, int]] = {
+    "nemotron4-25.04": ("nemotron4@25.04", "15b", "h100", "fp8", 64),
+    "llama3.1-25.04": ("llama3.1@25.04", "70b", "h100", "bf16", 64),
+    "llama3.1-24.11": ("llama3.1@24.11", "405b", "h100", "fp8", 576),
+    "nemotron4-340b-25.12": ("nemotron4-340b@25.12", "340b", "gb200", "fp8", 128),
+    "grok1-25.02": ("grok1@25.02", "314b", "h100", "bf16", 64),
+}
+
+MakePlan = Callable[..., Plan]
+MakeSpec = Callable[..., LaunchSpec]
+MakeRun = Callable[..., Run]

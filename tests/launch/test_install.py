@@ -1,0 +1,325 @@
+"""Install steps on a real SSH server, with an enroot that waits until it is told to go on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.cluster.connection import Unattended
+from llmb_tui.cluster.session import Session
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.entry import entry_path, entry_script
+from llmb_tui.launch.install import Installer, StepState, install_steps
+from tests.cluster.login_node import LoginNode, wait_until
+from tests.launch.launch_cases import PROFILE, ROWS, MakePlan
+
+ENROOT = """#!/bin/sh
+echo "$@" >>"$STAGE/calls"
+head -c 1000 /dev/zero >"$3"
+printf 'Downloading 1 of 9\\rDownloading 5 of 9\\n'
+while [ ! -e "$STAGE/go" ]; do sleep 0.02; done
+[ ! -s "$STAGE/fail" ] || { echo "[ERROR] No space left \x1b[31m on device"; exit 1; }
+head -c 64 /dev/zero >>"$3"
+"""
+
+
+class Stage:
+    """A cluster with an install directory, and its enroot."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = folder
+        programs = folder / "bin"
+        programs.mkdir()
+        (programs / "enroot").write_text(ENROOT)
+        (programs / "enroot").chmod(0o755)
+        monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+        monkeypatch.setenv("STAGE", str(folder))
+        monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+        self.node = LoginNode(folder)
+        self.install = folder / "home" / "llmb"
+        self.profile = replace(self.node.profile(), install_dir=str(self.install))
+        self.session = Session(self.profile, Unattended())
+        self.image = self.install / "images" / "nvidia+nemo+25.02.01.sqsh"
+        self.step = self.install / ".llmb-tui" / "steps" / "image-nvidia+nemo+25.02.01"
+
+    def go(self) -> None:
+        (self.folder / "go").touch()
+
+    def calls(self) -> int:
+        path = self.folder / "calls"
+        return len(path.read_text().splitlines()) if path.exists() else 0
+
+    def close(self) -> None:
+        self.go()
+        wait_until(lambda: not list(self.install.glob(".llmb-tui/steps/*/lock")))
+        self.session.close()
+        self.node.close()
+
+
+@pytest.fixture
+def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    made = Stage(tmp_path, monkeypatch)
+    yield made
+    made.close()
+
+
+MakeInstaller = Callable[[], Installer]
+
+
+@pytest.fixture
+def make_installer(stage: Stage, catalog: Catalog, make_plan: MakePlan) -> MakeInstaller:
+    """A new installer, as another process would make it; steps are looked at often."""
+
+    def make() -> Installer:
+        row = ROWS["nemotron4-25.04"]
+        steps = install_steps(catalog.recipe(row[0]), make_plan(*row), stage.profile)
+        return Installer(stage.session, stage.profile, steps)
+
+    return make
+
+
+@pytest.fixture(autouse=True)
+def _look_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("llmb_tui.launch.install._LOOK_EVERY_S", 0.05)
+
+
+class InBackground:
+    """`Installer.run` in a thread."""
+
+    def __init__(self, installer: Installer) -> None:
+        self.stop = threading.Event()
+        self.changes: list[tuple[StepState, ...]] = []
+        self.ended: tuple[StepState, ...] = ()
+        self._thread = threading.Thread(target=self._run, args=(installer,))
+        self._thread.start()
+
+    def _run(self, installer: Installer) -> None:
+        self.ended = installer.run(self.changes.append, self.stop)
+
+    def status(self, index: int) -> str:
+        return self.changes[-1][index].status if self.changes else "missing"
+
+    def join(self) -> tuple[StepState, ...]:
+        self._thread.join(20)
+        assert not self._thread.is_alive()
+        return self.ended
+
+
+def test_nothing_is_there_at_first_and_the_size_is_said_before(make_installer: MakeInstaller) -> None:
+    states = make_installer().look()
+    assert [state.status for state in states] == ["missing"] * 3
+    assert [state.title for state in states] == ["Directories", "Container image nvidia/nemo:25.02.01", "Entry script"]
+    assert states[1].size == "5–60 GB"
+
+
+def test_a_run_makes_everything_once(stage: Stage, make_installer: MakeInstaller) -> None:
+    stage.go()
+    states = make_installer().run(lambda _: None, threading.Event())
+    assert [state.status for state in states] == ["done"] * 3
+    assert stage.image.stat().st_size == 1064
+    assert (stage.install / "workloads/pretrain_nemotron4/experiments").is_dir()
+    assert Path(entry_path(str(stage.install))).read_text() == entry_script()
+    assert list(stage.image.parent.iterdir()) == [stage.image]
+    assert make_installer().run(lambda _: None, threading.Event()) == states
+    assert stage.calls() == 1
+
+
+def test_progress_is_the_last_line_of_the_log_and_the_bytes_so_far(stage: Stage, make_installer: MakeInstaller) -> None:
+    run = InBackground(make_installer())
+    wait_until(lambda: run.status(1) == "running" and "of 9" in run.changes[-1][1].detail)
+    state = run.changes[-1][1]
+    assert state.detail == "Downloading 5 of 9"
+    assert state.size == "0.0 GB of 5–60 GB"
+    stage.go()
+    assert [state.status for state in run.join()] == ["done"] * 3
+
+
+def test_a_broken_connection_does_not_stop_a_step(stage: Stage, make_installer: MakeInstaller) -> None:
+    run = InBackground(make_installer())
+    wait_until(lambda: run.status(1) == "running")
+    stage.node.cut()
+    stage.go()
+    assert [state.status for state in run.join()] == ["done"] * 3
+    assert stage.calls() == 1
+
+
+def test_a_second_run_picks_a_running_step_up(stage: Stage, make_installer: MakeInstaller) -> None:
+    first = InBackground(make_installer())
+    wait_until(lambda: first.status(1) == "running")
+    first.stop.set()
+    assert first.join()[1].status == "running"
+    second = InBackground(make_installer())
+    wait_until(lambda: second.status(1) == "running")
+    stage.go()
+    assert [state.status for state in second.join()] == ["done"] * 3
+    assert stage.calls() == 1
+
+
+def test_two_runs_at_once_import_once(stage: Stage, make_installer: MakeInstaller) -> None:
+    both = [InBackground(make_installer()) for _ in range(2)]
+    wait_until(lambda: all(run.status(1) == "running" for run in both))
+    stage.go()
+    assert [[state.status for state in run.join()] for run in both] == [["done"] * 3] * 2
+    assert stage.calls() == 1
+
+
+def test_a_failed_step_says_why_and_can_be_tried_again(stage: Stage, make_installer: MakeInstaller) -> None:
+    (stage.folder / "fail").write_text("yes")
+    stage.go()
+    states = make_installer().run(lambda _: None, threading.Event())
+    assert [state.status for state in states] == ["done", "failed", "missing"]
+    assert states[1].detail == "[ERROR] No space left  on device"
+    assert list(stage.image.parent.iterdir()) == []
+    assert make_installer().look() == states
+    (stage.folder / "fail").unlink()
+    assert [state.status for state in make_installer().run(lambda _: None, threading.Event())] == ["done"] * 3
+    assert stage.calls() == 2
+
+
+def _abandon(stage: Stage) -> None:
+    """Kill a step as a reboot of the login node would: nothing of it is left but its folder."""
+    pid = int((stage.step / "lock/owner").read_text().split(".")[-2])
+    os.kill(pid, signal.SIGSTOP)  # so that it does not clean up after its children
+    for each in (pid, *_descendants(pid)):
+        os.kill(each, signal.SIGKILL)
+    minutes_ago = time.time() - 600
+    os.utime(stage.step / "lock", (minutes_ago, minutes_ago))
+
+
+def _descendants(pid: int) -> list[int]:
+    children = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False).stdout.split()
+    return [each for child in map(int, children) for each in (child, *_descendants(child))]
+
+
+def test_a_step_whose_machine_died_is_taken_over(stage: Stage, make_installer: MakeInstaller) -> None:
+    first = InBackground(make_installer())
+    wait_until(lambda: first.status(1) == "running" and stage.calls() == 1)
+    first.stop.set()
+    first.join()
+    _abandon(stage)
+    state = make_installer().look()[1]
+    assert (state.status, state.detail) == ("missing", "An earlier attempt stopped without a word.")
+    stage.go()
+    states = make_installer().run(lambda _: None, threading.Event())
+    assert [state.status for state in states] == ["done"] * 3
+    assert stage.calls() == 2
+    assert list(stage.image.parent.iterdir()) == [stage.image]
+
+
+def test_of_two_who_find_a_dead_lock_one_takes_it_over(stage: Stage, make_installer: MakeInstaller) -> None:
+    first = InBackground(make_installer())
+    wait_until(lambda: first.status(1) == "running" and stage.calls() == 1)
+    first.stop.set()
+    first.join()
+    _abandon(stage)
+    both = [InBackground(make_installer()) for _ in range(2)]
+    wait_until(lambda: all(run.status(1) == "running" for run in both))
+    stage.go()
+    assert [[state.status for state in run.join()] for run in both] == [["done"] * 3] * 2
+    assert stage.calls() == 2
+
+
+def test_an_image_that_somebody_else_put_there_is_used(stage: Stage, make_installer: MakeInstaller) -> None:
+    stage.image.parent.mkdir(parents=True)
+    stage.image.write_bytes(b"squashfs")
+    states = make_installer().run(lambda _: None, threading.Event())
+    assert [state.status for state in states] == ["done"] * 3
+    assert stage.calls() == 0
+
+
+def test_an_empty_image_is_no_image(stage: Stage, make_installer: MakeInstaller) -> None:
+    stage.image.parent.mkdir(parents=True)
+    stage.image.touch()
+    assert make_installer().look()[1].status == "missing"
+
+
+def test_a_directory_that_cannot_be_made_is_told(stage: Stage, make_installer: MakeInstaller) -> None:
+    stage.install.write_text("a file is in the way")
+    with pytest.raises(Trouble, match="cannot be written"):
+        make_installer().run(lambda _: None, threading.Event())
+
+
+def test_without_enroot_on_the_login_node_the_import_is_a_job(
+    stage: Stage, make_installer: MakeInstaller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = stage.folder / "bin"
+    heard = stage.folder / "heard"
+    (programs / "srun").write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >"{heard}"\n')
+    (programs / "srun").chmod(0o755)
+    (programs / "enroot").unlink()
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    states = make_installer().run(lambda _: None, threading.Event())
+    assert (states[1].status, states[1].detail) == ("failed", "enroot made no image.")
+    words = heard.read_text().splitlines()
+    assert words[:7] == [
+        "--account=demo",
+        "--partition=batch",
+        "--nodes=1",
+        "--ntasks=1",
+        "--exclusive",
+        "--time=01:00:00",
+        "--gpus-per-node=8",
+    ]
+    assert words[7:10] == ["enroot", "import", "--output"]
+    assert words[11] == "docker://nvcr.io#nvidia/nemo:25.02.01"
+
+
+@pytest.fixture
+def hydra(stage: Stage, catalog: Catalog, make_plan: MakePlan) -> Installer:
+    """All the steps of a Hydra recipe but the image."""
+    row = ROWS["grok1-25.02"]
+    steps = install_steps(catalog.recipe(row[0]), make_plan(*row), stage.profile)
+    return Installer(stage.session, stage.profile, (steps[0], steps[2]))
+
+
+def _github_is(repository: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = folder / "gitconfig"
+    settings.write_text(f'[url "{repository}"]\n\tinsteadOf = https://github.com/NVIDIA/dgxc-benchmarking\n')
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings))
+
+
+def test_a_hydra_recipes_configuration_comes_from_its_repository_at_its_tag(
+    stage: Stage, hydra: Installer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = tmp_path / "repository"
+    (repository / "grok1").mkdir(parents=True)
+    (repository / "grok1/grok1_314b.yaml").write_text("released: true\n")
+    git = ["git", "-C", str(repository), "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "release"], ["tag", "v25.02"]):
+        subprocess.run([*git, *command], check=True)
+    (repository / "grok1/grok1_314b.yaml").write_text("released: false\n")
+    subprocess.run([*git, "commit", "-qam", "later"], check=True)
+    _github_is(repository, tmp_path, monkeypatch)
+    states = hydra.run(lambda _: None, threading.Event())
+    assert [state.status for state in states] == ["done", "done"]
+    assert [path.name for path in (stage.install / "cfg").iterdir()] == ["grok1_314b.yaml"]
+    assert (stage.install / "cfg/grok1_314b.yaml").read_text() == "released: true\n"
+
+
+def test_a_configuration_that_cannot_be_fetched_can_be_put_there_by_hand(
+    stage: Stage, hydra: Installer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _github_is(tmp_path / "nowhere", tmp_path, monkeypatch)
+    target = stage.install / "cfg/grok1_314b.yaml"
+    states = hydra.run(lambda _: None, threading.Event())
+    assert states[1].status == "failed"
+    assert f"grok1/grok1_314b.yaml of NVIDIA/dgxc-benchmarking v25.02 there by hand, as {target}" in states[1].detail
+    target.write_text("by hand\n")
+    assert hydra.look()[1].status == "done"
+
+
+def test_a_hydra_recipe_needs_its_configuration_and_no_entry_script(catalog: Catalog, make_plan: MakePlan) -> None:
+    row = ROWS["grok1-25.02"]
+    steps = install_steps(catalog.recipe(row[0]), make_plan(*row), PROFILE)
+    assert [step.title for step in steps][2:] == ["Recipe's configuration grok1_314b.yaml"]
+    assert steps[2].results == ("/lustre/llmb/cfg/grok1_314b.yaml",)
+    assert steps[2].args[1:] == ("NVIDIA/dgxc-benchmarking", "v25.02", "grok1")

@@ -1,0 +1,161 @@
+"""Install, render and submit on the embedded cluster."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.cluster.connection import Unattended
+from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm import find_jobs
+from llmb_tui.demo.cluster import DemoCluster
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.install import Installer, install_steps
+from llmb_tui.launch.render import render
+from llmb_tui.launch.run import Run
+from llmb_tui.launch.runs import Runs
+from llmb_tui.launch.submit import submit
+from llmb_tui.store.journal import Journal
+from llmb_tui.store.paths import Places
+from tests.cluster.login_node import wait_until
+from tests.launch.launch_cases import PROFILE, ROWS, MakePlan, MakeRun, MakeSpec
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[DemoCluster]:
+    with DemoCluster(tmp_path / "cluster", speed=1000.0) as demo:
+        yield demo
+        demo.end_jobs()
+
+
+@pytest.fixture(autouse=True)
+def _look_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("llmb_tui.launch.install._LOOK_EVERY_S", 0.05)
+
+
+@pytest.fixture
+def session(cluster: DemoCluster) -> Iterator[Session]:
+    made = Session(cluster.profile, Unattended())
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def installed(session: Session, catalog: Catalog, make_plan: MakePlan) -> Session:
+    row = ROWS["nemotron4-25.04"]
+    steps = install_steps(catalog.recipe(row[0]), make_plan(*row), session.profile)
+    states = Installer(session, session.profile, steps).run(lambda _: None, threading.Event())
+    assert [state.status for state in states] == ["done"] * 3
+    assert states[1].size == "19.3 GB"
+    return session
+
+
+class Desk:
+    """What this machine remembers."""
+
+    def __init__(self, folder: Path) -> None:
+        self.runs = Runs(Places(folder / "config", folder / "state"))
+        self.journal = Journal(folder / "journal.jsonl")
+
+    def submit(self, session: Session, run: Run) -> Run:
+        return submit(session, self.runs, self.journal, run, render(run.spec))
+
+
+@pytest.fixture(scope="module")
+def script(make_spec: MakeSpec) -> str:
+    """A rendered script for the demo's account and partition."""
+    profile = replace(PROFILE, account="demo", partition="batch", install_dir="/tmp/llmb")
+    return render(make_spec("nemotron4@25.04", "15b", "h100", "fp8", 64, profile=profile))
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def test_the_rendered_script_runs_the_training_to_its_end(installed: Session, desk: Desk, make_run: MakeRun) -> None:
+    run = desk.submit(installed, make_run(installed.profile))
+    (job_id,) = run.job_ids
+    log = Path(run.spec.task_dir) / run.spec.log_name(job_id)
+    wait_until(lambda: log.exists() and "iteration 49/49" in log.read_text(), 60)
+    batch_log = Path(run.spec.task_dir) / f"sbatch_{run.spec.job_name}_{job_id}.out"
+    wait_until(lambda: "job exited with code 0" in batch_log.read_text(), 20)
+    assert [job.id for job in find_jobs(installed, run.spec.job_name)] == [job_id]
+
+
+def test_a_line_that_is_dropped_while_sbatch_answers_gives_one_known_job(
+    cluster: DemoCluster, installed: Session, desk: Desk, make_run: MakeRun
+) -> None:
+    cluster.fault("answer-delay", "1")
+    run = make_run(cluster.profile)
+    claim = Path(run.spec.experiment_dir) / "submit/claim/owner"
+
+    def drop() -> None:
+        wait_until(claim.exists, 30)
+        cluster.drop_connections()
+
+    dropper = threading.Thread(target=drop)
+    dropper.start()
+    known = desk.submit(installed, run)
+    dropper.join()
+    assert known.submission == "submitted"
+    assert [job.id for job in find_jobs(installed, run.spec.job_name)] == list(known.job_ids)
+    assert len(known.job_ids) == 1
+
+
+# Option of the script, and a word of the mend.
+REFUSED = {
+    "--account=nobody": "account",
+    "--partition=nowhere": "partition",
+    "--time=99:00:00": "time limit",
+    "--nodes=4000": "smaller scale",
+    "--gpus-per-node=16": "GPUs",
+}
+
+
+@pytest.mark.parametrize("wrong", REFUSED)
+def test_refusals_are_slurms_own_and_have_a_mend(
+    session: Session, desk: Desk, make_run: MakeRun, script: str, wrong: str
+) -> None:
+    run = make_run(session.profile)
+    option = wrong.partition("=")[0]
+    wrong_script = re.sub(rf"(?m)^#SBATCH {option}=.*$", f"#SBATCH {wrong}", script)
+    for path in (run.spec.container_image, run.spec.copies[0][0]):
+        session.run(["mkdir", "-p", path.rpartition("/")[0]])
+        session.write_file(path, b"here")
+    with pytest.raises(Trouble) as caught:
+        submit(session, desk.runs, desk.journal, run, wrong_script)
+    assert caught.value.what == "Slurm refused the job."
+    assert REFUSED[wrong] in caught.value.fix
+    remembered = desk.runs.load(run.id)
+    assert (remembered.submission, remembered.job_ids) == ("refused", ())
+    # Accounting may keep a row of a refused submission: that is no job.
+    assert all(job.finished and not job.elapsed_s for job in find_jobs(session, run.spec.job_name))
+
+
+def test_a_controller_that_is_down_is_told_and_nothing_is_queued(
+    cluster: DemoCluster, installed: Session, desk: Desk, make_run: MakeRun
+) -> None:
+    cluster.fault("controller-down")
+    with pytest.raises(Trouble) as caught:
+        desk.submit(installed, make_run(cluster.profile))
+    assert "controller" in caught.value.fix
+    cluster.fault("controller-down", None)
+    assert find_jobs(installed, make_run(cluster.profile).spec.job_name) == []
+
+
+def test_an_import_without_space_fails_with_enroots_words(
+    cluster: DemoCluster, session: Session, catalog: Catalog, make_plan: MakePlan
+) -> None:
+    cluster.fault("no-space")
+    row = ROWS["nemotron4-25.04"]
+    steps = install_steps(catalog.recipe(row[0]), make_plan(*row), session.profile)
+    states = Installer(session, session.profile, steps).run(lambda _: None, threading.Event())
+    assert [state.status for state in states] == ["done", "failed", "missing"]
+    assert states[1].detail == "[ERROR] Could not write the image layers"

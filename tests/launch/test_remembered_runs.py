@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import stat
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.runs import Runs
+from llmb_tui.store.paths import Places
+from tests.launch.launch_cases import MakeRun
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Runs:
+    return Runs(Places(tmp_path / "config", tmp_path / "state"))
+
+
+def test_a_run_is_read_back_as_it_was(runs: Runs, make_run: MakeRun) -> None:
+    run = replace(make_run(), submission="submitted", job_ids=("48123",), submitted_at=2.5, note="é")
+    runs.save(run)
+    assert runs.load(run.id) == run
+
+
+def test_runs_are_listed_newest_first(runs: Runs, make_run: MakeRun) -> None:
+    for run_id, created_at in (("a1", 10.0), ("b1", 30.0), ("c1", 20.0)):
+        runs.save(replace(make_run(), id=run_id, created_at=created_at))
+    assert [run.id for run in runs.all()] == ["b1", "c1", "a1"]
+
+
+def test_there_are_no_runs_at_first(runs: Runs) -> None:
+    assert runs.all() == ()
+    assert runs.unreadable() == ()
+
+
+def test_a_damaged_run_hides_no_other_and_is_not_passed_over(runs: Runs, make_run: MakeRun) -> None:
+    runs.save(make_run())
+    runs.save(replace(make_run(), id="broken"))
+    (runs.folder("broken") / "run.json").write_text('{"id": "broken"}')
+    assert [run.id for run in runs.all()] == [make_run().id]
+    (trouble,) = runs.unreadable()
+    assert "broken" in trouble.what
+
+
+def test_an_unknown_run_is_the_callers_mistake(runs: Runs) -> None:
+    with pytest.raises(Trouble) as caught:
+        runs.load("nosuchrun")
+    assert caught.value.exit_code == 1
+
+
+@pytest.mark.parametrize("run_id", ["", "..", "a/b", "../../etc", "A", "a b", "a\n", "a" * 65])
+def test_only_ids_name_folders(runs: Runs, run_id: str) -> None:
+    with pytest.raises(Trouble) as caught:
+        runs.folder(run_id)
+    assert caught.value.exit_code == 1
+
+
+def test_scripts_are_private(runs: Runs) -> None:
+    runs.save_script("a1", "#!/bin/bash\n")
+    path = runs.folder("a1") / "script.sh"
+    assert path.read_text() == "#!/bin/bash\n"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_lock_keeps_others_out_until_it_is_let_go(runs: Runs) -> None:
+    entered = threading.Event()
+
+    def second() -> None:
+        with runs.lock("a1"):
+            entered.set()
+
+    thread = threading.Thread(target=second)
+    with runs.lock("a1") as mine:
+        assert mine
+        thread.start()
+        with runs.lock("a1", wait=False) as theirs:
+            assert not theirs
+        assert not entered.wait(0.1)
+    assert entered.wait(5)
+    thread.join()
+
+
+def test_locks_of_two_runs_are_two(runs: Runs) -> None:
+    with runs.lock("a1"), runs.lock("b1", wait=False) as mine:
+        assert mine

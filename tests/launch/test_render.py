@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.render import render
+from llmb_tui.launch.spec import LaunchSpec
+from tests.launch.launch_cases import PROFILE, ROWS, MakeSpec
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_the_script_is_the_golden_one(make_spec: MakeSpec, name: str) -> None:
+    """`LLMB_TUI_WRITE_GOLDEN=1` writes them again: read the difference before it is committed."""
+    script = render(make_spec(*ROWS[name]))
+    golden = GOLDEN / f"{name}.sh"
+    if os.environ.get("LLMB_TUI_WRITE_GOLDEN"):
+        golden.write_text(script)
+    assert script == golden.read_text()
+    subprocess.run(["bash", "-n"], input=script, text=True, check=True)
+
+
+@pytest.mark.parametrize(
+    ("gpu_request", "line"),
+    [("gres", "#SBATCH --gres=gpu:8"), ("none", None)],  # gpus-per-node is in the golden scripts
+)
+def test_gpus_are_requested_as_the_site_wants_it(make_spec: MakeSpec, gpu_request: str, line: str | None) -> None:
+    profile = replace(PROFILE, gpu_request=gpu_request)  # type: ignore[arg-type]
+    script = render(make_spec("nemotron4@25.04", "15b", "h100", "fp8", 64, profile=profile))
+    found = [each for each in script.splitlines() if each.startswith(("#SBATCH --gres", "#SBATCH --gpu"))]
+    assert found == ([line] if line else [])
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_names_in_the_script_are_those_of_the_spec(make_spec: MakeSpec, name: str) -> None:
+    spec = make_spec(*ROWS[name])
+    script = (GOLDEN / f"{name}.sh").read_text()
+    assert f"#SBATCH --job-name={spec.job_name}\n" in script
+    log = spec.log_name("JOB").replace("JOB_0", "%j_${SLURM_RESTART_COUNT:-0}")
+    assert f"srun --output {spec.task_dir}/{log} " in script
+    assert f"{spec.task_dir}:/nemo_run " in script
+
+
+WORDS = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S", "Zs"]), max_size=20).filter(
+    str.isprintable
+)
+
+
+# Each example takes a second, so none is shrunk.
+@settings(
+    max_examples=3, deadline=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(arguments=st.lists(WORDS, min_size=20, max_size=60), values=st.lists(WORDS, min_size=5, max_size=20))
+def test_arguments_and_environment_arrive_as_they_were_given(
+    make_spec: MakeSpec, tmp_path: Path, arguments: list[str], values: list[str]
+) -> None:
+    spec = replace(
+        make_spec("nemotron4@25.04", "15b", "h100", "fp8", 64),
+        command=("python", "$HOME `id` \"'\\", *arguments),
+        env=tuple((f"NAME_{index}", value) for index, value in enumerate(values)),
+    )
+    assert _run(render(spec), tmp_path) == ([*spec.command], dict(spec.env))
+
+
+def _run(script: str, folder: Path) -> tuple[list[str], dict[str, str]]:
+    """Run the script with an srun that writes down what it is given: the command and the environment."""
+    programs, heard = folder / "bin", folder / "heard"
+    programs.mkdir(exist_ok=True)
+    recorder = (
+        f"#!{sys.executable}\nimport json, os, sys\nif 'hostname' not in sys.argv:\n"
+        f"    json.dump([sys.argv, dict(os.environ)], open({str(heard)!r}, 'w'))\n"
+    )
+    for name, program in (("srun", recorder), ("scontrol", "#!/bin/sh\necho node1\n")):
+        (programs / name).write_text(program)
+        (programs / name).chmod(0o755)
+    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
+    environment = {"PATH": path, "PYTHONUTF8": "1", "SLURM_JOB_NODELIST": "node1", "HOME": "/nowhere"}
+    subprocess.run(["bash"], input=script.encode(), env=environment, check=True, capture_output=True)
+    words, variables = json.loads(heard.read_text())
+    command = words[words.index("--no-container-mount-home") + 1 :]
+    return command, {name: value for name, value in variables.items() if name.startswith("NAME_")}
+
+
+def test_a_spec_from_elsewhere_is_checked_again(make_spec: MakeSpec) -> None:
+    spec = replace(make_spec("nemotron4@25.04", "15b", "h100", "fp8", 64), partition="batch\n#SBATCH --wrap=id")
+    with pytest.raises(Trouble) as caught:
+        render(spec)
+    assert caught.value.exit_code == 1
+
+
+@pytest.fixture
+def spec(make_spec: MakeSpec) -> LaunchSpec:
+    return make_spec("nemotron4@25.04", "15b", "h100", "fp8", 64)
+
+
+def _shadow_nemo_run(folder: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    (folder / "nemo_run.py").write_text(code)
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+
+
+def test_a_broken_nemo_run_is_told_with_its_own_words(
+    spec: LaunchSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _shadow_nemo_run(
+        tmp_path, monkeypatch, "raise ModuleNotFoundError(\"No module named 'leptonai.api.v1' \\x1b[31m\")"
+    )
+    with pytest.raises(Trouble) as caught:
+        render(spec)
+    assert caught.value.why == "nemo-run: ModuleNotFoundError: No module named 'leptonai.api.v1'"
+    assert caught.value.exit_code == 2
+    assert caught.value.fix
+
+
+def test_a_nemo_run_that_hangs_is_ended_with_its_children(
+    spec: LaunchSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pids = tmp_path / "pids"
+    code = (
+        "import os, subprocess, time\nchild = subprocess.Popen(['sleep', '600'])\n"
+        f"open({str(pids)!r}, 'w').write(str(child.pid))\ntime.sleep(600)"
+    )
+    _shadow_nemo_run(tmp_path, monkeypatch, code)
+    with pytest.raises(Trouble, match="could not be rendered"):
+        render(spec, deadline_s=3)
+    assert subprocess.run(["ps", "-o", "stat=", "-p", pids.read_text()], capture_output=True, check=False).stdout[
+        :1
+    ] in (
+        b"",
+        b"Z",
+    )
+
+
+def test_what_nemo_run_prints_does_not_reach_the_script(
+    spec: LaunchSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text("print('welcome to this site')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert render(spec).startswith("#!/bin/bash\n")
+
+
+def test_rendering_leaves_nothing_behind(spec: LaunchSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home, temporary = tmp_path / "home", tmp_path / "tmp"
+    home.mkdir()
+    temporary.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tempfile.tempdir", None)
+    render(spec)
+    assert list(home.iterdir()) == []
+    assert list(temporary.iterdir()) == []

@@ -1,0 +1,413 @@
+"""Submission over real SSH, with a Slurm of a few lines of sh, so that it can fail at any point."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.cluster.connection import Completed, Disconnected, Unattended
+from llmb_tui.cluster.session import Session
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.entry import entry_path
+from llmb_tui.launch.refusal import NEVER_SENT
+from llmb_tui.launch.run import Run
+from llmb_tui.launch.runs import Runs
+from llmb_tui.launch.submit import reconcile, submit
+from llmb_tui.store.journal import Journal
+from llmb_tui.store.paths import Places
+from tests.cluster.login_node import LoginNode, wait_until
+from tests.launch.launch_cases import RUN_ID, MakeRun
+
+SCRIPT = "#!/bin/bash\n#SBATCH --nodes=8\n"
+
+# Jobs are lines of $STAGE/jobs. What is in $STAGE/sbatch runs before a job is accepted, $STAGE/after before the answer.
+SLURM = {
+    "sbatch": """
+. "$STAGE/sbatch"
+id=$(($(wc -l <"$STAGE/jobs") + 48123))
+echo "$id $JOB_NAME" >>"$STAGE/jobs"
+. "$STAGE/after"
+echo "$id"
+""",
+    "squeue": """
+while read -r id name; do
+    printf '%-24s%-24s%-160s%-12s%-20s%-12s%-512s\\n' "$id" PENDING Priority 8 0:00 0 "$name"
+done <"$STAGE/jobs"
+""",
+    "sacct": "echo 'Slurm accounting storage is disabled' >&2; exit 1",
+}
+
+
+class Stage:
+    """A cluster, what this machine remembers, and one run to submit."""
+
+    def __init__(self, folder: Path, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = folder
+        programs = folder / "bin"
+        programs.mkdir()
+        for name, body in SLURM.items():
+            (programs / name).write_text(f"#!/bin/sh\n{body}\n")
+            (programs / name).chmod(0o755)
+        for name in ("jobs", "sbatch", "after"):
+            (folder / name).touch()
+        monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+        monkeypatch.setenv("STAGE", str(folder))
+        monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+        self.node = LoginNode(folder)
+        self.profile = replace(self.node.profile(), install_dir=str(folder / "home/llmb"))
+        self.session = Session(self.profile, Unattended())
+        self.runs = Runs(Places(folder / "config", folder / "state"))
+        self.journal = Journal(folder / "journal.jsonl")
+        self.run = make_run(self.profile)
+        monkeypatch.setenv("JOB_NAME", self.run.spec.job_name)
+        self.task = Path(self.run.spec.task_dir)
+        self.traces = self.task.parent / "submit"
+        self.install()
+
+    def install(self) -> None:
+        for path in (self.run.spec.container_image, entry_path(self.profile.install_dir)):
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            Path(path).write_text("installed")
+
+    def jobs(self) -> list[str]:
+        return [line.split()[0] for line in (self.folder / "jobs").read_text().splitlines()]
+
+    def on_sbatch(self, commands: str) -> None:
+        (self.folder / "sbatch").write_text(commands)
+
+    def before_the_answer(self, commands: str) -> None:
+        (self.folder / "after").write_text(commands)
+
+    def submit(self, run: Run | None = None) -> Run:
+        return submit(self.session, self.runs, self.journal, run or self.run, SCRIPT)
+
+    def reconcile(self, run: Run | None = None) -> Run:
+        return reconcile(self.session, self.runs, self.journal, run or self.run)
+
+    def events(self) -> list[str]:
+        return [record["event"] for record in self.journal.read()]
+
+
+@pytest.fixture
+def stage(tmp_path: Path, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    monkeypatch.setattr("llmb_tui.launch.submit._ANSWER_WITHIN_S", 5.0)
+    made = Stage(tmp_path, make_run, monkeypatch)
+    yield made
+    made.session.close()
+    made.node.close()
+
+
+def test_a_run_is_submitted_and_remembered(stage: Stage) -> None:
+    run = stage.submit()
+    assert (run.submission, run.job_ids, run.note) == ("submitted", ("48123",), "")
+    assert run.submitted_at is not None
+    assert stage.jobs() == ["48123"]
+    assert stage.runs.load(run.id) == run
+    assert (stage.runs.folder(run.id) / "script.sh").read_text() == SCRIPT
+    assert stage.events() == ["intent", "unknown", "submitted"]
+    intent, *_, submitted = stage.journal.read()
+    assert (intent["run"], intent["job_name"], intent["cluster"]) == (RUN_ID, run.spec.job_name, "node")
+    assert submitted["job_ids"] == ["48123"]
+
+
+def test_the_run_folder_holds_what_the_job_needs(stage: Stage) -> None:
+    run = stage.submit()
+    assert (stage.task / "configs/plan.json").read_text() == dict(run.spec.files)["configs/plan.json"]
+    assert (stage.task / "configs/launch.json").read_text() == dict(run.spec.files)["configs/launch.json"]
+    assert (stage.task / "code/pretrain.py").read_text() == "installed"
+    assert (stage.task.parent / f"{run.spec.task}_sbatch.sh").read_text() == SCRIPT
+
+
+def test_the_intent_is_on_the_disk_before_anything_reaches_the_cluster(stage: Stage) -> None:
+    stage.node.close()
+    with pytest.raises(Trouble):
+        stage.submit()
+    assert stage.runs.load(RUN_ID).submission == "intended"
+    assert stage.events() == ["intent"]
+
+
+def test_submitting_twice_gives_one_job(stage: Stage) -> None:
+    first = stage.submit()
+    assert stage.submit() == first
+    assert stage.submit(first) == first
+    assert stage.jobs() == ["48123"]
+
+
+def test_submitting_at_once_from_many_threads_gives_one_job(stage: Stage) -> None:
+    outcomes: list[Run] = []
+    threads = [threading.Thread(target=lambda: outcomes.append(stage.submit())) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(stage.jobs()) == 1
+    assert {run.job_ids for run in outcomes} == {("48123",)}
+
+
+def test_two_machines_that_submit_the_same_run_give_one_job(stage: Stage) -> None:
+    other = Runs(Places(stage.folder / "config", stage.folder / "other state"))
+    elsewhere = Session(stage.profile, Unattended())
+    outcomes: list[Run] = []
+    thread = threading.Thread(
+        target=lambda: outcomes.append(submit(elsewhere, other, stage.journal, stage.run, SCRIPT))
+    )
+    thread.start()
+    outcomes.append(stage.submit())
+    thread.join()
+    elsewhere.close()
+    assert len(stage.jobs()) == 1
+    assert {run.job_ids for run in outcomes} == {("48123",)}
+
+
+def test_a_refusal_keeps_slurms_words(stage: Stage) -> None:
+    stage.on_sbatch("printf 'sbatch: error: Invalid \\033[31maccount or account/partition combination\\n' >&2; exit 1")
+    with pytest.raises(Trouble) as caught:
+        stage.submit()
+    assert caught.value.why == "Invalid account or account/partition combination"
+    assert "sacctmgr" in caught.value.fix
+    assert caught.value.exit_code == 1
+    run = stage.runs.load(RUN_ID)
+    assert (run.submission, run.note) == ("refused", "Invalid account or account/partition combination")
+    assert stage.events()[-1] == "refused"
+
+
+def test_a_refused_run_stays_refused(stage: Stage) -> None:
+    stage.on_sbatch("echo 'sbatch: error: Invalid account' >&2; exit 1")
+    for _ in range(2):
+        with pytest.raises(Trouble, match="refused"):
+            stage.submit()
+        stage.on_sbatch("")
+    assert stage.jobs() == []
+
+
+@pytest.mark.parametrize("missing", ["image", "entry"])
+def test_what_is_not_installed_is_found_before_the_submission_begins(stage: Stage, missing: str) -> None:
+    path = Path(stage.run.spec.container_image if missing == "image" else entry_path(stage.profile.install_dir))
+    path.unlink()
+    with pytest.raises(Trouble) as caught:
+        stage.submit()
+    assert str(path) in caught.value.what
+    assert caught.value.exit_code == 1
+    assert stage.runs.load(RUN_ID).submission == "intended"
+    stage.install()
+    assert stage.submit().submission == "submitted"
+
+
+def test_a_folder_that_cannot_be_made_is_told(stage: Stage) -> None:
+    (Path(stage.profile.install_dir) / "workloads").write_text("in the way")
+    with pytest.raises(Trouble, match="could not be made"):
+        stage.submit()
+    assert stage.jobs() == []
+
+
+def test_an_answer_that_only_comes_later_is_waited_for(stage: Stage) -> None:
+    stage.before_the_answer("sleep 1")
+    assert stage.submit().job_ids == ("48123",)
+
+
+def test_a_lost_conversation_with_the_controller_is_settled_by_the_jobs_name(stage: Stage) -> None:
+    """sbatch reports a failure although Slurm has the job."""
+    stage.before_the_answer("echo 'sbatch: error: Socket timed out on send/recv operation' >&2; exit 1")
+    run = stage.submit()
+    assert (run.submission, run.job_ids) == ("submitted", ("48123",))
+
+
+def test_a_lost_conversation_without_a_job_stays_unknown(stage: Stage) -> None:
+    stage.on_sbatch("echo 'sbatch: error: Socket timed out on send/recv operation' >&2; exit 1")
+    run = stage.submit()
+    assert run.submission == "unknown"
+    assert "Socket timed out" in run.note
+    assert stage.reconcile().submission == "unknown"
+    # Slurm turns out to have it after all.
+    (stage.folder / "jobs").write_text(f"48200 {run.spec.job_name}\n")
+    assert stage.reconcile().job_ids == ("48200",)
+
+
+def test_an_sbatch_that_hangs_leaves_the_run_unknown_until_it_answers(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("llmb_tui.launch.submit._ANSWER_WITHIN_S", 0.5)
+    stage.on_sbatch('while [ ! -e "$STAGE/go" ]; do sleep 0.02; done')
+    run = stage.submit()
+    assert run.submission == "unknown"
+    assert "has not answered" in run.note
+    assert stage.submit().submission == "unknown"
+    assert stage.reconcile().submission == "unknown"
+    (stage.folder / "go").touch()
+    wait_until((stage.traces / "exit").exists)
+    assert stage.reconcile().job_ids == ("48123",)
+    assert stage.jobs() == ["48123"]
+
+
+def test_a_job_whose_submission_was_killed_is_found_by_its_name(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("llmb_tui.launch.submit._ANSWER_WITHIN_S", 0.5)
+    stage.before_the_answer("kill -9 $PPID; exit 1")  # submit.sh dies after Slurm took the job
+    run = stage.submit()
+    assert (run.submission, run.job_ids) == ("submitted", ("48123",))
+    assert stage.submit() == run
+    assert stage.jobs() == ["48123"]
+
+
+def test_jobs_of_other_names_are_not_taken_for_it(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("llmb_tui.launch.submit._ANSWER_WITHIN_S", 0.5)
+    (stage.folder / "jobs").write_text(f"1 {stage.run.spec.job_name}x\n2 x{stage.run.spec.job_name}\n")
+    stage.on_sbatch("kill -9 $PPID; exit 1")
+    assert stage.submit().submission == "unknown"
+
+
+def test_a_run_that_another_is_submitting_is_left_alone(stage: Stage) -> None:
+    stage.on_sbatch('while [ ! -e "$STAGE/go" ]; do sleep 0.02; done')
+    thread = threading.Thread(target=stage.submit)
+    thread.start()
+    wait_until((stage.traces / "claim/owner").exists)
+    assert stage.reconcile().submission == "unknown"
+    (stage.folder / "go").touch()
+    thread.join()
+    assert stage.runs.load(RUN_ID).job_ids == ("48123",)
+
+
+@pytest.mark.parametrize("submission", ["intended", "submitted", "refused"])
+def test_only_unknown_runs_are_reconciled(stage: Stage, submission: str) -> None:
+    run = replace(stage.run, submission=submission)  # type: ignore[arg-type]
+    stage.runs.save(run)
+    assert stage.reconcile() == run
+    assert not stage.traces.exists()
+
+
+def test_a_line_that_is_cut_while_slurm_thinks_changes_nothing(stage: Stage) -> None:
+    stage.on_sbatch('while [ ! -e "$STAGE/go" ]; do sleep 0.02; done')
+    outcomes: list[Run] = []
+    thread = threading.Thread(target=lambda: outcomes.append(stage.submit()))
+    thread.start()
+    wait_until((stage.traces / "claim/owner").exists)
+    stage.node.cut()
+    (stage.folder / "go").touch()
+    thread.join()
+    assert [run.job_ids for run in outcomes] == [("48123",)]
+    assert stage.jobs() == ["48123"]
+
+
+# --- cuts ---------------------------------------------------------------------------------------------------------
+
+
+class CuttingSession(Session):
+    """A real session that loses its connection around the remote call number `at`: `how` says when."""
+
+    at = -1
+    how = ""
+    calls = 0
+
+    def run_script(
+        self, script: str, args: Sequence[str] = (), *, stdin: bytes = b"", deadline_s: float = 20.0
+    ) -> Completed:
+        return self._cut(
+            lambda: super(CuttingSession, self).run_script(script, args, stdin=stdin, deadline_s=deadline_s)
+        )
+
+    def write_file(self, path: str, data: bytes, mode: int = 0o600, *, deadline_s: float = 60.0) -> None:
+        self._cut(lambda: super(CuttingSession, self).write_file(path, data, mode, deadline_s=deadline_s))
+
+    def _cut(self, call: Callable[[], Completed | None]) -> Completed:
+        self.calls += 1
+        answer = call() if self.calls != self.at or self.how == "answer lost" else None
+        if self.calls == self.at:
+            if self._connection is not None:
+                self._connection.close()
+            raise Disconnected("The connection broke.", may_have_run=self.how != "never sent")
+        return answer or Completed((), 0, "", "")
+
+
+def _count_calls(stage: Stage) -> int:
+    """How many remote calls a submission makes when nothing goes wrong."""
+    session = CuttingSession(stage.profile, Unattended())
+    submit(session, stage.runs, stage.journal, stage.run, SCRIPT)
+    session.close()
+    return session.calls
+
+
+@pytest.mark.parametrize("how", ["never sent", "command lost", "answer lost"])
+def test_wherever_the_line_is_cut_there_is_never_a_second_job_nor_an_unknown_one(
+    tmp_path: Path, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    monkeypatch.setattr("llmb_tui.launch.submit._ANSWER_WITHIN_S", 0.7)
+    (tmp_path / "stage").mkdir()
+    stage = Stage(tmp_path / "stage", make_run, monkeypatch)
+    last = _count_calls(stage)
+    seen = set()
+    for at in range(1, last + 1):
+        seen.add(_cut_at(stage, make_run(stage.profile, f"cut{at}"), at, how, monkeypatch))
+    stage.session.close()
+    stage.node.close()
+    assert "submitted" in seen
+
+
+def _cut_at(stage: Stage, run: Run, at: int, how: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Submit with a cut, then do what a person does: look again, submit again. Answers with the first outcome."""
+    monkeypatch.setenv("JOB_NAME", run.spec.job_name)
+    session = CuttingSession(stage.profile, Unattended())
+    session.at, session.how = at, how
+    try:
+        submit(session, stage.runs, stage.journal, run, SCRIPT)
+    except Disconnected:
+        assert stage.runs.load(run.id).submission == "intended"
+    first = stage.runs.load(run.id).submission
+    session.at = -1
+    if first == "intended":  # nothing has begun, so that trying again is right
+        submit(session, stage.runs, stage.journal, run, SCRIPT)
+    known = reconcile(session, stage.runs, stage.journal, run)
+    session.close()
+    jobs = [
+        line.split()[0] for line in (stage.folder / "jobs").read_text().splitlines() if line.endswith(run.spec.job_name)
+    ]
+    assert known.submission in ("submitted", "refused")
+    assert list(known.job_ids) == jobs
+    assert len(jobs) == (known.submission == "submitted")
+    return first
+
+
+def test_a_submission_that_was_withdrawn_cannot_begin_later(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command that starts it was on its way when the line broke, and arrives after the run was settled."""
+    monkeypatch.setattr("llmb_tui.launch.submit._ANSWER_WITHIN_S", 0.5)
+    session = CuttingSession(stage.profile, Unattended())
+    session.at, session.how = _count_until_start(stage), "command lost"
+    submit(session, stage.runs, stage.journal, stage.run, SCRIPT)
+    session.close()
+    settled = stage.reconcile()
+    assert (settled.submission, settled.note) == ("refused", NEVER_SENT)
+    helper, script = stage.task.parent / "submit.sh", stage.task.parent / f"{stage.run.spec.task}_sbatch.sh"
+    stage.session.run(["sh", str(helper), str(stage.traces), str(script)])
+    assert stage.jobs() == []
+    with pytest.raises(Trouble, match="was not submitted"):
+        stage.submit()
+
+
+def _count_until_start(stage: Stage) -> int:
+    """Number of the remote call that starts the submission: preparing, four files, then the start."""
+    return 2 + len(stage.run.spec.files) + 2
+
+
+def test_a_cluster_that_goes_away_after_the_start_leaves_the_run_unknown(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("llmb_tui.launch.submit._ANSWER_WITHIN_S", 0.5)
+    session = CuttingSession(stage.profile, Unattended())
+    session.at, session.how = _count_until_start(stage), "answer lost"
+    stage.before_the_answer('touch "$STAGE/accepted"; while [ ! -e "$STAGE/go" ]; do sleep 0.02; done')
+
+    def leave() -> None:
+        wait_until((stage.folder / "accepted").exists)
+        session.close()
+
+    thread = threading.Thread(target=leave)
+    thread.start()
+    run = submit(session, stage.runs, stage.journal, stage.run, SCRIPT)
+    thread.join()
+    assert run.submission == "unknown"
+    (stage.folder / "go").touch()
+    wait_until((stage.traces / "exit").exists)
+    assert stage.reconcile().job_ids == ("48123",)
