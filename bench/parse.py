@@ -24,8 +24,8 @@ _HEAD = re.compile(r"Training epoch \d+, iteration (\d+)/(\d+) \|")
 _KEY_VALUE = re.compile(r"(\w[\w ]*): ([\d.e+-]+)")
 _NUMBER = r"([\d.e+-]+)"
 _FIXED = re.compile(
-    rf"iteration (\d+)/(\d+) .*peak_memory_usage: {_NUMBER} .*memory_allocated: {_NUMBER} .*reduced_train_loss: {_NUMBER} "
-    rf".*train_step_timing in s: {_NUMBER} .*consumed_samples: {_NUMBER}"
+    rf"iteration (\d+)/(\d+) .*peak_memory_usage: {_NUMBER} .*memory_allocated: {_NUMBER} "
+    rf".*reduced_train_loss: {_NUMBER} .*train_step_timing in s: {_NUMBER} .*consumed_samples: {_NUMBER}"
 )
 
 

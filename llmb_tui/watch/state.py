@@ -45,6 +45,10 @@ class Progress:
     mfu_pct: float | None = None
     failure: str | None = None
     """A line of the log that says why the run failed, in clean text."""
+    failure_reason: str = ""
+    """What that line means, in plain words."""
+    failure_fix: str = ""
+    """What to do about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,8 @@ class RunState:
     progress: Progress = Progress()
     eta_s: float | None = None
     """Seconds until the last step, by the pace at which steps arrive."""
+    log_name: str = "log"
+    """File name of the local copy in the run's folder: `log`, and `log.1` and so on after restarts by Slurm."""
     log_bytes: int = 0
     """Size of the local copy."""
     silent_s: float = 0.0

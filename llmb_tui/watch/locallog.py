@@ -1,0 +1,81 @@
+"""`LocalLog`: the local copy of a run's log, read as it grows and folded into `Progress`."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+from llmb_tui.launch.run import Run
+from llmb_tui.watch.parse import StepParser
+from llmb_tui.watch.progress import fold, with_failure
+from llmb_tui.watch.stage import only_container_lines
+from llmb_tui.watch.state import Progress
+
+_PIECE = 1 << 18
+_AT_ONCE = 1 << 23
+_HEAD = 1 << 16
+
+_NAME = re.compile(r"log(?:\.(\d+))?")
+
+
+def local_name(restart: int) -> str:
+    """File name of the copy in the run's folder: one file for each time that Slurm started the job."""
+    return f"log.{restart}" if restart else "log"
+
+
+def newest_restart(folder: Path) -> int:
+    """The highest restart that a copy exists of; 0 if there is none."""
+    names = (_NAME.fullmatch(path.name) for path in folder.glob("log*"))
+    return max((int(name[1] or 0) for name in names if name), default=0)
+
+
+class LocalLog:
+    """One log from its first byte. It holds no more of it than a piece."""
+
+    def __init__(self, run: Run, path: Path) -> None:
+        self.path = path
+        self._plan = run.plan
+        self._parser = StepParser(run.log_format)
+        self._final = Progress(steps_total=run.plan.steps)
+        self.progress = self._final
+        """With the newest step, although a bar may still repaint it."""
+        self.size = 0
+        """Bytes that were read."""
+        self.started = False
+        """The log has a line that is not the container's own."""
+
+    def read(self) -> bool:
+        """Read what was appended, but no more than 8 MiB; True if there may be more."""
+        try:
+            file = self.path.open("rb")
+        except FileNotFoundError:
+            return False
+        began = self.size
+        with file:
+            file.seek(began)
+            while self.size - began < _AT_ONCE and (data := file.read(_PIECE)):
+                self.size += len(data)
+                self._final = fold(self._final, self._parser.feed(data), self._plan)
+            if self.size > began and not self.started:
+                file.seek(0)
+                self.started = not only_container_lines(file.read(_HEAD))
+        if self.size > began:
+            self._show()
+        return self.size - began >= _AT_ONCE
+
+    def end(self) -> None:
+        """No more will be appended: the newest step is final."""
+        self._final = fold(self._final, self._parser.close(), self._plan)
+        self._show()
+
+    def age_s(self) -> float:
+        """Seconds since the copy last grew, by its time stamp; 0 if there is none."""
+        try:
+            return max(0.0, time.time() - self.path.stat().st_mtime)
+        except FileNotFoundError:
+            return 0.0
+
+    def _show(self) -> None:
+        pending = (self._parser.pending,) if self._parser.pending else ()
+        self.progress = with_failure(fold(self._final, pending, self._plan), self._parser.failure)

@@ -1,0 +1,182 @@
+"""`LogIndex`: any line of a log file at once, without holding the log.
+
+Only the number of newlines before each 64 KiB block is kept (8 bytes a block), so a log of 1 GB costs
+128 KiB, and reading a line costs one or two reads of a block.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from array import array
+from bisect import bisect_left
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from llmb_tui.watch.lines import shown
+
+_BLOCK = 1 << 16
+_READ = 1 << 20
+# Lines that lie closer together than this are read at once; beyond it a line is read on its own, in parts.
+_WINDOW = 1 << 20
+
+
+class _Seen(NamedTuple):
+    """What has been indexed; replaced as a whole, so that a reader in another thread sees no half of it."""
+
+    size: int = 0
+    newlines: int = 0
+    open_end: bool = False
+
+
+class LogIndex:
+    """The lines of one append-only file, numbered from 0.
+
+    `refresh` may run in one thread while another one reads. A file that is not there yet has no lines.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._fd: int | None = None
+        self._before = array("Q", [0])
+        """Newlines before each block."""
+        self._seen = _Seen()
+
+    def refresh(self) -> None:
+        """Index what was appended since the last time. Takes about half a second for the first GB."""
+        size = self._file_size()
+        if size < self._seen.size:
+            self._before, self._seen = array("Q", [0]), _Seen()
+        while self._seen.size < size:
+            data = self._pread(min(_READ, size - self._seen.size), self._seen.size)
+            if not data:
+                return
+            self._count(data)
+
+    @property
+    def lines(self) -> int:
+        """Number of lines, with an unfinished last one."""
+        return self._seen.newlines + self._seen.open_end
+
+    @property
+    def size(self) -> int:
+        """Number of bytes that are indexed."""
+        return self._seen.size
+
+    def read(self, first: int, count: int) -> list[str]:
+        """Lines `first` to `first + count - 1`, as many of them as there are, as `lines.shown` makes them.
+
+        A carriage return further than 64 KiB from the end of a line of more than 1 MiB is not looked for.
+        """
+        seen = self._seen
+        first, end = max(0, first), min(first + count, seen.newlines + seen.open_end)
+        if first >= end:
+            return []
+        start, stop = self._start(first, seen), self._start(end, seen)
+        if stop - start <= _WINDOW:
+            lines = self._pread(stop - start, start).split(b"\n")
+            return [shown(line) for line in lines[: end - first]]
+        bounds = [start, *(self._start(line, seen) for line in range(first + 1, end)), stop]
+        return [self._read_one(a, b) for a, b in pairwise(bounds)]
+
+    def find(self, pattern: re.Pattern[str], start: int, direction: Literal[1, -1] = 1) -> int | None:
+        """The first line from `start` on (itself included), forward or backward, where `pattern` is found.
+
+        The text that is searched is the text that `read` gives. A GB takes seconds: call it in a thread.
+        """
+        seen = self._seen
+        start = min(max(0, start), seen.newlines)
+        anywhere = re.compile(pattern.pattern, pattern.flags | re.MULTILINE)
+        block = self._block_of(start)
+        while 0 <= block < len(self._before):
+            first, end = self._lines_of(block, seen)
+            first, end = (max(first, start), end) if direction == 1 else (first, min(end, start + 1))
+            if first < end and self._may_hold(anywhere, first, end, seen):
+                lines = self.read(first, end - first)
+                hits = [at for at, line in enumerate(lines) if pattern.search(line)]
+                if hits:
+                    return first + hits[0 if direction == 1 else -1]
+            block += direction
+        return None
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+    def _file_size(self) -> int:
+        if self._fd is None:
+            try:
+                self._fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+            except FileNotFoundError:
+                return 0
+        return os.fstat(self._fd).st_size
+
+    def _pread(self, count: int, offset: int) -> bytes:
+        return b"" if self._fd is None else os.pread(self._fd, count, offset)
+
+    def _count(self, data: bytes) -> None:
+        """Take in what follows on the bytes that are indexed already."""
+        size, newlines, _ = self._seen
+        at = 0
+        while at < len(data):
+            part = min(_BLOCK - size % _BLOCK, len(data) - at)
+            newlines += data.count(b"\n", at, at + part)
+            at, size = at + part, size + part
+            if size % _BLOCK == 0:
+                self._before.append(newlines)
+        self._seen = _Seen(size, newlines, open_end=not data.endswith(b"\n"))
+
+    def _block_of(self, line: int) -> int:
+        """The block with the newline that line `line` begins after; line 0 begins in block 0."""
+        return max(0, bisect_left(self._before, line) - 1)
+
+    def _lines_of(self, block: int, seen: _Seen) -> tuple[int, int]:
+        """The lines (first, one after the last) that begin after a newline of `block`."""
+        total = seen.newlines + seen.open_end
+        after = self._before[block + 1] if block + 1 < len(self._before) else seen.newlines
+        return (self._before[block] + 1 if block else 0), min(after + 1, total)
+
+    def _start(self, line: int, seen: _Seen) -> int:
+        """Offset of the first byte of a line."""
+        if line <= 0:
+            return 0
+        if line > seen.newlines:
+            return seen.size
+        block = self._block_of(line)
+        data = self._pread(_BLOCK, block * _BLOCK)
+        return block * _BLOCK + _after_newline(data, line - self._before[block])
+
+    def _read_one(self, start: int, stop: int) -> str:
+        """One line of any length, from its last bytes if it is a progress bar, else from its first."""
+        if stop - start <= _BLOCK:
+            return shown(self._pread(stop - start, start).rstrip(b"\n"))
+        end = self._pread(_BLOCK, stop - _BLOCK).rstrip(b"\r\n")
+        return shown(end if b"\r" in end else self._pread(_BLOCK, start))
+
+    def _may_hold(self, pattern: re.Pattern[str], first: int, end: int, seen: _Seen) -> bool:
+        """False if none of these lines can match: one search over the whole text is cheaper than one for each line."""
+        start, stop = self._start(first, seen), self._start(end, seen)
+        if stop - start > _WINDOW:
+            return True
+        data = self._pread(stop - start, start)
+        text = data.decode("utf-8", "replace").replace("\r", "\n").replace("\t", "    ")
+        return b"\x1b" in data or pattern.search(text) is not None
+
+
+def _after_newline(data: bytes, nth: int) -> int:
+    """Offset one after the `nth` newline (from 1) of `data`."""
+    low, high = 0, len(data)
+    while high - low > 512:
+        middle = (low + high) // 2
+        within = data.count(b"\n", low, middle)
+        if within >= nth:
+            high = middle
+        else:
+            low, nth = middle, nth - within
+    at = low - 1
+    for _ in range(nth):
+        at = data.find(b"\n", at + 1)
+    return at + 1

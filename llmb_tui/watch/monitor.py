@@ -1,0 +1,273 @@
+"""`Monitor`: watches one run from wherever it is to its end, and publishes a `RunState` at each change."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from queue import Empty, SimpleQueue
+
+from llmb_tui.cluster.job import TERMINAL_STATES, Job
+from llmb_tui.cluster.session import Session
+from llmb_tui.launch.run import Run
+from llmb_tui.launch.runs import Runs
+from llmb_tui.watch.failure import Failure, of_state, worst
+from llmb_tui.watch.feed import (
+    BatchTail,
+    Ended,
+    JobFeed,
+    JobNews,
+    LinkNews,
+    LogFeed,
+    LogNews,
+    LogTrouble,
+    LookFailed,
+    News,
+)
+from llmb_tui.watch.locallog import LocalLog, local_name, newest_restart
+from llmb_tui.watch.progress import Pace, with_failure
+from llmb_tui.watch.stage import stage_of
+from llmb_tui.watch.state import Link, Progress, RunState, Stage, Verdict
+from llmb_tui.watch.verdict import THRESHOLD, judge, profiled
+
+LOOK_EVERY_S = 10.0
+GONE_AFTER_S = 60.0
+"""A job that Slurm has not known for this long, although it answers, is over."""
+
+_PUBLISH_EVERY_S = 0.1
+
+
+def replay(runs: Runs, run: Run, *, threshold: float = THRESHOLD) -> RunState:
+    """What is known of a run here, without the cluster. Reads the whole copy of its log."""
+    view = _View(runs, run, threshold)
+    while view.log.read():
+        pass
+    view.link = "closed"
+    if view.job_over:
+        view.end()
+    return view.state()
+
+
+class Monitor:
+    """Watches one run; `watch` may be called again after it has returned."""
+
+    def __init__(  # noqa: PLR0913 - settings with defaults
+        self,
+        session: Session,
+        runs: Runs,
+        run: Run,
+        *,
+        look_every_s: float = LOOK_EVERY_S,
+        gone_after_s: float = GONE_AFTER_S,
+        threshold: float = THRESHOLD,
+    ) -> None:
+        self._session = session
+        self._runs = runs
+        self._run = run
+        self._look_every_s = look_every_s
+        self._gone_after_s = gone_after_s
+        self._threshold = threshold
+
+    def watch(self, publish: Callable[[RunState], None], stop: threading.Event) -> RunState:
+        """Watch until the run is over and its log is copied whole, or until `stop`; the last state.
+
+        It also returns when nothing can come any more because the cluster does not let us in, and at the latest
+        half a second after `stop` is set.
+
+        `publish` is called in this thread, at most ten times a second, and only when something changed; first of
+        all with what the local copy of the log holds.
+        """
+        view = _View(self._runs, self._run, self._threshold)
+        if not self._run.job_ids:
+            state = view.state()
+            publish(state)
+            return state
+        inbox: SimpleQueue[News] = SimpleQueue()
+        leave = threading.Event()
+        job_id = self._run.job_ids[-1]
+        gone_after_s = 0.0 if view.job_over else self._gone_after_s
+        folder = self._runs.folder(self._run.id)
+        log_feed = LogFeed(self._session, self._run.spec, job_id, folder, post=inbox.put, stop=leave)
+        job_feed = JobFeed(
+            self._session,
+            job_id,
+            post=inbox.put,
+            stop=leave,
+            every_s=self._look_every_s,
+            gone_after_s=gone_after_s,
+        )
+        try:
+            while view.log.read() and not stop.is_set():
+                pass
+            log_feed.start()
+            job_feed.start()
+            return _publish_on(view, inbox, log_feed, publish, stop)
+        finally:
+            leave.set()
+
+
+def _publish_on(
+    view: _View,
+    inbox: SimpleQueue[News],
+    log_feed: LogFeed,
+    publish: Callable[[RunState], None],
+    stop: threading.Event,
+) -> RunState:
+    """Fold the news of both threads into states, until they have ended or `stop` is set."""
+    last: RunState | None = None
+    running = {"watch-log", "watch-job"}
+    more = False
+    while True:
+        began = time.monotonic()
+        for news in _receive(inbox, 0.0 if more else _PUBLISH_EVERY_S):
+            if isinstance(news, Ended):
+                running.discard(news.thread)
+            elif view.take(news):
+                (log_feed.job_ended if view.job_over else log_feed.job_moved)()
+        more = view.log.read()
+        if not running and not more:
+            view.end()
+        state = view.state()
+        if state != last:
+            publish(state)
+            last = state
+        if view.over or stop.is_set():
+            return state
+        if not more:
+            stop.wait(max(0.0, _PUBLISH_EVERY_S - (time.monotonic() - began)))
+
+
+def _receive(inbox: SimpleQueue[News], timeout_s: float) -> list[News]:
+    """All that is there, after waiting for the first."""
+    news = []
+    try:
+        news.append(inbox.get(timeout=timeout_s) if timeout_s else inbox.get_nowait())
+        while True:
+            news.append(inbox.get_nowait())
+    except Empty:
+        return news
+
+
+class _View:
+    """All that is known of a run at one moment."""
+
+    def __init__(self, runs: Runs, run: Run, threshold: float) -> None:
+        self._runs = runs
+        self._run = run
+        self._threshold = threshold
+        self._folder = runs.folder(run.id)
+        self._restart = newest_restart(self._folder)
+        self.log = LocalLog(run, self._folder / local_name(self._restart))
+        self._saved_state = run.job_state
+        known = run.job_state if run.job_ids and run.job_state in TERMINAL_STATES else None
+        self._job = Job(run.job_ids[-1], run.spec.job_name, known) if known else None
+        self._said: tuple[str | None, int, bool] | None = None
+        self.job_over = self._job is not None
+        """Slurm has ended the job; its log may not be whole yet."""
+        self.over = False
+        """Nothing more will come."""
+        self.link: Link = "connecting"
+        self._notes: dict[str, str] = {}
+        self._batch: Failure | None = None
+        self._pace = Pace()
+        self._size = 0
+        self._grew_at = time.monotonic() - self.log.age_s()
+
+    def take(self, news: News) -> bool:
+        """Take in one piece of news; True if the job moved to another state."""
+        if isinstance(news, JobNews):
+            return self._take_job(news)
+        if isinstance(news, LinkNews):
+            self.link = news.link
+            self._notes["link"] = news.note
+        elif isinstance(news, LookFailed):
+            self._notes["look"] = news.note
+        elif isinstance(news, LogTrouble):
+            self._notes["log"] = news.note
+        elif isinstance(news, BatchTail):
+            self._batch = worst(news.text)
+        elif isinstance(news, LogNews):
+            self._notes.pop("log", None)
+            if news.restart != self._restart:
+                self._restart = news.restart
+                self.log = LocalLog(self._run, self._folder / local_name(news.restart))
+        return False
+
+    def end(self) -> None:
+        """Both threads have ended and the copy was read to its end."""
+        self.log.end()
+        self.over = True
+
+    def state(self) -> RunState:
+        """The snapshot to publish."""
+        now = time.monotonic()
+        progress = self.log.progress
+        if self.log.size != self._size:
+            self._size, self._grew_at = self.log.size, now
+        if progress.steps_done:
+            self._pace.note(progress.steps_done, now)
+        stage = stage_of(self._job, progress, started=self.log.started, ended=self.over)
+        verdict, why_not = self._judge(progress)
+        return RunState(
+            run_id=self._run.id,
+            stage=stage,
+            job=self._job,
+            progress=self._with_reason(progress, stage),
+            eta_s=None if self.job_over else self._pace.eta_s(progress.steps_total, now),
+            log_name=self.log.path.name,
+            log_bytes=self.log.size,
+            silent_s=0.0 if self.over or not self.log.size else _coarse(now - self._grew_at),
+            link=self.link,
+            link_note=" ".join(note for note in self._notes.values() if note),
+            verdict=verdict,
+            no_verdict=why_not,
+        )
+
+    def _take_job(self, news: JobNews) -> bool:
+        self._notes.pop("look", None)
+        if news.job:
+            self._job = news.job
+            self._remember(news.job.state)
+        elif news.gone and not self.job_over:
+            self._job = None
+            self._notes["look"] = "Slurm no longer knows the job."
+        self.job_over = news.gone or (self._job is not None and self._job.finished)
+        now = (news.job.state, news.job.restarts, news.gone) if news.job else (None, 0, news.gone)
+        moved, self._said = now != self._said, now
+        return moved
+
+    def _remember(self, job_state: str) -> None:
+        """Save the job's state, unless another process here is at work on the run: then at the next look."""
+        if job_state == self._saved_state or not self._runs.has(self._run.id):
+            return
+        with self._runs.lock(self._run.id, wait=False) as mine:
+            if mine:
+                self._runs.save(replace(self._runs.load(self._run.id), job_state=job_state))
+                self._saved_state = job_state
+
+    def _judge(self, progress: Progress) -> tuple[Verdict | None, str]:
+        if not self._run.job_ids:
+            return None, self._run.note or f"No verdict: the run has no job, its submission is {self._run.submission}."
+        return judge(
+            self._run.plan,
+            self._run.rule,
+            progress,
+            finished=self.over,
+            threshold=self._threshold,
+            profiled=profiled(self._run.spec),
+        )
+
+    def _with_reason(self, progress: Progress, stage: Stage) -> Progress:
+        """A failed run says why, from its log, its batch script's output or Slurm, whichever does."""
+        if stage in ("done", "cancelled"):
+            return with_failure(progress, None)
+        if stage != "failed" or progress.failure:
+            return progress
+        return with_failure(progress, self._batch or (of_state(self._job.state) if self._job else None))
+
+
+def _coarse(seconds: float) -> float:
+    """Whole seconds, and tens of them from a minute on: a state that only differs in them is a new one."""
+    step = 1 if seconds < 60 else 10
+    return float(int(seconds) // step * step)

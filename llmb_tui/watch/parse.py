@@ -1,0 +1,192 @@
+"""`StepParser`: raw log bytes → training steps, and the line that says why the run failed.
+
+The bytes are searched as they come, undecoded and unsplit: of a log only one line in a hundred is a
+step, and splitting costs more than everything else. Three formats are known: NeMo 2's progress line and
+Megatron-Bridge's iteration line (`nemo2`), and the tqdm bar of the Hydra recipes (`hydra`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from math import isfinite
+
+from llmb_tui.catalog.recipe import LogFormat
+from llmb_tui.watch.failure import Failure, worst
+from llmb_tui.watch.step import Step
+
+# Longest record that is read as a step; they have some 300 bytes.
+_RECORD = 2000
+# The end of what was fed is kept, for a record may be cut anywhere, and looked at again, which changes nothing.
+_TAIL = 4 * _RECORD
+
+_COLOUR = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]")
+
+_NEMO = re.compile(rb"Training epoch (\d+), iteration (\d+)/(\d+) \| ([^\r\n]{0,%d})[\r\n]" % _RECORD)
+_BRIDGE = re.compile(rb"\] iteration +(\d+)/ *(\d+) \| ([^\r\n]{0,%d})[\r\n]" % _RECORD)
+_BRIDGE_TFLOPS = re.compile(rb"(\d[\d.]*) ?(?:MODEL_)?TFLOP/s/GPU")
+_TQDM_COUNT = re.compile(rb"(\d+)/(\d+|\?) $")
+
+# A step's fields by the names that NeMo's versions give them. Which ones a line has varies, and so does their order.
+_FIELDS = {
+    b"global_step": "global_step",
+    b"train_step_timing in s": "step_time_s",
+    b"reduced_train_loss": "loss",
+    b"consumed_samples": "consumed_samples",
+    b"peak_memory_usage": "memory_peak_bytes",
+    b"memory_allocated": "memory_allocated_bytes",
+    b"TFLOPS_per_GPU": "tflops_per_gpu",
+    b"tflops_per_sec_per_gpu": "tflops_per_gpu",
+}
+_BRIDGE_FIELDS = {
+    b"elapsed time per iteration (ms)": "step_time_s",
+    b"lm loss": "loss",
+    b"consumed samples": "consumed_samples",
+}
+
+
+class StepParser:
+    """One log file → its steps, in order, each once, however the bytes are cut into pieces.
+
+    A step that was given is not given again: repeated and earlier ones are passed over. Of a step that a
+    bar repaints the last paint counts, so it is held back as `pending` until a later step is seen.
+    """
+
+    def __init__(self, log_format: LogFormat) -> None:
+        self._records = _tqdm_frames if log_format == "hydra" else _progress_lines
+        self._repaints = log_format == "hydra"
+        self._text = b""
+        self._base = 0  # offset of _text in the stream, colours not counted
+        self._newest = -1
+        self._whole = 0  # offset after the last line end
+        self._step_end = 0  # offset after the first paint of the newest step
+        self.pending: Step | None = None
+        """The newest step as it was last painted, while it may still be painted again."""
+        self.failure: Failure | None = None
+        """The most telling failure line since the newest step. A run that goes on has not failed."""
+        self.complete = False
+        """The last step was seen; what comes after it is clean-up, whatever it looks like."""
+
+    def feed(self, data: bytes) -> list[Step]:
+        """The steps that `data` makes final."""
+        self._text = _without_colours(self._text + data)
+        steps: list[Step] = []
+        begin = max(0, self._whole - self._base)
+        for end, step in self._records(self._text, begin):
+            if step.index > self._newest:
+                steps += self._advance(step)
+                self._step_end = self._base + end
+            elif self.pending and step.index == self.pending.index:
+                self.pending = step
+        whole = max(self._text.rfind(b"\n"), self._text.rfind(b"\r")) + 1
+        if not self.complete:
+            self._look_for_failure(max(begin, self._step_end - self._base), whole)
+        self._whole = self._base + max(begin, whole)
+        excess = max(0, len(self._text) - _TAIL)
+        self._text = self._text[excess:]
+        self._base += excess
+        return steps
+
+    def close(self) -> list[Step]:
+        """The step that was held back; the log has ended. An unfinished line is not trusted: its numbers may be cut."""
+        held, self.pending = self.pending, None
+        return [held] if held else []
+
+    def _advance(self, step: Step) -> list[Step]:
+        """Note a step that was not seen before; the steps that are final by it."""
+        self._newest = step.index
+        self.failure = None
+        self.complete = step.total is not None and step.index + 1 >= step.total
+        if not self._repaints:
+            return [step]
+        held, self.pending = self.pending, step
+        return [held] if held else []
+
+    def _look_for_failure(self, start: int, end: int) -> None:
+        failure = worst(self._text, start, end) if start < end else None
+        if failure and (self.failure is None or failure.weight > self.failure.weight):
+            self.failure = failure
+
+
+def _without_colours(text: bytes) -> bytes:
+    """Text without complete colour sequences; an unfinished one at the end waits for its rest."""
+    while b"\x1b" in text and (bare := _COLOUR.sub(b"", text)) != text:
+        text = bare
+    return text
+
+
+def _progress_lines(text: bytes, begin: int) -> Iterator[tuple[int, Step]]:
+    """(end, step) for each progress line of NeMo 2 or Megatron-Bridge from `begin` on that has its line end."""
+    word = b" iteration "
+    at = text.find(word, begin)
+    while at >= 0:
+        start = text.rfind(b"Training epoch ", max(0, at - 30), at)
+        if start >= 0:
+            if match := _NEMO.match(text, start):
+                yield match.end(), _nemo_step(*match.groups())
+        elif match := _BRIDGE.match(text, at - 1):
+            before = text[max(0, at - _RECORD) : at - 1].rpartition(word)[2]
+            yield match.end(), _bridge_step(match[1], match[2], match[3], before)
+        at = text.find(word, at + len(word))
+
+
+def _nemo_step(epoch: bytes, iteration: bytes, last: bytes, rest: bytes) -> Step:
+    """NeMo 2: counted from 0, and the number after the stroke is that of the last step."""
+    if b"Training epoch " in rest:  # two ranks wrote at once: the last value before the seam may be cut
+        rest = rest.partition(b"Training epoch ")[0].rpartition(b" | ")[0]
+    values = _values(rest, b" | ", b": ", _FIELDS)
+    global_step = values.pop("global_step", None)
+    index = int(iteration)
+    if global_step is not None and epoch.strip(b"0"):  # the iteration begins at 0 again with each epoch
+        index = int(global_step)
+    return Step(index, int(last) + 1, **values)
+
+
+def _bridge_step(iteration: bytes, total: bytes, rest: bytes, before: bytes) -> Step:
+    """Megatron-Bridge: counted from 1, milliseconds; the TFLOPS stand on a line of their own before it."""
+    values = _values(rest, b" | ", b":", _BRIDGE_FIELDS)
+    if "step_time_s" in values:
+        values["step_time_s"] /= 1000
+    if tflops := _BRIDGE_TFLOPS.findall(before):
+        values["tflops_per_gpu"] = float(tflops[-1])
+    return Step(int(iteration) - 1, int(total), **values)
+
+
+def _tqdm_frames(text: bytes, begin: int) -> Iterator[tuple[int, Step]]:
+    """(end, step) for each whole frame of NeMo 1's bar from `begin` on.
+
+    Global steps of 100,000 and more are printed rounded.
+    """
+    word = b"global_step="
+    at = text.find(word, begin)
+    while at >= 0:
+        start, end = text.rfind(b"[", max(0, at - _RECORD), at), text.find(b"]", at, at + _RECORD)
+        count = _TQDM_COUNT.search(text, max(0, start - 24), start) if start >= 0 else None
+        frame = text[start + 1 : end]
+        if count and end >= 0 and b"\r" not in frame and b"\n" not in frame:
+            values = _values(frame, b", ", b"=", _FIELDS)
+            index = values.pop("global_step", -1.0)
+            if index >= 0:
+                total = int(count[2]) if count[2] != b"?" and index < int(count[2]) else None
+                yield end + 1, Step(int(index), total, **values)
+        at = text.find(word, at + len(word))
+
+
+def _values(record: bytes, gap: bytes, mark: bytes, names: dict[bytes, str]) -> dict[str, float]:
+    """The values of a record by our own names.
+
+    A value that is no number is left out: another rank's text may have come into it. So is a step time of zero.
+    """
+    values = dict[str, float]()
+    for item in record.split(gap):
+        key, _, text = item.rpartition(mark)
+        name = names.get(key)
+        if name is None:
+            continue
+        try:
+            value = float(text)
+        except ValueError:
+            continue
+        if isfinite(value) and (value > 0 or name != "step_time_s"):
+            values[name] = value
+    return values

@@ -1,0 +1,43 @@
+"""`document`: a run as the JSON object that other programs rely on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llmb_tui.launch.run import Run
+from llmb_tui.plan.document import document as plan_document
+from llmb_tui.watch.state import RunState
+from llmb_tui.watch.verdict import rule_words
+
+
+def document(run: Run, state: RunState) -> dict[str, Any]:
+    """The JSON object of a run (CONTRIBUTING.md, "Verbs").
+
+    `state` is the stage, or the submission's state for a run that Slurm never took. Without a verdict its
+    fields are null and its reasons say why. `step_time_s` is what the verdict measured, else the median after
+    warm-up, else the last step's.
+    """
+    progress, verdict = state.progress, state.verdict
+    step_time = verdict.measured_s if verdict else progress.median_s
+    if step_time is None and progress.last:
+        step_time = progress.last.step_time_s
+    reasons = verdict.reasons if verdict else ((state.no_verdict,) if state.no_verdict else ())
+    return {
+        "id": run.id,
+        "selection": plan_document(run.plan)["selection"],
+        "procedure": run.procedure,
+        "cluster": run.cluster,
+        "job_ids": list(run.job_ids),
+        "state": state.stage if run.submission == "submitted" else run.submission,
+        "submitted_at": run.submitted_at,
+        "steps_done": progress.steps_done,
+        "steps_total": progress.steps_total if progress.steps_total is not None else run.plan.steps,
+        "step_time_s": step_time,
+        "rule": rule_words(run.rule),
+        "verdict": {
+            "result": verdict.result if verdict else None,
+            "ratio": verdict.ratio if verdict else None,
+            "against": verdict.against if verdict else None,
+            "reasons": list(reasons),
+        },
+    }

@@ -1,0 +1,157 @@
+"""`judge`: is the cluster as fast as it should be? Measured by the recipe's own rule, against the plan's estimate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import fmean
+
+from llmb_tui.catalog.recipe import ResultRule
+from llmb_tui.launch.spec import LaunchSpec
+from llmb_tui.plan.plan import Estimate, Method, Plan
+from llmb_tui.watch.progress import WARM_UP_STEPS, after_warm_up
+from llmb_tui.watch.state import Progress, Result, Verdict
+
+THRESHOLD = 0.95
+"""Smallest ratio that passes; the Exemplar programme's."""
+
+_TRUSTED: tuple[Method, ...] = ("published", "other_release")
+_WORDS: dict[Method, str] = {
+    "published": "published",
+    "other_release": "published for another release",
+    "interpolated": "interpolated",
+    "extrapolated": "extrapolated",
+    "modelled": "modelled",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """A step time, how it came about, and why it is not what the rule means."""
+
+    seconds: float
+    note: str = ""
+    short: str = ""
+
+
+def judge(  # noqa: PLR0913 - each is a fact of its own
+    plan: Plan,
+    rule: ResultRule,
+    progress: Progress,
+    *,
+    finished: bool,
+    threshold: float = THRESHOLD,
+    profiled: bool = False,
+) -> tuple[Verdict | None, str]:
+    """The verdict, or None and why there is none.
+
+    As soon as the recipe's rule can be applied, it is. Until then the verdict is one so far: by the median of
+    the steps after the warm-up, and it says so. `finished`: the run has ended, no further step will come.
+    """
+    estimate = plan.estimate
+    if estimate is None:
+        return None, "No verdict: there is no expected step time for this configuration to compare with."
+    measured = _by_rule(plan, rule, progress) or (None if finished else _so_far(plan, rule, progress))
+    if measured is None:
+        return None, _why_not(plan, rule, progress, finished=finished)
+    ratio = estimate.step_time_s / measured.seconds
+    doubts = [measured.short] if measured.short else []
+    if profiled:
+        doubts.append("The run was profiled, which slows it down.")
+    if estimate.method not in _TRUSTED:
+        doubts.append(f"The expected step time is {_WORDS[estimate.method]}, not published for this configuration.")
+    result, place = _compare(estimate, measured.seconds, ratio >= threshold)
+    reasons = tuple(text for text in (measured.note, place, *doubts) if text)
+    return Verdict(
+        "WARN" if doubts else result, ratio, measured.seconds, _against(plan, estimate), rule_words(rule), reasons
+    ), ""
+
+
+def rule_words(rule: ResultRule) -> str:
+    """The rule as people say it."""
+    return "last step" if rule.kind == "last" else f"mean of iterations {rule.first}–{rule.last}"
+
+
+def profiled(spec: LaunchSpec) -> bool:
+    """True if the job runs under a profiler, by the recipes' variable or by what is run."""
+    asked = any(name == "ENABLE_PROFILE" and value.lower() in ("true", "1") for name, value in spec.env)
+    return asked or spec.command[0] == "nsys" or "model.nsys_profile.enabled=True" in spec.command
+
+
+def _compare(estimate: Estimate, seconds: float, passes: bool) -> tuple[Result, str]:
+    band = f"the band {estimate.low_s:.4g}–{estimate.high_s:.4g} s"
+    if passes:
+        faster = seconds < estimate.low_s
+        return "PASS", f"Faster than {band}: check that it is the same configuration." if faster else ""
+    if seconds > estimate.high_s:
+        return "FAIL", f"Slower than {band}."
+    return "WARN", f"Slower than expected, but within {band}."
+
+
+def _against(plan: Plan, estimate: Estimate) -> str:
+    base = f"{_WORDS[estimate.method]} {estimate.step_time_s:.4g} s, "
+    if estimate.method == "published":
+        return base + f"{plan.selection.workload}@{plan.selection.release}"
+    return base + estimate.anchor
+
+
+def _by_rule(plan: Plan, rule: ResultRule, progress: Progress) -> _Measured | None:
+    """The result by the recipe's rule, or by what there is when the run was too short for it from the start."""
+    whole = progress.steps_done >= _total(plan, progress) > 0
+    if rule.kind == "last":
+        if not whole or progress.last is None or progress.last.step_time_s is None:
+            return None
+        return _Measured(progress.last.step_time_s, short=_too_short(plan, rule, progress))
+    first, last = _window(rule)
+    if progress.steps_done > last:
+        seconds = [seconds for index, seconds in progress.step_times_s if first <= index <= last]
+        missing = last - first + 1 - len(seconds)
+        short = f"{missing} of the {last - first + 1} steps that count are missing in the log." if missing else ""
+        return _Measured(fmean(seconds), short=short) if seconds else None
+    return _so_far(plan, rule, progress, over=True) if whole else None
+
+
+def _so_far(plan: Plan, rule: ResultRule, progress: Progress, *, over: bool = False) -> _Measured | None:
+    seconds = progress.median_s
+    if seconds is None and over and progress.last:
+        seconds = progress.last.step_time_s
+    if seconds is None:
+        return None
+    steps = len(after_warm_up(progress.step_times_s))
+    spread = "" if progress.spread is None else f", ± {progress.spread * 100:.1f} %"
+    how = f"median of {steps} steps after {WARM_UP_STEPS} of warm-up{spread}" if steps else "last step"
+    note = f"Measured: {how}." if over else f"So far: {how}. What counts: {rule_words(rule)}."
+    return _Measured(seconds, note, _too_short(plan, rule, progress))
+
+
+def _too_short(plan: Plan, rule: ResultRule, progress: Progress) -> str:
+    total = _total(plan, progress)
+    needed = WARM_UP_STEPS if rule.kind == "last" else _window(rule)[1]
+    if total > needed:
+        return ""
+    return f"The run has {total} steps; the rule ({rule_words(rule)}) needs at least {needed + 1}."
+
+
+def _why_not(plan: Plan, rule: ResultRule, progress: Progress, *, finished: bool) -> str:
+    total = _total(plan, progress)
+    if finished and not progress.steps_done:
+        return "No verdict: the run ended before its first step."
+    if finished:
+        return (
+            f"No verdict: the run ended after {progress.steps_done} of {total} steps, and what counts is the "
+            f"{rule_words(rule)}."
+            if progress.steps_done < total
+            else f"No verdict: the log has no step time for the {rule_words(rule)}."
+        )
+    if not progress.steps_done:
+        return "No step yet."
+    return f"Warm-up: the first {WARM_UP_STEPS} steps do not count."
+
+
+def _total(plan: Plan, progress: Progress) -> int:
+    return progress.steps_total if progress.steps_total is not None else plan.steps
+
+
+def _window(rule: ResultRule) -> tuple[int, int]:
+    """First and last iteration of a mean. Presets of this kind always have both."""
+    first = rule.first or 0
+    return first, first if rule.last is None else rule.last

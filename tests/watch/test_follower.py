@@ -1,0 +1,264 @@
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import threading
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llmb_tui.cluster.connection import Disconnected, Unattended
+from llmb_tui.cluster.session import Session
+from llmb_tui.errors import Trouble
+from llmb_tui.watch.follow import Follower, LogReplaced, cksum
+from tests.cluster.login_node import LoginNode
+
+DEADLINE_S = 30.0
+
+
+@pytest.fixture
+def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoginNode]:
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    server = LoginNode(tmp_path)
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def remote(node: LoginNode) -> Path:
+    return node.home / "a log 'of' mine.out"
+
+
+@pytest.fixture
+def local(tmp_path: Path) -> Path:
+    return tmp_path / "runs" / "log"
+
+
+@pytest.fixture
+def follow(node: LoginNode, remote: Path, local: Path) -> Iterator[Callable[[], Follower]]:
+    """A new follower of the same file, each with a connection of its own, as a program that is started again."""
+    opened: list[tuple[Follower, Session]] = []
+
+    def start() -> Follower:
+        session = Session(node.profile(), Unattended())
+        opened.append((Follower(session, str(remote), local), session))
+        return opened[-1][0]
+
+    yield start
+    for follower, session in opened:
+        follower.close()
+        session.close()
+
+
+def pump_until(follower: Follower, condition: Callable[[], bool], *, patient: bool = False) -> None:
+    ends = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < ends, "the condition did not become true in time"
+        try:
+            follower.pump(0.1)
+        except (Disconnected, EOFError):
+            if not patient:
+                raise
+
+
+def holds(path: Path, data: bytes) -> Callable[[], bool]:
+    return lambda: path.exists() and path.read_bytes() == data
+
+
+def append(path: Path, data: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(data)
+
+
+@given(st.binary(max_size=70_000))
+def test_our_checksum_is_that_of_posix(data: bytes) -> None:
+    answer = subprocess.run(["cksum"], input=data, capture_output=True, check=True).stdout.decode()
+    assert cksum(data) == answer.strip()
+
+
+def test_it_waits_for_the_file_and_copies_what_comes(follow: Callable[[], Follower], remote: Path, local: Path) -> None:
+    follower = follow()
+    assert follower.pump(0.05) == 0
+    assert follower.caught_up()
+    remote.write_bytes(b"one\n")
+    pump_until(follower, holds(local, b"one\n"))
+    append(remote, b"two\xff\x00\r")
+    pump_until(follower, holds(local, b"one\ntwo\xff\x00\r"))
+    assert follower.caught_up()
+    assert local.stat().st_mode & 0o777 == 0o600
+
+
+def test_it_is_not_caught_up_while_bytes_are_missing(follow: Callable[[], Follower], remote: Path, local: Path) -> None:
+    remote.write_bytes(b"x" * 10)
+    follower = follow()
+    assert not follower.caught_up()
+    pump_until(follower, holds(local, b"x" * 10))
+    assert follower.caught_up()
+
+
+def test_a_later_program_goes_on_from_the_last_byte(follow: Callable[[], Follower], remote: Path, local: Path) -> None:
+    remote.write_bytes(os.urandom(200_000))
+    first = follow()
+    pump_until(first, holds(local, remote.read_bytes()))
+    first.close()
+    append(remote, os.urandom(50_000))
+    pump_until(follow(), holds(local, remote.read_bytes()))
+
+
+def test_no_byte_is_dropped_or_doubled_however_often_the_line_is_cut(
+    node: LoginNode, follow: Callable[[], Follower], remote: Path, local: Path
+) -> None:
+    written = threading.Event()
+
+    def write() -> None:
+        chance = random.Random(3)
+        for _ in range(400):
+            append(remote, chance.randbytes(chance.choice((1, 100, 5_000, 60_000))))
+            time.sleep(0.005)
+        written.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    follower = follow()
+    cuts = 0
+    next_cut = 0
+    ends = time.monotonic() + 2 * DEADLINE_S
+    while not (written.is_set() and local.stat().st_size >= remote.stat().st_size):
+        assert time.monotonic() < ends
+        try:
+            follower.pump(0.05)
+        except (Disconnected, EOFError):
+            continue
+        if local.stat().st_size >= next_cut and cuts < 25:
+            node.cut()
+            cuts += 1
+            next_cut = local.stat().st_size + 100_000
+    writer.join()
+    assert cuts == 25
+    assert local.read_bytes() == remote.read_bytes()
+
+
+def cut_short(path: Path) -> None:
+    os.truncate(path, 1000)
+
+
+def write_anew(path: Path) -> None:
+    path.write_bytes(os.urandom(300_000))
+
+
+def copy_over(path: Path) -> None:
+    copy = path.with_suffix(".new")
+    copy.write_bytes(path.read_bytes())
+    copy.replace(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [(cut_short, "are copied already"), (write_anew, "begins with other bytes"), (copy_over, "another file")],
+)
+def test_a_log_that_was_replaced_is_not_added_to_the_copy(
+    node: LoginNode, follow: Callable[[], Follower], remote: Path, *, change: Callable[[Path], None], why: str
+) -> None:
+    local = remote.parent.parent / "runs" / "log"
+    before = os.urandom(200_000)
+    remote.write_bytes(before)
+    follower = follow()
+    pump_until(follower, holds(local, before))
+    node.cut()
+    change(remote)
+    with pytest.raises(LogReplaced, match="was replaced") as caught:
+        pump_until(follower, lambda: False, patient=True)
+    assert why in caught.value.why
+    assert str(local) in caught.value.fix
+    assert local.read_bytes() == before
+
+
+def test_a_later_program_notices_a_replaced_log(follow: Callable[[], Follower], remote: Path, local: Path) -> None:
+    remote.write_bytes(b"the first log\n")
+    first = follow()
+    pump_until(first, holds(local, b"the first log\n"))
+    first.close()
+    remote.write_bytes(b"another log, longer than the first\n")
+    with pytest.raises(LogReplaced):
+        follow().pump(0.1)
+    assert local.read_bytes() == b"the first log\n"
+
+
+def test_a_log_cut_short_while_it_is_followed_is_noticed(
+    follow: Callable[[], Follower], remote: Path, local: Path
+) -> None:
+    remote.write_bytes(b"x" * 50_000)
+    follower = follow()
+    pump_until(follower, holds(local, b"x" * 50_000))
+    os.truncate(remote, 0)
+    with pytest.raises(LogReplaced):
+        pump_until(follower, lambda: False)
+    assert local.read_bytes() == b"x" * 50_000
+
+
+def test_a_second_program_watches_and_takes_over(follow: Callable[[], Follower], remote: Path, local: Path) -> None:
+    remote.write_bytes(b"one\n")
+    first, second = follow(), follow()
+    pump_until(first, holds(local, b"one\n"))
+    append(remote, b"two\n")
+    assert second.pump(0.3) == 0
+    pump_until(first, holds(local, b"one\ntwo\n"))
+    assert second.caught_up()
+    first.close()
+    append(remote, b"three\n")
+    pump_until(second, holds(local, b"one\ntwo\nthree\n"))
+
+
+def test_a_tail_that_knows_no_gnu_options_will_do(
+    follow: Callable[[], Follower], remote: Path, local: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = tmp_path / "bin" / "tail"
+    plain.parent.mkdir()
+    real = subprocess.run(["sh", "-c", "command -v tail"], capture_output=True, text=True, check=True).stdout.strip()
+    plain.write_text(f'#!/bin/sh\ncase "$1" in -c | -f) exec {real} "$@" ;; esac\necho "illegal option" >&2\nexit 1\n')
+    plain.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{plain.parent}:{os.environ['PATH']}")
+    remote.write_bytes(b"one\n")
+    follower = follow()
+    pump_until(follower, holds(local, b"one\n"))
+    append(remote, b"two\n")
+    pump_until(follower, holds(local, b"one\ntwo\n"))
+
+
+def test_nothing_is_left_running_on_the_cluster(follow: Callable[[], Follower], remote: Path, local: Path) -> None:
+    def running() -> str:
+        command = ["pgrep", "-f", f"tail .*{remote.parent}"]
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+
+    remote.write_bytes(b"one\n")
+    follower = follow()
+    pump_until(follower, holds(local, b"one\n"))
+    assert running()
+    follower.close()
+    ends = time.monotonic() + 5
+    while running():
+        assert time.monotonic() < ends, "tail still runs"
+        time.sleep(0.02)
+
+
+def test_a_log_that_may_not_be_read_is_a_trouble(follow: Callable[[], Follower], remote: Path) -> None:
+    remote.mkdir()
+    with pytest.raises(Trouble, match="cannot be read"):
+        follow().pump(0.1)
+
+
+def test_memory_does_not_follow_the_size_of_the_log(follow: Callable[[], Follower], remote: Path, local: Path) -> None:
+    remote.write_bytes(b"0123456789abcde\n" * 2_000_000)
+    follower = follow()
+    follower.pump(0.1)
+    tracemalloc.start()
+    pump_until(follower, lambda: local.stat().st_size == 32_000_000)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 12_000_000

@@ -1,0 +1,371 @@
+"""The monitor against the demo cluster: real SSH on loopback, a small Slurm, a fast clock."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.catalog.load import load_presets
+from llmb_tui.cluster.connection import Unattended
+from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm import cancel
+from llmb_tui.demo.cluster import DemoCluster
+from llmb_tui.launch.entry import entry_path, entry_script
+from llmb_tui.launch.render import render
+from llmb_tui.launch.run import Run
+from llmb_tui.launch.runs import Runs
+from llmb_tui.launch.spec_of import launch_spec
+from llmb_tui.launch.submit import submit
+from llmb_tui.plan.make import plan
+from llmb_tui.plan.selection import Selection
+from llmb_tui.store.journal import Journal
+from llmb_tui.store.paths import Places
+from llmb_tui.watch.monitor import Monitor, replay
+from llmb_tui.watch.state import RunState
+
+SPEED = 120.0
+DEADLINE_S = 60.0
+NEMO2 = Selection("nemotron4", "25.04", "15b", "h100", "fp8", 64)
+HYDRA = Selection("grok1", "25.02", "314b", "h100", "bf16", 64)
+
+_SCRIPTS: dict[str, str] = {}
+
+
+@dataclass
+class Site:
+    """A demo cluster, and one operator's memory of runs on it."""
+
+    cluster: DemoCluster
+    catalog: Catalog
+    places: Places
+    sessions: list[Session] = field(default_factory=list)
+    count: int = 0
+
+    @property
+    def runs(self) -> Runs:
+        return Runs(self.places)
+
+    def session(self) -> Session:
+        self.sessions.append(Session(self.cluster.profile, Unattended()))
+        return self.sessions[-1]
+
+    def launch(self, selection: Selection = NEMO2) -> Run:
+        """Install what the run needs, render, submit."""
+        self.count += 1
+        recipe = self.catalog.recipe(selection.workload, selection.release)
+        made = plan(self.catalog, selection)
+        run_id = f"testrun{self.count}"
+        spec = launch_spec(recipe, made, self.cluster.profile, run_id)
+        image, entry = Path(spec.container_image), Path(entry_path(self.cluster.profile.install_dir))
+        for path, data in ((image, b"hsqs, simulated"), (entry, entry_script().encode())):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        for mount in spec.mounts:
+            Path(mount.split(":")[0]).mkdir(parents=True, exist_ok=True)
+        run = Run(run_id, made, spec, recipe.rule, recipe.launch.kind, "direct", "demo", created_at=time.time())
+        return submit(self.session(), self.runs, Journal(self.places.journal), run, self._script(run))
+
+    def log_of(self, run: Run, restart: int = 0) -> Path:
+        return Path(run.spec.task_dir) / run.spec.log_name(run.job_ids[-1], restart)
+
+    def monitor(self, run: Run, **settings: float) -> Monitor:
+        return Monitor(self.session(), self.runs, run, **{"look_every_s": 0.2, **settings})
+
+    def _script(self, run: Run) -> str:
+        """Rendering takes seconds: once for each recipe, with this run's names put in."""
+        key, root = run.plan.selection.workload, str(self.cluster.root)
+        if key not in _SCRIPTS:
+            _SCRIPTS[key] = render(run.spec).replace(root, "@ROOT@").replace(run.id, "@ID@")
+        return _SCRIPTS[key].replace("@ROOT@", root).replace("@ID@", run.id)
+
+
+@pytest.fixture(scope="module")
+def catalog() -> Catalog:
+    return load_presets()
+
+
+@pytest.fixture
+def site(tmp_path: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    with DemoCluster(tmp_path / "demo", speed=SPEED) as cluster:
+        made = Site(cluster, catalog, Places(tmp_path / "config", tmp_path / "state"))
+        yield made
+        for session in made.sessions:
+            session.close()
+        cluster.end_jobs()
+
+
+class Watching:
+    """A monitor in a thread of its own, and every state that it published."""
+
+    def __init__(self, monitor: Monitor) -> None:
+        self.states: list[RunState] = []
+        self.times: list[float] = []
+        self.stop = threading.Event()
+        self.result: RunState | None = None
+        self._monitor = monitor
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def wait_for(self, condition: Callable[[RunState], object]) -> RunState:
+        """The first published state that fits."""
+        ends = time.monotonic() + DEADLINE_S
+        seen = 0
+        while True:
+            for state in self.states[seen:]:
+                if condition(state):
+                    return state
+                seen += 1
+            assert time.monotonic() < ends, f"no such state; the last is {self.states[-1:]}"
+            assert self._thread.is_alive() or seen < len(self.states), f"it ended without: {self.states[-1:]}"
+            time.sleep(0.01)
+
+    def end(self) -> RunState:
+        """The state that `watch` returned."""
+        self._thread.join(DEADLINE_S)
+        assert self.result is not None, f"it goes on: {self.states[-1:]}"
+        return self.result
+
+    def _watch(self) -> None:
+        self.result = self._monitor.watch(self._publish, self.stop)
+
+    def _publish(self, state: RunState) -> None:
+        self.times.append(time.monotonic())
+        self.states.append(state)
+
+
+@pytest.fixture
+def watch(site: Site) -> Iterator[Callable[..., Watching]]:
+    started: list[Watching] = []
+
+    def start(run: Run, **settings: float) -> Watching:
+        started.append(Watching(site.monitor(run, **settings)))
+        return started[-1]
+
+    yield start
+    for watching in started:
+        watching.stop.set()
+        watching._thread.join(DEADLINE_S)
+
+
+Watch = Callable[..., Watching]
+
+
+def test_from_the_queue_to_the_verdict(site: Site, watch: Watch) -> None:
+    run = site.launch()
+    watching = watch(run)
+    final = watching.end()
+    assert (final.stage, final.progress.steps_done, final.link) == ("done", 50, "live")
+    assert final.verdict is not None
+    assert (final.verdict.result, final.verdict.rule, final.no_verdict) == ("PASS", "last step", "")
+    assert final.verdict.measured_s == final.progress.step_times_s[-1][1]
+    assert final.job is not None
+    assert final.job.state == "COMPLETED"
+    copy = site.runs.folder(run.id) / "log"
+    assert copy.read_bytes() == site.log_of(run).read_bytes()
+    assert final.log_bytes == copy.stat().st_size
+    assert site.runs.load(run.id).job_state == "COMPLETED"
+    assert final == watching.states[-1]
+
+    stages = list(dict.fromkeys(state.stage for state in watching.states))
+    order = ["unknown", "queued", "image", "start", "warm-up", "measuring", "done"]
+    assert stages == [stage for stage in order if stage in stages]
+    assert {"measuring", "done"} <= set(stages)
+    assert all(a != b for a, b in zip(watching.states, watching.states[1:], strict=False))
+    assert len(watching.times) <= 12 * (watching.times[-1] - watching.times[0]) + 2
+    so_far = [state.verdict for state in watching.states if state.stage == "measuring" and state.verdict]
+    assert so_far[0].reasons[0].startswith("So far: median of ")
+
+
+def test_the_eta_is_in_seconds_of_the_clock_on_the_wall(site: Site, watch: Watch) -> None:
+    site.cluster.fault("slow", "4")
+    watching = watch(site.launch())
+    state = watching.wait_for(lambda state: state.eta_s is not None and 10 <= state.progress.steps_done < 40)
+    assert state.eta_s is not None
+    # 50 steps of some 8 simulated seconds; the simulation runs 120 times as fast.
+    assert state.eta_s < 10
+
+
+def test_a_hydra_run(site: Site, watch: Watch) -> None:
+    site.cluster.fault("slow", "0.2")
+    final = watch(site.launch(HYDRA)).end()
+    assert (final.stage, final.progress.steps_done) == ("done", 50)
+    assert final.verdict is not None
+    assert final.verdict.result == "PASS"
+
+
+def test_a_run_that_fails_says_why_and_has_no_verdict(site: Site, watch: Watch) -> None:
+    site.cluster.fault("fail-at-step", "7")
+    final = watch(site.launch()).end()
+    assert (final.stage, final.progress.steps_done, final.verdict) == ("failed", 7, None)
+    assert final.progress.failure_reason == "A GPU ran out of memory."
+    assert final.progress.failure is not None
+    assert "CUDA out of memory" in final.progress.failure
+    assert "after 7 of 50 steps" in final.no_verdict
+
+
+def test_a_container_that_does_not_start_is_explained_by_the_batch_output(site: Site, watch: Watch) -> None:
+    site.cluster.fault("queue-wait", "120")
+    run = site.launch()
+    Path(run.spec.container_image).unlink()
+    final = watch(run).end()
+    assert (final.stage, final.verdict) == ("failed", None)
+    assert final.progress.failure_reason == "The container could not be started."
+
+
+def test_a_cancelled_run(site: Site, watch: Watch) -> None:
+    site.cluster.fault("hang-at-step", "10")
+    run = site.launch()
+    watching = watch(run)
+    watching.wait_for(lambda state: state.progress.steps_done == 10)
+    cancel(site.session(), run.job_ids[0])
+    final = watching.end()
+    assert (final.stage, final.verdict, final.progress.failure) == ("cancelled", None, None)
+    assert "after 10 of 50 steps" in final.no_verdict
+
+
+def test_a_line_that_is_cut_again_and_again_loses_nothing(site: Site, watch: Watch) -> None:
+    site.cluster.fault("slow", "3")
+    run = site.launch()
+    watching = watch(run)
+    for steps in (2, 12, 22, 32):
+        watching.wait_for(lambda state: state.progress.steps_done >= steps)  # noqa: B023 - called in this turn only
+        site.cluster.drop_connections()
+    final = watching.end()
+    assert (final.stage, final.progress.steps_done) == ("done", 50)
+    assert (site.runs.folder(run.id) / "log").read_bytes() == site.log_of(run).read_bytes()
+
+
+def test_a_lost_link_is_said_and_found_again(site: Site, watch: Watch) -> None:
+    site.cluster.fault("hang-at-step", "10")
+    watching = watch(site.launch())
+    watching.wait_for(lambda state: state.progress.steps_done == 10 and state.link == "live")
+    site.cluster.refuse(True)
+    site.cluster.drop_connections()
+    lost = watching.wait_for(lambda state: state.link == "lost")
+    assert lost.job is not None
+    assert lost.job.state == "RUNNING"
+    assert lost.link_note
+    before = len(watching.states)
+    site.cluster.refuse(False)
+    site.cluster.fault("hang-at-step", None)
+    assert watching.end().stage == "done"
+    assert watching.states[-1].link == "live"
+    assert len(watching.states) > before
+
+
+def test_a_look_that_fails_changes_nothing_but_a_note(site: Site, watch: Watch) -> None:
+    site.cluster.fault("hang-at-step", "10")
+    watching = watch(site.launch())
+    watching.wait_for(lambda state: state.progress.steps_done == 10 and state.job and state.job.state == "RUNNING")
+    site.cluster.fault("controller-down")
+    noted = watching.wait_for(lambda state: "squeue" in state.link_note)
+    assert noted.job is not None
+    assert (noted.job.state, noted.link) == ("RUNNING", "live")
+    site.cluster.fault("hang-at-step", None)
+    watching.wait_for(lambda state: state.progress.steps_done == 50)
+    site.cluster.fault("controller-down", None)
+    final = watching.end()
+    assert (final.stage, final.link_note) == ("done", "")
+
+
+@pytest.mark.parametrize("connected", [True, False])
+def test_stop_is_heeded_within_half_a_second(site: Site, watch: Watch, connected: bool) -> None:
+    site.cluster.fault("hang-at-step", "10")
+    watching = watch(site.launch())
+    watching.wait_for(lambda state: state.progress.steps_done == 10)
+    if not connected:
+        site.cluster.refuse(True)
+        site.cluster.drop_connections()
+        watching.wait_for(lambda state: state.link == "lost")
+    began = time.monotonic()
+    watching.stop.set()
+    assert watching.end().progress.steps_done == 10
+    assert time.monotonic() - began < 0.5
+
+
+def test_who_comes_back_sees_everything_at_once(site: Site, watch: Watch) -> None:
+    site.cluster.fault("hang-at-step", "20")
+    run = site.launch()
+    first = watch(run)
+    first.wait_for(lambda state: state.progress.steps_done == 20)
+    first.stop.set()
+    first.end()
+    site.cluster.fault("hang-at-step", None)
+    second = watch(run)
+    assert second.wait_for(lambda _: True).progress.steps_done == 20
+    assert second.end().stage == "done"
+    assert (site.runs.folder(run.id) / "log").read_bytes() == site.log_of(run).read_bytes()
+
+
+def test_a_finished_run_is_replayed_without_the_cluster(site: Site, watch: Watch) -> None:
+    run = site.launch()
+    final = watch(run).end()
+    site.cluster.refuse(True)
+    replayed = replay(site.runs, site.runs.load(run.id))
+    assert (replayed.stage, replayed.progress, replayed.verdict) == ("done", final.progress, final.verdict)
+    assert replayed.link == "closed"
+
+
+def test_watching_a_finished_run_again_ends_at_once(site: Site, watch: Watch) -> None:
+    run = site.launch()
+    final = watch(run).end()
+    again = watch(site.runs.load(run.id)).end()
+    assert (again.stage, again.verdict) == ("done", final.verdict)
+
+
+def test_a_job_that_slurm_does_not_know_is_over_after_a_while(site: Site, watch: Watch) -> None:
+    run = site.launch()
+    final = watch(replace(run, job_ids=("987654",)), gone_after_s=0.5).end()
+    assert (final.stage, final.job) == ("unknown", None)
+    assert "no longer knows" in final.link_note
+    assert "before its first step" in final.no_verdict
+
+
+def test_a_run_without_a_job_says_why(site: Site) -> None:
+    run = replace(site.launch(), submission="refused", job_ids=(), note="Slurm refused the job.")
+    published: list[RunState] = []
+    final = site.monitor(run).watch(published.append, threading.Event())
+    assert published == [final]
+    assert (final.stage, final.no_verdict) == ("unknown", "Slurm refused the job.")
+
+
+def test_after_a_restart_the_newest_log_counts_and_the_old_copy_stays(site: Site, watch: Watch) -> None:
+    run = site.launch()
+    first = watch(run)
+    first.end()
+    old = (site.runs.folder(run.id) / "log").read_bytes()
+    newer = old.replace(b"train_step_timing in s: ", b"train_step_timing in s: 9")
+    site.log_of(run, restart=1).write_bytes(newer)
+    final = watch(run).end()
+    assert final.log_name == "log.1"
+    assert (site.runs.folder(run.id) / "log").read_bytes() == old
+    assert (site.runs.folder(run.id) / "log.1").read_bytes() == newer
+    assert final.verdict is not None
+    assert final.verdict.result == "FAIL"
+
+
+def test_a_replaced_log_is_said_and_the_copy_kept(site: Site, watch: Watch) -> None:
+    run = site.launch()
+    watch(run).end()
+    copy = site.runs.folder(run.id) / "log"
+    before = copy.read_bytes()
+    site.log_of(run).write_bytes(b"another log\n")
+    final = watch(run).end()
+    assert "was replaced" in final.link_note
+    assert copy.read_bytes() == before
+    assert final.stage == "done"
+
+
+def test_a_login_that_is_refused_ends_the_watch(site: Site) -> None:
+    run = site.launch()
+    profile = replace(site.cluster.profile, known_hosts=str(site.cluster.root / "nobody"))
+    final = Watching(Monitor(Session(profile, Unattended()), site.runs, run)).end()
+    assert final.link == "closed"
+    assert final.link_note

@@ -1,0 +1,258 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from llmb_tui.catalog.recipe import LogFormat
+from llmb_tui.watch.parse import StepParser
+from llmb_tui.watch.step import Step
+
+NEMO_340B = (
+    "Training epoch 0, iteration 49/49 | lr: 4.491e-06 | global_batch_size: 256 | global_step: 49 | "
+    "peak_memory_usage: 72972500992 | memory_allocated: 34466545664 | reduced_train_loss: 12.81 | "
+    "train_step_timing in s: 2.693 | consumed_samples: 12800\n"
+)
+LLAMA_BAR = (
+    "Epoch 0: : 100%|██████████| 50/50 [16:26<00:00, v_num=gjbq, reduced_train_loss=11.70, global_step=49.00, "
+    "consumed_samples=12600.0, train_step_timing in s=12.80]"
+)
+GROK_BAR = (
+    "Epoch 0: : 100%|██████████| 50/50 [23:22<00:00, reduced_train_loss=0.186, global_step=49.00, "
+    "consumed_samples=51200.0, train_step_timing in s=24.00]"
+)
+BRIDGE = (
+    "[2025-12-19 10:49:15] iteration        1/       1 | consumed samples:          128 | elapsed time per iteration "
+    "(ms): 20289.1 | learning rate: 3.000000E-05 | global batch size:   128 | lm loss: 1.258695E+01 | loss scale: 1.0 "
+    "| grad norm: 10.275 | number of skipped iterations:   0 | number of nan iterations:   0 |\n"
+)
+
+
+def steps_of(data: str | bytes, log_format: LogFormat = "nemo2") -> list[Step]:
+    parser = StepParser(log_format)
+    return parser.feed(data if isinstance(data, bytes) else data.encode()) + parser.close()
+
+
+def test_nemo_2_line() -> None:
+    assert steps_of(NEMO_340B) == [
+        Step(
+            index=49,
+            total=50,
+            step_time_s=2.693,
+            loss=12.81,
+            consumed_samples=12800,
+            memory_peak_bytes=72972500992,
+            memory_allocated_bytes=34466545664,
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "step"),
+    [
+        (
+            "Training epoch 0, iteration 0/5 | lr: 5.988e-07 | global_batch_size: 4 | global_step: 0 | "
+            "reduced_train_loss: 6.267 | train_step_timing in s: 1.611\n",
+            Step(0, 6, step_time_s=1.611, loss=6.267),
+        ),
+        (
+            "Training epoch 0, iteration 2/2 | train_step_timing in s: 0.02828 | consumed_samples: 12 | "
+            "tflops_per_sec_per_gpu: 0.4958\n",
+            Step(2, 3, step_time_s=0.02828, consumed_samples=12, tflops_per_gpu=0.4958),
+        ),
+        (
+            "Training epoch 0, iteration 2/2 | TFLOPS_per_GPU: 1.601e+03 | train_step_timing in s: 1.6e+01\n",
+            Step(2, 3, step_time_s=16.0, tflops_per_gpu=1601.0),
+        ),
+        (
+            "Training epoch 0, iteration 2/2 | TFLOPS_per_GPU: 1058. | train_step_timing in s: 16\n",
+            Step(2, 3, step_time_s=16.0, tflops_per_gpu=1058.0),
+        ),
+    ],
+    ids=["first step", "older TFLOPS key, order of fields", "scientific", "whole floats"],
+)
+def test_variants_of_the_nemo_2_line(line: str, step: Step) -> None:
+    assert steps_of(line) == [step]
+
+
+def test_the_line_after_loading_a_checkpoint() -> None:
+    line = "Training epoch 0, iteration 0/0 | lr: 1e-06 | global_step: 50 | train_step_timing in s: 3.1\n"
+    assert steps_of(line) == [Step(0, 1, step_time_s=3.1)]
+
+
+def test_a_second_epoch_goes_on_counting_by_the_global_step() -> None:
+    line = "Training epoch 1, iteration 0/99 | global_step: 50 | train_step_timing in s: 3.1\n"
+    assert steps_of(line) == [Step(50, 100, step_time_s=3.1)]
+
+
+@pytest.mark.parametrize(
+    ("bar", "step"),
+    [
+        (LLAMA_BAR, Step(49, 50, step_time_s=12.8, loss=11.7, consumed_samples=12600)),
+        (GROK_BAR, Step(49, 50, step_time_s=24.0, loss=0.186, consumed_samples=51200)),
+    ],
+)
+def test_hydra_bar(bar: str, step: Step) -> None:
+    assert steps_of("\r" + bar, "hydra") == [step]
+
+
+def test_a_repainted_step_counts_once_and_its_last_paint_wins(hydra_frame: Callable[..., str]) -> None:
+    data = "".join([hydra_frame(0), hydra_frame(0, count=2), hydra_frame(1, 9), hydra_frame(1, 10), hydra_frame(2, 11)])
+    assert [(s.index, s.step_time_s) for s in steps_of(data, "hydra")] == [(0, 12.8), (1, 10.0), (2, 11.0)]
+
+
+def test_the_newest_step_of_a_bar_is_pending_until_the_next(hydra_frame: Callable[..., str]) -> None:
+    parser = StepParser("hydra")
+    assert parser.feed(hydra_frame(0).encode()) == []
+    assert parser.pending is not None
+    assert parser.pending.index == 0
+    assert [s.index for s in parser.feed(hydra_frame(1).encode())] == [0]
+    assert [s.index for s in parser.close()] == [1]
+    assert parser.close() == []
+
+
+def test_a_bar_without_a_known_total() -> None:
+    assert steps_of("\rEpoch 0: : 3/? [00:10, global_step=2.000, train_step_timing in s=3.0]", "hydra") == [
+        Step(2, None, step_time_s=3.0)
+    ]
+
+
+def test_other_bars_are_no_steps() -> None:
+    data = "\rValidation DataLoader 0: : 50%|█████     | 4/8 [00:10<00:10]\rSanity Checking: 1/2 [00:01<00:01]\n"
+    assert steps_of(data, "hydra") == []
+
+
+def test_megatron_bridge_line() -> None:
+    tflops = "Step Time : 20.29s GPU utilization: 663.5MODEL_TFLOP/s/GPU\n"
+    step = Step(0, 1, step_time_s=20289.1 / 1000, loss=12.58695, consumed_samples=128)
+    assert steps_of(BRIDGE) == [step]
+    assert steps_of(tflops + BRIDGE) == [
+        Step(0, 1, step_time_s=20289.1 / 1000, loss=12.58695, consumed_samples=128, tflops_per_gpu=663.5)
+    ]
+    assert steps_of("throughput (TFLOP/s/GPU): 1\n" + BRIDGE) == [step]
+
+
+def test_the_tflops_of_one_bridge_step_are_not_given_to_the_next() -> None:
+    line = "[2025-12-19 10:49:15] iteration {}/ 2 | elapsed time per iteration (ms): 1000.0 | lm loss: 1.0E+01 |\n"
+    data = "Step Time : 1.0s GPU utilization: 300.0 MODEL_TFLOP/s/GPU\n" + line.format(1) + line.format(2)
+    assert [s.tflops_per_gpu for s in steps_of(data)] == [300.0, None]
+
+
+def test_lines_that_are_no_steps() -> None:
+    data = """\
+GSW: MODEL=llama3.1 FRAMEWORK=nemo MODEL_SIZE=405b JOB_NUM_NODES=72 GPUS_PER_NODE=8 DTYPE=fp8 SYNTHETIC_DATA=True
+[NeMo I 2025-04-11 14:48:45 nemo_logging:393] Global Checkpoint Save : Rank: 0 : Iteration: 50 : Start time: 1744s
+[NeMo I 2025-04-11 14:46:18 nemo_logging:393] Global Checkpoint Load : Rank : 0 : Start time : 1744407969.270s
+Successfully saved checkpoint from iteration      50 to /nemo_run/checkpoints
+Validation: iteration 1/8
+Training epoch 0, iteration 3/49
+`Trainer.fit` stopped: `max_steps=50` reached.
+"""
+    parser = StepParser("nemo2")
+    assert parser.feed(data.encode()) == []
+    assert parser.failure is None
+
+
+def test_noise_of_other_ranks_does_not_hide_a_step(nemo_line: Callable[..., str]) -> None:
+    line = nemo_line(7)
+    noisy = [
+        "[rank0]: " + line,
+        "0: " + line,
+        "[NeMo W 2025-04-11 14:48:45 module:1] no line end" + line,
+        "x" * 300_000 + line,
+        "\rDownloading: 100%|███| 3/3 [00:01<00:00]" + line,
+        line.replace("\n", "\r\n"),
+        "\x1b[32m" + line.replace("iteration 7", "iteration \x1b[1m7\x1b[0m").replace("\n", "\x1b[0m\n"),
+    ]
+    for text in noisy:
+        assert [(s.index, s.step_time_s) for s in steps_of(text)] == [(7, 2.693)], text[:40]
+
+
+def test_two_steps_on_one_line_keep_their_own_values(nemo_line: Callable[..., str]) -> None:
+    data = nemo_line(3, 5.5).rstrip("\n") + nemo_line(4, 2.25)
+    assert [(s.index, s.step_time_s, s.consumed_samples) for s in steps_of(data)] == [(3, 5.5, None), (4, 2.25, 1280)]
+
+
+def test_a_value_that_another_rank_broke_is_left_out(nemo_line: Callable[..., str]) -> None:
+    torn = nemo_line(3).replace("2.693 |", "2.6[rank3]: hello |")
+    assert [(s.index, s.step_time_s, s.loss) for s in steps_of(torn)] == [(3, None, 12.81)]
+
+
+@pytest.mark.parametrize("seconds", ["0", "0.0", "nan", "inf", "-1.5"])
+def test_what_cannot_be_a_step_time_is_left_out(nemo_line: Callable[..., str], seconds: str) -> None:
+    assert [s.step_time_s for s in steps_of(nemo_line(0, seconds))] == [None]
+
+
+def test_an_unfinished_line_is_not_trusted(nemo_line: Callable[..., str]) -> None:
+    assert steps_of(nemo_line(3).rstrip("\n")) == []
+
+
+def test_repeated_and_earlier_steps_are_passed_over(nemo_line: Callable[..., str]) -> None:
+    data = "".join(map(nemo_line, [0, 1, 1, 0, 2]))
+    assert [s.index for s in steps_of(data)] == [0, 1, 2]
+
+
+def test_a_line_that_never_ends_costs_no_memory(nemo_line: Callable[..., str]) -> None:
+    parser = StepParser("nemo2")
+    for _ in range(500):
+        parser.feed(b"y" * 10_000)
+    assert len(parser._text) < 100_000  # the one thing that would grow
+    assert [s.index for s in parser.feed(nemo_line(3).encode())] == [3]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_torn_utf8_and_byte_by_byte(
+    hydra_frame: Callable[..., str], pieces: Callable[[bytes, int], Iterator[bytes]], seed: int
+) -> None:
+    data = "".join(hydra_frame(i) for i in range(50)).encode()
+    parser = StepParser("hydra")
+    steps = [step for piece in pieces(data, seed) for step in parser.feed(piece)] + parser.close()
+    assert [s.index for s in steps] == list(range(50))
+    assert steps == steps_of(data, "hydra")
+
+
+FRAGMENTS = st.sampled_from(
+    [
+        *("Training epoch 0, ", "iteration ", " iteration 3/9 | ", "global_step: 4", " | ", "\n", "\r", "\r\n", "] "),
+        *("train_step_timing in s: 2.5", "train_step_timing in s=3.5", ", ", "]", " [", "| 4/9 ", "global_step=3.000"),
+        *("\x1b[31m", "\x1b", "[0m", "█", "Epoch 0: : ", "[rank0]: ", "elapsed time per iteration (ms): 900.0 |"),
+        *(
+            "600.5MODEL_TFLOP/s/GPU",
+            "RuntimeError: CUDA out of memory",
+            "[rank1]: ValueError: x",
+            "job exited with code 3",
+        ),
+    ]
+)
+WHOLE = st.integers(0, 9).flatmap(
+    lambda i: st.sampled_from(
+        [
+            f"Training epoch 0, iteration {i}/9 | global_step: {i} | train_step_timing in s: {i}.5 | lr: 1e-6\n",
+            f"\rEpoch 0: : 3%|█| {i + 1}/10 [00:1<0:1, global_step={i}.000, train_step_timing in s={i}.25]",
+            f"[2025-12-19] iteration {i + 1}/ 10 | elapsed time per iteration (ms): {i}00.0 | lm loss: 1.0 |\n",
+            f"[rank{i}]: RuntimeError: failed {i}\n",
+            f"Step Time : 1s GPU utilization: {i}00.5MODEL_TFLOP/s/GPU\n",
+        ]
+    )
+)
+
+
+@pytest.mark.parametrize("log_format", ["nemo2", "hydra"])
+@settings(max_examples=400)
+@given(parts=st.lists(st.one_of(FRAGMENTS, WHOLE, st.text(max_size=5)), max_size=30), data=st.data())
+def test_any_chunking_gives_the_same_steps_and_the_same_failure(
+    log_format: LogFormat, parts: list[str], data: st.DataObject
+) -> None:
+    log = "".join(parts).encode()
+    whole = StepParser(log_format)
+    expected = whole.feed(log) + whole.close()
+    cuts = data.draw(st.lists(st.integers(0, len(log)), max_size=12))
+    edges = [0, *sorted(cuts), len(log)]
+    parser = StepParser(log_format)
+    steps = [s for a, b in pairwise(edges) for s in parser.feed(log[a:b])] + parser.close()
+    assert steps == expected
+    assert parser.failure == whole.failure
+    assert [s.index for s in steps] == sorted({s.index for s in steps})

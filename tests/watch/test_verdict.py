@@ -1,0 +1,227 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from llmb_tui.catalog.recipe import ResultRule
+from llmb_tui.launch.run import Run
+from llmb_tui.plan.plan import Method, Plan
+from llmb_tui.watch.progress import fold
+from llmb_tui.watch.report import document
+from llmb_tui.watch.state import Progress, RunState, Verdict
+from llmb_tui.watch.step import Step
+from llmb_tui.watch.verdict import judge, profiled, rule_words
+
+LAST = ResultRule("last", "README")
+MEAN = ResultRule("mean", "README", 35, 44)
+
+
+def progress_of(plan: Plan, seconds: Sequence[float | None], total: int = 50) -> Progress:
+    return fold(Progress(), [Step(n, total, step_time_s=value) for n, value in enumerate(seconds)], plan)
+
+
+def verdict_of(plan: Plan, seconds: Sequence[float | None], rule: ResultRule = LAST, **more: Any) -> Verdict:
+    verdict, why = judge(plan, rule, progress_of(plan, seconds), finished=more.pop("finished", True), **more)
+    assert verdict is not None, why
+    assert why == ""
+    return verdict
+
+
+def why_not(plan: Plan, seconds: Sequence[float | None], rule: ResultRule = LAST, finished: bool = True) -> str:
+    verdict, why = judge(plan, rule, progress_of(plan, seconds), finished=finished)
+    assert verdict is None
+    return why
+
+
+@pytest.mark.parametrize(
+    ("last", "result"),
+    [
+        (1.5, "PASS"),
+        (2.0, "PASS"),
+        (2.0 / 0.95, "PASS"),  # exactly the threshold; above the band all the same
+        (2.106, "FAIL"),
+        (2.5, "FAIL"),
+    ],
+)
+def test_the_last_step_against_the_published_one(plan: Plan, last: float, result: str) -> None:
+    verdict = verdict_of(plan, [2.4] * 49 + [last])
+    assert verdict.result == result
+    assert verdict.ratio == pytest.approx(2.0 / last)
+    assert verdict.measured_s == last
+    assert verdict.against == "published 2 s, nemotron4@25.04"
+    assert verdict.rule == "last step"
+
+
+def test_below_the_threshold_but_inside_the_band_is_a_warning(plan: Plan) -> None:
+    assert plan.estimate is not None
+    wide = replace(plan, estimate=replace(plan.estimate, high_s=2.6))
+    assert verdict_of(wide, [2.5] * 50).result == "WARN"
+    assert verdict_of(wide, [2.61] * 50).result == "FAIL"
+
+
+def test_the_threshold_is_a_setting(plan: Plan) -> None:
+    assert verdict_of(plan, [2.2] * 50, threshold=0.9).result == "PASS"
+    assert verdict_of(plan, [2.05] * 50, threshold=0.99).result == "WARN"
+
+
+def test_much_faster_than_expected_passes_with_a_question(plan: Plan) -> None:
+    verdict = verdict_of(plan, [1.5] * 50)
+    assert verdict.result == "PASS"
+    assert "same configuration" in verdict.reasons[0]
+    assert verdict_of(plan, [2.0] * 50).reasons == ()
+
+
+def test_the_mean_of_a_window(plan: Plan) -> None:
+    seconds = [9.0] * 35 + [2.0, 2.2] * 5 + [9.0] * 5
+    verdict = verdict_of(plan, seconds, MEAN)
+    assert verdict.measured_s == pytest.approx(2.1)
+    assert verdict.rule == "mean of iterations 35–44"
+
+
+def test_the_window_counts_as_soon_as_it_is_complete(plan: Plan) -> None:
+    verdict = verdict_of(plan, [9.0] * 35 + [2.0] * 10, MEAN, finished=False)
+    assert verdict.measured_s == 2.0
+    assert verdict.reasons == ()
+
+
+def test_a_run_that_ends_after_its_window_has_a_verdict(plan: Plan) -> None:
+    assert verdict_of(plan, [2.0] * 46, MEAN).result == "PASS"
+
+
+@pytest.mark.parametrize("seconds", [[2.0] * 50, [9.0] * 50])
+@pytest.mark.parametrize("method", ["interpolated", "extrapolated", "modelled"])
+def test_what_nobody_published_is_a_warning_whatever_the_ratio(
+    plan: Plan, seconds: list[float], method: Method
+) -> None:
+    assert plan.estimate is not None
+    verdict = verdict_of(replace(plan, estimate=replace(plan.estimate, method=method)), seconds)
+    assert verdict.result == "WARN"
+    assert any(method in reason for reason in verdict.reasons)
+
+
+def test_another_release_is_trusted_and_named(plan: Plan) -> None:
+    assert plan.estimate is not None
+    estimate = replace(plan.estimate, method="other_release", anchor="nemotron4@25.02 15b fp8, 64 H100, 2 s")
+    verdict = verdict_of(replace(plan, estimate=estimate), [2.0] * 50)
+    assert verdict.result == "PASS"
+    assert verdict.against == "published for another release 2 s, nemotron4@25.02 15b fp8, 64 H100, 2 s"
+
+
+@pytest.mark.parametrize("seconds", [[2.0] * 50, [9.0] * 50])
+def test_a_profiled_run_is_a_warning_whatever_the_ratio(plan: Plan, seconds: list[float]) -> None:
+    verdict = verdict_of(plan, seconds, profiled=True)
+    assert verdict.result == "WARN"
+    assert any("profiled" in reason for reason in verdict.reasons)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"env": (("ENABLE_PROFILE", "true"),)},
+        {"command": ("nsys", "profile", "python", "x.py")},
+        {"command": ("python3", "x.py", "model.nsys_profile.enabled=True")},
+    ],
+)
+def test_how_a_profiled_run_is_known(make_run: Callable[..., Run], changes: dict[str, Any]) -> None:
+    spec = make_run().spec
+    assert not profiled(replace(spec, command=("python3", "x.py", "model.nsys_profile.enabled=False")))
+    assert profiled(replace(spec, **changes))
+
+
+def test_fewer_steps_than_the_window_needs_is_a_warning(plan: Plan) -> None:
+    progress = progress_of(plan, [2.0] * 20, total=20)
+    for finished in (False, True):
+        verdict, _ = judge(replace(plan, steps=20), MEAN, progress, finished=finished)
+        assert verdict is not None
+        assert (verdict.result, verdict.measured_s) == ("WARN", 2.0)
+        assert any("at least 45" in reason for reason in verdict.reasons)
+
+
+def test_a_window_with_holes_is_a_warning(plan: Plan) -> None:
+    seconds: list[float | None] = [2.0] * 50
+    seconds[40] = None
+    verdict = verdict_of(plan, seconds, MEAN)
+    assert verdict.result == "WARN"
+    assert any("1 of the 10 steps" in reason for reason in verdict.reasons)
+
+
+def test_a_last_step_that_still_warms_up_is_a_warning(plan: Plan) -> None:
+    verdict, _ = judge(plan, LAST, progress_of(plan, [2.0], total=1), finished=True)
+    assert verdict is not None
+    assert verdict.result == "WARN"
+
+
+def test_so_far_the_median_counts_and_it_says_so(plan: Plan) -> None:
+    verdict = verdict_of(plan, [30.0] * 5 + [2.0] * 20, finished=False)
+    assert (verdict.result, verdict.measured_s) == ("PASS", 2.0)
+    assert verdict.reasons[0] == ("So far: median of 20 steps after 5 of warm-up, ± 0.0 %. What counts: last step.")
+
+
+def test_no_verdict_and_why(plan: Plan) -> None:
+    assert "no expected step time" in why_not(replace(plan, estimate=None), [2.0] * 50)
+    assert why_not(plan, [], finished=False) == "No step yet."
+    assert "Warm-up" in why_not(plan, [30.0] * 3, finished=False)
+    assert "before its first step" in why_not(plan, [])
+    assert "after 31 of 50 steps" in why_not(plan, [2.0] * 31)
+    assert "after 31 of 50 steps" in why_not(plan, [2.0] * 31, MEAN)
+    assert "no step time for the last step" in why_not(plan, [2.0] * 49 + [None])
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])  # the plan never changes
+@given(st.floats(0.5, 10), st.booleans())
+def test_every_published_result_follows_the_rule(plan: Plan, seconds: float, is_mean: bool) -> None:
+    verdict = verdict_of(plan, [seconds] * 50, MEAN if is_mean else LAST)
+    assert verdict.ratio == pytest.approx(2.0 / seconds)
+    if verdict.ratio >= 0.95:
+        assert verdict.result == "PASS"
+    else:
+        assert verdict.result == ("FAIL" if verdict.measured_s > 2.08 else "WARN")
+
+
+def test_the_document_has_the_keys_that_others_rely_on(plan: Plan, make_run: Callable[..., Run]) -> None:
+    run = make_run()
+    progress = progress_of(plan, [2.0] * 50)
+    verdict, _ = judge(plan, LAST, progress, finished=True)
+    assert document(run, RunState(run.id, "done", progress=progress, verdict=verdict)) == {
+        "id": "run1",
+        "selection": {
+            "workload": "nemotron4",
+            "release": "25.04",
+            "size": "15b",
+            "gpu": "h100",
+            "dtype": "fp8",
+            "scale": 64,
+            "scaling": "weak",
+        },
+        "procedure": "direct",
+        "cluster": "demo",
+        "job_ids": ["42"],
+        "state": "done",
+        "submitted_at": 1_760_000_001.0,
+        "steps_done": 50,
+        "steps_total": 50,
+        "step_time_s": 2.0,
+        "rule": "last step",
+        "verdict": {
+            "result": "PASS",
+            "ratio": 1.0,
+            "against": "published 2 s, nemotron4@25.04",
+            "reasons": [],
+        },
+    }
+
+
+def test_the_document_of_a_run_without_a_verdict_says_why(make_run: Callable[..., Run]) -> None:
+    run = make_run(submission="refused", job_ids=(), submitted_at=None, note="Slurm refused the job.")
+    made = document(run, RunState(run.id, no_verdict="Slurm refused the job."))
+    assert (made["state"], made["step_time_s"], made["steps_total"]) == ("refused", None, 50)
+    assert made["verdict"] == {"result": None, "ratio": None, "against": None, "reasons": ["Slurm refused the job."]}
+
+
+def test_rules_in_words() -> None:
+    assert [rule_words(rule) for rule in (LAST, MEAN)] == ["last step", "mean of iterations 35–44"]
