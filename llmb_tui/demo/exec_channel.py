@@ -1,0 +1,148 @@
+"""One command on one SSH channel: a real process whose three streams are the channel's."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, cast
+
+import paramiko
+
+CHUNK = 65536
+LOOK_S = 0.1
+"""How often the loop looks for what no file descriptor tells: the command has ended, the channel was closed."""
+FULL_S = 0.005
+"""How often it looks while the client takes no more data."""
+HANG_UP_S = 0.3
+"""From SIGHUP to SIGKILL."""
+
+
+class ExecChannel(threading.Thread):
+    """Runs a command as `sshd` does, on a thread of its own, until the channel is closed.
+
+    When the client closes the channel first, the command's process group gets SIGHUP and the command itself
+    SIGKILL; what it started with `setsid` or `nohup` lives on. The exit status is sent when the command ends,
+    the channel is closed when its output has ended too, which may be later.
+    """
+
+    def __init__(self, channel: paramiko.Channel, command: bytes, home: Path, environment: Mapping[str, str]) -> None:
+        super().__init__(name="demo-exec", daemon=True)
+        self._channel = channel
+        self._command = os.fsdecode(command)
+        self._home = home
+        self._environment = dict(environment)
+        self._stopped = threading.Event()
+
+    def stop(self) -> None:
+        """End the command; the thread ends soon after."""
+        self._stopped.set()
+
+    def run(self) -> None:
+        """The thread's work."""
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", self._command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            cwd=self._home,
+            env=self._environment,
+            start_new_session=True,
+        )
+        with process, suppress(OSError, EOFError, paramiko.SSHException):
+            try:
+                self._serve(process)
+            finally:
+                _hang_up(process)
+                self._channel.close()
+
+    def _serve(self, process: subprocess.Popen[bytes]) -> None:
+        pipes = cast("tuple[IO[bytes], IO[bytes], IO[bytes]]", (process.stdin, process.stdout, process.stderr))
+        streams = _Streams(self._channel, *pipes)
+        told = False
+        while not (self._stopped.is_set() or self._channel.closed):
+            if not told and process.poll() is not None:
+                told = True
+                if process.returncode >= 0:  # of a signal sshd sends no exit status
+                    self._channel.send_exit_status(process.returncode)
+            if told and streams.ended:
+                return
+            if streams.ended:
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(LOOK_S)
+            else:
+                streams.move()
+
+
+class _Streams:
+    """What is under way between a channel and the pipes of a process."""
+
+    def __init__(self, channel: paramiko.Channel, stdin: IO[bytes], stdout: IO[bytes], stderr: IO[bytes]) -> None:
+        self._channel = channel
+        self._stdin = stdin
+        os.set_blocking(stdin.fileno(), False)
+        self._input = b""
+        self._input_ended = False
+        self._open = [stdout, stderr]
+        self._send = {stdout: channel.send, stderr: channel.send_stderr}
+        self._output = dict.fromkeys(self._open, b"")
+
+    @property
+    def ended(self) -> bool:
+        """True when the process can write nothing more and all that it wrote was sent."""
+        return not self._open and not any(self._output.values())
+
+    def move(self) -> None:
+        """Wait a moment for data and pass on what there is, in all directions."""
+        reads: list[IO[bytes] | paramiko.Channel] = [pipe for pipe in self._open if not self._output[pipe]]
+        if not self._input and not self._input_ended:
+            reads.append(self._channel)
+        writes = [self._stdin] if self._input else []
+        readable, writable, _ = select.select(reads, writes, [], FULL_S if any(self._output.values()) else LOOK_S)
+        for pipe in [pipe for pipe in self._open if pipe in readable]:
+            self._output[pipe] = os.read(pipe.fileno(), CHUNK)
+            if not self._output[pipe]:
+                self._open.remove(pipe)
+        if self._channel in readable:
+            self._take_input()
+        if writable:
+            self._give_input()
+        self._send_output()
+
+    def _take_input(self) -> None:
+        if self._channel.recv_ready():
+            self._input = self._channel.recv(CHUNK)
+        elif self._channel.eof_received:
+            self._input_ended = True
+            self._stdin.close()
+        if self._stdin.closed:
+            self._input = b""
+
+    def _give_input(self) -> None:
+        try:
+            self._input = self._input[os.write(self._stdin.fileno(), self._input) :]
+        except BrokenPipeError:  # the process does not read; what comes is thrown away
+            self._stdin.close()
+            self._input = b""
+
+    def _send_output(self) -> None:
+        for pipe, send in self._send.items():
+            while self._output[pipe] and self._channel.send_ready():
+                self._output[pipe] = self._output[pipe][send(self._output[pipe]) :]
+
+
+def _hang_up(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is not None:
+        return
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGHUP)
+    try:
+        process.wait(HANG_UP_S)
+    except subprocess.TimeoutExpired:
+        process.kill()

@@ -1,0 +1,210 @@
+"""The SSH server of the simulated login node: one user, one key, commands only."""
+
+from __future__ import annotations
+
+import logging
+import select
+import socket
+import struct
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import paramiko
+from paramiko.common import (
+    AUTH_FAILED,
+    AUTH_SUCCESSFUL,
+    MSG_CHANNEL_REQUEST,
+    OPEN_FAILED_ADMINISTRATIVELY_PROHIBITED,
+    OPEN_FAILED_CONNECT_FAILED,
+    OPEN_SUCCEEDED,
+)
+
+from llmb_tui.demo.exec_channel import ExecChannel
+
+HOST = "127.0.0.1"
+MAX_SESSIONS = 10
+"""Channels of one connection, as OpenSSH's default."""
+STOP_S = 1.0
+_LOG = "llmb_tui.demo.ssh"
+
+# A cut connection is this server's daily bread; nothing of it belongs on the screen.
+logging.getLogger(_LOG).addHandler(logging.NullHandler())
+logging.getLogger(_LOG).propagate = False
+
+
+@dataclass(frozen=True)
+class Account:
+    """The user of the login node, and what a command of theirs starts with."""
+
+    name: str
+    key: paramiko.PKey
+    home: Path
+    environment: Mapping[str, str]
+    banner: str
+
+
+class Server:
+    """Listens on a free loopback port from `start` to `stop`."""
+
+    def __init__(self, host_key: paramiko.PKey, account: Account) -> None:
+        self._host_key = host_key
+        self._account = account
+        self._guard = threading.Lock()
+        self._connections: list[_Connection] = []
+        self._waker, self._wakes = socket.socketpair()
+        self._obeyed = threading.Event()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._listen, name="demo-ssh", daemon=True)
+        self._wanted: socket.socket | None = socket.create_server((HOST, 0), backlog=16)
+        self._listener: socket.socket | None = self._wanted
+        self.port: int = self._wanted.getsockname()[1]
+
+    def start(self) -> None:
+        """Begin to take connections."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End all connections and their commands. No thread is left."""
+        self._stopping = True
+        self._waker.send(b"!")
+        self._thread.join()
+        self._waker.close()
+        for connection in self._connections:
+            connection.end()
+        for connection in self._connections:
+            connection.join()
+
+    def drop_connections(self) -> None:
+        """Cut every connection, without a word."""
+        with self._guard:
+            for connection in self._connections:
+                connection.cut()
+
+    def refuse(self, refused: bool) -> None:
+        """Let nobody connect any more, or again. Connections that exist stay."""
+        if refused:
+            self._wanted = None
+        elif self._wanted is None:
+            self._wanted = socket.create_server((HOST, self.port), backlog=16)
+        self._obeyed.clear()
+        self._waker.send(b"!")
+        self._obeyed.wait()
+
+    def _listen(self) -> None:
+        """The listening thread; it alone touches the listening socket, which closes for good only when nobody waits."""
+        while not self._stopping:
+            if self._wanted is not self._listener:
+                if self._listener:
+                    self._listener.close()
+                self._listener = self._wanted
+            self._obeyed.set()
+            waited_for = [self._wakes, self._listener] if self._listener else [self._wakes]
+            ready, _, _ = select.select(waited_for, [], [])
+            if self._wakes in ready:
+                self._wakes.recv(1)
+            elif self._listener:
+                self._welcome(self._listener)
+        if self._listener:
+            self._listener.close()
+        self._wakes.close()
+
+    def _welcome(self, listener: socket.socket) -> None:
+        with suppress(OSError, paramiko.SSHException):  # who came has left already
+            client, _ = listener.accept()
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection = _Connection(client, self._host_key, self._account)
+            with self._guard:
+                self._connections = [known for known in self._connections if known.tidy()]
+                self._connections.append(connection)
+
+
+class _Connection(paramiko.ServerInterface):
+    """One client: who it is, and the commands that it runs."""
+
+    def __init__(self, client: socket.socket, host_key: paramiko.PKey, account: Account) -> None:
+        self._account = account
+        self._socket = client
+        self._address = " ".join(str(part) for end in (client.getpeername(), client.getsockname()) for part in end)
+        self._asked: dict[int, ExecChannel] = {}
+        self._commands: list[ExecChannel] = []
+        self._transport = _Transport(client, self)
+        self._transport.set_log_channel(_LOG)
+        self._transport.add_server_key(host_key)
+        self._transport.start_server(event=threading.Event(), server=self)
+
+    def tidy(self) -> bool:
+        """Forget commands that have ended; False when the connection has too."""
+        self._commands = [command for command in self._commands if command.is_alive()]
+        while self._transport.accept(0):
+            pass  # the transport keeps every channel until somebody takes it
+        return self._transport.is_active() or bool(self._commands)
+
+    def cut(self) -> None:
+        """Close the socket with a reset."""
+        with suppress(OSError):
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self._socket.close()
+
+    def end(self) -> None:
+        """Close the connection and stop its commands."""
+        for command in self._commands:
+            command.stop()
+        self._transport.close()
+
+    def join(self) -> None:
+        """Wait for the threads of the connection."""
+        self._transport.join(STOP_S)
+        for command in self._commands:
+            command.join(STOP_S)
+
+    def start_asked(self, channel: paramiko.Channel) -> None:
+        """Start the command that was asked for on the channel, if it waits to be started."""
+        command = self._asked.pop(channel.chanid, None)
+        if command:
+            self._commands.append(command)
+            command.start()
+
+    def get_allowed_auths(self, _username: str) -> str:
+        """Keys only."""
+        return "publickey"
+
+    def check_auth_publickey(self, username: str, key: paramiko.PKey) -> int:
+        """The one user with the one key."""
+        known = username == self._account.name and key == self._account.key
+        return AUTH_SUCCESSFUL if known else AUTH_FAILED
+
+    def get_banner(self) -> tuple[str, str]:
+        """What the client shows before the login."""
+        return self._account.banner, "en-GB"
+
+    def check_channel_request(self, kind: str, _chanid: int) -> int:
+        """Sessions only, and not more than OpenSSH gives."""
+        if kind != "session":
+            return OPEN_FAILED_ADMINISTRATIVELY_PROHIBITED
+        busy = sum(command.is_alive() for command in self._commands) + len(self._asked)
+        return OPEN_SUCCEEDED if busy < MAX_SESSIONS else OPEN_FAILED_CONNECT_FAILED
+
+    def check_channel_exec_request(self, channel: paramiko.Channel, command: bytes) -> bool:
+        """Take a command; it starts when the client has been told so."""
+        environment = {**self._account.environment, "SSH_CONNECTION": self._address}
+        self._asked[channel.chanid] = ExecChannel(channel, command, self._account.home, environment)
+        return True
+
+
+class _Transport(paramiko.Transport):
+    """Starts a command only after its request was answered: a client must not see its end before its start."""
+
+    def __init__(self, client: socket.socket, connection: _Connection) -> None:
+        super().__init__(client)
+
+        handlers: dict[int, Callable[[paramiko.Channel, paramiko.Message], None]]
+        handlers = vars(paramiko.Transport)["_channel_handler_table"]
+
+        def answer_then_start(channel: paramiko.Channel, message: paramiko.Message) -> None:
+            handlers[MSG_CHANNEL_REQUEST](channel, message)
+            connection.start_asked(channel)
+
+        self._channel_handler_table = {**handlers, MSG_CHANNEL_REQUEST: answer_then_start}

@@ -1,0 +1,163 @@
+"""`Store`: the state directory of the small Slurm. One JSON file for each job, one lock for all of them.
+
+Each job that is not finished has a process that holds the lock of its `alive` file; when the machine took
+that process away, whoever looks next finds the lock free and marks the job NODE_FAIL.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from llmb_tui.demo import faults
+from llmb_tui.demo.slurm import facts
+from llmb_tui.demo.slurm.job import NODE_FAIL, Job, from_document
+
+
+class Store:
+    """The jobs and settings of one simulated cluster."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.settings: dict[str, Any] = json.loads((path / "settings.json").read_text())
+
+    @property
+    def speed(self) -> float:
+        """How much faster than real time the clock of a new job runs."""
+        return float(self.settings["speed"])
+
+    @property
+    def root(self) -> Path:
+        """The cluster's root folder."""
+        return self.path.parent
+
+    def folder(self, job_id: int) -> Path:
+        """The spool folder of a job: its record, script and environment."""
+        return self.path / "jobs" / str(job_id)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the lock of the state. It does not nest."""
+        handle = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
+
+    @contextmanager
+    def change(self, job_id: int) -> Iterator[Job]:
+        """A job to be changed under the lock; it is written when the block ends well."""
+        with self.locked():
+            job = self.read(job_id)
+            yield job
+            self.write(job)
+
+    def write(self, job: Job) -> None:
+        """Write a job's record; call it with the lock held."""
+        _write_json(self.folder(job.id) / "job.json", asdict(job))
+
+    def add(self, job: Job) -> tuple[Job, int]:
+        """Give a job the next number and write it.
+
+        Returns it with the open file that proves that the job is alive: hand that to the job's process.
+        """
+        with self.locked():
+            number = max(self._ids(), default=0) + 1
+            job = replace(job, id=number)
+            self.folder(number).mkdir(mode=0o700)
+            handle = self._alive(number)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            self.write(job)
+        return job, handle
+
+    def revive(self, job_id: int) -> int:
+        """Take the `alive` lock of a finished job that is to run again."""
+        handle = self._alive(job_id)
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        return handle
+
+    def spool(self, job_id: int, script: str, arguments: tuple[str, ...]) -> None:
+        """Keep a batch script, its arguments and the environment it was submitted from."""
+        _write_json(self.folder(job_id) / "batch.json", {"arguments": arguments, "environment": dict(os.environ)})
+        path = self.folder(job_id) / "slurm_script"
+        path.write_text(script)
+        path.chmod(0o700)
+
+    def spooled(self, job_id: int) -> tuple[Path, list[str], dict[str, str]]:
+        """A batch script, its arguments and the environment it was submitted from."""
+        document = json.loads((self.folder(job_id) / "batch.json").read_text())
+        return self.folder(job_id) / "slurm_script", document["arguments"], document["environment"]
+
+    def all(self) -> list[Job]:
+        """Every job, oldest first; jobs whose process has vanished are marked first."""
+        with self.locked():
+            return [self._settled(self.read(number)) for number in sorted(self._ids())]
+
+    def get(self, job_id: int) -> Job | None:
+        """One job, or None."""
+        return next((job for job in self.all() if job.id == job_id), None)
+
+    def remembered(self) -> list[Job]:
+        """The jobs that the controller still knows: it forgets finished ones after a while."""
+        return [
+            job for job in self.all() if job.active or (job.closed and time.time() - job.closed < facts.MIN_JOB_AGE_S)
+        ]
+
+    def busy(self) -> set[str]:
+        """Nodes that have a job; call it with the lock held."""
+        jobs = (self._settled(self.read(number)) for number in self._ids())
+        return {name for job in jobs if job.active for name in job.node_names}
+
+    def fault(self, name: str) -> str | None:
+        """The text of a fault that is switched on, else None."""
+        return faults.text(self.path, name)
+
+    def _settled(self, job: Job) -> Job:
+        if not job.active or self._is_alive(job.id):
+            return job
+        job.state, job.reason = NODE_FAIL, "NodeDown"
+        job.close()
+        self.write(job)
+        return job
+
+    def _is_alive(self, job_id: int) -> bool:
+        handle = self._alive(job_id)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(handle)
+        return False
+
+    def _alive(self, job_id: int) -> int:
+        return os.open(self.folder(job_id) / "alive", os.O_RDWR | os.O_CREAT, 0o600)
+
+    def _ids(self) -> list[int]:
+        return [int(entry.name) for entry in (self.path / "jobs").iterdir() if (entry / "job.json").exists()]
+
+    def read(self, job_id: int) -> Job:
+        """The record of a job as it was last written."""
+        return from_document(json.loads((self.folder(job_id) / "job.json").read_text()))
+
+
+def create(path: Path, settings: dict[str, Any]) -> Store:
+    """Make a state directory, or take over the one that is there, with these settings."""
+    for folder in (path, path / "jobs", faults.folder(path)):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    _write_json(path / "settings.json", settings)
+    return Store(path)
+
+
+def _write_json(path: Path, document: dict[str, Any]) -> None:
+    fresh = path.with_name(f"{path.name}.{os.getpid()}")
+    fresh.write_text(json.dumps(document))
+    fresh.replace(path)

@@ -1,0 +1,74 @@
+"""`DemoCluster`: its folder, its profile, and coming back to it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+from pathlib import Path
+
+import pytest
+from tests.demo.demo_client import SPEED, Client, wait_for
+
+from llmb_tui.demo.cluster import DemoCluster
+from llmb_tui.errors import Trouble
+
+
+def test_the_profile_names_everything_that_a_client_needs(cluster: DemoCluster) -> None:
+    profile = cluster.profile
+    assert (profile.host, profile.account, profile.partition) == ("127.0.0.1", "demo", "batch")
+    assert profile.notice == "simulated, clock x600"
+    assert Path(profile.install_dir).is_relative_to(cluster.root)
+    assert profile.identity_file
+    assert stat.S_IMODE(Path(profile.identity_file).stat().st_mode) == 0o600
+
+
+def test_the_user_of_the_profile_is_the_user_of_the_commands(cluster: DemoCluster, client: Client) -> None:
+    assert client.run("id -un").out.strip() == cluster.profile.user
+
+
+def test_who_comes_back_finds_the_same_keys_and_the_running_job(tmp_path: Path) -> None:
+    with DemoCluster(tmp_path, speed=SPEED) as cluster:
+        client = Client(cluster.profile)
+        keys = {path.name: path.read_bytes() for path in (tmp_path / "keys").glob("*_ed25519")}
+        job = client.submit("#!/bin/sh\nsleep 60\n")
+        client.wait_for_state(job, "RUNNING")
+        client.ssh.close()
+    with DemoCluster(tmp_path, speed=SPEED * 2) as cluster:
+        client = Client(cluster.profile)  # known_hosts has the new port
+        assert {path.name: path.read_bytes() for path in (tmp_path / "keys").glob("*_ed25519")} == keys
+        assert client.run("squeue -h -o '%i %T'").out == f"{job} RUNNING\n"
+        cluster.end_jobs()
+        assert client.state(job) == "CANCELLED"
+        client.ssh.close()
+
+
+def test_one_folder_has_one_running_cluster(cluster: DemoCluster) -> None:
+    with pytest.raises(Trouble, match="running already"):
+        DemoCluster(cluster.root).start()
+    assert Client(cluster.profile).run("true").code == 0
+
+
+def test_a_job_whose_process_vanished_is_a_node_failure(cluster: DemoCluster, client: Client) -> None:
+    job = client.submit("#!/bin/sh\necho $PPID $$ >new\nmv new pids\nexec sleep 60\n")
+    pids = cluster.root / "home" / "pids"
+    wait_for(pids.exists, "the job to run")
+    for pid in pids.read_text().split():
+        os.kill(int(pid), signal.SIGKILL)
+    assert client.wait_for_state(job, "NODE_FAIL")
+
+
+@pytest.mark.parametrize("speed", [0, -1, float("inf"), float("nan")])
+def test_the_speed_is_a_positive_number(tmp_path: Path, speed: float) -> None:
+    with pytest.raises(ValueError, match="positive"):
+        DemoCluster(tmp_path, speed=speed)
+
+
+def test_only_known_faults_can_be_switched_on(cluster: DemoCluster) -> None:
+    with pytest.raises(ValueError, match="no fault"):
+        cluster.fault("earthquake")
+
+
+def test_there_is_no_profile_before_the_start(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="not started"):
+        _ = DemoCluster(tmp_path).profile
