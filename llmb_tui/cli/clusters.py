@@ -126,7 +126,10 @@ def _agree(arguments: argparse.Namespace, made: Plan) -> None:
         return
     if not has_terminal():
         raise Trouble(
-            "Nothing was submitted.", "There is no terminal to ask at.", "Add --yes to submit without asking.", exit_code=1
+            "Nothing was submitted.",
+            "There is no terminal to ask at.",
+            "Add --yes to submit without asking.",
+            exit_code=1,
         )
     cost = "unknown GPU-hours" if made.gpu_hours is None else f"{made.gpu_hours:.1f} GPU-hours and start-up"
     if not confirm(f"Submit {made.selection.scale} GPUs on {arguments.cluster}, {cost}?"):

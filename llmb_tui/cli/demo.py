@@ -14,16 +14,14 @@ import threading
 from pathlib import Path
 
 from llmb_tui.cli import clusters
-from llmb_tui.cli.arguments import selection_mapping
-from llmb_tui.cli.runs import exit_code, final_line
-from llmb_tui.cli.output import print_json
+from llmb_tui.cli.output import print_json, say
+from llmb_tui.cli.runs import exit_code, final_line, line_teller
 from llmb_tui.cli.screen import show
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from llmb_tui.watch.report import document
-from llmb_tui.watch.state import RunState
 
 # What a headless demo runs when no flag says otherwise.
 DEFAULT = {"workload": "nemotron4@25.04", "size": "15b", "gpu": "h100", "dtype": "fp8", "scale": 64}
@@ -49,18 +47,23 @@ def demo_folder() -> Path:
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
-        raise Trouble(f"{folder} is not a private folder of yours.", fix="Move it away, or set TMPDIR to another folder.")
+        raise Trouble(
+            f"{folder} is not a private folder of yours.", fix="Move it away, or set TMPDIR to another folder."
+        )
     return folder
 
 
 def _headless(arguments: argparse.Namespace, services: Services, cluster: str) -> int:
+    """Each stage in plain lines; with `--json` they go to stderr and the run's document to stdout."""
     for name, value in DEFAULT.items():
-        if not selection_mapping(arguments).get(name):
+        if getattr(arguments, name) is None:
             setattr(arguments, name, value)
-    tell = (lambda line: print(line, file=sys.stderr, flush=True)) if arguments.json else (lambda line: print(line, flush=True))
+    tell = say if arguments.json else _print_line
     made = clusters.launchable(services, arguments)
     chosen = made.selection
-    tell(f"plan: {chosen.workload}@{chosen.release} {chosen.size} {chosen.dtype}, {chosen.scale} × {chosen.gpu.upper()}")
+    tell(
+        f"plan: {chosen.workload}@{chosen.release} {chosen.size} {chosen.dtype}, {chosen.scale} × {chosen.gpu.upper()}"
+    )
     tell(f"connect: {cluster}, {services.profile(cluster).notice}")
     tell("preflight:")
     clusters.check(services, cluster, made, tell)
@@ -71,9 +74,12 @@ def _headless(arguments: argparse.Namespace, services: Services, cluster: str) -
     tell("submit:")
     run = clusters.submit(services, draft, tell)
     tell("watch:")
-    state = services.monitor(run.id).watch(_stage_teller(tell), threading.Event())
-    run = services.runs().load(run.id)
+    state = services.monitor(run.id).watch(line_teller(tell), threading.Event())
     if arguments.json:
-        print_json(document(run, state))
-    tell(final_line(run, state))
+        print_json(document(services.runs().load(run.id), state))
+    tell(final_line(state))
     return exit_code(state)
+
+
+def _print_line(line: str) -> None:
+    print(line, flush=True)

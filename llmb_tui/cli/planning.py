@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from contextlib import AbstractContextManager, nullcontext
+from io import TextIOWrapper
 from typing import TextIO
 
 from llmb_tui.catalog.catalog import Catalog
@@ -58,10 +59,11 @@ def _many(catalog: Catalog, source: str) -> int:
 
 
 def _open(source: str) -> AbstractContextManager[TextIO]:
+    # A byte that is no UTF-8 spoils its own line, not the thousands around it.
     if source == "-":
-        return nullcontext(sys.stdin)
+        return nullcontext(TextIOWrapper(sys.stdin.buffer, encoding="utf-8", errors="replace"))
     try:
-        return open(source, encoding="utf-8")
+        return open(source, encoding="utf-8", errors="replace")
     except OSError as error:
         raise Trouble(
             f"{source} cannot be read: {error.strerror}.", fix="Name a file of JSON lines.", exit_code=1

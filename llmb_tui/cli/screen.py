@@ -18,9 +18,7 @@ def wizard_verb(arguments: argparse.Namespace) -> int:  # noqa: ARG001  (every v
 def show(services: Services) -> int:
     """Run the screen until the user leaves it."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise Trouble(
-            "The wizard needs a terminal.", fix="Use a verb: `llmb-tui --help` lists them.", exit_code=1
-        )
+        raise Trouble("The wizard needs a terminal.", fix="Use a verb: `llmb-tui --help` lists them.", exit_code=1)
     from llmb_tui.ui.app import LlmbApp
 
     app = LlmbApp(services)

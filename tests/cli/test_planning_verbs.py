@@ -78,6 +78,14 @@ def test_from_answers_line_by_line_in_order(call: Any) -> None:
     assert set(answers[1]) == {"error", "field", "nearest"}
 
 
+def test_a_spoilt_byte_spoils_its_own_line_only(call: Any, tmp_path: Path) -> None:
+    good = b'{"workload": "grok1", "size": "314b", "gpu": "h100", "dtype": "fp8", "scale": 512}'
+    (tmp_path / "many").write_bytes(b"\xff\n" + good + b"\n")
+    first, second = (json.loads(line) for line in call("plan", "--from", str(tmp_path / "many")).stdout.splitlines())
+    assert set(first) == {"error", "field", "nearest"}
+    assert second["published"]["step_time_s"] == 16.9
+
+
 def test_wrong_usage_exits_with_1(call: Any) -> None:
     assert call("plan", "--no-such-flag").returncode == 1
 

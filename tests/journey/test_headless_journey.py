@@ -1,0 +1,107 @@
+"""From a selection to a verdict without a person: the verbs as programs call them, on the embedded cluster."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.demo.cluster import DemoCluster
+from tests.journey.journey_selections import LLAMA_HYDRA, NEMOTRON, Call
+
+BOTH_FAMILIES = pytest.mark.parametrize("selection", [NEMOTRON, LLAMA_HYDRA], ids=["nemo2", "hydra"])
+
+
+@BOTH_FAMILIES
+def test_demo_ends_with_a_verdict(call: Call, selection: tuple[str, ...]) -> None:
+    lines = call("demo", "--headless", *selection).stdout.splitlines()
+    assert re.fullmatch(r"verdict: PASS \d+\.\d % of published", lines[-1])
+    stages = [line.split(":")[0] for line in lines if not line.startswith(" ")]
+    assert stages == ["plan", "connect", "preflight", "install", "render", "submit", "watch", "verdict"]
+    assert "simulated" in lines[1]
+
+
+@BOTH_FAMILIES
+def test_the_verbs_go_the_same_way(call: Call, cluster: DemoCluster, selection: tuple[str, ...]) -> None:
+    name = cluster.profile.name
+    installed = json.loads(call("install", name, *selection, "--json").stdout)
+    assert {step["status"] for step in installed} == {"done"}
+    submitted = json.loads(call("submit", "--cluster", name, *selection, "--yes", "--json").stdout)
+    run = submitted["id"]
+    assert (submitted["cluster"], submitted["procedure"], len(submitted["job_ids"])) == (name, "direct", 1)
+
+    changes = [json.loads(line) for line in call("watch", run, "--json").stdout.splitlines()]
+    final = changes[-1]
+    assert (final["state"], final["steps_done"], final["verdict"]["result"]) == ("done", 50, "PASS")
+    assert [c["steps_done"] for c in changes] == sorted(c["steps_done"] for c in changes)
+
+    assert json.loads(call("jobs", "--json").stdout) == [final]
+    assert json.loads(call("results", run, "--json").stdout) == [final]
+    assert json.loads(call("watch", run, "--once", "--json").stdout) == final
+    log = call("logs", run).stdout
+    assert "train_step_timing in s" in log
+    assert "\x1b" not in log
+    followed = call("logs", run, "-f").stdout
+    assert followed == log
+
+
+def test_what_is_not_installed_is_not_submitted(call: Call, cluster: DemoCluster) -> None:
+    done = call("submit", "--cluster", cluster.profile.name, *NEMOTRON, "--yes", code=1)
+    assert f"llmb-tui install {cluster.profile.name}" in done.stderr
+    assert json.loads(call("jobs", "--json").stdout) == []
+
+
+def test_without_a_terminal_submitting_needs_yes(call: Call, cluster: DemoCluster) -> None:
+    done = call("submit", "--cluster", cluster.profile.name, *NEMOTRON, code=1)
+    assert "--yes" in done.stderr
+
+
+def test_a_dry_run_prints_the_script_and_submits_nothing(call: Call, cluster: DemoCluster) -> None:
+    script = call("submit", "--cluster", cluster.profile.name, *NEMOTRON, "--dry-run").stdout
+    assert script.startswith("#!/bin/bash")
+    assert "#SBATCH --nodes=8" in script
+    assert json.loads(call("jobs", "--json").stdout) == []
+
+
+def test_a_slow_cluster_fails_and_exits_with_3(call: Call, cluster: DemoCluster) -> None:
+    cluster.fault("slow", "1.2")
+    name = cluster.profile.name
+    call("install", name, *NEMOTRON)
+    run = call("submit", "--cluster", name, *NEMOTRON, "--yes").stdout.strip()
+    assert "verdict: FAIL" in call("watch", run, code=3).stdout
+    call("results", run, code=3)
+
+
+def test_cancel_ends_the_job_and_the_watch(call: Call, cluster: DemoCluster) -> None:
+    cluster.fault("hang-at-step", "3")
+    name = cluster.profile.name
+    call("install", name, *NEMOTRON)
+    run = call("submit", "--cluster", name, *NEMOTRON, "--yes").stdout.strip()
+    call("cancel", run)
+    final = json.loads(call("watch", run, "--json").stdout.splitlines()[-1])
+    assert final["state"] == "cancelled"
+    assert final["verdict"]["result"] is None
+    assert final["verdict"]["reasons"]
+
+
+def test_a_selection_that_cannot_be_launched_is_refused_before_anything(call: Call, cluster: DemoCluster) -> None:
+    selection = (*NEMOTRON[:-1], "96")
+    done = call("install", cluster.profile.name, *selection, code=1)
+    assert "scale" in done.stderr
+
+
+def test_an_unknown_cluster_and_an_unknown_run(call: Call) -> None:
+    assert "nowhere" in call("install", "nowhere", *NEMOTRON, code=1).stderr
+    assert "llmb-tui jobs" in call("watch", "abc123", code=1).stderr
+
+
+def test_results_of_a_log_file_have_a_step_time_and_no_verdict(call: Call, tmp_path: Path) -> None:
+    line = "Training epoch 0, iteration {0}/2 | global_step: {0} | train_step_timing in s: 2.{0} | loss: 1\n"
+    log = tmp_path / "log-x_1_0.out"
+    log.write_text("".join(line.format(i) for i in range(3)))
+    (found,) = json.loads(call("results", str(log), "--json").stdout)
+    assert (found["steps_done"], found["step_time_s"], found["verdict"]["result"]) == (3, 2.2, None)
+    (same,) = json.loads(call("results", str(tmp_path), "--json").stdout)
+    assert same["id"] == str(log)
