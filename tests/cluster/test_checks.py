@@ -10,28 +10,10 @@ from llmb_tui.cluster.batch import Answer
 from llmb_tui.cluster.checks import Facts, evaluate
 from llmb_tui.cluster.preflight_report import Check
 from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.plan.plan import Parallelism, Plan
-from llmb_tui.plan.selection import Selection
+from llmb_tui.plan.plan import Plan
 from llmb_tui.text import clean_line
+from tests.cluster.examples import PLAN, PROFILE
 
-PROFILE = ClusterProfile("eos", "eos", "llmbench", "batch", "/lustre/llmb")
-PLAN = Plan(
-    selection=Selection("nemotron4", "25.04", "15b", "h100", "bf16", 64),
-    scaling="weak",
-    nodes=8,
-    gpus_per_node=8,
-    parallelism=Parallelism(2, 1, 1, 1, 32, None, 2, 256, 4, 4096, 32),
-    printed=None,
-    published=None,
-    estimate=None,
-    memory=None,
-    checkpoint_gb=None,
-    gpu_hours=None,
-    steps=50,
-    time_limit="00:30:00",
-    container="nvidia/nemo:25.02.01",
-    problems=(),
-)
 PARTITION = """\
 PartitionName=batch
    AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL

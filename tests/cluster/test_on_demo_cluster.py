@@ -14,8 +14,8 @@ from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm import SlurmTrouble, accounts, cancel, find_jobs, look, partitions
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.errors import Trouble
+from tests.cluster.examples import PLAN
 from tests.cluster.login_node import wait_until
-from tests.cluster.test_checks import PLAN
 
 
 @pytest.fixture
