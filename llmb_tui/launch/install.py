@@ -88,7 +88,7 @@ class Installer:
         done = self._session.run(["sh", "-s"], stdin="\n".join([_LOOK, *calls, "exit 0\n"]).encode())
         lines = done.stdout.split("\n")
         if done.exit_code or len(lines) != 2 * len(self._steps) + 1:
-            raise Trouble("The install steps could not be looked at.", clean(done.stderr).strip() or "No answer.")
+            raise Trouble("The install steps could not be looked at.", clean(done.stderr).strip() or "No answer came.")
         return tuple(_state(s, lines[2 * i], lines[2 * i + 1]) for i, s in enumerate(self._steps))
 
     def run(self, on_change: Callable[[tuple[StepState, ...]], None], stop: threading.Event) -> tuple[StepState, ...]:
@@ -96,7 +96,7 @@ class Installer:
 
         A step that is running already is waited for, one that failed earlier is tried once more, and a step that runs
         when `stop` is set goes on without us. `on_change` is called from this thread. Raises Trouble when a step
-        cannot be started, or when the cluster cannot be reached for five minutes.
+        does not start, or when the cluster cannot be reached for five minutes.
         """
         started: dict[str, float] = {}
         shown: tuple[StepState, ...] = ()
@@ -110,9 +110,10 @@ class Installer:
                 return states
             step, state = open_steps[0]
             if step.id in started:
-                overdue = time.monotonic() > started[step.id] + _STARTS_WITHIN_S
-                if state.status == "failed" or (state.status == "missing" and overdue):
+                if state.status == "failed":
                     return states
+                if state.status == "missing" and time.monotonic() > started[step.id] + _STARTS_WITHIN_S:
+                    raise _not_started(step)
             elif state.status != "running" and self._start(step):
                 started[step.id] = time.monotonic()
             stop.wait(_LOOK_EVERY_S)
@@ -146,6 +147,14 @@ class Installer:
 
     def _step_folder(self, step: InstallStep) -> str:
         return f"{self._folder}/{step.id}"
+
+
+def _not_started(step: InstallStep) -> Trouble:
+    return Trouble(
+        f"{step.title}: the step does not start on the cluster.",
+        f"{_STARTS_WITHIN_S:.0f} seconds after it was started, nothing of it is there.",
+        "Some login nodes end what a closed session leaves behind (KillUserProcesses): ask the administrators.",
+    )
 
 
 def _step_script(folder: str, step: InstallStep) -> str:

@@ -100,6 +100,7 @@ class Monitor:
         try:
             while view.log.read() and not stop.is_set():
                 pass
+            publish(view.state())
             log_feed.start()
             job_feed.start()
             return _publish_on(view, inbox, log_feed, publish, stop)
@@ -115,7 +116,7 @@ def _publish_on(
     stop: threading.Event,
 ) -> RunState:
     """Fold the news of both threads into states, until they have ended or `stop` is set."""
-    last: RunState | None = None
+    last = view.state()
     running = {"watch-log", "watch-job"}
     more = False
     while True:

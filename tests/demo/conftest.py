@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.demo.demo_client import BATCH_SCRIPT, NEMO2, PLAN, SPEED, Client, Task
 
 from llmb_tui.demo.cluster import DemoCluster
+from tests.demo.demo_client import BATCH_SCRIPT, NEMO2, PLAN, SPEED, Client, Task
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ import stat
 from pathlib import Path
 
 import pytest
-from tests.demo.demo_client import SPEED, Client, wait_for
 
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.errors import Trouble
+from tests.demo.demo_client import SPEED, Client, wait_for
 
 
 def test_the_profile_names_everything_that_a_client_needs(cluster: DemoCluster) -> None:

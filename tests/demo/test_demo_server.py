@@ -8,12 +8,13 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Callable
 
 import paramiko
 import pytest
-from tests.demo.demo_client import Client, wait_for
 
 from llmb_tui.demo.cluster import DemoCluster
+from tests.demo.demo_client import Client, wait_for
 
 
 def gone(pid: int) -> bool:
@@ -54,7 +55,12 @@ def test_large_output_arrives_whole(client: Client) -> None:
 def test_large_input_goes_through_and_ends(client: Client) -> None:
     data = os.urandom(3_000_000)
     channel = client.start("cat")
-    writer = threading.Thread(target=lambda: (channel.sendall(data), channel.shutdown_write()))
+
+    def write() -> None:
+        channel.sendall(data)
+        channel.shutdown_write()
+
+    writer = threading.Thread(target=write)
     writer.start()
     assert channel.makefile("rb").read() == data
     writer.join()
@@ -130,12 +136,13 @@ def test_nobody_else_gets_in(cluster: DemoCluster, change: str) -> None:
 @pytest.mark.parametrize("kind", ["shell", "pty", "sftp"])
 def test_commands_only(client: Client, kind: str) -> None:
     channel = client.transport.open_session(timeout=10)
+    requests: dict[str, Callable[[], None]] = {
+        "shell": channel.invoke_shell,
+        "pty": channel.get_pty,
+        "sftp": lambda: channel.invoke_subsystem("sftp"),
+    }
     with pytest.raises(paramiko.SSHException):
-        {
-            "shell": channel.invoke_shell,
-            "pty": channel.get_pty,
-            "sftp": lambda: channel.invoke_subsystem("sftp"),
-        }[kind]()
+        requests[kind]()
 
 
 def test_the_banner_says_that_it_is_simulated(client: Client) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -98,12 +99,15 @@ class InBackground:
     def __init__(self, installer: Installer) -> None:
         self.stop = threading.Event()
         self.changes: list[tuple[StepState, ...]] = []
-        self.ended: tuple[StepState, ...] = ()
+        self.ended: tuple[StepState, ...] | BaseException = ()
         self._thread = threading.Thread(target=self._run, args=(installer,))
         self._thread.start()
 
     def _run(self, installer: Installer) -> None:
-        self.ended = installer.run(self.changes.append, self.stop)
+        try:
+            self.ended = installer.run(self.changes.append, self.stop)
+        except BaseException as error:  # noqa: BLE001 - it is raised again in the test's own thread
+            self.ended = error
 
     def status(self, index: int) -> str:
         return self.changes[-1][index].status if self.changes else "missing"
@@ -111,6 +115,8 @@ class InBackground:
     def join(self) -> tuple[StepState, ...]:
         self._thread.join(20)
         assert not self._thread.is_alive()
+        if isinstance(self.ended, BaseException):
+            raise self.ended
         return self.ended
 
 
@@ -190,7 +196,8 @@ def _abandon(stage: Stage) -> None:
     pid = int((stage.step / "lock/owner").read_text().split(".")[-2])
     os.kill(pid, signal.SIGSTOP)  # so that it does not clean up after its children
     for each in (pid, *_descendants(pid)):
-        os.kill(each, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # the beat's sleep comes and goes
+            os.kill(each, signal.SIGKILL)
     minutes_ago = time.time() - 600
     os.utime(stage.step / "lock", (minutes_ago, minutes_ago))
 
@@ -245,6 +252,17 @@ def test_an_empty_image_is_no_image(stage: Stage, make_installer: MakeInstaller)
 def test_a_directory_that_cannot_be_made_is_told(stage: Stage, make_installer: MakeInstaller) -> None:
     stage.install.write_text("a file is in the way")
     with pytest.raises(Trouble, match="cannot be written"):
+        make_installer().run(lambda _: None, threading.Event())
+
+
+def test_a_step_that_does_not_start_is_told(
+    stage: Stage, make_installer: MakeInstaller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("llmb_tui.launch.install._STARTS_WITHIN_S", 0.5)
+    nohup = stage.folder / "bin/nohup"
+    nohup.write_text("#!/bin/sh\n")
+    nohup.chmod(0o755)
+    with pytest.raises(Trouble, match="Directories: the step does not start"):
         make_installer().run(lambda _: None, threading.Event())
 
 

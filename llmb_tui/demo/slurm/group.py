@@ -21,21 +21,22 @@ class Group:
     def __init__(
         self,
         command: Sequence[str],
-        *,
-        output: IO[bytes] | None,
-        error: IO[bytes] | None,
+        streams: tuple[int | None, IO[bytes] | None, IO[bytes] | None],
         folder: str,
         environment: Mapping[str, str],
-        reads: bool = False,
     ) -> None:
-        """Start the process; without `reads` it has no input. Raises OSError."""
+        """Start the process in a folder; `streams` are what Popen takes for its input, output and errors.
+
+        Raises OSError.
+        """
+        reads, writes, complains = streams
         self._gone, held = os.pipe()
         try:
             self.process = subprocess.Popen(
                 command,
-                stdin=None if reads else subprocess.DEVNULL,
-                stdout=output,
-                stderr=error,
+                stdin=reads,
+                stdout=writes,
+                stderr=complains,
                 cwd=folder,
                 env=environment,
                 start_new_session=True,

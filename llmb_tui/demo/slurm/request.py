@@ -122,15 +122,12 @@ def record_refusal(store: Store, job: Job) -> None:
     os.close(store.add(job)[1])
 
 
-def directives(program: str, script: str) -> list[str]:
-    """The options of a batch script's #SBATCH lines; they end at the first command. Raises Refusal."""
+def directives(script: str) -> list[str]:
+    """The words of a batch script's #SBATCH lines; they end at the first command."""
     words: list[str] = []
     for line in script.splitlines():
         if line.startswith("#SBATCH") and line[7:8].isspace():
-            found = shlex.split(line[7:], comments=True)
-            if found and not found[0].startswith("-"):
-                raise Refusal(f"{program}: error: Invalid directive found in batch script: {found[0]}", 255)
-            words += found
+            words += shlex.split(line[7:], comments=True)
         elif line.strip() and not line.startswith("#"):
             break
     return words

@@ -174,10 +174,6 @@ def _start(store: Store, job: Job, output: IO[bytes], error: IO[bytes]) -> Group
     script, arguments, submitted_from = store.spooled(job.id)
     with script.open() as text:
         interpreter = text.readline()[2:].split()
-    return Group(
-        [*interpreter, str(script), *arguments],
-        output=output,
-        error=error,
-        folder=job.work_dir,
-        environment=job_environment(job, submitted_from, store.root),
-    )
+    streams = (subprocess.DEVNULL, output, error)
+    environment = job_environment(job, submitted_from, store.root)
+    return Group([*interpreter, str(script), *arguments], streams, job.work_dir, environment)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -170,6 +171,9 @@ def _chosen(store: Store, asked: Parsed) -> list[Entry]:
     jobs = store.all()
     if "user" in asked or "uid" in asked:
         wanted = set((asked.get("user") or asked.get("uid")).split(","))
+        unknown = sorted(wanted - {str(store.settings["user"]), str(os.getuid())})
+        if unknown:
+            raise Refusal(f"sacct: error: Invalid user id: {unknown[0]}")
         jobs = [job for job in jobs if {job.user, str(job.uid)} & wanted]
     if "accounts" in asked:
         jobs = [job for job in jobs if job.account in asked.get("accounts").split(",")]
@@ -177,7 +181,8 @@ def _chosen(store: Store, asked: Parsed) -> list[Entry]:
         jobs = [job for job in jobs if job.partition in asked.get("partition").split(",")]
     if "name" in asked:
         jobs = [job for job in jobs if job.name in asked.get("name").split(",")]
-    jobs = [job for job in jobs if _in_window(job, asked)]
+    begin, end = _window(asked)
+    jobs = [job for job in jobs if job.created <= end and (job.ended is None or job.ended >= begin)]
     entries = [entry for job in jobs for entry in _lines(job, steps="allocations" not in asked)]
     if "jobs" in asked:
         wanted = set(asked.get("jobs").split(","))
@@ -195,14 +200,11 @@ def _lines(job: Job, *, steps: bool) -> list[Entry]:
     return [Entry(job), *(Entry(job, step) for step in job.steps if steps)]
 
 
-def _in_window(job: Job, asked: Parsed) -> bool:
-    """Whether the job existed between -S and -E. Without -S the window begins at midnight, with -j ever."""
-    usual = "1970-01-01" if "jobs" in asked else "midnight"
-    moments = []
-    for name, default in (("starttime", usual), ("endtime", "now")):
-        try:
-            moments.append(times.parse_moment(asked.get(name, default), time.time()))
-        except ValueError as error:
-            raise Refusal(f"Invalid time specification (pos=0): {error}") from error
-    begin, end = moments
-    return job.created <= end and (job.ended is None or job.ended >= begin)
+def _window(asked: Parsed) -> tuple[float, float]:
+    """The moments of -S and -E. Without -S the window begins at midnight, with -j ever. Raises Refusal."""
+    begin = asked.get("starttime", "1970-01-01" if "jobs" in asked else "midnight")
+    now = time.time()
+    try:
+        return times.parse_moment(begin, now), times.parse_moment(asked.get("endtime", "now"), now)
+    except ValueError as error:
+        raise Refusal(f"Invalid time specification (pos=0): {error}") from error

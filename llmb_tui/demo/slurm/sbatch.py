@@ -41,7 +41,9 @@ def main(store: Store, arguments: list[str]) -> int:
         return 0
     script, path = _script(typed)
     given = {name: os.environ[variable] for variable, name in INPUTS.items() if variable in os.environ}
-    written = parser.parse(directives("sbatch", script))
+    written = parser.parse(directives(script))
+    if written.operands:
+        raise Refusal(f"sbatch: error: Invalid directive found in batch script: {written.operands[0]}", 255)
     asked = Parsed({**written.values, **given, **typed.values}, typed.operands)
     if "dependency" in asked:
         sys.stderr.write("sbatch: simulated cluster: --dependency is not honoured\n")

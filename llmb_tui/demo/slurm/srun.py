@@ -177,7 +177,7 @@ class _Run:
     ) -> subprocess.Popen[bytes] | Group:
         command = self.asked.operands
         if self.alone:
-            return Group(command, output=output, error=self.error, folder=folder, environment=environment, reads=True)
+            return Group(command, (None, output, self.error), folder, environment)
         return subprocess.Popen(command, stdout=output, stderr=self.error, cwd=folder, env=environment)
 
     def _wait(self, process: subprocess.Popen[bytes] | Group) -> tuple[int, int]:

@@ -297,9 +297,9 @@ def test_who_comes_back_sees_everything_at_once(site: Site, watch: Watch) -> Non
     first.wait_for(lambda state: state.progress.steps_done == 20)
     first.stop.set()
     first.end()
-    site.cluster.fault("hang-at-step", None)
     second = watch(run)
     assert second.wait_for(lambda _: True).progress.steps_done == 20
+    site.cluster.fault("hang-at-step", None)
     assert second.end().stage == "done"
     assert (site.runs.folder(run.id) / "log").read_bytes() == site.log_of(run).read_bytes()
 

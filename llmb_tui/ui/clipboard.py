@@ -1,0 +1,57 @@
+"""`copy`: text to the clipboard, through the terminal (OSC 52) and through the desktop's own tool if there is one.
+
+OSC 52 also works over SSH and in tmux, but Terminal.app ignores it; the tool works there, but only on this machine.
+Neither says whether it succeeded, so the toast says what was sent, not what arrived.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from textual.app import App
+
+from llmb_tui.ui.text import tell
+
+_DEADLINE_S = 2.0
+
+
+def copy(app: App[Any], text: str, what: str) -> None:
+    """Send a text to the clipboard and say so in a toast; `what` names it, such as `38 lines`."""
+    app.copy_to_clipboard(text)
+    tool = native_tool(sys.platform, os.environ, shutil.which)
+    if tool:
+        app.run_worker(partial(_feed, tool, text.encode()), thread=True, exit_on_error=False, group="clipboard")
+    tell(app, f"{what} sent to the clipboard.")
+
+
+def native_tool(
+    platform: str, environment: Mapping[str, str], which: Callable[[str], str | None]
+) -> tuple[str, ...] | None:
+    """The command that reads a text from stdin into the clipboard of this desktop, or None."""
+    candidates: list[tuple[str, ...]] = []
+    if platform == "darwin":
+        candidates.append(("pbcopy",))
+    if environment.get("WAYLAND_DISPLAY"):
+        candidates.append(("wl-copy",))
+    if environment.get("DISPLAY"):
+        candidates += [("xclip", "-selection", "clipboard"), ("xsel", "--clipboard", "--input")]
+    return next((command for command in candidates if which(command[0])), None)
+
+
+def _feed(command: tuple[str, ...], data: bytes) -> None:
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+        subprocess.run(
+            command,
+            input=data,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=_DEADLINE_S,
+            check=False,
+        )

@@ -1,0 +1,87 @@
+"""`Found`: everything that was learned about one cluster for one selection, at one moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from llmb_tui.wizard.steps import Facts
+
+if TYPE_CHECKING:
+    from llmb_tui.cluster.preflight_report import Preflight
+    from llmb_tui.cluster.profile import ClusterProfile
+    from llmb_tui.errors import Trouble
+    from llmb_tui.launch.install import StepState
+    from llmb_tui.launch.run import Run
+    from llmb_tui.plan.selection import Selection
+    from llmb_tui.services import Draft
+
+
+Doing = Literal["look", "install", "render", "submit"]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A snapshot that the panes render. A new selection keeps the connection and forgets the rest."""
+
+    profile: ClusterProfile | None = None
+    selection: Selection | None = None
+    link: Literal["none", "unknown", "connecting", "connected", "failed"] = "none"
+    doing: frozenset[Doing] = frozenset()
+    """What threads are busy with."""
+    banner: str = ""
+    preflight: Preflight | None = None
+    steps: tuple[StepState, ...] = ()
+    draft: Draft | None = None
+    launched: Run | None = None
+    trouble: Trouble | None = None
+    """What last went wrong, until it is tried again."""
+    failed: Doing | None = None
+    """What it was that went wrong."""
+
+    def about(self, profile: ClusterProfile | None, selection: Selection | None) -> Found:
+        """What still holds when the cluster or the selection is another one."""
+        if profile != self.profile:
+            return Found(profile, selection, link="unknown" if profile else "none")
+        if selection != self.selection:
+            return Found(profile, selection, self.link, banner=self.banner)
+        return self
+
+    def learned(self, changes: dict[str, Any]) -> Found:
+        """The same with these fields changed."""
+        return replace(self, **changes)
+
+    def trouble_of(self, doing: Doing) -> Trouble | None:
+        """What went wrong while this was done."""
+        return self.trouble if self.failed == doing else None
+
+    @property
+    def installed(self) -> bool:
+        """Every install step is done."""
+        return bool(self.steps) and all(step.status == "done" for step in self.steps)
+
+    def facts(self) -> Facts | None:
+        """What the wizard's rules need of it."""
+        if self.profile is None or self.selection is None:
+            return None
+        failed = None
+        if self.preflight is not None:
+            failed = tuple(check.title for check in self.preflight.checks if check.status == "failed")
+        broken = next((step for step in self.steps if step.status == "failed"), None)
+        return Facts(
+            connected=self.link == "connected",
+            link_note=self.trouble.what if self.trouble and self.link == "failed" else "",
+            failed_checks=failed,
+            install=self._install(),
+            install_note=broken.detail or broken.title if broken else "",
+            launched=self.launched is not None,
+        )
+
+    def _install(self) -> Literal["unknown", "missing", "running", "done", "failed"]:
+        if "install" in self.doing or any(step.status == "running" for step in self.steps):
+            return "running"
+        if not self.steps:
+            return "unknown"
+        if self.installed:
+            return "done"
+        return "failed" if any(step.status == "failed" for step in self.steps) else "missing"

@@ -1,0 +1,1 @@
+"""Panes: one for each step of the wizard."""

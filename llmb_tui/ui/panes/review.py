@@ -1,0 +1,166 @@
+"""The last two panes: the exact script and what it costs; and the run itself."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static
+
+from llmb_tui.ui import units
+from llmb_tui.ui.found import Found
+from llmb_tui.ui.panes.pane import Give, Pane, label
+from llmb_tui.ui.text import MUTED, line, plain, told
+from llmb_tui.ui.view import View
+from llmb_tui.ui.widgets.paragraphs import Paragraph, Paragraphs, fact, text
+from llmb_tui.ui.widgets.scroller import Scroller
+from llmb_tui.wizard.answers import command
+from llmb_tui.wizard.steps import StepId
+
+
+class ReviewPane(Pane):
+    """Everything before it is spent: what, where, cost, and the script to the letter."""
+
+    STEP = StepId.REVIEW
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("s", "submit", "Submit", id="review.submit", tooltip="Submit the run, after a question"),
+        Binding("z", "zoom", "Zoom", id="review.zoom", tooltip="The script on the whole screen; escape goes back"),
+    ]
+
+    class Submit(Message):
+        """The person wants to submit what is shown."""
+
+    def __init__(self, give: Give) -> None:
+        super().__init__(give)
+        self._ready = False
+        self._launched = False
+
+    def compose(self) -> ComposeResult:
+        """The facts on top, the script scrolls."""
+        yield Paragraphs()
+        yield label("Batch script", "exactly what is submitted")
+        with Scroller(id="script"):
+            yield Static(id="script-text", markup=False)
+
+    def show(self, view: View) -> None:
+        """Facts at once, the script when it is rendered."""
+        found = view.found
+        self._launched = found.launched is not None
+        self._ready = found.draft is not None and "submit" not in found.doing and not self._launched
+        self.query_one(Paragraphs).parts = review_facts(view)
+        self.query_one("#script-text", Static).update(script_text(view))
+
+    def enter(self) -> None:
+        """Submit; once submitted, go on to the run."""
+        if self._launched:
+            super().enter()
+        else:
+            self.action_submit()
+
+    def action_zoom(self) -> None:
+        """The script on the whole screen, and back."""
+        if self.screen.maximized:
+            self.screen.minimize()
+        else:
+            self.screen.maximize(self.query_one("#script"), container=False)
+
+    def action_submit(self) -> None:
+        """Ask for the submission."""
+        if self._ready:
+            self.post_message(self.Submit())
+
+
+class RunPane(Pane):
+    """The run that was submitted."""
+
+    STEP = StepId.RUN
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("n", "again", "Another run", id="run.again", tooltip="Start over, with the same answers")
+    ]
+
+    class Open(Message):
+        """The run's own screen is wanted."""
+
+    class Again(Message):
+        """Another run is wanted."""
+
+    def compose(self) -> ComposeResult:
+        """A few words: the run has a screen of its own."""
+        with Scroller(id="run-words"):
+            yield Paragraphs()
+
+    def show(self, view: View) -> None:
+        """Which run, which job."""
+        self.query_one(Paragraphs).parts = run_facts(view.found)
+
+    def enter(self) -> None:
+        """Watch the run."""
+        self.post_message(self.Open())
+
+    def action_again(self) -> None:
+        """Start over."""
+        self.post_message(self.Again())
+
+
+def review_facts(view: View) -> tuple[Paragraph, ...]:
+    """What, where, cost, command."""
+    plan, profile = view.plan, view.found.profile
+    if plan is None:
+        return (text(line(("There is no plan to review yet.", MUTED))),)
+    s = plan.selection
+    what = f"{s.workload}@{s.release} {s.size} {s.dtype}, {s.scale} × {s.gpu.upper()}, {plan.scaling}"
+    where = line(("no cluster yet: step 4", "$text-warning"))
+    if profile is not None:
+        where = line(f"{profile.name}, partition {profile.partition}, account {profile.account}")
+    cost = "not known" if plan.gpu_hours is None else f"{units.gpu_hours(plan.gpu_hours)} + start-up"
+    facts = (
+        fact("what", line((what, "bold"))),
+        fact("steps", line(f"{plan.steps}, at most {plan.time_limit} on {units.nodes(plan.nodes)}")),
+        fact("where", where),
+        fact("cost", line((cost, "bold"))),
+        fact("command", line((command(s, profile.name if profile else None), MUTED))),
+    )
+    return (*facts, fact("now", line(("submitting …", "$text-warning")))) if "submit" in view.found.doing else facts
+
+
+def script_text(view: View) -> Content:
+    """The script, or why it is not there."""
+    found, plan = view.found, view.plan
+    if found.draft is not None:
+        return plain(found.draft.script)
+    trouble = found.trouble_of("render")
+    if trouble is not None:
+        return told(trouble)
+    words = "The script needs a cluster: step 4."
+    if "render" in found.doing:
+        words = "nemo-run writes the script …"
+    elif plan is None or not plan.launchable:
+        words = "This selection cannot be launched: the steps with ✗ say why."
+    return line((words, MUTED))
+
+
+def run_facts(found: Found) -> tuple[Paragraph, ...]:
+    """What was submitted, or what is left to do."""
+    run = found.launched
+    if run is None:
+        return (text(line(("Nothing was submitted yet. Review comes first.", MUTED))),)
+    words = {
+        "submitted": ("● submitted", "$text-success"),
+        "refused": ("✗ refused", "$text-error"),
+        "unknown": ("? unknown: it is not submitted again by itself", "$text-warning"),
+        "intended": ("○ intended", MUTED),
+    }
+    parts = [
+        fact("run", line((run.id, "bold"))),
+        fact("where", line(run.cluster)),
+        fact("state", line(words[run.submission])),
+    ]
+    if run.job_ids:
+        parts.append(fact("job", line(", ".join(run.job_ids), f"   {run.job_state}" if run.job_state else "")))
+    if run.note:
+        parts.append(fact("note", plain(run.note)))
+    return (*parts, text(Content("")), text(line(("enter watches it, n starts another one", MUTED))))

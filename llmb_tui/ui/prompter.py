@@ -1,0 +1,57 @@
+"""`ModalPrompter`: a connection's questions, asked in a dialog while the connecting thread waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+from textual.app import App
+from textual.message import Message
+from textual.screen import ModalScreen
+
+from llmb_tui.ui.dialogs import HostKey, Secret
+
+
+class Ask(Message):
+    """A thread wants a dialog to be shown; its result goes into `result`."""
+
+    def __init__(self, dialog: Callable[[], ModalScreen[Any]], result: Future[Any]) -> None:
+        super().__init__()
+        self.dialog = dialog
+        self.result = result
+
+
+class ModalPrompter:
+    """Asks through the app. Quiet, it asks nothing: a connection tried in the background must not interrupt anybody."""
+
+    def __init__(self, app: App[Any]) -> None:
+        self._app = app
+        self._waiting: set[Future[Any]] = set()
+        self.quiet = True
+
+    def accept_host_key(self, host: str, key_type: str, fingerprint: str) -> bool:
+        """True when the person says that the key of an unknown host is the right one."""
+        return bool(self._ask(lambda: HostKey(host, key_type, fingerprint)))
+
+    def answer(self, prompt: str, echo: bool) -> str | None:
+        """A password, passphrase or code; None when the person gives none."""
+        text: str | None = self._ask(lambda: Secret(prompt, echo))
+        return text
+
+    def give_up(self) -> None:
+        """Let every waiting thread go on without an answer."""
+        self.quiet = True
+        for result in tuple(self._waiting):
+            if not result.done():
+                result.set_result(None)
+
+    def _ask(self, dialog: Callable[[], ModalScreen[Any]]) -> Any:
+        if self.quiet:
+            return None
+        result: Future[Any] = Future()
+        self._waiting.add(result)
+        try:
+            return result.result() if self._app.post_message(Ask(dialog, result)) else None
+        finally:
+            self._waiting.discard(result)

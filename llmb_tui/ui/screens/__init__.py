@@ -1,0 +1,1 @@
+"""Screens: the wizard, a run, the list of runs."""

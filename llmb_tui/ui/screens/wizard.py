@@ -1,0 +1,386 @@
+"""`WizardScreen`: the seven steps. It holds the answers and what was found, and gives them to the body to render."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import getters, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.screen import Screen
+from textual.timer import Timer
+from textual.widgets import Footer, Input, OptionList
+from textual.worker import Worker, WorkerState
+
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.errors import Trouble
+from llmb_tui.plan.plan import Plan
+from llmb_tui.plan.selection import Selection
+from llmb_tui.services import Services
+from llmb_tui.ui.clipboard import copy
+from llmb_tui.ui.daemon import in_daemon
+from llmb_tui.ui.dialogs import Confirm, Failure
+from llmb_tui.ui.found import Found
+from llmb_tui.ui.panes.cluster import ClusterPane
+from llmb_tui.ui.panes.cluster_form import ClusterForm
+from llmb_tui.ui.panes.install import InstallPane
+from llmb_tui.ui.panes.pane import Pane
+from llmb_tui.ui.panes.review import ReviewPane, RunPane
+from llmb_tui.ui.prompter import ModalPrompter
+from llmb_tui.ui.screens.wizard_body import WizardBody
+from llmb_tui.ui.start import Again, Start, read_again, read_start
+from llmb_tui.ui.text import line, lines, tell
+from llmb_tui.ui.units import gpu_hours
+from llmb_tui.ui.view import View
+from llmb_tui.ui.widgets.rail import Rail
+from llmb_tui.ui.widgets.status_bar import StatusBar
+from llmb_tui.ui.work import ClusterWork, Learned
+from llmb_tui.wizard.answers import Answers, Field, answer, command, selection, settled
+from llmb_tui.wizard.steps import TITLES, StepId, confirm, following, preceding, problems
+
+if TYPE_CHECKING:
+    from llmb_tui.launch.run import Run
+
+# A look at the cluster waits until the answers rest this long, seconds.
+_REST_S = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A profile that was saved, and all saved ones."""
+
+    profile: ClusterProfile
+    profiles: tuple[ClusterProfile, ...]
+
+
+class WizardScreen(Screen[None]):
+    """One wizard from the choice of a workload to the submitted run."""
+
+    HELP = """From the choice of a workload to a submitted run, in seven steps. The preview follows every key.
+Going back is never blocked and keeps every answer; an answer that became impossible is flagged with ✗.
+1 to 7 go straight to a step, tab and shift+tab from field to field."""
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]  # noqa: RUF012 - Textual's own form
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left", "back", "Back", key_display="←", id="wizard.back", tooltip="The step before; answers stay"),
+        Binding("right", "next", "Next", key_display="→", id="wizard.next", tooltip="The next step that is open"),
+        Binding("enter", "enter", "Go on", show=False, id="wizard.enter", tooltip="What this step is for, then go on"),
+        Binding("escape", "leave_field", "Leave the field", id="wizard.list", tooltip="From a field to the list"),
+        Binding("slash", "find", "Find", key_display="/", id="wizard.find", tooltip="Narrow the list by typing"),
+        Binding("p", "preview", "Preview", id="wizard.preview", tooltip="The whole preview, or the form again"),
+        Binding("y", "copy", "Copy", id="wizard.copy", tooltip="Copy the choice as a command line"),
+        Binding("J", "app.jobs", "Runs", id="wizard.jobs", tooltip="All runs, and those that are going"),
+        Binding("w", "watch", "Watch", show=False, id="wizard.watch", tooltip="Watch the newest run that is going"),
+        *(
+            Binding(str(int(step)), f"go({int(step)})", title, show=False, id=f"wizard.step{int(step)}")
+            for step, title in TITLES.items()
+        ),
+    ]
+    body = getters.query_one(WizardBody)
+    bar = getters.query_one(StatusBar)
+
+    class OpenRun(Message):
+        """A run's own screen is wanted."""
+
+        def __init__(self, run_id: str) -> None:
+            super().__init__()
+            self.run_id = run_id
+
+    def __init__(self, services: Services, prompter: ModalPrompter) -> None:
+        super().__init__()
+        self._services = services
+        self._prompter = prompter
+        self._work = ClusterWork(self, services)
+        self._step = StepId.WORKLOAD
+        self._answers = Answers()
+        self._found = Found()
+        self._plan: Plan | None = None
+        self._catalog: Catalog | None = None
+        self._make: Callable[[Catalog, Selection], Plan] | None = None
+        self._profiles: tuple[ClusterProfile, ...] = ()
+        self._tried: set[str] = set()
+        self._going: tuple[Run, ...] = ()
+        self._rest: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        """Header, body, keys."""
+        yield StatusBar()
+        yield WizardBody(self._give)
+        yield Footer(compact=True)
+
+    def on_mount(self) -> None:
+        """Paint first; read presets, clusters and runs after it."""
+        self.call_after_refresh(self._in_thread, lambda: read_start(self._services))
+
+    def on_screen_resume(self) -> None:
+        """A run may have ended while it was watched."""
+        if self._catalog is not None:
+            launched = self._found.launched
+            self._in_thread(lambda: read_again(self._services, launched))
+
+    def on_unmount(self) -> None:
+        """What runs on the cluster goes on there."""
+        self._work.stop()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
+        """Hide the keys that mean nothing here."""
+        typing = isinstance(self.focused, Input)
+        if action == "preview":
+            return self.has_class("-narrow")
+        if action == "find":
+            return self.is_mounted and self.body.pane.FINDABLE and not typing
+        return typing if action == "leave_field" else True
+
+    # What the person does.
+
+    def action_back(self) -> None:
+        """Go one step back; never blocked."""
+        self._go(preceding(self._step))
+
+    @on(Pane.Next)
+    def action_next(self) -> None:
+        """Go on, unless an error stands against what was answered at this step."""
+        if self._catalog is None:
+            return
+        facts = self._found.facts()
+        against = problems(self._answers, self._plan, facts, self._step)
+        error = next((problem for problem in against if problem.severity == "error"), None)
+        if error is not None and self._step <= StepId.SCALE:
+            tell(self.app, f"{error.reason} {error.fix}".strip(), "warning")
+            return
+        self._answers = confirm(self._catalog, self._answers, self._step)
+        self._go(following(self._answers, self._plan, facts, self._step))
+
+    def action_go(self, step: int) -> None:
+        """Go straight to a step; going forward answers the one that is left."""
+        if self._catalog is not None and step > self._step:
+            self._answers = confirm(self._catalog, self._answers, self._step)
+        self._go(StepId(step))
+
+    @on(Rail.Chosen)
+    def _rail_clicked(self, event: Rail.Chosen) -> None:
+        self.action_go(event.step)
+
+    @on(OptionList.OptionSelected)
+    @on(Input.Submitted)
+    def action_enter(self) -> None:
+        """Do what the step is for."""
+        self.body.pane.enter()
+
+    def action_leave_field(self) -> None:
+        """From a field back to the first list."""
+        self.body.pane.arrive()
+
+    def action_find(self) -> None:
+        """Open the search of the list."""
+        self.body.pane.find()
+
+    def action_preview(self) -> None:
+        """Swap form and preview where only one fits."""
+        self.toggle_class("-preview")
+
+    def action_copy(self) -> None:
+        """The choice as a command line, on the clipboard."""
+        if self._plan is not None:
+            text = command(self._plan.selection, self._answers.cluster)
+            copy(self.app, text, text)
+
+    def action_watch(self) -> None:
+        """Open the newest run that is going."""
+        if self._going:
+            self.post_message(self.OpenRun(self._going[0].id))
+
+    # What the panes ask for.
+
+    @on(ClusterPane.Picked)
+    def _picked(self, event: ClusterPane.Picked) -> None:
+        self._answers = replace(self._answers, cluster=event.profile_name)
+        self._replan()
+
+    @on(ClusterPane.Asked)
+    def _asked(self) -> None:
+        self._look(quiet=False)
+
+    @on(ClusterForm.Saved)
+    def _save(self, event: ClusterForm.Saved) -> None:
+        def save() -> Saved:
+            self._services.save_profile(event.profile)
+            return Saved(event.profile, self._services.profiles())
+
+        self._in_thread(save)
+
+    @on(InstallPane.Start)
+    def _install(self) -> None:
+        profile, plan = self._found.profile, self._plan
+        if profile is None or plan is None or not plan.launchable:
+            tell(self.app, "Install needs a cluster and a selection that can be launched.", "warning")
+        else:
+            self._prompter.quiet = False
+            self._work.install(profile, plan)
+
+    @on(ReviewPane.Submit)
+    def _submit(self) -> None:
+        profile, draft = self._found.profile, self._found.draft
+        if profile is None or draft is None:
+            return
+        facts = self._found.facts()
+        if facts is None or not facts.ready or not self._found.installed:
+            missing = (
+                "The install is not whole: step 5" if facts and facts.ready else "The cluster is not ready: step 4"
+            )
+            tell(self.app, f"{missing} comes first.", "warning")
+            return
+
+        def agreed(yes: bool | None) -> None:
+            if yes:
+                self._prompter.quiet = False
+                self._work.submit(profile, draft)
+
+        self.app.push_screen(Confirm("Submit", agreement(draft.run.plan, profile), "Submit"), agreed)
+
+    @on(RunPane.Open)
+    def _open(self) -> None:
+        if self._found.launched is not None:
+            self.post_message(self.OpenRun(self._found.launched.id))
+
+    @on(RunPane.Again)
+    def _again(self) -> None:
+        self._found = self._found.learned({"draft": None, "launched": None})
+        self._go(StepId.WORKLOAD)
+
+    # What comes from threads.
+
+    def _in_thread(self, call: Callable[[], Start | Saved | Again]) -> None:
+        self.run_worker(in_daemon(call), exit_on_error=False)
+
+    @on(Worker.StateChanged)
+    def _worker_changed(self, event: Worker.StateChanged) -> None:
+        result = event.worker.result
+        if event.state is WorkerState.ERROR:
+            error = event.worker.error
+            trouble = error if isinstance(error, Trouble) else Trouble("This should not have happened.", repr(error))
+            self.app.push_screen(Failure(trouble))
+        elif isinstance(result, Start):
+            self._catalog, self._make, self._answers = result.catalog, result.make, result.answers
+            self._offer(result.profiles)
+            self._show_going(result.going)
+            self._replan()
+            self.body.pane.arrive()
+            # Presets and widgets stay: a full collection that walks over them all would hold up a key for 60 ms.
+            gc.collect()
+            gc.freeze()
+        elif isinstance(result, Again):
+            self._show_going(result.going)
+            if self._found.launched is not None and result.launched is not None:
+                self._found = self._found.learned({"launched": result.launched})
+            self._show()
+        elif isinstance(result, Saved):
+            self._offer(result.profiles)
+            self._answers = replace(self._answers, cluster=result.profile.name)
+            self._replan()
+            self._look(quiet=False)
+
+    @on(Learned)
+    def _learned(self, event: Learned) -> None:
+        before = self._found
+        if (event.profile, event.selection) != (before.profile, before.selection):
+            return
+        doing = before.doing - {event.job} if event.over else before.doing | {event.job}
+        self._found = before.learned({**event.changes, "doing": doing})
+        self._show()
+        if self._found.launched is not None and before.launched is None:
+            self._go(StepId.RUN)
+            self._open()
+        elif event.job == "submit" and event.changes.get("trouble") is not None:
+            self.app.push_screen(Failure(event.changes["trouble"]), lambda _: self._draft())
+
+    # One direction: answers → plan → everything that is shown.
+
+    def _give(self, field: Field, value: str) -> None:
+        self._answers = answer(self._answers, field, value)
+        self._replan()
+
+    def _offer(self, profiles: tuple[ClusterProfile, ...]) -> None:
+        self._profiles = profiles
+        self.body.clusters.offer(profiles)
+
+    def _show_going(self, going: tuple[Run, ...]) -> None:
+        self._going = going
+        self.body.show_going(len(going))
+
+    def _replan(self) -> None:
+        if self._catalog is None or self._make is None:
+            return
+        chosen = selection(self._catalog, self._answers)
+        self._plan = self._make(self._catalog, chosen) if chosen is not None else None
+        profile = next((one for one in self._profiles if one.name == self._answers.cluster), None)
+        self._found = self._found.about(profile, chosen)
+        self._show()
+        if self._rest is not None:
+            self._rest.stop()
+        self._rest = self.set_timer(_REST_S, self._rested)
+
+    def _rested(self) -> None:
+        """Look at a saved cluster by itself, so that one that answers is ticked before it is asked for."""
+        fresh = self._found.link == "unknown" and self._answers.cluster not in self._tried
+        stale = self._found.link == "connected" and self._found.preflight is None
+        if (fresh or stale) and not self._found.doing:
+            self._look(quiet=True)
+
+    def _look(self, quiet: bool) -> None:
+        profile, plan = self._found.profile, self._plan
+        if profile is None or plan is None or self._found.doing & {"install", "submit"}:
+            return
+        if not quiet:
+            self._prompter.quiet = False
+        self._tried.add(profile.name)
+        self._work.look(profile, plan, quiet)
+
+    def _go(self, step: StepId) -> None:
+        self._step = step
+        self.minimize()
+        self.body.go(step)
+        self.remove_class("-preview")
+        found = self._found
+        if step is StepId.INSTALL and found.link == "connected" and not (found.steps or found.doing):
+            self._look(quiet=False)
+        if step is StepId.REVIEW:
+            self._draft()
+        self._show()
+        self.body.pane.arrive()
+        self.refresh_bindings()
+
+    def _draft(self) -> None:
+        """Make the script, unless it is there or cannot be."""
+        profile, plan = self._found.profile, self._plan
+        if profile and plan and plan.launchable and self._found.draft is None and "render" not in self._found.doing:
+            self._work.render(profile, plan)
+
+    def _show(self) -> None:
+        if self._catalog is None:
+            return
+        full = settled(self._catalog, self._answers)
+        self.body.show(View(self._catalog, self._answers, full, self._plan, self._found))
+        workload = (full.recipe or "").partition("@")[0]
+        self.bar.about = f"{workload} {full.size} · {(full.gpu or '').upper()} · {full.dtype} · {full.scale} GPUs"
+        profile = self._found.profile
+        self.bar.cluster, self.bar.link = (profile.name, self._found.link) if profile else ("", "none")
+        self.bar.notice = (profile.notice or "") if profile else ""
+
+
+def agreement(plan: Plan, profile: ClusterProfile) -> Content:
+    """The question before GPUs are spent."""
+    s = plan.selection
+    rows = [
+        line("Submit ", (f"{s.workload} {s.size} {s.dtype}", "bold"), " on ", (f"{s.scale} × {s.gpu.upper()}", "bold")),
+        line("to ", (profile.name, "bold"), f", partition {profile.partition}, account {profile.account},"),
+        line("for ", (gpu_hours(plan.gpu_hours), "bold"), f" + start-up, at most {plan.time_limit}?"),
+    ]
+    if profile.notice:
+        rows.append(line((profile.notice, "$text-warning")))
+    return lines(rows)

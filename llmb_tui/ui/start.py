@@ -1,0 +1,68 @@
+"""`read_start`: what the wizard starts with, read in a thread after the first frame."""
+
+# ruff: noqa: PLC0415 - nothing heavy is imported before the first frame
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.plan.plan import Plan
+from llmb_tui.plan.selection import Selection
+from llmb_tui.wizard.answers import Answers, answers_of
+
+if TYPE_CHECKING:
+    from llmb_tui.launch.run import Run
+    from llmb_tui.services import Services
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Presets, saved clusters, and where the person was last time."""
+
+    catalog: Catalog
+    make: Callable[[Catalog, Selection], Plan]
+    profiles: tuple[ClusterProfile, ...]
+    answers: Answers
+    going: tuple[Run, ...]
+    """Runs that had not ended when they were last looked at, newest first."""
+
+
+def read_start(services: Services) -> Start:
+    """Read everything. Raises `Trouble` for a preset, profile or run file that does not fit."""
+    from llmb_tui.plan.make import plan
+
+    catalog, profiles, runs = services.catalog(), services.profiles(), services.runs().all()
+    known = {recipe.id for recipe in catalog.recipes}
+    names = {profile.name for profile in profiles}
+    answers = Answers()
+    if runs:
+        last = answers_of(runs[0].plan.selection, runs[0].cluster)
+        answers = last if last.recipe in known else Answers()
+    if answers.cluster not in names:
+        answers = replace(answers, cluster=profiles[0].name if len(profiles) == 1 else None)
+    return Start(catalog, plan, profiles, answers, tuple(run for run in runs if is_going(run)))
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """What may have changed while another screen was in front."""
+
+    going: tuple[Run, ...]
+    launched: Run | None
+
+
+def read_again(services: Services, launched: Run | None) -> Again:
+    """Read the runs again; `launched` is the one of the wizard."""
+    runs = services.runs().all()
+    newer = next((run for run in runs if launched is not None and run.id == launched.id), launched)
+    return Again(tuple(run for run in runs if is_going(run)), newer)
+
+
+def is_going(run: Run) -> bool:
+    """True when the run may have a job that has not ended."""
+    from llmb_tui.cluster.job import TERMINAL_STATES
+
+    return run.submission in ("submitted", "unknown") and run.job_state not in TERMINAL_STATES

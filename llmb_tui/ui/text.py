@@ -1,0 +1,56 @@
+"""How text that is not a literal of ours enters a widget: cleaned, and never read as markup.
+
+Textual's widgets parse square brackets as markup, so a path or a log line could lose words or end the program.
+`Content` is shown as it is.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from textual.app import App
+from textual.content import Content
+
+from llmb_tui.errors import Trouble
+from llmb_tui.text import clean, clean_line
+
+MUTED = "dim"
+"""Style of secondary text. (`$text-muted` is a CSS colour with an automatic part, which `Content` paints white.)"""
+
+Part = str | tuple[str, str]
+
+
+def plain(text: str) -> Content:
+    """Text of any origin, lines kept."""
+    return Content(clean(text))
+
+
+def line(*parts: Part) -> Content:
+    """One line from texts and (text, style) pairs, each shown as it is."""
+    return Content.assemble(
+        *(clean_line(part) if isinstance(part, str) else (clean_line(part[0]), part[1]) for part in parts)
+    )
+
+
+def lines(rows: list[Content]) -> Content:
+    """Rows under each other."""
+    return Content("\n").join(rows)
+
+
+def hanging(prefix: Content, body: Content, width: int) -> list[Content]:
+    """A paragraph whose lines after the first stand under the first word of its body."""
+    indent = Content(" " * prefix.cell_length)
+    wrapped = body.wrap(max(width - prefix.cell_length, 10))
+    return [(indent if at else prefix) + part.rstrip() for at, part in enumerate(wrapped)]
+
+
+def told(trouble: Trouble) -> Content:
+    """An error as its three parts: what happened, why, what to do."""
+    parts = [Content.styled(clean(trouble.what), "bold")]
+    parts += [plain(part) for part in (trouble.why, trouble.fix) if part]
+    return lines(parts)
+
+
+def tell(app: App[Any], text: str, severity: Literal["information", "warning", "error"] = "information") -> None:
+    """A toast."""
+    app.notify(clean(text), severity=severity, markup=False)

@@ -1,0 +1,1 @@
+"""Widgets: each is given one value and renders it."""

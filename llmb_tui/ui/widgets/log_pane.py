@@ -1,0 +1,301 @@
+"""`LogPane`: a run's logs with follow and hold, search, filter, next error and copy. `LogView` draws the lines."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from textual import getters, on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Input, Static
+
+from llmb_tui.text import clean_line
+from llmb_tui.ui.clipboard import copy
+from llmb_tui.ui.daemon import in_daemon
+from llmb_tui.ui.text import MUTED, tell
+from llmb_tui.ui.widgets.log_filter import LogFilter
+from llmb_tui.ui.widgets.log_style import ERROR
+from llmb_tui.ui.widgets.log_view import LogView
+from llmb_tui.watch.logindex import LogIndex
+
+LogFile = tuple[str, Path]
+"""A log's short name, such as `out`, and its local file."""
+
+_POLL_S = 0.05
+Purpose = Literal["search", "filter"]
+Direction = Literal[1, -1]
+
+
+class LogPane(Vertical):
+    """One of several local files at a time; a file that is not there yet is shown as soon as it is."""
+
+    DEFAULT_CSS = """
+    LogPane {
+        border: round $border-blurred;
+        border-title-color: $text;
+        border-subtitle-color: $text-muted;
+        height: 1fr;
+        &:focus-within { border: round $border; }
+        #log-bar { height: 1; display: none; }
+        #log-purpose { width: auto; color: $text-accent; }
+        #log-pattern { width: 1fr; }
+        #log-refusal { width: auto; color: $text-error; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space", "hold", "Hold", id="log.hold", tooltip="Hold the log still, or follow it again"),
+        Binding("slash", "ask('search')", "Search", id="log.search", tooltip="Search the log for a pattern"),
+        Binding("n", "again(1)", "Next", show=False, id="log.next", tooltip="The next match"),
+        Binding("N", "again(-1)", "Previous", show=False, id="log.previous", tooltip="The match before"),
+        Binding("f", "ask('filter')", "Filter", id="log.filter", tooltip="Show only lines with a pattern"),
+        Binding("e", "error(1)", "Error", id="log.error", tooltip="The first error, then the next one"),
+        Binding("E", "error(-1)", "Error before", show=False, id="log.error_before", tooltip="The error before"),
+        Binding("o", "other", "Other", id="log.other", tooltip="Show the run's next log"),
+        Binding("y", "copy", "Copy", show=False, id="log.copy", tooltip="Copy the selected text, or the lines in view"),
+        Binding("escape", "close", "Close", id="log.close", tooltip="Close the search line"),
+    ]
+
+    view = getters.query_one(LogView)
+    pattern_input = getters.query_one("#log-pattern", Input)
+
+    class Grown(Message):
+        """The reader found more lines."""
+
+        def can_replace(self, message: Message) -> bool:
+            """Only the newest counts."""
+            return isinstance(message, LogPane.Grown)
+
+    def __init__(self, files: Sequence[LogFile], empty: str = "There is no log yet.") -> None:
+        super().__init__()
+        self._files = list(files)
+        self._empty = empty
+        self._indexes = {path: LogIndex(path) for _, path in files}
+        self._chosen = 0
+        self._filter: LogFilter | None = None
+        self._present: frozenset[Path] = frozenset()
+        self._purpose: Purpose = "search"
+        self._searching = False
+        self._unreadable = ""
+        self._stop = threading.Event()
+        self._wake = threading.Event()
+
+    def compose(self) -> ComposeResult:
+        """The lines, and below them the line that asks for a pattern."""
+        yield LogView(self._index, self._empty)
+        with Horizontal(id="log-bar"):
+            yield Static(id="log-purpose", markup=False)
+            yield Input(id="log-pattern", compact=True)
+            yield Static(id="log-refusal", markup=False)
+
+    def on_mount(self) -> None:
+        """Begin to read."""
+        self.entitle()
+        self.run_worker(in_daemon(self._read_on), group="log-reader", exit_on_error=False)
+
+    def on_unmount(self) -> None:
+        """Let the reader go."""
+        self._stop.set()
+        self._wake.set()
+
+    def show_newest(self, file: LogFile) -> None:
+        """Name the file that grows. A new one takes the place of the newest before; another one stays in view."""
+        if file not in self._files:
+            self._indexes[file[1]] = LogIndex(file[1])
+            self._files.insert(0, file)
+            if self._chosen:
+                self._chosen += 1
+            else:
+                self._open()
+        self._wake.set()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (Textual's)
+        """No key for what there is not: a second log, a match, an open search line."""
+        if action == "other":
+            return len(self._present) > 1
+        if action == "again":
+            return self.view.search_pattern is not None
+        if action == "close":
+            return self._bar_is_open
+        return True
+
+    def action_hold(self) -> None:
+        """Hold or follow."""
+        self.view.action_hold()
+
+    def action_ask(self, purpose: Purpose) -> None:
+        """Open the line that asks for a pattern."""
+        self._purpose = purpose
+        self.query_one("#log-purpose", Static).update(f"{purpose} ")
+        self.query_one("#log-refusal", Static).update("")
+        pattern = self._filter.pattern if purpose == "filter" and self._filter else None
+        self.pattern_input.value = pattern.pattern if pattern else ""
+        self.query_one("#log-bar").display = True
+        self.screen.set_focus(self.pattern_input)  # at once: the next key is the pattern's already
+        self.refresh_bindings()
+
+    def action_close(self) -> None:
+        """Close the line that asks."""
+        self.query_one("#log-bar").display = False
+        self.screen.set_focus(self.view)
+        self.refresh_bindings()
+
+    def action_again(self, direction: Direction) -> None:
+        """Go to the next match, or to the one before."""
+        if self.view.search_pattern is not None:
+            self._go_to(self.view.search_pattern, self._after_here(direction), direction, "match")
+
+    def action_error(self, direction: Direction) -> None:
+        """Go to the first error, then from one to the next: the first one is most often the cause."""
+        start = 0 if self.view.following and direction == 1 else self._after_here(direction)
+        self._go_to(ERROR, start, direction, "error")
+
+    def action_other(self) -> None:
+        """Show the next log that there is."""
+        count = len(self._files)
+        turns = ((self._chosen + turn) % count for turn in range(1, count + 1))
+        self._chosen = next((turn for turn in turns if self._files[turn][1] in self._present), self._chosen)
+        self._open()
+
+    def action_copy(self) -> None:
+        """Copy what is selected, else the lines in view."""
+        selected = self.screen.get_selected_text()
+        text = selected or "\n".join(self.view.visible_lines())
+        if text:
+            count = text.count("\n") + 1
+            copy(self.app, text, f"{count} line{'s' * (count != 1)}")
+
+    @on(Input.Submitted, "#log-pattern")
+    def take_pattern(self, event: Input.Submitted) -> None:
+        """Search or filter; an empty pattern ends it."""
+        event.stop()
+        try:
+            # As in less and vim: a pattern without capitals finds them too.
+            pattern = re.compile(event.value, re.IGNORECASE if event.value.islower() else 0) if event.value else None
+        except re.error as error:
+            self.query_one("#log-refusal", Static).update(Content(f" no regular expression: {error}"))
+            return
+        self.action_close()
+        if self._purpose == "filter":
+            self._apply_filter(pattern)
+            return
+        self.view.search_pattern = pattern
+        self.view.refresh()
+        self.refresh_bindings()
+        if pattern is not None:
+            self._go_to(pattern, self.view.scroll_offset.y, 1, "match", turn_back=True)
+
+    @on(Grown)
+    def take_lines(self) -> None:
+        """Let the view paint at its own pace."""
+        self.view.grown()
+
+    @on(LogView.Moved)
+    def entitle(self) -> None:
+        """Say which log is shown, how long it is, and whether it is followed."""
+        names = [
+            Content.styled(name, "bold" if number == self._chosen else MUTED)
+            for number, (name, path) in enumerate(self._files)
+            if path in self._present or number == self._chosen
+        ]
+        self.border_title = Content("  ").join(names)
+        self.border_subtitle = Content(" · ").join(self._standing())
+
+    def _standing(self) -> list[Content]:
+        view, total = self.view, self._index.lines
+        parts = [Content.styled(self._unreadable, "bold $text-error")] if self._unreadable else []
+        if self._filter is not None:
+            shown = f"{self._filter.lines:,} of {total:,} lines with {clean_line(self._filter.pattern.pattern)}"
+            looked_at = "" if self._filter.complete else f", {self._filter.looked_at / total:.0%} looked at"
+            parts.append(Content.styled(shown + looked_at, "$text-accent"))
+        elif total:
+            parts.append(Content(f"{total:,} line{'s' * (total != 1)}"))
+        if self._searching:
+            parts.append(Content("searching"))
+        if not view.following:
+            parts.append(
+                Content.styled(f"held · {view.behind:,} new line{'s' * (view.behind != 1)}", "bold $text-warning")
+            )
+        elif total:
+            parts.append(Content("following"))
+        return parts
+
+    @work(exclusive=True, group="log-search", exit_on_error=False)
+    async def _go_to(
+        self, pattern: re.Pattern[str], start: int, direction: Direction, what: str, turn_back: bool = False
+    ) -> None:
+        """Look for a line in a thread and go there; with `turn_back` above `start` when there is none below."""
+        source = self.view.source
+        self._searching = True
+        self.entitle()
+        number = await in_daemon(partial(source.find, pattern, start, direction))
+        if number is None and turn_back:
+            number = await in_daemon(partial(source.find, pattern, start, -1))
+            if number is not None:
+                tell(self.app, f"No {what} below; this is the last one above.")
+        self._searching = False
+        if number is not None and source is self.view.source:
+            self.view.place(number, pattern)
+        elif number is None:
+            more = "more " if self.view.here is not None else ""
+            tell(self.app, f"No {more}{what} {'below' if direction == 1 else 'above'}.")
+        self.entitle()
+
+    def _after_here(self, direction: Direction) -> int:
+        here = self.view.here
+        return self.view.scroll_offset.y if here is None else max(here + direction, 0)
+
+    def _apply_filter(self, pattern: re.Pattern[str] | None) -> None:
+        index, before, view = self._index, self._filter, self.view
+        top = view.scroll_offset.y
+        held_at = before.number(top) if before and not view.following and top < before.lines else None
+        self._filter = LogFilter(index, pattern) if pattern else None
+        self.view.show(self._filter or index, "No line so far." if pattern else self._empty)
+        if held_at is not None and pattern is None:
+            view.place(held_at)  # the line that was looked at, among its neighbours
+        self._wake.set()
+
+    def _open(self) -> None:
+        """Show the chosen file from its end."""
+        self._filter = None
+        self.view.show(self._index, self._empty)
+        self.entitle()
+        self.refresh_bindings()
+
+    @property
+    def _index(self) -> LogIndex:
+        return self._indexes[self._files[self._chosen][1]]
+
+    @property
+    def _bar_is_open(self) -> bool:
+        return self.query_one("#log-bar").display
+
+    def _read_on(self) -> None:
+        """In a thread: take in what was appended, until the pane goes."""
+        known: object = None
+        while not self._stop.is_set():
+            files, index, chosen = tuple(self._files), self._index, self._filter
+            self._present = frozenset(path for _, path in files if path.exists())
+            try:
+                index.refresh()
+                if chosen is not None:
+                    chosen.refresh()
+                self._unreadable = ""
+            except OSError as error:
+                self._unreadable = f"cannot read the log: {error.strerror}"
+            now = (index, index.size, chosen, chosen and chosen.looked_at, self._present, self._unreadable)
+            if now != known:
+                known = now
+                self.post_message(self.Grown())
+            if chosen is None or chosen.complete or self._unreadable:
+                self._wake.wait(_POLL_S)
+                self._wake.clear()
+        for index in self._indexes.values():
+            index.close()

@@ -1,0 +1,282 @@
+"""`LogView`: the visible lines of a log of any length. Nothing but these is read, decoded or styled.
+
+Lines come from a `LogLines` (the index over the local copy, or a filter over it). Cost follows the screen, not the
+log: however fast lines arrive, there is one repaint at once and then at most thirty a second.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar, Literal, Protocol
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from textual.binding import Binding, BindingType
+from textual.events import Resize
+from textual.geometry import Offset, Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.selection import Selection
+from textual.strip import Strip
+from textual.timer import Timer
+
+from llmb_tui.ui.widgets.late_keys import LateKeys
+from llmb_tui.ui.widgets.log_style import Mark, Span, pieces, standing_out
+
+_FRAME_S = 1 / 30
+_SHIFT_CELLS = 16
+# A selection that goes from edge to edge (`select all`) covers what is seen; a dragged one at most this much.
+_SELECTION_LINES = 10_000
+
+
+class LogLines(Protocol):
+    """Numbered lines that may grow at the end."""
+
+    @property
+    def lines(self) -> int:
+        """How many there are."""
+        ...
+
+    def read(self, first: int, count: int) -> list[str]:
+        """Some of them, clean."""
+        ...
+
+    def find(self, pattern: re.Pattern[str], start: int, direction: Literal[1, -1] = 1) -> int | None:
+        """The first match from `start` on; slow, for threads."""
+        ...
+
+
+class LogView(LateKeys, ScrollView, can_focus=True):
+    """Follows the end of the log; holds still when it is scrolled up or told to."""
+
+    ALLOW_SELECT = True
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "log--value",
+        "log--warning",
+        "log--error",
+        "log--match",
+        "log--here",
+        "log--quiet",
+    }
+    DEFAULT_CSS = """
+    LogView {
+        height: 1fr;
+        background: $surface;
+        overflow-x: hidden;
+        overflow-y: scroll;
+        scrollbar-size-vertical: 1;
+        .log--value { color: $text-accent; text-style: bold; }
+        .log--warning { color: $text-warning; text-style: italic; }
+        .log--error { color: $text-error; text-style: bold underline; }
+        .log--match { background: $warning-muted; text-style: bold; }
+        .log--here { text-style: bold reverse; }
+        .log--quiet { text-style: dim; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left", "shift(-1)", "Left", show=False, id="log.left", tooltip="See what is left of the cut"),
+        Binding("right", "shift(1)", "Right", show=False, id="log.right", tooltip="See what is right of the cut"),
+        Binding("k", "scroll_up", "Up", show=False, id="log.up", tooltip="A line up"),
+        Binding("j", "scroll_down", "Down", show=False, id="log.down", tooltip="A line down"),
+        Binding("g", "scroll_home", "Top", show=False, id="log.top", tooltip="The first line"),
+        Binding("G,end", "follow", "End", show=False, id="log.end", tooltip="The last line, and follow the log"),
+    ]
+
+    following: reactive[bool] = reactive(True)
+    """The end is in view and stays there."""
+    left_cell: reactive[int] = reactive(0)
+    """First visible cell of the lines."""
+
+    class Moved(Message):
+        """Lines came, or the view began or ceased to follow."""
+
+        def can_replace(self, message: Message) -> bool:
+            """Only the newest counts."""
+            return isinstance(message, LogView.Moved)
+
+    def __init__(self, source: LogLines, empty: str = "") -> None:
+        super().__init__()
+        self.source = source
+        self.empty = empty
+        """What is said while there is no line."""
+        self.search_pattern: re.Pattern[str] | None = None
+        self.here: int | None = None
+        """The line that a search ended at."""
+        self._here_pattern: re.Pattern[str] | None = None
+        self._held_at = 0
+        self._placing = False
+        self._frame: Timer | None = None
+        self._stale = False
+        self._window: tuple[int, list[str]] = (0, [])
+
+    @property
+    def behind(self) -> int:
+        """How many lines came since the view holds."""
+        return 0 if self.following else max(self.source.lines - self._held_at, 0)
+
+    @property
+    def line_width(self) -> int:
+        """Cells for a line, beside the scrollbar."""
+        return self.scrollable_content_region.width
+
+    def show(self, source: LogLines, empty: str = "") -> None:
+        """Show other lines, from their end."""
+        self.source, self.empty, self.here, self.left_cell = source, empty, None, 0
+        self.following = True
+        self._paint()
+
+    def grown(self) -> None:
+        """Lines were appended: paint now, or with the next frame when one was painted just now."""
+        if self._frame is not None:
+            self._stale = True
+            return
+        self._paint()
+        self._frame = self.set_timer(_FRAME_S, self._next_frame)
+
+    def place(self, number: int, pattern: re.Pattern[str] | None = None) -> None:
+        """Hold with a line in the middle of the view, and mark what the pattern finds in it."""
+        self.hold()
+        self.here, self._here_pattern = number, pattern
+        self._placing = True
+        self.scroll_to(y=max(number - self.size.height // 2, 0), animate=False, force=True)
+        self._placing = False
+        if pattern is not None:
+            self._show_match(number, pattern)
+        self.refresh()
+
+    def hold(self) -> None:
+        """Stand still."""
+        if self.following:
+            self._held_at = self.source.lines
+            self.following = False
+            self.post_message(self.Moved())
+
+    def visible_lines(self) -> list[str]:
+        """The lines in view, whole."""
+        return self.source.read(self.scroll_offset.y, self.size.height)
+
+    def action_follow(self) -> None:
+        """Go to the end and stay there."""
+        self.following = True
+        self._paint()
+
+    def action_hold(self) -> None:
+        """Stand still, or follow again."""
+        if self.following:
+            self.hold()
+        else:
+            self.action_follow()
+
+    def action_shift(self, direction: int) -> None:
+        """Move the lines sideways, as far as the visible ones reach."""
+        longest = max((cell_len(line) for line in self.visible_lines()), default=0)
+        furthest = max(longest - self.line_width + _SHIFT_CELLS // 2, 0)
+        self.left_cell = min(max(self.left_cell + direction * _SHIFT_CELLS, 0), furthest)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """A person who scrolls up holds the view, and who scrolls to the end follows again."""
+        super().watch_scroll_y(old_value, new_value)
+        if self._placing:
+            return
+        if round(new_value) < self.max_scroll_y:
+            self.hold()
+        elif new_value > old_value and not self.following:
+            self.following = True
+            self.post_message(self.Moved())
+
+    def on_resize(self, _event: Resize) -> None:
+        """The end stays in view when the view becomes lower."""
+        self._window = (0, [])
+        if self.following:
+            self._paint()
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """The selected text, read from the log again."""
+        whole = selection.start is None or selection.end is None
+        first = selection.start.y if selection.start else self.scroll_offset.y
+        last = selection.end.y if selection.end else self.scroll_offset.y + self.size.height - 1
+        if last - first >= _SELECTION_LINES:
+            return None
+        text = "\n".join(self.source.read(first, last - first + 1))
+        if whole or selection.start is None or selection.end is None:
+            return text, "\n"
+        shifted = Selection(Offset(selection.start.x, 0), Offset(selection.end.x, last - first))
+        return shifted.extract(text), "\n"
+
+    def selection_updated(self, selection: Selection | None) -> None:  # noqa: ARG002 (Textual's signature)
+        """Show what is selected."""
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """One visible line, cut to the width; a mark shows where there is more to the right."""
+        width, base = self.line_width, self.rich_style
+        number = self.scroll_offset.y + y
+        text = self._line(number)
+        if text is None:
+            notice = self.empty if y == 0 and not self.source.lines else ""
+            quiet = base + self.get_component_rich_style("log--quiet", partial=True)
+            return Strip([Segment(notice, quiet)]).adjust_cell_length(width, base)
+        strip = self._styled(text, number, base)
+        end = self.left_cell + width
+        if strip.cell_length > end:
+            more = Segment("→", base + self.get_component_rich_style("log--quiet", partial=True))
+            strip = Strip([*strip.crop(self.left_cell, end - 1), more])
+        else:
+            strip = strip.crop_extend(self.left_cell, end, base)
+        return strip.apply_offsets(self.left_cell, number)
+
+    def _line(self, number: int) -> str | None:
+        first, lines = self._window
+        top = self.scroll_offset.y
+        if first != top or not lines:
+            first, lines = self._window = (top, self.visible_lines())
+        return lines[number - first] if 0 <= number - first < len(lines) else None
+
+    def _styled(self, text: str, number: int, base: Style) -> Strip:
+        spans: list[Span] = standing_out(text)
+        if self.search_pattern is not None:
+            spans += [(*found.span(), "match") for found in self.search_pattern.finditer(text)]
+        if number == self.here and self._here_pattern is not None and (found := self._here_pattern.search(text)):
+            spans.append((*found.span(), "here"))
+        selection = self.text_selection
+        if selection is not None and (span := selection.get_span(number)) is not None:
+            spans.append((span[0], len(text) if span[1] == -1 else span[1], "selected"))
+        return Strip([Segment(part, self._style(marks, base)) for part, marks in pieces(text, spans)], cell_len(text))
+
+    def _style(self, marks: tuple[Mark, ...], base: Style) -> Style:
+        for mark in marks:
+            if mark == "selected":
+                base += self.screen.get_component_rich_style("screen--selection")
+            else:
+                base += self.get_component_rich_style(f"log--{mark}", partial=True)
+        return base
+
+    def _paint(self) -> None:
+        """Take in the present number of lines, keep the end in view when following, and draw."""
+        self._window = (0, [])
+        self.virtual_size = Size(self.line_width, self.source.lines)
+        if self.following:
+            self._placing = True
+            self.scroll_to(y=self.max_scroll_y, animate=False, force=True)
+            self._placing = False
+        self.refresh()
+        self.post_message(self.Moved())
+
+    def _next_frame(self) -> None:
+        self._frame = None
+        if self._stale:
+            self._stale = False
+            self.grown()
+
+    def _show_match(self, number: int, pattern: re.Pattern[str]) -> None:
+        """Move sideways when the match is outside of the view."""
+        text = "".join(self.source.read(number, 1))
+        found = pattern.search(text)
+        if found is None:
+            return
+        start, end = cell_len(text[: found.start()]), cell_len(text[: found.end()])
+        width = self.line_width
+        if start < self.left_cell or end >= self.left_cell + width:
+            self.left_cell = max(start - width // 3, 0) if end >= width else 0

@@ -1,0 +1,99 @@
+"""`RunHeader`: which run this is, where it runs, what Slurm says, and whether the link lives. Two lines."""
+
+from __future__ import annotations
+
+from textual.content import Content
+from textual.reactive import reactive
+
+from llmb_tui.launch.run import Run
+from llmb_tui.ui.text import MUTED, line
+from llmb_tui.ui.widgets.durations import age, clock
+from llmb_tui.ui.widgets.run_part import RunPart
+from llmb_tui.watch.state import Link, RunState
+
+_LINKS: dict[Link, tuple[str, str, str]] = {
+    "live": ("●", "live", "$text-success"),
+    "connecting": ("○", "connecting", "$text-warning"),
+    "lost": ("✗", "link lost", "bold $text-error"),
+    "closed": ("○", "closed", MUTED),
+}
+# A training step takes seconds; a log that is silent for longer is worth a look.
+_SILENT_FROM_S = 120.0
+
+
+def header_lines(run: Run, notice: str, state: RunState, width: int) -> tuple[Content, Content]:
+    """(who, where and link; job), each at most `width` cells. `notice` is the cluster's, such as `simulated`."""
+    who = line((what_runs(run), "bold"), " · ", run.cluster)
+    if notice:
+        who += line("  ", (f" {notice} ", "reverse"))
+    link, short = link_text(state), link_text(state, short=True)
+    room = max(width - who.cell_length - 2, short.cell_length)
+    if link.cell_length > room:
+        link = link.truncate(room, ellipsis=True) if state.link == "lost" else short
+    gap = max(width - who.cell_length - link.cell_length, 2)
+    return Content("").join([who, Content(" " * gap), link]), job_text(run, state).truncate(width, ellipsis=True)
+
+
+def what_runs(run: Run) -> str:
+    """`nemotron4 15b fp8 · 64 × H100`."""
+    selection = run.plan.selection
+    return f"{selection.workload} {selection.size} {selection.dtype} · {selection.scale} × {selection.gpu.upper()}"
+
+
+def job_text(run: Run, state: RunState) -> Content:
+    """What Slurm says of the job, or why there is none yet."""
+    job = state.job
+    job_id = job.id if job else ", ".join(run.job_ids)
+    parts = [line(f"job {job_id}" if job_id else f"run {run.id}")]
+    if job is None:
+        parts.append(line(run.job_state or f"submission {run.submission}"))
+    else:
+        elapsed = f" {clock(job.elapsed_s)}" if job.elapsed_s else ""
+        parts.append(line((f"{job.state}{elapsed}", "bold")))
+        if job.nodes:
+            parts.append(Content(f"{job.nodes} node{'s' * (job.nodes != 1)}"))
+        if job.restarts:
+            parts.append(Content(f"restart {job.restarts}"))
+        if job.finished and job.exit_code:
+            parts.append(line(f"exit {job.exit_code}"))
+        if job.reason:
+            parts.append(line(why_it_waits(job.reason) if job.state == "PENDING" else job.reason))
+    parts.append(line((f"{run.procedure} procedure", MUTED)))
+    return Content(" · ").join(parts)
+
+
+def why_it_waits(reason: str) -> str:
+    """Slurm's reason in plain words."""
+    from llmb_tui.cluster.slurm import pending_reason  # noqa: PLC0415 - opens the cluster room, which loads paramiko
+
+    return pending_reason(reason)
+
+
+def link_text(state: RunState, short: bool = False) -> Content:
+    """The link as glyph and word, and how old the newest log byte is."""
+    glyph, word, style = _LINKS[state.link]
+    parts = [Content.styled(f"{glyph} {word}", style)]
+    if short:
+        return parts[0]
+    if state.link == "live" and state.log_bytes:
+        silent = state.silent_s >= _SILENT_FROM_S
+        text = f"log silent {age(state.silent_s)}" if silent else f"log {age(state.silent_s)} ago"
+        parts.append(line((text, "$text-warning" if silent else MUTED)))
+    elif state.link_note:
+        parts.append(line((state.link_note, style)))
+    return Content(" · ").join(parts)
+
+
+class RunHeader(RunPart):
+    """The header of the run that the screen shows."""
+
+    DEFAULT_CSS = "RunHeader { height: 2; padding: 0 1; }"
+    notice: reactive[str] = reactive("")
+    """The cluster's notice, such as `simulated, clock x30`."""
+
+    def render(self) -> Content:
+        """Empty until the run is loaded."""
+        if self.training_run is None:
+            return Content("")
+        state = self.run_state or RunState(self.training_run.id)
+        return Content("\n").join(header_lines(self.training_run, self.notice, state, self.content_size.width))

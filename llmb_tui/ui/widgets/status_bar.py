@@ -1,0 +1,50 @@
+"""`StatusBar`: the one line at the top: what, and on which cluster. A cluster's notice is always in it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from textual.content import Content
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from llmb_tui.ui.text import MUTED, line
+
+Link = Literal["none", "unknown", "connecting", "connected", "failed"]
+
+# In a narrower terminal the rail's one line says what is chosen.
+_ABOUT_FROM_WIDTH = 100
+# Glyph, style and word: a colour alone says nothing.
+_LINKS: dict[Link, tuple[str, str, str]] = {
+    "none": ("", "", ""),
+    "unknown": ("○", MUTED, ""),
+    "connecting": ("◐", "$text-warning", "connecting"),
+    "connected": ("●", "$text-success", ""),
+    "failed": ("✗", "$text-error", "no connection"),
+}
+
+
+class StatusBar(Widget):
+    """Name of the program, what is chosen, the cluster with the state of its connection and its notice."""
+
+    about: reactive[str] = reactive("")
+    cluster: reactive[str] = reactive("")
+    link: reactive[Link] = reactive[Link]("none")
+    notice: reactive[str] = reactive("")
+
+    def render(self) -> Content:
+        """Left the name, in the middle the choice, right the cluster; the choice gives way first."""
+        left = line((" llmb-tui", "bold"))
+        right = self._cluster()
+        room = self.size.width - left.cell_length - right.cell_length
+        middle = line(self.about if self.size.width >= _ABOUT_FROM_WIDTH and len(self.about) + 4 <= room else "")
+        gap = max(room - middle.cell_length, 1)
+        before = max(min(self.size.width // 2 - middle.cell_length // 2 - left.cell_length, gap - 2), 1)
+        return left + " " * before + middle + " " * (gap - before) + right
+
+    def _cluster(self) -> Content:
+        if not self.cluster:
+            return Content("")
+        glyph, style, word = _LINKS[self.link]
+        notice = line((f" {self.notice} ", "reverse"), "  ") if self.notice else Content("")
+        return notice + line((glyph, style), " ", self.cluster, f" {word}" if word else "", " ")

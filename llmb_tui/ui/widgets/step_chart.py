@@ -1,0 +1,277 @@
+"""`StepChart`: step time over the steps, with the expected band. `chart_lines` draws it; the widget only colours it."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Literal
+
+from textual.content import Content
+
+from llmb_tui.plan.plan import Estimate, Method
+from llmb_tui.ui.text import MUTED
+from llmb_tui.ui.units import band
+from llmb_tui.ui.widgets.run_part import RunPart
+from llmb_tui.watch.state import Progress
+
+Kind = Literal["axis", "band", "line", "outside", "now", "blank"]
+Part = tuple[str, Kind]
+
+METHOD_WORDS: dict[Method, str] = {
+    "published": "published",
+    "other_release": "published for another release",
+    "interpolated": "interpolated",
+    "extrapolated": "extrapolated",
+    "modelled": "modelled",
+}
+"""Where an expected step time comes from, in the words that every screen uses."""
+
+# Values farther than this from the band and from the median are drawn as arrows at the edge: the first
+# step compiles and takes many times as long, and would press the rest into one row.
+_REACH = 1.12
+_NICE = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
+_X_AXIS_FROM_HEIGHT = 6
+_STYLES: dict[Kind, str] = {
+    "axis": MUTED,
+    "band": "dim $text-success",
+    "line": "bold $text",
+    "outside": "bold $text-warning",
+    "now": "bold $text-accent",
+    "blank": "",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Glyphs:
+    """The characters that a chart is drawn with."""
+
+    tick: str = "┤"
+    edge: str = "│"
+    band: str = "░"
+    flat: str = "─"
+    upright: str = "│"
+    down: tuple[str, str] = ("╮", "╰")
+    up: tuple[str, str] = ("╯", "╭")
+    above: str = "▲"
+    below: str = "▼"
+    arrow: str = "←"
+
+
+UNICODE = Glyphs()
+ASCII = Glyphs("+", "|", ":", "-", "|", (".", "'"), ("'", "."), "^", "v", "<")
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Rows of the plot in seconds: row 0 is the lowest, each row is `step_s` higher."""
+
+    bottom_s: float
+    step_s: float
+    rows: int
+    decimals: int
+
+    def row(self, seconds: float) -> int:
+        """The row nearest to a value; it may lie outside the plot."""
+        # Half a row counts up for every value, so that what is inside the band is drawn inside it.
+        return math.floor((seconds - self.bottom_s) / self.step_s + 0.5)
+
+    def label(self, row: int) -> str:
+        """A row's value."""
+        return f"{self.bottom_s + row * self.step_s:.{self.decimals}f}"
+
+
+def make_scale(values: Sequence[float], expected: tuple[float, float] | None, rows: int) -> Scale:
+    """A scale with round labels. It holds every value near the band or the median (`_REACH`).
+
+    The band keeps half of its own height free above and below, so that it is seen as a band.
+    """
+    margin = (expected[1] - expected[0]) / 2 if expected else 0.0
+    middle = [median(values)] if values else []
+    anchors = [*middle, *((expected[0] - margin, expected[1] + margin) if expected else ())]
+    near = [v for v in values if min(anchors) / _REACH <= v <= max(anchors) * _REACH]
+    low, high = min([*anchors, *near]), max([*anchors, *near])
+    if high == low:
+        low, high = low * 0.95, high * 1.05 or 1.0
+    gaps = max(rows - 1, 1)
+    exponent = math.floor(math.log10((high - low) / gaps))
+    for power in (exponent, exponent + 1):
+        for factor in _NICE:
+            step = factor * 10.0**power
+            first = math.floor(low / step + 1e-9)
+            if (first + gaps) * step >= high * (1 - 1e-12):
+                spare = first + gaps - math.ceil(high / step - 1e-9)
+                first = max(first - spare // 2, 0)
+                return Scale(first * step, step, rows, max(0, -power + (factor % 1 > 0)))
+    raise AssertionError("ten times the span always holds it")
+
+
+def columns(step_times: Iterable[tuple[int, float]], last_step: int, width: int) -> list[float]:
+    """One value for each column from the first step to the newest: the median of its steps, or the value held."""
+    buckets: dict[int, list[float]] = {}
+    for index, seconds in step_times:
+        column = round(index * (width - 1) / last_step) if last_step else 0
+        buckets.setdefault(min(column, width - 1), []).append(seconds)
+    if not buckets:
+        return []
+    held = median(buckets[min(buckets)])
+    values = []
+    for column in range(max(buckets) + 1):
+        held = median(buckets[column]) if column in buckets else held
+        values.append(held)
+    return values
+
+
+def chart_lines(
+    step_times: Sequence[tuple[int, float]],
+    expected: tuple[float, float] | None,
+    total: int | None,
+    size: tuple[int, int],
+    glyphs: Glyphs = UNICODE,
+) -> list[list[Part]]:
+    """The chart as `height` lines of parts; the parts of a line are exactly `width` cells together.
+
+    `step_times` are (0-based step, seconds), `expected` the band's (low, high) in seconds or None, `total` the
+    number of steps of the run (None: the newest step is the right edge), `size` (width, height) in cells.
+    """
+    width, height = size
+    if not step_times and expected is None:
+        text = "no step yet"
+        return [[((text if line == height // 2 else "").center(width)[:width], "axis")] for line in range(height)]
+    with_x_axis = height >= _X_AXIS_FROM_HEIGHT
+    scale = make_scale([seconds for _, seconds in step_times], expected, height - with_x_axis)
+    label_width = max(len(scale.label(0)), len(scale.label(scale.rows - 1)))
+    now_text = f" {glyphs.arrow} {step_times[-1][1]:.{max(scale.decimals, 2)}f}" if step_times else ""
+    plot_width = width - label_width - 2 - len(now_text)
+    if plot_width < 4 or scale.rows < 2:
+        return [[(" " * width, "blank")] for _ in range(height)]
+    last_step = max((total or 1) - 1, step_times[-1][0] if step_times else 0)
+    canvas = _canvas(scale, expected, plot_width + len(now_text), glyphs)
+    values = columns(step_times, last_step, plot_width)
+    _draw_line(canvas, scale, values, glyphs)
+    if values:
+        row = min(max(scale.row(values[-1]), 0), scale.rows - 1)
+        for offset, character in enumerate(now_text):
+            canvas[row][len(values) + offset] = (character, "now")
+    lines = [_with_label(scale, row, label_width, canvas[row], glyphs) for row in reversed(range(scale.rows))]
+    if with_x_axis:
+        axis = " " * (label_width + 2) + _x_labels(last_step, plot_width)
+        lines.append([(axis[:width].ljust(width), "axis")])
+    return lines
+
+
+def expected_caption(estimate: Estimate | None, width: int, glyphs: Glyphs = UNICODE) -> str:
+    """What the band is, or that there is none; shorter where the width is small."""
+    if estimate is None:
+        return "no expected step time"
+    short = f"{glyphs.band} expected {band(estimate.low_s, estimate.high_s)}"
+    full = f"{short}, {METHOD_WORDS[estimate.method]}"
+    return full if len(full) <= width else short
+
+
+def _canvas(scale: Scale, expected: tuple[float, float] | None, width: int, glyphs: Glyphs) -> list[list[Part]]:
+    rows: list[list[Part]] = [[(" ", "blank")] * width for _ in range(scale.rows)]
+    if expected is not None:
+        for row in range(max(scale.row(expected[0]), 0), min(scale.row(expected[1]), scale.rows - 1) + 1):
+            rows[row] = [(glyphs.band, "band")] * width
+    return rows
+
+
+def _draw_line(canvas: list[list[Part]], scale: Scale, values: Sequence[float], glyphs: Glyphs) -> None:
+    before: int | None = None
+    for column, seconds in enumerate(values):
+        exact = scale.row(seconds)
+        row = min(max(exact, 0), scale.rows - 1)
+        if exact != row:
+            canvas[row][column] = (glyphs.above if exact > row else glyphs.below, "outside")
+        else:
+            canvas[row][column] = (glyphs.flat, "line")
+        if before is not None and before != row:
+            leave, arrive = glyphs.down if row < before else glyphs.up
+            canvas[before][column] = (leave, "line")
+            if exact == row:
+                canvas[row][column] = (arrive, "line")
+            for between in range(min(row, before) + 1, max(row, before)):
+                canvas[between][column] = (glyphs.upright, "line")
+        before = row
+
+
+def _with_label(scale: Scale, row: int, label_width: int, cells: list[Part], glyphs: Glyphs) -> list[Part]:
+    labelled = scale.rows <= 5 or row % 2 == 0
+    label = scale.label(row).rjust(label_width) if labelled else " " * label_width
+    parts: list[Part] = [(f"{label} {glyphs.tick if labelled else glyphs.edge}", "axis")]
+    for character, kind in cells:
+        if parts[-1][1] == kind:
+            parts[-1] = (parts[-1][0] + character, kind)
+        else:
+            parts.append((character, kind))
+    return parts
+
+
+def _x_labels(last_step: int, width: int) -> str:
+    """Round step numbers under their columns, as the log counts them, with their name at the left."""
+    if last_step == 0:
+        return "iteration 0"
+    spacing = max(last_step * 8 / width, 1)
+    power = 10 ** math.floor(math.log10(spacing))
+    every = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= spacing)
+    text = "iteration 0"
+    for step in range(every, last_step + 1, every):
+        column = round(step * (width - 1) / last_step)
+        label = str(step)
+        if column >= len(text) + 2 and column + len(label) <= width + 1:
+            text = text.ljust(column) + label
+    return text
+
+
+class StepChart(RunPart):
+    """The chart of the run that the screen shows."""
+
+    DEFAULT_CSS = """
+    StepChart {
+        border: round $border-blurred;
+        border-title-color: $text;
+        border-subtitle-color: $text-muted;
+        height: 1fr;
+    }
+    """
+
+    def on_mount(self) -> None:
+        """Name the axis."""
+        self.border_title = "step time, s"
+
+    def watch_training_run(self) -> None:
+        """Say what the band is."""
+        self._entitle()
+
+    def on_resize(self) -> None:
+        """Say it as long as there is room."""
+        self._entitle()
+
+    def render(self) -> Content:
+        """Draw into the space there is."""
+        if self.training_run is None:
+            return Content("")
+        estimate = self.training_run.plan.estimate
+        progress = self.run_state.progress if self.run_state else Progress()
+        lines = chart_lines(
+            progress.step_times_s,
+            (estimate.low_s, estimate.high_s) if estimate else None,
+            progress.steps_total or self.training_run.plan.steps,
+            (self.content_size.width, self.content_size.height),
+            _glyphs(),
+        )
+        return Content("\n").join([Content.assemble(*((text, _STYLES[kind]) for text, kind in line)) for line in lines])
+
+    def _entitle(self) -> None:
+        if self.training_run is not None:
+            width = self.content_size.width - 2
+            self.border_subtitle = Content(expected_caption(self.training_run.plan.estimate, width, _glyphs()))
+
+
+def _glyphs() -> Glyphs:
+    """The characters that this terminal's encoding has."""
+    encoding = sys.__stdout__.encoding if sys.__stdout__ else "ascii"
+    return UNICODE if encoding.lower().startswith("utf") else ASCII

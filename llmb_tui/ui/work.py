@@ -1,0 +1,128 @@
+"""`ClusterWork`: what the wizard asks of a cluster, in threads. Each thing learned is one `Learned` message."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from textual.message import Message
+from textual.screen import Screen
+
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.errors import Trouble
+from llmb_tui.plan.plan import Plan
+from llmb_tui.plan.selection import Selection
+from llmb_tui.services import Draft, Services
+from llmb_tui.ui.daemon import in_daemon
+from llmb_tui.ui.found import Doing
+
+if TYPE_CHECKING:
+    from llmb_tui.launch.install import StepState
+
+Tell = Callable[..., None]
+
+
+class Learned(Message):
+    """A job on a cluster, for a selection, has begun, has learned something, or is over."""
+
+    def __init__(
+        self, profile: ClusterProfile, selection: Selection, job: Doing, changes: dict[str, Any], over: bool = False
+    ) -> None:
+        super().__init__()
+        self.profile = profile
+        self.selection = selection
+        self.job = job
+        self.changes = changes
+        """Fields of `Found` and their new values."""
+        self.over = over
+
+
+class ClusterWork:
+    """Looks, installs, renders and submits. A newer look replaces an older one."""
+
+    def __init__(self, screen: Screen[None], services: Services) -> None:
+        self._screen = screen
+        self._services = services
+        self._stop = threading.Event()
+        self._looks = 0
+
+    def look(self, profile: ClusterProfile, plan: Plan, quiet: bool = False) -> None:
+        """Connect, check the cluster for the plan, and see what of its install is there.
+
+        A quiet look was not asked for by anybody: a connection that fails is then left for the person to make.
+        """
+        self._looks += 1
+        number = self._looks
+        self._start(
+            "look", profile, plan, lambda tell: self._look(profile, plan, quiet, tell), lambda: number == self._looks
+        )
+
+    def install(self, profile: ClusterProfile, plan: Plan) -> None:
+        """Run the install steps that are not done."""
+        self._start("install", profile, plan, lambda tell: self._install(profile, plan, tell))
+
+    def render(self, profile: ClusterProfile, plan: Plan) -> None:
+        """Make the exact batch script."""
+        self._start("render", profile, plan, lambda tell: tell(draft=self._services.draft(profile.name, plan)))
+
+    def submit(self, profile: ClusterProfile, draft: Draft) -> None:
+        """Submit a draft that was shown and agreed to."""
+        self._start("submit", profile, draft.run.plan, lambda tell: self._submit(draft, tell))
+
+    def stop(self) -> None:
+        """Stop following what runs; what runs on the cluster goes on there."""
+        self._stop.set()
+
+    def _start(
+        self,
+        job: Doing,
+        profile: ClusterProfile,
+        plan: Plan,
+        act: Callable[[Tell], None],
+        wanted: Callable[[], bool] = lambda: True,
+    ) -> None:
+        def post(changes: dict[str, Any], over: bool = False) -> None:
+            if wanted():
+                self._screen.post_message(Learned(profile, plan.selection, job, changes, over))
+
+        def run() -> None:
+            failed: dict[str, Any] = {}
+            try:
+                post({"trouble": None, "failed": None})
+                act(lambda **changes: post(changes))
+            except Trouble as trouble:
+                failed = {"trouble": trouble, "failed": job}
+            finally:
+                post(failed, over=True)
+
+        self._screen.run_worker(in_daemon(run), group=job, exit_on_error=False)
+
+    def _look(self, profile: ClusterProfile, plan: Plan, quiet: bool, tell: Tell) -> None:
+        tell(link="connecting", preflight=None, steps=())
+        session = self._services.session(profile.name)
+        try:
+            session.run(("true",))
+        except Trouble:
+            tell(link="unknown" if quiet else "failed")
+            if quiet:
+                return
+            raise
+        tell(link="connected", banner=session.banner)
+        tell(preflight=self._services.preflight(profile.name, plan))
+        tell(steps=self._services.installer(profile.name, plan).look())
+
+    def _install(self, profile: ClusterProfile, plan: Plan, tell: Tell) -> None:
+        def on_change(steps: tuple[StepState, ...]) -> None:
+            tell(steps=steps)
+
+        tell(steps=self._services.installer(profile.name, plan).run(on_change, self._stop))
+
+    def _submit(self, draft: Draft, tell: Tell) -> None:
+        try:
+            tell(launched=self._services.submit(draft))
+        except Trouble:
+            # A refused run is over: who tries again does so with another id, and so with another script.
+            if self._services.runs().load(draft.run.id).submission == "refused":
+                tell(draft=None)
+            raise

@@ -1,0 +1,285 @@
+"""The run screen: what is published is shown, and leaving it stops the watching."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from textual.app import App
+from textual.widgets import Static
+
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.run import Run
+from llmb_tui.ui.screens.report import Report
+from llmb_tui.ui.screens.run import RunScreen
+from llmb_tui.ui.widgets.log_pane import LogPane
+from llmb_tui.ui.widgets.log_view import LogView
+from llmb_tui.ui.widgets.run_header import RunHeader
+from llmb_tui.ui.widgets.stage_line import StageLine
+from llmb_tui.ui.widgets.verdict_card import VerdictCard
+from llmb_tui.watch.state import RunState
+
+Until = Callable[..., Awaitable[None]]
+OpenRun = Callable[..., tuple[App[None], Any]]
+States = dict[str, RunState]
+
+
+def text_of(app: App[None], widget: type[RunHeader | StageLine | VerdictCard]) -> str:
+    return str(app.screen.query_one(widget).render())
+
+
+def notice_of(app: App[None]) -> str:
+    shown = app.screen.query_one("#notice", Static)
+    return str(shown.render()) if shown.display else ""
+
+
+async def test_a_published_state_is_shown_everywhere(
+    open_run: OpenRun, states: States, until: Until, log_of: Callable[[int], str]
+) -> None:
+    app, _ = open_run(states["measuring"], log=log_of(31))
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: "● live" in text_of(app, RunHeader), "the header")
+        assert "nemotron4 15b fp8 · 64 × H100 · eos" in text_of(app, RunHeader)
+        assert "step 31 of 50" in text_of(app, StageLine)
+        assert "98.5 % of published" in text_of(app, VerdictCard)
+        view = app.screen.query_one(LogView)
+        await until(pilot, lambda: view.source.lines == 42, "the log")
+        assert "iteration 30/49" in view.render_line(view.size.height - 1).text
+
+
+async def test_the_notice_of_the_cluster_is_shown(open_run: OpenRun, states: States, until: Until) -> None:
+    app, services = open_run(states["measuring"])
+    services.notice = "simulated, clock x30"
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "simulated, clock x30" in text_of(app, RunHeader), "the notice")
+
+
+async def test_of_a_cluster_that_was_forgotten_what_is_here_is_shown(
+    open_run: OpenRun, until: Until, monkeypatch: pytest.MonkeyPatch, log_of: Callable[[int], str]
+) -> None:
+    def forgotten(_run_id: str) -> None:
+        raise Trouble("No saved cluster is named eos.")
+
+    app, services = open_run(log=log_of(31))
+    monkeypatch.setattr(services, "monitor", forgotten)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: "No saved cluster" in notice_of(app), "the reason")
+        await until(pilot, lambda: "step 31 of 50" in text_of(app, StageLine), "the steps of the local log")
+
+
+async def test_only_the_newest_state_counts(open_run: OpenRun, states: States, until: Until) -> None:
+    app, _ = open_run(states["queued"], states["measuring"], states["lost"])
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: "✗ link lost" in text_of(app, RunHeader), "the last state")
+
+
+async def test_a_link_that_comes_back_is_seen(open_run: OpenRun, states: States, until: Until) -> None:
+    app, _ = open_run(states["lost"])
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: "✗ link lost" in text_of(app, RunHeader), "lost")
+        app.screen.post_message(RunScreen.Published(states["measuring"]))
+        await until(pilot, lambda: "● live" in text_of(app, RunHeader), "live")
+
+
+async def test_a_hung_controller_is_told_apart_from_a_lost_link(
+    open_run: OpenRun, states: States, until: Until
+) -> None:
+    app, _ = open_run(replace(states["measuring"], link_note="`squeue` failed on the cluster. [/x] timed out."))
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: "[/x] timed out" in notice_of(app), "Slurm's trouble")
+        assert "● live" in text_of(app, RunHeader)
+
+
+async def test_who_is_not_let_in_may_try_again(open_run: OpenRun, states: States, until: Until) -> None:
+    shut_out = replace(states["measuring"], link="closed", link_note="eos-login did not accept the key.")
+    app, services = open_run(shut_out)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: "did not accept the key" in notice_of(app), "the reason")
+        services.standing.states = (states["measuring"],)
+        await pilot.press("t")
+        await until(pilot, lambda: "● live" in text_of(app, RunHeader), "watching again")
+
+
+@pytest.mark.parametrize("key", ["q", "escape"])
+async def test_leaving_stops_the_monitor(key: str, open_run: OpenRun, states: States, until: Until) -> None:
+    app, services = open_run(states["measuring"])
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: "● live" in text_of(app, RunHeader), "the first state")
+        await pilot.press(key)
+        await until(pilot, lambda: not isinstance(app.screen, RunScreen), "left")
+        assert services.standing.stopped.wait(0.5)
+
+
+class Deaf:
+    """A monitor that is stuck in a command on a dead link and hears no stop."""
+
+    def watch(self, publish: Callable[[RunState], None], stop: threading.Event) -> None:  # noqa: ARG002
+        threading.Event().wait(20)
+
+
+async def test_quitting_does_not_wait_for_a_dead_link(
+    open_run: OpenRun, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app, services = open_run()
+    monkeypatch.setattr(services, "monitor", lambda _run_id: Deaf())
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: "job 48123" in text_of(app, RunHeader), "the run")
+        left_at = time.monotonic()
+    assert time.monotonic() - left_at < 1.0
+    assert all(thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread())
+
+
+class Failing:
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def watch(self, publish: Callable[[RunState], None], stop: threading.Event) -> None:  # noqa: ARG002
+        raise self._error
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        (Trouble("No route to eos-login.", "[/x] timed out.", "Check the VPN."), ("No route", "[/x] timed out", "VPN")),
+        (ZeroDivisionError("[/x]"), ("The watching stopped.", "ZeroDivisionError: [/x]", "Try again")),
+    ],
+)
+async def test_an_error_of_the_monitor_is_a_panel_and_can_be_tried_again(
+    case: tuple[Exception, tuple[str, ...]],
+    open_run: OpenRun,
+    states: States,
+    until: Until,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app, services = open_run(states["measuring"])
+    error, words = case
+    standing = services.standing
+    monkeypatch.setattr(services, "monitor", lambda _run_id: Failing(error))
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: notice_of(app) != "", "the panel")
+        for word in words:
+            assert word in notice_of(app)
+        monkeypatch.setattr(services, "monitor", lambda _run_id: standing)
+        await pilot.press("t")
+        await until(pilot, lambda: "● live" in text_of(app, RunHeader), "watching again")
+        assert notice_of(app) == ""
+
+
+async def test_a_run_that_is_not_there_says_so(open_run: OpenRun, until: Until) -> None:
+    app, _ = open_run(run=None)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: "There is no run k3f9a2" in notice_of(app), "the reason")
+
+
+async def test_a_failed_run_says_why_and_e_goes_there(
+    open_run: OpenRun, states: States, until: Until, log_of: Callable[[int], str]
+) -> None:
+    log = log_of(3) + "[rank3]: torch.OutOfMemoryError: CUDA out of memory.\n" + "after\n" * 50
+    app, _ = open_run(states["failed"], log=log)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: "A GPU ran out of memory." in notice_of(app), "the reason")
+        assert "Use more GPUs" in notice_of(app)
+        await until(pilot, lambda: app.screen.query_one(LogView).source.lines == 65, "the log")
+        await pilot.press("e")
+        await until(pilot, lambda: app.screen.query_one(LogView).here == 14, "the error's line")
+
+
+async def test_an_unknown_submission_shows_what_is_known_and_is_not_watched(
+    open_run: OpenRun, a_run: Callable[..., Run], until: Until
+) -> None:
+    run = a_run(submission="unknown", note="The connection broke while the submission was on its way.", job_ids=())
+    app, _ = open_run(run=run)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: "not known whether" in notice_of(app), "the notice")
+        assert "The connection broke" in notice_of(app)
+        assert run.spec.job_name in notice_of(app)
+        keys = {active.binding.action for active in app.screen.active_bindings.values()}
+        assert "settle" in keys
+        assert "cancel" not in keys
+
+
+async def test_cancel_asks_first_and_no_is_the_default(
+    open_run: OpenRun, states: States, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cancelled: list[str] = []
+    app, services = open_run(states["measuring"])
+    monkeypatch.setattr(services, "cancel", lambda run: cancelled.append(run.id))
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: "● live" in text_of(app, RunHeader), "the first state")
+        await pilot.press("c")
+        await until(pilot, lambda: not isinstance(app.screen, RunScreen), "the question")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, RunScreen), "the answer")
+        assert cancelled == []
+        await pilot.press("c")
+        await until(pilot, lambda: not isinstance(app.screen, RunScreen), "the question")
+        await pilot.press("y")
+        await until(pilot, lambda: cancelled == ["k3f9a2"], "the cancelling")
+        await until(pilot, lambda: any("job 48123" in note.message for note in app._notifications), "what happened")
+
+
+async def test_a_cancel_that_fails_is_shown(
+    open_run: OpenRun, states: States, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_run: Run) -> None:
+        raise Trouble("scancel failed.", "Invalid job id specified", "Look at the queue.")
+
+    app, services = open_run(states["measuring"])
+    monkeypatch.setattr(services, "cancel", refuse)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: "● live" in text_of(app, RunHeader), "the first state")
+        await pilot.press("c")
+        await until(pilot, lambda: not isinstance(app.screen, RunScreen), "the question")
+        await pilot.press("y")
+        await until(pilot, lambda: "Invalid job id" in notice_of(app), "the reason")
+
+
+async def test_a_finished_run_cannot_be_cancelled(open_run: OpenRun, states: States, until: Until) -> None:
+    app, _ = open_run(states["done"])
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: "○ closed" in text_of(app, RunHeader), "the state")
+        assert "cancel" not in {active.binding.action for active in app.screen.active_bindings.values()}
+
+
+async def test_the_report_is_the_document_and_y_copies_it(open_run: OpenRun, states: States, until: Until) -> None:
+    app, _ = open_run(states["measuring"])
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: "● live" in text_of(app, RunHeader), "the first state")
+        await pilot.press("r")
+        await until(pilot, lambda: isinstance(app.screen, Report), "the report")
+        await pilot.press("y")
+        document = json.loads(app.clipboard)
+        assert document["id"] == "k3f9a2"
+        assert document["steps_done"] == 31
+        assert document["verdict"]["result"] == "PASS"
+
+
+@pytest.mark.parametrize("name", ["queued", "measuring", "done", "failed", "lost"])
+async def test_at_80x24_the_log_keeps_eight_lines(name: str, open_run: OpenRun, states: States, until: Until) -> None:
+    app, _ = open_run(states[name])
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: app.screen.query_one(RunHeader).run_state is not None, "the state")
+        await pilot.pause()
+        assert app.screen.query_one(LogView).size.height >= 8
+        for part in (RunHeader, StageLine, VerdictCard, LogPane):
+            region = app.screen.query_one(part).region
+            assert region.right <= 80
+            assert region.bottom <= 23
+            assert region.height
+
+
+async def test_a_restart_by_slurm_brings_a_log_of_its_own(open_run: OpenRun, states: States, until: Until) -> None:
+    app, services = open_run(states["measuring"], log="before the restart\n")
+    async with app.run_test(size=(120, 36)) as pilot:
+        view = app.screen.query_one(LogView) if isinstance(app.screen, RunScreen) else None
+        await until(pilot, lambda: isinstance(app.screen, RunScreen), "the screen")
+        view = app.screen.query_one(LogView)
+        await until(pilot, lambda: "before" in view.render_line(0).text, "the first log")
+        (services.runs().folder("k3f9a2") / "log.1").write_text("after the restart\n")
+        app.screen.post_message(RunScreen.Published(replace(states["measuring"], log_name="log.1")))
+        await until(pilot, lambda: "after" in view.render_line(0).text, "the second log")

@@ -1,0 +1,216 @@
+"""From an empty machine to a submitted run, by keyboard, on the simulated cluster and through a real SSH server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+from textual.events import Paste
+from textual.pilot import Pilot
+from textual.widgets import Button, ContentSwitcher, Input
+
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.demo.cluster import DemoCluster
+from llmb_tui.services import Services
+from llmb_tui.ui.app import LlmbApp
+from llmb_tui.ui.dialogs import Confirm, HostKey, Secret
+from llmb_tui.ui.screens.run import RunScreen
+from llmb_tui.ui.screens.wizard import WizardScreen
+from llmb_tui.ui.widgets.preview import Preview
+from llmb_tui.ui.widgets.rail import Rail
+from llmb_tui.wizard.steps import StepId
+from tests.cluster.login_node import PASSWORD, LoginNode
+from tests.ui_wizard.wizard_pilot import choose, loaded, until
+
+SPEED = 600.0
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Iterator[DemoCluster]:
+    with DemoCluster(tmp_path / "demo", speed=SPEED) as cluster:
+        yield cluster
+        cluster.end_jobs()
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[LoginNode]:
+    (tmp_path / "node").mkdir()
+    login_node = LoginNode(tmp_path / "node")
+    yield login_node
+    login_node.close()
+
+
+def marks(wizard: WizardScreen) -> dict[StepId, str]:
+    return {one.step: one.mark for one in wizard.query_one(Rail).steps}
+
+
+def here(wizard: WizardScreen) -> StepId:
+    return wizard.query_one(Rail).current
+
+
+async def on_top(pilot: Pilot[None], screen: type) -> None:
+    await until(pilot, lambda: isinstance(pilot.app.screen, screen), f"{screen.__name__} is shown")
+    await pilot.pause()
+
+
+def _holds(field: Input, text: str) -> bool:
+    return field.value == text
+
+
+async def enter_profile(pilot: Pilot[None], profile: ClusterProfile) -> None:
+    """Fill the form field by field; longer texts are pasted."""
+    for name in ("name", "host", "port", "user", "identity_file", "account", "partition", "install_dir"):
+        focused = pilot.app.focused
+        assert isinstance(focused, Input)
+        assert focused.id == f"profile-{name}"
+        text = str(getattr(profile, name) or "")
+        focused.post_message(Paste(text))
+        await until(pilot, partial(_holds, focused, text), f"{name} is filled in")
+        await pilot.press("enter")
+    await pilot.press("ctrl+s")
+
+
+async def test_a_new_cluster_is_entered_asked_about_saved_and_checked(
+    services: Services, demo: DemoCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    app = LlmbApp(services)
+    async with app.run_test(size=(120, 40)) as pilot:
+        wizard = await loaded(pilot)
+        await choose(pilot, "workload", "nemotron4@25.04/15b")
+        await pilot.press("4")
+        await enter_profile(pilot, replace(demo.profile, name="mine"))
+        await on_top(pilot, HostKey)
+        assert wizard.bar.link == "connecting"
+        await pilot.press("y")
+        await until(pilot, lambda: marks(wizard)[StepId.CLUSTER] == "done", "the cluster is checked and ticked")
+    saved = services.profile("mine")
+    assert replace(saved, known_hosts=demo.profile.known_hosts, notice=demo.profile.notice, name="demo") == demo.profile
+
+
+async def journey(pilot: Pilot[None]) -> WizardScreen:
+    """Steps 1 to 6 on a saved cluster, up to the question whether to submit."""
+    wizard = await loaded(pilot)
+    await choose(pilot, "workload", "nemotron4@25.04/15b")
+    await pilot.press("right", "right")
+    await choose(pilot, "scale", "16")
+    await until(pilot, lambda: marks(wizard)[StepId.CLUSTER] == "done", "the saved cluster is ticked by itself")
+    await pilot.press("right")
+    await until(pilot, lambda: here(wizard) is StepId.INSTALL, "the ready cluster is passed by")
+    await until(pilot, lambda: bool(wizard.query_one("#install-rows").size.height), "the install is looked at")
+    await pilot.press("enter")
+    await until(pilot, lambda: marks(wizard)[StepId.INSTALL] == "done", "the install is whole")
+    await pilot.press("enter")
+    assert here(wizard) is StepId.REVIEW
+    await until(pilot, lambda: "#SBATCH" in str(wizard.query_one("#script-text").render()), "the script is shown")
+    await pilot.press("enter")
+    await on_top(pilot, Confirm)
+    return wizard
+
+
+async def test_a_saved_cluster_from_the_first_step_to_the_run_and_back_again(
+    services: Services, demo: DemoCluster
+) -> None:
+    services.save_profile(demo.profile)
+    app = LlmbApp(services)
+    async with app.run_test(size=(120, 40)) as pilot:
+        wizard = await journey(pilot)
+        assert demo.profile.notice
+        assert wizard.bar.notice == demo.profile.notice
+
+        assert app.screen.query_one("#no", Button).has_focus
+        await pilot.press("enter")
+        await on_top(pilot, WizardScreen)
+        assert services.runs().all() == ()
+
+        await pilot.press("enter")
+        await on_top(pilot, Confirm)
+        await pilot.press("y")
+        await on_top(pilot, RunScreen)
+        (run,) = services.runs().all()
+        assert run.submission == "submitted"
+        assert run.job_ids
+        assert run.plan.selection.scale == 16
+        script = (services.runs().folder(run.id) / "script.sh").read_text()
+        assert run.id in script
+        await pilot.press("q")
+        await on_top(pilot, WizardScreen)
+        assert here(wizard) is StepId.RUN
+
+    again = LlmbApp(Services(services.places))
+    async with again.run_test(size=(120, 40)) as pilot:
+        wizard = await loaded(pilot)
+        plan = wizard.query_one(Preview).made
+        assert plan is not None
+        assert plan.selection == run.plan.selection
+        await until(pilot, lambda: marks(wizard)[StepId.INSTALL] == "done", "the whole install is ticked by itself")
+        await pilot.press("3")
+        await pilot.press("right")
+        assert here(wizard) is StepId.REVIEW, "who comes back goes from Scale to Review in one key"
+
+
+async def test_an_unknown_host_key_is_asked_for_and_no_is_the_default(services: Services, node: LoginNode) -> None:
+    node.known_hosts.write_text("")
+    services.save_profile(node.profile())
+    app = LlmbApp(services)
+    async with app.run_test(size=(120, 40)) as pilot:
+        wizard = await loaded(pilot)
+        await pilot.press("4", "c")
+        await on_top(pilot, HostKey)
+        assert "SHA256:" in str(app.screen.query_one("Static").render())
+        await pilot.press("enter")
+        await until(pilot, lambda: wizard.bar.link == "failed", "without a yes there is no connection")
+        assert node.known_hosts.read_text() == ""
+        await pilot.press("c")
+        await on_top(pilot, HostKey)
+        await pilot.press("y")
+        await until(pilot, lambda: wizard.bar.link == "connected", "with a yes there is one")
+        assert node.known_hosts.read_text() != ""
+
+
+async def test_a_password_is_asked_for_masked_and_kept_nowhere(
+    services: Services, node: LoginNode, tmp_path: Path
+) -> None:
+    node.factors = ("password",)
+    services.save_profile(replace(node.profile(), identity_file=None))
+    app = LlmbApp(services)
+    async with app.run_test(size=(120, 40)) as pilot:
+        wizard = await loaded(pilot)
+        await pilot.press("4", "c")
+        await on_top(pilot, Secret)
+        assert app.screen.query_one(Input).password
+        await pilot.press(*("space" if letter == " " else letter for letter in PASSWORD), "enter")
+        await until(pilot, lambda: wizard.bar.link == "connected", "the password is accepted")
+        assert PASSWORD not in app.export_screenshot()
+    kept = [path for path in (tmp_path / "config", tmp_path / "state") if path.exists()]
+    assert all(PASSWORD.encode() not in file.read_bytes() for top in kept for file in top.rglob("*") if file.is_file())
+
+
+async def test_nobody_is_asked_before_they_want_to_connect(services: Services, node: LoginNode) -> None:
+    node.known_hosts.write_text("")
+    services.save_profile(node.profile())
+    app = LlmbApp(services)
+    async with app.run_test(size=(120, 40)) as pilot:
+        wizard = await loaded(pilot)
+        await until(pilot, lambda: bool(node.transports), "the saved cluster is looked at by itself")
+        await until(pilot, lambda: wizard.bar.link == "unknown", "and left alone when it has a question")
+        assert isinstance(app.screen, WizardScreen)
+
+
+async def test_a_form_that_is_not_complete_says_what_is_missing(services: Services) -> None:
+    app = LlmbApp(services)
+    async with app.run_test(size=(120, 40)) as pilot:
+        wizard = await loaded(pilot)
+        await pilot.press("4")
+        await pilot.press(*"eos", "ctrl+s")
+        assert app.focused is wizard.query_one("#profile-host")
+        assert "host is needed" in str(wizard.query_one("#form-fault").render())
+        assert services.profiles() == ()
+        await pilot.press("escape")
+        switcher = wizard.query_one("#pane-cluster ContentSwitcher", ContentSwitcher)
+        assert switcher.current == "cluster-list"
+        await pilot.press("left")
+        assert here(wizard) is StepId.SCALE

@@ -1,0 +1,257 @@
+"""The wizard by keyboard alone: steps 1 to 3, with the preview beside them."""
+
+from __future__ import annotations
+
+from textual.pilot import Pilot
+from textual.widget import Widget
+from textual.widgets import ContentSwitcher, Input, Static
+
+from llmb_tui.plan.plan import Plan
+from llmb_tui.ui.app import LlmbApp
+from llmb_tui.ui.screens.wizard import WizardScreen
+from llmb_tui.ui.widgets.choices import ChoiceList
+from llmb_tui.ui.widgets.preview import Preview
+from llmb_tui.ui.widgets.rail import Rail
+from llmb_tui.wizard.steps import StepId
+from tests.ui_wizard.wizard_pilot import choose, loaded
+
+NEMOTRON = "nemotron4@25.04/15b"
+
+
+def step(wizard: WizardScreen) -> StepId:
+    current = wizard.query_one(ContentSwitcher).current
+    assert current == f"pane-{wizard.query_one(Rail).current.name.lower()}"
+    return wizard.query_one(Rail).current
+
+
+def made(wizard: WizardScreen) -> Plan:
+    plan = wizard.query_one(Preview).made
+    assert plan is not None
+    return plan
+
+
+def marks(wizard: WizardScreen) -> dict[StepId, str]:
+    return {one.step: one.mark for one in wizard.query_one(Rail).steps}
+
+
+def shown(wizard: WizardScreen, selector: str) -> str:
+    return str(wizard.query_one(selector, Widget).render())
+
+
+async def at_scale(pilot: Pilot[None]) -> WizardScreen:
+    wizard = await loaded(pilot)
+    await choose(pilot, "workload", NEMOTRON)
+    await pilot.press("right", "right")
+    assert step(wizard) is StepId.SCALE
+    return wizard
+
+
+async def test_a_skeleton_is_painted_before_the_presets_are_read(app: LlmbApp) -> None:
+    async with app.run_test() as pilot:
+        wizard = app.screen
+        assert isinstance(wizard, WizardScreen)
+        assert [one.summary for one in wizard.query_one(Rail).steps] == [""] * 7
+        await loaded(pilot)
+
+
+async def test_the_first_three_steps_by_keyboard(app: LlmbApp) -> None:
+    async with app.run_test(size=(120, 36)) as pilot:
+        wizard = await loaded(pilot)
+        assert step(wizard) is StepId.WORKLOAD
+        await choose(pilot, "workload", NEMOTRON)
+        await pilot.press("enter")
+        assert step(wizard) is StepId.HARDWARE
+        await pilot.press("tab")
+        await choose(pilot, "dtype", "fp8")
+        await pilot.press("enter")
+        assert step(wizard) is StepId.SCALE
+        await choose(pilot, "scale", "64")
+        await pilot.press("enter")
+        assert step(wizard) is StepId.CLUSTER
+
+        chosen = made(wizard).selection
+        assert (chosen.workload, chosen.size, chosen.gpu, chosen.dtype, chosen.scale) == (
+            "nemotron4",
+            "15b",
+            "h100",
+            "fp8",
+            64,
+        )
+        assert [marks(wizard)[one] for one in list(StepId)[:4]] == ["done", "done", "done", "open"]
+
+
+async def test_the_preview_follows_each_key(app: LlmbApp) -> None:
+    async with app.run_test(size=(120, 36)) as pilot:
+        wizard = await at_scale(pilot)
+        seen = []
+        for _ in range(3):
+            await pilot.press("j")
+            seen.append((made(wizard).selection.scale, made(wizard).estimate))
+        assert [scale for scale, _ in seen] == [32, 64, 128]
+        assert all(estimate is not None and estimate.method == "published" for _, estimate in seen)
+
+
+async def test_the_preview_is_recomputed_before_the_key_is_done(app: LlmbApp) -> None:
+    """In the value's own watcher: no message between the key and the plan."""
+    async with app.run_test(size=(120, 36)) as pilot:
+        wizard = await at_scale(pilot)
+        field = wizard.query_one("#other-scale", Input)
+        field.focus()
+        await pilot.pause()
+        field.insert_text_at_cursor("128")
+        assert made(wizard).selection.scale == 128
+
+
+async def test_going_back_keeps_every_answer(app: LlmbApp) -> None:
+    async with app.run_test(size=(120, 36)) as pilot:
+        wizard = await at_scale(pilot)
+        await choose(pilot, "scale", "256")
+        before = made(wizard).selection
+        await pilot.press("left", "left", "left")
+        assert step(wizard) is StepId.WORKLOAD
+        assert made(wizard).selection == before
+        await pilot.press("right", "right")
+        assert step(wizard) is StepId.SCALE
+        assert wizard.query_one("#scale ChoiceList", ChoiceList).chosen == "256"
+
+
+async def test_a_choice_that_cannot_be_made_is_shown_with_its_reason_and_passed_by(app: LlmbApp) -> None:
+    async with app.run_test(size=(120, 36)) as pilot:
+        wizard = await loaded(pilot)
+        await choose(pilot, "workload", NEMOTRON)
+        await pilot.press("right")
+        gpus = wizard.query_one("#gpu", ChoiceList)
+        texts = [str(option.prompt) for option in gpus.options]
+        assert any("GB200" in text and "not in nemotron4@25.04" in text for text in texts)
+        await pilot.press("down", "down", "down")
+        assert gpus.chosen == "h100"
+
+
+async def test_a_later_answer_that_became_impossible_is_flagged_and_kept(app: LlmbApp) -> None:
+    async with app.run_test(size=(120, 36)) as pilot:
+        wizard = await loaded(pilot)
+        await choose(pilot, "workload", "nemotron4-340b@25.12/340b")
+        await pilot.press("right")
+        await choose(pilot, "gpu", "gb200")
+        await pilot.press("left")
+        await pilot.press("k")
+        assert made(wizard).selection.workload == "nemotron4"
+        assert made(wizard).selection.gpu == "gb200"
+        assert marks(wizard)[StepId.HARDWARE] == "flagged"
+        await pilot.press("right")
+        assert "GB200" in shown(wizard, "#issues").upper()
+        await pilot.press("right")
+        assert step(wizard) is StepId.HARDWARE, "an error at this step blocks going on"
+        await pilot.press("left")
+        assert step(wizard) is StepId.WORKLOAD, "and never going back"
+
+
+async def test_a_typed_scale_that_is_not_listed_is_previewed_and_flagged(app: LlmbApp) -> None:
+    async with app.run_test(size=(120, 36)) as pilot:
+        wizard = await at_scale(pilot)
+        await pilot.press("tab", *"96")
+        plan = made(wizard)
+        assert plan.selection.scale == 96
+        assert plan.estimate is not None
+        assert plan.estimate.method == "interpolated"
+        assert marks(wizard)[StepId.SCALE] == "flagged"
+        assert "96" in shown(wizard, "#issues")
+        await pilot.press("enter")
+        assert step(wizard) is StepId.SCALE
+        await pilot.press("escape", "left")
+        assert step(wizard) is StepId.HARDWARE
+
+
+async def test_letters_do_not_get_into_a_number(app: LlmbApp) -> None:
+    async with app.run_test(size=(120, 36)) as pilot:
+        wizard = await at_scale(pilot)
+        await pilot.press("tab", *"q1y2")
+        assert wizard.query_one("#other-scale", Input).value == "12"
+
+
+async def test_steps_and_time_limit_change_the_run(app: LlmbApp) -> None:
+    async with app.run_test(size=(120, 36)) as pilot:
+        wizard = await at_scale(pilot)
+        default = made(wizard)
+        wizard.query_one("#steps", Input).focus()
+        await pilot.press(*"100")
+        assert made(wizard).steps == 100
+        assert made(wizard).gpu_hours == (default.gpu_hours or 0) * 100 / default.steps
+        await pilot.press("down", *"01:00:00")
+        assert made(wizard).time_limit == "01:00:00"
+        await pilot.press("backspace")
+        assert marks(wizard)[StepId.SCALE] == "flagged"
+        assert wizard.query_one(Preview).made is None
+
+
+async def test_typing_narrows_the_list_and_escape_brings_the_answer_back(app: LlmbApp) -> None:
+    async with app.run_test(size=(120, 36)) as pilot:
+        wizard = await loaded(pilot)
+        await choose(pilot, "workload", NEMOTRON)
+        choices = wizard.query_one("#workload ChoiceList", ChoiceList)
+        await pilot.press("slash", *"gb300")
+        assert [choice.value for choice in choices.shown] == ["nemotron4-340b@25.12/340b"]
+        assert made(wizard).selection.workload == "nemotron4-340b"
+        await pilot.press("escape")
+        assert choices.chosen == NEMOTRON
+        assert len(choices.shown) > 1
+        assert choices.has_focus
+        await pilot.press("slash", *"gb300", "enter")
+        assert choices.chosen == "nemotron4-340b@25.12/340b"
+        assert step(wizard) is StepId.WORKLOAD
+
+
+async def test_numbers_go_straight_to_a_step(app: LlmbApp) -> None:
+    async with app.run_test(size=(120, 36)) as pilot:
+        wizard = await loaded(pilot)
+        for number in "2367351":
+            await pilot.press(number)
+            assert step(wizard) == int(number)
+
+
+async def test_the_choice_is_copied_as_a_command(app: LlmbApp) -> None:
+    async with app.run_test(size=(120, 36)) as pilot:
+        await at_scale(pilot)
+        await choose(pilot, "scale", "64")
+        await pilot.press("y")
+        await pilot.pause()
+        assert app.clipboard == "llmb-tui plan -w nemotron4@25.04 -s 15b --gpu h100 -d bf16 --scale 64"
+
+
+async def test_help_lists_the_keys_of_this_screen(app: LlmbApp) -> None:
+    async with app.run_test(size=(120, 36)) as pilot:
+        await loaded(pilot)
+        await pilot.press("question_mark")
+        await pilot.pause()
+        text = str(app.screen.query_one(Static).content)
+        for tooltip in ("Copy the choice as a command line", "Narrow the list by typing", "The step before"):
+            assert tooltip in text
+        await pilot.press("escape")
+        assert isinstance(app.screen, WizardScreen)
+
+
+async def test_every_key_has_an_id_and_says_what_it_does(app: LlmbApp) -> None:
+    async with app.run_test(size=(120, 36)) as pilot:
+        wizard = await loaded(pilot)
+        for number in "1234567":
+            await pilot.press(number)
+            for widget in (wizard, *wizard.query("*")):
+                if not type(widget).__module__.startswith("llmb_tui"):
+                    continue
+                for binding in type(widget).__dict__.get("BINDINGS", ()):
+                    assert binding.id, binding
+                    assert binding.tooltip or binding.action.startswith("go("), binding
+
+
+async def test_nothing_is_cut_off_at_80_by_24(app: LlmbApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        wizard = await loaded(pilot)
+        await choose(pilot, "workload", NEMOTRON)
+        for number in "123":
+            await pilot.press(number)
+            await pilot.pause()
+            pane = wizard.body.pane
+            assert pane.max_scroll_y == 0 or number == "1", f"step {number} needs scrolling"
+            for widget in pane.query("ChoiceList, Input"):
+                if widget.display and widget.parent is not None and widget.is_on_screen:
+                    assert widget.region.right <= 80

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.plan.make import plan
+from llmb_tui.wizard.answers import Answers, Field, answer, selection
+from llmb_tui.wizard.choices import Choice, choices, details
+
+WORKLOAD: Field = "workload"
+
+
+def offered(catalog: Catalog, answers: Answers, field: Field) -> dict[str, Choice]:
+    return {choice.value: choice for choice in choices(catalog, answers, field)}
+
+
+def test_every_size_of_every_release_can_be_chosen(catalog: Catalog) -> None:
+    found = offered(catalog, Answers(), "workload")
+
+    assert set(found) == {f"{recipe.id}/{size}" for recipe in catalog.recipes for size in recipe.models}
+    assert all(choice.disabled_reason is None for choice in found.values())
+
+
+def test_a_workload_is_found_by_its_gpu_type_and_release(catalog: Catalog) -> None:
+    found = offered(catalog, Answers(), "workload")
+
+    assert [value for value, choice in found.items() if "gb300" in choice.searched] == ["nemotron4-340b@25.12/340b"]
+    assert "24.11" in found["llama3.1@24.11/405b"].searched
+
+
+def test_a_size_is_found_without_its_neighbours(catalog: Catalog) -> None:
+    found = offered(catalog, Answers(), "workload")
+
+    assert {value for value, choice in found.items() if "405b" in choice.searched} == {
+        "llama3.1@25.04/405b",
+        "llama3.1@24.11/405b",
+    }
+
+
+def test_a_gpu_type_that_the_recipe_lacks_is_shown_with_the_reason(catalog: Catalog) -> None:
+    found = offered(catalog, answer(Answers(), WORKLOAD, "nemotron4@25.04/15b"), "gpu")
+
+    assert set(found) == set(catalog.gpu_types())
+    assert found["h100"].disabled_reason is None
+    assert found["gb200"].disabled_reason == "not in nemotron4@25.04"
+
+
+def test_strong_scaling_is_shown_with_the_reason_where_only_weak_is_published(catalog: Catalog) -> None:
+    weak_only = offered(catalog, answer(Answers(), WORKLOAD, "nemotron4@25.04/15b"), "scaling")
+    both = offered(catalog, answer(answer(Answers(), WORKLOAD, "nemotron4-340b@25.12/340b"), "gpu", "gb200"), "scaling")
+
+    assert weak_only["strong"].disabled_reason == "nemotron4@25.04 is weak only"
+    assert both["strong"].disabled_reason is None
+    assert both["weak"].disabled_reason is None
+
+
+def test_scales_say_whether_a_result_is_published(catalog: Catalog) -> None:
+    published = offered(catalog, answer(Answers(), WORKLOAD, "nemotron4@25.04/15b"), "scale")
+    none = offered(catalog, answer(answer(Answers(), WORKLOAD, "nemotron4-340b@25.12/340b"), "gpu", "b200"), "scale")
+
+    assert list(published) == ["16", "32", "64", "128", "256", "512", "1024", "2048"]
+    assert published["64"].published
+    assert "2.67 s" in published["64"].detail
+    assert any(choice.published is False for choice in none.values())
+
+
+def test_a_proxy_is_named(catalog: Catalog) -> None:
+    found = offered(catalog, answer(Answers(), WORKLOAD, "grok1@25.02/314b"), "scale")
+
+    assert "proxy, 2 layers" in found["8"].detail
+
+
+def test_what_can_be_chosen_can_be_launched_and_what_cannot_cannot(catalog: Catalog) -> None:
+    """The reasons here and the errors of the plan are the same truth."""
+    for workload in offered(catalog, Answers(), "workload"):
+        at_workload = answer(Answers(), WORKLOAD, workload)
+        for gpu, gpu_choice in offered(catalog, at_workload, "gpu").items():
+            at_gpu = answer(at_workload, "gpu", gpu)
+            for dtype, dtype_choice in offered(catalog, at_gpu, "dtype").items():
+                chosen = selection(catalog, answer(at_gpu, "dtype", dtype))
+                assert chosen is not None
+                possible = gpu_choice.disabled_reason is None and dtype_choice.disabled_reason is None
+                assert plan(catalog, chosen).launchable == possible, chosen
+
+
+def test_listed_scales_can_be_launched_and_disabled_ones_cannot(catalog: Catalog) -> None:
+    answers = answer(answer(Answers(), WORKLOAD, "nemotron4-340b@25.12/340b"), "gpu", "gb200")
+    for scaling in ("weak", "strong"):
+        scaled = answer(answers, "scaling", scaling)
+        for value, choice in offered(catalog, scaled, "scale").items():
+            chosen = selection(catalog, answer(scaled, "scale", value))
+            assert chosen is not None
+            assert plan(catalog, chosen).launchable == (choice.disabled_reason is None), (scaling, value)
+
+
+def test_details_name_the_source(catalog: Catalog) -> None:
+    for recipe in catalog.recipes:
+        for size in recipe.models:
+            found = dict(details(catalog, answer(Answers(), WORKLOAD, f"{recipe.id}/{size}")))
+            assert found["source"] == recipe.source
