@@ -3,10 +3,12 @@
 cd "$dir" || exit 1
 owner="$(id -un)@$(uname -n).$$.$(date +%s)"
 
-# A lock that nobody has touched for minutes is taken over, by one only: the new owner is marked inside it by name.
+# A lock that nobody has touched for minutes is taken over, by one only: whoever can mark the old owner in it.
+# The owner is read before the age: a lock that was taken over in between is young again.
 if ! mkdir lock 2>/dev/null; then
+    before=$(cat lock/owner 2>/dev/null)
     [ -n "$(find lock -prune -mmin +2 2>/dev/null)" ] || exit 0
-    mkdir "lock/after-$(cat lock/owner 2>/dev/null)" 2>/dev/null || exit 0
+    mkdir "lock/after-$before" 2>/dev/null || exit 0
 fi
 echo "$owner" >lock/owner
 rm -f exit
@@ -23,6 +25,7 @@ beat=$!
 code=$?
 
 kill "$beat" 2>/dev/null
+[ "$(cat lock/owner 2>/dev/null)" = "$owner" ] || exit 0  # it was taken over while this slept
 echo "$code" >exit.new
 mv exit.new exit
 mv lock "lock.$owner" && rm -rf "lock.$owner"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
@@ -67,7 +67,7 @@ class LlmbApp(App[None]):
         """Show the keys that work here."""
         self.push_screen(Help(self.screen))
 
-    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Every action of the screen that has a tooltip, and Textual's own."""
         for node, binding, enabled, _ in screen.active_bindings.values():
             if enabled and binding.tooltip and binding.description and not binding.system:

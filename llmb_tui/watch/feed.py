@@ -35,6 +35,7 @@ _AFTER_TROUBLE_S = 1.0
 _SLOWEST_LOOK = 6
 """A look that fails is repeated after a pause that doubles up to this many times the normal one."""
 _BATCH_TAIL = 65536
+_CATCH_UP_S = 60.0
 
 _LINK_TROUBLE = (Disconnected, Unreachable, EOFError)
 """The link broke; paramiko's own EOFError comes through where it breaks while bytes are taken from a channel."""
@@ -110,6 +111,11 @@ class JobFeed(threading.Thread):
         self._stop_event = stop
         self._every_s = every_s
         self._gone_after_s = gone_after_s
+        self._wake = threading.Event()
+
+    def look_soon(self) -> None:
+        """Do not wait for the next look: the log says that the job has moved on, or that it is time to leave."""
+        self._wake.set()
 
     def run(self) -> None:
         """Post what each look finds."""
@@ -139,7 +145,9 @@ class JobFeed(threading.Thread):
                 self._post(JobNews(job, gone))
                 if gone or (job and job.finished):
                     return
-            if self._stop_event.wait(pause):
+            self._wake.wait(pause)
+            self._wake.clear()
+            if self._stop_event.is_set():
                 return
 
 
@@ -172,6 +180,17 @@ class LogFeed(threading.Thread):
         """The job is over: end when the copy is whole."""
         self._look_for_restarts.set()
         self._job_over.set()
+
+    def catch_up(self) -> None:
+        """Copy, in the caller's thread, what the newest log holds now, for at most a minute.
+
+        Raises LogReplaced, and what a `Session` raises.
+        """
+        try:
+            self._move_to_newest()
+            self._copy_the_rest()
+        finally:
+            self._follower.close()
 
     def run(self) -> None:
         """Copy, and go on copying after every interruption that may pass."""
@@ -206,13 +225,7 @@ class LogFeed(threading.Thread):
 
     def _copy(self) -> bool:
         if self._look_for_restarts.is_set():
-            newest = self._newest_restart()
-            self._look_for_restarts.clear()
-            if newest > self._restart:
-                self._copy_the_rest()
-                self._follower.close()
-                self._restart, self._follower = newest, self._follow(newest)
-                self._post(LogNews(newest))
+            self._move_to_newest()
         if self._follower.pump(_PUMP_S):
             self._whole_since = None
             self._post(LogNews(self._restart))
@@ -221,9 +234,23 @@ class LogFeed(threading.Thread):
             return True
         return False
 
+    def _move_to_newest(self) -> None:
+        """Turn to the log of a later restart, if there is one, after the rest of the one before."""
+        self._look_for_restarts.clear()
+        try:
+            newest = self._newest_restart()
+            if newest > self._restart:
+                self._copy_the_rest()
+                self._follower.close()
+                self._restart, self._follower = newest, self._follow(newest)
+                self._post(LogNews(newest))
+        except BaseException:
+            self._look_for_restarts.set()
+            raise
+
     def _is_whole(self) -> bool:
         """True if the copy was found whole twice, some time apart: what a node wrote last may come late."""
-        if not self._follower.caught_up():
+        if self._follower.behind():
             self._whole_since = None
             return False
         if self._whole_since is None:
@@ -232,10 +259,14 @@ class LogFeed(threading.Thread):
         return time.monotonic() - self._whole_since >= _BETWEEN_PROOFS_S
 
     def _copy_the_rest(self) -> None:
-        """The last bytes of a log that another one follows."""
-        while self._follower.pump(_PUMP_S) or not self._follower.caught_up():
-            if self._stop_event.is_set():
+        """Copy what the log holds at this moment."""
+        ends = time.monotonic() + _CATCH_UP_S
+        missing = self._follower.behind()
+        while missing > 0 and not self._stop_event.is_set():
+            if time.monotonic() > ends:
+                self._post(LogTrouble("The log is not copied whole yet."))
                 return
+            missing -= self._follower.pump(_PUMP_S)
 
     def _follow(self, restart: int) -> Follower:
         remote = f"{self._spec.task_dir}/{self._spec.log_name(self._job_id, restart)}"

@@ -93,10 +93,13 @@ class Follower:
             self._end_stream()
             raise
 
-    def caught_up(self) -> bool:
-        """True if the copy holds all that the remote file holds at this moment, or there is no such file."""
+    def behind(self) -> int:
+        """Bytes that the remote file holds at this moment and the copy does not; 0 if there is no such file.
+
+        Raises as `pump` does.
+        """
         remote = self._prove()
-        return remote is None or remote.size == self._local_size()
+        return 0 if remote is None else max(0, remote.size - self._local_size())
 
     def close(self) -> None:
         """End the remote command and let go of the local copy."""

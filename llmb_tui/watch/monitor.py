@@ -10,6 +10,8 @@ from queue import Empty, SimpleQueue
 
 from llmb_tui.cluster.job import TERMINAL_STATES, Job
 from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm import SlurmTrouble, look
+from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.watch.failure import Failure, of_state, worst
@@ -24,7 +26,9 @@ from llmb_tui.watch.feed import (
     LogTrouble,
     LookFailed,
     News,
+    Post,
 )
+from llmb_tui.watch.follow import LogReplaced
 from llmb_tui.watch.locallog import LocalLog, local_name, newest_restart
 from llmb_tui.watch.progress import Pace, with_failure
 from llmb_tui.watch.stage import stage_of
@@ -41,11 +45,7 @@ _PUBLISH_EVERY_S = 0.1
 def replay(runs: Runs, run: Run, *, threshold: float = THRESHOLD) -> RunState:
     """What is known of a run here, without the cluster. Reads the whole copy of its log."""
     view = _View(runs, run, threshold)
-    while view.log.read():
-        pass
-    view.link = "closed"
-    if view.job_over:
-        view.end()
+    view.read_on("closed")
     return view.state()
 
 
@@ -85,17 +85,14 @@ class Monitor:
             return state
         inbox: SimpleQueue[News] = SimpleQueue()
         leave = threading.Event()
-        job_id = self._run.job_ids[-1]
-        gone_after_s = 0.0 if view.job_over else self._gone_after_s
-        folder = self._runs.folder(self._run.id)
-        log_feed = LogFeed(self._session, self._run.spec, job_id, folder, post=inbox.put, stop=leave)
+        log_feed = self._log_feed(inbox.put, leave)
         job_feed = JobFeed(
             self._session,
-            job_id,
+            self._run.job_ids[-1],
             post=inbox.put,
             stop=leave,
             every_s=self._look_every_s,
-            gone_after_s=gone_after_s,
+            gone_after_s=0.0 if view.job_over else self._gone_after_s,
         )
         try:
             while view.log.read() and not stop.is_set():
@@ -103,19 +100,56 @@ class Monitor:
             publish(view.state())
             log_feed.start()
             job_feed.start()
-            return _publish_on(view, inbox, log_feed, publish, stop)
+            return _publish_on(view, inbox, (log_feed, job_feed), publish, stop)
         finally:
             leave.set()
+            job_feed.look_soon()
+
+    def once(self) -> RunState:
+        """How the run stands now: one look at the job, and its log copied as far as it is written.
+
+        A cluster that does not answer changes nothing: then it is what was known before, and `link_note` says why.
+        """
+        view = _View(self._runs, self._run, self._threshold)
+        link: Link = "closed"
+        if self._run.job_ids:
+            link = "live"
+            try:
+                self._look_once(view)
+                inbox: SimpleQueue[News] = SimpleQueue()
+                self._log_feed(inbox.put, threading.Event()).catch_up()
+                for news in _receive(inbox, 0.0):
+                    view.take(news)
+            except LogReplaced as trouble:
+                view.take(LogTrouble(f"{trouble.what} {trouble.why}"))
+            except Trouble as trouble:
+                link = "lost"
+                view.take(LinkNews(link, trouble.what))
+        view.read_on(link)
+        return view.state()
+
+    def _look_once(self, view: _View) -> None:
+        job_id = self._run.job_ids[-1]
+        try:
+            job = look(self._session, [job_id]).get(job_id)
+            view.take(JobNews(job, gone=job is None and view.job_over))
+        except SlurmTrouble as trouble:
+            view.take(LookFailed(f"{trouble.what} {trouble.why}"))
+
+    def _log_feed(self, post: Post, leave: threading.Event) -> LogFeed:
+        folder = self._runs.folder(self._run.id)
+        return LogFeed(self._session, self._run.spec, self._run.job_ids[-1], folder, post=post, stop=leave)
 
 
 def _publish_on(
     view: _View,
     inbox: SimpleQueue[News],
-    log_feed: LogFeed,
+    feeds: tuple[LogFeed, JobFeed],
     publish: Callable[[RunState], None],
     stop: threading.Event,
 ) -> RunState:
     """Fold the news of both threads into states, until they have ended or `stop` is set."""
+    log_feed, job_feed = feeds
     last = view.state()
     running = {"watch-log", "watch-job"}
     more = False
@@ -127,13 +161,16 @@ def _publish_on(
             elif view.take(news):
                 (log_feed.job_ended if view.job_over else log_feed.job_moved)()
         more = view.log.read()
-        if not running and not more:
+        if view.outran_slurm():
+            job_feed.look_soon()
+        ended = not running and not more
+        if ended and view.job_over:
             view.end()
         state = view.state()
         if state != last:
             publish(state)
             last = state
-        if view.over or stop.is_set():
+        if ended or stop.is_set():
             return state
         if not more:
             stop.wait(max(0.0, _PUBLISH_EVERY_S - (time.monotonic() - began)))
@@ -171,6 +208,7 @@ class _View:
         self.link: Link = "connecting"
         self._notes: dict[str, str] = {}
         self._batch: Failure | None = None
+        self._heard = (False, False)
         self._pace = Pace()
         self._size = 0
         self._grew_at = time.monotonic() - self.log.age_s()
@@ -194,6 +232,21 @@ class _View:
                 self._restart = news.restart
                 self.log = LocalLog(self._run, self._folder / local_name(news.restart))
         return False
+
+    def outran_slurm(self) -> bool:
+        """True once when the log begins, and once when it has its last step: Slurm's answer is older than that."""
+        progress = self.log.progress
+        heard = (self.log.size > 0, progress.steps_total is not None and progress.steps_done >= progress.steps_total)
+        before, self._heard = self._heard, heard
+        return heard != before and not self.job_over
+
+    def read_on(self, link: Link) -> None:
+        """Read the copy to its end, once; nobody adds to it meanwhile."""
+        while self.log.read():
+            pass
+        self.link = link
+        if self.job_over:
+            self.end()
 
     def end(self) -> None:
         """Both threads have ended and the copy was read to its end."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,6 +41,9 @@ class Client:
             allow_agent=False,
             timeout=10,
         )
+        sock = self.transport.sock
+        assert isinstance(sock, socket.socket)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     @property
     def transport(self) -> paramiko.Transport:
@@ -85,7 +89,7 @@ def wait_for(found: Callable[[], Any], what: str) -> Any:
     deadline = time.monotonic() + DEADLINE_S
     while not (result := found()):
         assert time.monotonic() < deadline, f"waited in vain for {what}"
-        time.sleep(0.02)
+        time.sleep(0.05)
     return result
 
 

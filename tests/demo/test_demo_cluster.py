@@ -43,6 +43,20 @@ def test_who_comes_back_finds_the_same_keys_and_the_running_job(tmp_path: Path) 
         client.ssh.close()
 
 
+def test_jobs_of_another_version_are_put_aside(tmp_path: Path) -> None:
+    with DemoCluster(tmp_path):
+        pass
+    (tmp_path / "slurm" / "jobs" / "1").mkdir()
+    record = tmp_path / "slurm" / "jobs" / "1" / "job.json"
+    record.write_text('{"id": 1, "colour": "blue", "steps": []}')
+    with DemoCluster(tmp_path) as cluster:
+        client = Client(cluster.profile)
+        assert client.run("squeue -h -t all").code == 0
+        client.ssh.close()
+    (kept,) = (tmp_path / "slurm").glob("jobs-put-aside-*")
+    assert (kept / "1" / "job.json").exists()
+
+
 def test_one_folder_has_one_running_cluster(cluster: DemoCluster) -> None:
     with pytest.raises(Trouble, match="running already"):
         DemoCluster(cluster.root).start()

@@ -49,12 +49,15 @@ def waiting(cluster: DemoCluster, client: Client) -> str:
         ("--no", 255, "sbatch: option '--no' is ambiguous; possibilities: "),
     ],
 )
-def test_sbatch_refuses_in_slurms_words_and_queues_nothing(client: Client, options: str, code: int, text: str) -> None:
-    on_the_line = client.run(f"sbatch {options}", b"#!/bin/sh\ntrue\n")
-    in_the_script = client.run("sbatch", f"#!/bin/sh\n#SBATCH {options}\ntrue\n".encode())
-    for answer in (on_the_line, in_the_script):
-        assert (answer.code, answer.out) == (code, "")
-        assert text in answer.err
+def test_sbatch_refuses_in_slurms_words(client: Client, options: str, code: int, text: str) -> None:
+    answer = client.run(f"sbatch {options}", b"#!/bin/sh\n")
+    assert (answer.code, answer.out) == (code, "")
+    assert text in answer.err
+
+
+@pytest.mark.parametrize(("options", "code"), [("--account=x", 1), ("--gpus-per-node=9", 1), ("--segment=4", 255)])
+def test_a_refused_script_is_not_queued(client: Client, options: str, code: int) -> None:
+    assert client.run("sbatch", f"#!/bin/sh\n#SBATCH {options}\n".encode()).code == code
     assert client.run("squeue -h -t all").out == ""
 
 
@@ -88,9 +91,7 @@ def test_a_dry_run_judges_without_queueing(client: Client) -> None:
     assert client.run("sacct -X -n").out == ""
 
 
-def test_the_line_goes_before_the_environment_and_that_before_the_script(
-    cluster: DemoCluster, client: Client
-) -> None:
+def test_the_line_goes_before_the_environment_and_that_before_the_script(cluster: DemoCluster, client: Client) -> None:
     cluster.fault("queue-wait", "1e9")
     script = "#!/bin/sh\n#SBATCH -J script -t 1 -p debug\n# a comment\n#SBATCH -N 2\ntrue\n#SBATCH -N 3\n"
     job = client.submit(script)

@@ -14,6 +14,8 @@ from textual.widgets import Button, ContentSwitcher, Input
 
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.demo.cluster import DemoCluster
+from llmb_tui.plan.make import plan
+from llmb_tui.plan.selection import Selection
 from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import Confirm, HostKey, Secret
@@ -23,6 +25,7 @@ from llmb_tui.ui.widgets.preview import Preview
 from llmb_tui.ui.widgets.rail import Rail
 from llmb_tui.wizard.steps import StepId
 from tests.cluster.login_node import PASSWORD, LoginNode
+from tests.ui_wizard.found_states import EOS, draft_of
 from tests.ui_wizard.wizard_pilot import choose, loaded, until
 
 SPEED = 600.0
@@ -198,6 +201,26 @@ async def test_nobody_is_asked_before_they_want_to_connect(services: Services, n
         await until(pilot, lambda: bool(node.transports), "the saved cluster is looked at by itself")
         await until(pilot, lambda: wizard.bar.link == "unknown", "and left alone when it has a question")
         assert isinstance(app.screen, WizardScreen)
+
+
+async def test_who_comes_back_is_told_of_a_run_that_is_going(services: Services) -> None:
+    services.save_profile(EOS)
+    chosen = Selection("nemotron4", "25.04", "15b", "h100", "fp8", 64)
+    run = replace(draft_of(plan(services.catalog(), chosen)).run, submission="submitted", job_ids=("48123",))
+    services.runs().save(run)
+    app = LlmbApp(services)
+    async with app.run_test(size=(80, 24)) as pilot:
+        wizard = await loaded(pilot)
+        made = wizard.query_one(Preview).made
+        assert made is not None
+        assert made.selection == chosen
+        assert "1 run is going" in str(wizard.query_one("#going").render())
+        await pilot.press("w")
+        await on_top(pilot, RunScreen)
+        services.runs().save(replace(run, job_state="COMPLETED"))
+        await pilot.press("q")
+        await on_top(pilot, WizardScreen)
+        await until(pilot, lambda: not wizard.query_one("#going").display, "a run that has ended is not going")
 
 
 async def test_a_form_that_is_not_complete_says_what_is_missing(services: Services) -> None:

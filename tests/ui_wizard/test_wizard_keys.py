@@ -13,7 +13,7 @@ from llmb_tui.ui.widgets.choices import ChoiceList
 from llmb_tui.ui.widgets.preview import Preview
 from llmb_tui.ui.widgets.rail import Rail
 from llmb_tui.wizard.steps import StepId
-from tests.ui_wizard.wizard_pilot import choose, loaded
+from tests.ui_wizard.wizard_pilot import choose, loaded, until
 
 NEMOTRON = "nemotron4@25.04/15b"
 
@@ -240,7 +240,37 @@ async def test_every_key_has_an_id_and_says_what_it_does(app: LlmbApp) -> None:
                     continue
                 for binding in type(widget).__dict__.get("BINDINGS", ()):
                     assert binding.id, binding
-                    assert binding.tooltip or binding.action.startswith("go("), binding
+                    assert binding.tooltip, binding
+
+
+async def test_a_click_chooses_and_does_not_go_on(app: LlmbApp) -> None:
+    async with app.run_test(size=(120, 36)) as pilot:
+        wizard = await loaded(pilot)
+        await pilot.click("#workload ChoiceList", offset=(5, 2))
+        await pilot.pause()
+        assert made(wizard).selection.workload == "llama3.1"
+        assert step(wizard) is StepId.WORKLOAD
+        await pilot.click(Rail, offset=(5, 5))
+        assert step(wizard) is not StepId.WORKLOAD
+
+
+async def test_the_palette_offers_what_the_keys_do(app: LlmbApp) -> None:
+    async with app.run_test(size=(120, 36)) as pilot:
+        wizard = await loaded(pilot)
+        titles = [command.title for command in app.get_system_commands(wizard)]
+        assert {"Next", "Copy", "Runs", "Help", "Review", "Find"} <= set(titles)
+        await pilot.press("ctrl+p", *"review", "enter")
+        await pilot.pause()
+        assert step(wizard) is StepId.REVIEW
+
+
+async def test_runs_open_over_the_wizard_and_close_again(app: LlmbApp) -> None:
+    async with app.run_test(size=(120, 36)) as pilot:
+        wizard = await loaded(pilot)
+        await pilot.press("J")
+        await until(pilot, lambda: app.screen is not wizard, "the runs are shown")
+        await pilot.press("q")
+        await until(pilot, lambda: app.screen is wizard, "the wizard is back")
 
 
 async def test_nothing_is_cut_off_at_80_by_24(app: LlmbApp) -> None:

@@ -85,21 +85,21 @@ def test_our_checksum_is_that_of_posix(data: bytes) -> None:
 def test_it_waits_for_the_file_and_copies_what_comes(follow: Callable[[], Follower], remote: Path, local: Path) -> None:
     follower = follow()
     assert follower.pump(0.05) == 0
-    assert follower.caught_up()
+    assert follower.behind() == 0
     remote.write_bytes(b"one\n")
     pump_until(follower, holds(local, b"one\n"))
     append(remote, b"two\xff\x00\r")
     pump_until(follower, holds(local, b"one\ntwo\xff\x00\r"))
-    assert follower.caught_up()
+    assert follower.behind() == 0
     assert local.stat().st_mode & 0o777 == 0o600
 
 
-def test_it_is_not_caught_up_while_bytes_are_missing(follow: Callable[[], Follower], remote: Path, local: Path) -> None:
+def test_it_knows_how_far_it_is_behind(follow: Callable[[], Follower], remote: Path, local: Path) -> None:
     remote.write_bytes(b"x" * 10)
     follower = follow()
-    assert not follower.caught_up()
+    assert follower.behind() == 10
     pump_until(follower, holds(local, b"x" * 10))
-    assert follower.caught_up()
+    assert follower.behind() == 0
 
 
 def test_a_later_program_goes_on_from_the_last_byte(follow: Callable[[], Follower], remote: Path, local: Path) -> None:
@@ -209,7 +209,7 @@ def test_a_second_program_watches_and_takes_over(follow: Callable[[], Follower],
     append(remote, b"two\n")
     assert second.pump(0.3) == 0
     pump_until(first, holds(local, b"one\ntwo\n"))
-    assert second.caught_up()
+    assert second.behind() == 0
     first.close()
     append(remote, b"three\n")
     pump_until(second, holds(local, b"one\ntwo\nthree\n"))

@@ -369,3 +369,23 @@ def test_a_login_that_is_refused_ends_the_watch(site: Site) -> None:
     final = Watching(Monitor(Session(profile, Unattended()), site.runs, run)).end()
     assert final.link == "closed"
     assert final.link_note
+    assert (final.stage, final.no_verdict) == ("unknown", "No step yet.")
+
+
+def test_a_single_look_copies_what_there_is(site: Site) -> None:
+    site.cluster.fault("hang-at-step", "10")
+    run = site.launch()
+    ends = time.monotonic() + DEADLINE_S
+    while (state := site.monitor(run).once()).progress.steps_done < 10:
+        assert time.monotonic() < ends, state
+    assert state.job is not None
+    assert (state.stage, state.job.state, state.link) == ("measuring", "RUNNING", "live")
+    site.cluster.fault("controller-down")
+    noted = site.monitor(run).once()
+    assert (noted.stage, noted.job) == ("measuring", None)
+    assert "squeue" in noted.link_note
+    site.cluster.fault("controller-down", None)
+    cancel(site.session(), run.job_ids[0])
+    while (state := site.monitor(run).once()).stage != "cancelled":
+        assert time.monotonic() < ends, state
+    assert "after 10 of 50 steps" in state.no_verdict

@@ -150,11 +150,20 @@ class Store:
 
 
 def create(path: Path, settings: dict[str, Any]) -> Store:
-    """Make a state directory, or take over the one that is there, with these settings."""
+    """Make a state directory, or take over the one that is there, with these settings.
+
+    Jobs that another version of llmb-tui left in a form that is not understood are put aside.
+    """
     for folder in (path, path / "jobs", faults.folder(path)):
         folder.mkdir(mode=0o700, exist_ok=True)
     _write_json(path / "settings.json", settings)
-    return Store(path)
+    store = Store(path)
+    try:
+        store.all()
+    except (KeyError, TypeError, ValueError):
+        (path / "jobs").rename(path / f"jobs-put-aside-{time.time_ns()}")
+        (path / "jobs").mkdir(mode=0o700)
+    return store
 
 
 def _write_json(path: Path, document: dict[str, Any]) -> None:

@@ -91,7 +91,7 @@ class ClusterForm(Vertical):
         event.stop()
         self.screen.focus_next()
 
-    def on_option_list_option_selected(self, event: ChoiceList.OptionSelected) -> None:
+    def on_choice_list_taken(self, event: ChoiceList.Taken) -> None:
         """Enter at the last field saves."""
         event.stop()
         self.action_save()

@@ -48,7 +48,8 @@ What Slurm says is asked once for each cluster, not once for each run."""
     CSS_PATH = "jobs.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "peek", "Peek", id="jobs.peek", tooltip="The last lines of the run's log"),
-        Binding("slash", "filter", "Filter", key_display="/", id="jobs.filter", tooltip="Show only runs with words"),
+        # With priority, so that of `/word` typed in one burst the letters are the filter's.
+        Binding("slash", "filter", "Filter", id="jobs.filter", tooltip="Show only runs with words", priority=True),
         Binding("x", "mark", "Mark", id="jobs.mark", tooltip="Mark the run for cancelling"),
         Binding("c", "cancel", "Cancel…", id="jobs.cancel", tooltip="Cancel the marked runs, after a question"),
         Binding("q,escape", "leave", "Back", key_display="q", id="jobs.leave", tooltip="Back to where you came from"),
@@ -112,6 +113,10 @@ What Slurm says is asked once for each cluster, not once for each run."""
     def on_resize(self) -> None:
         """Wide terminals get more columns."""
         self.table.lay_out(self.size.width >= _WIDE_FROM)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (Textual's)
+        """A stroke that is typed into the filter is a letter of it."""
+        return action != "filter" or self.focused is not self.words
 
     # What the person does.
 

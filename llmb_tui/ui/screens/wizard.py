@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.screen import Screen
 from textual.timer import Timer
-from textual.widgets import Footer, Input, OptionList
+from textual.widgets import Footer, Input
 from textual.worker import Worker, WorkerState
 
 from llmb_tui.catalog.catalog import Catalog
@@ -38,6 +38,7 @@ from llmb_tui.ui.start import Again, Start, read_again, read_start
 from llmb_tui.ui.text import line, lines, tell
 from llmb_tui.ui.units import gpu_hours
 from llmb_tui.ui.view import View
+from llmb_tui.ui.widgets.choices import ChoiceList
 from llmb_tui.ui.widgets.rail import Rail
 from llmb_tui.ui.widgets.status_bar import StatusBar
 from llmb_tui.ui.work import ClusterWork, Learned
@@ -49,6 +50,9 @@ if TYPE_CHECKING:
 
 # A look at the cluster waits until the answers rest this long, seconds.
 _REST_S = 0.8
+
+
+_STRAIGHT = "Straight to a step"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ class WizardScreen(Screen[None]):
 
     HELP = """From the choice of a workload to a submitted run, in seven steps. The preview follows every key.
 Going back is never blocked and keeps every answer; an answer that became impossible is flagged with ✗.
-1 to 7 go straight to a step, tab and shift+tab from field to field."""
+Tab and shift+tab go from field to field."""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]  # noqa: RUF012 - Textual's own form
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left", "back", "Back", key_display="←", id="wizard.back", tooltip="The step before; answers stay"),
@@ -77,7 +81,9 @@ Going back is never blocked and keeps every answer; an answer that became imposs
         Binding("J", "app.jobs", "Runs", id="wizard.jobs", tooltip="All runs, and those that are going"),
         Binding("w", "watch", "Watch", show=False, id="wizard.watch", tooltip="Watch the newest run that is going"),
         *(
-            Binding(str(int(step)), f"go({int(step)})", title, show=False, id=f"wizard.step{int(step)}")
+            Binding(
+                str(int(step)), f"go({int(step)})", title, show=False, id=f"wizard.step{int(step)}", tooltip=_STRAIGHT
+            )
             for step, title in TITLES.items()
         ),
     ]
@@ -115,7 +121,11 @@ Going back is never blocked and keeps every answer; an answer that became imposs
 
     def on_mount(self) -> None:
         """Paint first; read presets, clusters and runs after it."""
-        self.call_after_refresh(self._in_thread, lambda: read_start(self._services))
+        self.call_after_refresh(self._begin)
+
+    async def _begin(self) -> None:
+        await self.body.complete()
+        self._in_thread(lambda: read_start(self._services))
 
     def on_screen_resume(self) -> None:
         """A run may have ended while it was watched."""
@@ -133,7 +143,8 @@ Going back is never blocked and keeps every answer; an answer that became imposs
         if action == "preview":
             return self.has_class("-narrow")
         if action == "find":
-            return self.is_mounted and self.body.pane.FINDABLE and not typing
+            body = self.query_one_optional(WizardBody)
+            return body is not None and body.is_mounted and body.pane.FINDABLE and not typing
         return typing if action == "leave_field" else True
 
     # What the person does.
@@ -166,7 +177,7 @@ Going back is never blocked and keeps every answer; an answer that became imposs
     def _rail_clicked(self, event: Rail.Chosen) -> None:
         self.action_go(event.step)
 
-    @on(OptionList.OptionSelected)
+    @on(ChoiceList.Taken)
     @on(Input.Submitted)
     def action_enter(self) -> None:
         """Do what the step is for."""
@@ -342,6 +353,8 @@ Going back is never blocked and keeps every answer; an answer that became imposs
         self._work.look(profile, plan, quiet)
 
     def _go(self, step: StepId) -> None:
+        if self._catalog is None:
+            return
         self._step = step
         self.minimize()
         self.body.go(step)

@@ -54,8 +54,7 @@ class WizardBody(Horizontal):
         with Vertical(id="form"):
             yield Static(id="going", markup=False)
             with ContentSwitcher(initial=f"pane-{self._step.name.lower()}"):
-                for pane in _PANES.values():
-                    yield pane(self._give)
+                yield _PANES[self._step](self._give)
             yield Issues(id="issues")
         yield Preview()
 
@@ -63,6 +62,13 @@ class WizardBody(Horizontal):
         """The steps are known before the presets."""
         self.go(self._step)
         self.rail.steps = tuple(RailStep(step, "open", "") for step in StepId)
+
+    async def complete(self) -> None:
+        """Make the panes that are not seen first. They wait until the first one is painted."""
+        rest = [pane(self._give) for step, pane in _PANES.items() if step is not self._step]
+        for pane in rest:
+            pane.display = False
+        await self.query_one(ContentSwitcher).mount_all(rest)
 
     @property
     def pane(self) -> Pane:

@@ -69,8 +69,11 @@ class ChoiceList(OptionList, inherit_bindings=False):
         Binding("end,G", "last", "Last", show=False, id="list.last", tooltip="The last choice"),
         Binding("pagedown", "page_down", "Page down", show=False, id="list.page-down", tooltip="A page down"),
         Binding("pageup", "page_up", "Page up", show=False, id="list.page-up", tooltip="A page up"),
-        Binding("enter", "select", "Take it", show=False, id="list.take", tooltip="Take the choice and go on"),
+        Binding("enter", "take", "Take it", show=False, id="list.take", tooltip="Take the choice and go on"),
     ]
+
+    class Taken(Message):
+        """The person is done with this list. A click chooses, but does not go on."""
 
     def __init__(self, choose: Callable[[str], None], numbers: bool = False, **options: Any) -> None:
         super().__init__(markup=False, compact=True, **options)
@@ -112,6 +115,10 @@ class ChoiceList(OptionList, inherit_bindings=False):
         enabled = [choice for choice in self._shown if choice.disabled_reason is None]
         if enabled and all(choice.value != self._chosen for choice in self._shown):
             self._choose(enabled[0].value)
+
+    def action_take(self) -> None:
+        """Go on with what is chosen."""
+        self.post_message(self.Taken())
 
     def watch_highlighted(self, highlighted: int | None) -> None:
         """Choose what the keys or the mouse point at."""

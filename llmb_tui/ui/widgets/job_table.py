@@ -16,7 +16,6 @@ from llmb_tui.text import clean_line
 from llmb_tui.ui.units import percent, seconds
 from llmb_tui.ui.widgets.durations import age
 from llmb_tui.ui.widgets.gauge import filled
-from llmb_tui.ui.widgets.late_keys import LateKeys
 from llmb_tui.ui.widgets.step_chart import METHOD_WORDS
 from llmb_tui.ui.widgets.verdict_card import RESULTS
 from llmb_tui.watch.state import Result, RunState, Stage
@@ -119,7 +118,7 @@ def _short(text: str) -> str:
     return text.replace(" min", "m").replace(" ", "")
 
 
-class JobTable(LateKeys, DataTable[Text]):
+class JobTable(DataTable[Text]):
     """The rows in the order in which they are given. A row that is there already keeps its place and the cursor."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"job--quiet", "job--now", "job--good", "job--warning", "job--bad"}

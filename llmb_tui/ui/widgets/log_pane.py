@@ -34,6 +34,15 @@ Purpose = Literal["search", "filter"]
 Direction = Literal[1, -1]
 
 
+def _asks(key: str, purpose: str, tooltip: str) -> Binding:
+    """A key that opens the line for a pattern.
+
+    It is acted upon before the next key is handed out: of `/word` in one burst the letters are the pattern's.
+    """
+    action = f"ask('{purpose}')"
+    return Binding(key, action, purpose.capitalize(), id=f"log.{purpose}", tooltip=tooltip, priority=True)
+
+
 class LogPane(Vertical):
     """One of several local files at a time; a file that is not there yet is shown as soon as it is."""
 
@@ -52,10 +61,10 @@ class LogPane(Vertical):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "hold", "Hold", id="log.hold", tooltip="Hold the log still, or follow it again"),
-        Binding("slash", "ask('search')", "Search", id="log.search", tooltip="Search the log for a pattern"),
+        _asks("slash", "search", "Search the log for a pattern"),
         Binding("n", "again(1)", "Next", show=False, id="log.next", tooltip="The next match"),
         Binding("N", "again(-1)", "Previous", show=False, id="log.previous", tooltip="The match before"),
-        Binding("f", "ask('filter')", "Filter", id="log.filter", tooltip="Show only lines with a pattern"),
+        _asks("f", "filter", "Show only lines with a pattern"),
         Binding("e", "error(1)", "Error", id="log.error", tooltip="The first error, then the next one"),
         Binding("E", "error(-1)", "Error before", show=False, id="log.error_before", tooltip="The error before"),
         Binding("o", "other", "Other", id="log.other", tooltip="Show the run's next log"),
@@ -122,8 +131,8 @@ class LogPane(Vertical):
             return len(self._present) > 1
         if action == "again":
             return self.view.search_pattern is not None
-        if action == "close":
-            return self._bar_is_open
+        if action in ("close", "ask"):
+            return self._bar_is_open == (action == "close")
         return True
 
     def action_hold(self) -> None:

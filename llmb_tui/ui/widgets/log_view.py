@@ -22,7 +22,6 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.timer import Timer
 
-from llmb_tui.ui.widgets.late_keys import LateKeys
 from llmb_tui.ui.widgets.log_style import Mark, Span, pieces, standing_out
 
 _FRAME_S = 1 / 30
@@ -48,7 +47,7 @@ class LogLines(Protocol):
         ...
 
 
-class LogView(LateKeys, ScrollView, can_focus=True):
+class LogView(ScrollView, can_focus=True):
     """Follows the end of the log; holds still when it is scrolled up or told to."""
 
     ALLOW_SELECT = True
