@@ -136,15 +136,18 @@ class Stream:
     def read(self, timeout_s: float) -> bytes | None:
         """The next bytes, at most 1 MiB; None when none came within `timeout_s`; b"" when the command has ended.
 
-        Raises Disconnected when the link broke; the bytes that had arrived were given before.
+        Raises Disconnected when the link broke. Bytes that had arrived may be lost with it: who goes on reads again
+        from the last byte that was given.
         """
         self._channel.settimeout(timeout_s)
         try:
             data = self._channel.recv(_CHUNK)
+            self._keep_errors()
         except TimeoutError:
             self._keep_errors()
             return None
-        self._keep_errors()
+        except LINK_ERRORS as error:  # paramiko acknowledges what it hands out, and that may be what fails
+            raise self._channels.disconnected(self._argv, may_have_run=True) from error
         if not data and not self._channel.eof_received and not self._is_closed and not self._channels.link_is_up():
             raise self._channels.disconnected(self._argv, may_have_run=True)
         return data
@@ -184,15 +187,23 @@ class Feeder(threading.Thread):
 
 
 def drain(channel: paramiko.Channel) -> tuple[bytes, bytes]:
-    """Everything that comes on stdout and on stderr until both end."""
+    """Everything that comes on stdout and stderr until both end. Raises one of LINK_ERRORS when some of it is lost."""
     stderr: list[bytes] = []
-    reader = threading.Thread(
-        target=lambda: stderr.append(_read_all(channel.recv_stderr)), name="ssh-stderr", daemon=True
-    )
+    lost: list[Exception] = []
+
+    def read_stderr() -> None:
+        try:
+            stderr.append(_read_all(channel.recv_stderr))
+        except LINK_ERRORS as error:
+            lost.append(error)
+
+    reader = threading.Thread(target=read_stderr, name="ssh-stderr", daemon=True)
     reader.start()
     stdout = _read_all(channel.recv)
     reader.join()
-    return stdout, b"".join(stderr)
+    if lost:
+        raise lost[0]
+    return stdout, stderr[0]
 
 
 @contextlib.contextmanager

@@ -185,6 +185,8 @@ class Connection:
             with closing_at(channel, ends):
                 stdout, stderr = drain(channel)
                 exit_code = channel.recv_exit_status()
+        except LINK_ERRORS as error:  # paramiko acknowledges what it hands out, and that may be what fails
+            raise self._channels.disconnected(argv, may_have_run=True) from error
         finally:
             self._channels.close(channel)
             self._end(feeder)

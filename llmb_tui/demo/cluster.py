@@ -130,7 +130,7 @@ class DemoCluster:
             if job.active:
                 scancel.cancel(jobs, job.id)
         deadline = time.monotonic() + END_JOBS_S
-        while any(job.active for job in jobs.all()):
+        while any(jobs.is_alive(job.id) for job in jobs.all()):
             if time.monotonic() > deadline:
                 raise Trouble("A job of the demo cluster does not end.", f"Its folder is {jobs.path / 'jobs'}.")
             time.sleep(0.02)

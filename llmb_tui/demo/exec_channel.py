@@ -45,7 +45,18 @@ class ExecChannel(threading.Thread):
 
     def run(self) -> None:
         """The thread's work."""
-        process = subprocess.Popen(
+        with suppress(OSError, EOFError, paramiko.SSHException):  # the line was cut, or no process could be made
+            try:
+                with self._process() as process:
+                    try:
+                        self._serve(process)
+                    finally:
+                        _hang_up(process)
+            finally:
+                self._channel.close()
+
+    def _process(self) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
             ["/bin/sh", "-c", self._command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -55,12 +66,6 @@ class ExecChannel(threading.Thread):
             env=self._environment,
             start_new_session=True,
         )
-        with process, suppress(OSError, EOFError, paramiko.SSHException):
-            try:
-                self._serve(process)
-            finally:
-                _hang_up(process)
-                self._channel.close()
 
     def _serve(self, process: subprocess.Popen[bytes]) -> None:
         pipes = cast("tuple[IO[bytes], IO[bytes], IO[bytes]]", (process.stdin, process.stdout, process.stderr))

@@ -162,6 +162,7 @@ class _Connection(paramiko.ServerInterface):
 
     def start_asked(self, channel: paramiko.Channel) -> None:
         """Start the command that was asked for on the channel, if it waits to be started."""
+        self.tidy()
         command = self._asked.pop(channel.chanid, None)
         if command:
             self._commands.append(command)

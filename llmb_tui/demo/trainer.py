@@ -89,6 +89,10 @@ class Clock:
         if ahead > 0:
             time.sleep(ahead / self._job.speed)
 
+    def go_on(self) -> None:
+        """Let time that was lost be lost."""
+        self._due = self._job.now()
+
     def stamp(self) -> str:
         """The time as NeMo's log writes it."""
         return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self._job.now()))
@@ -109,14 +113,32 @@ def main(store: Store, arguments: list[str]) -> int:
         return subprocess.call([sys.executable, *flags, outside, *given])
     job = store.read(int(os.environ["SLURM_JOB_ID"]))
     _say(sys.stderr, f"simulated: no training happens; the clock of this job runs {job.speed:g} times faster")
-    plan = json.loads(Path(place(PLAN, mounts) or PLAN).read_text())
+    plan = _document(PLAN, mounts)
     if name == HYDRA_PROGRAM:
         overrides = dict(word.lstrip("+").split("=", 1) for word in given if "=" in word)
+        _find_configuration(overrides, mounts)
         _train_hydra(store, job, training(plan, overrides))
     else:
-        json.loads(Path(place(given[0], mounts) or given[0]).read_text())
+        _document(given[0], mounts)
         _train_nemo2(store, job, training(plan, {}))
     return 0
+
+
+def _document(path: str, mounts: list[tuple[str, str]]) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(Path(place(path, mounts) or path).read_text(encoding="utf-8"))
+    return document
+
+
+def _find_configuration(words: Mapping[str, str], mounts: list[tuple[str, str]]) -> None:
+    """Raises Refusal, in Hydra's words, where the configuration of the command is not in the container."""
+    folder, name = words.get("--config-path", ""), words.get("--config-name", "")
+    outside = place(folder, mounts)
+    if not outside:
+        raise Refusal(
+            f"Primary config directory not found.\nCheck that the config directory '{folder}' exists and readable"
+        )
+    if not Path(outside, name).is_file():
+        raise Refusal(f"Cannot find primary config '{name}'. Check that it's in your config search path.")
 
 
 def training(plan: dict[str, Any], overrides: Mapping[str, str]) -> Training:
@@ -165,7 +187,8 @@ def _steps(store: Store, job: Job, clock: Clock, task: Training) -> Iterator[Mea
             _say(sys.stderr, _TRACEBACK)
             raise SystemExit(1)
         while faults.number(store.path, "hang-at-step") == index:
-            time.sleep(0.2)
+            time.sleep(0.1)
+            clock.go_on()
         seconds = step_seconds(str(job.id), index, task.step_s) * (faults.number(store.path, "slow") or 1.0)
         clock.wait(seconds)
         noise = 0.02 * (_chance(f"{job.id}/{index}/loss") - 0.5)

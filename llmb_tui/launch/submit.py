@@ -38,7 +38,7 @@ while [ "$folders" -gt 0 ]; do
 done
 while [ $# -gt 0 ]; do
     [ -s "$1" ] || {{ echo "$1" >&2; exit {_NOT_INSTALLED}; }}
-    cp "$1" "$2" || exit 1
+    cp "$1" "$2.$$" && mv -f "$2.$$" "$2" || exit 1
     shift 2
 done
 """

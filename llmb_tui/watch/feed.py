@@ -37,8 +37,8 @@ _SLOWEST_LOOK = 6
 _BATCH_TAIL = 65536
 _CATCH_UP_S = 60.0
 
-_LINK_TROUBLE = (Disconnected, Unreachable, EOFError)
-"""The link broke; paramiko's own EOFError comes through where it breaks while bytes are taken from a channel."""
+_LINK_TROUBLE = (Disconnected, Unreachable)
+"""The link broke, or cannot be made for now."""
 _LOGIN_TROUBLE = (AuthenticationFailed, HostKeyChanged, HostKeyUnknown)
 """Nothing that another try without a person would mend."""
 
@@ -133,10 +133,10 @@ class JobFeed(threading.Thread):
             except _LOGIN_TROUBLE as trouble:
                 self._post(LinkNews("closed", trouble.what))
                 return
-            except (Trouble, EOFError) as trouble:
+            except Trouble as trouble:
                 if self._session.state == "closed":
                     return
-                self._post(LookFailed(" ".join(str(trouble).split("\n")[:2]) or "The connection broke."))
+                self._post(LookFailed(f"{trouble.what} {trouble.why}".rstrip()))
                 pause = min(2 * pause, _SLOWEST_LOOK * self._every_s)
             else:
                 pause = self._every_s
@@ -213,7 +213,7 @@ class LogFeed(threading.Thread):
             return True
         except _LINK_TROUBLE as trouble:
             closed = self._session.state == "closed"
-            self._tell("closed" if closed else "lost", getattr(trouble, "what", "The connection broke."))
+            self._tell("closed" if closed else "lost", trouble.what)
             self._stop_event.wait(_PUMP_S)  # the Session itself waits longer and longer between its tries
             return closed
         except Trouble as trouble:

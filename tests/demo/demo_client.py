@@ -153,7 +153,8 @@ export NEMO_LOG_MEMORY_USAGE=1
 # Command 1
 
 srun --output {task}/log-demo-demo.{name}_%j_${{SLURM_RESTART_COUNT:-0}}.out --container-image {image} \
---container-mounts {task}:/nemo_run --container-workdir /nemo_run/code --wait=60 --kill-on-bad-exit=1 --mpi=pmix \
+--container-mounts {task}:/nemo_run,{task}/cfg:/cfg --container-workdir /nemo_run/code --wait=60 \
+--kill-on-bad-exit=1 --mpi=pmix \
 --container-writable --no-container-mount-home --container-env=NCCL_NVLS_ENABLE,NVTE_FLASH_ATTN {command}
 
 exitcode=$?

@@ -66,6 +66,27 @@ def test_a_hydra_run_draws_the_bar(client: Client, make_task: MakeTask) -> None:
     assert "`Trainer.fit` stopped: `max_steps=20` reached." in task.log(job).read_text()
 
 
+def test_a_hydra_run_needs_its_configuration(client: Client, make_task: MakeTask) -> None:
+    for change, text in (
+        ("--config-name=other.yaml", "Cannot find primary config 'other.yaml'."),
+        ("--config-path=/elsewhere", "Check that the config directory '/elsewhere' exists"),
+    ):
+        task = make_task(f"{HYDRA} {change}")
+        job = client.submit(task.script)
+        client.wait_for_state(job, "FAILED")
+        assert text in task.log(job).read_text()
+
+
+def test_a_run_that_hung_goes_on_at_its_pace(cluster: DemoCluster, client: Client, make_task: MakeTask) -> None:
+    cluster.fault("hang-at-step", "5")
+    task = make_task()
+    job = client.submit(task.script)
+    wait_for(lambda: task.log(job).exists() and "iteration 4/49" in task.log(job).read_text(), "step 4")
+    cluster.fault("hang-at-step", None)
+    client.wait_for_state(job, "COMPLETED")
+    assert "iteration 49/49" in task.log(job).read_text()
+
+
 def test_grok_has_no_run_number_in_its_bar(client: Client, make_task: MakeTask) -> None:
     selection = {"workload": "grok1", "release": "25.02", "size": "314b", "dtype": "fp8", "scale": 64}
     task = make_task(HYDRA, selection=selection)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from pathlib import Path
 
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.launch.run import Run
@@ -24,3 +26,18 @@ ROWS: dict[str, tuple[str, str, str, str, int]] = {
 MakePlan = Callable[..., Plan]
 MakeSpec = Callable[..., LaunchSpec]
 MakeRun = Callable[..., Run]
+
+
+def wait_until(condition: Callable[[], object], deadline_s: float = 20.0) -> None:
+    ends = time.monotonic() + deadline_s
+    while not condition():
+        assert time.monotonic() < ends, "the condition did not become true in time"
+        time.sleep(0.01)
+
+
+def replace_command(root: Path, name: str, body: str) -> None:
+    """Put a command of our own in the place of one of the demo cluster's; `$STAGE` in it is the folder of the test."""
+    path = root / "bin" / name
+    path.unlink(missing_ok=True)
+    path.write_text(f"#!/bin/sh\nSTAGE={root.parent}\n{body}\n")
+    path.chmod(0o755)

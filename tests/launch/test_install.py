@@ -1,15 +1,15 @@
-"""Install steps on a real SSH server, with an enroot that waits until it is told to go on."""
+"""Install steps on the embedded cluster, with an enroot that waits until it is told to go on."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,13 +17,13 @@ import pytest
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cluster.connection import Unattended
 from llmb_tui.cluster.session import Session
+from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.entry import entry_path, entry_script
 from llmb_tui.launch.install import Installer, StepState, install_steps
-from tests.cluster.login_node import LoginNode, wait_until
-from tests.launch.launch_cases import PROFILE, ROWS, MakePlan
+from tests.launch.launch_cases import PROFILE, ROWS, MakePlan, replace_command, wait_until
 
-ENROOT = """#!/bin/sh
+ENROOT = """
 echo "$@" >>"$STAGE/calls"
 head -c 1000 /dev/zero >"$3"
 printf 'Downloading 1 of 9\\rDownloading 5 of 9\\n'
@@ -36,18 +36,13 @@ head -c 64 /dev/zero >>"$3"
 class Stage:
     """A cluster with an install directory, and its enroot."""
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        programs = folder / "bin"
-        programs.mkdir()
-        (programs / "enroot").write_text(ENROOT)
-        (programs / "enroot").chmod(0o755)
-        monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
-        monkeypatch.setenv("STAGE", str(folder))
-        monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
-        self.node = LoginNode(folder)
-        self.install = folder / "home" / "llmb"
-        self.profile = replace(self.node.profile(), install_dir=str(self.install))
+        self.cluster = DemoCluster(folder / "cluster")
+        self.cluster.start()
+        replace_command(self.cluster.root, "enroot", ENROOT)
+        self.profile = self.cluster.profile
+        self.install = Path(self.profile.install_dir)
         self.session = Session(self.profile, Unattended())
         self.image = self.install / "images" / "nvidia+nemo+25.02.01.sqsh"
         self.step = self.install / ".llmb-tui" / "steps" / "image-nvidia+nemo+25.02.01"
@@ -63,12 +58,12 @@ class Stage:
         self.go()
         wait_until(lambda: not list(self.install.glob(".llmb-tui/steps/*/lock")))
         self.session.close()
-        self.node.close()
+        self.cluster.stop()
 
 
 @pytest.fixture
-def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    made = Stage(tmp_path, monkeypatch)
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    made = Stage(tmp_path)
     yield made
     made.close()
 
@@ -152,7 +147,7 @@ def test_progress_is_the_last_line_of_the_log_and_the_bytes_so_far(stage: Stage,
 def test_a_broken_connection_does_not_stop_a_step(stage: Stage, make_installer: MakeInstaller) -> None:
     run = InBackground(make_installer())
     wait_until(lambda: run.status(1) == "running")
-    stage.node.cut()
+    stage.cluster.drop_connections()
     stage.go()
     assert [state.status for state in run.join()] == ["done"] * 3
     assert stage.calls() == 1
@@ -259,22 +254,15 @@ def test_a_step_that_does_not_start_is_told(
     stage: Stage, make_installer: MakeInstaller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("llmb_tui.launch.install._STARTS_WITHIN_S", 0.5)
-    nohup = stage.folder / "bin/nohup"
-    nohup.write_text("#!/bin/sh\n")
-    nohup.chmod(0o755)
+    replace_command(stage.cluster.root, "nohup", "")
     with pytest.raises(Trouble, match="Directories: the step does not start"):
         make_installer().run(lambda _: None, threading.Event())
 
 
-def test_without_enroot_on_the_login_node_the_import_is_a_job(
-    stage: Stage, make_installer: MakeInstaller, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    programs = stage.folder / "bin"
+def test_without_enroot_on_the_login_node_the_import_is_a_job(stage: Stage, make_installer: MakeInstaller) -> None:
     heard = stage.folder / "heard"
-    (programs / "srun").write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >"{heard}"\n')
-    (programs / "srun").chmod(0o755)
-    (programs / "enroot").unlink()
-    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    replace_command(stage.cluster.root, "srun", 'printf "%s\\n" "$@" >"$STAGE/heard"')
+    (stage.cluster.root / "bin/enroot").unlink()
     states = make_installer().run(lambda _: None, threading.Event())
     assert (states[1].status, states[1].detail) == ("failed", "enroot made no image.")
     words = heard.read_text().splitlines()
@@ -299,14 +287,14 @@ def hydra(stage: Stage, catalog: Catalog, make_plan: MakePlan) -> Installer:
     return Installer(stage.session, stage.profile, (steps[0], steps[2]))
 
 
-def _github_is(repository: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = folder / "gitconfig"
+def _github_is(repository: Path, stage: Stage) -> None:
+    settings = stage.cluster.root / "home/.gitconfig"
+    replace_command(stage.cluster.root, "git", f'exec {shutil.which("git")} "$@"')
     settings.write_text(f'[url "{repository}"]\n\tinsteadOf = https://github.com/NVIDIA/dgxc-benchmarking\n')
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings))
 
 
 def test_a_hydra_recipes_configuration_comes_from_its_repository_at_its_tag(
-    stage: Stage, hydra: Installer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stage: Stage, hydra: Installer, tmp_path: Path
 ) -> None:
     repository = tmp_path / "repository"
     (repository / "grok1").mkdir(parents=True)
@@ -316,7 +304,7 @@ def test_a_hydra_recipes_configuration_comes_from_its_repository_at_its_tag(
         subprocess.run([*git, *command], check=True)
     (repository / "grok1/grok1_314b.yaml").write_text("released: false\n")
     subprocess.run([*git, "commit", "-qam", "later"], check=True)
-    _github_is(repository, tmp_path, monkeypatch)
+    _github_is(repository, stage)
     states = hydra.run(lambda _: None, threading.Event())
     assert [state.status for state in states] == ["done", "done"]
     assert [path.name for path in (stage.install / "cfg").iterdir()] == ["grok1_314b.yaml"]
@@ -324,9 +312,9 @@ def test_a_hydra_recipes_configuration_comes_from_its_repository_at_its_tag(
 
 
 def test_a_configuration_that_cannot_be_fetched_can_be_put_there_by_hand(
-    stage: Stage, hydra: Installer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stage: Stage, hydra: Installer, tmp_path: Path
 ) -> None:
-    _github_is(tmp_path / "nowhere", tmp_path, monkeypatch)
+    _github_is(tmp_path / "nowhere", stage)
     target = stage.install / "cfg/grok1_314b.yaml"
     states = hydra.run(lambda _: None, threading.Event())
     assert states[1].status == "failed"

@@ -23,8 +23,7 @@ from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.submit import submit
 from llmb_tui.store.journal import Journal
 from llmb_tui.store.paths import Places
-from tests.cluster.login_node import wait_until
-from tests.launch.launch_cases import PROFILE, ROWS, MakePlan, MakeRun, MakeSpec
+from tests.launch.launch_cases import PROFILE, ROWS, MakePlan, MakeRun, MakeSpec, wait_until
 
 
 @pytest.fixture

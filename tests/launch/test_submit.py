@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -12,6 +11,7 @@ import pytest
 
 from llmb_tui.cluster.connection import Completed, Disconnected, Unattended
 from llmb_tui.cluster.session import Session
+from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.entry import entry_path
 from llmb_tui.launch.refusal import NEVER_SENT
@@ -20,8 +20,7 @@ from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.submit import reconcile, submit
 from llmb_tui.store.journal import Journal
 from llmb_tui.store.paths import Places
-from tests.cluster.login_node import LoginNode, wait_until
-from tests.launch.launch_cases import RUN_ID, MakeRun
+from tests.launch.launch_cases import RUN_ID, MakeRun, replace_command, wait_until
 
 SCRIPT = "#!/bin/bash\n#SBATCH --nodes=8\n"
 
@@ -30,7 +29,7 @@ SLURM = {
     "sbatch": """
 . "$STAGE/sbatch"
 id=$(($(wc -l <"$STAGE/jobs") + 48123))
-echo "$id $JOB_NAME" >>"$STAGE/jobs"
+echo "$id $(cat "$STAGE/name")" >>"$STAGE/jobs"
 . "$STAGE/after"
 echo "$id"
 """,
@@ -46,28 +45,31 @@ done <"$STAGE/jobs"
 class Stage:
     """A cluster, what this machine remembers, and one run to submit."""
 
-    def __init__(self, folder: Path, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, folder: Path, make_run: MakeRun) -> None:
         self.folder = folder
-        programs = folder / "bin"
-        programs.mkdir()
+        self.cluster = DemoCluster(folder / "cluster")
+        self.cluster.start()
         for name, body in SLURM.items():
-            (programs / name).write_text(f"#!/bin/sh\n{body}\n")
-            (programs / name).chmod(0o755)
+            replace_command(self.cluster.root, name, body)
         for name in ("jobs", "sbatch", "after"):
             (folder / name).touch()
-        monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
-        monkeypatch.setenv("STAGE", str(folder))
-        monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
-        self.node = LoginNode(folder)
-        self.profile = replace(self.node.profile(), install_dir=str(folder / "home/llmb"))
+        self.profile = self.cluster.profile
         self.session = Session(self.profile, Unattended())
         self.runs = Runs(Places(folder / "config", folder / "state"))
         self.journal = Journal(folder / "journal.jsonl")
         self.run = make_run(self.profile)
-        monkeypatch.setenv("JOB_NAME", self.run.spec.job_name)
+        self.next_job_is_of(self.run)
         self.task = Path(self.run.spec.task_dir)
         self.traces = self.task.parent / "submit"
         self.install()
+
+    def close(self) -> None:
+        (self.folder / "go").touch()
+        self.session.close()
+        self.cluster.stop()
+
+    def next_job_is_of(self, run: Run) -> None:
+        (self.folder / "name").write_text(run.spec.job_name)
 
     def install(self) -> None:
         for path in (self.run.spec.container_image, entry_path(self.profile.install_dir)):
@@ -96,10 +98,9 @@ class Stage:
 @pytest.fixture
 def stage(tmp_path: Path, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     monkeypatch.setattr("llmb_tui.launch.submit._ANSWER_WITHIN_S", 5.0)
-    made = Stage(tmp_path, make_run, monkeypatch)
+    made = Stage(tmp_path, make_run)
     yield made
-    made.session.close()
-    made.node.close()
+    made.close()
 
 
 def test_a_run_is_submitted_and_remembered(stage: Stage) -> None:
@@ -111,7 +112,7 @@ def test_a_run_is_submitted_and_remembered(stage: Stage) -> None:
     assert (stage.runs.folder(run.id) / "script.sh").read_text() == SCRIPT
     assert stage.events() == ["intent", "unknown", "submitted"]
     intent, *_, submitted = stage.journal.read()
-    assert (intent["run"], intent["job_name"], intent["cluster"]) == (RUN_ID, run.spec.job_name, "node")
+    assert (intent["run"], intent["job_name"], intent["cluster"]) == (RUN_ID, run.spec.job_name, "demo")
     assert submitted["job_ids"] == ["48123"]
 
 
@@ -124,7 +125,7 @@ def test_the_run_folder_holds_what_the_job_needs(stage: Stage) -> None:
 
 
 def test_the_intent_is_on_the_disk_before_anything_reaches_the_cluster(stage: Stage) -> None:
-    stage.node.close()
+    stage.cluster.stop()
     with pytest.raises(Trouble):
         stage.submit()
     assert stage.runs.load(RUN_ID).submission == "intended"
@@ -285,7 +286,7 @@ def test_a_line_that_is_cut_while_slurm_thinks_changes_nothing(stage: Stage) -> 
     thread = threading.Thread(target=lambda: outcomes.append(stage.submit()))
     thread.start()
     wait_until((stage.traces / "claim/owner").exists)
-    stage.node.cut()
+    stage.cluster.drop_connections()
     (stage.folder / "go").touch()
     thread.join()
     assert [run.job_ids for run in outcomes] == [("48123",)]
@@ -332,23 +333,19 @@ def _count_calls(stage: Stage) -> int:
 
 @pytest.mark.parametrize("how", ["never sent", "command lost", "answer lost"])
 def test_wherever_the_line_is_cut_there_is_never_a_second_job_nor_an_unknown_one(
-    tmp_path: Path, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch, how: str
+    stage: Stage, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     monkeypatch.setattr("llmb_tui.launch.submit._ANSWER_WITHIN_S", 0.7)
-    (tmp_path / "stage").mkdir()
-    stage = Stage(tmp_path / "stage", make_run, monkeypatch)
     last = _count_calls(stage)
     seen = set()
     for at in range(1, last + 1):
-        seen.add(_cut_at(stage, make_run(stage.profile, f"cut{at}"), at, how, monkeypatch))
-    stage.session.close()
-    stage.node.close()
+        seen.add(_cut_at(stage, make_run(stage.profile, f"cut{at}"), at, how))
     assert "submitted" in seen
 
 
-def _cut_at(stage: Stage, run: Run, at: int, how: str, monkeypatch: pytest.MonkeyPatch) -> str:
+def _cut_at(stage: Stage, run: Run, at: int, how: str) -> str:
     """Submit with a cut, then do what a person does: look again, submit again. Answers with the first outcome."""
-    monkeypatch.setenv("JOB_NAME", run.spec.job_name)
+    stage.next_job_is_of(run)
     session = CuttingSession(stage.profile, Unattended())
     session.at, session.how = at, how
     try:
@@ -387,8 +384,8 @@ def test_a_submission_that_was_withdrawn_cannot_begin_later(stage: Stage, monkey
 
 
 def _count_until_start(stage: Stage) -> int:
-    """Number of the remote call that starts the submission: preparing, four files, then the start."""
-    return 2 + len(stage.run.spec.files) + 2
+    """Number of the remote call that starts the submission: after preparing, the files, the script and the helper."""
+    return 1 + len(stage.run.spec.files) + 2 + 1
 
 
 def test_a_cluster_that_goes_away_after_the_start_leaves_the_run_unknown(

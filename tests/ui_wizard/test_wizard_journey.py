@@ -18,7 +18,7 @@ from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Selection
 from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
-from llmb_tui.ui.dialogs import Confirm, HostKey, Secret
+from llmb_tui.ui.dialogs import Confirm, Failure, HostKey, Secret
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.ui.screens.wizard import WizardScreen
 from llmb_tui.ui.widgets.preview import Preview
@@ -201,6 +201,30 @@ async def test_nobody_is_asked_before_they_want_to_connect(services: Services, n
         await until(pilot, lambda: bool(node.transports), "the saved cluster is looked at by itself")
         await until(pilot, lambda: wizard.bar.link == "unknown", "and left alone when it has a question")
         assert isinstance(app.screen, WizardScreen)
+
+
+async def test_a_form_that_cannot_be_saved_stays_with_what_was_typed(services: Services) -> None:
+    app = LlmbApp(services)
+    async with app.run_test(size=(120, 40)) as pilot:
+        wizard = await loaded(pilot)
+        await pilot.press("4")
+        await enter_profile(pilot, replace(EOS, name="not a name"))
+        await on_top(pilot, Failure)
+        await pilot.press("enter")
+        await on_top(pilot, WizardScreen)
+        assert wizard.query_one("#profile-host", Input).value == EOS.host
+        assert services.profiles() == ()
+
+
+async def test_a_broken_preset_is_named_and_the_program_ends(services: Services) -> None:
+    services.places.presets.mkdir(parents=True)
+    (services.places.presets / "mine.toml").write_text("workload = 3\n")
+    app = LlmbApp(services)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await on_top(pilot, Failure)
+        assert "mine.toml" in str(app.screen.query_one("Static").render())
+        await pilot.press("enter")
+        await until(pilot, lambda: app.return_code == 1, "the program has ended")
 
 
 async def test_who_comes_back_is_told_of_a_run_that_is_going(services: Services) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from llmb_tui.watch.failure import explain, worst
+from llmb_tui.watch.failure import explain, of_state, worst
 from llmb_tui.watch.parse import StepParser
 
 WATCHDOG = (
@@ -134,3 +134,20 @@ def test_a_failure_after_a_bar_is_seen_although_the_bar_is_painted_again(hydra_f
     parser.feed((hydra_frame(3) + "\n[rank0]: KeyError: 'x'\n" + hydra_frame(3) + "\n").encode())
     assert parser.failure is not None
     assert "KeyError" in parser.failure.line
+
+
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [
+        ("TIMEOUT", "time limit"),
+        ("OUT_OF_MEMORY", "host memory"),
+        ("NODE_FAIL", "nodes away"),
+        ("PREEMPTED", "nodes away"),
+    ],
+)
+def test_where_the_log_says_nothing_slurm_does(state: str, reason: str) -> None:
+    found = of_state(state)
+    assert found is not None
+    assert reason in found.reason
+    assert found.line == f"Slurm: {state}"
+    assert of_state("COMPLETED") is None

@@ -16,11 +16,12 @@ from llmb_tui.cluster.connection import Unattended
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm import cancel
 from llmb_tui.demo.cluster import DemoCluster
-from llmb_tui.launch.entry import entry_path, entry_script
+from llmb_tui.launch.install import Installer
 from llmb_tui.launch.render import render
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.spec_of import launch_spec
+from llmb_tui.launch.steps import install_steps
 from llmb_tui.launch.submit import submit
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Selection
@@ -62,12 +63,13 @@ class Site:
         made = plan(self.catalog, selection)
         run_id = f"testrun{self.count}"
         spec = launch_spec(recipe, made, self.cluster.profile, run_id)
-        image, entry = Path(spec.container_image), Path(entry_path(self.cluster.profile.install_dir))
-        for path, data in ((image, b"hsqs, simulated"), (entry, entry_script().encode())):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
-        for mount in spec.mounts:
-            Path(mount.split(":")[0]).mkdir(parents=True, exist_ok=True)
+        profile = self.cluster.profile
+        image = Path(spec.container_image)
+        image.parent.mkdir(parents=True, exist_ok=True)
+        image.write_bytes(b"hsqs, simulated")  # importing it takes seconds, and is not what is watched here
+        installer = Installer(self.session(), profile, install_steps(recipe, made, profile))
+        done = installer.run(lambda _: None, threading.Event())
+        assert {state.status for state in done} == {"done"}
         run = Run(run_id, made, spec, recipe.rule, recipe.launch.kind, "direct", "demo", created_at=time.time())
         return submit(self.session(), self.runs, Journal(self.places.journal), run, self._script(run))
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.plan.make import plan
 from llmb_tui.wizard.answers import Answers, Field, answer, selection
@@ -41,6 +43,23 @@ def test_a_gpu_type_that_the_recipe_lacks_is_shown_with_the_reason(catalog: Cata
     assert set(found) == set(catalog.gpu_types())
     assert found["h100"].disabled_reason is None
     assert found["gb200"].disabled_reason == "not in nemotron4@25.04"
+
+
+def test_what_the_recipe_has_but_not_for_this_size_is_shown_with_the_reason(catalog: Catalog) -> None:
+    """No published recipe is like that, but a user's own may be."""
+    recipe = catalog.recipe("nemotron4")
+    lean = replace(
+        recipe,
+        gpus={**recipe.gpus, "b200": recipe.gpus["h100"]},
+        tables=tuple(replace(table, dtypes=("bf16",)) if table.size == "340b" else table for table in recipe.tables),
+    )
+    own = Catalog((lean,))
+    answers = answer(Answers(), WORKLOAD, f"{lean.id}/340b")
+
+    assert offered(own, answers, "gpu")["b200"].disabled_reason == "not published for 340b"
+    assert offered(own, answers, "gpu")["h100"].disabled_reason is None
+    assert offered(own, answers, "dtype")["fp8"].disabled_reason == "not published for 340b on H100"
+    assert offered(own, answers, "dtype")["bf16"].disabled_reason is None
 
 
 def test_strong_scaling_is_shown_with_the_reason_where_only_weak_is_published(catalog: Catalog) -> None:

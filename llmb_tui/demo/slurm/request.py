@@ -42,8 +42,13 @@ class Refused(Exception):
     def __init__(self, what: str, *, detail: str = "") -> None:
         super().__init__(what)
         self.text = _REFUSED[what]
-        self.detail = detail
         self.recorded = what == "shape"
+        self._detail = detail
+
+    def words(self, program: str, failed: str) -> str:
+        """What the program says, in one line or two; `failed` is what it could not do."""
+        lines = [self._detail] if self._detail else []
+        return "\n".join(f"{program}: error: {line}" for line in [*lines, f"{failed}: {self.text}"])
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,7 @@ def job_of(store: Store, program: str, asked: Parsed, *, name: str, command: str
     if asked.get("account", facts.ACCOUNT) != facts.ACCOUNT:
         raise Refused("account")
     if partition is None:
-        raise Refused("partition", detail=f"{program}: error: invalid partition specified: {asked.get('partition')}\n")
+        raise Refused("partition", detail=f"invalid partition specified: {asked.get('partition')}")
     if asked.get("qos", facts.QOS) != facts.QOS:
         raise Refused("qos")
     if not all(_DEPENDENCY.fullmatch(word) for word in re.split("[,?]", asked.get("dependency", "singleton"))):
@@ -112,7 +117,7 @@ def check_shape(job: Job) -> None:
     if job.gpus_per_node > facts.GPUS_PER_NODE:
         raise Refused("shape")
     if job.tasks_per_node > facts.CPUS_PER_NODE:
-        raise Refused("shape", detail="sbatch: error: CPU count per node can not be satisfied\n")
+        raise Refused("shape", detail="CPU count per node can not be satisfied")
 
 
 def record_refusal(store: Store, job: Job) -> None:

@@ -57,7 +57,7 @@ def main(store: Store, arguments: list[str]) -> int:
             raise Refusal(f"allocation failure: {refused.text}") from refused
         if refused.recorded:
             record_refusal(store, job)
-        raise Refusal(f"{refused.detail}sbatch: error: Batch job submission failed: {refused.text}") from refused
+        raise Refusal(refused.words("sbatch", "Batch job submission failed")) from refused
     if "test-only" in asked:
         return _test_only(store, job)
     job = _submit(store, job, script, typed.operands[1:])
@@ -76,7 +76,7 @@ def _script(typed: Parsed) -> tuple[str, str]:
     if typed.operands:
         path = os.path.abspath(typed.operands[0])
         try:
-            text = Path(path).read_text()
+            text = Path(path).read_text(encoding="utf-8", errors="surrogateescape")
         except OSError:
             raise Refusal(f"sbatch: error: Unable to open file {typed.operands[0]}") from None
     else:

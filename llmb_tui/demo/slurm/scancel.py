@@ -35,21 +35,23 @@ def main(store: Store, arguments: list[str]) -> int:
             _say(asked, f"error: Kill job error on job id {word}: Invalid job id specified")
         elif _meant(job, asked):
             _say(asked, f"Terminating job {word}")
-            cancel(store, job.id)
+            if not cancel(store, job.id):
+                _say(asked, f"error: Kill job error on job id {word}: Job/step already completing or completed")
     return 0
 
 
-def cancel(store: Store, job_id: int) -> None:
-    """Ask for the end of a job that has not ended; the process that runs it does the rest."""
+def cancel(store: Store, job_id: int) -> bool:
+    """Ask for the end of a job; the process that runs it does the rest. False when it has ended already."""
     with store.change(job_id) as job:
         if job.state not in (PENDING, RUNNING) or job.completing:
-            return
+            return False
         job.cancelled_by = os.getuid()
         job.requeue_wanted = False
         job.completing = job.state == RUNNING
         job.state = CANCELLED
         if not job.completing:
             job.close()
+    return True
 
 
 def _say(asked: Parsed, text: str) -> None:

@@ -51,9 +51,12 @@ def _requeue(store: Store, words: list[str]) -> int:
 
     if not words:
         raise Refusal("too few arguments for keyword:requeue")
+    known = {str(job.id): job for job in store.remembered()}
     for word in words[0].split(","):
-        if not word.isdigit() or not (job := store.get(int(word))) or (job.ended and not job.closed):
+        if not (job := known.get(word)):
             raise Refusal(f"Invalid job id specified for job {word}")
+        if not job.requeue:
+            raise Refusal(f"Requested operation is presently disabled for job {word}")
         if job.state == PENDING:
             raise Refusal(f"Job is pending execution for job {word}")
         if not job.active:

@@ -7,6 +7,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -59,16 +60,17 @@ def _on_its_own(store: Store, asked: Parsed, arguments: list[str]) -> int:
     name = os.path.basename(asked.operands[0])
     try:
         job = job_of(store, "srun", asked, name=name, command="(null)")
-        job.submit_line = shlex.join(["srun", *arguments])
+        job.submit_line, job.requeue = shlex.join(["srun", *arguments]), False
         check_shape(job)
     except Refused as refused:
         if refused.recorded:
             record_refusal(store, job)
-        raise Refusal(f"{refused.detail}srun: error: Unable to allocate resources: {refused.text}") from refused
+        raise Refusal(refused.words("srun", "Unable to allocate resources")) from refused
     job, _alive = store.add(job)  # the open file lives as long as this process
 
     def give_up(_signal: int, _frame: FrameType | None) -> None:
-        cancel(store, job.id)
+        # Not here: the code that the signal interrupts may hold the lock of the state.
+        threading.Thread(target=cancel, args=(store, job.id)).start()
 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, give_up)

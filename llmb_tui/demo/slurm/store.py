@@ -70,7 +70,7 @@ class Store:
         Returns it with the open file that proves that the job is alive: hand that to the job's process.
         """
         with self.locked():
-            number = max(self._ids(), default=0) + 1
+            number = max((int(folder.name) for folder in (self.path / "jobs").iterdir()), default=0) + 1
             job = replace(job, id=number)
             self.folder(number).mkdir(mode=0o700)
             handle = self._alive(number)
@@ -88,13 +88,17 @@ class Store:
         """Keep a batch script, its arguments and the environment it was submitted from."""
         _write_json(self.folder(job_id) / "batch.json", {"arguments": arguments, "environment": dict(os.environ)})
         path = self.folder(job_id) / "slurm_script"
-        path.write_text(script)
+        path.write_text(script, encoding="utf-8", errors="surrogateescape")
         path.chmod(0o700)
 
     def spooled(self, job_id: int) -> tuple[Path, list[str], dict[str, str]]:
         """A batch script, its arguments and the environment it was submitted from."""
         document = json.loads((self.folder(job_id) / "batch.json").read_text())
         return self.folder(job_id) / "slurm_script", document["arguments"], document["environment"]
+
+    def read(self, job_id: int) -> Job:
+        """The record of a job as it was last written."""
+        return from_document(json.loads((self.folder(job_id) / "job.json").read_text()))
 
     def all(self) -> list[Job]:
         """Every job, oldest first; jobs whose process has vanished are marked first."""
@@ -120,15 +124,8 @@ class Store:
         """The text of a fault that is switched on, else None."""
         return faults.text(self.path, name)
 
-    def _settled(self, job: Job) -> Job:
-        if not job.active or self._is_alive(job.id):
-            return job
-        job.state, job.reason = NODE_FAIL, "NodeDown"
-        job.close()
-        self.write(job)
-        return job
-
-    def _is_alive(self, job_id: int) -> bool:
+    def is_alive(self, job_id: int) -> bool:
+        """True while the process of the job lives."""
         handle = self._alive(job_id)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -138,15 +135,19 @@ class Store:
             os.close(handle)
         return False
 
+    def _settled(self, job: Job) -> Job:
+        if not job.active or self.is_alive(job.id):
+            return job
+        job.state, job.reason = NODE_FAIL, "NodeDown"
+        job.close()
+        self.write(job)
+        return job
+
     def _alive(self, job_id: int) -> int:
         return os.open(self.folder(job_id) / "alive", os.O_RDWR | os.O_CREAT, 0o600)
 
     def _ids(self) -> list[int]:
         return [int(entry.name) for entry in (self.path / "jobs").iterdir() if (entry / "job.json").exists()]
-
-    def read(self, job_id: int) -> Job:
-        """The record of a job as it was last written."""
-        return from_document(json.loads((self.folder(job_id) / "job.json").read_text()))
 
 
 def create(path: Path, settings: dict[str, Any]) -> Store:

@@ -106,7 +106,8 @@ class ClusterPane(Pane):
         self._open(self._chosen)
 
     @on(ClusterForm.Closed)
-    def _form_closed(self) -> None:
+    def close_form(self) -> None:
+        """Back to the list."""
         self.query_one(ContentSwitcher).current = "cluster-list"
         self.arrive()
 

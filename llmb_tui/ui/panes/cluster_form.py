@@ -44,14 +44,14 @@ class ClusterForm(Vertical):
     ]
 
     class Saved(Message):
-        """The person wants this profile to be saved and used."""
+        """The person wants this profile to be saved and used. The form stays until it is."""
 
         def __init__(self, profile: ClusterProfile) -> None:
             super().__init__()
             self.profile = profile
 
     class Closed(Message):
-        """The form is done with."""
+        """The person leaves the form."""
 
     def __init__(self) -> None:
         super().__init__(id="cluster-form")
@@ -106,7 +106,6 @@ class ClusterForm(Vertical):
             self._inputs[name].focus()
             return
         self.post_message(self.Saved(self._profile(text)))
-        self.post_message(self.Closed())
 
     def action_close(self) -> None:
         """Leave without saving."""

@@ -10,10 +10,12 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.plan.plan import Plan
 from llmb_tui.ui import units
 from llmb_tui.ui.found import Found
 from llmb_tui.ui.panes.pane import Give, Pane, label
-from llmb_tui.ui.text import MUTED, line, plain, told
+from llmb_tui.ui.text import MUTED, line, lines, plain, told
 from llmb_tui.ui.view import View
 from llmb_tui.ui.widgets.paragraphs import Paragraph, Paragraphs, fact, text
 from llmb_tui.ui.widgets.scroller import Scroller
@@ -125,6 +127,19 @@ def review_facts(view: View) -> tuple[Paragraph, ...]:
         fact("command", line((command(s, profile.name if profile else None), MUTED))),
     )
     return (*facts, fact("now", line(("submitting …", "$text-warning")))) if "submit" in view.found.doing else facts
+
+
+def agreement(plan: Plan, profile: ClusterProfile) -> Content:
+    """The question before GPUs are spent."""
+    s = plan.selection
+    rows = [
+        line("Submit ", (f"{s.workload} {s.size} {s.dtype}", "bold"), " on ", (f"{s.scale} × {s.gpu.upper()}", "bold")),
+        line("to ", (profile.name, "bold"), f", partition {profile.partition}, account {profile.account},"),
+        line("for ", (units.gpu_hours(plan.gpu_hours), "bold"), f" + start-up, at most {plan.time_limit}?"),
+    ]
+    if profile.notice:
+        rows.append(line((profile.notice, "$text-warning")))
+    return lines(rows)
 
 
 def script_text(view: View) -> Content:

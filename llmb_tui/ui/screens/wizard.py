@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.content import Content
 from textual.message import Message
 from textual.screen import Screen
 from textual.timer import Timer
@@ -31,12 +30,11 @@ from llmb_tui.ui.panes.cluster import ClusterPane
 from llmb_tui.ui.panes.cluster_form import ClusterForm
 from llmb_tui.ui.panes.install import InstallPane
 from llmb_tui.ui.panes.pane import Pane
-from llmb_tui.ui.panes.review import ReviewPane, RunPane
+from llmb_tui.ui.panes.review import ReviewPane, RunPane, agreement
 from llmb_tui.ui.prompter import ModalPrompter
 from llmb_tui.ui.screens.wizard_body import WizardBody
 from llmb_tui.ui.start import Again, Start, read_again, read_start
-from llmb_tui.ui.text import line, lines, tell
-from llmb_tui.ui.units import gpu_hours
+from llmb_tui.ui.text import tell
 from llmb_tui.ui.view import View
 from llmb_tui.ui.widgets.choices import ChoiceList
 from llmb_tui.ui.widgets.rail import Rail
@@ -124,8 +122,9 @@ Tab and shift+tab go from field to field."""
         self.call_after_refresh(self._begin)
 
     async def _begin(self) -> None:
-        await self.body.complete()
+        # What is read arrives as a message, and this screen takes none before the panes are there.
         self._in_thread(lambda: read_start(self._services))
+        await self.body.complete()
 
     def on_screen_resume(self) -> None:
         """A run may have ended while it was watched."""
@@ -273,28 +272,40 @@ Tab and shift+tab go from field to field."""
     def _worker_changed(self, event: Worker.StateChanged) -> None:
         result = event.worker.result
         if event.state is WorkerState.ERROR:
-            error = event.worker.error
-            trouble = error if isinstance(error, Trouble) else Trouble("This should not have happened.", repr(error))
-            self.app.push_screen(Failure(trouble))
+            self._failed(event.worker.error)
         elif isinstance(result, Start):
-            self._catalog, self._make, self._answers = result.catalog, result.make, result.answers
-            self._offer(result.profiles)
-            self._show_going(result.going)
-            self._replan()
-            self.body.pane.arrive()
-            # Presets and widgets stay: a full collection that walks over them all would hold up a key for 60 ms.
-            gc.collect()
-            gc.freeze()
+            self._started(result)
         elif isinstance(result, Again):
             self._show_going(result.going)
             if self._found.launched is not None and result.launched is not None:
                 self._found = self._found.learned({"launched": result.launched})
             self._show()
         elif isinstance(result, Saved):
+            self.body.clusters.close_form()
             self._offer(result.profiles)
             self._answers = replace(self._answers, cluster=result.profile.name)
             self._replan()
             self._look(quiet=False)
+
+    def _failed(self, error: BaseException | None) -> None:
+        trouble = error if isinstance(error, Trouble) else Trouble("This should not have happened.", repr(error))
+
+        def leave(_: None) -> None:
+            # Without presets there is nothing to choose from.
+            if self._catalog is None:
+                self.app.exit(return_code=trouble.exit_code)
+
+        self.app.push_screen(Failure(trouble), leave)
+
+    def _started(self, start: Start) -> None:
+        self._catalog, self._make, self._answers = start.catalog, start.make, start.answers
+        self._offer(start.profiles)
+        self._show_going(start.going)
+        self._replan()
+        self.body.pane.arrive()
+        # Presets and widgets stay: a full collection that walks over them all would hold up a key for 60 ms.
+        gc.collect()
+        gc.freeze()
 
     @on(Learned)
     def _learned(self, event: Learned) -> None:
@@ -384,16 +395,3 @@ Tab and shift+tab go from field to field."""
         profile = self._found.profile
         self.bar.cluster, self.bar.link = (profile.name, self._found.link) if profile else ("", "none")
         self.bar.notice = (profile.notice or "") if profile else ""
-
-
-def agreement(plan: Plan, profile: ClusterProfile) -> Content:
-    """The question before GPUs are spent."""
-    s = plan.selection
-    rows = [
-        line("Submit ", (f"{s.workload} {s.size} {s.dtype}", "bold"), " on ", (f"{s.scale} × {s.gpu.upper()}", "bold")),
-        line("to ", (profile.name, "bold"), f", partition {profile.partition}, account {profile.account},"),
-        line("for ", (gpu_hours(plan.gpu_hours), "bold"), f" + start-up, at most {plan.time_limit}?"),
-    ]
-    if profile.notice:
-        rows.append(line((profile.notice, "$text-warning")))
-    return lines(rows)
