@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 
 from llmb_tui.cli.arguments import parser
@@ -28,3 +29,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Whoever read the output has gone (`| head`); Python must not complain about it at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except Exception:  # noqa: BLE001 - a fault of the program must not look like a wrong request, which answers 1
+        traceback.print_exc()
+        return 2

@@ -42,7 +42,10 @@ def submit_verb(arguments: argparse.Namespace) -> int:
     made = launchable(services, arguments)
     draft = services.draft(arguments.cluster, made)
     if arguments.dry_run:
-        print(draft.script, end="")
+        if arguments.json:
+            print_json({"id": draft.run.id, "script": draft.script})
+        else:
+            print(draft.script, end="")
         return 0
     _agree(arguments, made)
     check(services, arguments.cluster, made, say)

@@ -13,10 +13,12 @@ from llmb_tui.cli.output import print_json, print_table, say
 from llmb_tui.cli.user import confirm, has_terminal, user_services
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
+from llmb_tui.services import Services
 from llmb_tui.watch.lines import LineSplitter
 from llmb_tui.watch.logfile import Measured, log_files, measure
 from llmb_tui.watch.monitor import replay
 from llmb_tui.watch.report import document
+from llmb_tui.watch.roster import look_at
 from llmb_tui.watch.state import RunState
 
 FAILED_VERDICT = 3
@@ -25,8 +27,10 @@ _HEADINGS = ("run", "state", "workload", "GPUs", "cluster", "step", "step s", "v
 
 
 def jobs_verb(arguments: argparse.Namespace) -> int:
-    """All runs, newest first, as they were last seen."""
-    runs = user_services().runs()
+    """All runs, newest first; a cluster that does not answer leaves its runs as they were last seen."""
+    services = user_services()
+    runs = services.runs()
+    _look_at_going(services)
     known = [(run, replay(runs, run)) for run in runs.all()]
     if arguments.json:
         print_json([document(run, state) for run, state in known])
@@ -37,6 +41,17 @@ def jobs_verb(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _look_at_going(services: Services) -> None:
+    """One look for each cluster that has a run which is not known to have ended."""
+    runs = services.runs()
+    going = [run for run in runs.all() if run.going and run.job_ids]
+    for cluster in sorted({run.cluster for run in going}):
+        try:
+            look_at(services.session(cluster), runs, [run for run in going if run.cluster == cluster])
+        except Trouble as trouble:
+            say(f"{cluster}: {trouble.what} Its runs are shown as they were last seen.")
+
+
 def watch_verb(arguments: argparse.Namespace) -> int:
     """Follow a run to its end, or say how it stands."""
     services = user_services()
@@ -44,6 +59,8 @@ def watch_verb(arguments: argparse.Namespace) -> int:
     if arguments.once:
         state = services.monitor(run.id).once()
         run = services.runs().load(run.id)
+        if state.link_note:
+            say(state.link_note)
         if arguments.json:
             print_json(document(run, state))
         else:
@@ -59,21 +76,22 @@ def watch_verb(arguments: argparse.Namespace) -> int:
 def logs_verb(arguments: argparse.Namespace) -> int:
     """Print the log of a run, or of a file; with `-f` until the run ends."""
     path = Path(arguments.run)
+    write = _json_line if arguments.json else _text_line
     if path.is_file():
-        _print_whole(path)
+        _print_whole(path, write)
         return 0
     services = user_services()
     run = services.runs().load(arguments.run)
     monitor = services.monitor(run.id)
     if not arguments.follow:
         state = monitor.once()
-        _print_whole(services.runs().folder(run.id) / state.log_name)
+        _print_whole(services.runs().folder(run.id) / state.log_name, write)
         return 0
     printers: dict[str, _LogPrinter] = {}
 
     def print_new(state: RunState) -> None:
         path = services.runs().folder(run.id) / state.log_name
-        printers.setdefault(state.log_name, _LogPrinter(path)).print_new()
+        printers.setdefault(state.log_name, _LogPrinter(path, write)).print_new()
 
     print_new(monitor.watch(print_new, threading.Event()))
     for printer in printers.values():
@@ -81,8 +99,16 @@ def logs_verb(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _print_whole(path: Path) -> None:
-    printer = _LogPrinter(path)
+def _text_line(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+
+
+def _json_line(line: str) -> None:
+    print_json({"line": line})
+
+
+def _print_whole(path: Path, write: Callable[[str], None]) -> None:
+    printer = _LogPrinter(path, write)
     printer.print_new()
     printer.end()
 
@@ -178,8 +204,9 @@ def _json_teller(run: Run) -> Callable[[RunState], None]:
 class _LogPrinter:
     """Prints the lines of a log that were not printed yet, one frame of a progress bar at a time."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, write: Callable[[str], None]) -> None:
         self._path = path
+        self._write = write
         self._splitter = LineSplitter()
         self._read = 0
 
@@ -191,13 +218,14 @@ class _LogPrinter:
             file.seek(self._read)
             while data := file.read(_PIECE):
                 self._read += len(data)
-                sys.stdout.writelines(f"{line}\n" for line in self._splitter.feed(data))
+                for line in self._splitter.feed(data):
+                    self._write(line)
         sys.stdout.flush()
 
     def end(self) -> None:
         """Print the unfinished last line, if there is one."""
         if self._splitter.rest:
-            sys.stdout.write(f"{self._splitter.rest}\n")
+            self._write(self._splitter.rest)
 
 
 def _row(run: Run, state: RunState) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from llmb_tui.catalog.recipe import LogFormat, ResultRule
+from llmb_tui.cluster.job import TERMINAL_STATES
 from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.plan.plan import Plan
 
@@ -35,3 +36,8 @@ class Run:
     """Slurm's last known state of the job."""
     note: str = ""
     """Why it was refused, or what is unknown."""
+
+    @property
+    def going(self) -> bool:
+        """True when the run may have a job that has not ended."""
+        return self.submission in ("submitted", "unknown") and self.job_state not in TERMINAL_STATES

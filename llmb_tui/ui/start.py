@@ -43,7 +43,7 @@ def read_start(services: Services) -> Start:
         answers = last if last.recipe in known else Answers()
     if answers.cluster not in names:
         answers = replace(answers, cluster=profiles[0].name if len(profiles) == 1 else None)
-    return Start(catalog, plan, profiles, answers, tuple(run for run in runs if is_going(run)))
+    return Start(catalog, plan, profiles, answers, tuple(run for run in runs if run.going))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +58,4 @@ def read_again(services: Services, launched: Run | None) -> Again:
     """Read the runs again; `launched` is the one of the wizard."""
     runs = services.runs().all()
     newer = next((run for run in runs if launched is not None and run.id == launched.id), launched)
-    return Again(tuple(run for run in runs if is_going(run)), newer)
-
-
-def is_going(run: Run) -> bool:
-    """True when the run may have a job that has not ended."""
-    from llmb_tui.cluster.job import TERMINAL_STATES
-
-    return run.submission in ("submitted", "unknown") and run.job_state not in TERMINAL_STATES
+    return Again(tuple(run for run in runs if run.going), newer)

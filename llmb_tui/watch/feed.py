@@ -99,10 +99,18 @@ Post = Callable[[News], None]
 
 
 class JobFeed(threading.Thread):
-    """Looks at the job every so often, until it is over."""
+    """Looks at the job every so often, and whenever `wake` is set, until it is over."""
 
     def __init__(  # noqa: PLR0913 - each is a thing of its own
-        self, session: Session, job_id: str, *, post: Post, stop: threading.Event, every_s: float, gone_after_s: float
+        self,
+        session: Session,
+        job_id: str,
+        *,
+        post: Post,
+        stop: threading.Event,
+        wake: threading.Event,
+        every_s: float,
+        gone_after_s: float,
     ) -> None:
         super().__init__(name="watch-job", daemon=True)
         self._session = session
@@ -111,11 +119,7 @@ class JobFeed(threading.Thread):
         self._stop_event = stop
         self._every_s = every_s
         self._gone_after_s = gone_after_s
-        self._wake = threading.Event()
-
-    def look_soon(self) -> None:
-        """Do not wait for the next look: the log says that the job has moved on, or that it is time to leave."""
-        self._wake.set()
+        self._wake = wake
 
     def run(self) -> None:
         """Post what each look finds."""

@@ -68,6 +68,7 @@ class Monitor:
         self._look_every_s = look_every_s
         self._gone_after_s = gone_after_s
         self._threshold = threshold
+        self._wake = threading.Event()
 
     def watch(self, publish: Callable[[RunState], None], stop: threading.Event) -> RunState:
         """Watch until the run is over and its log is copied whole, or until `stop`; the last state.
@@ -91,6 +92,7 @@ class Monitor:
             self._run.job_ids[-1],
             post=inbox.put,
             stop=leave,
+            wake=self._wake,
             every_s=self._look_every_s,
             gone_after_s=0.0 if view.job_over else self._gone_after_s,
         )
@@ -100,10 +102,14 @@ class Monitor:
             publish(view.state())
             log_feed.start()
             job_feed.start()
-            return _publish_on(view, inbox, (log_feed, job_feed), publish, stop)
+            return self._publish_on(view, inbox, log_feed, publish, stop)
         finally:
             leave.set()
-            job_feed.look_soon()
+            self._wake.set()
+
+    def look_soon(self) -> None:
+        """Do not wait for the next look at the job: it was cancelled, or its log says that it has moved on."""
+        self._wake.set()
 
     def once(self) -> RunState:
         """How the run stands now: one look at the job, and its log copied as far as it is written.
@@ -128,6 +134,40 @@ class Monitor:
         view.read_on(link)
         return view.state()
 
+    def _publish_on(
+        self,
+        view: _View,
+        inbox: SimpleQueue[News],
+        log_feed: LogFeed,
+        publish: Callable[[RunState], None],
+        stop: threading.Event,
+    ) -> RunState:
+        """Fold the news of both threads into states, until they have ended or `stop` is set."""
+        last = view.state()
+        running = {"watch-log", "watch-job"}
+        more = False
+        while True:
+            began = time.monotonic()
+            for news in _receive(inbox, 0.0 if more else _PUBLISH_EVERY_S):
+                if isinstance(news, Ended):
+                    running.discard(news.thread)
+                elif view.take(news):
+                    (log_feed.job_ended if view.job_over else log_feed.job_moved)()
+            more = view.log.read()
+            if view.outran_slurm():
+                self.look_soon()
+            ended = not running and not more
+            if ended and view.job_over:
+                view.end()
+            state = view.state()
+            if state != last:
+                publish(state)
+                last = state
+            if ended or stop.is_set():
+                return state
+            if not more:
+                stop.wait(max(0.0, _PUBLISH_EVERY_S - (time.monotonic() - began)))
+
     def _look_once(self, view: _View) -> None:
         job_id = self._run.job_ids[-1]
         try:
@@ -139,41 +179,6 @@ class Monitor:
     def _log_feed(self, post: Post, leave: threading.Event) -> LogFeed:
         folder = self._runs.folder(self._run.id)
         return LogFeed(self._session, self._run.spec, self._run.job_ids[-1], folder, post=post, stop=leave)
-
-
-def _publish_on(
-    view: _View,
-    inbox: SimpleQueue[News],
-    feeds: tuple[LogFeed, JobFeed],
-    publish: Callable[[RunState], None],
-    stop: threading.Event,
-) -> RunState:
-    """Fold the news of both threads into states, until they have ended or `stop` is set."""
-    log_feed, job_feed = feeds
-    last = view.state()
-    running = {"watch-log", "watch-job"}
-    more = False
-    while True:
-        began = time.monotonic()
-        for news in _receive(inbox, 0.0 if more else _PUBLISH_EVERY_S):
-            if isinstance(news, Ended):
-                running.discard(news.thread)
-            elif view.take(news):
-                (log_feed.job_ended if view.job_over else log_feed.job_moved)()
-        more = view.log.read()
-        if view.outran_slurm():
-            job_feed.look_soon()
-        ended = not running and not more
-        if ended and view.job_over:
-            view.end()
-        state = view.state()
-        if state != last:
-            publish(state)
-            last = state
-        if ended or stop.is_set():
-            return state
-        if not more:
-            stop.wait(max(0.0, _PUBLISH_EVERY_S - (time.monotonic() - began)))
 
 
 def _receive(inbox: SimpleQueue[News], timeout_s: float) -> list[News]:

@@ -43,7 +43,7 @@ class Stage:
         replace_command(self.cluster.root, "enroot", ENROOT)
         self.profile = self.cluster.profile
         self.install = Path(self.profile.install_dir)
-        self.session = Session(self.profile, Unattended())
+        self.sessions: list[Session] = []
         self.image = self.install / "images" / "nvidia+nemo+25.02.01.sqsh"
         self.step = self.install / ".llmb-tui" / "steps" / "image-nvidia+nemo+25.02.01"
 
@@ -57,8 +57,13 @@ class Stage:
     def close(self) -> None:
         self.go()
         wait_until(lambda: not list(self.install.glob(".llmb-tui/steps/*/lock")))
-        self.session.close()
+        for session in self.sessions:
+            session.close()
         self.cluster.stop()
+
+    def connect(self) -> Session:
+        self.sessions.append(Session(self.profile, Unattended()))
+        return self.sessions[-1]
 
 
 @pytest.fixture
@@ -73,12 +78,12 @@ MakeInstaller = Callable[[], Installer]
 
 @pytest.fixture
 def make_installer(stage: Stage, catalog: Catalog, make_plan: MakePlan) -> MakeInstaller:
-    """A new installer, as another process would make it; steps are looked at often."""
+    """A new installer with a connection of its own, as in another process."""
 
     def make() -> Installer:
         row = ROWS["nemotron4-25.04"]
         steps = install_steps(catalog.recipe(row[0]), make_plan(*row), stage.profile)
-        return Installer(stage.session, stage.profile, steps)
+        return Installer(stage.connect(), stage.profile, steps)
 
     return make
 
@@ -284,7 +289,7 @@ def hydra(stage: Stage, catalog: Catalog, make_plan: MakePlan) -> Installer:
     """All the steps of a Hydra recipe but the image."""
     row = ROWS["grok1-25.02"]
     steps = install_steps(catalog.recipe(row[0]), make_plan(*row), stage.profile)
-    return Installer(stage.session, stage.profile, (steps[0], steps[2]))
+    return Installer(stage.connect(), stage.profile, (steps[0], steps[2]))
 
 
 def _github_is(repository: Path, stage: Stage) -> None:

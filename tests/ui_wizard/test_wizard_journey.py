@@ -227,6 +227,17 @@ async def test_a_broken_preset_is_named_and_the_program_ends(services: Services)
         await until(pilot, lambda: app.return_code == 1, "the program has ended")
 
 
+async def test_a_choice_made_while_the_first_look_connects_is_looked_at_too(
+    services: Services, demo: DemoCluster
+) -> None:
+    services.save_profile(demo.profile)
+    async with LlmbApp(services).run_test(size=(120, 36)) as pilot:
+        wizard = await loaded(pilot)
+        await until(pilot, lambda: wizard.bar.link == "connecting", "the first look has begun")
+        await pilot.press("down")
+        await until(pilot, lambda: marks(wizard)[StepId.CLUSTER] == "done", "the cluster answers for the new choice")
+
+
 async def test_who_comes_back_is_told_of_a_run_that_is_going(services: Services) -> None:
     services.save_profile(EOS)
     chosen = Selection("nemotron4", "25.04", "15b", "h100", "fp8", 64)

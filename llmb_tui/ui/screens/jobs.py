@@ -23,7 +23,6 @@ from llmb_tui.ui.daemon import in_daemon
 from llmb_tui.ui.dialogs import Confirm, Failure
 from llmb_tui.ui.notices import notices
 from llmb_tui.ui.prompter import ModalPrompter
-from llmb_tui.ui.start import is_going
 from llmb_tui.ui.text import MUTED, line, lines, tell
 from llmb_tui.ui.widgets.job_table import JobTable, job_row
 from llmb_tui.ui.widgets.run_header import what_runs
@@ -145,7 +144,7 @@ What Slurm says is asked once for each cluster, not once for each run."""
             return
         if run.id in self._marked:
             self._marked.discard(run.id)
-        elif is_going(run) and run.job_ids:
+        elif run.going and run.job_ids:
             self._marked.add(run.id)
         else:
             tell(self.app, "This run has no job that could be cancelled.", "warning")
@@ -176,7 +175,7 @@ What Slurm says is asked once for each cluster, not once for each run."""
         """Ask, then ask Slurm for each run, then say what came of it."""
         here = self._chosen()
         wanted = [self._runs[run_id] for run_id in self._runs if run_id in self._marked] or ([here] if here else [])
-        wanted = [run for run in wanted if is_going(run) and run.job_ids]
+        wanted = [run for run in wanted if run.going and run.job_ids]
         if not wanted:
             tell(self.app, "This run has no job that could be cancelled.", "warning")
             return
@@ -201,7 +200,7 @@ What Slurm says is asked once for each cluster, not once for each run."""
     def take_runs(self, event: Listed) -> None:
         """Show the runs with what is known of them so far."""
         self._runs = {run.id: run for run in event.runs}
-        self._marked &= {run.id for run in event.runs if is_going(run)}
+        self._marked &= {run.id for run in event.runs if run.going}
         self._unreadable, self._notices = event.unreadable, event.notices
         self._show_rows()
         self._peek()
@@ -226,7 +225,7 @@ What Slurm says is asked once for each cluster, not once for each run."""
     def _ask_clusters(self) -> None:
         """Ask those whose time has come."""
         now = time.monotonic()
-        for cluster in {run.cluster for run in self._runs.values() if is_going(run) and run.job_ids}:
+        for cluster in {run.cluster for run in self._runs.values() if run.going and run.job_ids}:
             if now >= self._next_look.get(cluster, 0.0):
                 self._next_look[cluster] = float("inf")
                 self._look(cluster)
@@ -260,7 +259,7 @@ What Slurm says is asked once for each cluster, not once for each run."""
     async def _look(self, cluster: str) -> None:
         """One look for all going jobs of a cluster; a cluster that does not answer is asked less often."""
         services = self._services
-        going = [run for run in self._runs.values() if run.cluster == cluster and is_going(run)]
+        going = [run for run in self._runs.values() if run.cluster == cluster and run.going]
 
         def ask() -> None:
             from llmb_tui.watch.roster import look_at  # noqa: PLC0415 - opens the cluster room, which loads paramiko
@@ -312,7 +311,7 @@ What Slurm says is asked once for each cluster, not once for each run."""
 
     def _show_words(self, shown: int) -> None:
         """Counts above the rows, and below them what could not be read or asked."""
-        total, going = len(self._runs), sum(map(is_going, self._runs.values()))
+        total, going = len(self._runs), sum(run.going for run in self._runs.values())
         counts = f"{going} going · {total - going} ended"
         parts: list[str | tuple[str, str]] = [("Runs", "bold"), f"   {counts if total else 'none yet'}"]
         if shown != total:

@@ -6,7 +6,7 @@ import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import getters, on, work
 from textual.app import ComposeResult
@@ -37,6 +37,9 @@ from llmb_tui.ui.widgets.step_chart import StepChart
 from llmb_tui.ui.widgets.verdict_card import VerdictCard
 from llmb_tui.watch.locallog import local_name, newest_restart
 from llmb_tui.watch.state import RunState
+
+if TYPE_CHECKING:
+    from llmb_tui.watch.monitor import Monitor
 
 
 class RunScreen(Screen[None]):
@@ -81,6 +84,7 @@ Leaving this screen stops the watching only; the job goes on."""
         self._run_id = run_id
         self._folder = services.runs().folder(run_id)
         self._stop = threading.Event()
+        self._monitor: Monitor | None = None
 
     def compose(self) -> ComposeResult:
         """Who and where, how far, what is wrong, the figures, the log, the keys."""
@@ -158,6 +162,8 @@ Leaving this screen stops the watching only; the job goes on."""
             self.trouble = trouble
         else:
             tell(self.app, f"Slurm was asked to cancel {jobs}.")
+            if self._monitor is not None:
+                self._monitor.look_soon()
 
     @work(group="settle", exclusive=True, exit_on_error=False)
     async def action_settle(self) -> None:
@@ -208,7 +214,7 @@ Leaving this screen stops the watching only; the job goes on."""
             self.training_run = run
             self.header.notice = (await in_daemon(lambda: notices(services))).get(run.cluster, "")
             if run.submission == "submitted":
-                monitor = await in_daemon(lambda: services.monitor(run.id))
+                self._monitor = monitor = await in_daemon(lambda: services.monitor(run.id))
                 await in_daemon(lambda: monitor.watch(self._publish, self._stop))
         except Trouble as trouble:
             self.trouble = trouble

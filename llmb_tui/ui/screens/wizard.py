@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import getters, on
 from textual.app import ComposeResult
@@ -310,7 +310,10 @@ Tab and shift+tab go from field to field."""
     @on(Learned)
     def _learned(self, event: Learned) -> None:
         before = self._found
-        if (event.profile, event.selection) != (before.profile, before.selection):
+        if event.profile != before.profile:
+            return
+        if event.selection != before.selection:
+            self._learned_of_link(event.changes)
             return
         doing = before.doing - {event.job} if event.over else before.doing | {event.job}
         self._found = before.learned({**event.changes, "doing": doing})
@@ -320,6 +323,14 @@ Tab and shift+tab go from field to field."""
             self._open()
         elif event.job == "submit" and event.changes.get("trouble") is not None:
             self.app.push_screen(Failure(event.changes["trouble"]), lambda _: self._draft())
+
+    def _learned_of_link(self, changes: dict[str, Any]) -> None:
+        """A look that was begun for another selection: what it says of the connection holds for this one too."""
+        of_link = {field: value for field, value in changes.items() if field in ("link", "banner")}
+        if of_link:
+            self._found = self._found.learned(of_link)
+            self._show()
+            self._look_when_rested()
 
     # One direction: answers → plan → everything that is shown.
 
@@ -343,6 +354,9 @@ Tab and shift+tab go from field to field."""
         profile = next((one for one in self._profiles if one.name == self._answers.cluster), None)
         self._found = self._found.about(profile, chosen)
         self._show()
+        self._look_when_rested()
+
+    def _look_when_rested(self) -> None:
         if self._rest is not None:
             self._rest.stop()
         self._rest = self.set_timer(_REST_S, self._rested)
