@@ -90,8 +90,8 @@ class Services:
                 session = self._sessions[profile_name] = Session(profile, self.prompter or Unattended())
             return session
 
-    def preflight(self, profile_name: str, plan: Plan) -> Preflight:
-        """Look at a cluster with the eyes of a plan. Nothing is queued."""
+    def preflight(self, profile_name: str, plan: Plan | None) -> Preflight:
+        """Look at a cluster, with the eyes of a plan if there is one. Nothing is queued."""
         from llmb_tui.cluster.preflight import run_preflight
 
         return run_preflight(self.session(profile_name), self.profile(profile_name), plan)

@@ -1,14 +1,16 @@
-"""`install` and `submit`: make a plan run on a saved cluster."""
+"""`clusters`, `doctor`, `install` and `submit`: saved clusters, and making a plan run on one."""
 
 from __future__ import annotations
 
 import argparse
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
 
 from llmb_tui.cli.arguments import selection_mapping
-from llmb_tui.cli.output import print_json, say
+from llmb_tui.cli.output import print_json, print_table, say
 from llmb_tui.cli.user import confirm, has_terminal, user_services
+from llmb_tui.cluster.preflight_report import Preflight
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.install import StepState
 from llmb_tui.launch.run import Run
@@ -18,6 +20,31 @@ from llmb_tui.plan.request import read_request
 from llmb_tui.services import Draft, Services
 from llmb_tui.watch.report import document
 from llmb_tui.watch.state import RunState
+
+
+def clusters_verb(arguments: argparse.Namespace) -> int:
+    """The saved clusters."""
+    profiles = user_services().profiles()
+    if arguments.json:
+        print_json([asdict(profile) for profile in profiles])
+    elif profiles:
+        rows = [(p.name, p.host, p.account, p.partition, p.install_dir, p.notice or "") for p in profiles]
+        print_table(("cluster", "login node", "account", "partition", "install directory", ""), rows)
+    return 0
+
+
+def doctor_verb(arguments: argparse.Namespace) -> int:
+    """What is found on a cluster, what is needed, and how to mend the difference; 2 when a check fails."""
+    services = user_services()
+    made = launchable(services, arguments) if selection_mapping(arguments) else None
+    report = services.preflight(arguments.cluster, made)
+    if arguments.json:
+        checks = [asdict(check) for check in report.checks]
+        print_json({"cluster": arguments.cluster, "passed": report.passed, "checks": checks})
+    else:
+        for line in check_lines(report):
+            print(line)
+    return 0 if report.passed else 2
 
 
 def install_verb(arguments: argparse.Namespace) -> int:
@@ -70,9 +97,8 @@ def launchable(services: Services, arguments: argparse.Namespace) -> Plan:
 def check(services: Services, cluster: str, made: Plan, tell: Callable[[str], None]) -> None:
     """Preflight: tell each check. Raises `Trouble` when one fails."""
     report = services.preflight(cluster, made)
-    for one in report.checks:
-        mend = f" {one.mend}" if one.mend and one.status != "ok" else ""
-        tell(f"  {one.status:7}  {one.title}: {one.found} (needed: {one.needed}){mend}")
+    for line in check_lines(report):
+        tell(line)
     if not report.passed:
         failed = [one for one in report.checks if one.status == "failed"]
         raise Trouble(
@@ -80,6 +106,13 @@ def check(services: Services, cluster: str, made: Plan, tell: Callable[[str], No
             "\n".join(f"{one.title}: found {one.found}, needed {one.needed}." for one in failed),
             "\n".join(one.mend for one in failed if one.mend),
         )
+
+
+def check_lines(report: Preflight) -> Iterator[str]:
+    """One line for each check."""
+    for one in report.checks:
+        mend = f" {one.mend}" if one.mend and one.status != "ok" else ""
+        yield f"  {one.status:7}  {one.title}: {one.found} (needed: {one.needed}){mend}"
 
 
 def install(services: Services, cluster: str, made: Plan, tell: Callable[[str], None]) -> tuple[StepState, ...]:

@@ -47,6 +47,24 @@ def test_the_verbs_go_the_same_way(call: Call, cluster: DemoCluster, selection: 
     assert followed == log
 
 
+def test_clusters_and_doctor(call: Call, cluster: DemoCluster) -> None:
+    name = cluster.profile.name
+    (saved,) = json.loads(call("clusters", "--json").stdout)
+    assert (saved["name"], saved["account"], saved["notice"]) == (name, "demo", cluster.profile.notice)
+    report = json.loads(call("doctor", name, "--json").stdout)
+    assert report["passed"]
+    assert {"id", "title", "status", "found", "needed", "mend"} == set(report["checks"][0])
+    blackwell = ("-w", "nemotron4-340b", "-s", "340b", "--gpu", "b200", "-d", "fp8", "--scale", "128")
+    failed = json.loads(call("doctor", name, *blackwell, "--json", code=2).stdout)
+    assert any(check["status"] == "failed" and check["mend"] for check in failed["checks"])
+
+
+def test_logs_as_json_lines(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "log").write_bytes(b"one \x1b[31mtwo\x1b[0m\nthree")
+    lines = [json.loads(line) for line in call("logs", str(tmp_path / "log"), "--json").stdout.splitlines()]
+    assert lines == [{"line": "one two"}, {"line": "three"}]
+
+
 def test_what_is_not_installed_is_not_submitted(call: Call, cluster: DemoCluster) -> None:
     done = call("submit", "--cluster", cluster.profile.name, *NEMOTRON, "--yes", code=1)
     assert f"llmb-tui install {cluster.profile.name}" in done.stderr
