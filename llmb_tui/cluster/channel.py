@@ -207,16 +207,22 @@ def drain(channel: paramiko.Channel) -> tuple[bytes, bytes]:
 
 
 @contextlib.contextmanager
-def closing_at(channel: paramiko.Channel, ends: float) -> Iterator[None]:
-    """Close the channel at the monotonic time `ends` if the block is not done by then.
+def closing_at(channel: paramiko.Channel, ends: float) -> Iterator[threading.Event]:
+    """Close the channel at the monotonic time `ends` if the block is not done by then; the event says that it was.
 
     Some of paramiko's waits have no timeout of their own; all of them end when the channel does.
     """
-    timer = threading.Timer(max(0.0, ends - time.monotonic()), _close_quietly, [channel])
+    closed = threading.Event()
+
+    def close() -> None:
+        closed.set()
+        _close_quietly(channel)
+
+    timer = threading.Timer(max(0.0, ends - time.monotonic()), close)
     timer.daemon = True
     timer.start()
     try:
-        yield
+        yield closed
     finally:
         timer.cancel()
 

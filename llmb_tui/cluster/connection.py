@@ -182,7 +182,7 @@ class Connection:
         feeder = Feeder(channel, stdin)
         feeder.start()
         try:
-            with closing_at(channel, ends):
+            with closing_at(channel, ends) as cut_off:
                 stdout, stderr = drain(channel)
                 exit_code = channel.recv_exit_status()
         except LINK_ERRORS as error:  # paramiko acknowledges what it hands out, and that may be what fails
@@ -190,7 +190,8 @@ class Connection:
         finally:
             self._channels.close(channel)
             self._end(feeder)
-        if exit_code == -1 or not channel.eof_received:  # sshd may tell the exit code before the last output
+        # sshd may tell the exit code before the last output, and answers a channel closed by us with an end of its own.
+        if exit_code == -1 or cut_off.is_set() or not channel.eof_received:
             self._explain(argv, ends)
         return Completed(tuple(argv), exit_code, stdout.decode(errors="replace"), stderr.decode(errors="replace"))
 

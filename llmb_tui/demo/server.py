@@ -130,17 +130,23 @@ class _Connection(paramiko.ServerInterface):
         self._address = " ".join(str(part) for end in (client.getpeername(), client.getsockname()) for part in end)
         self._asked: dict[int, ExecChannel] = {}
         self._commands: list[ExecChannel] = []
-        self._transport = _Transport(client, self)
+        self._channels: list[paramiko.Channel] = []
+        self._tidying = threading.Lock()
+        self._transport = AnsweringTransport(client, self.start_asked)
         self._transport.set_log_channel(_LOG)
         self._transport.add_server_key(host_key)
         self._transport.start_server(event=threading.Event(), server=self)
 
     def tidy(self) -> bool:
-        """Forget commands that have ended; False when the connection has too."""
-        self._commands = [command for command in self._commands if command.is_alive()]
-        while self._transport.accept(0):
-            pass  # the transport keeps every channel until somebody takes it
-        return self._transport.is_active() or bool(self._commands)
+        """Forget commands and channels that have ended; False when the connection has too."""
+        with self._tidying:
+            self._commands = [command for command in self._commands if command.is_alive()]
+            # The transport keeps every channel until somebody takes it, and then nobody else does: paramiko would
+            # collect one whose command was not asked for yet.
+            while channel := self._transport.accept(0):
+                self._channels.append(channel)
+            self._channels = [channel for channel in self._channels if not channel.closed]
+            return self._transport.is_active() or bool(self._commands)
 
     def cut(self) -> None:
         """Close the socket with a reset."""
@@ -165,8 +171,9 @@ class _Connection(paramiko.ServerInterface):
         self.tidy()
         command = self._asked.pop(channel.chanid, None)
         if command:
-            self._commands.append(command)
-            command.start()
+            with self._tidying:
+                self._commands.append(command)
+                command.start()
 
     def get_allowed_auths(self, _username: str) -> str:
         """Keys only."""
@@ -195,17 +202,20 @@ class _Connection(paramiko.ServerInterface):
         return True
 
 
-class _Transport(paramiko.Transport):
-    """Starts a command only after its request was answered: a client must not see its end before its start."""
+class AnsweringTransport(paramiko.Transport):
+    """Calls `answered` when a request on a channel was answered.
 
-    def __init__(self, client: socket.socket, connection: _Connection) -> None:
+    Who starts a command earlier, while the request is looked at, may end it before the client hears that it began.
+    """
+
+    def __init__(self, client: socket.socket, answered: Callable[[paramiko.Channel], None]) -> None:
         super().__init__(client)
 
         handlers: dict[int, Callable[[paramiko.Channel, paramiko.Message], None]]
         handlers = vars(paramiko.Transport)["_channel_handler_table"]
 
-        def answer_then_start(channel: paramiko.Channel, message: paramiko.Message) -> None:
+        def answer(channel: paramiko.Channel, message: paramiko.Message) -> None:
             handlers[MSG_CHANNEL_REQUEST](channel, message)
-            connection.start_asked(channel)
+            answered(channel)
 
-        self._channel_handler_table = {**handlers, MSG_CHANNEL_REQUEST: answer_then_start}
+        self._channel_handler_table = {**handlers, MSG_CHANNEL_REQUEST: answer}

@@ -24,6 +24,7 @@ from paramiko.common import (
 from paramiko.server import InteractiveQuery
 
 from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.demo.server import AnsweringTransport
 
 PASSWORD = "correct horse"
 
@@ -127,12 +128,13 @@ class LoginNode:
                 connection, _ = self._socket.accept()
             except TimeoutError:
                 continue
-            transport = paramiko.Transport(connection)
+            server = _Server(self)
+            transport = AnsweringTransport(connection, server.start_asked)
             for key in self.host_keys:
                 transport.add_server_key(key)
             self.transports.append(transport)
             with contextlib.suppress(paramiko.SSHException, EOFError, OSError):
-                transport.start_server(event=threading.Event(), server=_Server(self))
+                transport.start_server(event=threading.Event(), server=server)
 
 
 class _Server(paramiko.ServerInterface):
@@ -142,6 +144,7 @@ class _Server(paramiko.ServerInterface):
         self._passed = 0
         self._round = 0
         self._sessions = 0
+        self._asked: dict[int, bytes] = {}
 
     def get_banner(self) -> tuple[str | None, str | None]:
         """OpenSSH greets once, however many attempts follow."""
@@ -187,8 +190,14 @@ class _Server(paramiko.ServerInterface):
     def check_channel_exec_request(self, channel: paramiko.Channel, command: bytes) -> bool:
         if self._node.refuse_exec:
             return False
-        threading.Thread(target=self._execute, args=(channel, command), daemon=True).start()
+        self._asked[channel.chanid] = command
         return True
+
+    def start_asked(self, channel: paramiko.Channel) -> None:
+        """Start the command that was asked for on the channel."""
+        command = self._asked.pop(channel.chanid, None)
+        if command is not None:
+            threading.Thread(target=self._execute, args=(channel, command), daemon=True).start()
 
     def _query(self) -> InteractiveQuery:
         return InteractiveQuery("", "", *((prompt, False) for prompt in self._node.rounds[self._round]))

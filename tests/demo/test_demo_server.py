@@ -46,6 +46,20 @@ def test_the_environment_is_clean_and_the_home_is_the_clusters(
     assert not any("SECRET_OF_THE_LAPTOP" in line for line in lines)
 
 
+def test_commands_of_several_threads_on_one_connection(client: Client) -> None:
+    answers: list[str] = []
+
+    def run_many(name: str) -> None:
+        answers.extend(client.run(f"echo {name}{number}").out for number in range(40))
+
+    threads = [threading.Thread(target=run_many, args=(name,)) for name in "abc"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(answers) == sorted(f"{name}{number}\n" for name in "abc" for number in range(40))
+
+
 def test_large_output_arrives_whole(client: Client) -> None:
     code = "import sys; sys.stdout.buffer.write(bytes(range(256)) * 32768)"
     channel = client.start(f"{sys.executable} -c '{code}'")

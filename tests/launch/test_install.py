@@ -62,8 +62,10 @@ class Stage:
         self.cluster.stop()
 
     def connect(self) -> Session:
-        self.sessions.append(Session(self.profile, Unattended()))
-        return self.sessions[-1]
+        session = Session(self.profile, Unattended())
+        session.connect()
+        self.sessions.append(session)
+        return session
 
 
 @pytest.fixture
@@ -171,7 +173,7 @@ def test_a_second_run_picks_a_running_step_up(stage: Stage, make_installer: Make
 
 
 def test_two_runs_at_once_import_once(stage: Stage, make_installer: MakeInstaller) -> None:
-    both = [InBackground(make_installer()) for _ in range(2)]
+    both = [InBackground(installer) for installer in (make_installer(), make_installer())]
     wait_until(lambda: all(run.status(1) == "running" for run in both))
     stage.go()
     assert [[state.status for state in run.join()] for run in both] == [["done"] * 3] * 2
@@ -228,7 +230,7 @@ def test_of_two_who_find_a_dead_lock_one_takes_it_over(stage: Stage, make_instal
     first.stop.set()
     first.join()
     _abandon(stage)
-    both = [InBackground(make_installer()) for _ in range(2)]
+    both = [InBackground(installer) for installer in (make_installer(), make_installer())]
     wait_until(lambda: all(run.status(1) == "running" for run in both))
     stage.go()
     assert [[state.status for state in run.join()] for run in both] == [["done"] * 3] * 2
@@ -312,7 +314,7 @@ def test_a_hydra_recipes_configuration_comes_from_its_repository_at_its_tag(
     _github_is(repository, stage)
     states = hydra.run(lambda _: None, threading.Event())
     assert [state.status for state in states] == ["done", "done"]
-    assert [path.name for path in (stage.install / "cfg").iterdir()] == ["grok1_314b.yaml"]
+    wait_until(lambda: [path.name for path in (stage.install / "cfg").iterdir()] == ["grok1_314b.yaml"])
     assert (stage.install / "cfg/grok1_314b.yaml").read_text() == "released: true\n"
 
 

@@ -55,6 +55,7 @@ class Stage:
             (folder / name).touch()
         self.profile = self.cluster.profile
         self.session = Session(self.profile, Unattended())
+        self.session.connect()
         self.runs = Runs(Places(folder / "config", folder / "state"))
         self.journal = Journal(folder / "journal.jsonl")
         self.run = make_run(self.profile)
@@ -153,6 +154,7 @@ def test_submitting_at_once_from_many_threads_gives_one_job(stage: Stage) -> Non
 def test_two_machines_that_submit_the_same_run_give_one_job(stage: Stage) -> None:
     other = Runs(Places(stage.folder / "config", stage.folder / "other state"))
     elsewhere = Session(stage.profile, Unattended())
+    elsewhere.connect()
     outcomes: list[Run] = []
     thread = threading.Thread(
         target=lambda: outcomes.append(submit(elsewhere, other, stage.journal, stage.run, SCRIPT))
