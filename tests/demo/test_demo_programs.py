@@ -1,4 +1,4 @@
-"""`srun`, `enroot` and `git` on the login node of the demo cluster."""
+"""`srun`, `enroot`, `df` and `git` on the login node of the demo cluster."""
 
 from __future__ import annotations
 
@@ -80,6 +80,15 @@ def test_enroot_refuses(cluster: DemoCluster, client: Client) -> None:
     assert answer.code == 1
     assert "No space left on device" in answer.err
     assert not (cluster.root / "home" / "x.sqsh").exists()
+
+
+def test_df_knows_the_shared_file_system_and_is_the_real_one_otherwise(cluster: DemoCluster, client: Client) -> None:
+    shared = cluster.root / "shared"
+    heading, line = client.run(f"df -Pk {shared}").out.splitlines()
+    _, size, used, free, _, mounted = line.split()
+    assert heading.split()[1] == "1024-blocks"
+    assert (int(size), mounted) == (int(used) + int(free), str(shared))
+    assert client.run(f"df -Pk {cluster.root / 'home'}").out.splitlines()[1].split()[0] != "simulated"
 
 
 def test_git_has_the_recipes_repository_and_is_the_real_one_otherwise(cluster: DemoCluster, client: Client) -> None:
