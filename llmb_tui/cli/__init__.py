@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Sequence
 
 from llmb_tui.cli.arguments import parser
+from llmb_tui.cli.output import say
 from llmb_tui.errors import Trouble
 
 
@@ -21,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return int(arguments.verb(arguments))
     except Trouble as trouble:
-        print(f"llmb-tui: {trouble}", file=sys.stderr)
+        say(f"llmb-tui: {trouble}")
         return trouble.exit_code
     except KeyboardInterrupt:
         return 130

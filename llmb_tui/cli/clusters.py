@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 
 from llmb_tui.cli.arguments import selection_mapping
-from llmb_tui.cli.output import print_json, print_table, say
+from llmb_tui.cli.output import print_json, print_line, print_table, say
 from llmb_tui.cli.user import confirm, has_terminal, user_services
 from llmb_tui.cluster.preflight_report import Preflight
 from llmb_tui.errors import Trouble
@@ -43,7 +43,7 @@ def doctor_verb(arguments: argparse.Namespace) -> int:
         print_json({"cluster": arguments.cluster, "passed": report.passed, "checks": checks})
     else:
         for line in check_lines(report):
-            print(line)
+            print_line(line)
     return 0 if report.passed else 2
 
 

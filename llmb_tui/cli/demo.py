@@ -14,7 +14,7 @@ import threading
 from pathlib import Path
 
 from llmb_tui.cli import clusters
-from llmb_tui.cli.output import print_json, say
+from llmb_tui.cli.output import print_json, print_line, say
 from llmb_tui.cli.runs import exit_code, final_line, line_teller
 from llmb_tui.cli.screen import show
 from llmb_tui.demo.cluster import DemoCluster
@@ -58,7 +58,7 @@ def _headless(arguments: argparse.Namespace, services: Services, cluster: str) -
     for name, value in DEFAULT.items():
         if getattr(arguments, name) is None:
             setattr(arguments, name, value)
-    tell = say if arguments.json else _print_line
+    tell = say if arguments.json else print_line
     made = clusters.launchable(services, arguments)
     chosen = made.selection
     tell(
@@ -79,7 +79,3 @@ def _headless(arguments: argparse.Namespace, services: Services, cluster: str) -
         print_json(document(services.runs().load(run.id), state))
     tell(final_line(state))
     return exit_code(state)
-
-
-def _print_line(line: str) -> None:
-    print(line, flush=True)

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 
-from llmb_tui.text import clean_line
+from llmb_tui.text import clean, clean_line
 
 
 def print_json(document: object) -> None:
@@ -17,7 +17,12 @@ def print_json(document: object) -> None:
 
 def say(text: str) -> None:
     """Progress and remarks, for a person; never part of a verb's answer."""
-    print(text, file=sys.stderr, flush=True)
+    print(clean(text), file=sys.stderr, flush=True)
+
+
+def print_line(text: str) -> None:
+    """One line of a verb's answer, at once; it may hold remote text."""
+    print(clean(text), flush=True)
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

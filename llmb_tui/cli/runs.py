@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from llmb_tui.cli.output import print_json, print_table, say
+from llmb_tui.cli.output import print_json, print_line, print_table, say
 from llmb_tui.cli.user import confirm, has_terminal, user_services
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
@@ -66,10 +66,10 @@ def watch_verb(arguments: argparse.Namespace) -> int:
         else:
             print_table(_HEADINGS, [_row(run, state)])
         return exit_code(state)
-    tell = _json_teller(run) if arguments.json else line_teller(print)
+    tell = _json_teller(run) if arguments.json else line_teller(print_line)
     state = services.monitor(run.id).watch(tell, threading.Event())
     if not arguments.json:
-        print(final_line(state))
+        print_line(final_line(state))
     return exit_code(state)
 
 

@@ -95,6 +95,20 @@ async def test_a_hung_controller_is_told_apart_from_a_lost_link(
         assert "● live" in text_of(app, RunHeader)
 
 
+async def test_what_slurm_says_of_a_job_is_shown_as_it_is_and_does_no_harm(
+    open_run: OpenRun, states: States, until: Until
+) -> None:
+    nasty = "[rank0] [/x] \x1b[31mred\x1b[0m \x1b]52;c;AAAA\x07 \x9b2J"
+    waiting = states["queued"]
+    assert waiting.job is not None
+    app, _ = open_run(replace(waiting, job=replace(waiting.job, name=nasty, reason=nasty), link_note=nasty))
+    async with app.run_test(size=(200, 60)) as pilot:
+        await until(pilot, lambda: "[rank0] [/x] red" in text_of(app, RunHeader), "the reason")
+        assert "[rank0] [/x] red" in notice_of(app)
+        shown = text_of(app, RunHeader) + notice_of(app)
+        assert not {character for character in shown if ord(character) < 32 or 127 <= ord(character) < 160} - {"\n"}
+
+
 async def test_who_is_not_let_in_may_try_again(open_run: OpenRun, states: States, until: Until) -> None:
     shut_out = replace(states["measuring"], link="closed", link_note="eos-login did not accept the key.")
     app, services = open_run(shut_out)
