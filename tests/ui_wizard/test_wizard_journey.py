@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -13,10 +14,12 @@ from textual.pilot import Pilot
 from textual.widgets import Button, ContentSwitcher, Input
 
 from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.session import Session
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Selection
 from llmb_tui.services import Services
+from llmb_tui.store.paths import Places
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import Confirm, Failure, HostKey, Secret
 from llmb_tui.ui.screens.run import RunScreen
@@ -227,14 +230,28 @@ async def test_a_broken_preset_is_named_and_the_program_ends(services: Services)
         await until(pilot, lambda: app.return_code == 1, "the program has ended")
 
 
+class Slow(Services):
+    """Connects nowhere before it may."""
+
+    def __init__(self, places: Places) -> None:
+        super().__init__(places)
+        self.may_connect = threading.Event()
+
+    def session(self, profile_name: str) -> Session:
+        self.may_connect.wait()
+        return super().session(profile_name)
+
+
 async def test_a_choice_made_while_the_first_look_connects_is_looked_at_too(
     services: Services, demo: DemoCluster
 ) -> None:
-    services.save_profile(demo.profile)
-    async with LlmbApp(services).run_test(size=(120, 36)) as pilot:
+    slow = Slow(services.places)
+    slow.save_profile(demo.profile)
+    async with LlmbApp(slow).run_test(size=(120, 36)) as pilot:
         wizard = await loaded(pilot)
         await until(pilot, lambda: wizard.bar.link == "connecting", "the first look has begun")
         await pilot.press("down")
+        slow.may_connect.set()
         await until(pilot, lambda: marks(wizard)[StepId.CLUSTER] == "done", "the cluster answers for the new choice")
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+
 from textual.pilot import Pilot
 from textual.widget import Widget
 from textual.widgets import ContentSwitcher, Input, Static
 
+from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.plan.plan import Plan
+from llmb_tui.services import Services
+from llmb_tui.store.paths import Places
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.screens.wizard import WizardScreen
 from llmb_tui.ui.widgets.choices import ChoiceList
@@ -46,11 +51,26 @@ async def at_scale(pilot: Pilot[None]) -> WizardScreen:
     return wizard
 
 
-async def test_a_skeleton_is_painted_before_the_presets_are_read(app: LlmbApp) -> None:
+class Waiting(Services):
+    """Reads no preset before it may."""
+
+    def __init__(self, places: Places) -> None:
+        super().__init__(places)
+        self.may_read = threading.Event()
+
+    def catalog(self) -> Catalog:
+        self.may_read.wait()
+        return super().catalog()
+
+
+async def test_a_skeleton_is_painted_before_the_presets_are_read(services: Services) -> None:
+    waiting = Waiting(services.places)
+    app = LlmbApp(waiting)
     async with app.run_test() as pilot:
         wizard = app.screen
         assert isinstance(wizard, WizardScreen)
         assert [one.summary for one in wizard.query_one(Rail).steps] == [""] * 7
+        waiting.may_read.set()
         await loaded(pilot)
 
 
