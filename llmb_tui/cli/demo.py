@@ -23,7 +23,7 @@ from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from llmb_tui.watch.report import document
 
-# What a headless demo runs when no flag says otherwise.
+# What a headless demo runs unless a workload is named; other flags hold for it too.
 DEFAULT = {"workload": "nemotron4@25.04", "size": "15b", "gpu": "h100", "dtype": "fp8", "scale": 64}
 
 
@@ -55,9 +55,8 @@ def demo_folder() -> Path:
 
 def _headless(arguments: argparse.Namespace, services: Services, cluster: str) -> int:
     """Each stage in plain lines; with `--json` they go to stderr and the run's document to stdout."""
-    for name, value in DEFAULT.items():
-        if getattr(arguments, name) is None:
-            setattr(arguments, name, value)
+    if arguments.workload is None:
+        vars(arguments).update({name: value for name, value in DEFAULT.items() if getattr(arguments, name) is None})
     tell = say if arguments.json else print_line
     made = clusters.launchable(services, arguments)
     chosen = made.selection
