@@ -114,7 +114,8 @@ def test_metrics_stand_beside_what_was_expected(a_run: Callable[..., Run], steps
         "loss          9.78 ↓",
         "memory       73.0 GB  of 80 GB",
     ]
-    assert "expected" not in metrics_card(rows, 24).plain
+    assert "expected" not in metrics_card(rows, 37).plain
+    assert "expected" in metrics_card(rows, 38).plain
     assert metrics_strip(rows, 50).plain == "step time 2.00 s   tokens/s 521,700   MFU 38.7 %"
 
 

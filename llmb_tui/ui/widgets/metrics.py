@@ -16,7 +16,6 @@ from llmb_tui.watch.state import Progress, RunState
 
 Trend = Literal["↓", "↑", "→", ""]
 _STRIP_HEIGHT = 2
-_EXPECTED_FROM_WIDTH = 36
 
 
 def metric_rows(progress: Progress, plan: Plan, trend: Trend = "") -> list[tuple[str, str, str]]:
@@ -44,17 +43,16 @@ def metric_rows(progress: Progress, plan: Plan, trend: Trend = "") -> list[tuple
 
 
 def metrics_card(rows: list[tuple[str, str, str]], width: int) -> Content:
-    """One line for each metric: names left, values right-aligned, expected values where there is room."""
+    """One line for each metric: names left, values right-aligned, expected values if they all have room."""
     names = max(len(name) for name, _, _ in rows) + 2
     values = max(9, *(len(value) for _, value, _ in rows))
-    lines = []
-    for name, value, expected in rows:
-        parts: list[tuple[str, str]] = [(name.ljust(names), MUTED), (value.rjust(values), "bold")]
-        if expected and width >= _EXPECTED_FROM_WIDTH:
-            word = expected if expected.startswith("of ") else f"expected {expected}"
-            parts.append((f"  {word}", MUTED))
-        lines.append(Content.assemble(*parts))
-    return Content("\n").join(lines)
+    plain = [Content.assemble((name.ljust(names), MUTED), (value.rjust(values), "bold")) for name, value, _ in rows]
+    words = [expected if expected.startswith("of ") else f"expected {expected}" for _, _, expected in rows]
+    whole = [
+        row + Content.styled(f"  {word}", MUTED) if expected else row
+        for row, word, (_, _, expected) in zip(plain, words, rows, strict=True)
+    ]
+    return Content("\n").join(whole if max(row.cell_length for row in whole) <= width else plain)
 
 
 def metrics_strip(rows: list[tuple[str, str, str]], width: int) -> Content:
