@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 GpuRequest = Literal["gres", "gpus-per-node", "none"]
+Transport = Literal["ssh", "local"]
+
+NO_SSH_CONFIG = "none"
+"""Value of `ssh_config` that means: read no OpenSSH configuration at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,18 +18,38 @@ class ClusterProfile:
 
     name: str
     host: str
-    """Host name or address of the login node."""
+    """Host name, address or alias of the login node, as the user's OpenSSH configuration knows it."""
     account: str
     partition: str
     install_dir: str
     """Absolute path on the cluster's shared file system; `$LLMB_INSTALL` of the recipes."""
-    port: int = 22
+    transport: Transport = "ssh"
+    """`local`: this machine is the login node, and `host` only names it."""
+    port: int | None = None
+    """None: what the OpenSSH configuration says, or 22."""
     user: str | None = None
-    """None: the local user's name."""
+    """None: what the OpenSSH configuration says, or the local user's name."""
     identity_file: str | None = None
-    """Private key; None: the agent and the default keys."""
+    """Private key; None: what the OpenSSH configuration says, the agent and the default keys."""
     known_hosts: str | None = None
-    """None: the user's own `~/.ssh/known_hosts`."""
+    """None: what the OpenSSH configuration says, or the user's own `~/.ssh/known_hosts`."""
+    ssh_config: str | None = None
+    """OpenSSH configuration file to read instead of the user's own; `none`: none at all."""
+    cpu_partition: str | None = None
+    """Partition for work that needs no GPU, such as importing an image; None: there is none."""
     gpu_request: GpuRequest = "gpus-per-node"
+    reservation: str | None = None
+    qos: str | None = None
+    constraint: str | None = None
+    segment: int | None = None
+    """Nodes in a block of NVLink-connected ones, for `sbatch --segment`, which Slurm 23.11 and newer know."""
+    exclude: str | None = None
+    """Nodes that must not be used, as a Slurm host list such as `cn[003,007]`."""
+    slurm_params: str | None = None
+    """Further options in the recipes' `ADDITIONAL_SLURM_PARAMS` grammar: `key=value;key=value;flag`."""
+    mounts: tuple[str, ...] = ()
+    """Further container mounts, `SOURCE:TARGET` or `SOURCE:TARGET:FLAGS` each."""
+    env: tuple[tuple[str, str], ...] = ()
+    """Further environment variables of the training, (name, value); no secrets."""
     notice: str | None = None
     """Shown wherever the cluster is named, such as `simulated, clock x30`."""

@@ -37,7 +37,7 @@ def load_profiles(directory: Path) -> tuple[ClusterProfile, ...]:
 def save_profile(directory: Path, profile: ClusterProfile) -> None:
     """Write the profile to `<name>.toml`; atomic, mode 0600. Raises Trouble when a field cannot be right."""
     check_profile(profile)
-    table = {key: value for key, value in asdict(profile).items() if value is not None}
+    table = {key: value for key, value in asdict(profile).items() if value not in (None, ())}
     write_atomic(directory / f"{profile.name}.toml", tomli_w.dumps(table).encode())
 
 
@@ -52,7 +52,7 @@ def check_profile(profile: ClusterProfile) -> None:
         value = getattr(profile, field)
         if not value or " " in value or value.startswith("-"):
             raise _wrong(field, value, "It is one word that does not begin with a dash.")
-    if not 1 <= profile.port <= 65535:
+    if profile.port is not None and not 1 <= profile.port <= 65535:
         raise _wrong("port", str(profile.port), "Ports go from 1 to 65535; SSH's own is 22.")
     if not profile.install_dir.startswith("/"):
         raise _wrong("install_dir", profile.install_dir, "Give an absolute path on the cluster's shared file system.")

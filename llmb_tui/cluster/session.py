@@ -7,7 +7,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeVar
 
-from llmb_tui.cluster.connection import Completed, Connection, Disconnected, Stream, Unreachable, connect
+from llmb_tui.cluster.channel import Stream
+from llmb_tui.cluster.connect import connect
+from llmb_tui.cluster.connection import Completed, Connection
+from llmb_tui.cluster.failures import Disconnected, Unreachable
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import Trouble

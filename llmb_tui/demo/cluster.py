@@ -16,7 +16,7 @@ import paramiko
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.profile import NO_SSH_CONFIG, ClusterProfile
 from llmb_tui.demo import command, faults
 from llmb_tui.demo.server import HOST, Account, Server
 from llmb_tui.demo.slurm import facts, scancel, store
@@ -97,6 +97,7 @@ class DemoCluster:
             user=_user_name(),
             identity_file=str(self.root / "keys" / "user_ed25519"),
             known_hosts=str(self._known_hosts),
+            ssh_config=NO_SSH_CONFIG,
             account=facts.ACCOUNT,
             partition=facts.PARTITIONS[0].name,
             install_dir=str(self.root / "shared" / "llmb"),

@@ -13,13 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from llmb_tui.cluster.connection import (
-    AuthenticationFailed,
-    Disconnected,
-    HostKeyChanged,
-    HostKeyUnknown,
-    Unreachable,
-)
+from llmb_tui.cluster.failures import AuthenticationFailed, Disconnected, HostKeyChanged, HostKeyUnknown, Unreachable
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm import look

@@ -19,7 +19,7 @@ from llmb_tui.store.files import make_private_directory
 from llmb_tui.text import clean_line
 
 if TYPE_CHECKING:
-    from llmb_tui.cluster.connection import Stream
+    from llmb_tui.cluster.channel import Stream
     from llmb_tui.cluster.session import Session
 
 _BLOCK = 1 << 16

@@ -23,7 +23,7 @@ from paramiko.common import (
 )
 from paramiko.server import InteractiveQuery
 
-from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.profile import NO_SSH_CONFIG, ClusterProfile
 from llmb_tui.demo.server import AnsweringTransport
 
 PASSWORD = "correct horse"
@@ -107,6 +107,7 @@ class LoginNode:
             install_dir=str(self.home),
             identity_file=str(self.key_file),
             known_hosts=str(self.known_hosts),
+            ssh_config=NO_SSH_CONFIG,
         )
 
     def cut(self) -> None:

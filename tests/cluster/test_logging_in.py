@@ -13,9 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmb_tui.cluster.connection import AuthenticationFailed, HostKeyChanged, HostKeyUnknown, Unattended, connect
+from llmb_tui.cluster.connect import connect
+from llmb_tui.cluster.failures import AuthenticationFailed, HostKeyChanged, HostKeyUnknown
 from llmb_tui.cluster.host_keys import HostKey, KnownHosts
 from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.prompter import Unattended
 from tests.cluster.login_node import PASSWORD, LoginNode, Person, make_key, wait_until
 
 PASSPHRASE = "open sesame"
@@ -161,7 +163,11 @@ def test_nothing_reaches_the_terminal_and_nothing_is_read_from_it(node: LoginNod
     node.factors = ("keyboard-interactive",)
     node.rounds = (("Verification code: ",),)
     script = (
-        "import sys; from llmb_tui.cluster.connection import *; from llmb_tui.cluster.profile import ClusterProfile\n"
+        "import sys\n"
+        "from llmb_tui.cluster.connect import connect\n"
+        "from llmb_tui.cluster.failures import AuthenticationFailed\n"
+        "from llmb_tui.cluster.profile import ClusterProfile\n"
+        "from llmb_tui.cluster.prompter import Unattended\n"
         f"profile = {node.profile()!r}\n"
         "try: connect(profile, Unattended())\n"
         "except AuthenticationFailed: sys.exit(7)\n"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.cluster.connection import Unattended
 from llmb_tui.cluster.preflight import run_preflight
+from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm import SlurmTrouble, accounts, cancel, find_jobs, look, partitions
 from llmb_tui.demo.cluster import DemoCluster

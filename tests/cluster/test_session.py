@@ -10,7 +10,8 @@ from dataclasses import replace
 import pytest
 
 from llmb_tui.cluster import session as session_module
-from llmb_tui.cluster.connection import AuthenticationFailed, Disconnected, Unattended, Unreachable
+from llmb_tui.cluster.failures import AuthenticationFailed, Disconnected, Unreachable
+from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
 from tests.cluster.login_node import PASSWORD, LoginNode, Person, wait_until

@@ -34,7 +34,7 @@ class Client:
         self.ssh.set_missing_host_key_policy(paramiko.RejectPolicy())
         self.ssh.connect(
             profile.host,
-            profile.port,
+            profile.port or 0,
             profile.user,
             key_filename=profile.identity_file,
             look_for_keys=False,

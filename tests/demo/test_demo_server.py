@@ -138,7 +138,7 @@ def test_what_was_detached_lives_on(client: Client, detached: str) -> None:
 def test_nobody_else_gets_in(cluster: DemoCluster, change: str) -> None:
     profile = cluster.profile
     assert profile.identity_file
-    with paramiko.Transport((profile.host, profile.port)) as transport:
+    with paramiko.Transport((profile.host, profile.port or 0)) as transport:
         transport.start_client(timeout=10)
         key = paramiko.Ed25519Key.from_private_key_file(profile.identity_file)
         user = profile.user or ""
@@ -185,7 +185,7 @@ def test_dropped_connections_are_cut_and_their_commands_end(cluster: DemoCluster
 
 
 def test_new_connections_can_be_refused_for_a_while(cluster: DemoCluster, client: Client) -> None:
-    address = (cluster.profile.host, cluster.profile.port)
+    address = (cluster.profile.host, cluster.profile.port or 0)
     cluster.refuse(True)
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(address, timeout=10)

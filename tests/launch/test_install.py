@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.cluster.connection import Unattended
+from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.session import Session
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.errors import Trouble

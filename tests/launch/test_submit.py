@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.cluster.connection import Completed, Disconnected, Unattended
+from llmb_tui.cluster.connection import Completed
+from llmb_tui.cluster.failures import Disconnected
+from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.session import Session
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.errors import Trouble

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmb_tui.cluster.connection import Disconnected, Unattended
+from llmb_tui.cluster.failures import Disconnected
+from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
 from llmb_tui.watch.follow import Follower, LogReplaced, cksum

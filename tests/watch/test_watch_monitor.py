@@ -12,7 +12,7 @@ import pytest
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.load import load_presets
-from llmb_tui.cluster.connection import Unattended
+from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm import cancel
 from llmb_tui.demo.cluster import DemoCluster

@@ -157,5 +157,5 @@ def check_parts(check: Check) -> tuple[Paragraph, ...]:
 
 def _where(profile: ClusterProfile) -> str:
     user = f"{profile.user}@" if profile.user else ""
-    port = f":{profile.port}" if profile.port != 22 else ""
+    port = f":{profile.port}" if profile.port else ""
     return f"{user}{profile.host}{port}  {profile.partition}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -112,18 +113,18 @@ class ClusterForm(Vertical):
         self.post_message(self.Closed())
 
     def _profile(self, text: dict[str, str]) -> ClusterProfile:
-        return ClusterProfile(
+        base = self._base or ClusterProfile("", "", "", "", "")
+        return replace(
+            base,
             name=text["name"],
             host=text["host"],
             account=text["account"],
             partition=text["partition"],
             install_dir=text["install_dir"],
-            port=int(text["port"] or 22),
+            port=int(text["port"]) if text["port"] else None,
             user=text["user"] or None,
             identity_file=text["identity_file"] or None,
-            known_hosts=self._base.known_hosts if self._base else None,
             gpu_request=self._request,
-            notice=self._base.notice if self._base else None,
         )
 
     def _typed(self, _text: str) -> None:
