@@ -3,13 +3,20 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types contracts bench lock clean
+.PHONY: demo test cluster lint types contracts bench lock clean
 
 demo: $(VENV)/.ready
 	@$(BIN)/llmb-tui demo
 
+# The tests' own cluster is made of Debian's OpenSSH server and Slurm: they are installed where that is possible.
 test: $(VENV)/.ready
+	$(BIN)/python -m tests.rig packages
 	$(BIN)/python -m pytest
+
+# The same cluster by hand: says how to connect to it with plain ssh, and ends with ctrl+c.
+cluster: $(VENV)/.ready
+	$(BIN)/python -m tests.rig packages
+	$(BIN)/python -m tests.rig up
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .

@@ -1,0 +1,133 @@
+"""The rig by hand: `python -m tests.rig up`, `down` and `packages`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.rig import packages
+from tests.rig.accounting import ACCOUNT
+from tests.rig.block import ROOT
+from tests.rig.client import ALIASES, PASSPHRASE
+from tests.rig.cluster import SPEED, Rig
+from tests.rig.totp import SECRET
+from tests.rig.waiting import wait_for
+
+BY_HAND = "by-hand.pid"
+"""File in a rig's directory: the process that holds a rig that was started by hand."""
+LAST_WORDS = "  end        "
+"""How the last line of what is said about a rig that is up begins."""
+
+
+def main() -> int:
+    """Run a verb; its exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.rig", description=__doc__)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    verbs.add_parser("packages", help="install what the rig needs, where that is possible")
+    up = verbs.add_parser("up", help="start a rig; ctrl+c ends it")
+    up.add_argument("--background", action="store_true", help="return when it is up; `down` ends it")
+    up.add_argument("--login-only", action="store_true", help="SSH servers only, without Slurm")
+    up.add_argument("--no-accounting", action="store_true", help="without slurmdbd: sacct says that it is disabled")
+    down = verbs.add_parser("down", help="end rigs that were started by hand")
+    down.add_argument("number", nargs="?", default="*", help="of one rig; else all of them")
+    asked = parser.parse_args()
+    if asked.verb == "packages":
+        return install_packages()
+    if asked.verb == "down":
+        return end_rigs(asked.number)
+    if reason := Rig.unavailable():
+        say(f"The rig cannot start: {reason}.")
+        return 1
+    if asked.background:
+        return start_in_background(sys.argv[1:])
+    return start(Rig(slurm=not asked.login_only, accounting=not asked.no_accounting))
+
+
+def install_packages() -> int:
+    """Install what is missing. Always 0: without the rig its tests are not run, and say so."""
+    if reason := packages.install():
+        say(f"The tests' own cluster cannot be installed: {reason}.\nTests that need it will be reported as not run.")
+    return 0
+
+
+def start_in_background(words: list[str]) -> int:
+    """Let a process of its own do the same in the foreground; what it says until it is up is said here."""
+    arguments = [word for word in words if word != "--background"]
+    holder = subprocess.Popen(
+        [sys.executable, "-m", "tests.rig", *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    assert holder.stdout
+    for line in holder.stdout:
+        say(line.rstrip("\n"))
+        if line.startswith(LAST_WORDS):
+            return 0
+    return holder.wait() or 1
+
+
+def start(rig: Rig) -> int:
+    """Start a rig and hold it until somebody ends it."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    try:
+        rig.start(lambda part: say(f"starting {part} ..."))
+        (rig.directory / BY_HAND).write_text(str(os.getpid()))
+        say(words(rig))
+        while True:
+            signal.pause()
+    except KeyboardInterrupt:
+        return 0
+    finally:
+        rig.stop()
+
+
+def words(rig: Rig) -> str:
+    """How to use a rig that runs."""
+    config = rig.client.config
+    return f"""
+A test cluster runs on this machine: real SSH servers and a real Slurm with simulated GPUs.
+No container is started and nothing is trained in its jobs: both are simulated, and say so.
+
+  connect    ssh -F {config} login
+  also       {" ".join(alias for alias in ALIASES if alias != "login")}
+  password   {rig.password}    passphrase of the key of `enc`: {PASSPHRASE}
+  codes      oathtool --totp -b {SECRET}
+  llmb-tui   host `login`, account {ACCOUNT}, partition batch, install directory {rig.directory}/install/main,
+             ssh_config {config}
+  training   runs {SPEED:g} times faster than real time; see {rig.knobs}/speed
+  faults     files in {rig.knobs}/faults; see tests/rig/README.md
+  logs       {rig.directory}/log
+{LAST_WORDS}ctrl+c, or python -m tests.rig down {rig.block.number}"""
+
+
+def end_rigs(number: str) -> int:
+    """End the rigs that were started by hand, or the one of that number."""
+    say(f"Rigs ended: {sum(map(end_rig, ROOT.glob(f'llmb-rig-{number}/{BY_HAND}')))}.")
+    return 0
+
+
+def end_rig(file: Path) -> bool:
+    """End the rig whose process is named in `file`; False where that has ended before, killed by somebody."""
+    try:
+        os.kill(int(file.read_text()), signal.SIGTERM)
+    except ProcessLookupError:
+        return False
+    wait_for(f"{file.parent.name} has ended", lambda: not file.exists())
+    return True
+
+
+def say(text: str) -> None:
+    """A line for the person at the terminal."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

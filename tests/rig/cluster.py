@@ -1,0 +1,197 @@
+"""`Rig`: a login node with real SSH servers and, unless left out, a real Slurm, on loopback."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from llmb_tui.cluster.profile import ClusterProfile
+from tests.rig import cgroup, faults, munge, packages, totp
+from tests.rig.accounting import Accounting
+from tests.rig.block import Block
+from tests.rig.client import Client
+from tests.rig.machine import OPERATOR, OPERATOR_GROUP, OPERATOR_ID, PASSWORD, Machine
+from tests.rig.slurm import GROUPS, Slurm
+from tests.rig.sshd import ENDPOINTS, Servers
+from tests.rig.waiting import wait_for
+
+REPOSITORY = Path(__file__).parents[2]
+SPEED = 200.0
+"""How much faster than real time the training stand-in runs."""
+
+KEPT = ("speed", "spank_pyxis.so")
+"""Files of the knobs that are no switches."""
+
+
+class Rig:
+    """One rig. Everything of it lies below `directory`, which the login node and the nodes see at the same place."""
+
+    password = PASSWORD
+    user = OPERATOR
+
+    def __init__(self, *, slurm: bool = True, accounting: bool = True) -> None:
+        self.block = Block()
+        self.directory = self.block.directory
+        self.machine = Machine(self.directory)
+        self.servers = Servers(self.machine, {name: self.block.port() for name in ENDPOINTS})
+        self.client = Client(self.machine)
+        self.accounting = Accounting(self.machine, self.block.port()) if slurm and accounting else None
+        self.slurm = Slurm(self.machine, self.accounting) if slurm else None
+        self.home = self.directory / "home" / OPERATOR
+        """The operator's home directory as this machine sees it; on the login node it is /home/operator."""
+        self.knobs = self.directory / "knobs"
+
+    @staticmethod
+    def unavailable() -> str:
+        """Why no rig can start on this machine; empty when it can."""
+        return packages.unavailable()
+
+    def start(self, say: Callable[[str], None] = lambda _: None) -> Rig:
+        """Start everything; `say` is told what comes next. On an error nothing is left behind."""
+        try:
+            say("login node")
+            self.machine.prepare()
+            self._prepare_stand_ins()
+            self.servers.prepare(self.client.make_keys())
+            self.client.configure(self.servers)
+            if self.slurm:
+                node_ports = {name: self.block.port() for group in GROUPS for name in group.names}
+                self.slurm.configure(self.block.port(), node_ports)
+            self.machine.start()
+            if self.accounting:
+                self.accounting.install()
+            self.servers.start()
+            self.new_dir("main")
+            if self.slurm:
+                say("Slurm")
+                munge.start(self.machine)
+                self.slurm.build_pyxis()
+                if self.accounting:
+                    say("accounting")
+                    self.accounting.start()
+                say("nodes")
+                self.slurm.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def stop(self) -> None:
+        """End everything that was started, and remove the directory."""
+        self.machine.stop()
+        cgroup.remove(self.machine)
+        self.block.release()
+
+    def _prepare_stand_ins(self) -> None:
+        here = Path(__file__).parent
+        _install_program(here / "bin" / "enroot.py", self.directory / "bin" / "enroot")
+        for name in ("python", "python3"):
+            _install_program(here / "container" / "python.py", self.knobs / "container" / name)
+        library = self.knobs / "lib" / "llmb_tui"
+        shutil.copytree(
+            REPOSITORY / "llmb_tui" / "demo", library / "demo", ignore=shutil.ignore_patterns("__pycache__")
+        )
+        shutil.copy(REPOSITORY / "llmb_tui" / "__init__.py", library)
+        (self.knobs / "training").mkdir()
+        (self.knobs / "training").chmod(0o1777)
+        (self.knobs / "faults").mkdir()
+        self.set("speed", str(SPEED))
+
+    # What tests use
+
+    def profile(self, endpoint: str = "login", **changes: Any) -> ClusterProfile:
+        """How to reach an endpoint of the rig; `changes` are fields of the profile that shall be otherwise."""
+        return self.client.profile(endpoint, **changes)
+
+    def port(self, endpoint: str = "login") -> int:
+        """Where an endpoint's server listens, for a `Line`; `password` and `enc` are other ways into `login`."""
+        return self.servers.ports.get(endpoint, self.servers.ports["login"])
+
+    def totp(self) -> str:
+        """The one-time code of now."""
+        return totp.code()
+
+    def as_operator(self, command: str | Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:
+        """Run an argument list, or a line of sh, on the login node as the operator. Options: see `Machine.run`."""
+        return self.machine.run(command, user=OPERATOR, **options)
+
+    def as_root(self, command: str | Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:
+        """Run something on the login node as root."""
+        return self.machine.run(command, **options)
+
+    def operator_processes(self) -> list[str]:
+        """Command lines of what runs as the operator on the login node and the nodes, without sshd's own."""
+        listed = self.as_root(["ps", "-u", OPERATOR, "-o", "stat=,args="]).stdout.splitlines()
+        rows = [line.split(None, 1) for line in listed]
+        return [words[1] for words in rows if words[0][0] != "Z" and not words[1].startswith("sshd")]
+
+    def new_dir(self, name: str = "") -> Path:
+        """A new directory of the operator's on the cluster, for `install_dir`."""
+        path = self.directory / "install" / (name or f"{time.time_ns()}")
+        path.mkdir(parents=True)
+        path.parent.chmod(0o755)
+        os.chown(path, OPERATOR_ID, OPERATOR_GROUP)
+        return path
+
+    def set(self, name: str, text: str) -> None:
+        """Write a file of the stand-ins' settings, such as `speed`."""
+        path = self.knobs / name
+        temporary = path.with_name(f".{path.name}")
+        temporary.write_text(text)
+        temporary.replace(path)
+
+    @contextmanager
+    def knob(self, name: str, text: str = "") -> Iterator[None]:
+        """Within the block a setting or fault of the stand-ins is switched on."""
+        path = self.knobs / name
+        before = path.read_text() if path.exists() else None
+        self.set(name, text)
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+            if before is not None:
+                self.set(name, before)
+
+    def squeue(self) -> list[str]:
+        """Numbers of the jobs that are not over."""
+        return self.as_root(["squeue", "--noheader", "--format=%A"]).stdout.split()
+
+    def cancel_jobs(self) -> None:
+        """End all jobs, and wait until they have ended and the nodes are free."""
+        if not self.slurm or not (jobs := self.squeue()):
+            return
+        self.as_root(["scancel", "--quiet", *jobs])
+        self.as_root(["scancel", "--quiet", "--signal=KILL", *jobs])
+        wait_for("all jobs have ended", lambda: not self.squeue())
+
+    def tidy(self) -> None:
+        """Back to a rig without jobs, faults and changed settings. Files on the cluster stay."""
+        self.cancel_jobs()
+        for path in self.knobs.iterdir():
+            if path.is_file() and path.name not in KEPT:
+                path.unlink()
+        for path in (self.knobs / "faults").iterdir():
+            path.unlink()
+        if (self.knobs / "speed").read_text() != str(SPEED):
+            self.set("speed", str(SPEED))
+
+    controller_hung = faults.controller_hung
+    controller_down = faults.controller_down
+    database_down = faults.database_down
+    node_down = faults.node_down
+    reservation = faults.reservation
+    fresh_home = faults.fresh_home
+    full_disk = faults.full_disk
+
+
+def _install_program(source: Path, target: Path) -> None:
+    target.parent.mkdir(exist_ok=True)
+    target.write_text(f"#!/usr/bin/python3 -I\n{source.read_text()}")
+    target.chmod(0o755)

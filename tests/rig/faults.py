@@ -1,0 +1,113 @@
+"""What can go wrong with a rig: context managers that restore what they found. They are methods of `Rig`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.rig.accounting import Accounting
+from tests.rig.machine import OPERATOR
+from tests.rig.slurm import Slurm
+from tests.rig.waiting import wait_for
+
+if TYPE_CHECKING:
+    from tests.rig.cluster import Rig
+
+
+@contextmanager
+def controller_hung(rig: Rig) -> Iterator[None]:
+    """slurmctld takes connections and never answers: Slurm's commands give up after ten seconds."""
+    controller = _slurm(rig).controller
+    controller.freeze()
+    try:
+        yield
+    finally:
+        controller.thaw()
+
+
+@contextmanager
+def controller_down(rig: Rig) -> Iterator[None]:
+    """slurmctld is not there."""
+    slurm = _slurm(rig)
+    slurm.controller.stop()
+    try:
+        yield
+    finally:
+        slurm.restart_controller()
+
+
+@contextmanager
+def database_down(rig: Rig) -> Iterator[None]:
+    """slurmdbd is not there: `sacct` fails, `squeue` and `sbatch` work."""
+    accounting = _accounting(rig)
+    accounting.slurmdbd.stop()
+    try:
+        yield
+    finally:
+        accounting.restart_slurmdbd()
+
+
+@contextmanager
+def node_down(rig: Rig, name: str, reason: str = "xid79") -> Iterator[None]:
+    """A node fails: jobs on it end with NODE_FAIL, or are requeued where they may be."""
+    slurm = _slurm(rig)
+    rig.as_root(["scontrol", "update", f"NodeName={name}", "State=DOWN", f"Reason={reason}"], check=True)
+    try:
+        yield
+    finally:
+        rig.as_root(["scontrol", "update", f"NodeName={name}", "State=RESUME"])
+        slurm.nodes[name].stop()
+        slurm.start_node(name)
+        wait_for(f"{name} is back", lambda: slurm.node_states().get(name) == "idle")
+
+
+@contextmanager
+def reservation(rig: Rig, name: str = "bench", nodes: str = "cn001", users: str = OPERATOR) -> Iterator[None]:
+    """Nodes are reserved for users, for an hour from now."""
+    command = f"scontrol create reservation ReservationName={name} StartTime=now Duration=60 Users={users}"
+    rig.as_root([*command.split(), f"Nodes={nodes}"], check=True)
+    try:
+        yield
+    finally:
+        rig.cancel_jobs()
+        rig.as_root(["scontrol", "delete", f"ReservationName={name}"], check=True)
+
+
+@contextmanager
+def fresh_home(rig: Rig) -> Iterator[Path]:
+    """The operator's home directory is empty, but for what logging in needs; where it lies on this machine."""
+    own = rig.directory / "homes" / f"{time.time_ns()}"
+    own.mkdir(parents=True)
+    # -p: modes and owners, without which sshd and PAM would refuse the files
+    home = f"/home/{OPERATOR}"
+    rig.as_root(f"cp -rp {home}/.ssh {home}/.google_authenticator {own} && chown --reference={home} {own}", check=True)
+    rig.as_root(["mount", "--bind", str(own), home], check=True)
+    try:
+        yield own
+    finally:
+        rig.as_root(["umount", "--lazy", home], check=True)
+
+
+@contextmanager
+def full_disk(rig: Rig, path: Path, megabytes: int = 1) -> Iterator[None]:
+    """On the whole cluster `path` is an empty file system of that size; this machine still sees what was there."""
+    rig.as_root(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=777", "full", str(path)], check=True)
+    try:
+        yield
+    finally:
+        rig.as_root(["umount", "--lazy", str(path)], check=True)
+
+
+def _slurm(rig: Rig) -> Slurm:
+    if rig.slurm is None:
+        raise RuntimeError("this rig has no Slurm")
+    return rig.slurm
+
+
+def _accounting(rig: Rig) -> Accounting:
+    if rig.accounting is None:
+        raise RuntimeError("this rig has no accounting")
+    return rig.accounting

@@ -1,0 +1,215 @@
+"""`Machine`: the login node of a rig: this machine in a mount, PID and host name namespace of its own.
+
+Inside, `/home`, `/run`, `/tmp`, `/usr/local/bin` and some files below `/etc` are the rig's; everything else is
+this machine. Nothing outside is changed, and everything started inside ends with the namespace, at the latest when
+the process that holds the rig ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+from tests.rig.waiting import wait_for
+
+HOST_NAME = "login01"
+SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+OUTSIDE = "nvcr.io authn.nvidia.com huggingface.co github.com"
+"""Hosts that installs fetch from: here they are this machine, so that nothing asks the real ones."""
+USER_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/games"
+OPERATOR, OPERATOR_ID, OPERATOR_GROUP = "operator", 4100, 100
+PASSWORD = "cluster-pw-1"
+# `openssl passwd -6 -salt llmbrig PASSWORD`
+_PASSWORD_HASH = "$6$llmbrig$P4bsn6E0U3g.id0mBKvI2dXBrJp88DbKxWRTsSSYdcmtsWEH.VJVx13qIRTg3tuGAeaSt7AGPFShJuT/DPUJs1"
+
+# Process 1 of the namespace. It ends when its input does, and with it ends everything in there. Children that lost
+# their parent need no care, because SIGCHLD is ignored.
+_INIT = f"""
+set -e
+root=$1
+mount --make-rshared /  # what is mounted here later shows on the nodes
+mount --bind "$root/home" /home
+for name in passwd group shadow hosts slurm; do mount --bind "$root/etc/$name" "/etc/$name"; done
+mount --bind "$root/bin" /usr/local/bin
+mount -t tmpfs -o mode=755 rig /run
+mkdir /run/munge /run/mysqld /run/sshd /run/rig
+mount --bind "$root/knobs" /run/rig
+mount -t tmpfs -o mode=1777 rig /tmp
+hostname {HOST_NAME}
+trap '' CHLD
+echo ready
+exec cat >/dev/null
+"""
+_UNSHARE = "unshare --fork --kill-child --pid --mount-proc --mount --uts --propagation private"
+
+
+class Daemon:
+    """A program that runs in the namespace until it is stopped."""
+
+    def __init__(self, name: str, process: subprocess.Popen[bytes]) -> None:
+        self.name = name
+        self._process = process
+        self.pid = wait_for(f"{name} has started", lambda: _only_child(process.pid) or self._ended())
+        """As this machine numbers it, not as the namespace does."""
+
+    def _ended(self) -> int:
+        if not self.alive:
+            raise RuntimeError(f"{self.name} ended at once; see its file in the rig's log directory")
+        return 0
+
+    @property
+    def alive(self) -> bool:
+        """True until it has ended."""
+        return self._process.poll() is None
+
+    def send(self, number: signal.Signals) -> None:
+        """Send it a signal. It may have ended already."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, number)
+
+    def freeze(self) -> None:
+        """Let it hang."""
+        self.send(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        self.send(signal.SIGCONT)
+        self._process.send_signal(signal.SIGCONT)  # nsenter stops together with its child
+
+    def stop(self, deadline_s: float = 20.0) -> None:
+        """End it, gently first. It may have ended already."""
+        if not self.alive:
+            return
+        self.send(signal.SIGTERM)
+        self.thaw()
+        try:
+            self._process.wait(deadline_s)
+        except subprocess.TimeoutExpired:
+            self.send(signal.SIGKILL)
+            self._process.wait()
+
+
+class Machine:
+    """The namespace. `root` is the rig's directory; `prepare` must have run before `start`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._unshare: subprocess.Popen[bytes] | None = None
+        self._pid = 0
+        self._started: list[subprocess.Popen[bytes]] = []
+
+    def prepare(self) -> None:
+        """Write what is mounted."""
+        home = self.root / "home" / OPERATOR
+        for folder in (home, *(self.root / name for name in ("etc/slurm", "bin", "knobs", "log"))):
+            folder.mkdir(parents=True)
+        os.chown(home, OPERATOR_ID, OPERATOR_GROUP)
+        home.chmod(0o755)
+        lines = {
+            "passwd": f"{OPERATOR}:x:{OPERATOR_ID}:{OPERATOR_GROUP}:the operator:/home/{OPERATOR}:/bin/bash",
+            "shadow": f"{OPERATOR}:{_PASSWORD_HASH}:19000:0:99999:7:::",
+            "group": "",
+        }
+        for name, line in lines.items():
+            kept = [old for old in Path("/etc", name).read_text().splitlines() if old.split(":")[0] != OPERATOR]
+            if name == "group":  # Debian has a group of that name; nobody is in it
+                kept = Path("/etc/group").read_text().splitlines()
+            self._write(name, [*kept, line] if line else kept, 0o640 if name == "shadow" else 0o644)
+        self._write("hosts", [f"127.0.0.1 localhost {HOST_NAME}", f"127.0.0.1 {OUTSIDE}"], 0o644)
+
+    def _write(self, name: str, lines: Sequence[str], mode: int) -> None:
+        path = self.root / "etc" / name
+        path.write_text("".join(f"{line}\n" for line in lines))
+        path.chmod(mode)
+
+    def start(self) -> None:
+        """Make the namespace. Raises RuntimeError with what unshare or mount said."""
+        with (self.root / "log" / "machine.log").open("wb") as log:
+            self._unshare = subprocess.Popen(
+                [*_UNSHARE.split(), "sh", "-c", _INIT, "sh", str(self.root)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,  # ctrl+c in a terminal is for the rig, not for its parts
+            )
+        assert self._unshare.stdout
+        if self._unshare.stdout.readline() != b"ready\n":
+            self._unshare.wait()
+            raise RuntimeError((self.root / "log" / "machine.log").read_text().strip())
+        self._pid = _only_child(self._unshare.pid)
+
+    def stop(self) -> None:
+        """End the namespace and all that runs in it."""
+        if self._unshare and self._unshare.stdin and self._unshare.stdout:
+            self._unshare.stdin.close()
+            self._unshare.wait()
+            self._unshare.stdout.close()
+            for process in self._started:
+                process.wait()
+            self._unshare = None
+
+    def inside(self, argv: Sequence[str], *, user: str = "root", cwd: str = "", **environment: str) -> list[str]:
+        """The argument list that runs `argv` in here, as a login of that user would, in the user's home directory."""
+        home = "/root" if user == "root" else f"/home/{user}"
+        variables = {"HOME": home, "USER": user, "LOGNAME": user, "SHELL": "/bin/bash", "LANG": "C.UTF-8"}
+        variables |= {"PATH": SYSTEM_PATH if user == "root" else USER_PATH, **environment}
+        become = [] if user == "root" else ["setpriv", "--reuid", user, "--regid", "users", "--init-groups"]
+        clean = ["env", "-i", f"--chdir={cwd or home}", *(f"{name}={value}" for name, value in variables.items())]
+        enter = ["nsenter", f"--target={self._pid}", "--mount", "--uts", "--pid", "--"]
+        return [*enter, *become, *clean, *argv]
+
+    def run(
+        self,
+        command: str | Sequence[str],
+        *,
+        user: str = "root",
+        stdin: str = "",
+        timeout_s: float = 120.0,
+        cwd: str = "",
+        check: bool = False,
+        env: Mapping[str, str] | None = None,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run an argument list, or a line of sh, to its end."""
+        argv = ["sh", "-c", command] if isinstance(command, str) else list(command)
+        done = subprocess.run(
+            self.inside(argv, user=user, cwd=cwd, **(env or {})),
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+        )
+        if check and done.returncode:
+            raise RuntimeError(f"{command}: exit {done.returncode}\n{done.stdout}{done.stderr}")
+        return done
+
+    def popen(self, argv: Sequence[str], *, user: str = "root", output: IO[bytes] | int) -> subprocess.Popen[bytes]:
+        """Start a program whose output and error output go to `output`."""
+        process = subprocess.Popen(
+            self.inside(argv, user=user),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        self._started.append(process)
+        return process
+
+    def daemon(self, name: str, argv: Sequence[str], *, user: str = "root") -> Daemon:
+        """Start a program that stays; what it says goes to `log/NAME.out`."""
+        with (self.root / "log" / f"{name}.out").open("ab") as log:
+            return Daemon(name, self.popen(argv, user=user, output=log))
+
+
+def _only_child(pid: int) -> int:
+    """Process number of the one child, 0 while there is none."""
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return 0
+    return int(children[0]) if children else 0
