@@ -2,228 +2,199 @@
 
 from __future__ import annotations
 
-import base64
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
+from itertools import chain
 
 import paramiko
 
-from llmb_tui.cluster.failures import AuthenticationFailed
+from llmb_tui.cluster.channel import LINK_ERRORS
+from llmb_tui.cluster.failures import AuthenticationFailed, Unreachable
+from llmb_tui.cluster.handshake import LoginTransport
+from llmb_tui.cluster.key_query import would_take
+from llmb_tui.cluster.keys import Candidate, Keys, UnlockedKeys, reason
+from llmb_tui.cluster.openssh import HostSettings
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.text import clean
+from llmb_tui.cluster.questions import PHONE_S, Declined, HungUp, Questions, ask
 
-_DEFAULT_KEYS = ("~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa")
-_KEY_CLASSES: tuple[type[paramiko.PKey], ...] = (paramiko.Ed25519Key, paramiko.ECDSAKey, paramiko.RSAKey)
 _HUMAN_TRIES = 3
-_SERVER_TIMEOUT_S = 30.0
-# A person looks for a phone: servers allow two minutes (LoginGraceTime), some more.
-_HUMAN_TIMEOUT_S = 300.0
+_SERVER_DEADLINE_S = 30.0
+# An agent may wait for a person to touch a token.
+_KEY_DEADLINE_S = 60.0
+_BANNER_BYTES = 16384
 
 
-class _Declined(Exception):
-    """The prompter gave no answer."""
+class KeysLeft(Exception):
+    """The server hung up while keys were offered, and nobody was asked anything: a new connection goes on."""
 
 
 class Login:
-    """One attempt to log in on one transport."""
+    """Logging in to one host, on one connection or, where the server takes only a few keys on each, on several.
 
-    def __init__(self, transport: paramiko.Transport, user: str, host: str, prompter: Prompter) -> None:
-        self._transport = transport
-        self._user = user
-        self._host = host
+    An answer is given to the server once, never again; a key likewise.
+    """
+
+    def __init__(self, settings: HostSettings, prompter: Prompter, unlocked: UnlockedKeys | None) -> None:
+        self._settings = settings
+        self._user = settings.user
         self._prompter = prompter
+        self._keys = Keys(settings, prompter, unlocked)
+        self._candidates: Iterator[Candidate] = self._keys.candidates()
+        self._passed: list[Candidate] = []
         self._tried: list[str] = []
+        self._asked = False
+        self._refused = False
         self.banner = b""
-        """What the server greets with, as it came."""
+        """What the server greets with, as it came, at most 16 KiB of it."""
 
-    def run(self, identity_file: str | None) -> None:
+    def __enter__(self) -> Login:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._keys.close()
+
+    @property
+    def asks_nobody(self) -> bool:
+        """True when logging in the same way again would ask no person anything."""
+        return not (self._asked or self._keys.asked)
+
+    def run(self, transport: LoginTransport) -> None:
         """Return when the server has let the user in.
 
-        Raises AuthenticationFailed, which says what was tried. An answer is given to the server once, never again.
+        Raises KeysLeft when another connection may go on, and AuthenticationFailed, which says what was tried.
         """
-        agent = paramiko.Agent()
+        self._transport = transport
+        self._refused = False
+        self._candidates, self._passed = chain(self._passed, self._candidates), []
         try:
-            keys = self._keys(identity_file, _keys_of(agent))
             methods = self._ask_for_methods()
-            while not self._transport.is_authenticated():
-                methods = self._give_factor(methods, keys)
-        except _Declined as declined:
-            raise self._failure(f"No answer was given to: {declined}") from None
-        finally:
-            agent.close()
+            while not transport.is_authenticated():
+                methods = self._give_factor(methods)
+        except Declined as declined:
+            fix = "Connect again, where somebody can answer."
+            raise self.failure(f"No answer was given to `{declined}`.", fix) from None
+        except HungUp:
+            raise self.failure(
+                "The server closed the connection while the question was open. The answer was not sent.",
+                "Connect again, and answer sooner: servers wait for two minutes or less.",
+            ) from None
+
+    def failure(self, why: str, fix: str = "") -> AuthenticationFailed:
+        """The error that says what was tried, and with which settings."""
+        tried = [*self._tried, *self._keys.unusable]
+        return AuthenticationFailed(
+            f"{self._settings.place}, did not let {self._user} in.",
+            " ".join([*([f"Tried: {', '.join(tried)}."] if tried else []), why, self._settings.source]),
+            fix or f"Check the user name and the key; `ssh -v {self._settings.login}` in another terminal shows more.",
+        )
 
     def _ask_for_methods(self) -> list[str]:
+        self._transport.auth_timeout = _SERVER_DEADLINE_S
         try:
             self._transport.auth_none(self._user)
         except paramiko.BadAuthenticationType as refusal:
             return list(refusal.allowed_types)
-        except (paramiko.SSHException, EOFError, OSError) as error:
-            raise self._failure(_reason(error)) from error
+        except LINK_ERRORS as error:
+            if not self._transport.is_active():
+                raise self._closed() from error
+            raise self.failure(f"{reason(error)}.") from error
         finally:
             # The server greets once, and paramiko forgets it at the next attempt.
-            self.banner = self._transport.get_banner() or b""
+            self.banner = (self._transport.get_banner() or b"")[:_BANNER_BYTES]
         return []
 
-    def _give_factor(self, methods: list[str], keys: Iterator[tuple[str, paramiko.PKey]]) -> list[str]:
+    def _give_factor(self, methods: list[str]) -> list[str]:
         """Pass one factor; the methods that the server wants next, none when it is content."""
-        if "publickey" in methods:
-            for name, key in keys:
-                remaining = self._try(name, partial(self._transport.auth_publickey, self._user, key))
-                if remaining is not None:
-                    return remaining
-        remaining = None
         asked = False
-        if "keyboard-interactive" in methods:
-            asked, remaining = self._answer_questions()
-        if "password" in methods and not asked:
-            remaining = self._give_password()
-        if remaining is None:
-            raise self._failure(f"The server accepts: {', '.join(methods)}.")
-        return remaining
+        for method in self._settings.methods:
+            remaining = None
+            if method not in methods:
+                continue
+            if method == "publickey":
+                remaining = self._offer_keys()
+            elif method == "keyboard-interactive":
+                asked, remaining = self._answer_questions()
+            elif not asked:  # who was asked for the password there is not asked for it here
+                remaining = self._give_password()
+            if remaining is not None:
+                return remaining
+        raise self.failure(f"The server accepts: {', '.join(methods)}.")
 
-    def _try(
-        self, name: str, attempt: Callable[[], list[str]], timeout_s: float = _SERVER_TIMEOUT_S
-    ) -> list[str] | None:
-        """The methods that are left after a success, None after a refusal."""
-        self._transport.auth_timeout = timeout_s
-        started = time.monotonic()
-        try:
-            return attempt()
-        except (paramiko.SSHException, EOFError, OSError) as error:
-            self._tried.append(f"{name} ({_reason(error)})")
-            if not self._transport.is_active():
-                raise self._failure("The server then closed the connection.") from error
-            if time.monotonic() - started >= timeout_s:
-                raise self._failure("The server then stopped answering.") from error
+    def _offer_keys(self) -> list[str] | None:
+        for candidate in self._candidates:
+            remaining = self._offer(candidate)
+            if remaining is not None:
+                self._passed.append(candidate)
+                return remaining
+        return None
+
+    def _offer(self, candidate: Candidate) -> list[str] | None:
+        if candidate.asks and candidate.public:
+            query = partial(self._query, candidate.public)
+            if self._try(candidate.name, query, _SERVER_DEADLINE_S) is None:
+                return None
+        key = candidate.private()
+        if key is None:
+            self._tried.append(f"{candidate.name} (not unlocked)")
             return None
+        return self._try(candidate.name, partial(self._transport.auth_publickey, self._user, key), _KEY_DEADLINE_S)
+
+    def _query(self, public: bytes) -> list[str]:
+        if not would_take(self._transport, self._user, public):
+            raise paramiko.AuthenticationException("Authentication failed")
+        return []
 
     def _answer_questions(self) -> tuple[bool, list[str] | None]:
         """Keyboard-interactive: whether anything was asked, and the methods that are left."""
+        self._asked = True  # even without a question, somebody may have to confirm on a phone
         for _ in range(_HUMAN_TRIES):
-            questions = _Questions(self._prompter)
-            remaining = self._try(
-                "keyboard-interactive",
-                partial(self._transport.auth_interactive, self._user, questions),
-                _HUMAN_TIMEOUT_S,
-            )
+            questions = Questions(self._transport, self._settings.login, self._prompter)
+            remaining = self._try("keyboard-interactive", partial(questions.attempt, self._user), PHONE_S, questions)
             if remaining is not None or not questions.asked:
                 return questions.asked, remaining
         return True, None
 
     def _give_password(self) -> list[str] | None:
         for _ in range(_HUMAN_TRIES):
-            password = _ask(self._prompter, f"Password for {self._user}@{self._host}: ", echo=False)
-            remaining = self._try(
-                "password",
-                partial(self._transport.auth_password, self._user, password, fallback=False),
-            )
+            self._asked = True
+            password = ask(self._prompter, f"Password for {self._settings.login}: ", echo=False)
+            if not self._transport.is_active():
+                raise HungUp
+            attempt = partial(self._transport.auth_password, self._user, password, fallback=False)
+            remaining = self._try("password", attempt, PHONE_S)
             if remaining is not None:
                 return remaining
         return None
 
-    def _keys(self, identity_file: str | None, agent: list[paramiko.AgentKey]) -> Iterator[tuple[str, paramiko.PKey]]:
-        """Keys to offer, each once: the profile's file, the agent's, the default files."""
-        held = {key.asbytes(): key for key in agent}
-        offered: set[bytes] = set()
-
-        def files() -> Iterator[tuple[str, paramiko.PKey]]:
-            if identity_file is not None:
-                yield from self._key_in(identity_file, held)
-            yield from (("a key of the agent", key) for key in agent)
-            for path in _DEFAULT_KEYS:
-                if Path(path).expanduser().exists():
-                    yield from self._key_in(path, held)
-
-        for name, key in files():
-            if key.asbytes() not in offered:
-                offered.add(key.asbytes())
-                yield name, key
-
-    def _key_in(self, path: str, held: dict[bytes, paramiko.AgentKey]) -> Iterator[tuple[str, paramiko.PKey]]:
-        """The key in a file; an encrypted one is taken from the agent where it holds it."""
+    def _try(
+        self, name: str, attempt: Callable[[], list[str]], deadline_s: float, questions: Questions | None = None
+    ) -> list[str] | None:
+        """The methods that are left after a success, None after a refusal."""
+        self._transport.auth_timeout = deadline_s
+        started = time.monotonic()
         try:
-            yield f"key {path}", _load(path, None)
-        except paramiko.PasswordRequiredException:
-            in_agent = held.get(_public_blob(path))
-            key = in_agent or self._unlock(path)
-            if key is not None:
-                yield f"key {path}", key
-        except (paramiko.SSHException, OSError, ValueError) as error:
-            self._tried.append(f"key {path} ({_reason(error)})")
+            return attempt()
+        except LINK_ERRORS as error:
+            said = questions.last_words.strip() if questions is not None else ""
+            self._tried.append(f"{name} ({said or self._transport.parting_words or reason(error)})")
+            silent = questions.was_silent if questions is not None else time.monotonic() - started >= deadline_s
+            if silent:
+                raise self.failure(f"The server then did not answer within {deadline_s:.0f} seconds.") from error
+            if not self._transport.is_active():
+                raise self._closed() from error
+            self._refused = True
+            return None
 
-    def _unlock(self, path: str) -> paramiko.PKey | None:
-        prompt = f"Passphrase for {path}: "
-        for _ in range(_HUMAN_TRIES):
-            passphrase = self._prompter.answer(prompt, False)
-            if passphrase is None:
-                self._tried.append(f"key {path} (encrypted, no passphrase given)")
-                return None
-            try:
-                return _load(path, passphrase)
-            except (paramiko.SSHException, ValueError):
-                prompt = f"That was not it. Passphrase for {path}: "
-        self._tried.append(f"key {path} (wrong passphrase)")
-        return None
-
-    def _failure(self, why: str) -> AuthenticationFailed:
-        tried = f"Tried: {', '.join(self._tried)}. " if self._tried else ""
-        return AuthenticationFailed(
-            f"{self._host} did not let {self._user} in.",
-            tried + why,
-            "Check the user name and the key of this cluster; `ssh` to it in another terminal shows more.",
+    def _closed(self) -> Exception:
+        """The server hung up: where nobody was asked anything on this connection, another one may go on."""
+        words = f": {self._transport.parting_words}" if self._transport.parting_words else ""
+        if not (words or self._refused or self._asked):  # a server that has seen enough says so, or refused before
+            what = f"The connection to {self._settings.place}, broke while logging in."
+            return Unreachable(what, "The network or the server cut it, without a word.", "Try again.")
+        if not self._asked:
+            return KeysLeft(f"The server then closed the connection{words}.")
+        return self.failure(
+            f"The server then closed the connection{words}. It may take no more tries on one connection.",
+            "Connect again: everything is asked for from the start.",
         )
-
-
-class _Questions:
-    """Answers the rounds of one keyboard-interactive attempt. Paramiko calls it in the transport's thread."""
-
-    def __init__(self, prompter: Prompter) -> None:
-        self._prompter = prompter
-        self.asked = False
-
-    def __call__(self, title: str, instructions: str, prompts: list[tuple[str, bool]]) -> list[str]:
-        answers = []
-        preamble = "".join(f"{text.strip()}\n" for text in (title, instructions) if text.strip())
-        for prompt, echo in prompts:
-            self.asked = True
-            # Raising ends the connection, and nothing that the person did not type is sent.
-            answers.append(_ask(self._prompter, clean(preamble + prompt), echo))
-        return answers
-
-
-def _ask(prompter: Prompter, prompt: str, echo: bool) -> str:
-    answer = prompter.answer(prompt, echo)
-    if answer is None:
-        raise _Declined(prompt.strip())
-    return answer
-
-
-def _keys_of(agent: paramiko.Agent) -> list[paramiko.AgentKey]:
-    return list(agent.get_keys())
-
-
-def _load(path: str, passphrase: str | None) -> paramiko.PKey:
-    """Raises PasswordRequiredException for an encrypted file without a passphrase, SSHException for a wrong one."""
-    file = str(Path(path).expanduser())
-    for key_class in _KEY_CLASSES:
-        try:
-            return key_class.from_private_key_file(file, passphrase)
-        except paramiko.PasswordRequiredException:
-            raise
-        except paramiko.SSHException:
-            continue  # another kind of key, or a wrong passphrase: paramiko does not tell them apart
-    raise paramiko.SSHException("not a private key, or a wrong passphrase")
-
-
-def _public_blob(path: str) -> bytes:
-    """The public key beside a private one, empty if there is none."""
-    try:
-        return base64.b64decode(Path(path + ".pub").expanduser().read_bytes().split()[1])
-    except (OSError, ValueError, IndexError):
-        return b""
-
-
-def _reason(error: Exception) -> str:
-    return clean(str(error)).strip().rstrip(".") or type(error).__name__

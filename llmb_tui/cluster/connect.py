@@ -1,110 +1,126 @@
-"""`connect`: from a profile to a live `Connection`: the socket, the host key, the login.
+"""`connect`: from a profile to a live `Connection`: each host on the way, its host key, its login.
 
 Paramiko's Transport is driven by hand: SSHClient.connect asks on the terminal, which belongs to the screen.
 """
 
 from __future__ import annotations
 
-import getpass
 import logging
 import socket
-from collections.abc import Sequence
-from pathlib import Path
+import time
+from contextlib import ExitStack
 
-import paramiko
-
-from llmb_tui.cluster.authentication import Login
-from llmb_tui.cluster.channel import LINK_ERRORS
+from llmb_tui.cluster.authentication import KeysLeft, Login
 from llmb_tui.cluster.connection import Connection
 from llmb_tui.cluster.failures import Unreachable
-from llmb_tui.cluster.host_keys import HostKey, KnownHosts
+from llmb_tui.cluster.handshake import LoginTransport, Refused, shake_hands
+from llmb_tui.cluster.keys import UnlockedKeys
+from llmb_tui.cluster.openssh import HostSettings
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.text import clean
+from llmb_tui.cluster.sockets import ProxyCommand, Through, open_tcp, open_through
+from llmb_tui.cluster.way import way_to
 
 # Without a handler of their own, paramiko's tracebacks would be printed over the screen.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
-_SSH_PORT = 22
-_KEEPALIVE_S = 15
-_CONNECT_DEADLINE_S = 15.0
-
-# Both are several times cheaper than paramiko's first choices.
-_FAST_CIPHERS = ("aes128-gcm@openssh.com", "aes256-gcm@openssh.com")
-_FAST_KEX = ("curve25519-sha256@libssh.org",)
+# A busy server refuses at random, and a moment later no longer.
+_REFUSED_S = 8.0
+_FIRST_PAUSE_S = 0.3
+# With MaxAuthTries at sshd's default of 6 these offer more keys than anybody has.
+_MOST_CONNECTIONS = 6
 
 
-def connect(profile: ClusterProfile, prompter: Prompter) -> Connection:
-    """Connect, check the host key and log in; questions go to `prompter`.
+def connect(profile: ClusterProfile, prompter: Prompter, *, unlocked: UnlockedKeys | None = None) -> Connection:
+    """Connect, check the host keys and log in, on every host of the way; questions go to `prompter`.
 
-    Raises Unreachable, HostKeyUnknown, HostKeyChanged or AuthenticationFailed.
+    `unlocked` holds the keys whose passphrase was typed; given again it spares the question.
+    Raises BadSshConfig, Unreachable, HostKeyUnknown, HostKeyChanged or AuthenticationFailed.
     """
-    port = profile.port or _SSH_PORT
-    sock = _open_socket(profile.host, port)
-    transport = None
-    try:
-        transport = paramiko.Transport(sock)
-        _shake_hands(transport, profile, port, prompter)
-        login = Login(transport, profile.user or getpass.getuser(), profile.host, prompter)
-        login.run(profile.identity_file)
-        transport.set_keepalive(_KEEPALIVE_S)
-        return Connection(transport, profile.host, login.banner.decode(errors="replace"))
-    except BaseException:
-        if transport is not None:
-            transport.close()
-        sock.close()
-        raise
+    way = way_to(profile)
+    banners = []
+    asks_nobody = True
+    with ExitStack() as opened:
+        before: tuple[LoginTransport, HostSettings] | None = None
+        for settings in way:
+            with Login(settings, prompter, unlocked) as login:
+                transport = _log_in(login, settings, before, prompter, opened)
+            banners.append(login.banner.decode(errors="replace"))
+            asks_nobody &= login.asks_nobody
+            before = transport, settings
+        banner = "\n".join(banner for banner in banners if banner)
+        closing = opened.pop_all()
+    return Connection(transport, profile.host, banner, asks_nobody=asks_nobody, on_close=closing.close)
 
 
-def _open_socket(host: str, port: int) -> socket.socket:
-    try:
-        sock = socket.create_connection((host, port), timeout=_CONNECT_DEADLINE_S)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    except (OSError, UnicodeError) as error:
-        raise _unreachable(host, port, error) from error
-    return sock
+def _log_in(
+    login: Login,
+    settings: HostSettings,
+    before: tuple[LoginTransport, HostSettings] | None,
+    prompter: Prompter,
+    opened: ExitStack,
+) -> LoginTransport:
+    """A transport that is logged in; `opened` closes it."""
+    why = ""
+    for _ in range(_MOST_CONNECTIONS):
+        with ExitStack() as attempt:
+            transport = _reach(settings, before, prompter, attempt)
+            try:
+                login.run(transport)
+            except KeysLeft as left:
+                why = str(left)
+                continue
+            opened.enter_context(attempt.pop_all())
+            return transport
+    raise login.failure(why)
 
 
-def _unreachable(host: str, port: int, error: Exception) -> Unreachable:
-    what = f"Could not reach {clean(host)}, port {port}."
-    if isinstance(error, (socket.gaierror, UnicodeError)):
-        return Unreachable(what, "The name is not known.", "Check the host name, and that the VPN is up.")
-    if isinstance(error, ConnectionRefusedError):
-        return Unreachable(what, "Nothing listens on this port.", "Check the port, and that it is a login node.")
-    if isinstance(error, TimeoutError):
-        why = f"No answer within {_CONNECT_DEADLINE_S:.0f} seconds."
-        return Unreachable(what, why, "Check that the VPN is up, and that no firewall is in between.")
-    why = getattr(error, "strerror", None) or clean(str(error)) or "The connection was closed"
+def _reach(
+    settings: HostSettings, before: tuple[LoginTransport, HostSettings] | None, prompter: Prompter, opened: ExitStack
+) -> LoginTransport:
+    """A transport whose host key is known; `opened` closes it. Refusals of a busy server are waited for."""
+    gives_up = time.monotonic() + _REFUSED_S
+    pause_s = _FIRST_PAUSE_S
+    while True:
+        with ExitStack() as attempt:
+            transport, proxy = _open(settings, before, attempt)
+            try:
+                shake_hands(transport, settings, prompter)
+            except Refused as refusal:
+                if proxy is not None and (words := proxy.last_words):
+                    raise _proxy_failed(settings, words) from refusal
+                if time.monotonic() + pause_s > gives_up:
+                    raise
+            else:
+                opened.enter_context(attempt.pop_all())
+                return transport
+        time.sleep(pause_s)
+        pause_s *= 2
+
+
+def _open(
+    settings: HostSettings, before: tuple[LoginTransport, HostSettings] | None, opened: ExitStack
+) -> tuple[LoginTransport, ProxyCommand | None]:
+    """A transport that has not begun, and the proxy command that it goes through; `opened` closes them."""
+    proxy = None
+    sock: socket.socket | Through
+    if before is not None:
+        sock = open_through(*before, settings)
+    elif settings.proxy_command is not None:
+        proxy = ProxyCommand(settings.proxy_command)
+        opened.callback(proxy.close)
+        sock = proxy.socket
+    else:
+        sock = open_tcp(settings)
+    opened.callback(sock.close)
+    transport = LoginTransport(sock)
+    opened.callback(transport.close)
+    return transport, proxy
+
+
+def _proxy_failed(settings: HostSettings, words: str) -> Unreachable:
     return Unreachable(
-        what, f"{why.rstrip('.')}.", "Check the network; `ssh` to the host in another terminal shows more."
+        f"Could not reach {settings.place}: its proxy command failed.",
+        f"It said: {words}",
+        "Try the command in a terminal. One that asks questions cannot ask them here: use ProxyJump instead.",
     )
-
-
-def _shake_hands(transport: paramiko.Transport, profile: ClusterProfile, port: int, prompter: Prompter) -> None:
-    """Agree on keys with the server, then decide about its host key."""
-    known_hosts = KnownHosts(_known_hosts_files(profile))
-    options = transport.get_security_options()
-    options.ciphers = _first(_FAST_CIPHERS, options.ciphers)
-    options.kex = _first(_FAST_KEX, options.kex)
-    options.key_types = known_hosts.algorithms(profile.host, port, options.key_types)
-    transport.banner_timeout = _CONNECT_DEADLINE_S
-    try:
-        transport.start_client(timeout=_CONNECT_DEADLINE_S)
-        key = transport.get_remote_server_key()
-    except LINK_ERRORS as error:
-        raise Unreachable(
-            f"{clean(profile.host)}, port {port}, did not complete an SSH handshake.",
-            clean(str(error)).rstrip(".") + "." if str(error) else "It closed the connection.",
-            "Check that the port is SSH's. A busy login node refuses at random: try again.",
-        ) from error
-    known_hosts.check(profile.host, port, HostKey(key.get_name(), key.asbytes()), prompter)
-
-
-def _known_hosts_files(profile: ClusterProfile) -> list[Path]:
-    if profile.known_hosts is not None:
-        return [Path(profile.known_hosts).expanduser()]
-    return [Path("~/.ssh/known_hosts").expanduser(), Path("/etc/ssh/ssh_known_hosts")]
-
-
-def _first(preferred: Sequence[str], all_of_them: Sequence[str]) -> tuple[str, ...]:
-    return tuple(sorted(all_of_them, key=lambda name: name not in preferred))

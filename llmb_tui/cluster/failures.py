@@ -9,6 +9,10 @@ class Unreachable(Trouble):
     """No SSH server answered: the name, the port, the network or the handshake failed."""
 
 
+class BadSshConfig(Trouble):
+    """The user's OpenSSH configuration could not be read, or leads nowhere."""
+
+
 class HostKeyUnknown(Trouble):
     """The host's key was never seen before, and nobody accepted it."""
 
@@ -30,6 +34,14 @@ class Disconnected(Trouble):
     def __init__(self, what: str, why: str = "", fix: str = "", *, may_have_run: bool = True) -> None:
         super().__init__(what, why, fix)
         self.may_have_run = may_have_run
+
+
+class GaveWay(Disconnected):
+    """A stream was ended to make room for another command, on a server with too few sessions. The link is well."""
+
+
+class LoginNeeded(Trouble):
+    """The connection broke, and only a person can log in again. Nobody was asked."""
 
 
 class DeadlinePassed(Trouble):

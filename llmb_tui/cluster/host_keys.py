@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,8 +13,10 @@ from pathlib import Path
 
 from llmb_tui.cluster.failures import HostKeyChanged, HostKeyUnknown
 from llmb_tui.cluster.prompter import Prompter
+from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.errors import Trouble
 from llmb_tui.store.files import append_durable
+from llmb_tui.text import clean_line
 
 # An RSA key is one type in a file and two signature algorithms on the wire.
 _ALGORITHMS = {"ssh-rsa": ("rsa-sha2-512", "rsa-sha2-256")}
@@ -40,6 +43,7 @@ class _Entry:
     marker: str
     hosts: str
     key: HostKey
+    file: Path
 
     def matches(self, name: str) -> bool:
         if self.hosts.startswith("|1|"):
@@ -54,36 +58,33 @@ class _Entry:
 
 
 class KnownHosts:
-    """The known keys of all hosts. `files` are read; an accepted key is appended to the first."""
+    """The known keys of all hosts. `files` are read; an accepted key is appended to the first.
 
-    def __init__(self, files: Sequence[Path]) -> None:
+    `hashed`: the host's name is hashed there (HashKnownHosts).
+    """
+
+    def __init__(self, files: Sequence[Path], *, hashed: bool = False) -> None:
         self._file = files[0]
+        self._hashed = hashed
         self._entries = [entry for file in files for entry in _read(file)]
 
-    def check(self, host: str, port: int, key: HostKey, prompter: Prompter) -> None:
-        """Return when the key is known, or was accepted just now.
+    def check(self, host: str, port: int, key: HostKey, prompter: Prompter | None) -> None:
+        """Return when the key is known, or was accepted just now. Without a prompter nobody may accept one.
 
         Raises HostKeyChanged, without a question, when the host is known by another key or this key is revoked,
         and HostKeyUnknown when nobody accepts an unknown key.
         """
         name = _name(host, port)
-        if any(entry.key == key and entry.matches(name) for entry in self._entries if entry.marker == "@revoked"):
-            raise HostKeyChanged(
-                f"The host key of {name} is revoked: {key.type} {key.fingerprint}",
-                f"{self._file} says that this key must not be trusted.",
-                "Ask the cluster's administrators for the right key.",
-            )
-        known = self._keys(name)
-        if key in known or (name != host and key in self._keys(host.lower())):
+        for entry in self._entries:
+            if entry.marker == "@revoked" and entry.key == key and entry.matches(name):
+                raise _revoked(name, entry)
+        known = self._known(name)
+        if any(entry.key == key for entry in [*known, *(self._known(host.lower()) if name != host else [])]):
             return
         if known:
-            raise _changed(name, key, known, self._file)
-        if not prompter.accept_host_key(name, key.type, key.fingerprint):
-            raise HostKeyUnknown(
-                f"The host key of {name} is not known: {key.type} {key.fingerprint}",
-                f"It is not in {self._file}, and it was not accepted.",
-                "Compare the fingerprint with the one that the cluster's administrators publish, then accept it.",
-            )
+            raise _changed(name, key, known)
+        if prompter is None or not prompter.accept_host_key(clean_line(name), key.type, key.fingerprint):
+            raise self._unknown(name, key, may_ask=prompter is not None)
         self._remember(name, key)
 
     def algorithms(self, host: str, port: int, supported: Iterable[str]) -> tuple[str, ...]:
@@ -91,14 +92,29 @@ class KnownHosts:
 
         Without this a server with several keys may show one that is not in the file, and look unknown.
         """
-        known = [name for key in self._keys(_name(host, port)) for name in _ALGORITHMS.get(key.type, (key.type,))]
+        known = [
+            name
+            for entry in self._known(_name(host, port))
+            for name in _ALGORITHMS.get(entry.key.type, (entry.key.type,))
+        ]
         return tuple(sorted(supported, key=lambda algorithm: algorithm not in known))
 
-    def _keys(self, name: str) -> list[HostKey]:
-        return [entry.key for entry in self._entries if not entry.marker and entry.matches(name)]
+    def _known(self, name: str) -> list[_Entry]:
+        return [entry for entry in self._entries if not entry.marker and entry.matches(name)]
+
+    def _unknown(self, name: str, key: HostKey, *, may_ask: bool) -> HostKeyUnknown:
+        outcome = "it was not accepted" if may_ask else "the OpenSSH configuration says StrictHostKeyChecking yes"
+        return HostKeyUnknown(
+            f"The host key of {clean_line(name)} is not known: {key.type} {key.fingerprint}",
+            f"It is not in {self._file}, and {outcome}.",
+            "Compare the fingerprint with the one that the cluster's administrators publish, then "
+            + ("accept it." if may_ask else f"add the key to {self._file}."),
+        )
 
     def _remember(self, name: str, key: HostKey) -> None:
-        line = f"{name} {key.type} {base64.b64encode(key.blob).decode()}\n".encode()
+        if str(self._file) == os.devnull:  # UserKnownHostsFile none
+            return
+        line = f"{_hashed(name) if self._hashed else name} {key.type} {base64.b64encode(key.blob).decode()}\n".encode()
         present = self._file.read_bytes() if self._file.exists() else b""
         append_durable(self._file, b"\n" + line if present and not present.endswith(b"\n") else line)
 
@@ -108,13 +124,24 @@ def _name(host: str, port: int) -> str:
     return host.lower() if port == 22 else f"[{host.lower()}]:{port}"
 
 
-def _changed(name: str, key: HostKey, known: Sequence[HostKey], file: Path) -> HostKeyChanged:
-    expected = ", ".join(f"{k.type} {k.fingerprint}" for k in known)
+def _revoked(name: str, entry: _Entry) -> HostKeyChanged:
+    return HostKeyChanged(
+        f"The host key of {clean_line(name)} is revoked: {entry.key.type} {entry.key.fingerprint}",
+        f"{entry.file} says that this key must not be trusted.",
+        "Ask the cluster's administrators for the right key.",
+    )
+
+
+def _changed(name: str, key: HostKey, known: Sequence[_Entry]) -> HostKeyChanged:
+    name = clean_line(name)
+    expected = ", ".join(f"{entry.key.type} {entry.key.fingerprint} ({entry.file})" for entry in known)
+    files = dict.fromkeys(str(entry.file) for entry in known)
     return HostKeyChanged(
         f"The host key of {name} has changed. Nothing was sent to it.",
-        f"It shows {key.type} {key.fingerprint}, but {file} knows {expected}. "
+        f"It shows {key.type} {key.fingerprint}, but known is {expected}. "
         "Someone may be listening in, or the login node was set up again.",
-        f"Ask the cluster's administrators. If the new key is right: ssh-keygen -f {file} -R '{name}'",
+        "Ask the cluster's administrators. If the new key is right: "
+        + " and ".join(shell_join(["ssh-keygen", "-f", file, "-R", name]) for file in files),
     )
 
 
@@ -127,10 +154,10 @@ def _read(file: Path) -> list[_Entry]:
         raise Trouble(
             f"Could not read {file}.", f"{error.strerror}.", "The host's key cannot be checked without it: mend it."
         ) from error
-    return [entry for line in text.split("\n") if (entry := _parse(line)) is not None]
+    return [entry for line in text.split("\n") if (entry := _parse(line, file)) is not None]
 
 
-def _parse(line: str) -> _Entry | None:
+def _parse(line: str, file: Path) -> _Entry | None:
     """One entry; None for a comment, an authority's certificate key, and a line that OpenSSH would skip."""
     words = line.split()
     if not words or words[0].startswith("#"):
@@ -142,11 +169,18 @@ def _parse(line: str) -> _Entry | None:
         blob = base64.b64decode(words[2], validate=True)
     except ValueError:
         return None
-    return _Entry(marker, words[0], HostKey(words[1], blob))
+    return _Entry(marker, words[0], HostKey(words[1], blob), file)
+
+
+def _hashed(name: str) -> str:
+    """`|1|salt|HMAC-SHA1(salt, name)`, both in base64."""
+    salt = os.urandom(20)
+    digest = hmac.new(salt, name.encode(), hashlib.sha1).digest()
+    return f"|1|{base64.b64encode(salt).decode()}|{base64.b64encode(digest).decode()}"
 
 
 def _hash_matches(hosts: str, name: str) -> bool:
-    """A hashed name: `|1|salt|HMAC-SHA1(salt, name)`, both in base64."""
+    """Whether this is the hashed form of the name, as `_hashed` makes it."""
     try:
         salt, digest = (base64.b64decode(part, validate=True) for part in hosts.split("|")[2:])
     except ValueError:

@@ -1,24 +1,25 @@
 from __future__ import annotations
 
-import base64
-import hashlib
-import hmac
+import contextlib
+import socket
 import stat
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from llmb_tui.cluster.connect import connect
-from llmb_tui.cluster.failures import AuthenticationFailed, HostKeyChanged, HostKeyUnknown
-from llmb_tui.cluster.host_keys import HostKey, KnownHosts
+from llmb_tui.cluster.failures import AuthenticationFailed, HostKeyChanged, HostKeyUnknown, Unreachable
+from llmb_tui.cluster.host_keys import HostKey
+from llmb_tui.cluster.keys import UnlockedKeys
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Unattended
-from tests.cluster.login_node import PASSWORD, LoginNode, Person, make_key, wait_until
+from tests.cluster.login_node import PASSWORD, LoginNode, Person, make_key
+from tests.cluster.ssh_agent import ssh_agent
 
 PASSPHRASE = "open sesame"
 
@@ -48,7 +49,37 @@ def test_an_encrypted_key_asks_for_its_passphrase(node: LoginNode, tmp_path: Pat
     assert len(person.prompts) == 2
     assert all("Passphrase" in prompt and str(tmp_path / "locked") in prompt for prompt, _ in person.prompts)
     assert not any(echo for _, echo in person.prompts)
+    assert len(set(sent(node, "publickey"))) == 1
+
+
+def test_nobody_is_asked_to_unlock_a_key_that_the_server_does_not_take(node: LoginNode, tmp_path: Path) -> None:
+    make_key(tmp_path / "locked", passphrase=PASSPHRASE)
+    person = Person(answers=[PASSPHRASE])
+    with pytest.raises(AuthenticationFailed, match="locked"):
+        log_in(node, person, replace(node.profile(), identity_file=str(tmp_path / "locked")))
+    assert person.prompts == []
     assert len(sent(node, "publickey")) == 1
+
+
+def test_a_key_that_is_held_unlocked_asks_nobody_again(node: LoginNode, tmp_path: Path) -> None:
+    node.user_key = make_key(tmp_path / "locked", passphrase=PASSPHRASE)
+    profile = replace(node.profile(), identity_file=str(tmp_path / "locked"))
+    unlocked, person = UnlockedKeys(), Person(answers=[PASSPHRASE])
+
+    first = connect(profile, person, unlocked=unlocked)
+    again = connect(profile, person, unlocked=unlocked)
+    first.close()
+    again.close()
+    assert len(person.prompts) == 1
+    assert first.asks_nobody
+    assert again.asks_nobody
+
+    subprocess.run(
+        ["ssh-keygen", "-q", "-p", "-P", PASSPHRASE, "-N", "another", "-f", str(tmp_path / "locked")], check=True
+    )
+    with pytest.raises(AuthenticationFailed):  # a file that was changed is not the key that was unlocked
+        connect(profile, person, unlocked=unlocked)
+    assert len(person.prompts) == 2
 
 
 def test_a_default_key_is_found(node: LoginNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,19 +93,15 @@ def test_a_default_key_is_found(node: LoginNode, tmp_path: Path, monkeypatch: py
 def test_the_agents_keys_are_offered_and_spare_the_passphrase(
     node: LoginNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with subprocess.Popen(["ssh-agent", "-D", "-a", str(tmp_path / "agent")], stdout=subprocess.DEVNULL) as agent:
-        try:
-            wait_until((tmp_path / "agent").exists)
-            monkeypatch.setenv("SSH_AUTH_SOCK", str(tmp_path / "agent"))
-            node.user_key = make_key(tmp_path / "held")
-            subprocess.run(["ssh-add", "-q", str(tmp_path / "held")], check=True)
-            subprocess.run(["ssh-keygen", "-q", "-p", "-N", PASSPHRASE, "-f", str(tmp_path / "held")], check=True)
+    node.user_key = make_key(tmp_path / "held")
+    with ssh_agent(tmp_path / "agent", tmp_path / "held") as socket:
+        monkeypatch.setenv("SSH_AUTH_SOCK", str(socket))
+        subprocess.run(["ssh-keygen", "-q", "-p", "-N", PASSPHRASE, "-f", str(tmp_path / "held")], check=True)
 
-            log_in(node, profile=replace(node.profile(), identity_file=None))
-            log_in(node, profile=replace(node.profile(), identity_file=str(tmp_path / "held")))
-        finally:
-            agent.terminate()
-    assert len(sent(node, "publickey")) == 2
+        log_in(node, profile=replace(node.profile(), identity_file=None))
+        log_in(node, profile=replace(node.profile(), identity_file=str(tmp_path / "held")))
+        log_in(node, profile=replace(node.profile(), identity_file=str(tmp_path / "held.pub")))
+    assert set(sent(node, "publickey")) == {node.user_key.get_base64()}
 
 
 def test_a_password_is_asked_for_when_no_key_will_do(node: LoginNode) -> None:
@@ -91,7 +118,7 @@ def test_a_code_after_the_key(node: LoginNode) -> None:
     node.codes = ["123456"]
     person = Person(answers=["123456"])
     log_in(node, person)
-    assert person.prompts == [("Verification code: ", False)]
+    assert person.prompts == [("(operator@127.0.0.1) Verification code: ", False)]
 
 
 def test_a_password_then_a_code_in_rounds(node: LoginNode) -> None:
@@ -100,7 +127,9 @@ def test_a_password_then_a_code_in_rounds(node: LoginNode) -> None:
     node.codes = ["123456"]
     person = Person(answers=[PASSWORD, "123456"])
     log_in(node, person)
-    assert [prompt for prompt, _ in person.prompts] == ["Password: ", "Verification code: "]
+    assert [prompt for prompt, _ in person.prompts] == [
+        f"(operator@127.0.0.1) {question}" for question in ("Password: ", "Verification code: ")
+    ]
 
 
 def test_a_refused_code_is_asked_for_again_and_never_sent_twice(node: LoginNode) -> None:
@@ -116,7 +145,7 @@ def test_a_refused_code_is_asked_for_again_and_never_sent_twice(node: LoginNode)
 
 def test_who_gives_no_answer_sends_none(node: LoginNode) -> None:
     node.factors = ("keyboard-interactive,password",)
-    with pytest.raises(AuthenticationFailed, match="No answer was given to: Password:"):
+    with pytest.raises(AuthenticationFailed, match=r"No answer was given to `\(operator@127.0.0.1\) Password:`"):
         log_in(node, Person())
     assert node.offered == []
 
@@ -151,12 +180,110 @@ def test_an_identity_file_that_is_no_key_is_named(
     assert reason in caught.value.why
 
 
+def test_a_key_on_a_security_key_asks_for_no_passphrase(node: LoginNode, tmp_path: Path) -> None:
+    (tmp_path / "token.pub").write_text("sk-ssh-ed25519@openssh.com AAAAGnNrLXNzaC1lZDI1NTE5QG9wZW5zc2guY29t\n")
+    (tmp_path / "token").write_text("what only OpenSSH can read")
+    person = Person()
+    with pytest.raises(AuthenticationFailed, match="ssh-add"):
+        log_in(node, person, replace(node.profile(), identity_file=str(tmp_path / "token")))
+    assert person.prompts == []
+
+
 def test_prompts_are_clean(node: LoginNode) -> None:
     node.factors = ("keyboard-interactive",)
     node.rounds = (("\x1b[2JPassword\x07: ",),)
     person = Person(answers=[PASSWORD])
     log_in(node, person)
-    assert person.prompts == [("Password\ufffd: ", False)]
+    assert person.prompts == [("(operator@127.0.0.1) Password\ufffd: ", False)]
+
+
+def test_what_the_server_says_between_questions_comes_before_the_next(node: LoginNode) -> None:
+    node.factors = ("keyboard-interactive",)
+    node.rounds = ((), ("Password: ",))
+    node.instructions = "Maintenance on Monday.\n"
+    person = Person(answers=[PASSWORD])
+    log_in(node, person)
+    assert person.prompts == [
+        ("Maintenance on Monday.\nMaintenance on Monday.\n(operator@127.0.0.1) Password: ", False)
+    ]
+
+
+def test_a_prompt_of_any_length_fits_a_screen(node: LoginNode) -> None:
+    node.factors = ("keyboard-interactive",)
+    node.rounds = (("Password: ",),)
+    node.instructions = "x" * 100_000
+    person = Person(answers=[PASSWORD])
+    log_in(node, person)
+    assert len(person.prompts[0][0]) < 5_000
+    assert person.prompts[0][0].endswith("(operator@127.0.0.1) Password: ")
+
+
+def test_a_banner_is_harmless_whatever_it_holds(node: LoginNode) -> None:
+    node.banner = "\x1b]52;c;ZXZpbA==\x07\x1b[2JWelcome\x08\r\n" + "x" * 100_000
+    connection = connect(node.profile(), Unattended())
+    assert connection.banner.startswith("Welcome\N{REPLACEMENT CHARACTER}\nxxx")
+    assert len(connection.banner) < 20_000
+    connection.close()
+
+
+@pytest.fixture
+def busy() -> Iterator[_Busy]:
+    server = _Busy()
+    yield server
+    server.close()
+
+
+class _Busy:
+    """A server that closes connections before it says anything; after `refuses` of them it passes them on."""
+
+    def __init__(self) -> None:
+        self.refuses = 0
+        self.refused = 0
+        self.passes_to = 0
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._socket.getsockname()[1]
+        self._thread = threading.Thread(target=self._accept, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+        self._thread.join()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self._socket.accept()
+                if self.refused < self.refuses:
+                    self.refused += 1
+                    connection.close()
+                else:
+                    there = socket.create_connection(("127.0.0.1", self.passes_to))
+                    for pair in ((connection, there), (there, connection)):
+                        threading.Thread(target=_pass_on, args=pair, daemon=True).start()
+
+
+def _pass_on(source: socket.socket, target: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while data := source.recv(65536):
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
+
+
+def test_a_busy_server_is_tried_again(node: LoginNode, busy: _Busy) -> None:
+    busy.refuses, busy.passes_to = 2, node.port
+    known = node.known_hosts.read_text().replace(str(node.port), str(busy.port))
+    node.known_hosts.write_text(known)
+    log_in(node, profile=replace(node.profile(), port=busy.port))
+    assert busy.refused == 2
+
+
+def test_a_server_that_stays_busy_is_given_up(node: LoginNode, busy: _Busy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("llmb_tui.cluster.connect._REFUSED_S", 1.0)
+    busy.refuses = 1000
+    with pytest.raises(Unreachable, match="MaxStartups"):
+        log_in(node, profile=replace(node.profile(), port=busy.port))
+    assert busy.refused > 1
 
 
 def test_nothing_reaches_the_terminal_and_nothing_is_read_from_it(node: LoginNode) -> None:
@@ -219,112 +346,3 @@ def test_a_known_key_is_asked_for_when_the_server_has_several(node: LoginNode, t
     node.trust()
     node.host_keys.append(make_key(tmp_path / "another_host_key"))
     log_in(node)
-
-
-ONE = HostKey("ssh-ed25519", b"one")
-TWO = HostKey("ssh-ed25519", b"two")
-
-
-def line(names: str, key: HostKey = ONE) -> str:
-    return f"{names} {key.type} {base64.b64encode(key.blob).decode()} comment\n"
-
-
-def hashed(name: str) -> str:
-    salt = b"0123456789abcdefghij"
-    digest = hmac.new(salt, name.encode(), hashlib.sha1).digest()
-    return f"|1|{base64.b64encode(salt).decode()}|{base64.b64encode(digest).decode()}"
-
-
-@pytest.mark.parametrize(
-    ("names", "host", "port"),
-    [
-        ("eos", "eos", 22),
-        ("EOS", "eos", 22),
-        ("eos", "EOS", 22),
-        ("a,eos,10.0.0.1", "10.0.0.1", 22),
-        ("[eos]:2222", "eos", 2222),
-        ("eos", "eos", 2222),
-        ("*.example.com", "login.example.com", 22),
-        ("login?.x", "login1.x", 22),
-        (hashed("eos"), "eos", 22),
-        (hashed("[eos]:2222"), "eos", 2222),
-    ],
-)
-def test_known_hosts_are_found_in_every_form(tmp_path: Path, names: str, host: str, port: int) -> None:
-    file = tmp_path / "known_hosts"
-    file.write_text("# comment\n\n" + line(names))
-    KnownHosts([file]).check(host, port, ONE, Unattended())
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        "",
-        line("other"),
-        line("*,!eos"),
-        line("eos.example.com"),
-        line(hashed("other")),
-        "@cert-authority " + line("eos"),
-        "eos\n",
-        "eos ssh-ed25519 ???\n",
-        line("|1|bad"),
-        line("|1|????|????"),
-    ],
-)
-def test_anything_else_is_an_unknown_host(tmp_path: Path, content: str) -> None:
-    file = tmp_path / "known_hosts"
-    file.write_text(content)
-    with pytest.raises(HostKeyUnknown):
-        KnownHosts([file]).check("eos", 22, ONE, Unattended())
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        line("eos", TWO),
-        line("eos", HostKey("ssh-rsa", b"one")),
-        line(hashed("eos"), TWO),
-        "@revoked " + line("*"),
-        line("eos") + "@revoked " + line("eos"),
-    ],
-)
-def test_another_key_or_a_revoked_one_is_never_asked_about(tmp_path: Path, content: str) -> None:
-    file = tmp_path / "known_hosts"
-    file.write_text(content)
-    person = Person(accepts=True)
-    with pytest.raises(HostKeyChanged):
-        KnownHosts([file]).check("eos", 22, ONE, person)
-    assert person.host_keys == []
-
-
-def test_a_host_with_two_known_keys_may_show_either(tmp_path: Path) -> None:
-    file = tmp_path / "known_hosts"
-    file.write_text(line("eos") + line("eos", TWO))
-    for key in (ONE, TWO):
-        KnownHosts([file]).check("eos", 22, key, Unattended())
-
-
-def test_an_accepted_key_starts_a_line_of_its_own(tmp_path: Path) -> None:
-    file = tmp_path / "known_hosts"
-    file.write_text(line("other").rstrip("\n"))
-    KnownHosts([file]).check("eos", 2222, ONE, Person(accepts=True))
-    KnownHosts([file]).check("eos", 2222, ONE, Unattended())
-    assert len(file.read_text().splitlines()) == 2
-
-
-def test_all_files_are_read_and_the_first_is_written(tmp_path: Path) -> None:
-    own, system = tmp_path / "own", tmp_path / "system"
-    system.write_text(line("eos"))
-    hosts = KnownHosts([own, system])
-    hosts.check("eos", 22, ONE, Unattended())
-    hosts.check("other", 22, ONE, Person(accepts=True))
-    assert system.read_text() == line("eos")
-    assert own.read_text().startswith("other ssh-ed25519 ")
-
-
-@given(st.text())
-def test_no_content_of_the_file_breaks_the_reader(tmp_path_factory: pytest.TempPathFactory, content: str) -> None:
-    file = tmp_path_factory.mktemp("hosts") / "known_hosts"
-    file.write_bytes(content.encode(errors="surrogatepass"))
-    with pytest.raises((HostKeyUnknown, HostKeyChanged)):
-        KnownHosts([file]).check("eos", 22, ONE, Unattended())

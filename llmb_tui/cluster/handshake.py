@@ -1,0 +1,81 @@
+"""From a socket to a transport that is encrypted, with a host key that is known."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import paramiko
+
+from llmb_tui.cluster.channel import LINK_ERRORS
+from llmb_tui.cluster.failures import Unreachable
+from llmb_tui.cluster.heartbeat import HeardTransport
+from llmb_tui.cluster.host_keys import HostKey, KnownHosts
+from llmb_tui.cluster.openssh import SSH_PORT, HostSettings
+from llmb_tui.cluster.prompter import Prompter
+from llmb_tui.text import clean_line
+
+# Both are several times cheaper than paramiko's first choices.
+_FAST_CIPHERS = ("aes128-gcm@openssh.com", "aes256-gcm@openssh.com")
+_FAST_KEX = ("curve25519-sha256@libssh.org",)
+
+
+class LoginTransport(HeardTransport):
+    """A transport that keeps what the server says when it hangs up."""
+
+    parting_words = ""
+
+    def _parse_disconnect(self, message: paramiko.Message) -> None:
+        """Paramiko only logs it. Its method of this name is not public: without it there would be no words."""
+        message.get_int()
+        self.parting_words = clean_line(message.get_binary().decode(errors="replace"))
+
+
+class Refused(Unreachable):
+    """The server closed the connection without an SSH greeting, as a busy one does (MaxStartups)."""
+
+
+def shake_hands(transport: LoginTransport, settings: HostSettings, prompter: Prompter) -> None:
+    """Agree on keys with the server, then decide about its host key.
+
+    Raises Refused, Unreachable, HostKeyUnknown or HostKeyChanged.
+    """
+    known_hosts = KnownHosts(settings.known_hosts, hashed=settings.hash_known_hosts)
+    # A host with an alias is known by that alone.
+    host, port = (settings.host_key_alias, SSH_PORT) if settings.host_key_alias else (settings.host, settings.port)
+    options = transport.get_security_options()
+    options.ciphers = _first(_FAST_CIPHERS, options.ciphers)
+    options.kex = _first(_FAST_KEX, options.kex)
+    options.key_types = known_hosts.algorithms(host, port, options.key_types)
+    transport.banner_timeout = settings.connect_deadline_s
+    started = time.monotonic()
+    try:
+        transport.start_client(timeout=settings.connect_deadline_s)
+        key = transport.get_remote_server_key()
+    except LINK_ERRORS as error:
+        took_s = time.monotonic() - started
+        raise _no_handshake(transport, settings, error, timed_out=took_s >= settings.connect_deadline_s) from error
+    asks = None if settings.trusts_known_keys_only else prompter
+    known_hosts.check(host, port, HostKey(key.get_name(), key.asbytes()), asks)
+
+
+def _no_handshake(
+    transport: LoginTransport, settings: HostSettings, error: Exception, *, timed_out: bool
+) -> Unreachable:
+    what = f"{settings.place}, did not complete an SSH handshake."
+    if timed_out:
+        why = f"It did not answer within {settings.connect_deadline_s:.0f} seconds."
+        return Unreachable(what, why, "Check that the port is SSH's, and that no firewall is in between.")
+    if not transport.remote_version:
+        return Refused(
+            what,
+            "It closed the connection without an SSH greeting: too many people log in at this moment (MaxStartups), "
+            "it takes no connections from this address, or the port is not SSH's.",
+            "Wait a minute and try again; if that does not help, ask the cluster's administrators.",
+        )
+    why = transport.parting_words or clean_line(str(error)) or "It closed the connection"
+    return Unreachable(what, f"{why.rstrip('.')}.", "`ssh -v` to the host in another terminal shows more.")
+
+
+def _first(preferred: Sequence[str], all_of_them: Sequence[str]) -> tuple[str, ...]:
+    return tuple(sorted(all_of_them, key=lambda name: name not in preferred))

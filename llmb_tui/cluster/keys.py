@@ -1,0 +1,260 @@
+"""The user's keys: from files, from the agent, with their certificates; each is offered to a server once."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import socket
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import paramiko
+from paramiko.agent import AgentKey, AgentSSH
+
+from llmb_tui.cluster.openssh import HostSettings
+from llmb_tui.cluster.prompter import Prompter
+from llmb_tui.text import clean, clean_line
+
+_KEY_CLASSES: tuple[type[paramiko.PKey], ...] = (paramiko.Ed25519Key, paramiko.ECDSAKey, paramiko.RSAKey)
+_PASSPHRASE_TRIES = 3
+# An agent may wait for a person to touch a token or to confirm.
+_AGENT_DEADLINE_S = 60.0
+_OPENSSH_MAGIC = b"openssh-key-v1\0"
+
+
+class UnlockedKeys:
+    """Private keys whose passphrase was typed, held in memory as an agent would, for the life of one session.
+
+    A file that was replaced meanwhile counts as another key.
+    """
+
+    def __init__(self) -> None:
+        self._keys: dict[tuple[str, int, int], paramiko.PKey] = {}
+
+    def get(self, path: str) -> paramiko.PKey | None:
+        """The key in the file, if it was unlocked before."""
+        return self._keys.get(_version(path))
+
+    def hold(self, path: str, key: paramiko.PKey) -> None:
+        """Remember the key."""
+        self._keys[_version(path)] = key
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A key that may be offered to a server."""
+
+    name: str
+    public: bytes
+    """The public key or the certificate that the server sees; empty where only the private key tells."""
+    asks: bool
+    """Using it may ask a person: for a passphrase, or an agent's token for a touch."""
+    private: Callable[[], paramiko.PKey | None]
+    """The key to sign with; None when its passphrase is not given."""
+
+
+class Keys:
+    """The keys for one host, in the order of their offering: those named for it, the agent's, the default ones."""
+
+    def __init__(self, settings: HostSettings, prompter: Prompter, unlocked: UnlockedKeys | None) -> None:
+        self._settings = settings
+        self._prompter = prompter
+        self._holds = unlocked is not None
+        self._unlocked = unlocked or UnlockedKeys()
+        self._agent: _Agent | None = None
+        self._held: dict[bytes, AgentKey] = {}
+        self.unusable: list[str] = []
+        """Keys that could not be offered, each with the reason."""
+        self.asked = False
+        """Somebody was asked for a passphrase in vain, or for one that would be asked for again."""
+
+    def close(self) -> None:
+        """Let go of the agent, and with it of its keys."""
+        if self._agent is not None:
+            self._agent.close()
+
+    def candidates(self) -> Iterator[Candidate]:
+        """Each key once, with its certificates before it."""
+        self._ask_agent()
+        offered: set[bytes] = set()
+        for candidate in self._all():
+            if not candidate.public or candidate.public not in offered:
+                offered.add(candidate.public)
+                yield candidate
+
+    def _all(self) -> Iterator[Candidate]:
+        for path in self._settings.identity_files:
+            yield from self._in_file(path)
+        if not self._settings.identities_only:
+            for key in self._held.values():
+                yield from self._with_certificates(_of_agent(key), self._settings.certificate_files)
+        for path in self._settings.default_keys:
+            if _file(path).exists():
+                yield from self._in_file(path)
+
+    def _ask_agent(self) -> None:
+        if self._settings.agent is None:
+            return
+        try:
+            self._agent = _Agent(self._settings.agent)
+        except (paramiko.SSHException, OSError) as error:
+            self.unusable.append(f"the agent at {self._settings.agent} ({reason(error)})")
+            return
+        self._held = {key.asbytes(): key for key in self._agent.get_keys()}
+
+    def _in_file(self, path: str) -> Iterator[Candidate]:
+        candidate = self._candidate(path)
+        if candidate is not None:
+            own = f"{path.removesuffix('.pub')}-cert.pub"
+            certificates = (*self._settings.certificate_files, *([own] if _file(own).exists() else []))
+            yield from self._with_certificates(candidate, certificates)
+
+    def _candidate(self, path: str) -> Candidate | None:
+        """The key that a file holds or names: the agent's, one unlocked before, or the file's own."""
+        public = _public_half(path)
+        key = self._held.get(public) or self._unlocked.get(path)
+        if key is None and public[4:].startswith(b"sk-"):
+            self.unusable.append(f"key {path} (on a security key: `ssh-add {path}` lets the agent use it)")
+            return None
+        try:
+            key = key or _load(path, None)
+        except paramiko.PasswordRequiredException:
+            return Candidate(f"key {path}", public, True, partial(self._unlock, path))
+        except (paramiko.SSHException, OSError, ValueError) as error:
+            self.unusable.append(f"key {path} ({reason(error)})")
+            return None
+        return Candidate(f"key {path}", key.asbytes(), isinstance(key, AgentKey), lambda: key)
+
+    def _with_certificates(self, candidate: Candidate, files: tuple[str, ...]) -> Iterator[Candidate]:
+        for file in dict.fromkeys(files):
+            certificate = _certificate(file, candidate.public)
+            if certificate is not None:
+                private = partial(_certified, candidate.private, certificate)
+                yield Candidate(f"certificate {file}", certificate.asbytes(), candidate.asks, private)
+        yield candidate
+
+    def _unlock(self, path: str) -> paramiko.PKey | None:
+        unlocked = self._unlocked.get(path)
+        if unlocked is not None:
+            return unlocked
+        prompt = f"Passphrase for {clean(path)}: "
+        for _ in range(_PASSPHRASE_TRIES):
+            passphrase = self._prompter.answer(prompt, False)
+            if passphrase is None:
+                break
+            try:
+                key = _load(path, passphrase)
+            except (paramiko.SSHException, ValueError):
+                prompt = f"That was not it. Passphrase for {clean(path)}: "
+            else:
+                self._unlocked.hold(path, key)
+                self.asked |= not self._holds
+                return key
+        self.asked = True
+        return None
+
+
+class _Agent(AgentSSH):
+    """The agent at a socket. Paramiko's own only looks at SSH_AUTH_SOCK."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self._socket.settimeout(_AGENT_DEADLINE_S)
+            self._socket.connect(path)
+            self._connect(self._socket)  # type: ignore[attr-defined]  # the stubs leave out what subclasses need
+        except BaseException:
+            self._socket.close()
+            raise
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+def reason(error: Exception) -> str:
+    """What an error says, clean, without its full stop."""
+    text = getattr(error, "strerror", None) or str(error)
+    return clean_line(text).strip().rstrip(".") or type(error).__name__
+
+
+def _of_agent(key: AgentKey) -> Candidate:
+    comment = clean_line(key.comment)[:60]
+    return Candidate(f"the agent's key {comment}".rstrip(), key.asbytes(), True, lambda: key)
+
+
+def _file(path: str) -> Path:
+    return Path(path).expanduser()
+
+
+def _version(path: str) -> tuple[str, int, int]:
+    try:
+        status = _file(path).stat()
+    except OSError:
+        return str(_file(path)), 0, 0
+    return str(_file(path)), status.st_mtime_ns, status.st_size
+
+
+def _load(path: str, passphrase: str | None) -> paramiko.PKey:
+    """Raises PasswordRequiredException for an encrypted file without a passphrase, SSHException for a wrong one."""
+    for key_class in _KEY_CLASSES:
+        try:
+            return key_class.from_private_key_file(_file(path), passphrase)
+        except paramiko.PasswordRequiredException:
+            raise
+        except paramiko.SSHException:
+            continue  # another kind of key, or a wrong passphrase: paramiko does not tell them apart
+    raise paramiko.SSHException("not a private key that can be read here, or a wrong passphrase; an agent may hold it")
+
+
+def _public_half(path: str) -> bytes:
+    """The public key in the open part of a private one, in the file itself, or beside it; empty if there is none."""
+    return _open_part(_file(path)) or _public_file(_file(path)) or _public_file(_file(f"{path}.pub"))
+
+
+def _public_file(file: Path) -> bytes:
+    try:
+        kind, encoded = file.read_bytes().split()[:2]
+        blob = base64.b64decode(encoded, validate=True)
+    except (OSError, ValueError):
+        return b""
+    return blob if blob[4:].startswith(kind) else b""
+
+
+def _open_part(file: Path) -> bytes:
+    """OpenSSH's own format holds the public key outside what is encrypted."""
+    try:
+        data = base64.b64decode(b"".join(file.read_bytes().strip().splitlines()[1:-1]), validate=True)
+    except (OSError, ValueError):
+        return b""
+    if not data.startswith(_OPENSSH_MAGIC):
+        return b""
+    message = paramiko.Message(data[len(_OPENSSH_MAGIC) :])
+    for _ in ("cipher", "key derivation", "its options"):
+        message.get_binary()
+    message.get_int()  # how many keys: one
+    return message.get_binary()
+
+
+def _certificate(file: str, public: bytes) -> paramiko.Message | None:
+    """The certificate in the file, if it is one for this public key."""
+    certificate, key = paramiko.Message(_public_file(_file(file))), paramiko.Message(public)
+    kind = key.get_text()
+    if not public or not certificate.get_text().startswith(f"{kind}-cert-"):
+        return None
+    certificate.get_binary()  # the nonce; the parts of the key follow as they do in the key itself
+    if not certificate.get_remainder().startswith(key.get_remainder()):
+        return None
+    certificate.rewind()
+    return certificate
+
+
+def _certified(private: Callable[[], paramiko.PKey | None], certificate: paramiko.Message) -> paramiko.PKey | None:
+    key = private()
+    if key is None:
+        return None
+    twin = AgentKey(key.agent, key.blob, key.comment) if isinstance(key, AgentKey) else copy.copy(key)
+    twin.load_certificate(paramiko.Message(certificate.asbytes()))
+    return twin

@@ -1,0 +1,297 @@
+"""How to reach a host: what the user's own OpenSSH configuration says, as `ssh -G` resolves it, or plain defaults.
+
+`ssh -G` reads Include, Match and Host for us. What it leaves to the moment of use, tokens such as `%h`, is expanded
+here as ssh_config(5) describes it.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import unquote
+
+from llmb_tui.cluster.failures import BadSshConfig
+from llmb_tui.cluster.profile import NO_SSH_CONFIG, ClusterProfile
+from llmb_tui.text import clean
+
+SSH_PORT = 22
+METHODS = ("publickey", "keyboard-interactive", "password")
+"""Ways to log in that we have, in the order in which OpenSSH tries them."""
+
+_DEFAULT_KEYS = ("~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa")
+_USER_HOSTS = "~/.ssh/known_hosts"
+_GLOBAL_HOSTS = "/etc/ssh/ssh_known_hosts"
+_CONNECT_DEADLINE_S = 15.0
+# `Match exec` and a canonical name may ask the network.
+_RESOLVE_DEADLINE_S = 20.0
+_NO = ("no", "false")
+
+
+@dataclass(frozen=True, slots=True)
+class HostSettings:
+    """How to reach one host and log in there."""
+
+    name: str
+    """The host as it was asked for: an alias, a name or an address."""
+    host: str
+    user: str
+    port: int = SSH_PORT
+    identity_files: tuple[str, ...] = ()
+    """Key files named for this host."""
+    default_keys: tuple[str, ...] = _DEFAULT_KEYS
+    """Key files to look for where none is named."""
+    certificate_files: tuple[str, ...] = ()
+    identities_only: bool = False
+    agent: str | None = None
+    """Socket of the agent; None: no agent."""
+    known_hosts: tuple[Path, ...] = ()
+    """Files to read; an accepted key is appended to the first."""
+    host_key_alias: str | None = None
+    hash_known_hosts: bool = False
+    trusts_known_keys_only: bool = False
+    """Refuse an unknown host without a question (StrictHostKeyChecking yes)."""
+    methods: tuple[str, ...] = METHODS
+    connect_deadline_s: float = _CONNECT_DEADLINE_S
+    proxy_jump: tuple[str, ...] = ()
+    proxy_command: str | None = None
+    leads_to: str = ""
+    """The login node that is reached through this host; empty for the login node itself."""
+    source: str = "No OpenSSH configuration was read."
+    """A sentence: where these settings come from."""
+
+    @property
+    def login(self) -> str:
+        """`user@name`, clean, for questions and errors."""
+        return clean(f"{self.user}@{self.name}")
+
+    @property
+    def place(self) -> str:
+        """Name and address, clean, for errors; a jump host says where it leads to."""
+        address = self.host if self.name == self.host else f"{self.name} ({self.host})"
+        return clean(f"{address}, port {self.port}" + (f", on the way to {self.leads_to}" if self.leads_to else ""))
+
+
+def settings_of(profile: ClusterProfile) -> HostSettings:
+    """Settings of the profile's login node; values that are set in the profile win.
+
+    Raises BadSshConfig when `ssh -G` cannot answer.
+    """
+    settings = resolve(profile.host, profile.ssh_config, profile.user, profile.port)
+    if profile.identity_file is not None:
+        settings = replace(settings, identity_files=(profile.identity_file,), default_keys=(), certificate_files=())
+    if profile.known_hosts is not None:
+        settings = replace(settings, known_hosts=(Path(profile.known_hosts).expanduser(),))
+    return settings
+
+
+def resolve(destination: str, config: str | None, user: str | None = None, port: int | None = None) -> HostSettings:
+    """Settings of `[user@]host[:port]` or `ssh://[user@]host[:port]`; `user` and `port` win.
+
+    `config` names a configuration file to read instead of the user's own, or is `none`. Without an `ssh` program the
+    settings are plain defaults. Raises BadSshConfig.
+    """
+    host, its_user, its_port = _parts(destination)
+    user, port = user or its_user, port or its_port
+    program = None if config == NO_SSH_CONFIG else shutil.which("ssh")
+    if program is None:
+        if config not in (None, NO_SSH_CONFIG):
+            raise BadSshConfig(
+                f"Could not read the OpenSSH configuration {config}.",
+                "There is no `ssh` program on this machine, which reads it.",
+                "Install OpenSSH's client, or set ssh_config = 'none' in the cluster's profile.",
+            )
+        return _plain(host, user, port)
+    file = str(Path(config).expanduser()) if config is not None else None
+    command = [program, "-G", *(["-F", file] if file else [])]
+    command += [*(["-l", user] if user else []), *(["-p", str(port)] if port else []), "--", host]
+    return parse_answer(host, _ask(command, host, config), f"Settings are from `ssh -G`, which read {_files(file)}.")
+
+
+def parse_answer(name: str, answer: str, source: str) -> HostSettings:
+    """Settings from what `ssh -G` printed: one keyword and its value on each line."""
+    values: dict[str, list[str]] = {}
+    for line in answer.splitlines():
+        keyword, _, value = line.partition(" ")
+        values.setdefault(keyword.lower(), []).append(value.strip())
+    only = {keyword: several[0] for keyword, several in values.items()}
+    host, user = only.get("hostname", name), only.get("user") or getpass.getuser()
+    port = int(only["port"]) if only.get("port", "").isdigit() else SSH_PORT
+    tokens = _tokens(name, host, user, port, only)
+    files, certificates = (
+        tuple(_expand(file, tokens) for file in values.get(keyword, []) if file.lower() != "none")
+        for keyword in ("identityfile", "certificatefile")
+    )
+    # Where no key is named, ssh -G prints all the names that it would look for.
+    are_defaults = {_expand(file, tokens) for file in _DEFAULT_KEYS} <= set(files)
+    deadline = only.get("connecttimeout", "")
+    jumps = only.get("proxyjump", "none")
+    command = only.get("proxycommand", "none")
+    return HostSettings(
+        name=name,
+        host=host,
+        user=user,
+        port=port,
+        identity_files=() if are_defaults else files,
+        default_keys=files if are_defaults else (),
+        certificate_files=certificates,
+        identities_only=only.get("identitiesonly", "no") not in _NO,
+        agent=_agent(only.get("identityagent"), tokens),
+        known_hosts=_known_hosts(only, tokens),
+        host_key_alias=only.get("hostkeyalias"),
+        hash_known_hosts=only.get("hashknownhosts", "no") not in _NO,
+        trusts_known_keys_only=only.get("stricthostkeychecking", "ask") in ("yes", "true"),
+        methods=_methods(only),
+        connect_deadline_s=float(deadline) if deadline.isdigit() and int(deadline) else _CONNECT_DEADLINE_S,
+        proxy_jump=()
+        if jumps.lower() == "none"
+        else tuple(_expand_tokens(j.strip(), tokens) for j in jumps.split(",")),
+        proxy_command=None if command.lower() == "none" else _shell_command(command, tokens),
+        source=source,
+    )
+
+
+def _plain(host: str, user: str | None, port: int | None) -> HostSettings:
+    return HostSettings(
+        name=host,
+        host=host,
+        user=user or getpass.getuser(),
+        port=port or SSH_PORT,
+        agent=os.environ.get("SSH_AUTH_SOCK"),
+        known_hosts=(Path(_USER_HOSTS).expanduser(), Path(_GLOBAL_HOSTS)),
+    )
+
+
+def _parts(destination: str) -> tuple[str, str | None, int | None]:
+    """Host, user and port; an address with many colons has no port unless it is in brackets."""
+    is_url = destination.startswith("ssh://")
+    user, _, place = destination.removeprefix("ssh://").rstrip("/").rpartition("@")
+    match = re.fullmatch(r"\[(?P<address>[^]]*)](?::(?P<port>\d+))?|(?P<host>[^:]*):(?P<number>\d+)", place)
+    name = (unquote(user) if is_url else user) or None
+    if match is None:
+        return place, name, None
+    port = match["port"] or match["number"]
+    return match["address"] or match["host"] or "", name, int(port) if port else None
+
+
+def _ask(command: list[str], host: str, config: str | None) -> str:
+    """What `ssh -G` prints. It has a session of its own, so that nothing it starts can reach the terminal."""
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    ) as process:
+        try:
+            stdout, stderr = process.communicate(timeout=_RESOLVE_DEADLINE_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            why = f"No answer within {_RESOLVE_DEADLINE_S:.0f} seconds; a `Match exec` in it may hang."
+            raise _bad_config(host, config, why) from None
+    if process.returncode != 0:
+        raise _bad_config(host, config, clean(stderr.strip()) or f"It ended with exit code {process.returncode}.")
+    return stdout
+
+
+def _bad_config(host: str, config: str | None, why: str) -> BadSshConfig:
+    option = f"-F {config} " if config is not None else ""
+    return BadSshConfig(
+        f"OpenSSH could not read its configuration for {clean(host)}.",
+        why,
+        f"Mend it: `ssh {option}-G {clean(host)}` in another terminal shows the same.",
+    )
+
+
+def _files(config: str | None) -> str:
+    return clean(config) if config is not None else "~/.ssh/config and /etc/ssh/ssh_config"
+
+
+def _tokens(name: str, host: str, user: str, port: int, values: Mapping[str, str]) -> dict[str, str]:
+    here = socket.gethostname()
+    return {
+        "%": "%",
+        "d": str(Path.home()),
+        "h": host,
+        "i": str(os.getuid()),
+        "j": values.get("proxyjump", ""),
+        "k": values.get("hostkeyalias", name),
+        "L": here.partition(".")[0],
+        "l": here,
+        "n": name,
+        "p": str(port),
+        "r": user,
+        "u": getpass.getuser(),
+    }
+
+
+def _expand_tokens(text: str, tokens: Mapping[str, str]) -> str:
+    """A token that is not known here stays as it is, and shows in the error that follows."""
+    return re.sub("%(.)", lambda match: tokens.get(match[1], match[0]), text)
+
+
+def _shell_command(text: str, tokens: Mapping[str, str]) -> str:
+    """As `ssh` does, which puts names into the command as they are; newer ones refuse such names as well."""
+    for name in (tokens["n"], tokens["h"], tokens["r"]):
+        if re.search(r"^-|[\s'`\"$\\;&<>|(){}]", name):
+            raise BadSshConfig(
+                f"The name {clean(name)} cannot be given to a ProxyCommand.",
+                "A shell would not take it as one word.",
+                "Correct the host or the user of this cluster.",
+            )
+    return _expand_tokens(text, tokens)
+
+
+def _expand(path: str, tokens: Mapping[str, str]) -> str:
+    """A file's path with `~`, tokens and `${VARIABLES}` expanded."""
+    named = re.sub(r"\$\{(\w+)}", lambda match: os.environ.get(match[1], match[0]), _expand_tokens(path, tokens))
+    return str(Path(named).expanduser())
+
+
+def _agent(configured: str | None, tokens: Mapping[str, str]) -> str | None:
+    if configured is None or configured == "SSH_AUTH_SOCK":
+        return os.environ.get("SSH_AUTH_SOCK")
+    if configured.lower() == "none":
+        return None
+    if re.fullmatch(r"\$\w+", configured):
+        return os.environ.get(configured[1:])
+    return _expand(configured, tokens)
+
+
+def _known_hosts(values: Mapping[str, str], tokens: Mapping[str, str]) -> tuple[Path, ...]:
+    """The user's files, then the system's; without one of the user's an accepted key is kept nowhere."""
+    own = [_expand(file, tokens) for file in _split_paths(values.get("userknownhostsfile", _USER_HOSTS))]
+    system = [_expand(file, tokens) for file in _split_paths(values.get("globalknownhostsfile", _GLOBAL_HOSTS))]
+    return tuple(Path(file) for file in [*(own or [os.devnull]), *system])
+
+
+def _split_paths(value: str) -> list[str]:
+    """Paths that `ssh -G` prints on one line without quotes: a new one begins where a word can begin one."""
+    paths: list[str] = []
+    for word in value.split():
+        if paths and word[0] not in "/~%$":
+            paths[-1] += f" {word}"
+        else:
+            paths.append(word)
+    return [path for path in paths if path.lower() != "none"]
+
+
+def _methods(values: Mapping[str, str]) -> tuple[str, ...]:
+    wanted: Iterable[str] = METHODS
+    if "preferredauthentications" in values:
+        wanted = (method.strip() for method in values["preferredauthentications"].split(","))
+    switches = {
+        "publickey": "pubkeyauthentication",
+        "keyboard-interactive": "kbdinteractiveauthentication",
+        "password": "passwordauthentication",
+    }
+    return tuple(m for m in wanted if m in METHODS and values.get(switches[m], "yes") not in _NO)

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llmb_tui.cluster.failures import HostKeyChanged, HostKeyUnknown
+from llmb_tui.cluster.host_keys import HostKey, KnownHosts
+from llmb_tui.cluster.prompter import Unattended
+from tests.cluster.login_node import Person
+
+ONE = HostKey("ssh-ed25519", b"one")
+TWO = HostKey("ssh-ed25519", b"two")
+
+
+def line(names: str, key: HostKey = ONE) -> str:
+    return f"{names} {key.type} {base64.b64encode(key.blob).decode()} comment\n"
+
+
+def hashed(name: str) -> str:
+    salt = b"0123456789abcdefghij"
+    digest = hmac.new(salt, name.encode(), hashlib.sha1).digest()
+    return f"|1|{base64.b64encode(salt).decode()}|{base64.b64encode(digest).decode()}"
+
+
+@pytest.mark.parametrize(
+    ("names", "host", "port"),
+    [
+        ("eos", "eos", 22),
+        ("EOS", "eos", 22),
+        ("eos", "EOS", 22),
+        ("a,eos,10.0.0.1", "10.0.0.1", 22),
+        ("[eos]:2222", "eos", 2222),
+        ("eos", "eos", 2222),
+        ("*.example.com", "login.example.com", 22),
+        ("login?.x", "login1.x", 22),
+        (hashed("eos"), "eos", 22),
+        (hashed("[eos]:2222"), "eos", 2222),
+    ],
+)
+def test_known_hosts_are_found_in_every_form(tmp_path: Path, names: str, host: str, port: int) -> None:
+    file = tmp_path / "known_hosts"
+    file.write_text("# comment\n\n" + line(names))
+    KnownHosts([file]).check(host, port, ONE, Unattended())
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        line("other"),
+        line("*,!eos"),
+        line("eos.example.com"),
+        line(hashed("other")),
+        "@cert-authority " + line("eos"),
+        "eos\n",
+        "eos ssh-ed25519 ???\n",
+        line("|1|bad"),
+        line("|1|????|????"),
+    ],
+)
+def test_anything_else_is_an_unknown_host(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "known_hosts"
+    file.write_text(content)
+    with pytest.raises(HostKeyUnknown):
+        KnownHosts([file]).check("eos", 22, ONE, Unattended())
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        line("eos", TWO),
+        line("eos", HostKey("ssh-rsa", b"one")),
+        line(hashed("eos"), TWO),
+        "@revoked " + line("*"),
+        line("eos") + "@revoked " + line("eos"),
+    ],
+)
+def test_another_key_or_a_revoked_one_is_never_asked_about(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "known_hosts"
+    file.write_text(content)
+    person = Person(accepts=True)
+    with pytest.raises(HostKeyChanged):
+        KnownHosts([file]).check("eos", 22, ONE, person)
+    assert person.host_keys == []
+
+
+def test_a_host_with_two_known_keys_may_show_either(tmp_path: Path) -> None:
+    file = tmp_path / "known_hosts"
+    file.write_text(line("eos") + line("eos", TWO))
+    for key in (ONE, TWO):
+        KnownHosts([file]).check("eos", 22, key, Unattended())
+
+
+def test_an_accepted_key_starts_a_line_of_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "known_hosts"
+    file.write_text(line("other").rstrip("\n"))
+    KnownHosts([file]).check("eos", 2222, ONE, Person(accepts=True))
+    KnownHosts([file]).check("eos", 2222, ONE, Unattended())
+    assert len(file.read_text().splitlines()) == 2
+
+
+def test_all_files_are_read_and_the_first_is_written(tmp_path: Path) -> None:
+    own, system = tmp_path / "own", tmp_path / "system"
+    system.write_text(line("eos"))
+    hosts = KnownHosts([own, system])
+    hosts.check("eos", 22, ONE, Unattended())
+    hosts.check("other", 22, ONE, Person(accepts=True))
+    assert system.read_text() == line("eos")
+    assert own.read_text().startswith("other ssh-ed25519 ")
+
+
+def test_an_accepted_key_is_hashed_where_the_user_wants_it(tmp_path: Path) -> None:
+    file = tmp_path / "known_hosts"
+    KnownHosts([file], hashed=True).check("eos", 2222, ONE, Person(accepts=True))
+    KnownHosts([file]).check("eos", 2222, ONE, Unattended())
+    assert "eos" not in file.read_text()
+    found = subprocess.run(["ssh-keygen", "-F", "[eos]:2222", "-f", str(file)], capture_output=True, check=False)
+    assert found.returncode == 0
+
+
+def test_nobody_may_accept_a_key_where_the_user_wants_known_ones_only(tmp_path: Path) -> None:
+    file = tmp_path / "known_hosts"
+    with pytest.raises(HostKeyUnknown, match="StrictHostKeyChecking"):
+        KnownHosts([file]).check("eos", 22, ONE, None)
+    assert not file.exists()
+
+
+def test_an_accepted_key_is_kept_nowhere_where_the_user_has_no_file(tmp_path: Path) -> None:
+    hosts = KnownHosts([Path(os.devnull), tmp_path / "system"])
+    hosts.check("eos", 22, ONE, Person(accepts=True))
+    assert not (tmp_path / "system").exists()
+
+
+def test_a_changed_key_names_the_file_that_knows_another(tmp_path: Path) -> None:
+    own, system = tmp_path / "own", tmp_path / "system"
+    own.write_text(line("other"))
+    system.write_text(line("eos"))
+    with pytest.raises(HostKeyChanged) as caught:
+        KnownHosts([own, system]).check("eos", 22, TWO, Unattended())
+    assert str(system) in caught.value.why
+    assert f"ssh-keygen -f {system} -R eos" in caught.value.fix
+
+
+@given(st.text())
+def test_no_content_of_the_file_breaks_the_reader(tmp_path_factory: pytest.TempPathFactory, content: str) -> None:
+    file = tmp_path_factory.mktemp("hosts") / "known_hosts"
+    file.write_bytes(content.encode(errors="surrogatepass"))
+    with pytest.raises((HostKeyUnknown, HostKeyChanged)):
+        KnownHosts([file]).check("eos", 22, ONE, Unattended())

@@ -1,0 +1,262 @@
+from __future__ import annotations
+
+import getpass
+import os
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.cluster import openssh
+from llmb_tui.cluster.failures import BadSshConfig
+from llmb_tui.cluster.openssh import METHODS, HostSettings, resolve, settings_of
+from llmb_tui.cluster.profile import NO_SSH_CONFIG, ClusterProfile
+from llmb_tui.cluster.way import way_to
+
+PROFILE = ClusterProfile(name="eos", host="eos", account="", partition="", install_dir="/x")
+
+
+def write(tmp_path: Path, text: str) -> str:
+    (tmp_path / "config").write_text(text)
+    return str(tmp_path / "config")
+
+
+def asked(tmp_path: Path, text: str, host: str = "eos") -> HostSettings:
+    return resolve(host, write(tmp_path, text))
+
+
+def way(tmp_path: Path, text: str, host: str = "eos") -> list[str]:
+    profile = replace(PROFILE, host=host, ssh_config=write(tmp_path, text))
+    return [f"{hop.user}@{hop.host}:{hop.port}" for hop in way_to(profile)]
+
+
+def test_an_alias_is_what_the_configuration_says(tmp_path: Path) -> None:
+    (tmp_path / "more").write_text("Host eos\n  Port 2222\n")
+    settings = asked(
+        tmp_path,
+        f"Include {tmp_path}/more\n"
+        "Host eos\n  HostName login.%h.example.com\n"
+        'Match host login.eos.example.com exec "true"\n  User alice\n',
+    )
+    assert (settings.name, settings.host, settings.port, settings.user) == (
+        "eos",
+        "login.eos.example.com",
+        2222,
+        "alice",
+    )
+    assert str(tmp_path / "config") in settings.source
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("eos", ("eos", 22, "me")),
+        ("alice@eos", ("eos", 22, "alice")),
+        ("alice@corp@eos:2222", ("eos", 2222, "alice@corp")),
+        ("ssh://alice@eos:2222", ("eos", 2222, "alice")),
+        ("ssh://al%40corp@eos/", ("eos", 22, "al@corp")),
+        ("[2001:db8::1]:2222", ("2001:db8::1", 2222, "me")),
+        ("2001:db8::1", ("2001:db8::1", 22, "me")),
+    ],
+)
+@pytest.mark.parametrize("with_ssh", [False, True])
+def test_a_host_is_typed_in_the_usual_ways(
+    tmp_path: Path, typed: str, expected: tuple[str, int, str], with_ssh: bool
+) -> None:
+    settings = resolve(typed, write(tmp_path, "") if with_ssh else NO_SSH_CONFIG)
+    user = getpass.getuser() if expected[2] == "me" else expected[2]
+    assert (settings.host, settings.port, settings.user) == (expected[0], expected[1], user)
+
+
+def test_values_of_the_profile_win_and_match_lines_see_them(tmp_path: Path) -> None:
+    config = write(
+        tmp_path,
+        "Match user bob\n  HostName for-bob\n"
+        f"Host *\n  User alice\n  Port 2222\n  IdentityFile {tmp_path}/a\n  UserKnownHostsFile {tmp_path}/hosts\n",
+    )
+    own = replace(PROFILE, ssh_config=config, user="bob", port=22, identity_file="~/b", known_hosts="/h")
+    settings = settings_of(own)
+    assert (settings.host, settings.user, settings.port) == ("for-bob", "bob", 22)
+    assert (settings.identity_files, settings.default_keys, settings.known_hosts) == (("~/b",), (), (Path("/h"),))
+
+
+def test_keys_named_for_the_host_replace_the_default_ones(tmp_path: Path) -> None:
+    settings = asked(tmp_path, 'IdentityFile ~/.ssh/id_rsa\nIdentityFile "/tmp/a key/%r"\nUser alice\n')
+    assert settings.identity_files == (str(Path("~/.ssh/id_rsa").expanduser()), "/tmp/a key/alice")
+    assert settings.default_keys == ()
+
+    settings = asked(tmp_path, "")
+    assert settings.identity_files == ()
+    assert str(Path("~/.ssh/id_ed25519").expanduser()) in settings.default_keys
+
+    settings = asked(tmp_path, "IdentityFile none\n")
+    assert (settings.identity_files, settings.default_keys) == ((), ())
+
+
+def test_the_agent_is_the_configured_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSH_AUTH_SOCK", "/run/usual")
+    monkeypatch.setenv("OTHER", "/run/other")
+    assert asked(tmp_path, "").agent == "/run/usual"
+    assert asked(tmp_path, "IdentityAgent SSH_AUTH_SOCK\n").agent == "/run/usual"
+    assert asked(tmp_path, "IdentityAgent none\n").agent is None
+    assert asked(tmp_path, "IdentityAgent $OTHER\n").agent == "/run/other"
+    assert asked(tmp_path, "IdentityAgent ~/%n.sock\n").agent == str(Path("~/eos.sock").expanduser())
+    monkeypatch.delenv("SSH_AUTH_SOCK")
+    assert asked(tmp_path, "").agent is None
+
+
+def test_known_hosts_files_of_the_user_come_before_the_systems(tmp_path: Path) -> None:
+    settings = asked(
+        tmp_path,
+        'UserKnownHostsFile ~/one "/tmp/my hosts/two"\nGlobalKnownHostsFile /etc/three\n'
+        "HostKeyAlias cluster\nHashKnownHosts yes\nStrictHostKeyChecking yes\n",
+    )
+    assert settings.known_hosts == (Path("~/one").expanduser(), Path("/tmp/my hosts/two"), Path("/etc/three"))
+    assert (settings.host_key_alias, settings.hash_known_hosts) == ("cluster", True)
+    assert settings.trusts_known_keys_only
+
+    settings = asked(tmp_path, "UserKnownHostsFile none\nGlobalKnownHostsFile /etc/three\n")
+    assert settings.known_hosts == (Path(os.devnull), Path("/etc/three"))
+
+
+@pytest.mark.parametrize("value", ["ask", "no", "accept-new", "off"])
+def test_no_configuration_makes_an_unknown_key_accepted_without_a_question(tmp_path: Path, value: str) -> None:
+    assert not asked(tmp_path, f"StrictHostKeyChecking {value}\n").trusts_known_keys_only
+
+
+@pytest.mark.parametrize(
+    ("config", "methods"),
+    [
+        ("", METHODS),
+        ("PreferredAuthentications gssapi-with-mic,password,publickey\n", ("password", "publickey")),
+        ("PubkeyAuthentication no\n", ("keyboard-interactive", "password")),
+        ("PasswordAuthentication no\nKbdInteractiveAuthentication no\n", ("publickey",)),
+    ],
+)
+def test_only_methods_that_the_configuration_allows_are_used(
+    tmp_path: Path, config: str, methods: tuple[str, ...]
+) -> None:
+    assert asked(tmp_path, config).methods == methods
+
+
+def test_the_rest_of_what_is_honoured(tmp_path: Path) -> None:
+    settings = asked(tmp_path, "IdentitiesOnly yes\nConnectTimeout 40\nCertificateFile /c/%h\nForwardAgent yes\n")
+    assert (settings.identities_only, settings.connect_deadline_s) == (True, 40.0)
+    assert settings.certificate_files == ("/c/eos",)
+
+
+def test_a_proxy_command_is_given_its_names(tmp_path: Path) -> None:
+    config = "Host eos\n  HostName login.x\n  User alice\n  Port 2222\n  ProxyCommand nc -x '%n' %h %p # %r 100%%\n"
+    assert asked(tmp_path, config).proxy_command == "nc -x 'eos' login.x 2222 # alice 100%"
+    assert asked(tmp_path, "ProxyCommand none\n").proxy_command is None
+
+
+@pytest.mark.parametrize("host", ["a;reboot", "$(reboot)", "-oProxyCommand=x", "a b"])
+def test_a_name_that_a_shell_would_take_for_more_is_refused(tmp_path: Path, host: str) -> None:
+    with pytest.raises(BadSshConfig):
+        asked(tmp_path, "ProxyCommand nc %h %p\n", host)
+    with pytest.raises(BadSshConfig):  # also where an older ssh let it through
+        openssh.parse_answer(host, f"hostname {host}\nuser me\nport 22\nproxycommand nc %h %p\n", "")
+
+
+def test_hops_are_resolved_as_hosts_of_their_own(tmp_path: Path) -> None:
+    config = (
+        "Host eos\n  ProxyJump bob@gate:2022,inner\n"
+        "Host gate\n  HostName gate.example.com\n  ProxyJump outer\n"
+        "Host inner\n  User carol\n  ProxyJump elsewhere\n"
+        "Host *\n  User alice\n"
+    )
+    assert way(tmp_path, config) == [
+        "alice@outer:22",
+        "bob@gate.example.com:2022",
+        "carol@inner:22",  # its own ProxyJump does not count: the list is the way to it
+        "alice@eos:22",
+    ]
+
+
+def test_a_hop_as_an_address_and_with_tokens(tmp_path: Path) -> None:
+    config = "Host eos\n  User alice\n  ProxyJump ssh://bob@outer:2022,bob@[2001:db8::1]:2022,%r@gate-%n\n"
+    assert way(tmp_path, config)[:3] == ["bob@outer:2022", "bob@2001:db8::1:2022", "alice@gate-eos:22"]
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        "ProxyJump gate\n",
+        "Host eos\n  ProxyJump a\nHost a\n  ProxyJump b\nHost b\n  ProxyJump a\n",
+        "Host eos\n  ProxyJump a,b,a\n",
+        "ProxyJump x%h\n",
+    ],
+)
+def test_a_way_in_a_circle_is_refused(tmp_path: Path, config: str) -> None:
+    with pytest.raises(BadSshConfig, match="circle"):
+        way(tmp_path, config)
+
+
+def test_a_broken_configuration_is_quoted(tmp_path: Path) -> None:
+    with pytest.raises(BadSshConfig) as caught:
+        asked(tmp_path, "Hots eos\n")
+    assert "line 1" in caught.value.why
+    assert "hots" in caught.value.why.lower()
+
+
+def test_a_configuration_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openssh, "_RESOLVE_DEADLINE_S", 0.5)
+    started = tmp_path / "started"
+    with pytest.raises(BadSshConfig, match="Match exec"):
+        asked(tmp_path, f'Match exec "echo $$ > {started}; sleep 60"\n  User alice\n')
+    pid = int(started.read_text())
+    ends = time.monotonic() + 10
+    while _runs(pid):
+        assert time.monotonic() < ends, "what the configuration started still runs"
+        time.sleep(0.01)
+
+
+def _runs(pid: int) -> bool:
+    done = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return done.stdout.strip()[:1] not in ("", "Z")
+
+
+def test_without_ssh_there_are_plain_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    settings = settings_of(replace(PROFILE, host="alice@eos"))
+    assert (settings.host, settings.user, settings.port, settings.proxy_jump) == ("eos", "alice", 22, ())
+    assert settings.known_hosts[0] == Path("~/.ssh/known_hosts").expanduser()
+    with pytest.raises(BadSshConfig, match="other"):
+        settings_of(replace(PROFILE, ssh_config="/other"))
+
+
+def test_with_none_for_a_configuration_ssh_is_not_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    ssh = tmp_path / "ssh"
+    ssh.write_text(f"#!/bin/sh\n: > {tmp_path}/ran\n")
+    ssh.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    way_to(replace(PROFILE, ssh_config=NO_SSH_CONFIG))
+    assert not (tmp_path / "ran").exists()
+    way_to(PROFILE)
+    assert (tmp_path / "ran").exists()
+
+
+_AT_A_TERMINAL = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))"
+
+
+def test_what_the_configuration_runs_cannot_reach_the_terminal(tmp_path: Path) -> None:
+    config = write(
+        tmp_path, 'Match exec "echo shown; echo shown > /dev/tty; cat < /dev/tty; echo shown >&2"\n  User eve\n'
+    )
+    script = (
+        "import os; os.close(os.open('/dev/tty', os.O_RDWR))\n"  # there is one
+        "from llmb_tui.cluster.openssh import resolve\n"
+        f"assert resolve('eos', {config!r}).host == 'eos'\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", _AT_A_TERMINAL, sys.executable, "-c", script],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, b"")

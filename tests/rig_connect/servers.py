@@ -1,0 +1,60 @@
+"""Changes to the rig's SSH servers and to the user's configuration, for tests of logging in."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from llmb_tui.cluster.profile import ClusterProfile
+from tests.rig.cluster import Rig
+
+
+@contextmanager
+def with_options(rig: Rig, endpoint: str, *options: str) -> Iterator[None]:
+    """Within the block a server has these lines in its configuration; the first of a kind counts."""
+    conf = rig.directory / "ssh" / f"{endpoint}.conf"
+    before = conf.read_text()
+    conf.write_text("".join(f"{option}\n" for option in options) + before)
+    rig.servers.restart(endpoint)
+    try:
+        yield
+    finally:
+        conf.write_text(before)
+        rig.servers.restart(endpoint)
+
+
+def log_of(rig: Rig, endpoint: str) -> str:
+    """Everything that a server has said so far."""
+    return (rig.directory / "log" / f"sshd-{endpoint}.out").read_text(errors="replace")
+
+
+def connections(rig: Rig, endpoint: str) -> int:
+    """How many connections a server has, as its end sees them."""
+    mine, established = f":{rig.port(endpoint):04X}", "01"
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()]
+    return sum(row[1].endswith(mine) and row[3] == established for row in rows)
+
+
+def configured(rig: Rig, tmp_path: Path, text: str, host: str) -> ClusterProfile:
+    """A profile for a host of a configuration of the test's own, which ends with the rig's."""
+    config = tmp_path / "config"
+    config.write_text(f"{text}\nHost *\nInclude {rig.client.config}\n")
+    return replace(rig.profile(), host=host, ssh_config=str(config), known_hosts=None)
+
+
+def without_keys(rig: Rig, tmp_path: Path, endpoint: str, *lines: str) -> ClusterProfile:
+    """A profile for an endpoint with a configuration that names no key; `lines` come first."""
+    tail = [f"Port {rig.port(endpoint)}", "HostName 127.0.0.1", f"User {rig.user}", "GlobalKnownHostsFile /dev/null"]
+    tail += [f"UserKnownHostsFile {rig.client.known_hosts}", f"IdentityFile {tmp_path}/none"]
+    config = tmp_path / "config"
+    config.write_text("".join(f"{line}\n" for line in [*lines, *tail]))
+    return replace(rig.profile(endpoint), ssh_config=str(config), known_hosts=None)
+
+
+def new_key(path: Path, passphrase: str = "") -> Path:
+    """A key that no server knows."""
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", passphrase, "-f", str(path)], check=True)
+    return path
