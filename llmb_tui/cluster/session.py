@@ -1,24 +1,25 @@
-"""`Session`: one cluster that is always there: a live connection, made again when it is dead."""
+"""`Session`: one cluster that is always there: a live link, made again when it is dead."""
 
 from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Literal, TypeVar
+from typing import TypeVar
 
-from llmb_tui.cluster.channel import Stream
+from llmb_tui.cluster.bulk import Bulk
 from llmb_tui.cluster.connect import connect
-from llmb_tui.cluster.connection import Completed, Connection
+from llmb_tui.cluster.dialer import Dialer
 from llmb_tui.cluster.failures import Disconnected, Unreachable
+from llmb_tui.cluster.health import LinkHealth, LinkState, note
+from llmb_tui.cluster.keys import UnlockedKeys
+from llmb_tui.cluster.link import Completed, Link, Pulse, Stream
+from llmb_tui.cluster.local import LocalConnection
 from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.errors import Trouble
+from llmb_tui.cluster.prompter import Prompter, Unattended
 
-LinkState = Literal["connecting", "live", "lost", "closed"]
-
-_FIRST_PAUSE_S = 0.5
-_LONGEST_PAUSE_S = 10.0
+_MINUTE_S = 60.0
 
 T = TypeVar("T")
 
@@ -26,123 +27,119 @@ T = TypeVar("T")
 class Session:
     """Runs commands on a cluster from any thread. Nothing is connected before the first command.
 
-    A command whose outcome is unknown is never run again: it raises Disconnected or DeadlinePassed.
+    A command whose outcome is unknown is never run again: it raises Disconnected or DeadlinePassed. Only the first
+    connection, and one that is `attended`, asks a person anything.
     """
 
     def __init__(self, profile: ClusterProfile, prompter: Prompter) -> None:
         self.profile = profile
-        self._prompter = prompter
-        self._connecting = threading.Lock()
-        self._closed = threading.Event()
-        self._connection: Connection | None = None
-        self._failure: Trouble | None = None
-        self._failures = 0
-        self._trying = False
-        self._pause_s = _FIRST_PAUSE_S
-        self._not_before = 0.0
+        self._dialer = Dialer(self._dial, prompter, profile.name or profile.host)
+        self._unlocked = UnlockedKeys()
+        self._bulk = Bulk(lambda: connect(self.profile, Unattended(), unlocked=self._unlocked))
+        self._calls: deque[float] = deque()
+        self._counting = threading.Lock()
 
     @property
     def state(self) -> LinkState:
-        """`connecting` before the first try and during each; `lost` when it broke or the last try failed."""
-        if self._closed.is_set():
-            return "closed"
-        if self.alive:
-            return "live"
-        untried = self._connection is None and self._failure is None
-        return "connecting" if untried or self._trying else "lost"
+        """`connecting` before the first try and during each; `lost` when it broke or the last try failed.
+
+        `needs-login` when it broke and logging in again would ask somebody: `connect(attended=True)` does.
+        """
+        return self._dialer.state
 
     @property
     def alive(self) -> bool:
         """True while there is a connection that is not known to be broken."""
-        connection = self._connection
-        return connection is not None and connection.alive
+        return self._dialer.alive
 
     @property
     def banner(self) -> str:
         """What the login node greets with, clean of control characters; empty before the first connection."""
-        connection = self._connection
-        return connection.banner if connection is not None else ""
+        link = self._dialer.link
+        return link.banner if link is not None else ""
 
-    def connect(self, *, patience_s: float = 0.0) -> None:
+    @property
+    def health(self) -> LinkHealth:
+        """What is known of the link at this moment. Never waits."""
+        state = self._dialer.state
+        link = self._dialer.link
+        pulse = link.pulse if link is not None and state == "live" else Pulse()
+        words = note(state, pulse, trying_again=link is not None, next_try_s=self._dialer.next_try_s)
+        return LinkHealth(state, pulse.round_trip_s, pulse.silent_s, words, "own" if self._bulk.alive else "shared")
+
+    @property
+    def calls_last_minute(self) -> int:
+        """Commands sent in the last 60 seconds. Heartbeats are none."""
+        with self._counting:
+            while self._calls and self._calls[0] < time.monotonic() - _MINUTE_S:
+                self._calls.popleft()
+            return len(self._calls)
+
+    def connect(self, *, patience_s: float = 0.0, attended: bool = False) -> None:
         """Connect unless that is done. While the host cannot be reached, try again for `patience_s` seconds.
 
-        One thread connects while others wait for its outcome. Between failed tries passes a pause that grows
-        from 0.5 to 10 seconds. Raises what `cluster.connection.connect` raises.
+        `attended`: somebody is there to answer, also when an earlier connection broke. One thread connects while
+        others wait for its outcome. Between failed tries passes a pause that grows from 0.5 to some 10 seconds.
+        Raises LoginNeeded, and what `cluster.connect.connect` raises.
         """
         gives_up = time.monotonic() + patience_s
         while True:
             try:
-                self._live()
+                self._dialer.live(attended=attended)
             except Unreachable:
-                if time.monotonic() + self._pause_s > gives_up:
+                if time.monotonic() + self._dialer.pause_s > gives_up:
                     raise
+                self._dialer.pause()
             else:
                 return
 
     def run(self, argv: Sequence[str], *, stdin: bytes = b"", deadline_s: float = 20.0) -> Completed:
-        """`Connection.run` on a live connection."""
-        return self._on_live(lambda connection: connection.run(argv, stdin=stdin, deadline_s=deadline_s))
+        """`Link.run` on a live link."""
+        return self._on_live(lambda link: link.run(argv, stdin=stdin, deadline_s=deadline_s))
 
     def run_script(
         self, script: str, args: Sequence[str] = (), *, stdin: bytes = b"", deadline_s: float = 20.0
     ) -> Completed:
-        """`Connection.run_script` on a live connection."""
-        return self._on_live(lambda connection: connection.run_script(script, args, stdin=stdin, deadline_s=deadline_s))
+        """`Link.run_script` on a live link."""
+        return self._on_live(lambda link: link.run_script(script, args, stdin=stdin, deadline_s=deadline_s))
 
-    def stream(self, argv: Sequence[str], *, deadline_s: float = 20.0) -> Stream:
-        """`Connection.stream` on a live connection."""
-        return self._on_live(lambda connection: connection.stream(argv, deadline_s=deadline_s))
+    def stream(self, argv: Sequence[str], *, bulk: bool = False, deadline_s: float = 20.0) -> Stream:
+        """`Link.stream` on a live link; `bulk`: on a connection of its own where logging in again asks nobody."""
+
+        def start(link: Link) -> Stream:
+            own = self._bulk.stream(argv, deadline_s) if bulk and self._may_have_two(link) else None
+            return own or link.stream(argv, deadline_s=deadline_s)
+
+        return self._on_live(start)
 
     def write_file(self, path: str, data: bytes, mode: int = 0o600, *, deadline_s: float = 60.0) -> None:
-        """`Connection.write_file` on a live connection."""
-        self._on_live(lambda connection: connection.write_file(path, data, mode, deadline_s=deadline_s))
+        """`Link.write_file` on a live link."""
+        self._on_live(lambda link: link.write_file(path, data, mode, deadline_s=deadline_s))
 
     def close(self) -> None:
-        """Close the connection for good; later commands raise Disconnected."""
-        self._closed.set()
-        if self._connection is not None:
-            self._connection.close()
+        """Close the connections for good; later commands raise Disconnected."""
+        self._dialer.close()
+        self._bulk.close()
 
-    def _on_live(self, use: Callable[[Connection], T]) -> T:
+    def _dial(self, prompter: Prompter) -> Link:
+        if self.profile.transport == "local":
+            return LocalConnection(self.profile.host)
+        return connect(self.profile, prompter, unlocked=self._unlocked)
+
+    def _may_have_two(self, link: Link) -> bool:
+        return self.profile.transport == "ssh" and link.asks_nobody
+
+    def _on_live(self, use: Callable[[Link], T]) -> T:
         try:
-            return use(self._live())
+            return self._use(use)
         except Disconnected as broken:
-            if broken.may_have_run or self._closed.is_set():
+            if broken.may_have_run or self.state == "closed":
                 raise
         # The link was dead before the command went out, which only shows when it is used.
-        return use(self._live())
+        return self._use(use)
 
-    def _live(self) -> Connection:
-        """The live connection; one try to make it when there is none."""
-        connection = self._connection
-        if connection is not None and connection.alive and not self._closed.is_set():
-            return connection
-        failures_before = self._failures
-        with self._connecting:
-            if self.alive and not self._closed.is_set() and self._connection is not None:
-                return self._connection
-            if self._failure is not None and self._failures != failures_before:
-                raise self._failure  # another thread tried while this one waited
-            return self._try()
-
-    def _try(self) -> Connection:
-        self._closed.wait(max(0.0, self._not_before - time.monotonic()))
-        if self._closed.is_set():
-            raise Disconnected(f"The connection to {self.profile.name} was closed here.", "", "", may_have_run=False)
-        self._trying = True
-        try:
-            connection = connect(self.profile, self._prompter)
-        except Trouble as failure:
-            self._failure = failure
-            self._failures += 1
-            self._not_before = time.monotonic() + self._pause_s
-            self._pause_s = min(self._pause_s * 2, _LONGEST_PAUSE_S)
-            raise
-        finally:
-            self._trying = False
-        self._failure = None
-        self._pause_s = _FIRST_PAUSE_S
-        self._connection = connection
-        if self._closed.is_set():
-            connection.close()
-        return connection
+    def _use(self, use: Callable[[Link], T]) -> T:
+        link = self._dialer.live()
+        with self._counting:
+            self._calls.append(time.monotonic())
+        return use(link)

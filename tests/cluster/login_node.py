@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import socket
 import subprocess
 import threading
@@ -77,6 +78,10 @@ class LoginNode:
         """One-time codes: each is good once."""
         self.max_sessions = 10
         self.banner = ""
+        self.shell_prints = ""
+        """What the login shell prints before each command, as some people's `.bashrc` does."""
+        self.instructions = ""
+        """What it says in each round of questions."""
         self.refuse_exec = False
         self.tells_exit_code_early = False
         self.answering = threading.Event()
@@ -84,6 +89,8 @@ class LoginNode:
         self.offered: list[tuple[str, str]] = []
         """What was tried: (method, what was sent)."""
         self.sessions_at_once = 0
+        self.refusals = 0
+        """How often there was no session to give."""
         self.transports: list[paramiko.Transport] = []
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._socket.getsockname()[1]
@@ -143,6 +150,7 @@ class _Server(paramiko.ServerInterface):
         self._node = node
         self._banner = node.banner
         self._passed = 0
+        self._welcome: set[str] = set()
         self._round = 0
         self._sessions = 0
         self._asked: dict[int, bytes] = {}
@@ -156,7 +164,12 @@ class _Server(paramiko.ServerInterface):
         return self._node.factors[self._passed]
 
     def check_auth_publickey(self, _username: str, key: paramiko.PKey) -> int:
+        """A client may ask about a key first and use it then: both come here."""
         self._node.offered.append(("publickey", key.get_base64()))
+        if key.get_base64() in self._welcome:
+            return self._verdict()
+        if key == self._node.user_key:
+            self._welcome.add(key.get_base64())
         return self._outcome("publickey", key == self._node.user_key)
 
     def check_auth_password(self, _username: str, password: str) -> int:
@@ -183,6 +196,7 @@ class _Server(paramiko.ServerInterface):
     def check_channel_request(self, _kind: str, _chanid: int) -> int:
         self._node.answering.wait()
         if self._sessions >= self._node.max_sessions:
+            self._node.refusals += 1
             return OPEN_FAILED_CONNECT_FAILED
         self._sessions += 1
         self._node.sessions_at_once = max(self._node.sessions_at_once, self._sessions)
@@ -201,7 +215,9 @@ class _Server(paramiko.ServerInterface):
             threading.Thread(target=self._execute, args=(channel, command), daemon=True).start()
 
     def _query(self) -> InteractiveQuery:
-        return InteractiveQuery("", "", *((prompt, False) for prompt in self._node.rounds[self._round]))
+        return InteractiveQuery(
+            "", self._node.instructions, *((prompt, False) for prompt in self._node.rounds[self._round])
+        )
 
     def _is_right(self, prompt: str, response: str) -> bool:
         if "Password" in prompt:
@@ -215,13 +231,16 @@ class _Server(paramiko.ServerInterface):
         if not right or method not in self._node.factors[self._passed]:
             return AUTH_FAILED
         self._passed += 1
+        return self._verdict()
+
+    def _verdict(self) -> int:
         if self._passed == len(self._node.factors):
             return AUTH_SUCCESSFUL
         return AUTH_PARTIALLY_SUCCESSFUL
 
     def _execute(self, channel: paramiko.Channel, command: bytes) -> None:
         process = subprocess.Popen(
-            ["/bin/sh", "-c", command.decode()],
+            ["/bin/sh", "-c", f"printf %s {shlex.quote(self._node.shell_prints)}; {command.decode()}"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

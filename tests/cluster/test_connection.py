@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import logging
 import socket
-import stat
 import threading
 import time
 from collections.abc import Iterator
@@ -25,47 +24,6 @@ def connection(node: LoginNode) -> Iterator[Connection]:
     connection.close()
 
 
-def test_a_command_answers_with_both_outputs_and_its_exit_code(connection: Connection) -> None:
-    done = connection.run_script("echo out; echo err >&2; exit 3")
-    assert (done.stdout, done.stderr, done.exit_code) == ("out\n", "err\n", 3)
-
-
-def test_arguments_are_not_read_by_a_shell(connection: Connection) -> None:
-    words = ["a b", "$HOME", "`id`", "it's", "two\nlines", "", "é", "\\", "!"]
-    assert connection.run(["printf", r"%s|", *words]).stdout == "".join(f"{word}|" for word in words)
-
-
-def test_big_input_and_big_output_at_once_do_not_block_each_other(connection: Connection) -> None:
-    data = bytes(range(256)) * 40_000  # 10 MB: five times the window in each direction
-
-    done = connection.run_script("tee /dev/stderr | od -An -v -tx1 | wc -l", stdin=data, deadline_s=60)
-
-    assert int(done.stdout) == len(data) // 16
-    assert len(done.stderr) == len(data.decode(errors="replace"))
-
-
-def test_input_that_the_command_does_not_read_is_no_error(connection: Connection) -> None:
-    done = connection.run(["echo", "done"], stdin=b"x" * 5_000_000)
-    assert (done.stdout, done.exit_code) == ("done\n", 0)
-
-
-def test_output_that_is_no_text_is_read_all_the_same(connection: Connection) -> None:
-    assert connection.run(["printf", r"a\377b"]).stdout == "a\ufffdb"
-
-
-def test_a_command_ended_by_a_signal_has_no_exit_code(connection: Connection) -> None:
-    assert connection.run_script("kill -9 $$").exit_code == -1
-    assert connection.alive
-
-
-def test_a_command_that_takes_too_long_raises_in_time_and_leaves_the_connection(connection: Connection) -> None:
-    started = time.monotonic()
-    with pytest.raises(DeadlinePassed):
-        connection.run(["sleep", "60"], deadline_s=0.3)
-    assert time.monotonic() - started < 5
-    assert connection.run(["echo", "still here"]).stdout == "still here\n"
-
-
 def test_output_that_was_cut_off_is_never_taken_for_all_of_it(node: LoginNode, connection: Connection) -> None:
     node.tells_exit_code_early = True
     with pytest.raises(DeadlinePassed):
@@ -79,17 +37,6 @@ def test_a_link_that_hangs_raises_in_time(node: LoginNode, connection: Connectio
     with pytest.raises(DeadlinePassed):
         connection.run(["true"], deadline_s=0.3)
     assert time.monotonic() - started < 5
-
-
-def test_a_link_that_hangs_for_long_counts_as_broken(
-    node: LoginNode, connection: Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("llmb_tui.cluster.channel._SILENCE_S", 0.2)
-    node.answering.clear()
-    with pytest.raises(Disconnected) as caught:
-        connection.run(["true"], deadline_s=0.3)
-    assert not caught.value.may_have_run
-    assert not connection.alive
 
 
 def test_a_connection_that_breaks_under_a_command_leaves_its_outcome_unknown(
@@ -167,40 +114,6 @@ def test_channels_are_given_back_whatever_happens(connection: Connection) -> Non
     assert connection.run(["echo", "ok"]).stdout == "ok\n"
 
 
-def test_a_stream_gives_bytes_as_they_come_then_nothing_then_the_end(node: LoginNode, connection: Connection) -> None:
-    stream = connection.stream(
-        ["sh", "-c", "echo one; echo oops >&2; while [ ! -e go ]; do sleep 0.02; done; echo two"]
-    )
-
-    assert stream.read(10) == b"one\n"
-    assert stream.read(0.05) is None
-    (node.home / "go").touch()
-    assert stream.read(10) == b"two\n"
-    assert stream.read(10) == b""
-    assert stream.stderr == "oops\n"
-    stream.close()
-
-
-def test_a_stream_gives_at_most_a_mebibyte_at_a_time_and_loses_nothing(connection: Connection) -> None:
-    received = 0
-    with connection.stream(["head", "-c", "5000000", "/dev/zero"]) as stream:
-        while data := stream.read(10):
-            assert len(data) <= 1 << 20
-            received += len(data)
-    assert received == 5_000_000
-
-
-def test_a_noisy_stderr_does_not_block_a_stream(connection: Connection) -> None:
-    script = "head -c 4000000 /dev/zero >&2; echo done"
-    with connection.stream(["sh", "-c", script]) as stream:
-        data = b""
-        ends = time.monotonic() + 30
-        while not data and time.monotonic() < ends:
-            data = stream.read(0.1) or b""
-    assert data == b"done\n"
-    assert len(stream.stderr) <= 4096
-
-
 def test_a_stream_whose_link_breaks_says_so_after_its_last_bytes(node: LoginNode, connection: Connection) -> None:
     stream = connection.stream(["sh", "-c", "echo one; sleep 60"])
     assert stream.read(10) == b"one\n"
@@ -214,34 +127,6 @@ def test_closing_a_stream_ends_a_command_that_watches_its_stdin(node: LoginNode,
     assert stream.read(10) == b"up\n"
     stream.close()
     wait_until((node.home / "ended").exists)
-
-
-def test_a_written_file_has_its_content_and_mode_and_no_rest(node: LoginNode, connection: Connection) -> None:
-    path = node.home / 'it\'s a "file" $x'
-    data = bytes(range(256)) * 1000
-
-    connection.write_file(str(path), b"old")
-    connection.write_file(str(path), data, 0o755)
-
-    assert path.read_bytes() == data
-    assert stat.S_IMODE(path.stat().st_mode) == 0o755
-    assert list(node.home.iterdir()) == [path]
-
-
-def test_a_written_file_is_private_by_default(node: LoginNode, connection: Connection) -> None:
-    connection.write_file(str(node.home / "secret"), b"")
-    assert stat.S_IMODE((node.home / "secret").stat().st_mode) == 0o600
-    assert (node.home / "secret").read_bytes() == b""
-
-
-@pytest.mark.parametrize("path", ["absent/file", "directory"])
-def test_a_file_that_cannot_be_written_is_a_trouble_with_the_reason(
-    node: LoginNode, connection: Connection, path: str
-) -> None:
-    (node.home / "directory").mkdir()
-    with pytest.raises(Trouble, match="Could not write"):
-        connection.write_file(str(node.home / path), b"data")
-    assert list((node.home / "directory").iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from llmb_tui.cluster import session as session_module
+from llmb_tui.cluster import dialer
 from llmb_tui.cluster.failures import AuthenticationFailed, Disconnected, Unreachable
 from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.session import Session
@@ -90,10 +90,10 @@ def test_threads_that_need_a_connection_at_once_make_one(node: LoginNode, sessio
     assert len(node.transports) == 1
 
 
-def stands_in_session(thread: threading.Thread) -> bool:
-    """True when the thread's innermost frame is the session's own: it waits for the one that connects."""
+def stands_in_dialer(thread: threading.Thread) -> bool:
+    """True when the thread's innermost frame is the dialer's own: it waits for the one that connects."""
     frame = sys._current_frames().get(thread.ident or 0)
-    return frame is not None and frame.f_code.co_filename == session_module.__file__
+    return frame is not None and frame.f_code.co_filename == dialer.__file__
 
 
 def test_threads_that_wait_for_a_try_share_its_failure(node: LoginNode) -> None:
@@ -125,7 +125,7 @@ def test_threads_that_wait_for_a_try_share_its_failure(node: LoginNode) -> None:
     others = [threading.Thread(target=run) for _ in range(2)]
     for thread in others:
         thread.start()
-    wait_until(lambda: all(stands_in_session(thread) for thread in others))
+    wait_until(lambda: all(stands_in_dialer(thread) for thread in others))
     may_answer.set()
     for thread in [first, *others]:
         thread.join(10)
@@ -158,7 +158,7 @@ def test_failed_tries_are_spaced(closed_port: int, node: LoginNode) -> None:
 def test_patience_tries_until_the_host_is_there(
     closed_port: int, node: LoginNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session_module, "_FIRST_PAUSE_S", 0.05)
+    monkeypatch.setattr(dialer, "FIRST_PAUSE_S", 0.05)
     session = Session(replace(node.profile(), port=closed_port), Unattended())
     thread = threading.Thread(target=lambda: session.connect(patience_s=30))
     thread.start()
@@ -170,7 +170,7 @@ def test_patience_tries_until_the_host_is_there(
 
 
 def test_patience_ends(closed_port: int, node: LoginNode, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session_module, "_FIRST_PAUSE_S", 0.05)
+    monkeypatch.setattr(dialer, "FIRST_PAUSE_S", 0.05)
     session = Session(replace(node.profile(), port=closed_port), Unattended())
     with pytest.raises(Unreachable):
         session.connect(patience_s=0.3)

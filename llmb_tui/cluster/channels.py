@@ -1,0 +1,191 @@
+"""Exec channels of one SSH connection: taking turns with its sessions, and what it means when one fails."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+
+import paramiko
+
+from llmb_tui.cluster.channel import CHUNK, LINK_ERRORS, close_quietly, closing_at
+from llmb_tui.cluster.failures import DeadlinePassed, Disconnected, GaveWay
+from llmb_tui.cluster.link import Stream, command_name
+from llmb_tui.cluster.quoting import command_line
+from llmb_tui.cluster.turns import Turns
+from llmb_tui.errors import Trouble
+from llmb_tui.text import clean
+
+SHARED_WINDOW = 1 << 19
+"""Bytes on their way on one channel. What a command answers waits behind them: at 2 MB/s a quarter of a second."""
+
+_REFUSED_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 1.0
+_STDERR_KEPT = 4096
+
+# Commands that were given up here, and hang there, may hold every session of a connection for as long as they like.
+_HELD_S = 3.0
+
+
+class Channels:
+    """Opens exec channels, in turn where the server has too few sessions."""
+
+    def __init__(self, transport: paramiko.Transport, host: str, *, asks_nobody: bool) -> None:
+        self._transport = transport
+        self._host = host
+        self._asks_nobody = asks_nobody
+        self._turns = Turns()
+        self._has_worked = False
+
+    def open(self, argv: Sequence[str], ends: float, window: int = SHARED_WINDOW) -> paramiko.Channel:
+        """A channel on which `argv` was started, before the monotonic time `ends`; give it to `close` at the end.
+
+        Raises DeadlinePassed, Disconnected, and Trouble when the server runs no commands.
+        """
+        command = command_line(argv)
+        channel = self._session(argv, ends, window)
+        try:
+            with closing_at(channel, ends):
+                channel.exec_command(command)
+        except LINK_ERRORS as error:
+            self.close(channel)
+            raise self._not_started(argv, ends, error) from error
+        except BaseException:
+            self.close(channel)
+            raise
+        self._has_worked = True
+        return channel
+
+    def stream(self, argv: Sequence[str], ends: float, window: int) -> Stream:
+        """As `open`, for a command whose output is read as it comes and which may have to make room."""
+        stream = _ChannelStream(self, self.open(argv, ends, window), argv)
+        self._turns.may_give_way(stream)
+        return stream
+
+    def close(self, channel: paramiko.Channel) -> None:
+        """Close a channel that `open` gave; the command there may live on."""
+        close_quietly(channel)
+        self._turns.give_back()
+
+    def close_stream(self, stream: _ChannelStream, channel: paramiko.Channel) -> None:
+        """Close the channel of a stream."""
+        self._turns.no_longer(stream)
+        self.close(channel)
+
+    def link_is_up(self) -> bool:
+        """False once the transport has ended, or is just ending.
+
+        Paramiko closes the channels a moment before it says that it is no longer active.
+        """
+        self._transport.join(0.05)
+        return self._transport.is_active()
+
+    def deadline_passed(self, argv: Sequence[str], why: str = "") -> DeadlinePassed:
+        """The error for a command that got no answer in time."""
+        return DeadlinePassed(
+            f"No answer in time from {self._host} to {command_name(argv)}.",
+            why or "The login node is busy, or the connection hangs. The command may still be running there.",
+            "Wait, or look at the login node in another terminal.",
+        )
+
+    def disconnected(self, argv: Sequence[str], *, may_have_run: bool) -> Disconnected:
+        """The error for a link that broke before or while a command ran."""
+        fate = "may have run" if may_have_run else "was not started"
+        return Disconnected(
+            f"The connection to {self._host} broke.",
+            f"The network, a VPN or the login node cut it; {command_name(argv)} {fate}.",
+            "It is opened again with the next command, or when you log in again.",
+            may_have_run=may_have_run,
+        )
+
+    def gave_way(self, argv: Sequence[str]) -> GaveWay:
+        """The error for a stream that was ended because another command needed its session."""
+        return GaveWay(
+            f"{command_name(argv)} on {self._host} made room for another command.",
+            "All sessions that the server gives on one connection were taken.",
+            "It goes on with its next turn.",
+        )
+
+    def _session(self, argv: Sequence[str], ends: float, window: int) -> paramiko.Channel:
+        """A new session, with a turn taken; a server that has no more to give is asked again until `ends`."""
+        pause = _REFUSED_PAUSE_S
+        alone_since = None
+        while self._turns.take(ends):
+            now = time.monotonic()
+            try:
+                return self._transport.open_session(window_size=window, timeout=max(0.0, ends - now))
+            except LINK_ERRORS as error:
+                if not self.link_is_up():
+                    self._turns.give_back()
+                    raise self.disconnected(argv, may_have_run=False) from error
+                if time.monotonic() >= ends:
+                    self._turns.give_back()
+                    raise self.deadline_passed(argv) from error
+                alone_since = (alone_since or now) if self._turns.refused() else None
+                if alone_since is not None and now - alone_since > _HELD_S and self._has_worked and self._asks_nobody:
+                    self._transport.close()
+                    raise self.disconnected(argv, may_have_run=False) from error
+            except BaseException:
+                self._turns.give_back()
+                raise
+            time.sleep(max(0.0, min(pause, ends - time.monotonic())))
+            pause = min(pause * 2, _LONGEST_PAUSE_S)
+        raise self.deadline_passed(argv, "No session of the connection came free.")
+
+    def _not_started(self, argv: Sequence[str], ends: float, error: Exception) -> Trouble:
+        if not self.link_is_up():
+            return self.disconnected(argv, may_have_run=True)
+        if time.monotonic() >= ends:
+            return self.deadline_passed(argv)
+        return Trouble(
+            f"{self._host} refused to run {command_name(argv)}.",
+            clean(str(error)) or "The server gave no reason.",
+            "Ask the cluster's administrators whether commands may be run over SSH on this host.",
+        )
+
+
+class _ChannelStream(Stream):
+    """A `Stream` over one channel."""
+
+    def __init__(self, channels: Channels, channel: paramiko.Channel, argv: Sequence[str]) -> None:
+        self._channels = channels
+        self._channel = channel
+        self._argv = tuple(argv)
+        self._errors = b""
+        self._closing = threading.Lock()
+        self._is_closed = False
+        self._gave_way = False
+
+    @property
+    def stderr(self) -> str:
+        return self._errors.decode(errors="replace")
+
+    def read(self, timeout_s: float) -> bytes | None:
+        self._channel.settimeout(timeout_s)
+        try:
+            data = self._channel.recv(CHUNK)
+            self._keep_errors()
+        except TimeoutError:
+            self._keep_errors()
+            return None
+        except LINK_ERRORS as error:  # paramiko acknowledges what it hands out, and that may be what fails
+            raise self._channels.disconnected(self._argv, may_have_run=True) from error
+        if not data and self._gave_way:
+            raise self._channels.gave_way(self._argv)
+        if not data and not self._channel.eof_received and not self._is_closed and not self._channels.link_is_up():
+            raise self._channels.disconnected(self._argv, may_have_run=True)
+        return data
+
+    def close(self) -> None:
+        with self._closing:
+            was_closed, self._is_closed = self._is_closed, True
+        if not was_closed:
+            self._channels.close_stream(self, self._channel)
+
+    def give_way(self) -> None:
+        self._gave_way = True
+        self.close()
+
+    def _keep_errors(self) -> None:
+        """Unread stderr would fill the window that stdout needs as well."""
+        while self._channel.recv_stderr_ready():
+            self._errors = (self._errors + self._channel.recv_stderr(CHUNK))[-_STDERR_KEPT:]

@@ -1,0 +1,118 @@
+"""`Heartbeat`: notices within 15 seconds that an SSH connection is dead, however silently it died.
+
+Every few seconds sshd itself is asked something that it must answer. That takes no channel and starts nothing, so
+that a login node whose Slurm controller hangs, or whose every session is taken, still answers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import paramiko
+from paramiko.packet import Packetizer
+
+from llmb_tui.cluster.link import Pulse
+
+# Together with one look these are how long a dead link stays unnoticed at most: below 15 s.
+_ASK_EVERY_S = 5.0
+_PATIENCE_S = 8.0
+_LOOK_EVERY_S = 0.5
+
+# A look that comes this late was kept from the processor, and so was the thread that receives.
+_STARVED_S = 3.0
+
+_REQUEST = "keepalive@openssh.com"
+
+
+class HeardTransport(paramiko.Transport):
+    """A transport that knows when it last received anything.
+
+    Bytes count, not messages: over a slow line an answer waits behind a window full of output.
+    """
+
+    def __init__(self, sock: Any) -> None:
+        super().__init__(sock, packetizer_class=_HeardPacketizer)
+
+    @property
+    def heard_at(self) -> float:
+        """Monotonic time."""
+        packetizer = self.packetizer
+        return packetizer.heard_at if isinstance(packetizer, _HeardPacketizer) else 0.0
+
+
+class Heartbeat:
+    """Asks while the transport lives, and closes it when no answer comes."""
+
+    def __init__(self, transport: HeardTransport, on_end: Callable[[], None]) -> None:
+        self._transport = transport
+        self._on_end = on_end
+        self._round_trip_s: float | None = None
+        self._asked_at: float | None = None
+        self._awake_at = 0.0
+
+    def start(self) -> None:
+        """Begin, in threads of its own, which end with the transport; `on_end` is then called once."""
+        for part in (self._ask, self._watch):
+            threading.Thread(target=part, name="ssh-heartbeat", daemon=True).start()
+
+    @property
+    def pulse(self) -> Pulse:
+        """What is known at this moment."""
+        now = time.monotonic()
+        return Pulse(self._round_trip_s, max(0.0, now - self._transport.heard_at), self._awaited_s(now))
+
+    def _ask(self) -> None:
+        """A thread: it waits as long as an answer takes, and even sending may wait when the line hangs."""
+        while self._transport.is_active():
+            asked_at = self._asked_at = time.monotonic()
+            # What fails here has failed for everybody: the transport ends, or no answer is heard.
+            with contextlib.suppress(paramiko.SSHException, EOFError, OSError):
+                self._transport.global_request(_REQUEST)
+                self._round_trip_s = time.monotonic() - asked_at
+                self._asked_at = None
+            self._transport.join(_ASK_EVERY_S)
+
+    def _watch(self) -> None:
+        looked_at = time.monotonic()
+        while self._transport.is_active():
+            self._transport.join(_LOOK_EVERY_S)
+            now = time.monotonic()
+            if now - looked_at > _STARVED_S:
+                self._awake_at = now
+            looked_at = now
+            if self._awaited_s(now) > _PATIENCE_S:
+                self._transport.close()
+        self._on_end()
+
+    def _awaited_s(self, now: float) -> float:
+        asked_at = self._asked_at
+        return 0.0 if asked_at is None else max(0.0, now - max(asked_at, self._transport.heard_at, self._awake_at))
+
+
+class _HeardPacketizer(Packetizer):
+    def __init__(self, sock: Any) -> None:
+        self._ear = _Ear(sock)
+        super().__init__(self._ear)  # type: ignore[arg-type] # it uses no more of a socket than an _Ear has
+
+    @property
+    def heard_at(self) -> float:
+        return self._ear.heard_at
+
+
+class _Ear:
+    """The socket as paramiko's packets need it: `recv`, `send`, `close`."""
+
+    def __init__(self, sock: Any) -> None:
+        self._recv = sock.recv
+        self.send = sock.send
+        self.close = sock.close
+        self.heard_at = time.monotonic()
+
+    def recv(self, size: int) -> bytes:
+        data: bytes = self._recv(size)
+        self.heard_at = time.monotonic()
+        return data

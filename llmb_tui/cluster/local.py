@@ -1,0 +1,213 @@
+"""`LocalConnection`: the link for a program that runs on the login node itself. No SSH, the same answers."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO
+
+from llmb_tui.cluster.failures import DeadlinePassed, Disconnected
+from llmb_tui.cluster.link import Completed, Link, Pulse, Stream, command_name
+from llmb_tui.text import clean
+
+_CHUNK = 1 << 20
+_STDERR_KEPT = 4096
+_OWN_VARIABLES = "LLMB_TUI_"
+# A waiting command notices `close` this soon, and a killed one is waited for this long.
+_LOOK_EVERY_S = 0.2
+# What a shell answers for a program that is not there, and for one that cannot be run.
+_NOT_FOUND, _NOT_RUN = "127", "126"
+
+
+class LocalConnection(Link):
+    """Commands as processes of this machine, each in a session of its own, out of reach of the terminal's Ctrl-C."""
+
+    def __init__(self, host: str) -> None:
+        self.host = clean(host)
+        self._closed = threading.Event()
+        self._streams: set[_LocalStream] = set()
+
+    @property
+    def alive(self) -> bool:
+        """True until it is closed."""
+        return not self._closed.is_set()
+
+    @property
+    def pulse(self) -> Pulse:
+        """There is no line that could fall silent."""
+        return Pulse()
+
+    def close(self) -> None:
+        """End streams, and the waiting for commands; commands may live on."""
+        self._closed.set()
+        for stream in tuple(self._streams):
+            stream.close()
+
+    def run(self, argv: Sequence[str], *, stdin: bytes = b"", deadline_s: float = 20.0) -> Completed:
+        """As `Link.run`: past the deadline the command is killed, with what it started."""
+        ends = time.monotonic() + deadline_s
+        process = self._start(argv)
+        _feed(process, stdin)
+        while True:
+            left = max(0.0, ends - time.monotonic())
+            try:
+                stdout, stderr = process.communicate(timeout=min(_LOOK_EVERY_S, left))
+            except subprocess.TimeoutExpired:
+                if self._closed.is_set():
+                    raise self.closed_here(may_have_run=True) from None
+                if time.monotonic() >= ends:
+                    _end(process)
+                    raise self._deadline_passed(argv) from None
+            else:
+                exit_code = max(process.returncode, -1)
+                return Completed(tuple(argv), exit_code, _text(stdout), _text(stderr))
+
+    def stream(self, argv: Sequence[str], *, deadline_s: float = 20.0) -> Stream:  # noqa: ARG002 - it starts at once
+        """As `Link.stream`."""
+        stream = _LocalStream(self, self._start(argv))
+        self._streams.add(stream)
+        return stream
+
+    def forget(self, stream: _LocalStream) -> None:
+        """The stream has ended."""
+        self._streams.discard(stream)
+
+    def closed_here(self, *, may_have_run: bool) -> Disconnected:
+        """The error for whoever uses a connection that was closed."""
+        return Disconnected(f"The connection to {self.host} was closed here.", may_have_run=may_have_run)
+
+    def _start(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
+        """A process; where it cannot be started, one that says so as a shell would."""
+        if self._closed.is_set():
+            raise self.closed_here(may_have_run=False)
+        try:
+            return _popen(argv)
+        except OSError as error:
+            exit_code = _NOT_FOUND if isinstance(error, FileNotFoundError) else _NOT_RUN
+            words = f"{argv[0]}: {error.strerror}"
+            return _popen(["sh", "-c", 'printf "%s\\n" "$1" >&2; exit "$2"', "sh", words, exit_code])
+
+    def _deadline_passed(self, argv: Sequence[str]) -> DeadlinePassed:
+        return DeadlinePassed(
+            f"No answer in time from {command_name(argv)} on {self.host}.",
+            "The login node is busy, or what was asked hangs. The command was ended.",
+            "Wait, or look at the login node in another terminal.",
+        )
+
+
+class _LocalStream(Stream):
+    """A `Stream` over the pipes of one process."""
+
+    def __init__(self, connection: LocalConnection, process: subprocess.Popen[bytes]) -> None:
+        self._connection = connection
+        self._process = process
+        self._output, self._complaints = _pipe(process.stdout).fileno(), _pipe(process.stderr).fileno()
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._output, selectors.EVENT_READ)
+        self._selector.register(self._complaints, selectors.EVENT_READ)
+        self._errors = b""
+        self._reading = threading.Lock()
+        self._closing = threading.Lock()
+        self._is_closed = False
+
+    @property
+    def stderr(self) -> str:
+        return _text(self._errors)
+
+    def read(self, timeout_s: float) -> bytes | None:
+        ends = time.monotonic() + timeout_s
+        with self._reading:
+            data = b"" if self._is_closed else self._next(ends)
+        if not data and data is not None and not self._connection.alive:
+            raise self._connection.closed_here(may_have_run=True)
+        return data
+
+    def close(self) -> None:
+        with self._closing:
+            was_closed, self._is_closed = self._is_closed, True
+        if was_closed:
+            return
+        self._connection.forget(self)
+        _kill(self._process)  # which ends a read that waits
+        with self._reading:
+            self._selector.close()
+            _end(self._process)
+
+    def _next(self, ends: float) -> bytes | None:
+        while True:
+            ready = self._ready(ends)
+            if self._complaints in ready:
+                self._keep_errors()
+            if self._output in ready:
+                data = os.read(self._output, _CHUNK)
+                while not data and self._complaints in self._ready(0.0):
+                    self._keep_errors()
+                return data
+            if time.monotonic() >= ends:
+                return None
+
+    def _ready(self, ends: float) -> set[int]:
+        return {key.fd for key, _ in self._selector.select(max(0.0, ends - time.monotonic()))}
+
+    def _keep_errors(self) -> None:
+        data = os.read(self._complaints, _CHUNK)
+        if not data:
+            self._selector.unregister(self._complaints)
+        self._errors = (self._errors + data)[-_STDERR_KEPT:]
+
+
+def _popen(argv: Sequence[str]) -> subprocess.Popen[bytes]:
+    home = Path.home()
+    return subprocess.Popen(
+        argv,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=home if home.is_dir() else "/",  # as sshd does it
+        env={name: value for name, value in os.environ.items() if not name.startswith(_OWN_VARIABLES)},
+        start_new_session=True,
+    )
+
+
+def _feed(process: subprocess.Popen[bytes], data: bytes) -> None:
+    """Write a command's stdin while its output is read: `communicate` forgets the rest of it when its time is up."""
+    pipe, process.stdin = _pipe(process.stdin), None
+
+    def write() -> None:
+        with contextlib.suppress(OSError), pipe:  # the command may have ended
+            pipe.write(data)
+
+    threading.Thread(target=write, name="local-stdin", daemon=True).start()
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process that nobody has waited for yet, and what it started in its group."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS refuses where all of them have ended
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kill, and let go of its pipes, though somebody else may hold their other ends."""
+    _kill(process)
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.close()
+    with contextlib.suppress(subprocess.TimeoutExpired):  # it may hang in the kernel, on a file system
+        process.wait(_LOOK_EVERY_S)
+
+
+def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
+    assert pipe is not None  # noqa: S101 - for the type checker: `_popen` asks for all pipes
+    return pipe
+
+
+def _text(data: bytes) -> str:
+    return data.decode(errors="replace")

@@ -1,0 +1,106 @@
+"""Long streams: on a connection of their own, or sharing the first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from llmb_tui.cluster import bulk
+from llmb_tui.cluster.failures import Disconnected
+from llmb_tui.cluster.link import Stream
+from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.session import Session
+from tests.cluster.login_node import LoginNode, Person, make_key, wait_until
+
+_LONG = ("sh", "-c", "echo up; cat; exit")
+
+
+@pytest.fixture
+def session(node: LoginNode) -> Iterator[Session]:
+    session = Session(node.profile(), Unattended())
+    yield session
+    session.close()
+
+
+def long_stream(session: Session) -> Stream:
+    stream = session.stream(_LONG, bulk=True)
+    assert stream.read(20) == b"up\n"
+    return stream
+
+
+def test_long_streams_share_a_second_connection_where_a_login_asks_nobody(node: LoginNode, session: Session) -> None:
+    session.run(["true"])
+    assert (len(node.transports), session.health.bulk) == (1, "shared")
+    streams = [long_stream(session) for _ in range(3)]
+    session.run(["true"])
+    assert (len(node.transports), session.health.bulk) == (2, "own")
+    session.close()
+    for stream in streams:
+        with pytest.raises(Disconnected):
+            stream.read(10)
+
+
+def test_a_stream_that_is_not_long_stays_on_the_first(node: LoginNode, session: Session) -> None:
+    with session.stream(_LONG) as stream:
+        assert stream.read(20) == b"up\n"
+    assert len(node.transports) == 1
+
+
+def test_a_login_that_asked_is_not_repeated_for_streams(node: LoginNode) -> None:
+    node.factors = ("publickey", "keyboard-interactive")
+    node.rounds = (("Verification code: ",),)
+    node.codes = ["111111", "222222"]
+    person = Person(answers=["111111", "222222"])
+    session = Session(node.profile(), person)
+    with long_stream(session):
+        session.run(["true"])
+        assert session.health.bulk == "shared"
+    assert (len(person.prompts), len(node.transports)) == (1, 1)
+    session.close()
+
+
+def test_where_a_second_login_is_refused_streams_share_the_first_in_silence(node: LoginNode, session: Session) -> None:
+    session.run(["true"])
+    node.user_key = make_key(node.directory / "another")
+    with long_stream(session):
+        pass
+    tried = len(node.transports)
+    with long_stream(session):
+        assert session.health.bulk == "shared"
+    assert len(node.transports) == tried  # not again for a while
+
+
+def test_a_second_connection_that_failed_is_tried_again_later(
+    node: LoginNode, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk, "_RETRY_AFTER_S", 0.0)
+    session.run(["true"])
+    mine, node.user_key = node.user_key, make_key(node.directory / "another")
+    long_stream(session).close()
+    node.user_key = mine
+    long_stream(session).close()
+    assert session.health.bulk == "own"
+
+
+def test_a_second_connection_that_breaks_is_made_again_and_disturbs_nobody(node: LoginNode, session: Session) -> None:
+    session.run(["true"])
+    stream = long_stream(session)
+    node.transports[1].close()
+    with pytest.raises(Disconnected):
+        stream.read(10)
+    assert session.state == "live"
+    wait_until(lambda: session.health.bulk == "shared")
+    long_stream(session)
+    assert (len(node.transports), session.health.bulk) == (3, "own")
+
+
+def test_with_one_session_for_each_connection_a_long_stream_and_commands_go_on_together(
+    node: LoginNode, session: Session
+) -> None:
+    node.max_sessions = 1
+    stream = long_stream(session)
+    for _ in range(3):
+        session.run(["true"])
+    assert stream.read(0.1) is None
+    assert len(node.transports) == 2

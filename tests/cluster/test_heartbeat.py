@@ -1,0 +1,148 @@
+"""A dead link and a busy one: `tests.rig.line.Line` between the connection and a login node of the tests' own."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from llmb_tui.cluster import heartbeat
+from llmb_tui.cluster.connect import connect
+from llmb_tui.cluster.connection import Connection
+from llmb_tui.cluster.failures import Disconnected
+from llmb_tui.cluster.prompter import Unattended
+from tests.cluster.login_node import LoginNode, wait_until
+from tests.cluster.narrow_line import NarrowLine
+from tests.rig.line import Line
+
+
+@pytest.fixture
+def line(node: LoginNode) -> Iterator[Line]:
+    with Line(node.port) as line:
+        yield line
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A heartbeat that loses its patience after one second and a half."""
+    monkeypatch.setattr(heartbeat, "_ASK_EVERY_S", 0.5)
+    monkeypatch.setattr(heartbeat, "_PATIENCE_S", 1.0)
+    monkeypatch.setattr(heartbeat, "_LOOK_EVERY_S", 0.1)
+
+
+def over(line: Line, node: LoginNode) -> Connection:
+    return connect(line.profile(node.profile()), Unattended())
+
+
+def in_thread(use: Callable[[], object]) -> tuple[threading.Thread, list[Exception]]:
+    failures: list[Exception] = []
+
+    def run() -> None:
+        try:
+            use()
+        except Exception as error:  # noqa: BLE001 - the test looks at it
+            failures.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread, failures
+
+
+@pytest.mark.usefixtures("quick")
+def test_everybody_who_waits_on_a_dead_line_is_told(node: LoginNode, line: Line) -> None:
+    connection = over(line, node)
+    stream = connection.stream(["sh", "-c", "echo up; cat"])
+    assert stream.read(10) == b"up\n"
+    reading, read_failures = in_thread(lambda: stream.read(300))
+    running, run_failures = in_thread(lambda: connection.run(["sleep", "300"], deadline_s=300))
+    writing, write_failures = in_thread(
+        lambda: connection.write_file(str(node.home / "big"), b"x" * 300_000_000, deadline_s=300)
+    )
+    wait_until(lambda: line.bytes_up > 10_000_000)
+    line.hang()
+    for thread in (reading, running, writing):
+        thread.join(30)
+    assert [type(failures[0]) for failures in (read_failures, run_failures, write_failures)] == [Disconnected] * 3
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_line_that_hangs_for_a_moment_lives_on(node: LoginNode, line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heartbeat, "_PATIENCE_S", 30.0)
+    connection = over(line, node)
+    line.hang()
+    wait_until(lambda: connection.pulse.awaited_s > 1)
+    assert connection.pulse.silent_s > 1
+    line.resume()
+    wait_until(lambda: connection.pulse.awaited_s == 0.0)
+    assert connection.run(["echo", "well"]).stdout == "well\n"
+    connection.close()
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_command_that_hangs_is_no_dead_line(node: LoginNode, line: Line) -> None:
+    connection = over(line, node)
+    assert connection.run_script("sleep 5; echo late").stdout == "late\n"
+    assert connection.alive
+    connection.close()
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_line_full_of_output_is_not_silent(node: LoginNode) -> None:
+    size = 600_000
+    with NarrowLine(node.port, bytes_per_s=100_000) as line:  # answers wait for seconds, longer than the patience
+        connection = over(line, node)
+        received = 0
+        with connection.stream(["head", "-c", str(size), "/dev/zero"]) as stream:
+            while data := stream.read(30):
+                received += len(data)
+        assert received == size
+        assert connection.alive
+        connection.close()
+
+
+def test_the_round_trip_is_measured(node: LoginNode, line: Line) -> None:
+    line.delay_s = 0.4
+    connection = over(line, node)
+    wait_until(lambda: connection.pulse.round_trip_s is not None)
+    assert (connection.pulse.round_trip_s or 0) >= 0.4
+    connection.close()
+
+
+@pytest.mark.parametrize("end", ["closed here", "cut", "silent"])
+@pytest.mark.usefixtures("quick")
+def test_whatever_ends_a_connection_its_way_there_is_let_go_once(node: LoginNode, line: Line, end: str) -> None:
+    ended: list[str] = []
+    known = threading.active_count()
+    connection = over(line, node)
+    again = Connection(connection._transport, "node", on_close=lambda: ended.append(end))
+    {"closed here": again.close, "cut": line.cut, "silent": line.hang}[end]()
+    wait_until(lambda: ended)
+    wait_until(lambda: threading.active_count() <= known + 1)  # of the server's own, one may still sit on the line
+    assert ended == [end]
+
+
+class Clock:
+    """The time as the heartbeat sees it."""
+
+    def __init__(self) -> None:
+        self.ahead_s = 0.0
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self.ahead_s
+
+
+def test_a_program_that_was_stopped_does_not_blame_the_line(
+    node: LoginNode, line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(heartbeat, "time", clock)
+    connection = over(line, node)
+    line.hang()
+    wait_until(lambda: connection.pulse.awaited_s > 0.5, 20)
+    clock.ahead_s = 3600.0  # as after ctrl+z and fg: what has come meanwhile is not read yet
+    wait_until(lambda: 1.0 < connection.pulse.awaited_s < 5.0 or not connection.alive, 20)
+    line.resume()
+    assert connection.run(["echo", "well"]).stdout == "well\n"
+    connection.close()

@@ -1,0 +1,247 @@
+"""What every link does, over SSH and on this very machine."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from llmb_tui.cluster.connect import connect
+from llmb_tui.cluster.failures import DeadlinePassed, Disconnected
+from llmb_tui.cluster.link import Link
+from llmb_tui.cluster.local import LocalConnection
+from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.errors import Trouble
+from tests.cluster.login_node import LoginNode, wait_until
+
+
+def is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.fixture(params=["ssh", "local"])
+def link(request: pytest.FixtureRequest, node: LoginNode, monkeypatch: pytest.MonkeyPatch) -> Iterator[Link]:
+    monkeypatch.setenv("HOME", str(node.home))
+    link: Link = connect(node.profile(), Unattended()) if request.param == "ssh" else LocalConnection("node")
+    yield link
+    link.close()
+
+
+@pytest.fixture
+def local(node: LoginNode, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalConnection]:
+    monkeypatch.setenv("HOME", str(node.home))
+    local = LocalConnection("node")
+    yield local
+    local.close()
+
+
+def test_a_command_answers_with_both_outputs_and_its_exit_code(link: Link) -> None:
+    done = link.run_script("echo out; echo err >&2; exit 3")
+    assert (done.stdout, done.stderr, done.exit_code) == ("out\n", "err\n", 3)
+
+
+def test_arguments_are_not_read_by_a_shell(link: Link) -> None:
+    words = ["a b", "$HOME", "`id`", "it's", "two\nlines", "", "é", "\\", "!"]
+    assert link.run(["printf", r"%s|", *words]).stdout == "".join(f"{word}|" for word in words)
+
+
+def test_big_input_and_big_output_at_once_do_not_block_each_other(link: Link) -> None:
+    data = bytes(range(256)) * 40_000  # 10 MB: five times the window in each direction
+
+    done = link.run_script("tee /dev/stderr | od -An -v -tx1 | wc -l", stdin=data, deadline_s=60)
+
+    assert int(done.stdout) == len(data) // 16
+    assert len(done.stderr) == len(data.decode(errors="replace"))
+
+
+def test_input_that_the_command_does_not_read_is_no_error(link: Link) -> None:
+    done = link.run(["echo", "done"], stdin=b"x" * 5_000_000)
+    assert (done.stdout, done.exit_code) == ("done\n", 0)
+
+
+def test_output_that_is_no_text_is_read_all_the_same(link: Link) -> None:
+    assert link.run(["printf", r"a\377b"]).stdout == "a\ufffdb"
+
+
+def test_a_command_ended_by_a_signal_has_no_exit_code(link: Link) -> None:
+    assert link.run_script("kill -9 $$").exit_code == -1
+    assert link.alive
+
+
+def test_a_command_that_takes_too_long_raises_in_time_and_leaves_the_connection(link: Link) -> None:
+    started = time.monotonic()
+    with pytest.raises(DeadlinePassed):
+        link.run(["sleep", "60"], deadline_s=0.3)
+    assert time.monotonic() - started < 5
+    assert link.run(["echo", "still here"]).stdout == "still here\n"
+
+
+def test_a_stream_gives_bytes_as_they_come_then_nothing_then_the_end(node: LoginNode, link: Link) -> None:
+    stream = link.stream(["sh", "-c", "echo one; echo oops >&2; while [ ! -e go ]; do sleep 0.02; done; echo two"])
+
+    assert stream.read(10) == b"one\n"
+    assert stream.read(0.05) is None
+    (node.home / "go").touch()
+    assert stream.read(10) == b"two\n"
+    assert stream.read(10) == b""
+    assert stream.stderr == "oops\n"
+    stream.close()
+
+
+def test_a_stream_gives_at_most_a_mebibyte_at_a_time_and_loses_nothing(link: Link) -> None:
+    received = 0
+    with link.stream(["head", "-c", "5000000", "/dev/zero"]) as stream:
+        while data := stream.read(10):
+            assert len(data) <= 1 << 20
+            received += len(data)
+    assert received == 5_000_000
+
+
+def test_a_noisy_stderr_does_not_block_a_stream(link: Link) -> None:
+    script = "head -c 4000000 /dev/zero >&2; echo done"
+    with link.stream(["sh", "-c", script]) as stream:
+        data = b""
+        ends = time.monotonic() + 30
+        while not data and time.monotonic() < ends:
+            data = stream.read(0.1) or b""
+    assert data == b"done\n"
+    assert len(stream.stderr) <= 4096
+
+
+def test_closing_a_stream_ends_its_command(link: Link) -> None:
+    stream = link.stream(["sh", "-c", "echo $$; cat; exit"])
+    pid = int(stream.read(10) or b"0")
+    stream.close()
+    wait_until(lambda: not is_running(pid))
+    assert stream.read(0.1) == b""
+
+
+def test_a_stream_can_be_closed_while_it_is_read(link: Link) -> None:
+    stream = link.stream(["sh", "-c", "echo up; cat"])
+    assert stream.read(10) == b"up\n"
+    got: list[bytes | None] = []
+    reader = threading.Thread(target=lambda: got.append(stream.read(60)))
+    reader.start()
+    stream.close()
+    reader.join(10)
+    assert got == [b""]
+
+
+def test_a_program_that_is_not_there_answers_as_in_a_shell(link: Link) -> None:
+    done = link.run(["no-such-program", "x"])
+    assert done.exit_code == 127
+    assert "no-such-program" in done.stderr
+    with link.stream(["no-such-program"]) as stream:
+        assert stream.read(10) == b""
+
+
+def test_closing_ends_whoever_waits(link: Link) -> None:
+    stream = link.stream(["sh", "-c", "echo up; cat"])
+    assert stream.read(10) == b"up\n"
+    failures: list[Disconnected] = []
+
+    def wait_for(use: Callable[[], object]) -> threading.Thread:
+        def wait() -> None:
+            with pytest.raises(Disconnected) as caught:
+                use()
+            failures.append(caught.value)
+
+        thread = threading.Thread(target=wait)
+        thread.start()
+        return thread
+
+    threads = [
+        wait_for(lambda: stream.read(60)),
+        wait_for(lambda: link.run_script("touch running; sleep 5; exit", deadline_s=60)),
+    ]
+    wait_until(lambda: link.run(["ls"]).stdout == "running\n")
+    link.close()
+    for thread in threads:
+        thread.join(10)
+    assert [failure.may_have_run for failure in failures] == [True, True]
+    assert not link.alive
+    with pytest.raises(Disconnected) as caught:
+        link.run(["true"])
+    assert not caught.value.may_have_run
+
+
+def test_what_a_command_leaves_running_detached_goes_on(node: LoginNode, link: Link) -> None:
+    helper = "while [ ! -e go ]; do sleep 0.05; done; touch done"
+    link.run_script('nohup sh -c "$1" < /dev/null > /dev/null 2>&1 &', [helper])
+    link.close()
+    (node.home / "go").touch()
+    wait_until((node.home / "done").exists)
+
+
+def test_a_written_file_has_its_content_and_mode_and_no_rest(node: LoginNode, link: Link) -> None:
+    path = node.home / 'it\'s a "file" $x'
+    data = bytes(range(256)) * 1000
+
+    link.write_file(str(path), b"old")
+    link.write_file(str(path), data, 0o755)
+
+    assert path.read_bytes() == data
+    assert stat.S_IMODE(path.stat().st_mode) == 0o755
+    assert list(node.home.iterdir()) == [path]
+
+
+def test_a_written_file_is_private_by_default(node: LoginNode, link: Link) -> None:
+    link.write_file(str(node.home / "secret"), b"")
+    assert stat.S_IMODE((node.home / "secret").stat().st_mode) == 0o600
+    assert (node.home / "secret").read_bytes() == b""
+
+
+@pytest.mark.parametrize("path", ["absent/file", "directory"])
+def test_a_file_that_cannot_be_written_is_a_trouble_with_the_reason(node: LoginNode, link: Link, path: str) -> None:
+    (node.home / "directory").mkdir()
+    with pytest.raises(Trouble, match="Could not write"):
+        link.write_file(str(node.home / path), b"data")
+    assert list((node.home / "directory").iterdir()) == []
+
+
+def test_past_its_deadline_a_local_command_is_ended_with_what_it_started(
+    node: LoginNode, local: LocalConnection
+) -> None:
+    with pytest.raises(DeadlinePassed):
+        local.run_script("sleep 60 & echo $! > pid; wait", deadline_s=1)
+    pid = int((node.home / "pid").read_text())
+    wait_until(lambda: not is_running(pid))
+
+
+def test_a_local_command_has_the_users_environment_and_none_of_ours(
+    local: LocalConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LLMB_TUI_SECRET", "x")
+    monkeypatch.setenv("SITE_MODULES", "y")
+    words = local.run(["env"]).stdout
+    assert "SITE_MODULES=y" in words
+    assert "LLMB_TUI_SECRET" not in words
+
+
+def test_local_commands_are_out_of_reach_of_the_terminal(local: LocalConnection) -> None:
+    groups = local.run(["sh", "-c", "ps -o pgid= -p $$"]).stdout
+    assert int(groups) != os.getpgrp()
+
+
+def test_a_program_that_ends_leaves_no_local_stream_behind() -> None:
+    program = (
+        "import os, sys\n"
+        "from llmb_tui.cluster.local import LocalConnection\n"
+        "stream = LocalConnection('here').stream(['sh', '-c', 'echo $$; cat; exit'])\n"
+        "print(stream.read(10).decode(), flush=True)\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=False)
+    assert done.returncode == -signal.SIGKILL
+    wait_until(lambda: not is_running(int(done.stdout)))

@@ -1,0 +1,280 @@
+"""A session whose link breaks: what it mends by itself, and when it leaves that to a person."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+
+from llmb_tui.cluster import dialer
+from llmb_tui.cluster.failures import AuthenticationFailed, LoginNeeded, Unreachable
+from llmb_tui.cluster.link import Link
+from llmb_tui.cluster.prompter import Prompter, Unattended
+from llmb_tui.cluster.session import Session
+from tests.cluster.login_node import LoginNode, Person, make_key, wait_until
+
+
+@pytest.fixture
+def opened() -> Iterator[Callable[[Session], Session]]:
+    """Sessions given to it are closed at the end."""
+    sessions: list[Session] = []
+
+    def open_it(session: Session) -> Session:
+        sessions.append(session)
+        return session
+
+    yield open_it
+    for session in sessions:
+        session.close()
+
+
+def wants_a_code(node: LoginNode, *codes: str) -> None:
+    """Log in with the key and one of the codes; each is good once."""
+    node.factors = ("publickey", "keyboard-interactive")
+    node.rounds = (("Verification code: ",),)
+    node.codes = list(codes)
+
+
+def test_a_login_with_a_code_is_never_repeated_unbidden(node: LoginNode, opened: Callable[[Session], Session]) -> None:
+    wants_a_code(node, "111111", "222222")
+    person = Person(answers=["111111", "222222"])
+    session = opened(Session(node.profile(), person))
+    session.run(["true"])
+    node.cut()
+    wait_until(lambda: session.state == "needs-login")
+
+    for use in (lambda: session.run(["true"]), lambda: session.stream(["true"]), session.connect):
+        with pytest.raises(LoginNeeded):
+            use()
+
+    assert session.health.note == "needs you to log in again"
+    assert (len(person.prompts), len(node.transports)) == (1, 1)
+    session.connect(attended=True)
+    assert session.run(["echo", "back"]).stdout == "back\n"
+    assert (len(person.prompts), len(node.transports), session.state) == (2, 2, "live")
+
+
+def test_who_waits_while_a_person_logs_in_goes_on_afterwards(
+    node: LoginNode, opened: Callable[[Session], Session]
+) -> None:
+    wants_a_code(node, "111111", "222222")
+    asked, may_answer = threading.Event(), threading.Event()
+
+    class Slow(Person):
+        def answer(self, prompt: str, echo: bool) -> str | None:
+            if self.prompts:
+                asked.set()
+                may_answer.wait(20)
+            return super().answer(prompt, echo)
+
+    session = opened(Session(node.profile(), Slow(answers=["111111", "222222"])))
+    session.run(["true"])
+    node.cut()
+    wait_until(lambda: session.state == "needs-login")
+    person = threading.Thread(target=lambda: session.connect(attended=True))
+    person.start()
+    assert asked.wait(20)
+    assert session.state == "connecting"
+    answers: list[str] = []
+    waiting = threading.Thread(target=lambda: answers.append(session.run(["echo", "back"]).stdout))
+    waiting.start()
+    may_answer.set()
+    for thread in (person, waiting):
+        thread.join(20)
+    assert answers == ["back\n"]
+
+
+def test_a_person_who_gives_up_may_log_in_later(node: LoginNode, opened: Callable[[Session], Session]) -> None:
+    wants_a_code(node, "111111", "222222")
+    session = opened(Session(node.profile(), Person(answers=["111111", None, "222222"])))
+    session.run(["true"])
+    node.cut()
+    wait_until(lambda: session.state == "needs-login")
+    with pytest.raises(AuthenticationFailed):
+        session.connect(attended=True)
+    with pytest.raises(LoginNeeded):
+        session.run(["true"])
+    session.connect(attended=True)
+    assert session.state == "live"
+
+
+def test_the_first_connection_may_ask_as_often_as_it_takes(
+    node: LoginNode, opened: Callable[[Session], Session]
+) -> None:
+    wants_a_code(node, "111111")
+    session = opened(Session(node.profile(), Person(answers=[None, "111111"])))
+    with pytest.raises(AuthenticationFailed):
+        session.run(["true"])
+    assert session.state == "lost"
+    assert session.run(["echo", "in"]).stdout == "in\n"
+
+
+def test_a_login_that_asks_nobody_is_repeated_without_being_used(
+    node: LoginNode, opened: Callable[[Session], Session]
+) -> None:
+    person = Person()
+    session = opened(Session(node.profile(), person))
+    session.run(["true"])
+    node.cut()
+    wait_until(lambda: len(node.transports) == 2 and session.state == "live", 20)
+    assert person.prompts == []
+
+
+def test_a_key_that_was_unlocked_once_asks_nobody_again(node: LoginNode, opened: Callable[[Session], Session]) -> None:
+    locked = node.directory / "locked_key"
+    node.user_key = make_key(locked, passphrase="secret")
+    person = Person(answers=["secret"])
+    session = opened(Session(replace(node.profile(), identity_file=str(locked)), person))
+    session.run(["true"])
+    node.cut()
+    assert session.run(["echo", "back"]).stdout == "back\n"
+    assert len(person.prompts) == 1
+
+
+def test_a_login_that_is_refused_later_is_left_to_a_person(
+    node: LoginNode, opened: Callable[[Session], Session]
+) -> None:
+    session = opened(Session(node.profile(), Person()))
+    session.run(["true"])
+    mine = node.user_key
+    node.user_key = make_key(node.directory / "another")
+    node.cut()
+    wait_until(lambda: session.state == "needs-login", 20)
+    tried = len(node.transports)
+    with pytest.raises(LoginNeeded):
+        session.run(["true"])
+    assert len(node.transports) == tried
+    node.user_key = mine
+    session.connect(attended=True)
+    assert session.state == "live"
+
+
+def test_a_link_that_nobody_wants_any_more_is_left_alone(
+    node: LoginNode, opened: Callable[[Session], Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[float] = []
+    monkeypatch.setattr(dialer, "_LOOK_EVERY_S", 0.05)
+    monkeypatch.setattr(dialer.Dialer, "_is_wanted", property(lambda _: looks.append(time.monotonic())))
+    session = opened(Session(node.profile(), Unattended()))
+    session.run(["true"])
+    node.cut()
+    wait_until(lambda: len(looks) > 5)
+    assert (session.state, session.health.note) == ("lost", "tried again when it is next used")
+    assert len(node.transports) == 1
+    assert session.run(["echo", "back"]).stdout == "back\n"
+
+
+def test_an_unreachable_host_is_tried_again_by_itself_and_the_note_says_when(
+    node: LoginNode, opened: Callable[[Session], Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dialer, "_LOOK_EVERY_S", 0.05)
+    session = opened(Session(node.profile(), Unattended()))
+    session.run(["true"])
+    there = session.profile
+    session.profile = replace(there, port=1)
+    node.cut()
+    wait_until(lambda: session.health.note == "trying again in 2 s", 20)  # after 0.5 s, 1 s and 2 s
+    session.profile = there
+    wait_until(lambda: session.state == "live", 30)
+    assert len(node.transports) == 2
+
+
+def test_programs_that_lost_the_same_host_do_not_come_back_in_step() -> None:
+    tries: list[list[float]] = []
+
+    def pause(mine: list[float]) -> None:
+        def dial(_: Prompter) -> Link:
+            mine.append(time.monotonic())
+            raise Unreachable("away")
+
+        lost = dialer.Dialer(dial, Unattended(), "away")
+        for _ in range(2):
+            with pytest.raises(Unreachable):
+                lost.live()
+
+    threads = []
+    for _ in range(8):
+        tries.append([])
+        threads.append(threading.Thread(target=pause, args=(tries[-1],)))
+        threads[-1].start()
+    for thread in threads:
+        thread.join(30)
+    pauses = [second - first for first, second in tries]
+    assert min(pauses) >= dialer.FIRST_PAUSE_S
+    assert max(pauses) - min(pauses) > 0.02
+
+
+def test_a_person_does_not_wait_for_the_pause(
+    node: LoginNode, opened: Callable[[Session], Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dialer, "FIRST_PAUSE_S", 300.0)
+    session = opened(Session(replace(node.profile(), port=1), Person()))
+    with pytest.raises(Unreachable):
+        session.connect()
+    session.profile = node.profile()
+    session.connect(attended=True)
+    assert session.state == "live"
+
+
+def test_patience_keeps_its_pauses_for_a_person_too(
+    node: LoginNode, opened: Callable[[Session], Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries: list[float] = []
+
+    def away(*_: object, **__: object) -> Link:
+        tries.append(time.monotonic())
+        raise Unreachable("away")
+
+    monkeypatch.setattr("llmb_tui.cluster.session.connect", away)
+    with pytest.raises(Unreachable):
+        opened(Session(node.profile(), Person())).connect(attended=True, patience_s=1.6)
+    pauses = [second - first for first, second in itertools.pairwise(tries)]
+    assert pauses
+    assert min(pauses) >= dialer.FIRST_PAUSE_S
+
+
+def test_health_of_a_link_that_is_well(node: LoginNode, opened: Callable[[Session], Session]) -> None:
+    session = opened(Session(node.profile(), Unattended()))
+    before = session.health
+    assert (before.state, before.round_trip_s, before.note, before.bulk) == ("connecting", None, "", "shared")
+    session.run(["true"])
+    wait_until(lambda: session.health.round_trip_s is not None)
+    now = session.health
+    assert (now.state, now.note) == ("live", "")
+    assert 0 <= now.silent_s < 15
+    session.close()
+    assert (session.health.state, session.health.round_trip_s, session.health.note) == ("closed", None, "")
+
+
+def test_calls_of_the_last_minute_are_counted(
+    node: LoginNode, opened: Callable[[Session], Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = opened(Session(node.profile(), Unattended()))
+    assert session.calls_last_minute == 0
+    session.run(["true"])
+    session.run_script("true")
+    session.write_file(str(node.home / "file"), b"")
+    session.stream(["true"]).close()
+    wait_until(lambda: session.health.round_trip_s is not None)  # a heartbeat is no call
+    assert session.calls_last_minute == 4
+    monkeypatch.setattr("llmb_tui.cluster.session._MINUTE_S", 0.0)
+    assert session.calls_last_minute == 0
+
+
+def test_a_session_on_the_login_node_itself(
+    node: LoginNode, opened: Callable[[Session], Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(node.home))
+    session = opened(Session(replace(node.profile(), transport="local"), Unattended()))
+    assert session.run(["pwd"]).stdout == f"{node.home}\n"
+    session.write_file(str(node.home / "file"), b"data")
+    with session.stream(["cat", "file"], bulk=True) as stream:
+        assert stream.read(10) == b"data"
+    assert (session.health.state, session.health.round_trip_s, session.health.bulk) == ("live", None, "shared")
+    assert node.transports == []
+    session.close()
+    assert session.state == "closed"

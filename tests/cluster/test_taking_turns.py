@@ -1,0 +1,115 @@
+"""A server with few sessions: commands and streams share them."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from llmb_tui.cluster import turns
+from llmb_tui.cluster.connect import connect
+from llmb_tui.cluster.connection import Connection
+from llmb_tui.cluster.failures import DeadlinePassed, Disconnected, GaveWay
+from llmb_tui.cluster.link import Stream
+from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.session import Session
+from tests.cluster.login_node import LoginNode, wait_until
+
+
+@pytest.fixture
+def connection(node: LoginNode) -> Connection:
+    node.max_sessions = 1
+    return connect(node.profile(), Unattended())
+
+
+def begun(connection: Connection) -> Stream:
+    """A stream that goes on until its stdin ends."""
+    stream = connection.stream(["sh", "-c", "echo up; cat; exit"])
+    assert stream.read(10) == b"up\n"
+    return stream
+
+
+def test_a_stream_gives_way_to_a_command_and_may_begin_again(connection: Connection) -> None:
+    stream = begun(connection)
+    assert connection.run(["echo", "here"], deadline_s=30).stdout == "here\n"
+    with pytest.raises(GaveWay) as caught:
+        stream.read(10)
+    assert isinstance(caught.value, Disconnected)
+    assert connection.alive
+    begun(connection).close()
+    connection.close()
+
+
+def test_what_a_stream_had_received_is_given_before_it_says_so(connection: Connection) -> None:
+    stream = connection.stream(["sh", "-c", "echo one; cat; exit"])
+    wait_until(lambda: connection.run(["true"], deadline_s=30))
+    assert stream.read(10) == b"one\n"
+    with pytest.raises(GaveWay):
+        stream.read(10)
+    connection.close()
+
+
+def test_a_stream_has_its_turn_first(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "_TURN_S", 3600.0)
+    stream = begun(connection)
+    with pytest.raises(DeadlinePassed):
+        connection.run(["true"], deadline_s=1)
+    assert stream.read(0.1) is None
+    connection.close()
+
+
+def test_streams_take_turns_too(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "_TURN_S", 0.1)
+    first = begun(connection)
+    second = begun(connection)
+    with pytest.raises(GaveWay):
+        first.read(10)
+    assert second.read(0.1) is None
+    connection.close()
+
+
+def test_the_oldest_stream_gives_way(node: LoginNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "_TURN_S", 0.1)
+    node.max_sessions = 3
+    connection = connect(node.profile(), Unattended())
+    streams = [begun(connection) for _ in range(3)]
+    connection.run(["true"], deadline_s=30)
+    with pytest.raises(GaveWay):
+        streams[0].read(10)
+    assert [stream.read(0.1) for stream in streams[1:]] == [None, None]
+    connection.close()
+
+
+def test_a_server_is_not_asked_again_and_again_for_what_it_has_not_got(node: LoginNode, connection: Connection) -> None:
+    first = threading.Thread(target=connection.run_script, args=("while [ ! -e go ]; do sleep 0.05; done",))
+    first.start()
+    wait_until(lambda: node.sessions_at_once == 1)
+    with pytest.raises(DeadlinePassed):
+        connection.run(["true"], deadline_s=2)
+    (node.home / "go").touch()
+    first.join(20)
+    assert node.refusals == 1
+    connection.close()
+
+
+def test_what_a_refusal_taught_is_forgotten_in_time(node: LoginNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "_BELIEVED_S", 0.5)
+    node.max_sessions = 1
+    connection = connect(node.profile(), Unattended())
+    stream = begun(connection)
+    connection.run(["true"], deadline_s=30)
+    stream.close()
+    node.max_sessions = 10
+    wait_until(lambda: begun(connection) and node.sessions_at_once > 1)
+    connection.close()
+
+
+def test_commands_that_hang_there_do_not_keep_the_others_out(node: LoginNode) -> None:
+    """A command that was given up keeps its session for as long as it hangs; a new connection has new ones."""
+    node.max_sessions = 1
+    session = Session(node.profile(), Unattended())
+    with pytest.raises(DeadlinePassed):
+        session.run_script("exec sleep 60", deadline_s=0.5)
+    assert session.run(["echo", "here"], deadline_s=30).stdout == "here\n"
+    assert len(node.transports) == 2
+    session.close()
