@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from llmb_tui.cluster.session import Session
 
 _MARK = "\x1e"
+_LIMITED = 'limited() { if command -v timeout >/dev/null 2>&1; then timeout "$@"; else shift; "$@"; fi; }'
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,8 @@ NO_ANSWER = Answer(-1, "")
 def run_batch(session: Session, commands: Mapping[str, str], deadline_s: float) -> dict[str, Answer]:
     """Run sh snippets one after the other; their answers by name.
 
-    A snippet finds the exit code of an earlier one in `$rc_NAME`. Values in it were quoted by `shell_join`.
+    A snippet finds the exit code of an earlier one in `$rc_NAME`, and may run a program that could hang as
+    `limited SECONDS PROGRAM ARGUMENT…`. Values in it were quoted by `shell_join`.
     Raises what `Session.run` raises.
     """
     token = secrets.token_hex(8)
@@ -40,7 +42,7 @@ def run_batch(session: Session, commands: Mapping[str, str], deadline_s: float) 
 
 def batch_script(commands: Mapping[str, str], token: str) -> str:
     """One script of all snippets. `token` is no part of any output: it frames them."""
-    lines = ["LC_ALL=C; export LC_ALL"]
+    lines = ["LC_ALL=C; export LC_ALL", _LIMITED]
     for name, snippet in commands.items():
         lines += [
             f"printf '\\036{token} {name}\\n'",

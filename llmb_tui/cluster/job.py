@@ -8,6 +8,10 @@ from dataclasses import dataclass
 TERMINAL_STATES = frozenset(
     "BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED REVOKED TIMEOUT".split()
 )
+WAITING_STATES = frozenset(
+    "PENDING CONFIGURING EXPEDITING REQUEUED REQUEUED_CRON REQUEUE_FED REQUEUE_HOLD RESV_DEL_HOLD SPECIAL_EXIT".split()
+)
+"""States of a job whose batch script does not run yet, or not again yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,14 +23,25 @@ class Job:
     state: str
     """First word of Slurm's state, such as PENDING or COMPLETED."""
     reason: str = ""
-    """Why it waits or how it ended, as Slurm prints it."""
+    """Why it waits, as Slurm prints it, or who cancelled it."""
     nodes: int | None = None
     elapsed_s: float | None = None
     exit_code: str | None = None
-    """`code:signal`, known only to accounting."""
+    """`code:signal` of a job that ended."""
     restarts: int = 0
+    starts_at: float | None = None
+    """While it waits: when Slurm expects to start it, Unix time; None where the scheduler has not come to it."""
+    node_list: str = ""
+    """Its nodes, such as `cn[001-004]`; empty before it has any."""
+    bad_nodes: tuple[str, ...] = ()
+    """After a node failure: those of its nodes that do not work, each with Slurm's reason."""
 
     @property
     def finished(self) -> bool:
         """True in a state that Slurm does not leave by itself."""
         return self.state in TERMINAL_STATES
+
+    @property
+    def waiting(self) -> bool:
+        """True while its batch script does not run yet, or not again yet."""
+        return self.state in WAITING_STATES

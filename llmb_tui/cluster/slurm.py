@@ -1,6 +1,7 @@
-"""Slurm through its commands, in text formats that versions 20.11 to 26.05 have in common.
+"""Slurm through its commands: what its jobs are doing, and the few things that are asked of it.
 
-`--json` changes its shape from version to version, and accounting may be switched off; neither is relied upon.
+Each function is one remote call. A controller that hangs makes each of Slurm's commands wait until its own time
+limit has passed (10 seconds, more on large sites), so none is asked after one that failed.
 """
 
 from __future__ import annotations
@@ -10,101 +11,44 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from llmb_tui.cluster.batch import Answer, run_batch
+from llmb_tui.cluster.accounting import accounting_is_off, parse_sacct, sacct
+from llmb_tui.cluster.batch import NO_ANSWER, Answer, run_batch
+from llmb_tui.cluster.failures import DeadlinePassed
 from llmb_tui.cluster.job import Job
-from llmb_tui.cluster.partition import SINFO_FORMAT, Partition, parse_count, parse_partitions, parse_time
+from llmb_tui.cluster.partition import SINFO_FORMAT, NodeGroup, Partition, parse_partitions
+from llmb_tui.cluster.queue import JOB_ID, LIMIT_S, SEPARATOR, SQUEUE, parse_squeue, unix_time
 from llmb_tui.cluster.quoting import one_line, shell_join
 from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm_trouble import silence, slurm_trouble
 from llmb_tui.errors import Trouble
 from llmb_tui.text import clean, clean_line
 
-# Slurm's clients give up on a hung controller by themselves after 10 seconds each.
-_DEADLINE_S = 45.0
+_DEADLINE_S = 2.0 * LIMIT_S + 10.0
+"""Of a call that asks the queue, then accounting."""
+_ONE_DEADLINE_S = LIMIT_S + 5.0
 _DAYS_BACK = 8
 
-# Columns of fixed width: -o cannot print the number of restarts.
-_SQUEUE_COLUMNS = (
-    ("JobArrayID", 24),
-    ("State", 24),
-    ("Reason", 160),
-    ("NumNodes", 12),
-    ("TimeUsed", 20),
-    ("RestartCnt", 12),
-    ("Name", 512),
-)
-# Without -j it answers for all jobs, with one unknown id it fails; this asks for the user's own jobs only.
-SQUEUE = 'squeue -h -t all -u "$(id -un)" ' + shell_join(
-    ["-O", ",".join(f"{name}:{width}" for name, width in _SQUEUE_COLUMNS)]
-)
-# The name comes last: it may hold the separator.
-SACCT = ["sacct", "-X", "-n", "-P", "-o", "JobID,State,ExitCode,NNodes,ElapsedRaw,JobName"]
-
-_JOB_ID = re.compile(r"\d+(?:[_+]\d+)?")
-_ACCOUNTING_OFF = re.compile(
-    r"accounting storage is disabled|not running a supported accounting_storage", re.IGNORECASE
-)
+_LAGS = "Slurm's queue no longer has it, and accounting has not heard of its end"
 _ALREADY_ENDED = re.compile(r"already completing or completed|Invalid job id specified", re.IGNORECASE)
-
-_WAITS_FOR = {
-    "None": "Slurm has not looked at it yet.",
-    "Priority": "Other jobs are before it in the queue.",
-    "Resources": "It is next, and waits until enough nodes are free.",
-    "Dependency": "It waits for another job.",
-    "DependencyNeverSatisfied": "The job that it waits for has failed; it will never start.",
-    "BeginTime": "Its start time has not come, for example after a requeue.",
-    "JobHeldUser": "It is held by its owner: `scontrol release` lets it go.",
-    "JobHeldAdmin": "It is held by an administrator.",
-    "PartitionDown": "The partition is down.",
-    "PartitionInactive": "The partition takes no jobs at the moment.",
-    "PartitionNodeLimit": "It asks for more nodes than the partition allows.",
-    "PartitionTimeLimit": "It asks for more time than the partition allows.",
-    "PartitionConfig": "It asks for something that the partition does not allow.",
-    "ReqNodeNotAvail": "A node that it needs is down, drained or reserved, often for maintenance.",
-    "Reservation": "It waits for its reservation.",
-    "NodeDown": "A node that it needs is down.",
-    "BadConstraints": "No node can ever satisfy it.",
-    "Licenses": "It waits for a licence.",
-    "InvalidAccount": "Its account is not valid.",
-    "InvalidQOS": "Its QOS is not valid.",
-    "QOSNotAllowed": "Its QOS may not be used with this account or partition.",
-    "JobArrayTaskLimit": "Enough tasks of its array are running.",
-    "Cleaning": "It was requeued and its nodes are still being cleaned up.",
-    "Prolog": "Its nodes are being prepared.",
-    "launch failed requeued held": "Its start failed; it is held until `scontrol release`.",
-}
-# Associations and QOS have some eighty such reasons, made of the same words.
-_WAITS_FOR_PATTERNS = (
-    (re.compile(r"Nodes required for job are DOWN.*"), "Nodes that it needs are down, drained or reserved."),
-    (re.compile(r"(?:Assoc|QOS).*Minutes.*"), "The account or its QOS has used up its GPU or CPU time."),
-    (re.compile(r"(?:Assoc|QOS).*(?:Jobs|SubmitJob).*"), "As many of its owner's jobs are running as are allowed."),
-    (re.compile(r"(?:Assoc|QOS).*(?:GRES|TRES|Gpu).*"), "The account or its QOS has all its GPUs in use."),
-    (re.compile(r"(?:Assoc|QOS).*Node.*"), "The account or its QOS has all its nodes in use."),
-    (re.compile(r"(?:Assoc|QOS).*Wall.*"), "It asks for more time than the account or its QOS allows."),
-    (re.compile(r"(?:Assoc|QOS).*"), "The account or its QOS has reached a limit."),
-)
-
-
-class SlurmTrouble(Trouble):
-    """Slurm did not answer, or refused. It says nothing about any job."""
+_WILL_START = re.compile(r"^sbatch: Job \d+ to start at (\S+)", re.MULTILINE)
+# A person's profile may restrict `scancel` to some jobs, or make it ask.
+_SCANCEL = """\
+unset SCANCEL_ACCOUNT SCANCEL_BATCH SCANCEL_INTERACTIVE SCANCEL_NAME SCANCEL_PARTITION SCANCEL_QOS SCANCEL_STATE
+exec scancel "$1"
+"""
 
 
 def look(session: Session, job_ids: Sequence[str]) -> dict[str, Job]:
     """What Slurm knows of these jobs of the user, by id; a job that it does not know is absent.
 
-    One remote call. Raises SlurmTrouble when Slurm cannot say, and what `Session.run` raises.
+    Accounting is asked only about jobs that the queue has let go. Raises SlurmTrouble when Slurm cannot say, and
+    what `Session.run` raises.
     """
     if not job_ids:
         return {}
     for job_id in job_ids:
         _check_id(job_id)
-    shown = f'for id in {shell_join(job_ids)}; do scontrol show job "$id"; done'
-    commands = {
-        "squeue": SQUEUE,
-        "sacct": shell_join([*SACCT, "-j", ",".join(job_ids)]),
-        # Without accounting the controller remembers an ended job for some minutes.
-        "scontrol": f'[ "$rc_squeue" -ne 0 ] || [ "$rc_sacct" -eq 0 ] || {shown}',
-    }
-    jobs = read_jobs(run_batch(session, commands, _DEADLINE_S), job_ids)
+    jobs = read_jobs(_ask(session, _look_commands(job_ids)), job_ids)
     return {job_id: jobs[job_id] for job_id in job_ids if job_id in jobs}
 
 
@@ -115,10 +59,13 @@ def find_jobs(session: Session, job_name: str) -> list[Job]:
     """
     one_line(job_name, "the job name")
     since = (datetime.date.today() - datetime.timedelta(days=_DAYS_BACK)).isoformat()
-    sacct = shell_join([*SACCT, "-S", since, f"--name={job_name}"])
-    commands = {"squeue": SQUEUE, "sacct": f'{sacct} -u "$(id -un)"'}
-    jobs = read_jobs(run_batch(session, commands, _DEADLINE_S)).values()
-    return sorted((job for job in jobs if job.name == job_name), key=lambda job: int(_digits(job.id)))
+    ended = f'{sacct("-S", since, f"--name={job_name}")} -u "$(id -u)"'
+    commands = {"squeue": f"({SQUEUE})", "sacct": f'[ "$rc_squeue" -ne 0 ] || {ended}', "owner": "id -u"}
+    answers = _ask(session, commands)
+    # A job that the queue names is found, whatever accounting says.
+    queued = [job.id for job in parse_squeue(answers["squeue"].text) if job.name == job_name]
+    jobs = read_jobs(answers, queued).values()
+    return sorted((job for job in jobs if job.name == job_name), key=lambda job: int(re.split(r"[_+]", job.id)[0]))
 
 
 def cancel(session: Session, job_id: str) -> None:
@@ -127,172 +74,114 @@ def cancel(session: Session, job_id: str) -> None:
     Raises SlurmTrouble when Slurm refuses, and what `Session.run` raises.
     """
     _check_id(job_id)
-    done = session.run(["scancel", job_id], deadline_s=_DEADLINE_S)
+    try:
+        done = session.run_script(_SCANCEL, [job_id], deadline_s=_ONE_DEADLINE_S)
+    except DeadlinePassed as late:
+        raise silence("scancel") from late
     if done.exit_code != 0 and not _ALREADY_ENDED.search(done.stderr):
         raise slurm_trouble("scancel", Answer(done.exit_code, done.stderr))
 
 
+def estimated_start(session: Session, script: str) -> float:
+    """When Slurm would start a job with this batch script, Unix time. Nothing is queued.
+
+    Raises SlurmTrouble, with the words of `sbatch`, when it would refuse the job, and what `Session.run` raises.
+    """
+    command = ["env", "SLURM_TIME_FORMAT=%s", "LC_ALL=C", "sbatch", "--test-only"]
+    try:
+        done = session.run(command, stdin=script.encode(), deadline_s=_ONE_DEADLINE_S)
+    except DeadlinePassed as late:
+        raise silence("sbatch --test-only") from late
+    found = _WILL_START.search(done.stderr)
+    moment = unix_time(found[1]) if found else None
+    if done.exit_code != 0 or moment is None:
+        raise slurm_trouble("sbatch --test-only", Answer(done.exit_code, done.stderr))
+    return moment
+
+
+def bad_nodes(session: Session, node_list: str) -> tuple[str, ...]:
+    """Those of these nodes that do not work, such as `cn003 is down: Not responding`. Raises as `look` does."""
+    nodes = one_line(node_list, "the node list")
+    command = shell_join(["sinfo", "-h", "-N", "-n", nodes, "-o", SEPARATOR.join(("%N", "%T", "%E"))])
+    answer = _ask(session, {"sinfo": command})["sinfo"]
+    if answer.exit_code != 0:
+        raise slurm_trouble("sinfo", answer)
+    return parse_bad_nodes(answer.text)
+
+
 def partitions(session: Session) -> list[Partition]:
     """All partitions that the user may see. Raises SlurmTrouble, and what `Session.run` raises."""
-    done = session.run(["sinfo", "-h", "-o", SINFO_FORMAT], deadline_s=_DEADLINE_S)
+    done = session.run(["sinfo", "-h", "-o", SINFO_FORMAT], deadline_s=_ONE_DEADLINE_S)
     if done.exit_code != 0:
         raise slurm_trouble("sinfo", Answer(done.exit_code, done.stderr))
     return parse_partitions(done.stdout)
 
 
-ACCOUNTS = 'sacctmgr -nP show assoc user="$(id -un)" format=account'
-
-
-def accounts(session: Session) -> list[str]:
-    """The user's Slurm accounts; none where accounting is off. Raises SlurmTrouble, and as `Session.run`."""
-    answer = run_batch(session, {"accounts": ACCOUNTS}, _DEADLINE_S)["accounts"]
-    if answer.exit_code != 0 and not accounting_is_off(answer):
-        raise slurm_trouble("sacctmgr", answer)
-    return parse_accounts(answer)
-
-
-def pending_reason(reason: str) -> str:
-    """Slurm's reason for waiting in plain words; Slurm's own, clean, where there are none."""
-    word = reason.strip().strip("()")
-    for name in (word, re.split(r"[,:]", word)[0]):
-        if name in _WAITS_FOR:
-            return _WAITS_FOR[name]
-    for pattern, words in _WAITS_FOR_PATTERNS:
-        if pattern.fullmatch(word):
-            return words
-    return clean_line(word)
-
-
 def read_jobs(answers: Mapping[str, Answer], needed: Iterable[str] = ()) -> dict[str, Job]:
-    """All jobs in the answers of `squeue`, `sacct` and, where accounting is off, `scontrol`.
+    """All jobs in the answers of `squeue` and `sacct`, by id.
 
-    Raises SlurmTrouble when squeue failed, or when accounting failed and one of the `needed` ids is in no answer.
+    Raises SlurmTrouble when squeue failed, or when accounting failed and one of the `needed` ids is not in the queue.
     """
-    squeue, sacct = answers["squeue"], answers["sacct"]
+    squeue, ended = answers["squeue"], answers["sacct"]
     if squeue.exit_code != 0:
         raise slurm_trouble("squeue", squeue)
     queued = {job.id: job for job in parse_squeue(squeue.text)}
-    if sacct.exit_code == 0:
-        ended = {job.id: job for job in parse_sacct(sacct.text)}
-    elif accounting_is_off(sacct):
-        ended = {job.id: job for job in parse_scontrol(answers["scontrol"].text)} if "scontrol" in answers else {}
-    elif needed and all(job_id in queued for job_id in needed):
-        ended = {}
-    else:
-        raise slurm_trouble("sacct", sacct)
-    return {**ended, **{job_id: _joined(job, ended.get(job_id)) for job_id, job in queued.items()}}
+    accounted: dict[str, Job] = {}
+    if ended.exit_code == 0:
+        uid = answers.get("owner", NO_ANSWER).text.strip()
+        accounted = {
+            job.id: job if job.finished else replace(job, reason=_LAGS) for job in parse_sacct(ended.text, uid)
+        }
+    elif not accounting_is_off(ended) and not (needed and all(job_id in queued for job_id in needed)):
+        raise slurm_trouble("sacct", ended)
+    return {**accounted, **{job_id: _joined(job, accounted.get(job_id)) for job_id, job in queued.items()}}
+
+
+def parse_bad_nodes(text: str) -> tuple[str, ...]:
+    """Nodes that do not work, each once, from the output of `sinfo`: name, state and reason."""
+    found = {}
+    for line in text.split("\n"):
+        name, _, rest = line.partition(SEPARATOR)
+        state, separator, reason = rest.partition(SEPARATOR)
+        if separator and not NodeGroup(1, state, ()).works:
+            why = "" if reason == "none" else f": {clean(reason)}"
+            found[name] = f"{clean_line(name)} is {clean_line(state.rstrip('*'))}{why}"
+    return tuple(found.values())
+
+
+def _look_commands(job_ids: Sequence[str]) -> dict[str, str]:
+    """Ask the queue, then accounting about those of the jobs that neither wait nor run there."""
+    choose = f"""\
+nl='
+'
+us='{SEPARATOR}' ended=
+for id in {shell_join(job_ids)}; do
+  case "$nl$queue" in
+    *"$nl$id${{us}}PENDING$us"* | *"$nl$id${{us}}RUNNING$us"*) ;;
+    *) ended="$ended${{ended:+,}}$id" ;;
+  esac
+done"""
+    return {
+        "squeue": f"queue=$({SQUEUE}); rc=$?; printf '%s\\n' \"$queue\"; (exit $rc)",
+        "sacct": f'{choose}\n[ "$rc_squeue" -ne 0 ] || [ -z "$ended" ] || {sacct("-j")} "$ended"',
+        "owner": "id -u",
+    }
+
+
+def _ask(session: Session, commands: Mapping[str, str]) -> dict[str, Answer]:
+    try:
+        return run_batch(session, commands, _DEADLINE_S)
+    except DeadlinePassed as late:
+        raise silence("Slurm") from late
 
 
 def _joined(queued: Job, ended: Job | None) -> Job:
-    """The controller knows the present state first; how a job ended is in accounting."""
+    """The controller knows the present state first; who cancelled a job is in accounting."""
     if ended is None or not (queued.finished and ended.finished):
         return queued
     return replace(queued, exit_code=ended.exit_code, reason=ended.reason or queued.reason)
 
 
-def parse_squeue(text: str) -> list[Job]:
-    """Jobs from the output of `SQUEUE`."""
-    jobs = []
-    for line in text.splitlines():
-        cells, start = {}, 0
-        for name, width in _SQUEUE_COLUMNS:
-            cells[name] = line[start : start + width].strip()
-            start += width
-        state = _first_word(cells["State"])
-        if _JOB_ID.fullmatch(cells["JobArrayID"]) and state.isupper():
-            jobs.append(
-                Job(
-                    id=cells["JobArrayID"],
-                    name=cells["Name"],
-                    state=state,
-                    reason=_reason(state, cells["Reason"]),
-                    nodes=parse_count(cells["NumNodes"]),
-                    elapsed_s=parse_time(cells["TimeUsed"]),
-                    restarts=parse_count(cells["RestartCnt"]) or 0,
-                )
-            )
-    return jobs
-
-
-def parse_sacct(text: str) -> list[Job]:
-    """Jobs from the output of `SACCT`."""
-    jobs = []
-    for line in text.splitlines():
-        cells = line.split("|", 5)
-        if len(cells) == 6 and _JOB_ID.fullmatch(cells[0]):
-            job_id, state, exit_code, nodes, elapsed, name = cells
-            job = Job(
-                id=job_id,
-                name=name,
-                state=_first_word(state),
-                reason=state if " " in state else "",  # CANCELLED by 1000
-                nodes=parse_count(nodes),
-                elapsed_s=parse_time(elapsed),
-            )
-            jobs.append(replace(job, exit_code=exit_code) if job.finished else job)
-    return jobs
-
-
-def parse_scontrol(text: str) -> list[Job]:
-    """Jobs from the output of `scontrol show job`."""
-    jobs = []
-    for record in re.split(r"(?m)^(?=JobId=)", text):
-        head = re.match(r"JobId=(\d+) (?:\S+ )*?JobName=(.*)", record)
-        if head is None:
-            continue
-        values = dict(re.findall(r"(?<=\s)(JobState|Reason|Restarts|NumNodes|RunTime|ExitCode)=(\S*)", record))
-        state = values.get("JobState", "")
-        job = Job(
-            id=head[1],
-            name=head[2],
-            state=state,
-            reason=_reason(state, values.get("Reason", "")),
-            nodes=parse_count(values.get("NumNodes", "")),
-            elapsed_s=parse_time(values.get("RunTime", "")),
-            restarts=parse_count(values.get("Restarts", "")) or 0,
-        )
-        jobs.append(replace(job, exit_code=values.get("ExitCode")) if job.finished else job)
-    return jobs
-
-
-def parse_accounts(answer: Answer) -> list[str]:
-    """Account names from the answer to `ACCOUNTS`, each once; none when it failed."""
-    names = answer.text.split() if answer.exit_code == 0 else []
-    return list(dict.fromkeys(names))
-
-
-def accounting_is_off(answer: Answer) -> bool:
-    """True when a command failed because this cluster keeps no accounts."""
-    return answer.exit_code != 0 and _ACCOUNTING_OFF.search(answer.text) is not None
-
-
-def slurm_trouble(command: str, answer: Answer) -> SlurmTrouble:
-    """Why a Slurm command failed, in three parts."""
-    said = clean(answer.text.strip()) or f"It ended with exit code {answer.exit_code} and no message."
-    if answer.exit_code == 127:
-        fix = (
-            "Make Slurm's commands known to non-interactive shells, for example with `module load slurm` in ~/.bashrc."
-        )
-    elif re.search(r"Socket timed out|Unable to contact slurm", answer.text):
-        fix = "Slurm's controller hangs or is down: running jobs go on. Wait, or ask the cluster's administrators."
-    else:
-        fix = f"Run `{command}` on the login node to see more."
-    return SlurmTrouble(f"`{command}` failed on the cluster.", said, fix)
-
-
 def _check_id(job_id: str) -> None:
-    if not _JOB_ID.fullmatch(job_id):
+    if not JOB_ID.fullmatch(job_id):
         raise Trouble(f"{clean_line(job_id)!r} is no Slurm job id.", "", "Job ids are numbers.", exit_code=1)
-
-
-def _digits(job_id: str) -> str:
-    return re.split(r"[_+]", job_id)[0]
-
-
-def _first_word(state: str) -> str:
-    return state.split(maxsplit=1)[0] if state.split() else ""
-
-
-def _reason(state: str, reason: str) -> str:
-    """The controller's reason; of a cancelled job it is the one for which it had waited before."""
-    return "" if reason == "None" or state == "CANCELLED" else reason

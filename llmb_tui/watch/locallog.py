@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from llmb_tui.launch.run import Run
+from llmb_tui.watch.failure import Failure
 from llmb_tui.watch.parse import StepParser
 from llmb_tui.watch.progress import fold, with_failure
 from llmb_tui.watch.stage import only_container_lines
@@ -68,6 +69,11 @@ class LocalLog:
         """No more will be appended: the newest step is final."""
         self._final = fold(self._final, self._parser.close(), self._plan)
         self._show()
+
+    @property
+    def failure(self) -> Failure | None:
+        """The most telling failure line since the newest step."""
+        return self._parser.failure
 
     def age_s(self) -> float:
         """Seconds since the copy last grew, by its time stamp; 0 if there is none."""

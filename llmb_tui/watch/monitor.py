@@ -10,36 +10,26 @@ from queue import Empty, SimpleQueue
 
 from llmb_tui.cluster.job import TERMINAL_STATES, Job
 from llmb_tui.cluster.session import Session
-from llmb_tui.cluster.slurm import SlurmTrouble, look
+from llmb_tui.cluster.slurm import look
+from llmb_tui.cluster.slurm_trouble import SlurmTrouble
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
-from llmb_tui.watch.failure import Failure, of_state, worst
-from llmb_tui.watch.feed import (
-    BatchTail,
-    Ended,
-    JobFeed,
-    JobNews,
-    LinkNews,
-    LogFeed,
-    LogNews,
-    LogTrouble,
-    LookFailed,
-    News,
-    Post,
-)
+from llmb_tui.watch.failure import Failure, worst
 from llmb_tui.watch.follow import LogReplaced
+from llmb_tui.watch.job_failure import of_job
 from llmb_tui.watch.locallog import LocalLog, local_name, newest_restart
+from llmb_tui.watch.logfeed import LogFeed
+from llmb_tui.watch.lookout import GONE_AFTER_S, Lookout
+from llmb_tui.watch.news import BatchTail, Ended, JobNews, LinkNews, LogNews, LogTrouble, LookFailed, News, Post
 from llmb_tui.watch.progress import Pace, with_failure
 from llmb_tui.watch.stage import stage_of
 from llmb_tui.watch.state import Link, Progress, RunState, Stage, Verdict
 from llmb_tui.watch.verdict import THRESHOLD, judge, profiled
 
-LOOK_EVERY_S = 10.0
-GONE_AFTER_S = 60.0
-"""A job that Slurm has not known for this long, although it answers, is over."""
-
 _PUBLISH_EVERY_S = 0.1
+_MISSING = "Slurm does not name the job at the moment; this is what it said last."
+_FORGOTTEN = "Slurm no longer knows the job."
 
 
 def replay(runs: Runs, run: Run, *, threshold: float = THRESHOLD) -> RunState:
@@ -57,18 +47,17 @@ class Monitor:
         session: Session,
         runs: Runs,
         run: Run,
+        lookout: Lookout,
         *,
-        look_every_s: float = LOOK_EVERY_S,
         gone_after_s: float = GONE_AFTER_S,
         threshold: float = THRESHOLD,
     ) -> None:
         self._session = session
+        self._lookout = lookout
         self._runs = runs
         self._run = run
-        self._look_every_s = look_every_s
         self._gone_after_s = gone_after_s
         self._threshold = threshold
-        self._wake = threading.Event()
 
     def watch(self, publish: Callable[[RunState], None], stop: threading.Event) -> RunState:
         """Watch until the run is over and its log is copied whole, or until `stop`; the last state.
@@ -87,34 +76,25 @@ class Monitor:
         inbox: SimpleQueue[News] = SimpleQueue()
         leave = threading.Event()
         log_feed = self._log_feed(inbox.put, leave)
-        job_feed = JobFeed(
-            self._session,
-            self._run.job_ids[-1],
-            post=inbox.put,
-            stop=leave,
-            wake=self._wake,
-            every_s=self._look_every_s,
-            gone_after_s=0.0 if view.job_over else self._gone_after_s,
-        )
+        patience_s = 0.0 if view.job_over else self._gone_after_s
         try:
             while view.log.read() and not stop.is_set():
                 pass
             publish(view.state())
             log_feed.start()
-            job_feed.start()
-            return self._publish_on(view, inbox, log_feed, publish, stop)
+            with self._lookout.follow(self._run.job_ids[-1], inbox.put, gone_after_s=patience_s):
+                return self._publish_on(view, inbox, log_feed, publish, stop)
         finally:
             leave.set()
-            self._wake.set()
 
     def look_soon(self) -> None:
         """Do not wait for the next look at the job: it was cancelled, or its log says that it has moved on."""
-        self._wake.set()
+        self._lookout.look_soon()
 
     def once(self) -> RunState:
         """How the run stands now: one look at the job, and its log copied as far as it is written.
 
-        A cluster that does not answer changes nothing: then it is what was known before, and `link_note` says why.
+        A cluster that does not answer changes nothing: then it is what was known before, and a note says why.
         """
         view = _View(self._runs, self._run, self._threshold)
         link: Link = "closed"
@@ -151,15 +131,18 @@ class Monitor:
             for news in _receive(inbox, 0.0 if more else _PUBLISH_EVERY_S):
                 if isinstance(news, Ended):
                     running.discard(news.thread)
+                elif isinstance(news, LinkNews) and news.link == "live" and view.link == "lost":
+                    self.look_soon()
+                    view.take(news)
                 elif view.take(news):
-                    (log_feed.job_ended if view.job_over else log_feed.job_moved)()
+                    (log_feed.job_ended if view.job_over else log_feed.job_moved)(view.restarts)
             more = view.log.read()
             if view.outran_slurm():
                 self.look_soon()
             ended = not running and not more
             if ended and view.job_over:
                 view.end()
-            state = view.state()
+            state = view.state(self._lookout.calls_last_minute)
             if state != last:
                 publish(state)
                 last = state
@@ -212,6 +195,8 @@ class _View:
         """Nothing more will come."""
         self.link: Link = "connecting"
         self._notes: dict[str, str] = {}
+        self._slurm_note = ""
+        self._looked_at: float | None = None
         self._batch: Failure | None = None
         self._heard = (False, False)
         self._pace = Pace()
@@ -226,7 +211,7 @@ class _View:
             self.link = news.link
             self._notes["link"] = news.note
         elif isinstance(news, LookFailed):
-            self._notes["look"] = news.note
+            self._slurm_note = news.note if news.slurm else ""
         elif isinstance(news, LogTrouble):
             self._notes["log"] = news.note
         elif isinstance(news, BatchTail):
@@ -237,6 +222,11 @@ class _View:
                 self._restart = news.restart
                 self.log = LocalLog(self._run, self._folder / local_name(news.restart))
         return False
+
+    @property
+    def restarts(self) -> int:
+        """How often Slurm has started the job again."""
+        return self._job.restarts if self._job else 0
 
     def outran_slurm(self) -> bool:
         """True once when the log begins, and once when it has its last step: Slurm's answer is older than that."""
@@ -258,7 +248,7 @@ class _View:
         self.log.end()
         self.over = True
 
-    def state(self) -> RunState:
+    def state(self, calls_per_minute: int = 0) -> RunState:
         """The snapshot to publish."""
         now = time.monotonic()
         progress = self.log.progress
@@ -279,18 +269,22 @@ class _View:
             silent_s=0.0 if self.over or not self.log.size else _coarse(now - self._grew_at),
             link=self.link,
             link_note=" ".join(note for note in self._notes.values() if note),
+            slurm_note=self._slurm_note,
+            looked_at=self._looked_at,
+            calls_per_minute=calls_per_minute,
             verdict=verdict,
             no_verdict=why_not,
         )
 
     def _take_job(self, news: JobNews) -> bool:
-        self._notes.pop("look", None)
+        self._looked_at = time.time()
+        self._slurm_note = ""
         if news.job:
             self._job = news.job
             self._remember(news.job.state)
-        elif news.gone and not self.job_over:
-            self._job = None
-            self._notes["look"] = "Slurm no longer knows the job."
+        elif not self.job_over:
+            self._slurm_note = _FORGOTTEN if news.gone else _MISSING
+            self._job = None if news.gone else self._job
         self.job_over = news.gone or (self._job is not None and self._job.finished)
         now = (news.job.state, news.job.restarts, news.gone) if news.job else (None, 0, news.gone)
         moved, self._said = now != self._said, now
@@ -318,12 +312,13 @@ class _View:
         )
 
     def _with_reason(self, progress: Progress, stage: Stage) -> Progress:
-        """A failed run says why, from its log, its batch script's output or Slurm, whichever does."""
+        """A failed run says why, from its log, its batch script's output or Slurm, whichever tells most."""
         if stage in ("done", "cancelled"):
             return with_failure(progress, None)
-        if stage != "failed" or progress.failure:
+        if stage != "failed":
             return progress
-        return with_failure(progress, self._batch or (of_state(self._job.state) if self._job else None))
+        said = [self.log.failure or self._batch, of_job(self._job) if self._job else None]
+        return with_failure(progress, max(filter(None, said), key=lambda failure: failure.weight, default=None))
 
 
 def _coarse(seconds: float) -> float:

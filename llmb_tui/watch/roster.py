@@ -1,14 +1,18 @@
-"""`look_at`: one look for all going runs of a cluster."""
+"""The going runs of a cluster: what Slurm says of their jobs is saved, by one look or look after look."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from queue import Empty, SimpleQueue
 
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm import look
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
+from llmb_tui.watch.lookout import Following, Lookout
+from llmb_tui.watch.news import JobNews, LinkNews, LookFailed, News
 
 
 def look_at(session: Session, runs: Runs, going: Sequence[Run]) -> int:
@@ -19,13 +23,61 @@ def look_at(session: Session, runs: Runs, going: Sequence[Run]) -> int:
     """
     job_ids = [run.job_ids[-1] for run in going if run.job_ids]
     jobs = look(session, job_ids)
-    changed = 0
-    for run in going:
-        job = jobs.get(run.job_ids[-1]) if run.job_ids else None
-        if job is None or job.state == run.job_state:
-            continue
-        with runs.lock(run.id, wait=False) as mine:
-            if mine:
-                runs.save(replace(runs.load(run.id), job_state=job.state))
-                changed += 1
-    return changed
+    found = [(run, jobs.get(run.job_ids[-1])) for run in going if run.job_ids]
+    return sum(_save(runs, run, job.state) for run, job in found if job is not None)
+
+
+class Roster:
+    """Follows the jobs of a cluster's going runs, until its end. Thread-safe."""
+
+    def __init__(self, lookout: Lookout, runs: Runs) -> None:
+        self._lookout = lookout
+        self._runs = runs
+        self._lock = threading.Lock()
+        self._ended = False
+        self._news: SimpleQueue[News] = SimpleQueue()
+        self._followings: dict[str, Following] = {}
+        self.trouble = ""
+        """Why the last look failed; empty after one that did not."""
+
+    def follow(self, going: Sequence[Run]) -> None:
+        """Follow the jobs of exactly these runs, and save what was learned since the last time."""
+        wanted = {run.job_ids[-1]: run for run in going if run.job_ids}
+        with self._lock:
+            if self._ended:
+                return
+            for job_id in self._followings.keys() - wanted.keys():
+                self._followings.pop(job_id).end()
+            new = [job_id for job_id in wanted if job_id not in self._followings]
+            self._followings.update(zip(new, self._lookout.follow_all(new, self._news.put), strict=True))
+            self._take_news(wanted)
+
+    def end(self) -> None:
+        """Follow no job any more."""
+        with self._lock:
+            self._ended = True
+            for following in self._followings.values():
+                following.end()
+
+    def _take_news(self, wanted: Mapping[str, Run]) -> None:
+        try:
+            while True:
+                news = self._news.get_nowait()
+                if isinstance(news, JobNews):
+                    self.trouble = ""
+                    if news.job is not None and news.job.id in wanted:
+                        _save(self._runs, wanted[news.job.id], news.job.state)
+                elif isinstance(news, (LookFailed, LinkNews)):
+                    self.trouble = news.note
+        except Empty:
+            pass
+
+
+def _save(runs: Runs, run: Run, job_state: str) -> bool:
+    """Save the state of a run's job if it is another one, and nobody else here is at work on the run."""
+    if run.job_state == job_state:
+        return False
+    with runs.lock(run.id, wait=False) as mine:
+        if mine:
+            runs.save(replace(runs.load(run.id), job_state=job_state))
+        return mine

@@ -8,8 +8,6 @@ from llmb_tui.cluster.job import Job
 from llmb_tui.watch.progress import WARM_UP_STEPS
 from llmb_tui.watch.state import Progress, Stage
 
-_WAITING = frozenset("PENDING CONFIGURING REQUEUED REQUEUE_FED REQUEUE_HOLD RESV_DEL_HOLD SPECIAL_EXIT".split())
-
 # What Pyxis and Enroot print while they fetch and unpack an image.
 _CONTAINER_LINE = re.compile(rb"(?:\d+: ?)?(?:(?:slurmstepd|srun): )?(?:pyxis: |enroot|\[INFO\] )|\s*$")
 
@@ -22,7 +20,7 @@ def stage_of(job: Job | None, progress: Progress, *, started: bool, ended: bool)
     """
     if ended:
         return _end(job, progress)
-    if job and job.state in _WAITING:
+    if job and job.waiting:
         return "queued"
     if progress.steps_done:
         return "measuring" if len(progress.step_times_s) >= WARM_UP_STEPS else "warm-up"

@@ -69,6 +69,12 @@ class RunState:
     """Seconds since the log last grew."""
     link: Link = "connecting"
     link_note: str = ""
+    slurm_note: str = ""
+    """Why Slurm could not be asked, or does not know the job, although the link may be well."""
+    looked_at: float | None = None
+    """When Slurm last answered, Unix time."""
+    calls_per_minute: int = 0
+    """Remote commands in the last minute that asked Slurm about the jobs of this cluster."""
     verdict: Verdict | None = None
     """The verdict so far, or the final one when the stage is `done`."""
     no_verdict: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,8 @@ import pytest
 from llmb_tui.cluster.preflight import run_preflight
 from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.session import Session
-from llmb_tui.cluster.slurm import SlurmTrouble, accounts, cancel, find_jobs, look, partitions
+from llmb_tui.cluster.slurm import cancel, estimated_start, find_jobs, look, partitions
+from llmb_tui.cluster.slurm_trouble import SlurmTrouble
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.errors import Trouble
 from tests.cluster.examples import PLAN
@@ -55,6 +57,21 @@ def test_a_job_from_submission_to_its_end(session: Session) -> None:
     cancel(session, job_id)
 
 
+def test_when_a_job_starts_and_where(demo: DemoCluster, session: Session) -> None:
+    demo.fault("queue-wait", "1e6")
+    script = "#!/bin/sh\n#SBATCH -A demo -N 2\ntrue\n"
+    assert estimated_start(session, script) == pytest.approx(time.time() + 1e6, abs=1e5)
+    with pytest.raises(SlurmTrouble, match="test-only"):
+        estimated_start(session, script.replace("-N 2", "-N 2000"))
+    waits = look(session, [submit(session, "waits", "-N", "2")])
+    assert [job.starts_at for job in waits.values()] == [pytest.approx(time.time() + 1e6, abs=1e5)]
+    demo.fault("queue-wait", "0")
+    job_id = submit(session, "runs", "-N", "2")
+    wait_until(lambda: look(session, [job_id])[job_id].state == "RUNNING")
+    job = look(session, [job_id])[job_id]
+    assert (job.starts_at, job.node_list) == (None, "demo[001-002]")
+
+
 def test_a_job_that_fails_tells_its_exit_code(session: Session) -> None:
     job_id = submit(session, "fails", "-N", "1", script="exit 3")
     wait_until(lambda: look(session, [job_id])[job_id].finished)
@@ -94,11 +111,10 @@ def test_what_is_no_job_id_never_reaches_the_cluster(session: Session, job_id: s
     assert not session.alive
 
 
-def test_partitions_and_accounts(session: Session) -> None:
+def test_partitions(session: Session) -> None:
     found = {partition.name: partition for partition in partitions(session)}
     assert found["batch"].is_default
     assert found["batch"].groups[0].gpus[0].type == "h100"
-    assert accounts(session) == ["demo"]
 
 
 def test_the_demo_cluster_passes_its_preflight(demo: DemoCluster, session: Session) -> None:

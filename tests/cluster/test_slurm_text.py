@@ -1,143 +1,154 @@
-"""Slurm's texts. Those of 22.05 were printed by Slurm 22.05.8; the others follow the changes in its manuals."""
+"""Slurm's texts of several versions: where each is from, slurm_texts/README.md says."""
 
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from llmb_tui.cluster.accounting import parse_sacct
 from llmb_tui.cluster.batch import NO_ANSWER, Answer, batch_answers, batch_script
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.partition import Gpus, NodeGroup, Partition, parse_count, parse_gres, parse_partitions, parse_time
-from llmb_tui.cluster.slurm import (
-    SlurmTrouble,
-    parse_accounts,
-    parse_sacct,
-    parse_scontrol,
-    parse_squeue,
-    pending_reason,
-    read_jobs,
-)
+from llmb_tui.cluster.pending import pending_reason
+from llmb_tui.cluster.queue import SEPARATOR, parse_squeue
+from llmb_tui.cluster.slurm import parse_bad_nodes, read_jobs
+from llmb_tui.cluster.slurm_trouble import SlurmTrouble
 
 
-def squeue(*rows: tuple[str, str, str, str, str, str, str]) -> str:
-    widths = (24, 24, 160, 12, 20, 12, 512)
-    return "".join("".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) + "\n" for row in rows)
+def text_of(name: str) -> str:
+    return (Path(__file__).parent / "slurm_texts" / f"{name}.txt").read_text()
 
 
-SQUEUE_22_05 = squeue(
-    ("7", "CANCELLED", "Resources", "1", "0:00", "0", "kill"),
-    ("1", "COMPLETED", "None", "2", "0:01", "0", "ok job|with pipe"),
-    ("2", "FAILED", "NonZeroExitCode", "1", "0:01", "0", "fails"),
-    ("4", "PENDING", "Resources", "4", "0:00", "0", "waits"),
-    ("5", "PENDING", "JobHeldUser", "4", "0:00", "0", "held"),
-    ("3", "RUNNING", "None", "4", "0:09", "0", "grö ße"),
-)
-SACCT_22_05 = """\
-1|COMPLETED|0:0|2|1|ok job|with pipe
-2|FAILED|3:0|1|1|fails
-3|RUNNING|0:0|4|9|grö ße
-4|PENDING|0:0|4|0|waits
-7|CANCELLED by 1001|0:0|1|0|kill
-"""
-SCONTROL_22_05 = """\
-JobId=1 JobName=ok job|with pipe
-   UserId=operator(1001) GroupId=users(100) MCS_label=N/A
-   Priority=4294901759 Nice=0 Account=llmbench QOS=normal
-   JobState=COMPLETED Reason=None Dependency=(null)
-   Requeue=1 Restarts=2 BatchFlag=1 Reboot=0 ExitCode=0:0
-   RunTime=1-00:00:01 TimeLimit=01:00:00 TimeMin=N/A
-   SubmitTime=2026-11-21T08:48:00 EligibleTime=2026-11-21T08:48:00
-   Partition=batch AllocNode:Sid=localhost:0
-   NodeList=cn[001-002]
-   NumNodes=2 NumCPUs=2 NumTasks=2 CPUs/Task=1 ReqB:S:C:T=0:0:*:*
-   Command=/tmp/sl/j.sh 1 0
+def row(*cells: str) -> str:
+    return SEPARATOR.join(cells) + "\n"
 
-JobId=12 ArrayJobId=11 ArrayTaskId=3 JobName=waits JobState=FAILED
-   JobState=PENDING Reason=Resources Dependency=(null)
-   Requeue=1 Restarts=0 BatchFlag=1 Reboot=0 ExitCode=0:0
-   NumNodes=4-4 NumCPUs=4
 
-slurm_load_jobs error: Invalid job id specified
-"""
+def squeue(job_id: str, state: str, reason: str = "None", name: str = "a", restarts: str = "0") -> str:
+    return row(job_id, state, reason, "4", "0:09", restarts, "0", "1795261240", "cn[001-004]", name, "")
+
+
+SQUEUE_22_05 = text_of("squeue-22.05")
+SACCT_22_05 = text_of("sacct-22.05")
+OWNER = Answer(0, "4100\n")
 OFF = Answer(1, "Slurm accounting storage is disabled\n")
 
 
-def answers(squeue: str = "", sacct: str | Answer = "", scontrol: str = "") -> dict[str, Answer]:
+def answers(squeue: str = "", sacct: str | Answer = "") -> dict[str, Answer]:
     accounting = sacct if isinstance(sacct, Answer) else Answer(0, sacct)
-    return {"squeue": Answer(0, squeue), "sacct": accounting, "scontrol": Answer(0, scontrol)}
+    return {"squeue": Answer(0, squeue), "sacct": accounting, "owner": OWNER}
 
 
 def test_the_queue() -> None:
-    jobs = parse_squeue(SQUEUE_22_05)
-    assert [(job.id, job.state, job.reason) for job in jobs] == [
-        ("7", "CANCELLED", ""),
-        ("1", "COMPLETED", ""),
-        ("2", "FAILED", "NonZeroExitCode"),
-        ("4", "PENDING", "Resources"),
-        ("5", "PENDING", "JobHeldUser"),
-        ("3", "RUNNING", ""),
-    ]
-    assert jobs[1] == Job("1", "ok job|with pipe", "COMPLETED", nodes=2, elapsed_s=1)
-    assert jobs[5] == Job("3", "grö ße", "RUNNING", nodes=4, elapsed_s=9)
+    jobs = {job.id: job for job in parse_squeue(SQUEUE_22_05)}
+    assert {job_id: (job.state, job.reason) for job_id, job in jobs.items()} == {
+        "9": ("CANCELLED", ""),
+        "10": ("CANCELLED", ""),
+        "1": ("COMPLETED", ""),
+        "4_0": ("COMPLETED", ""),
+        "4_1": ("COMPLETED", ""),
+        "2": ("FAILED", "NonZeroExitCode"),
+        "3": ("FAILED", "JobLaunchFailure"),
+        "5": ("NODE_FAIL", "NodeDown"),
+        "6": ("PENDING", "BeginTime"),
+        "12": ("PENDING", "Resources"),
+        "14": ("PENDING", "Dependency"),
+        "15": ("PENDING", "DependencyNeverSatisfied"),
+        "16": ("PENDING", "Priority"),
+        "17+0": ("PENDING", "Resources"),
+        "17+1": ("PENDING", "Resources"),
+        "13": ("PENDING", "JobHeldUser"),
+        "11": ("RUNNING", ""),
+        "7": ("TIMEOUT", "TimeLimit"),
+    }
+    assert jobs["1"] == Job(
+        "1", "ok job|with pipe", "COMPLETED", nodes=2, elapsed_s=0, exit_code="0:0", node_list="cn[001-002]"
+    )
+    assert jobs["11"] == Job("11", "grö ße", "RUNNING", nodes=3, elapsed_s=12, node_list="cn[001-003]")
+    assert jobs["6"].restarts == 1
+    assert (jobs["12"].starts_at, jobs["14"].starts_at, jobs["11"].starts_at) == (1795263298, None, None)
+    assert (jobs["2"].exit_code, jobs["3"].exit_code) == ("3:0", "0:9")
 
 
-def test_the_queue_of_a_big_requeued_job_with_a_long_reason() -> None:
-    reason = "ReqNodeNotAvail, UnavailableNodes:cn[0001-2048]," + "x" * 200
-    row = ("91_2", "PENDING", reason[:160], "2K", "1-02:03:04", "3", "a")
-    assert parse_squeue(squeue(row)) == [Job("91_2", "a", "PENDING", reason[:160], 2048, 93784, restarts=3)]
+@pytest.mark.parametrize("version", ["20.11", "23.02", "26.05"])
+def test_the_queue_of_other_versions(version: str) -> None:
+    done, failed, starved, waits, runs = parse_squeue(text_of(f"squeue-{version}"))[:5]
+    assert (done.state, done.exit_code, done.elapsed_s) == ("COMPLETED", "0:0", 64)
+    assert (failed.state, failed.exit_code) == ("FAILED", "3:0")
+    assert (starved.state, starved.exit_code) == ("OUT_OF_MEMORY", "125:0")
+    assert waits == Job(
+        "44",
+        "llmb-a.waits",
+        "PENDING",
+        "ReqNodeNotAvail, UnavailableNodes:dgx[004-019]",
+        128,
+        elapsed_s=0,
+        starts_at=1795300000,
+    )
+    assert runs == Job("45", "llmb-a.runs", "RUNNING", nodes=2, elapsed_s=93784, restarts=2, node_list="dgx[001,003]")
+
+
+def test_a_state_that_only_newer_versions_have() -> None:
+    job = parse_squeue(text_of("squeue-26.05"))[5]
+    assert (job.state, job.waiting, job.finished, job.starts_at) == ("EXPEDITING", True, False, None)
+    assert "IMEX" in pending_reason(job.reason)
+
+
+def test_nothing_is_cut_however_long() -> None:
+    reason = f"ReqNodeNotAvail, UnavailableNodes:{','.join(f'cn{number:04}' for number in range(0, 2048, 2))}"
+    line = row("91_2", "PENDING", reason, "2K", "1-02:03:04", "3", "0", "N/A", "", "a" * 1000, "")
+    assert parse_squeue(line) == [Job("91_2", "a" * 1000, "PENDING", reason, 2048, 93784, restarts=3)]
 
 
 def test_other_lines_among_the_queue_are_left_out() -> None:
-    noise = "Loading modules\nsqueue: warning: something\n\n12 is a number\n"
+    noise = "Loading modules\nsqueue: warning: something\n\n12 is a number\nCLUSTER: other\n"
     assert parse_squeue(noise + SQUEUE_22_05) == parse_squeue(SQUEUE_22_05)
 
 
 def test_accounting() -> None:
-    assert parse_sacct("a login message | with bars\n" + SACCT_22_05) == [
-        Job("1", "ok job|with pipe", "COMPLETED", "", 2, 1, "0:0"),
-        Job("2", "fails", "FAILED", "", 1, 1, "3:0"),
-        Job("3", "grö ße", "RUNNING", "", 4, 9),
-        Job("4", "waits", "PENDING", "", 4, 0),
-        Job("7", "kill", "CANCELLED", "CANCELLED by 1001", 1, 0, "0:0"),
-    ]
-
-
-def test_the_controllers_own_record() -> None:
-    first, second = parse_scontrol(SCONTROL_22_05)
-    assert first == Job("1", "ok job|with pipe", "COMPLETED", "", 2, 86401, "0:0", 2)
-    assert (second.id, second.state, second.reason, second.nodes, second.exit_code) == (
-        "12",
-        "PENDING",
-        "Resources",
-        4,
-        None,
+    jobs = {job.id: job for job in parse_sacct("a login message | with bars\n" + SACCT_22_05, "4100")}
+    assert jobs["1"] == Job("1", "ok job|with pipe", "COMPLETED", "", 2, 0, "0:0", node_list="cn[001-002]")
+    assert (jobs["2"].state, jobs["2"].exit_code) == ("FAILED", "3:0")
+    assert jobs["11"] == Job("11", "grö ße", "RUNNING", "", 3, 12, node_list="cn[001-003]")
+    assert jobs["12"] == Job("12", "next", "PENDING", "", 3, 0)
+    assert (jobs["9"].reason, jobs["10"].reason) == (
+        "cancelled by its owner",
+        "cancelled by an administrator (root)",
     )
+    assert {job.reason for job in parse_sacct(SACCT_22_05, "1") if job.id == "9"} == {"cancelled by user 4100"}
 
 
 def test_both_together_tell_how_a_job_ended() -> None:
     jobs = read_jobs(answers(SQUEUE_22_05, SACCT_22_05))
-    assert jobs["2"] == Job("2", "fails", "FAILED", "NonZeroExitCode", 1, 1, "3:0")
-    assert jobs["7"].reason == "CANCELLED by 1001"
-    assert jobs["3"].state == "RUNNING"
+    assert (jobs["2"].reason, jobs["2"].exit_code) == ("NonZeroExitCode", "3:0")
+    assert jobs["9"].reason == "cancelled by its owner"
+    assert jobs["11"].state == "RUNNING"
 
 
 def test_the_controller_knows_a_present_state_first() -> None:
-    running = squeue(("3", "RUNNING", "None", "4", "0:09", "1", "a"))
-    assert read_jobs(answers(running, "3|NODE_FAIL|0:0|4|100|a\n"))["3"].state == "RUNNING"
-    ended = squeue(("3", "COMPLETED", "None", "4", "0:09", "0", "a"))
-    assert read_jobs(answers(ended, "3|RUNNING|0:0|4|5|a\n"))["3"].state == "COMPLETED"
+    """Accounting says NODE_FAIL of a job that is in the queue again."""
+    assert "\n6\x1fNODE_FAIL" in SACCT_22_05
+    assert read_jobs(answers(SQUEUE_22_05, SACCT_22_05))["6"].state == "PENDING"
+    ended = read_jobs(answers(squeue("3", "COMPLETED"), row("3", "RUNNING", "0:0", "4", "5", "cn1", "a")))["3"]
+    assert (ended.state, ended.exit_code) == ("COMPLETED", "0:0")
 
 
 def test_a_job_that_left_the_queue_is_in_accounting() -> None:
     assert read_jobs(answers("", SACCT_22_05))["2"].exit_code == "3:0"
 
 
-def test_without_accounting_the_controller_is_asked_alone() -> None:
-    jobs = read_jobs(answers("", OFF, SCONTROL_22_05), ["1", "999"])
-    assert jobs["1"].state == "COMPLETED"
+def test_accounting_that_lags_behind_the_queue_says_so() -> None:
+    job = read_jobs(answers("", row("3", "RUNNING", "0:0", "4", "100", "cn1", "a")))["3"]
+    assert job.state == "RUNNING"
+    assert "no longer has it" in job.reason
+
+
+def test_without_accounting_the_queue_is_enough() -> None:
+    jobs = read_jobs(answers(SQUEUE_22_05, OFF), ["1", "999"])
+    assert (jobs["1"].state, jobs["1"].exit_code) == ("COMPLETED", "0:0")
     assert "999" not in jobs
 
 
@@ -151,9 +162,9 @@ def test_a_queue_that_fails_says_nothing_about_any_job() -> None:
 
 def test_accounting_that_fails_matters_only_for_jobs_that_left_the_queue() -> None:
     failed = Answer(1, "sacct: error: Problem talking to the database: Connection refused\n")
-    assert read_jobs(answers(SQUEUE_22_05, failed), ["3", "4"])["3"].state == "RUNNING"
+    assert read_jobs(answers(SQUEUE_22_05, failed), ["11", "12"])["11"].state == "RUNNING"
     with pytest.raises(SlurmTrouble):
-        read_jobs(answers(SQUEUE_22_05, failed), ["3", "999"])
+        read_jobs(answers(SQUEUE_22_05, failed), ["11", "999"])
     with pytest.raises(SlurmTrouble):
         read_jobs(answers(SQUEUE_22_05, failed))
 
@@ -161,6 +172,17 @@ def test_accounting_that_fails_matters_only_for_jobs_that_left_the_queue() -> No
 def test_a_batch_that_was_cut_short_is_a_failure_of_slurm() -> None:
     with pytest.raises(SlurmTrouble):
         read_jobs({"squeue": NO_ANSWER, "sacct": NO_ANSWER})
+
+
+def test_a_command_that_was_ended_at_its_limit_says_so() -> None:
+    with pytest.raises(SlurmTrouble, match="did not answer in time") as caught:
+        read_jobs({**answers(), "squeue": Answer(124, "")})
+    assert "hangs" in caught.value.why
+
+
+def test_nodes_that_do_not_work_are_named_once_with_slurms_reason() -> None:
+    text = row("cn001", "idle", "none") + 2 * row("cn002", "down*", "Not responding") + row("cn003", "drained", "xid79")
+    assert parse_bad_nodes("motd\n" + text) == ("cn002 is down: Not responding", "cn003 is drained: xid79")
 
 
 def test_what_slurm_said_is_clean() -> None:
@@ -172,7 +194,7 @@ def test_what_slurm_said_is_clean() -> None:
 
 @given(st.text(max_size=300))
 def test_no_text_breaks_a_reader(text: str) -> None:
-    for parse in (parse_squeue, parse_sacct, parse_scontrol, parse_partitions, parse_gres):
+    for parse in (parse_squeue, parse_sacct, parse_bad_nodes, parse_partitions, parse_gres):
         parse(text)
     for job in (*parse_squeue(text), *parse_sacct(text)):
         assert job.id[0].isdigit()
@@ -243,15 +265,17 @@ def test_nodes_that_do_not_work(state: str) -> None:
     assert not NodeGroup(1, state, ()).works
 
 
-def test_accounts_are_named_once() -> None:
-    assert parse_accounts(Answer(0, "llmbench\nroot\nllmbench\n")) == ["llmbench", "root"]
-    assert parse_accounts(Answer(1, "You are not running a supported accounting_storage plugin\n")) == []
-
-
 @pytest.mark.parametrize(
     ("reason", "words"),
     [
         ("Resources", "enough nodes are free"),
+        ("launch failed requeued held", "scontrol release"),
+        ("Reservation bench was deleted", "reservation"),
+        ("Job's QOS not permitted to use this partition (batch allows long not short)", "QOS"),
+        ("ReqNodeNotAvail, May be reserved for other job", "reserved"),
+        ("MaxGRESPerAccount", "Its account has all its GPUs in use."),
+        ("QOSMaxNodePerJobLimit", "more nodes"),
+        ("QOSMaxGRESMinutesPerJob", "time on GPUs"),
         ("(Priority)", "before it"),
         ("ReqNodeNotAvail, UnavailableNodes:cn[1-3]", "down, drained or reserved"),
         ("Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions", "drained"),
@@ -268,6 +292,12 @@ def test_accounts_are_named_once() -> None:
 def test_reasons_in_plain_words(reason: str, words: str) -> None:
     assert words in pending_reason(reason)
     assert pending_reason(reason).endswith(".")
+
+
+def test_every_reason_of_slurms_tables_has_words() -> None:
+    of_ended_jobs = {"InvalidReason", "NonZeroExitCode", "OutOfMemory", "RaisedSignal"}
+    reasons = set(text_of("reasons").split())
+    assert {reason for reason in reasons if pending_reason(reason) == reason} == of_ended_jobs
 
 
 def test_an_unknown_reason_is_given_as_it_is_but_clean() -> None:

@@ -4,7 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from llmb_tui.watch.failure import explain, of_state, worst
+from llmb_tui.cluster.job import Job
+from llmb_tui.watch.failure import explain, worst
+from llmb_tui.watch.job_failure import of_job
 from llmb_tui.watch.parse import StepParser
 
 WATCHDOG = (
@@ -49,7 +51,29 @@ FAILURES = {
     "launch.sh: line 31: HF_TOKEN: unbound variable": "variable",
     "Error: Required variable HF_TOKEN is not set": "variable",
     "slurmstepd: error: *** JOB 12 ON cn001 CANCELLED AT 2026-01-02T03:04:05 DUE TO TIME LIMIT ***": "time limit",
-    "slurmstepd: error: *** JOB 12 ON cn001 CANCELLED AT 2026-01-02T03:04:05 DUE TO NODE FAILURE ***": "nodes away",
+    "slurmstepd: error: *** JOB 12 ON cn001 CANCELLED AT 2026-01-02T03:04:05 DUE TO NODE FAILURE ***": "A node",
+    "slurmstepd: error: *** STEP 12.0 ON cn001 CANCELLED AT 2026-01-02T03:04:05 DUE TO NODE FAILURE, SEE SLURMCTLD LOG "
+    "FOR DETAILS ***": "node of the job",
+    "srun: error: Node failure on cn003": "node of the job",
+    "slurmstepd: error: *** JOB 12 ON cn001 CANCELLED AT 2026-01-02T03:04:05 DUE TO PREEMPTION ***": "higher priority",
+    "slurmstepd: error: *** JOB 12 ON cn001 CANCELLED AT 2026-01-02T03:04:05 DUE TO JOB REQUEUE ***": "into the queue",
+    "slurmstepd: error: Exceeded job memory limit": "host memory",
+    "slurmstepd: error: StepId=6.batch exceeded memory limit (105676800 > 104857600), being killed": "host memory",
+    "srun: error: cn002: tasks 8-15: Out Of Memory": "host memory",
+    "srun: error: cn002: task 8: Killed": "killed from outside",
+    "srun: error: Task launch for StepId=12.0 failed on node cn002: Communication connection failure": "start the",
+    "srun: error: Unable to create step for job 12: Job/step already completing or completed": "start the tasks",
+    "slurmstepd: error: execve(): python: No such file or directory": "start the tasks",
+    "slurmstepd: error: couldn't chdir to `/lustre/x': No such file or directory: going to /tmp instead": (
+        "start the tasks"
+    ),
+    "torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:2006, remote process exited": (
+        "NCCL failed"
+    ),
+    "torch.distributed.DistNetworkError: The client socket has timed out after 600000ms": "find each other",
+    "RuntimeError: CUDA error: uncorrectable ECC error encountered": "broken",
+    "RuntimeError: The NVIDIA driver on your system is too old. CUDA driver version is insufficient": "GPU driver",
+    "nvidia-container-cli: initialization error: nvml error: driver not loaded": "GPU driver",
     "[rank7]: ValueError: number of layers (5) is not divisible": "program ended with an error",
     "megatron.core.SomethingException: no": "program ended with an error",
     "AssertionError": "program ended with an error",
@@ -65,6 +89,7 @@ HARMLESS = [
     "[NeMo E 2025-04-11 14:48:45] Invalid scale: error in amax",
     "[NeMo I 2025-04-11 14:48:45 nemo_logging:393] SLURM auto-requeueing enabled. Setting signal handlers.",
     "slurmstepd: error: *** STEP 12.0 ON cn001 CANCELLED AT 2026-01-02T03:04:05 ***",
+    "slurmstepd: error: *** JOB 12 ON cn001 CANCELLED AT 2026-01-02T03:04:05 DUE to SIGNAL Terminated ***",
     "[NeMo W 2025-04-11 14:48:45] ignoring ValueError: nothing",
     "node001:123 [0] NCCL INFO NCCL_ASYNC_ERROR_HANDLING set by environment to 1",
     "pyxis: importing docker image: nvcr.io/nvidia/nemo:25.02.01",
@@ -137,17 +162,39 @@ def test_a_failure_after_a_bar_is_seen_although_the_bar_is_painted_again(hydra_f
 
 
 @pytest.mark.parametrize(
-    ("state", "reason"),
+    ("job", "reason", "line"),
     [
-        ("TIMEOUT", "time limit"),
-        ("OUT_OF_MEMORY", "host memory"),
-        ("NODE_FAIL", "nodes away"),
-        ("PREEMPTED", "nodes away"),
+        (Job("1", "a", "TIMEOUT", exit_code="0:0"), "time limit", "Slurm: TIMEOUT"),
+        (Job("1", "a", "OUT_OF_MEMORY", exit_code="0:125"), "host memory", "Slurm: OUT_OF_MEMORY, exit code 0:125"),
+        (
+            Job("1", "a", "NODE_FAIL", bad_nodes=("cn003 is down: xid79",)),
+            "node of the job failed",
+            "Slurm: NODE_FAIL, cn003 is down: xid79",
+        ),
+        (Job("1", "a", "PREEMPTED"), "higher priority", "Slurm: PREEMPTED"),
+        (Job("1", "a", "FAILED", exit_code="0:53"), "output file", "Slurm: FAILED, exit code 0:53"),
+        (Job("1", "a", "FAILED", exit_code="0:9"), "killed from outside", "Slurm: FAILED, exit code 0:9"),
+        (Job("1", "a", "FAILED", "JobLaunchFailure", exit_code="1:0"), "start the tasks", "exit code 1:0"),
+        (Job("1", "a", "FAILED", "NonZeroExitCode", exit_code="3:0"), "ended with an error", "exit code 3:0"),
     ],
 )
-def test_where_the_log_says_nothing_slurm_does(state: str, reason: str) -> None:
-    found = of_state(state)
+def test_where_the_log_says_nothing_slurm_does(job: Job, reason: str, line: str) -> None:
+    found = of_job(job)
     assert found is not None
     assert reason in found.reason
-    assert found.line == f"Slurm: {state}"
-    assert of_state("COMPLETED") is None
+    assert line in found.line
+    assert found.fix
+
+
+@pytest.mark.parametrize("state", ["COMPLETED", "CANCELLED", "RUNNING", "PENDING"])
+def test_a_job_that_did_not_fail_has_no_reason(state: str) -> None:
+    assert of_job(Job("1", "a", state)) is None
+
+
+def test_slurm_tells_more_than_a_symptom_and_less_than_a_cause() -> None:
+    node, late = of_job(Job("1", "a", "NODE_FAIL")), of_job(Job("1", "a", "TIMEOUT"))
+    symptom, cause = worst(f"{WATCHDOG}\n".encode()), worst(b"RuntimeError: CUDA error: out of memory\n")
+    weights = [failure.weight for failure in (cause, node, symptom, late) if failure]
+    assert len(weights) == 4
+    assert weights == sorted(weights, reverse=True)
+    assert len(set(weights[1:])) == 3

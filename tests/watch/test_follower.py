@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import errno
 import os
 import random
+import resource
+import shutil
 import subprocess
 import threading
 import time
@@ -13,11 +16,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmb_tui.cluster.failures import Disconnected
 from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
-from llmb_tui.watch.follow import Follower, LogReplaced, cksum
+from llmb_tui.watch.follow import Follower, LogReplaced
+from llmb_tui.watch.remotelog import cksum
 from tests.cluster.login_node import LoginNode
 
 DEADLINE_S = 30.0
@@ -63,8 +66,8 @@ def pump_until(follower: Follower, condition: Callable[[], bool], *, patient: bo
         assert time.monotonic() < ends, "the condition did not become true in time"
         try:
             follower.pump(0.1)
-        except (Disconnected, EOFError):
-            if not patient:
+        except Trouble as trouble:
+            if not patient or isinstance(trouble, LogReplaced):
                 raise
 
 
@@ -133,7 +136,9 @@ def test_no_byte_is_dropped_or_doubled_however_often_the_line_is_cut(
         assert time.monotonic() < ends, f"{cuts} cuts so far"
         try:
             follower.pump(0.05)
-        except (Disconnected, EOFError):
+        except LogReplaced:
+            raise
+        except Trouble:
             continue
         if local.stat().st_size >= next_cut and not enough.is_set():
             node.cut()
@@ -263,3 +268,70 @@ def test_memory_does_not_follow_the_size_of_the_log(follow: Callable[[], Followe
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 12_000_000
+
+
+def test_a_login_node_without_timeout_and_gzip_will_do(
+    follow: Callable[[], Follower], remote: Path, local: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("cat", "cksum", "head", "ls", "sh", "tail", "wc"):
+        program = shutil.which(name)
+        assert program
+        (programs / name).symlink_to(program)
+    remote.write_bytes(os.urandom(6_000_000))
+    follower = follow()
+    monkeypatch.setenv("PATH", str(programs))
+    pump_until(follower, holds(local, remote.read_bytes()))
+    append(remote, b"and on\n")
+    pump_until(follower, holds(local, remote.read_bytes()))
+
+
+def test_a_long_gap_is_filled_and_then_followed(follow: Callable[[], Follower], remote: Path, local: Path) -> None:
+    remote.write_bytes(b"a line that is like the others\n" * 300_000 + os.urandom(1_000_000))
+    follower = follow()
+    pump_until(follower, holds(local, remote.read_bytes()))
+    append(remote, b"and on\n")
+    pump_until(follower, holds(local, remote.read_bytes()))
+
+
+def test_a_full_disk_here_costs_no_byte(follow: Callable[[], Follower], remote: Path, local: Path) -> None:
+    remote.write_bytes(os.urandom(300_000))
+    follower = follow()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
+    try:
+        with pytest.raises(Trouble, match="cannot be written") as caught:
+            pump_until(follower, lambda: False)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert "goes on where it stopped" in caught.value.fix
+    assert local.read_bytes() == remote.read_bytes()[:100_000]
+    pump_until(follower, holds(local, remote.read_bytes()))
+
+
+def test_two_programs_on_a_file_system_without_locks_double_nothing(
+    follow: Callable[[], Follower], remote: Path, local: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    remote.write_bytes(b"one\n")
+    first, second = follow(), follow()
+    for line in (b"two\n", b"three\n", b"four\n"):
+        append(remote, line)
+        pump_until(first, holds(local, remote.read_bytes()))
+        for _ in range(8):
+            second.pump(0.1)
+    assert local.read_bytes() == remote.read_bytes() == b"one\ntwo\nthree\nfour\n"
+
+
+def test_what_a_login_shell_prints_is_no_part_of_the_log(
+    node: LoginNode, follow: Callable[[], Follower], remote: Path, local: Path
+) -> None:
+    node.shell_prints = "Welcome. Quota: 80 % used.\n"
+    remote.write_bytes(b"one\n")
+    follower = follow()
+    assert follower.behind() == 4
+    pump_until(follower, holds(local, b"one\n"))

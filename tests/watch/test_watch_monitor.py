@@ -27,6 +27,7 @@ from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Selection
 from llmb_tui.store.journal import Journal
 from llmb_tui.store.paths import Places
+from llmb_tui.watch.lookout import Lookout
 from llmb_tui.watch.monitor import Monitor, replay
 from llmb_tui.watch.state import RunState
 
@@ -46,6 +47,7 @@ class Site:
     catalog: Catalog
     places: Places
     sessions: list[Session] = field(default_factory=list)
+    lookouts: list[Lookout] = field(default_factory=list)
     count: int = 0
 
     @property
@@ -77,7 +79,9 @@ class Site:
         return Path(run.spec.task_dir) / run.spec.log_name(run.job_ids[-1], restart)
 
     def monitor(self, run: Run, **settings: float) -> Monitor:
-        return Monitor(self.session(), self.runs, run, **{"look_every_s": 0.2, **settings})
+        session = self.session()
+        self.lookouts.append(Lookout(session, every_s=0.2))
+        return Monitor(session, self.runs, run, self.lookouts[-1], **settings)
 
     def _script(self, run: Run) -> str:
         """Rendering takes seconds: once for each recipe, with this run's names put in."""
@@ -98,6 +102,8 @@ def site(tmp_path: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> I
     with DemoCluster(tmp_path / "demo", speed=SPEED) as cluster:
         made = Site(cluster, catalog, Places(tmp_path / "config", tmp_path / "state"))
         yield made
+        for lookout in made.lookouts:
+            lookout.close()
         for session in made.sessions:
             session.close()
         cluster.end_jobs()
@@ -267,14 +273,14 @@ def test_a_look_that_fails_changes_nothing_but_a_note(site: Site, watch: Watch) 
     watching = watch(site.launch())
     watching.wait_for(lambda state: state.progress.steps_done == 10 and state.job and state.job.state == "RUNNING")
     site.cluster.fault("controller-down")
-    noted = watching.wait_for(lambda state: "squeue" in state.link_note)
+    noted = watching.wait_for(lambda state: "squeue" in state.slurm_note)
     assert noted.job is not None
-    assert (noted.job.state, noted.link) == ("RUNNING", "live")
+    assert (noted.job.state, noted.link, noted.link_note) == ("RUNNING", "live", "")
     site.cluster.fault("hang-at-step", None)
     watching.wait_for(lambda state: state.progress.steps_done == 50)
     site.cluster.fault("controller-down", None)
     final = watching.end()
-    assert (final.stage, final.link_note) == ("done", "")
+    assert (final.stage, final.slurm_note) == ("done", "")
 
 
 @pytest.mark.parametrize("connected", [True, False])
@@ -326,7 +332,7 @@ def test_a_job_that_slurm_does_not_know_is_over_after_a_while(site: Site, watch:
     run = site.launch()
     final = watch(replace(run, job_ids=("987654",)), gone_after_s=0.5).end()
     assert (final.stage, final.job) == ("unknown", None)
-    assert "no longer knows" in final.link_note
+    assert "no longer knows" in final.slurm_note
     assert "before its first step" in final.no_verdict
 
 
@@ -368,7 +374,8 @@ def test_a_replaced_log_is_said_and_the_copy_kept(site: Site, watch: Watch) -> N
 def test_a_login_that_is_refused_ends_the_watch(site: Site) -> None:
     run = site.launch()
     profile = replace(site.cluster.profile, known_hosts=str(site.cluster.root / "nobody"))
-    final = Watching(Monitor(Session(profile, Unattended()), site.runs, run)).end()
+    session = Session(profile, Unattended())
+    final = Watching(Monitor(session, site.runs, run, Lookout(session))).end()
     assert final.link == "closed"
     assert final.link_note
     assert (final.stage, final.no_verdict) == ("unknown", "No step yet.")
@@ -385,7 +392,7 @@ def test_a_single_look_copies_what_there_is(site: Site) -> None:
     site.cluster.fault("controller-down")
     noted = site.monitor(run).once()
     assert (noted.stage, noted.job) == ("measuring", None)
-    assert "squeue" in noted.link_note
+    assert "squeue" in noted.slurm_note
     site.cluster.fault("controller-down", None)
     cancel(site.session(), run.job_ids[0])
     while (state := site.monitor(run).once()).stage != "cancelled":

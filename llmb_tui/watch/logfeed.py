@@ -1,0 +1,222 @@
+"""`LogFeed`: copies the log of a job, restart by restart, and posts what happens to it."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from pathlib import Path
+
+from llmb_tui.cluster.failures import Disconnected, GaveWay, LoginNeeded, Unreachable
+from llmb_tui.cluster.session import Session
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.spec import LaunchSpec
+from llmb_tui.watch.follow import Follower, LogReplaced
+from llmb_tui.watch.locallog import local_name, newest_restart
+from llmb_tui.watch.news import LOGIN_TROUBLE, BatchTail, Ended, LinkNews, LogNews, LogTrouble, Post
+from llmb_tui.watch.state import Link
+
+_PUMP_S = 0.2
+_BETWEEN_PROOFS_S = 1.0
+_AFTER_TROUBLE_S = 1.0
+_LOOK_EVERY_S = 5.0
+"""How often the log of a restart is looked for that Slurm has counted already."""
+_BATCH_TAIL = 65536
+_CATCH_UP_S = 60.0
+_GOOD_NEWS_S = 60.0
+"""How long it is said that a broken line is there again."""
+
+_LINK_TROUBLE = (Disconnected, Unreachable, LoginNeeded)
+"""The link broke, or cannot be made for now."""
+
+
+class LogFeed(threading.Thread):
+    """Copies the logs of all restarts, one after the other, until the job is over and the newest copy is whole."""
+
+    def __init__(  # noqa: PLR0913 - each is a thing of its own
+        self, session: Session, spec: LaunchSpec, job_id: str, folder: Path, *, post: Post, stop: threading.Event
+    ) -> None:
+        super().__init__(name="watch-log", daemon=True)
+        self._session = session
+        self._spec = spec
+        self._job_id = job_id
+        self._folder = folder
+        self._post = post
+        self._stop_event = stop
+        self._look_for_restarts = threading.Event()
+        self._look_for_restarts.set()
+        self._restarts = 0
+        self._next_look = 0.0
+        self._job_over = threading.Event()
+        self._link: Link = "connecting"
+        self._lost_at = 0.0
+        self._good_news_until: float | None = None
+        self._replaced = False
+        self._in_trouble = False
+        self._whole_since: float | None = None
+        self._restart = newest_restart(folder)
+        self._follower = self._follow(self._restart)
+
+    def job_moved(self, restarts: int) -> None:
+        """The job changed its state; Slurm has started it again so often, and each time there may be another log."""
+        self._restarts = restarts
+        self._look_for_restarts.set()
+
+    def job_ended(self, restarts: int) -> None:
+        """The job is over: end when the copy is whole."""
+        self.job_moved(restarts)
+        self._job_over.set()
+
+    def catch_up(self) -> None:
+        """Copy, in the caller's thread, what the newest log holds now, for at most a minute.
+
+        Raises LogReplaced, and what a `Session` raises.
+        """
+        try:
+            self._move_on()
+            self._copy_the_rest()
+        finally:
+            self._follower.close()
+
+    def run(self) -> None:
+        """Copy, and go on copying after every interruption that may pass."""
+        try:
+            while not self._stop_event.is_set() and not self._go_on():
+                pass
+        finally:
+            self._follower.close()
+            self._post(Ended(self.name))
+
+    def _go_on(self) -> bool:
+        """One turn; True if there is nothing left to do."""
+        try:
+            done = self._copy()
+        except LogReplaced as trouble:
+            self._replaced = True
+            self._say(trouble)
+        except LOGIN_TROUBLE as trouble:
+            self._tell("closed", trouble.what)
+            return True
+        except GaveWay:
+            pass
+        except _LINK_TROUBLE as trouble:
+            return self._wait_for_link(trouble)
+        except Trouble as trouble:
+            self._say(trouble)
+            self._stop_event.wait(_AFTER_TROUBLE_S)
+        else:
+            self._tell_live()
+            return done
+        return False
+
+    def _copy(self) -> bool:
+        awaited = self._restarts > self._restart and time.monotonic() >= self._next_look
+        if awaited or self._look_for_restarts.is_set():
+            self._move_on()
+        if not self._replaced and self._follower.pump(_PUMP_S):
+            self._whole_since = None
+            self._in_trouble = False
+            self._post(LogNews(self._restart))
+        elif self._job_over.is_set() and self._is_whole() and not self._look_for_restarts.is_set():
+            self._post(BatchTail(self._batch_tail()))
+            return True
+        elif self._replaced:
+            self._stop_event.wait(_PUMP_S)
+        elif self._in_trouble and self._follower.follows:
+            self._in_trouble = False
+            self._post(LogNews(self._restart))
+        return False
+
+    def _move_on(self) -> None:
+        """Turn to the logs of later restarts, if there are any, each after the rest of the one before."""
+        self._look_for_restarts.clear()
+        self._next_look = time.monotonic() + _LOOK_EVERY_S
+        self._follower.look_soon()
+        try:
+            for restart in self._later_restarts():
+                self._copy_the_rest()
+                self._follower.close()
+                self._restart, self._follower, self._replaced = restart, self._follow(restart), False
+                self._post(LogNews(restart))
+        except BaseException:
+            self._look_for_restarts.set()
+            raise
+
+    def _is_whole(self) -> bool:
+        """True if the copy was found whole twice, some time apart: what a node wrote last may come late."""
+        if not self._replaced and self._follower.behind():
+            self._whole_since = None
+            return False
+        if self._whole_since is None:
+            self._whole_since = time.monotonic()
+            self._stop_event.wait(_BETWEEN_PROOFS_S)
+        return time.monotonic() - self._whole_since >= _BETWEEN_PROOFS_S
+
+    def _copy_the_rest(self) -> None:
+        """Copy what the log holds at this moment."""
+        if self._replaced:
+            return
+        ends = time.monotonic() + _CATCH_UP_S
+        missing = self._follower.behind()
+        while missing > 0 and not self._stop_event.is_set():
+            if time.monotonic() > ends:
+                self._post(LogTrouble("The log is not copied whole yet."))
+                return
+            missing -= self._follower.pump(_PUMP_S)
+
+    def _follow(self, restart: int) -> Follower:
+        remote = f"{self._spec.task_dir}/{self._spec.log_name(self._job_id, restart)}"
+        return Follower(self._session, remote, self._folder / local_name(restart))
+
+    def _later_restarts(self) -> list[int]:
+        """The restarts after the known one that have a log on the cluster, oldest first."""
+        listed = self._session.run_script('cd "$1" 2> /dev/null && ls', [self._spec.task_dir]).stdout
+        name = re.escape(self._spec.log_name(self._job_id, 0).removesuffix("0.out"))
+        found = map(int, re.findall(rf"^{name}(\d+)\.out$", listed, re.MULTILINE))
+        return sorted(restart for restart in found if restart > self._restart)
+
+    def _batch_tail(self) -> bytes:
+        path = f"{self._spec.task_dir}/sbatch_{self._spec.job_name}_{self._job_id}.out"
+        done = self._session.run(["tail", "-c", str(_BATCH_TAIL), path])
+        return done.stdout.encode()
+
+    def _wait_for_link(self, trouble: Trouble) -> bool:
+        """Say that the link is lost, and since when. True if it is closed for good."""
+        if self._session.state == "closed":
+            self._tell("closed", trouble.what)
+            return True
+        if self._link != "lost":
+            self._lost_at = time.monotonic()
+            kept = f"The {self._follower.copied:,} bytes of the log that came are kept, the rest is read later."
+            self._tell("lost", f"{trouble.what} Since {_clock()}. {kept}")
+        self._follower.look_soon()
+        self._stop_event.wait(_PUMP_S)  # the Session itself waits longer and longer between its tries
+        return False
+
+    def _tell_live(self) -> None:
+        """Say once that the link is there, and after it was lost, what that meant for the log."""
+        if self._link == "lost":
+            lasted = max(1.0, time.monotonic() - self._lost_at)
+            note = f"Connected again at {_clock()}, after {lasted:.0f} s."
+            if self._follower.follows:
+                note += " The log goes on where it had stopped, no byte is lost."
+            self._tell("live", note)
+            self._good_news_until = time.monotonic() + _GOOD_NEWS_S
+        elif self._link != "live":
+            self._tell("live")
+        elif self._good_news_until is not None and time.monotonic() >= self._good_news_until:
+            self._good_news_until = None
+            self._post(LinkNews("live"))
+
+    def _tell(self, link: Link, note: str = "") -> None:
+        if link != self._link:
+            self._link = link
+            self._post(LinkNews(link, note))
+
+    def _say(self, trouble: Trouble) -> None:
+        self._in_trouble = True
+        self._post(LogTrouble(f"{trouble.what} {trouble.why}".rstrip()))
+
+
+def _clock() -> str:
+    return time.strftime("%H:%M:%S")

@@ -1,0 +1,218 @@
+"""`RemoteLog`: a file on the cluster that grows. What it is now, and its bytes from an offset on.
+
+One remote command does both: it says first what the file is, so that nothing is taken from a file that is not the
+one that was copied, and then gives what follows. `tail` reads the descriptor that was open before the proof, so no
+other file can come in between. It looks twice a second at the file's size; it is not woken by the kernel, which on a
+shared file system knows nothing of what other nodes write.
+
+Nothing of it outlives its reader: the end of stdin ends it at once, and `timeout` ends it where a line went silent
+and the server does not know yet.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import zlib
+from typing import TYPE_CHECKING, NamedTuple
+
+from llmb_tui.cluster.failures import DeadlinePassed
+from llmb_tui.errors import Trouble
+from llmb_tui.text import clean_line
+
+if TYPE_CHECKING:
+    from llmb_tui.cluster.link import Stream
+    from llmb_tui.cluster.session import Session
+
+LEASE_S = 90
+"""Longest time for which the remote command lives."""
+
+_HEADER_WITHIN_S = 20.0
+_MOST = 1 << 20
+_GAP_TO_COMPRESS = 4 << 20
+# tail says on stderr that the file was cut short, and starts anew on it. sshd may send the bytes first.
+_SETTLE_S = 0.02
+
+# What the file $1 is, on one line of its own: a login shell may print before it. The inode, the size, the checksum of
+# its first $2 bytes and $4 bytes from byte $3 on (bytes are counted from 1), and how the bytes from $5 on will come:
+# compressed if they are more than $6.
+_PROOF = """
+[ -e "$1" ] || { echo "llmb-log missing"; exit; }
+exec 4< "$1" || exit
+size=$(wc -c < "$1") || exit
+gap=$((size - $5 + 1)) how=plain
+if [ "$gap" -gt "$6" ] && command -v gzip > /dev/null; then how=gzip; fi
+sample() { head -c "$2" "$1" && tail -c "+$3" "$1" | head -c "$4"; }
+ls -Lid "$1" | {
+    read -r inode name && echo "llmb-log $inode $((size)) $(sample "$@" | cksum) $how"
+} || exit
+"""
+_HEADER = re.compile(rb"^llmb-log (?:missing|(\d+) (\d+) (\d+) (\d+) (plain|gzip))\n", re.MULTILINE)
+_LONGEST_HEADER = 1 << 16
+
+# The bytes from $5 on. GNU tail looks once a second unless told otherwise; others look often enough and have no -s.
+_TAIL = """
+if [ "$how" = gzip ]; then
+    tail -c "+$5" <&4 | head -c "$gap" | gzip -1
+    exit
+fi
+exec 3<&0
+export LC_ALL=C
+every=
+if tail --version > /dev/null 2>&1; then every="-s 0.5"; fi
+tail $every -c "+$5" -f <&4 &
+exec > /dev/null 2>&1 4<&-
+cat <&3
+kill "$!"
+"""
+
+# timeout ends all that was started below it; what it is given is a script and its arguments.
+_LEASE = 'if command -v timeout > /dev/null; then exec timeout "$0" sh -c "$@"; fi; exec sh -c "$@"'
+
+
+class Sample(NamedTuple):
+    """What is compared of a file: its first `head` bytes, and `length` bytes at the offset `start`."""
+
+    head: int
+    start: int
+    length: int
+
+
+class Proof(NamedTuple):
+    """What a remote file is at one moment."""
+
+    inode: str
+    size: int
+    checksum: str
+    """Of the sample that was asked for, as POSIX `cksum` prints it."""
+
+
+class Tail:
+    """The bytes of a remote file from an offset on, as they come. To be closed."""
+
+    def __init__(self, stream: Stream, path: str) -> None:
+        self._stream = stream
+        self._path = path
+        self._inflate: zlib._Decompress | None = None
+        self._rest = b""
+        self._next: bytes | None = None
+        self.proof: Proof | None = None
+        """What the file was when reading began; None if there is none."""
+
+    @property
+    def fills_gap(self) -> bool:
+        """It ends when it has given what the file held when it began; read on with another one."""
+        return self._inflate is not None
+
+    @property
+    def cut_short(self) -> bool:
+        """The file became shorter meanwhile: the bytes that were read last may be those of another log."""
+        return "file truncated" in self._stream.stderr
+
+    def begin(self, sample: Sample) -> None:
+        """Wait for what the file is. Raises DeadlinePassed, Disconnected, and Trouble when it cannot be read."""
+        ends = time.monotonic() + _HEADER_WITHIN_S
+        header = b""
+        while (found := _HEADER.search(header)) is None:
+            if len(header) > _LONGEST_HEADER:
+                raise _unreadable(self._path, self._stream.stderr)
+            data = self._stream.read(max(0.0, ends - time.monotonic()))
+            if data is None:
+                raise DeadlinePassed(
+                    f"The log {clean_line(self._path)} cannot be read.",
+                    "The login node or the file system there does not answer.",
+                    "It is tried again.",
+                )
+            if not data:
+                raise _unreadable(self._path, self._stream.stderr)
+            header += data
+        self.proof = _proof(found, sample, self._path, self._stream.stderr)
+        rest = header[found.end() :]
+        if found[5] == b"gzip":
+            self._inflate, self._rest = zlib.decompressobj(wbits=31), rest
+        else:
+            self._next = rest or None
+
+    def read(self, timeout_s: float) -> bytes | None:
+        """The next bytes; None when none came within `timeout_s`; b"" at the end. Raises Disconnected, Trouble."""
+        if self._inflate is not None:
+            return self._read_gap(self._inflate, timeout_s)
+        data, self._next = self._next, None
+        if data is None:
+            data = self._stream.read(timeout_s)
+        if data:
+            self._next = self._stream.read(_SETTLE_S)
+        return data
+
+    def close(self) -> None:
+        """End the remote command."""
+        self._stream.close()
+
+    def _read_gap(self, inflate: zlib._Decompress, timeout_s: float) -> bytes | None:
+        packed = self._rest or self._stream.read(timeout_s)
+        if not packed:
+            return packed
+        try:
+            data = inflate.decompress(packed, _MOST)
+        except zlib.error as error:
+            raise _unreadable(self._path, f"What gzip gave there is damaged: {error}.") from error
+        self._rest = inflate.unconsumed_tail
+        return data or None
+
+
+class RemoteLog:
+    """One path on the cluster."""
+
+    def __init__(self, session: Session, path: str) -> None:
+        self.path = path
+        self._session = session
+
+    def prove(self, sample: Sample) -> Proof | None:
+        """What the file is, with the checksum of a sample of it; None if there is none.
+
+        Raises what a `Session` raises, and Trouble when it cannot be read.
+        """
+        done = self._session.run_script(_PROOF, self._args(sample, 0))
+        found = _HEADER.search(done.stdout.encode())
+        if found is None:
+            raise _unreadable(self.path, done.stderr)
+        return _proof(found, sample, self.path, done.stderr)
+
+    def tail(self, sample: Sample, offset: int) -> Tail:
+        """The bytes from `offset` on, with the same proof as `prove`. Raises as `prove`."""
+        argv = ["sh", "-c", _LEASE, str(LEASE_S), _PROOF + _TAIL, "sh", *self._args(sample, offset)]
+        tail = Tail(self._session.stream(argv, bulk=True), self.path)
+        try:
+            tail.begin(sample)
+        except BaseException:
+            tail.close()
+            raise
+        return tail
+
+    def _args(self, sample: Sample, offset: int) -> list[str]:
+        return [self.path, *map(str, (sample.head, sample.start + 1, sample.length, offset + 1, _GAP_TO_COMPRESS))]
+
+
+def _proof(found: re.Match[bytes], sample: Sample, path: str, stderr: str) -> Proof | None:
+    if found[1] is None:
+        return None
+    inode, size, checksum, length = (found[group].decode() for group in (1, 2, 3, 4))
+    if int(length) < sample.head + sample.length and int(size) >= sample.start + sample.length:
+        raise _unreadable(path, stderr)
+    return Proof(inode, int(size), f"{checksum} {length}")
+
+
+def _unreadable(path: str, stderr: str) -> Trouble:
+    why = clean_line(stderr.strip().partition("\n")[0]) or "The command there ended without an answer."
+    return Trouble(f"The log {clean_line(path)} cannot be read.", why, "It is tried again.")
+
+
+_MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
+
+
+def cksum(data: bytes) -> str:
+    """What POSIX `cksum` prints: its CRC is zlib's with the bits of each byte mirrored, over data and length."""
+    length = len(data)
+    mirrored = (data + length.to_bytes((length.bit_length() + 7) // 8, "little")).translate(_MIRRORED)
+    crc = zlib.crc32(mirrored, 0xFFFFFFFF) ^ 0xFFFFFFFF
+    return f"{int(f'{crc:032b}'[::-1], 2) ^ 0xFFFFFFFF} {length}"
