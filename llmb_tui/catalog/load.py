@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.check import faults
-from llmb_tui.catalog.locate import KeyPath, line_of
+from llmb_tui.catalog.locate import KeyPath, line_of, syntax_line
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.errors import Trouble
 
@@ -45,18 +45,25 @@ class PresetProblem(Trouble):
         )
 
 
-def load_presets(extra_dirs: Sequence[Path] = ()) -> Catalog:
+def load_presets(extra_dirs: Sequence[Path] = (), on_problem: Callable[[PresetProblem], None] | None = None) -> Catalog:
     """The built-in recipes and those in the user's own directories.
 
     Every `*.toml` file is a preset; hidden files are passed over, and so is a directory that does not exist.
-    Raises `PresetProblem` for a file that cannot be read, does not fit, or names a recipe that another file has.
+    A file that cannot be read, does not fit, or names a recipe that another file has, is told to `on_problem` and
+    passed over; without it, `PresetProblem` is raised.
     """
     found: dict[str, tuple[Path, Recipe]] = {}
-    for file in _preset_files([_builtin_dir(), *extra_dirs]):
-        recipe = read_preset(file)
-        if recipe.id in found:
-            raise PresetProblem(file, None, "", f"{recipe.id} is already in {found[recipe.id][0]}")
-        found[recipe.id] = (file, recipe)
+    for file in preset_files([_builtin_dir(), *extra_dirs]):
+        try:
+            recipe = read_preset(file)
+            if recipe.id in found:
+                raise PresetProblem(file, None, "", f"{recipe.id} is already in {found[recipe.id][0]}")
+        except PresetProblem as problem:
+            if on_problem is None:
+                raise
+            on_problem(problem)
+        else:
+            found[recipe.id] = (file, recipe)
     return Catalog(tuple(recipe for _, recipe in found.values()))
 
 
@@ -69,7 +76,7 @@ def read_preset(file: Path) -> Recipe:
     try:
         data = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise PresetProblem(file, _syntax_line(error), "", f"is not TOML: {error}") from error
+        raise PresetProblem(file, syntax_line(error), "", f"is not TOML: {error}") from error
     recipe = _validated(file, text, data)
     found = list(faults(recipe))
     if found:
@@ -84,7 +91,8 @@ def _builtin_dir() -> Path:
     return installed if installed.is_dir() else package.parent / "presets"
 
 
-def _preset_files(directories: Sequence[Path]) -> Iterator[Path]:
+def preset_files(directories: Sequence[Path]) -> Iterator[Path]:
+    """The files of these directories that are meant to be presets."""
     for directory in directories:
         if directory.is_dir():
             yield from sorted(file for file in directory.glob("*.toml") if not file.name.startswith("."))
@@ -126,10 +134,3 @@ def _first_fault(error: ValidationError, data: dict[str, Any]) -> tuple[KeyPath,
 
 def _dotted(path: KeyPath) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
-
-
-def _syntax_line(error: Exception) -> int | None:
-    """The line that tomllib names in its message; it has no attribute before Python 3.14."""
-    _, _, tail = str(error).partition("at line ")
-    digits = tail.partition(",")[0]
-    return int(digits) if digits.isdigit() else None

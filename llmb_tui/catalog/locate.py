@@ -31,6 +31,13 @@ def line_of(text: str, path: KeyPath) -> int:
     return next((lines[path[:end]] for end in range(len(path), 0, -1) if path[:end] in lines), 1)
 
 
+def syntax_line(error: Exception) -> int | None:
+    """1-based line that tomllib names in the message of its error; it has no attribute before Python 3.14."""
+    _, _, tail = str(error).partition("at line ")
+    digits = tail.partition(",")[0]
+    return int(digits) if digits.isdigit() else None
+
+
 def _values(text: str) -> Iterator[tuple[KeyPath, int]]:
     """Every table, key and array element with its line."""
     table: KeyPath = ()

@@ -19,6 +19,15 @@ class Gpus:
     """As the site names it, such as `h100` or `nvidia_h100_80gb_hbm3`; None where it has no type."""
     count: int
 
+    def is_type(self, wanted: str) -> bool | None:
+        """Whether these are GPUs of a type, such as `h100`; None when Slurm does not say.
+
+        Sites name types freely: `h100`, `H100_SXM`, `nvidia_h100_80gb_hbm3`. `b200` is no `gb200`.
+        """
+        if self.type is None:
+            return None
+        return any(word.startswith(wanted.lower()) for word in re.split(r"[^a-z0-9]+", self.type.lower()))
+
 
 @dataclass(frozen=True, slots=True)
 class NodeGroup:
@@ -28,6 +37,8 @@ class NodeGroup:
     state: str
     """Slurm's word, such as `idle`, `mixed` or `down*`."""
     gpus: tuple[Gpus, ...]
+    features: tuple[str, ...] = ()
+    """What a constraint may ask for."""
 
     @property
     def works(self) -> bool:
@@ -51,19 +62,25 @@ class Partition:
         """All nodes, whatever their state."""
         return sum(group.nodes for group in self.groups)
 
+    @property
+    def gpus(self) -> tuple[Gpus, ...]:
+        """The kinds of GPUs in its nodes, each once."""
+        return tuple(dict.fromkeys(gpus for group in self.groups for gpus in group.gpus))
 
-SINFO_FORMAT = "%R|%P|%a|%l|%D|%T|%G"
+
+SINFO_FORMAT = "%R|%P|%a|%l|%D|%T|%G|%f"
 
 
 def parse_partitions(text: str) -> list[Partition]:
     """Partitions from `sinfo -h -o SINFO_FORMAT`, in Slurm's order. Lines of another shape are left out."""
     found: dict[str, Partition] = {}
     for line in text.splitlines():
-        cells = line.split("|", 6)
+        cells = [cell.strip() for cell in line.split("|", 7)]
         if len(cells) < 7:
             continue
-        name, starred, available, limit, nodes, state, gres = (cell.strip() for cell in cells)
-        group = NodeGroup(parse_count(nodes) or 0, state, parse_gres(gres))
+        name, starred, available, limit, nodes, state, gres, *more = cells
+        features = tuple(word for word in "".join(more).split(",") if word not in ("", "(null)"))
+        group = NodeGroup(parse_count(nodes) or 0, state, parse_gres(gres), features)
         before = found[name].groups if name in found else ()
         found[name] = Partition(name, starred.endswith("*"), available == "up", parse_time(limit), (*before, group))
     return list(found.values())

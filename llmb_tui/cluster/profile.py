@@ -53,3 +53,10 @@ class ClusterProfile:
     """Further environment variables of the training, (name, value); no secrets."""
     notice: str | None = None
     """Shown wherever the cluster is named, such as `simulated, clock x30`."""
+
+    @property
+    def route(self) -> tuple[object, ...]:
+        """All that decides where a connection goes and as whom: profiles with the same route share one."""
+        if self.transport == "local":
+            return ("local",)
+        return (self.host, self.port, self.user, self.identity_file, self.known_hosts, self.ssh_config)

@@ -64,6 +64,8 @@ class DemoCluster:
         path = f"{self.root / 'bin'}:{SYSTEM_PATH}"
         home = self.root / "home"
         environment = {"HOME": str(home), "LOGNAME": user, "PATH": path, "SHELL": "/bin/sh", "USER": user}
+        # Where images are unpacked there is as much simulated space as where they are kept.
+        environment["ENROOT_TEMP_PATH"] = str(self.root / "shared")
         self._server = Server(host_key, Account(user, user_key, home, environment, self.banner))
         self._server.start()
         known_hosts = paramiko.HostKeys()

@@ -51,7 +51,8 @@ def _executor(spec: dict[str, Any]) -> run.SlurmExecutor:
         exclusive=True,
         time=spec["time_limit"],
         # A job that Slurm starts again by itself would mix two runs in one result.
-        additional_parameters={"no_requeue": True},
+        additional_parameters={"no_requeue": True}
+        | {name: True if value is None else value for name, value in spec["options"]},
         container_image=spec["container_image"],
         container_mounts=list(spec["mounts"]),
         # Without it Pyxis lets the image's value win for the variables that the image defines.

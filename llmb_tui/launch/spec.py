@@ -29,13 +29,20 @@ class LaunchSpec:
     time_limit: str
     container_image: str
     mounts: tuple[str, ...]
+    """`SOURCE:TARGET` or `SOURCE:TARGET:FLAGS` each: the recipe's own, then the cluster profile's."""
     env: tuple[tuple[str, str], ...]
+    """The recipe's variables, then the cluster profile's."""
     command: tuple[str, ...]
     """Argument list that each rank runs in the container."""
     files: tuple[tuple[str, str], ...] = ()
     """(path below `task_dir`, text) of the files that are written before the job is submitted."""
     copies: tuple[tuple[str, str], ...] = ()
     """(path of an installed file, path below `task_dir`) of the files that are copied on the cluster."""
+    options: tuple[tuple[str, str | None], ...] = ()
+    """Further `sbatch` options of the cluster profile: long name and value, None for a flag."""
+    overridden: tuple[tuple[str, str, str], ...] = ()
+    """(name, recipe's value, profile's value) of the recipe's variables that the profile changes: a result that was
+    made with one of them is not the published procedure's."""
 
     def log_name(self, job_id: str, restart: int = 0) -> str:
         """File name of the training log in `task_dir`, as NeMo-Run names it."""

@@ -14,7 +14,10 @@ import time
 from llmb_tui.catalog.catalog import release_order
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.profile_check import split_mount
 from llmb_tui.cluster.quoting import one_line
+from llmb_tui.cluster.slurm_params import is_option, sbatch_options
+from llmb_tui.cluster.words import ENV_NAME, NAME, NAMES, PATH, fits
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.entry import entry_path
 from llmb_tui.launch.spec import LaunchSpec
@@ -27,12 +30,7 @@ _SUFFIX_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 _LONG_NAMES_SINCE = (25, 8)
 _CURRENT_SCALING_SINCE = (25, 12)
 
-# What NeMo-Run leaves unquoted, Slurm reads as a list or pattern, or Pyxis splits at, is not in these.
-_NAME = re.compile(r"[A-Za-z0-9_][\w.+@=-]*", re.ASCII)
-_NAMES = re.compile(rf"{_NAME.pattern}(,{_NAME.pattern})*", re.ASCII)
-_PATH = re.compile(r"/[\w./+@=-]*")
 _BELOW = re.compile(r"[\w+@=-][\w./+@=-]*")
-_ENV_NAME = re.compile(r"[A-Z_][A-Z0-9_]*", re.ASCII)
 _TIME_LIMIT = re.compile(r"(\d+-)?\d+:\d\d:\d\d", re.ASCII)
 _GPU_REQUESTS = ("gres", "gpus-per-node", "none")
 
@@ -55,6 +53,8 @@ def launch_spec(recipe: Recipe, plan: Plan, profile: ClusterProfile, run_id: str
     task = f"{experiment}_{run_id}"
     experiment_dir = f"{install}/workloads/pretrain_{recipe.workload}/experiments/{experiment}/{task}"
     is_nemo2 = recipe.launch.kind == "nemo2"
+    own_mounts = () if is_nemo2 else (f"{install}/cfg:/cfg", f"{dataset_dir(recipe, install)}:/dataset")
+    env, further = _environment(recipe, plan), dict(profile.env)
     return checked(
         LaunchSpec(
             run_id=run_id,
@@ -70,11 +70,13 @@ def launch_spec(recipe: Recipe, plan: Plan, profile: ClusterProfile, run_id: str
             gpu_request=profile.gpu_request,
             time_limit=plan.time_limit,
             container_image=image_path(install, container(plan)),
-            mounts=() if is_nemo2 else (f"{install}/cfg:/cfg", f"{dataset_dir(recipe, install)}:/dataset"),
-            env=tuple(_environment(recipe, plan).items()),
+            mounts=(*own_mounts, *profile.mounts),
+            env=tuple((env | further).items()),
             command=_NEMO2_COMMAND if is_nemo2 else _hydra_command(recipe, plan),
             files=_files(recipe, plan),
             copies=((entry_path(install), "code/pretrain.py"),) if is_nemo2 else (),
+            options=sbatch_options(profile),
+            overridden=tuple((n, env[n], further[n]) for n in env if further.get(n, env[n]) != env[n]),
         )
     )
 
@@ -110,21 +112,23 @@ def dataset_dir(recipe: Recipe, install_dir: str) -> str:
 def checked(spec: LaunchSpec) -> LaunchSpec:
     """The same spec. Raises Trouble (exit code 1) for a value that a batch script must not hold."""
     for name in ("run_id", "experiment", "task", "job_name", "account"):
-        _fits(_NAME, getattr(spec, name), name)
-    _fits(_NAMES, spec.partition, "partition")
+        _fits(NAME, getattr(spec, name), name)
+    _fits(NAMES, spec.partition, "partition")
     _fits(_TIME_LIMIT, spec.time_limit, "time limit")
     for name in ("experiment_dir", "task_dir", "container_image"):
-        _fits(_PATH, getattr(spec, name), name)
+        _fits(PATH, getattr(spec, name), name)
     for mount in spec.mounts:
-        for end in mount.split(":", 1):
-            _fits(_PATH, end, "mount")
+        split_mount(mount)
+    for name, value in spec.options:
+        if not is_option(name, value):
+            raise Trouble(f"{clean_line(name)!r} cannot be an sbatch option of the run.", exit_code=1)
     for source, below in spec.copies:
-        _fits(_PATH, source, "path of an installed file")
+        _fits(PATH, source, "path of an installed file")
         _fits(_BELOW, below, "path in the run's folder")
     for below, _ in spec.files:
         _fits(_BELOW, below, "path in the run's folder")
     for name, value in spec.env:
-        _fits(_ENV_NAME, name, "name of an environment variable")
+        _fits(ENV_NAME, name, "name of an environment variable")
         one_line(value, name)
     for argument in spec.command:
         one_line(argument, "argument of the command")
@@ -134,7 +138,7 @@ def checked(spec: LaunchSpec) -> LaunchSpec:
 
 
 def _fits(pattern: re.Pattern[str], value: str, what: str) -> None:
-    if not pattern.fullmatch(value) or ".." in value.split("/"):
+    if not fits(pattern, value):
         raise Trouble(
             f"{clean_line(value)!r} cannot be used as {what.replace('_', ' ')}.",
             "A batch script takes letters, digits and . _ + @ = - there, and / in paths.",

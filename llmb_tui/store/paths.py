@@ -9,6 +9,8 @@ from pathlib import Path
 import platformdirs
 
 _APP = "llmb-tui"
+CONFIG_VARIABLE, STATE_VARIABLE = "LLMB_TUI_CONFIG_DIR", "LLMB_TUI_STATE_DIR"
+"""Environment variables that name other directories than the platform's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +25,8 @@ class Places:
     @classmethod
     def of_user(cls) -> Places:
         """The platform's own directories, or LLMB_TUI_CONFIG_DIR and LLMB_TUI_STATE_DIR where they are set."""
-        config = os.environ.get("LLMB_TUI_CONFIG_DIR") or platformdirs.user_config_dir(_APP, appauthor=False)
-        state = os.environ.get("LLMB_TUI_STATE_DIR") or platformdirs.user_state_dir(_APP, appauthor=False)
+        config = os.environ.get(CONFIG_VARIABLE) or platformdirs.user_config_dir(_APP, appauthor=False)
+        state = os.environ.get(STATE_VARIABLE) or platformdirs.user_state_dir(_APP, appauthor=False)
         return cls(config=_absolute(config), state=_absolute(state))
 
     @property

@@ -1,148 +1,180 @@
+"""The scheduler's checks, from what Slurm's commands say."""
+
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from llmb_tui.cluster.batch import Answer
-from llmb_tui.cluster.checks import Facts, evaluate
-from llmb_tui.cluster.preflight_report import Check
+from llmb_tui.cluster.check import Answers, cleaned
+from llmb_tui.cluster.check_slurm import slurm_checks, slurm_examination
+from llmb_tui.cluster.preflight_report import Check, Preflight
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.plan.plan import Plan
 from llmb_tui.text import clean_line
 from tests.cluster.examples import PLAN, PROFILE
+from tests.cluster.facts import CONFIG, PARTITION_20_11, PARTITION_22_05, PARTITION_25_05, SLURM
 
-PARTITION = """\
-PartitionName=batch
-   AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL
-   AllocNodes=ALL Default=NO QoS=N/A
-   MaxNodes=UNLIMITED MaxTime=04:00:00 MinNodes=0 LLN=NO MaxCPUsPerNode=UNLIMITED
-   State=UP TotalCPUs=448 TotalNodes=4 SelectTypeParameters=NONE
-"""
-DF = "Filesystem     1024-blocks      Used Available Capacity Mounted on\nlustre 9 8 {} 25% /lustre/a b\n"
-GOOD = Facts(
-    version=Answer(0, "slurm 23.11.4\n"),
-    ping=Answer(0, "Slurmctld(primary) at ctl is UP\n"),
-    partition=Answer(0, PARTITION),
-    nodes=Answer(0, "batch|batch*|up|4:00:00|6|mixed|gpu:h100:8\nbatch|batch*|up|4:00:00|4|idle|gpu:h100:8\n"),
-    accounts=Answer(0, "llmbench\nother\n"),
-    srun=Answer(0, "Usage: srun ...\n      --container-image=[USER@][REGISTRY#]IMAGE[:TAG]|PATH\n"),
-    enroot=Answer(0, "3.5.0\n"),
-    disk=Answer(0, "/lustre/llmb\nwritable\n" + DF.format(10**9)),
-)
+PARTITION = PARTITION_22_05
 
 
-def checks(facts: Facts, profile: ClusterProfile = PROFILE, plan: Plan | None = PLAN) -> dict[str, Check]:
-    return {check.id: check for check in evaluate(facts, profile, plan).checks}
+def checks(
+    changes: dict[str, Answer] | None = None, profile: ClusterProfile = PROFILE, plan: Plan | None = PLAN
+) -> dict[str, Check]:
+    found = [cleaned(check) for check in slurm_checks({**SLURM, **(changes or {})}, profile, plan)]
+    return {check.id: check for check in found}
 
 
-def nodes(*rows: str) -> Answer:
-    return Answer(0, "".join(f"batch|batch*|up|4:00:00|{row}\n" for row in rows))
+def nodes(*rows: str) -> dict[str, Answer]:
+    return {"nodes": Answer(0, "".join(f"batch|batch*|up|4:00:00|{row}\n" for row in rows))}
+
+
+def with_gpu(gpu: str, gpus_per_node: int = 8) -> Plan:
+    return replace(PLAN, selection=replace(PLAN.selection, gpu=gpu), gpus_per_node=gpus_per_node)
 
 
 def test_a_good_cluster_passes_without_a_word_of_advice() -> None:
-    report = evaluate(GOOD, PROFILE, PLAN)
-    assert report.passed
-    assert [(check.id, check.status, check.mend) for check in report.checks] == [
-        (name, "ok", "")
-        for name in (
-            "scheduler controller account partition time-limit nodes gpus gpu-request pyxis enroot install-dir disk"
-        ).split()
-    ]
-    assert checks(GOOD)["nodes"].found == "10 working of 10"
+    names = "scheduler controller account partition time-limit nodes gpus gpu-request cpu trial pyxis pmix"
+    assert [(c.id, c.status, c.mend) for c in checks().values()] == [(name, "ok", "") for name in names.split()]
+    assert checks()["nodes"].found == "10 working of 10"
+    assert checks()["pyxis"].found == "srun knows --container-image; runtime_path=/run/pyxis"
+    assert checks()["trial"].found == "could start at 2026-11-21T11:37:03"
+
+
+@pytest.mark.parametrize("text", [PARTITION_20_11, PARTITION_22_05, PARTITION_25_05])
+def test_partitions_of_several_versions_of_slurm(text: str) -> None:
+    found = checks({"partition": Answer(0, text)})
+    assert {check.status for check in found.values()} == {"ok"}
+    assert found["time-limit"].found == "at most 04:00:00"
 
 
 def test_without_a_plan_the_cluster_is_judged_on_its_own() -> None:
-    report = evaluate(GOOD, PROFILE, None)
-    assert report.passed
-    assert not {"time-limit", "gpus"} & {check.id for check in report.checks}
+    found = checks(plan=None)
+    assert Preflight(tuple(found.values())).passed
+    assert not {"time-limit", "gpus", "cpu", "trial"} & set(found)
 
 
-@pytest.mark.parametrize(
-    ("changes", "check", "status", "words"),
-    [
-        ({"version": Answer(127, "sh: 1: sinfo: not found\n")}, "scheduler", "failed", "non-interactive"),
-        ({"version": Answer(0, "slurm 19.05.2\n")}, "scheduler", "warning", "may work"),
-        ({"ping": Answer(1, "Slurmctld(primary) at ctl is DOWN\n")}, "controller", "failed", "running jobs go on"),
-        ({"accounts": Answer(0, "a\nb\n")}, "account", "failed", "a, b"),
-        ({"accounts": Answer(1, "sacctmgr: error: Connection refused\n")}, "account", "warning", "cannot be checked"),
-        ({"accounts": Answer(0, "")}, "account", "warning", "cannot be checked"),
-        ({"partition": Answer(1, "Partition nope not found\n")}, "partition", "failed", "those that were found"),
-        (
-            {"partition": Answer(0, PARTITION.replace("State=UP", "State=DOWN"))},
-            "partition",
-            "failed",
-            "another partition",
-        ),
-        (
-            {"partition": Answer(0, PARTITION.replace("Accounts=ALL", "Accounts=x,y"))},
-            "partition",
-            "failed",
-            "go together",
-        ),
-        (
-            {"partition": Answer(0, PARTITION.replace("Accounts=ALL", "Accounts=ALL DenyAccounts=llmbench"))},
-            "partition",
-            "failed",
-            "go together",
-        ),
-        (
-            {"partition": Answer(0, PARTITION.replace("04:00:00", "00:10:00"))},
-            "time-limit",
-            "failed",
-            "Lower the time limit",
-        ),
-        ({"partition": Answer(0, PARTITION.replace("Nodes=UNLIMITED", "Nodes=2"))}, "nodes", "failed", "fewer GPUs"),
-        ({"nodes": nodes("4|idle|gpu:h100:8")}, "nodes", "failed", "larger partition"),
-        ({"nodes": nodes("4|idle|gpu:h100:8", "9|down*|gpu:h100:8")}, "nodes", "warning", "wait"),
-        ({"nodes": nodes("8|idle|gpu:a100:8")}, "gpus", "failed", "GPU type that the cluster has"),
-        ({"nodes": nodes("8|idle|gpu:h100:4")}, "gpus", "failed", "another partition"),
-        ({"nodes": nodes("8|idle|gpu:8")}, "gpus", "warning", "Slurm does not say"),
-        ({"nodes": nodes("8|idle|(null)")}, "gpus", "warning", "Slurm does not say"),
-        ({"nodes": nodes("8|idle|(null)")}, "gpu-request", "failed", "GPU request to none"),
-        ({"srun": Answer(0, "Usage: srun\n --container=path\n")}, "pyxis", "failed", "Pyxis"),
-        ({"enroot": Answer(127, "sh: enroot: not found\n")}, "enroot", "warning", "in a job"),
-        ({"disk": Answer(0, "/lustre\nread-only\n" + DF.format(10**9))}, "install-dir", "failed", "write"),
-        ({"disk": Answer(0, "/lustre/llmb\nwritable\n" + DF.format(2_000_000))}, "disk", "failed", "Free some space"),
-        ({"disk": Answer(0, "/lustre/llmb\nwritable\n" + DF.format(30_000_000))}, "disk", "warning", "not be enough"),
-        ({"disk": Answer(1, "/lustre/llmb\nwritable\ndf: hung\n")}, "disk", "warning", "look for yourself"),
-        ({"disk": Answer(-1, "")}, "install-dir", "failed", "Check the path"),
-    ],
-)
+FAULTS: list[tuple[dict[str, Answer], str, str, str]] = [
+    ({"version": Answer(127, "sh: 1: sinfo: not found\n")}, "scheduler", "failed", "non-interactive"),
+    ({"version": Answer(-1, "")}, "scheduler", "failed", "may hang"),
+    ({"version": Answer(0, "slurm 19.05.2\n")}, "scheduler", "warning", "may work"),
+    ({"ping": Answer(1, "Slurmctld(primary) at ctl is DOWN\n")}, "controller", "failed", "running jobs go on"),
+    ({"ping": Answer(124, "")}, "controller", "failed", "running jobs go on"),
+    ({"associations": Answer(0, "eos|a|||\neos|b|||\n")}, "account", "failed", "a, b"),
+    ({"associations": Answer(1, "sacctmgr: error: Connection refused\n")}, "account", "warning", "cannot be checked"),
+    ({"associations": Answer(0, "")}, "account", "warning", "cannot be checked"),
+    ({"associations": Answer(0, "other|llmbench|||\neos|x|||\n")}, "account", "failed", "one of: x."),
+    ({"associations": Answer(0, "eos|llmbench|long||\n")}, "account", "failed", "another account"),
+    ({"partition": Answer(1, "Partition nope not found\n")}, "partition", "failed", "those that were found"),
+    (
+        {"partition": Answer(0, PARTITION.replace("State=UP", "State=DOWN"))},
+        "partition",
+        "failed",
+        "another partition",
+    ),
+    (
+        {"partition": Answer(0, PARTITION.replace("Accounts=ALL", "Accounts=x,y"))},
+        "partition",
+        "failed",
+        "go together",
+    ),
+    (
+        {"partition": Answer(0, PARTITION.replace("Accounts=ALL", "Accounts=ALL DenyAccounts=llmbench"))},
+        "partition",
+        "failed",
+        "go together",
+    ),
+    (
+        {"partition": Answer(0, PARTITION.replace("Groups=ALL", "Groups=admins"))},
+        "partition",
+        "failed",
+        "become a member",
+    ),
+    (
+        {"partition": Answer(0, PARTITION.replace("04:00:00", "00:10:00"))},
+        "time-limit",
+        "failed",
+        "Lower the time limit",
+    ),
+    ({"partition": Answer(0, PARTITION.replace("Nodes=UNLIMITED", "Nodes=2"))}, "nodes", "failed", "fewer GPUs"),
+    (nodes("4|idle|gpu:h100:8"), "nodes", "failed", "larger partition"),
+    (nodes("4|idle|gpu:h100:8", "9|down*|gpu:h100:8"), "nodes", "warning", "wait"),
+    (nodes("8|idle|gpu:a100:8"), "gpus", "failed", "GPU type that the cluster has"),
+    (nodes("8|idle|gpu:h100:4"), "gpus", "failed", "another partition"),
+    (nodes("8|idle|gpu:8"), "gpus", "warning", "Slurm does not say"),
+    (nodes("8|idle|(null)"), "gpus", "warning", "Slurm does not say"),
+    (nodes("8|idle|(null)"), "gpu-request", "failed", "GPU request to none"),
+    ({"config": Answer(0, CONFIG.replace("cons_tres", "linear"))}, "gpu-request", "failed", "GPU request to gres"),
+    ({"architectures": Answer(0, "10|aarch64|batch\n")}, "cpu", "failed", "GPU type that these nodes have"),
+    ({"architectures": Answer(0, ""), "machine": Answer(0, "aarch64\n")}, "cpu", "warning", "make sure"),
+    ({"trial": Answer(1, "allocation failure: Invalid qos specification\n")}, "trial", "failed", "own words"),
+    ({"trial": Answer(1, "allocation failure: Job is held by weather\n")}, "trial", "warning", "own words"),
+    ({"srun": Answer(0, "Usage: srun\n --container=path\n")}, "pyxis", "failed", "Slurm plugin Pyxis"),
+    ({"srun": Answer(0, "  --container-image=I --container-mounts=M\n")}, "pyxis", "failed", "too old"),
+    ({"mpi": Answer(0, "MPI plugin types are...\n\tnone\n\tpmi2\n")}, "pmix", "failed", "no plugin"),
+    (
+        {"pmix": Answer(1, "srun: error: mpi/pmix_v4: init: pmi/pmix: can not load PMIx library\n")},
+        "pmix",
+        "failed",
+        "libpmix2",
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "check", "status", "words"), FAULTS)
 def test_each_fault_is_found_and_says_how_to_mend_it(
     changes: dict[str, Answer], check: str, status: str, words: str
 ) -> None:
-    report = evaluate(replace(GOOD, **changes), PROFILE, PLAN)
-    found = {c.id: c for c in report.checks}[check]
+    found = checks(changes)[check]
     assert found.status == status
     assert words in found.mend
-    assert report.passed == all(c.status != "failed" for c in report.checks)
 
 
-def test_without_slurm_only_the_disk_is_judged() -> None:
-    found = checks(replace(GOOD, version=Answer(127, "sh: sinfo: not found\n")))
-    assert list(found) == ["scheduler", "install-dir", "disk"]
+@pytest.mark.parametrize(
+    "text",
+    [
+        "srun: MPI types are...\nsrun: pmix\nsrun: pmi2\nsrun: none\n",  # 20.11, on stderr
+        "MPI plugin types are...\n\tcray_shasta\n\tpmix\nspecific pmix plugin versions available: pmix_v3\n",
+    ],
+)
+def test_pmix_is_found_in_the_lists_of_several_versions(text: str) -> None:
+    assert checks({"mpi": Answer(0, text)})["pmix"].status == "ok"
+
+
+def test_without_slurm_nothing_else_of_it_is_judged() -> None:
+    assert list(checks({"version": Answer(127, "sh: sinfo: not found\n")})) == ["scheduler"]
 
 
 def test_a_silent_controller_leaves_out_what_only_it_knows() -> None:
-    silent = replace(GOOD, ping=Answer(1, "DOWN"), partition=Answer(1, ""), nodes=Answer(1, ""))
-    assert list(checks(silent)) == ["scheduler", "controller", "account", "pyxis", "enroot", "install-dir", "disk"]
+    silent = {
+        name: Answer(1, "") for name in ("ping", "config", "partition", "nodes", "architectures", "trial", "pmix")
+    }
+    assert list(checks(silent)) == ["scheduler", "controller", "account"]
 
 
 def test_accounting_that_is_off_needs_no_account() -> None:
     off = Answer(1, "You are not running a supported accounting_storage plugin\n")
-    assert checks(replace(GOOD, accounts=off))["account"].status == "ok"
+    assert checks({"associations": off})["account"].status == "ok"
+
+
+def test_an_account_that_slurm_does_not_enforce_is_a_warning() -> None:
+    lax = {"associations": Answer(0, "eos|a|||\n"), "config": Answer(0, "AccountingStorageEnforce = none\n")}
+    assert checks(lax)["account"].status == "warning"
 
 
 def test_no_gpu_request_where_slurm_counts_gpus_is_a_warning() -> None:
-    assert checks(GOOD, replace(PROFILE, gpu_request="none"))["gpu-request"].status == "warning"
+    found = checks(profile=replace(PROFILE, gpu_request="none"))["gpu-request"]
+    assert (found.status, "gpus-per-node" in found.mend) == ("warning", True)
 
 
 def test_no_gpu_request_where_slurm_counts_none_is_right() -> None:
-    facts = replace(GOOD, nodes=nodes("8|idle|(null)"))
-    assert checks(facts, replace(PROFILE, gpu_request="none"))["gpu-request"].status == "ok"
+    found = checks(nodes("8|idle|(null)"), replace(PROFILE, gpu_request="none"))
+    assert found["gpu-request"].status == "ok"
 
 
 @pytest.mark.parametrize(
@@ -155,34 +187,156 @@ def test_no_gpu_request_where_slurm_counts_none_is_right() -> None:
         ("gb200", "b200", "failed"),
         ("b200", "gb200", "failed"),
         ("nvidia_b200", "b200", "ok"),
+        ("gb300", "gb300", "ok"),
     ],
 )
 def test_sites_name_gpu_types_in_their_own_way(site: str, wanted: str, status: str) -> None:
-    plan = replace(PLAN, selection=replace(PLAN.selection, gpu=wanted))
-    assert checks(replace(GOOD, nodes=nodes(f"8|idle|gpu:{site}:8(S:0-1)")), plan=plan)["gpus"].status == status
+    assert checks(nodes(f"8|idle|gpu:{site}:8(S:0-1)"), plan=with_gpu(wanted))["gpus"].status == status
 
 
 def test_only_nodes_with_the_right_gpus_count() -> None:
-    mixed = replace(GOOD, nodes=nodes("7|idle|gpu:h100:8", "90|idle|gpu:a100:8"))
-    found = checks(mixed)
-    assert found["nodes"].status == "failed"
-    assert found["nodes"].found == "7 working of 7"
+    found = checks(nodes("7|idle|gpu:h100:8", "90|idle|gpu:gb200:4"))
+    assert (found["nodes"].status, found["nodes"].found) == ("failed", "7 working of 7")
     assert found["gpus"].status == "ok"
 
 
-def test_an_install_directory_that_is_to_be_made() -> None:
-    found = checks(replace(GOOD, disk=Answer(0, "/lustre\nwritable\n" + DF.format(10**9))))["install-dir"]
-    assert (found.status, found.found) == ("ok", "to be made in /lustre")
+def test_a_partition_of_two_kinds_of_gpus_says_how_to_tell_them_apart() -> None:
+    mixed = nodes("9|idle|gpu:h100:8|hbm3,ib", "90|idle|gpu:a100:8|hbm2,ib")
+    found = checks(mixed)["gpus"]
+    assert (found.status, found.mend) == (
+        "warning",
+        "The job could get other GPUs than H100: set the cluster's constraint to hbm3.",
+    )
+    assert checks(mixed, replace(PROFILE, constraint="hbm3"))["gpus"].status == "ok"
+
+
+def test_grace_nodes_need_another_image() -> None:
+    four = with_gpu("gb200", 4)
+    on_arm = nodes("8|idle|gpu:gb200:4") | {"architectures": Answer(0, "8|aarch64|batch\n")}
+    assert checks(on_arm, plan=four)["cpu"].status == "ok"
+    assert checks(nodes("8|idle|gpu:gb200:4"), plan=four)["cpu"].status == "failed"
+
+
+def test_a_job_that_only_has_to_wait_is_not_gated_by_the_trial() -> None:
+    """With nodes down, Slurm refuses a trial as if the job were impossible; it queues the job itself."""
+    words = {"trial": Answer(1, "allocation failure: Requested node configuration is not available\n")}
+    assert checks(words)["trial"].status == "failed"
+    waiting = checks(nodes("4|idle|gpu:h100:8", "9|down*|gpu:h100:8") | words)
+    assert (waiting["nodes"].status, waiting["trial"].status) == ("warning", "warning")
+
+
+def test_a_trial_is_not_told_where_another_check_failed_already_or_slurm_was_too_slow() -> None:
+    assert "trial" not in checks(nodes("4|idle|gpu:h100:8"))
+    assert "trial" not in checks({"trial": Answer(124, "")})
+
+
+def test_several_partitions_are_judged_by_the_one_that_fits() -> None:
+    two = {
+        "partition": Answer(0, PARTITION.replace("04:00:00", "00:10:00") + "\n" + PARTITION.replace("=batch", "=long")),
+        "nodes": Answer(0, "batch|batch*|up|10:00|2|idle|gpu:h100:8|\nlong|long|up|4:00:00|9|idle|gpu:h100:8|\n"),
+    }
+    found = checks(two, replace(PROFILE, partition="batch,long"))
+    assert (found["time-limit"].status, found["nodes"].found) == ("ok", "9 working of 9")
+
+
+RESERVATION = (
+    "ReservationName=bench StartTime=2026-11-21T11:37:03 EndTime=2026-11-21T12:37:03 Duration=01:00:00 Nodes=cn[1-9] "
+    "NodeCnt=9 CoreCnt=112 Features=(null) PartitionName=(null) Flags=SPEC_NODES TRES=cpu=112 Users=me Groups=(null) "
+    "Accounts=(null) Licenses=(null) State=ACTIVE BurstBuffer=(null) Watts=n/a MaxStartDelay=(null) \n"
+)
+FEATURES = nodes("9|idle|gpu:h100:8|hbm3,rack1")
+
+
+@pytest.mark.parametrize(
+    ("fields", "changes", "check", "status", "words"),
+    [
+        ({"reservation": "x"}, {}, "reservation", "failed", "there is none"),
+        ({"reservation": "x"}, {"reservations": Answer(0, RESERVATION)}, "reservation", "failed", "bench"),
+        (
+            {"reservation": "bench"},
+            {"reservations": Answer(0, RESERVATION)},
+            "reservation",
+            "ok",
+            "until 2026-11-21T12",
+        ),
+        (
+            {"reservation": "bench"},
+            {"reservations": Answer(0, RESERVATION.replace("Users=me", "Users=you"))},
+            "reservation",
+            "failed",
+            "not for me or llmbench",
+        ),
+        (
+            {"reservation": "bench"},
+            {"reservations": Answer(0, RESERVATION.replace("Cnt=9", "Cnt=2"))},
+            "reservation",
+            "failed",
+            "2 nodes",
+        ),
+        (
+            {"reservation": "bench"},
+            {"reservations": Answer(0, RESERVATION.replace("=ACTIVE", "=INACTIVE"))},
+            "reservation",
+            "warning",
+            "from 2026",
+        ),
+        ({"constraint": "hbm3&rack1*2"}, FEATURES, "constraint", "ok", "nodes with"),
+        ({"constraint": "hbm3&rack7"}, FEATURES, "constraint", "failed", "no node has rack7; there is hbm3, rack1"),
+        ({"constraint": "hbm3"}, {}, "constraint", "failed", "no feature at all"),
+        ({"exclude": "cn[001-002]"}, {}, "exclude", "ok", "known"),
+        ({"exclude": "cn9"}, {"exclude": Answer(0, "Node cn9 not found\n")}, "exclude", "failed", "cn9 not found"),
+        ({"segment": 4}, {}, "segment", "ok", "Slurm 23.11.4"),
+        ({"segment": 3}, {}, "segment", "warning", "8 nodes"),
+        ({"segment": 4}, {"version": Answer(0, "slurm 22.05.8\n")}, "segment", "failed", "Slurm 22.05.8"),
+        ({"qos": "normal"}, {}, "qos", "ok", "normal"),
+        ({"qos": "gold"}, {}, "qos", "failed", "normal, short"),
+        ({"qos": "short"}, {}, "qos", "failed", "short allows 8 GPUs; short allows 00:10:00"),
+        ({"qos": "short"}, {"associations": Answer(1, "sacctmgr: error: refused")}, "qos", "failed", "short allows"),
+        ({"qos": "normal"}, {"associations": Answer(1, "refused")}, "qos", "warning", "none is listed"),
+        (
+            {"qos": "normal"},
+            {"partition": Answer(0, PARTITION.replace("Qos=ALL", "Qos=gold"))},
+            "partition",
+            "failed",
+            "not for QOS normal",
+        ),
+        (
+            {},
+            {"partition": Answer(0, PARTITION.replace("QoS=N/A", "QoS=short"))},
+            "qos",
+            "failed",
+            "short allows 8 GPUs",
+        ),
+    ],
+)
+def test_what_a_profile_asks_for_besides(
+    fields: dict[str, Any], changes: dict[str, Answer], check: str, status: str, words: str
+) -> None:
+    found = checks(changes, replace(PROFILE, **fields))[check]
+    assert (found.status, words in found.found) == (status, True), found
+
+
+def test_what_is_not_asked_for_is_not_looked_at() -> None:
+    assert not {"reservation", "constraint", "exclude", "segment", "qos"} & set(checks())
+    commands = slurm_examination(PROFILE, PLAN).commands
+    assert not {"reservations", "exclude"} & set(commands)
+
+
+def test_every_value_of_a_profile_is_one_word_of_its_command() -> None:
+    profile = replace(PROFILE, account="$(id)", partition="a;b", exclude="c d", slurm_params="comment=e f;")
+    trial = shlex.split(slurm_examination(profile, PLAN).commands["trial"])
+    assert {"--account=$(id)", "--partition=a;b", "--exclude=c d", "--comment=e f"} <= set(trial)
 
 
 answers = st.builds(
     Answer, st.integers(-1, 200), st.text() | st.text("|=:,gpu h100\n/\x1b[31m0123456789KUPn-", max_size=90)
 )
+REQUESTS = replace(PROFILE, reservation="r", constraint="c", exclude="e", segment=2, qos="q")
 
 
-@given(st.builds(Facts, *[answers] * 8), st.sampled_from([None, PLAN]))
-def test_whatever_a_cluster_says_the_report_is_clean_text(facts: Facts, plan: Plan | None) -> None:
-    for check in evaluate(facts, PROFILE, plan).checks:
+@given(st.fixed_dictionaries(dict.fromkeys(SLURM, answers)), st.sampled_from([None, PLAN]))
+def test_whatever_a_cluster_says_the_report_is_clean_text(facts: Answers, plan: Plan | None) -> None:
+    for check in map(cleaned, slurm_checks(facts, REQUESTS, plan)):
         for text in (check.found, check.needed, check.mend):
             assert text == clean_line(text)
         assert check.found

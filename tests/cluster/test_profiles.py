@@ -3,11 +3,13 @@ from __future__ import annotations
 import stat
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.cluster.profiles import load_profiles, save_profile
+from llmb_tui.cluster.profile_check import WrongField
+from llmb_tui.cluster.profiles import ProfileProblem, load_profiles, save_profile
 from llmb_tui.errors import Trouble
 
 EOS = ClusterProfile("eos", "login.eos.example", "acct", "batch", "/lustre/llmb")
@@ -21,6 +23,19 @@ SIM = replace(
     gpu_request="gres",
     notice="simulated, clock x30",
 )
+FULL = replace(
+    EOS,
+    name="full",
+    cpu_partition="cpu,cpu_long",
+    reservation="bench",
+    qos="gold",
+    constraint="gpu&memory|[rack1*2&rack2*2]",
+    segment=16,
+    exclude="cn[003,007-009],gn1",
+    slurm_params="nodelist=n1,n2;comment=mine and yours;hold",
+    mounts=("/data:/data:ro+rprivate", "/lustre/x:/x"),
+    env=(("NCCL_DEBUG", "INFO"), ("NCCL_IB_PKEY", "0x8001"), ("TOKENIZERS_PARALLELISM", "a b = 'c'")),
+)
 
 
 def test_no_directory_is_no_clusters(tmp_path: Path) -> None:
@@ -28,9 +43,9 @@ def test_no_directory_is_no_clusters(tmp_path: Path) -> None:
 
 
 def test_saved_clusters_come_back_by_name(tmp_path: Path) -> None:
-    save_profile(tmp_path / "clusters", SIM)
-    save_profile(tmp_path / "clusters", EOS)
-    assert load_profiles(tmp_path / "clusters") == (EOS, SIM)
+    for profile in (SIM, FULL, EOS):
+        save_profile(tmp_path / "clusters", profile)
+    assert load_profiles(tmp_path / "clusters") == (EOS, FULL, SIM)
     assert stat.S_IMODE((tmp_path / "clusters" / "eos.toml").stat().st_mode) == 0o600
 
 
@@ -54,14 +69,41 @@ def test_saving_again_replaces(tmp_path: Path) -> None:
         ("install_dir", "relative"),
         ("install_dir", "/a\nb"),
         ("user", "a\x1bb"),
+        ("user", "-l"),
         ("port", 0),
         ("port", 65536),
+        ("account", "a;b"),
+        ("partition", "a,,b"),
+        ("cpu_partition", "a b"),
+        ("install_dir", "/with blank"),
+        ("install_dir", "/a/../b"),
+        ("identity_file", ""),
+        ("gpu_request", "gpus"),
+        ("transport", "rsh"),
+        ("reservation", "a b"),
+        ("qos", "--x"),
+        ("constraint", "a b"),
+        ("constraint", "$(id)"),
+        ("exclude", "cn 1"),
+        ("segment", 0),
+        ("slurm_params", "nodes=4"),
+        ("mounts", ("/data",)),
+        ("mounts", ("data:/data",)),
+        ("mounts", ("/data:/data:Ro,x",)),
+        ("mounts", ("/a,b:/c",)),
+        ("mounts", ("/data:/nemo_run",)),
+        ("mounts", ("/data:/x", "/more:/x/")),
+        ("env", (("lower", "x"),)),
+        ("env", (("A-B", "x"),)),
+        ("env.PATH", (("PATH", "/x"),)),
+        ("env.A", (("A", "two\nlines"),)),
     ],
 )
 def test_a_value_that_cannot_be_right_is_refused_by_field(tmp_path: Path, field: str, value: object) -> None:
-    with pytest.raises(Trouble, match=field) as caught:
-        save_profile(tmp_path, replace(EOS, **{field: value}))  # type: ignore[arg-type]
-    assert caught.value.exit_code == 1
+    with pytest.raises(WrongField, match=field) as caught:
+        save_profile(tmp_path, replace(EOS, **{field.partition(".")[0]: value}))  # type: ignore[arg-type]
+    assert (caught.value.field, caught.value.exit_code) == (field, 1)
+    assert caught.value.fix
     assert list(tmp_path.iterdir()) == []
 
 
@@ -80,6 +122,10 @@ GOOD = 'name = "eos"\nhost = "h"\naccount = "a"\npartition = "p"\ninstall_dir = 
         (GOOD.replace('"/i"', '"i"'), "install_dir"),
         (GOOD + "port = = 1\n", "line 6"),
         ("\x00", "line 1"),
+        (GOOD + 'mounts = "/a:/b"\n', "mounts"),
+        (GOOD + 'segment = "4"\n', "segment"),
+        (GOOD + "env = 1\n", "env"),
+        (GOOD + "[env]\nA = 1\n", "env.A"),
     ],
 )
 def test_a_file_that_does_not_fit_is_named_with_its_field(tmp_path: Path, content: str, field: str) -> None:
@@ -95,3 +141,67 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     (tmp_path / "eos.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(Trouble, match=r"eos\.toml"):
         load_profiles(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "name", ["HF_TOKEN", "WANDB_API_KEY", "MY_SECRET", "DB_PASSWORD", "NGC_APIKEY", "HFTOKEN", "KEY"]
+)
+def test_a_secret_is_refused_with_the_reason_and_not_repeated(tmp_path: Path, name: str) -> None:
+    with pytest.raises(WrongField, match="secrets are asked for") as caught:
+        save_profile(tmp_path, replace(EOS, env=((name, "hunter22"),)))
+    assert "hunter22" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "changes", [{"env": (("X", "hf_abcdefghijklmnopqrstuvwx"),)}, {"notice": "nvapi-" + "x1" * 20}]
+)
+def test_a_value_that_is_plainly_a_key_is_refused_wherever_it_stands(tmp_path: Path, changes: dict[str, Any]) -> None:
+    with pytest.raises(WrongField, match="secrets are asked for") as caught:
+        save_profile(tmp_path, replace(EOS, **changes))
+    assert "abcdef" not in str(caught.value)
+    assert "x1x1" not in str(caught.value)
+
+
+def test_a_file_as_it_was_written_before_there_were_these_fields(tmp_path: Path) -> None:
+    (tmp_path / "eos.toml").write_text(GOOD + 'port = 22\ngpu_request = "gres"\n')
+    (profile,) = load_profiles(tmp_path)
+    assert (profile.port, profile.gpu_request, profile.env, profile.mounts) == (22, "gres", (), ())
+
+
+def test_the_file_is_made_for_people(tmp_path: Path) -> None:
+    save_profile(tmp_path, FULL)
+    text = (tmp_path / "full.toml").read_text()
+    assert '[env]\nNCCL_DEBUG = "INFO"\n' in text
+    assert "notice" not in text
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "field"),
+    [
+        (GOOD + "\n# remark\nport = 0\n", 8, "port"),
+        (GOOD + 'mounts = ["/a:/b"]\n\n[env]\nA = "1"\nHF_TOKEN = "x"\n', 10, "env.HF_TOKEN"),
+        (GOOD + "port = = 1\n", 6, ""),
+        (GOOD + "colour = 1\n", 6, "colour"),
+        (GOOD + 'slurm_params = "-N4"\n', 6, "slurm_params"),
+    ],
+)
+def test_a_fault_is_placed_by_line_and_field(tmp_path: Path, content: str, line: int, field: str) -> None:
+    (tmp_path / "eos.toml").write_text(content)
+    with pytest.raises(ProfileProblem) as caught:
+        load_profiles(tmp_path)
+    assert (caught.value.line, caught.value.field) == (line, field)
+
+
+def test_a_broken_file_can_be_passed_over_with_a_word(tmp_path: Path) -> None:
+    save_profile(tmp_path, EOS)
+    (tmp_path / "broken.toml").write_text("name = 1\n")
+    told: list[ProfileProblem] = []
+    assert load_profiles(tmp_path, told.append) == (EOS,)
+    assert [problem.file.name for problem in told] == ["broken.toml"]
+
+
+def test_a_route_is_what_decides_where_a_connection_goes() -> None:
+    assert replace(EOS, account="x", partition="y", install_dir="/z", name="n", env=(("A", "1"),)).route == EOS.route
+    for change in ({"host": "h"}, {"port": 2}, {"user": "u"}, {"identity_file": "k"}, {"transport": "local"}):
+        assert replace(EOS, **change).route != EOS.route

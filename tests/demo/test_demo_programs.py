@@ -98,3 +98,11 @@ def test_git_has_the_recipes_repository_and_is_the_real_one_otherwise(cluster: D
     assert text == "# simulated: stands for llama3.1/llama3.1_405b.yaml at v24.11.1\n"
     assert client.run(f"git clone {url} there").code == 128
     assert client.run("git --version").out.startswith("git version ")
+
+
+def test_curl_simulates_the_registry_and_the_hub(client: Client) -> None:
+    answer = client.run("curl -sSi -w '\\n%{http_code}\\n' -- https://nvcr.io/v2/nvidia/nemo/manifests/25.02.01")
+    assert answer.out.startswith("HTTP/2 200\r\nx-simulated: yes\r\n\r\n{")
+    assert answer.out.endswith("\n200\n")
+    assert client.run("curl -s -o /dev/null -w '%{http_code}' https://huggingface.co/api/whoami-v2").out == "401"
+    assert client.run("curl -sS http://127.0.0.1:1").code == 7

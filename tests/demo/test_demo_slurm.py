@@ -124,7 +124,7 @@ def test_squeue_formats(client: Client, waiting: str) -> None:
     ]
     for options, text in (
         (f"-h -j {waiting} -o '%i|%j|%T|%t|%r|%M|%D|%R|%a'", f"1|{name}|PENDING|PD|Priority|0:00|2|(Priority)|demo"),
-        ("-h -o '%P|%l|%S|%N|%b'", "batch|30:00|N/A||gres:gpu:8"),
+        ("-h -o '%P|%l|%N|%b'", "batch|30:00||gres:gpu:8"),
         ("-h -O 'JobID:|,Name:|,State:|,NumNodes:|,NodeList:|,RestartCnt:'", f"1|{name}|PENDING|2||0"),
         ("-h -O jobid,State", "1                   PENDING             "),
         ("-h -o '%.5i|%5i|%.3T|'", "    1|1    |PEN|"),

@@ -194,6 +194,68 @@ def test_no_accepted_value_can_leave_its_word(make_spec: MakeSpec, value: str) -
     assert not value.startswith("-")
 
 
+SITE = replace(
+    PROFILE,
+    reservation="bench",
+    qos="gold",
+    constraint="gpu&memory",
+    exclude="cn[003,007]",
+    slurm_params="nodelist=n1,n2;hold",
+    mounts=("/data:/data:ro", "/lustre/x:/x"),
+    env=(("NCCL_DEBUG", "INFO"), ("NCCL_NVLS_ENABLE", "1"), ("TOKENIZERS_PARALLELISM", "False")),
+)
+
+
+def test_a_profile_adds_options_mounts_and_environment(make_spec: MakeSpec) -> None:
+    plain = make_spec("nemotron4@25.04", "15b", "h100", "fp8", 64)
+    spec = make_spec("nemotron4@25.04", "15b", "h100", "fp8", 64, profile=SITE)
+    assert plain.options == ()
+    assert dict(spec.options) == {
+        "reservation": "bench",
+        "qos": "gold",
+        "constraint": "gpu&memory",
+        "exclude": "cn[003,007]",
+        "nodelist": "n1,n2",
+        "hold": None,
+    }
+    assert spec.mounts == (*plain.mounts, "/data:/data:ro", "/lustre/x:/x")
+    assert spec.env[-1] == ("NCCL_DEBUG", "INFO")
+    assert {name: value for name, value in spec.env if dict(plain.env).get(name) != value} == {
+        "NCCL_DEBUG": "INFO",
+        "NCCL_NVLS_ENABLE": "1",
+    }
+
+
+def test_what_a_profile_changes_of_the_recipe_is_told(make_spec: MakeSpec) -> None:
+    spec = make_spec("nemotron4@25.04", "15b", "h100", "fp8", 64, profile=SITE)
+    assert spec.overridden == (("NCCL_NVLS_ENABLE", "0", "1"),)
+    assert make_spec("nemotron4@25.04", "15b", "h100", "fp8", 64).overridden == ()
+
+
+def test_a_hydra_recipes_own_mounts_come_first(make_spec: MakeSpec) -> None:
+    spec = make_spec("grok1@25.02", "314b", "h100", "bf16", 64, profile=SITE)
+    assert [mount.split(":")[1] for mount in spec.mounts] == ["/cfg", "/dataset", "/data", "/x"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"options": (("wrap x", "1"),)},
+        {"options": (("comment", "a'b"),)},
+        {"options": (("comment", "a\n#SBATCH --x"),)},
+        {"mounts": ("/a:/b,/c:/d",)},
+        {"mounts": ("/a:/b:r w",)},
+        {"mounts": ("/a",)},
+        {"env": (("A", "x\ny"),)},
+    ],
+)
+def test_a_spec_with_such_a_value_is_refused(make_spec: MakeSpec, change: dict[str, object]) -> None:
+    spec = make_spec("nemotron4@25.04", "15b", "h100", "fp8", 64)
+    with pytest.raises(Trouble) as caught:
+        checked(replace(spec, **change))  # type: ignore[arg-type]
+    assert caught.value.exit_code == 1
+
+
 def test_run_ids_are_unique_words_in_the_order_of_time() -> None:
     ids = [new_run_id(1763712000.0 + i) for i in range(100)]
     assert ids == sorted(ids)

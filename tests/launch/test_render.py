@@ -22,7 +22,27 @@ GOLDEN = Path(__file__).parent / "golden"
 @pytest.mark.parametrize("name", ROWS)
 def test_the_script_is_the_golden_one(make_spec: MakeSpec, name: str) -> None:
     """`LLMB_TUI_WRITE_GOLDEN=1` writes them again: read the difference before it is committed."""
-    script = render(make_spec(*ROWS[name]))
+    _compare(name, render(make_spec(*ROWS[name])))
+
+
+def test_a_profile_with_everything_gives_the_golden_script(make_spec: MakeSpec) -> None:
+    """Segments need Slurm 23.11: see the preflight."""
+    profile = replace(
+        PROFILE,
+        gpu_request="gres",
+        reservation="bench",
+        qos="gold",
+        constraint="gpu&memory",
+        segment=16,
+        exclude="cn[003,007]",
+        slurm_params="nodelist=n1,n2;comment=mine and yours;hold",
+        mounts=("/data:/data:ro+rprivate", "/lustre/x:/x"),
+        env=(("NCCL_DEBUG", "INFO"), ("NCCL_NVLS_ENABLE", "it's $HOME")),
+    )
+    _compare("profile", render(make_spec(*ROWS["nemotron4-340b-25.12"], profile=profile)))
+
+
+def _compare(name: str, script: str) -> None:
     golden = GOLDEN / f"{name}.sh"
     if os.environ.get("LLMB_TUI_WRITE_GOLDEN"):
         golden.write_text(script)

@@ -19,7 +19,10 @@ LONG_FORMAT = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
 START_FORMAT = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20Y %R"
 
 
-def _moment(moment: float | None) -> str:
+def _start(job: Job) -> str:
+    """When it started; while it waits, when the scheduler expects to start it, unless that has passed."""
+    expected = job.eligible if job.eligible > job.now() else None
+    moment = expected if job.started is None else job.started
     return "N/A" if moment is None else times.stamp(moment)
 
 
@@ -56,7 +59,7 @@ FIELDS: tuple[Field[Job], ...] = (
     Field("l", "timelimit", "TIME_LIMIT", lambda job: times.short(job.minutes * 60)),
     Field("L", "timeleft", "TIME_LEFT", lambda job: times.short(job.minutes * 60 - job.elapsed())),
     Field("V", "submittime", "SUBMIT_TIME", lambda job: times.stamp(job.created)),
-    Field("S", "starttime", "START_TIME", lambda job: _moment(job.started)),
+    Field("S", "starttime", "START_TIME", _start),
     Field("e", "endtime", "END_TIME", _end),
     Field("D", "numnodes", "NODES", lambda job: str(job.nodes)),
     Field("C", "numcpus", "CPUS", lambda job: str(job.cpus)),
@@ -74,6 +77,7 @@ FIELDS: tuple[Field[Job], ...] = (
     Field("k", "comment", "COMMENT", lambda _: "(null)"),
     Field("Z", "workdir", "WORK_DIR", lambda job: job.work_dir),
     Field("o", "command", "COMMAND", lambda job: job.command),
+    Field("", "exit_code", "EXIT_CODE", lambda job: str(job.exit_code << 8 | job.signal)),
     Field("", "restartcnt", "RESTART_COUNT", lambda job: str(job.restarts)),
 )
 

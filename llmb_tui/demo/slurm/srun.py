@@ -40,6 +40,9 @@ def main(store: Store, arguments: list[str]) -> int:
     if "help" in asked:
         sys.stdout.write(f"Usage: srun [OPTIONS(0)... [executable(0) [args(0)...]]]\n\n{pyxis.HELP}")
         return 0
+    if asked.get("mpi") == "list":
+        sys.stdout.write("MPI plugin types are...\n\tnone\n\tpmix\nspecific pmix plugin versions available: pmix_v4\n")
+        return 0
     if not asked.operands:
         raise Refusal("srun: fatal: No command given to execute.")
     job_id = asked.get("jobid") or os.environ.get("SLURM_JOB_ID", "")

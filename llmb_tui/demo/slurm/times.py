@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 
@@ -46,8 +47,9 @@ def full(seconds: float) -> str:
 
 
 def stamp(moment: float) -> str:
-    """A moment in local time, such as `2026-11-21T08:17:28`."""
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(moment))
+    """A moment in local time, such as `2026-11-21T08:17:28`, or as SLURM_TIME_FORMAT has it."""
+    wanted = os.environ.get("SLURM_TIME_FORMAT", "")
+    return time.strftime(wanted if "%" in wanted else "%Y-%m-%dT%H:%M:%S", time.localtime(moment))
 
 
 def parse_moment(text: str, now: float) -> float:

@@ -1,0 +1,115 @@
+"""Checks of what the login node can reach: container registry, git host, model hub. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from llmb_tui.cluster.check import Answers, Examination, failed, ok, warning
+from llmb_tui.cluster.needs import Needs
+from llmb_tui.cluster.preflight_report import Check, Preflight
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.quoting import shell_join
+
+# All at once, by what there is: curl and wget go through the site's proxy variables. A line is `NAME STATUS WORDS`.
+_PROBE = """
+probe() {
+    if command -v curl >/dev/null 2>&1; then
+        words=$(limited 12 curl -sS -o /dev/null -w 'HTTP %%{http_code}\\n' --connect-timeout 6 --max-time 10 "$2" 2>&1)
+    elif command -v wget >/dev/null 2>&1; then
+        words=$(limited 12 wget -q -S -O /dev/null --timeout=6 --tries=1 "$2" 2>&1 | sed -e 's,^ *HTTP/[0-9.]*,HTTP,')
+    elif command -v python3 >/dev/null 2>&1; then
+        words=$(limited 12 python3 -c '
+import sys, urllib.error, urllib.request
+try:
+    print("HTTP", urllib.request.urlopen(sys.argv[1], timeout=6).status)
+except urllib.error.HTTPError as error:
+    print("HTTP", error.code)
+except Exception as error:
+    print(error)' "$2" 2>&1)
+    else
+        words="no curl, no wget, no python3"
+    fi
+    printf '%%s %%s\\n' "$1" "$(printf '%%s' "$words" | tr '\\n' ' ')"
+}
+%s
+wait
+"""
+REGISTRY, GIT, HUB = "registry", "git", "hub"
+"""Ids of the checks."""
+_REACHED = "reached"
+_PROXY = re.compile(r"proxy", re.IGNORECASE)
+
+
+def network_examination(profile: ClusterProfile, needs: Needs) -> Examination:
+    """One request to each server, all at the same time."""
+    sources = needs.sources
+    addresses = {REGISTRY: f"{sources.registry}/v2/", GIT: f"{sources.git}/", HUB: f"{sources.hub}/robots.txt"}
+    probes = "\n".join(f"{shell_join(['probe', name, address])} &" for name, address in addresses.items())
+    commands = {
+        "image": "limited 4 " + shell_join(["test", "-s", needs.image]) if needs.image else "false",
+        "enroot": "command -v enroot",
+        "probe": _PROBE % probes,
+    }
+    return Examination(commands, lambda answers: network_checks(answers, profile, needs), deadline_s=15)
+
+
+def network_checks(answers: Answers, profile: ClusterProfile, needs: Needs) -> Iterator[Check]:
+    """One check for each server. Only what the plan's procedure fetches from the login node gates."""
+    sources = needs.sources
+    there = answers["image"].exit_code == 0
+    in_job = bool(profile.cpu_partition) or answers["enroot"].exit_code != 0
+    wanted = {
+        REGISTRY: ("Container registry", sources.registry, needs.known and not there, "the container image"),
+        GIT: ("Git host", sources.git, needs.git, "the recipe's repository"),
+        HUB: ("Model hub", sources.hub, needs.hub, "the tokenizer"),
+    }
+    for name, (title, address, is_needed, what) in wanted.items():
+        found = re.search(rf"(?m)^{name} (.*)$", answers["probe"].text)
+        words = _in_short(found[1].strip()) if found else "no answer in time"
+        needed = f"{address}, for {what}" if is_needed else _not_needed(address, there and name == REGISTRY, needs)
+        if _is_reached(words):
+            yield ok(name, title, f"{_REACHED} ({words})", needed)
+        elif not needs.known:
+            yield warning(name, title, words, needed, f"Who needs {what} from there has to bring it by hand.")
+        elif not is_needed:
+            yield ok(name, title, f"not reached: {words}", needed)
+        elif name == REGISTRY and in_job:
+            mend = "The image is imported in a job, whose node may reach more; if not, put the image there by hand."
+            yield warning(name, title, words, needed, mend)
+        else:
+            yield failed(name, title, words, needed, _mend(words, what))
+
+
+def servers_in_use(report: Preflight) -> set[str]:
+    """Ids of the servers that were reached, and that the plan's procedure fetches something from."""
+    reached = [
+        check for check in report.checks if check.id in (REGISTRY, GIT, HUB) and check.found.startswith(_REACHED)
+    ]
+    return {check.id for check in reached if ", for " in check.needed}
+
+
+def _in_short(words: str) -> str:
+    """The first status; else the words of what could not even connect."""
+    status = re.search(r"HTTP (?!000)\d{3}", words)
+    return status[0] if status else re.sub(r"^curl: \(\d+\) | HTTP 000$", "", words)
+
+
+def _is_reached(words: str) -> bool:
+    """Any answer of the server's own will do: 401 is what a registry says to who shows no key."""
+    status = re.search(r"HTTP (\d{3})", words)
+    return status is not None and status[1] != "407" and not status[1].startswith("5")
+
+
+def _not_needed(address: str, image_is_there: bool, needs: Needs) -> str:
+    if not needs.known:
+        return address
+    return (
+        f"nothing from {address}: {'the image is there' if image_is_there else 'this procedure fetches nothing there'}"
+    )
+
+
+def _mend(words: str, what: str) -> str:
+    if "407" in words or _PROXY.search(words):
+        return "The site's proxy refuses: set http_proxy and https_proxy in ~/.bashrc as the site describes."
+    return f"Set https_proxy in ~/.bashrc if the site has a proxy, or bring {what} by hand and install again."

@@ -1,0 +1,184 @@
+"""`Offers`: what a cluster has to choose from, so that nobody types an account, a partition or a directory by heart."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from llmb_tui.cluster.accounting import accounting_is_off
+from llmb_tui.cluster.associations import (
+    ASSOCIATIONS,
+    DEFAULT_ACCOUNT,
+    accounts_of,
+    parse_associations,
+    qos_of,
+)
+from llmb_tui.cluster.batch import Answer, run_batch
+from llmb_tui.cluster.partition import SINFO_FORMAT, Gpus, Partition, parse_partitions
+from llmb_tui.cluster.profile import ClusterProfile, GpuRequest
+from llmb_tui.cluster.quoting import shell_join
+from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm_trouble import SlurmTrouble, slurm_trouble
+from llmb_tui.cluster.words import PATH, fits
+from llmb_tui.text import clean, clean_line
+
+_DEADLINE_S = 45.0
+# Each client of a controller that hangs takes 10 s to say so: one is enough.
+_IF_IT_ANSWERS = '[ "$rc_ping" -eq 0 ] && '
+CONFIG = "scontrol show config | grep -E '^(ClusterName|SelectType|AccountingStorageEnforce|PlugStackConfig) '"
+"""For `run_batch`: the settings that `parse_config` reads."""
+
+# Variables and places where sites keep what all nodes share. A line is `free KiB|directory to install in`.
+_DIRECTORIES = """
+me=$(id -un)
+offer() {
+    if [ -d "$1" ] && [ -w "$1" ]; then
+        printf '%s|%s\\n' "$(limited 4 df -Pk "$1" | awk 'END { print $(NF - 2) }')" "$2"
+    fi
+}
+place=$LLMB_INSTALL
+while [ -n "$place" ] && [ ! -e "$place" ]; do place=${place%/*}; done
+offer "$place" "$LLMB_INSTALL"
+for place in "$SCRATCH" "$WORK" "$PROJECT" "/lustre/$me" "/scratch/$me" "/work/$me" "/data/$me" "/fsx/$me" "$HOME"; do
+    offer "$place" "${place%/}/llmb"
+done
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """A directory that could be installed in. It need not exist yet."""
+
+    path: str
+    free_gb: float | None
+    """Decimal GB; None where `df` did not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """What one user may choose from on one cluster. Names are clean text."""
+
+    user: str
+    home: str
+    accounts: tuple[str, ...]
+    """Empty where the cluster keeps no accounts, or did not tell them."""
+    default_account: str | None
+    partitions: tuple[Partition, ...]
+    qos: tuple[str, ...]
+    reservations: tuple[str, ...]
+    gpu_request: GpuRequest | None
+    """The style that fits; None where `sinfo` shows no node to tell it by."""
+    directories: tuple[Directory, ...]
+    """Best guess first."""
+
+    @property
+    def default_partition(self) -> Partition | None:
+        """The site's default if it has GPUs, else the largest one with GPUs, else the default, else none."""
+        up = [partition for partition in self.partitions if partition.is_up]
+        default = next((partition for partition in up if partition.is_default), None)
+        if default is not None and default.gpus:
+            return default
+        with_gpus = [partition for partition in up if partition.gpus]
+        return max(with_gpus, key=lambda partition: partition.nodes, default=default)
+
+    @property
+    def cpu_partitions(self) -> tuple[str, ...]:
+        """Partitions whose nodes have no GPUs, where others have some."""
+        if not any(partition.gpus for partition in self.partitions):
+            return ()
+        return tuple(partition.name for partition in self.partitions if not partition.gpus)
+
+    def gpus(self, partition: str) -> tuple[Gpus, ...]:
+        """The kinds of GPUs in a partition."""
+        return next((known.gpus for known in self.partitions if known.name == partition), ())
+
+    def filled(self, profile: ClusterProfile) -> ClusterProfile:
+        """The profile with what fits in every field that is needed and empty."""
+        partition = self.default_partition
+        account = self.default_account or next(iter(self.accounts), self.user)
+        directory = self.directories[0].path if self.directories else f"{self.home}/llmb"
+        return replace(
+            profile,
+            account=profile.account or account,
+            partition=profile.partition or (partition.name if partition else ""),
+            install_dir=profile.install_dir or directory,
+            gpu_request=profile.gpu_request if profile.partition else self.gpu_request or profile.gpu_request,
+        )
+
+
+def read_offers(session: Session) -> Offers:
+    """Ask a cluster, in one remote call.
+
+    Raises SlurmTrouble where Slurm is missing or its controller does not answer, and what `Session.run` raises.
+    """
+    return offers_of(run_batch(session, _COMMANDS, _DEADLINE_S))
+
+
+def offers_of(answers: dict[str, Answer]) -> Offers:
+    """`read_offers` without the call: the answers to its commands in, offers out."""
+    if answers["ping"].exit_code == 127:
+        raise slurm_trouble("scontrol ping", answers["ping"])
+    if answers["ping"].exit_code != 0:
+        said = clean(answers["ping"].text.strip()) or "It gave no answer in time."
+        fix = "It is down, or hangs; running jobs go on. Wait a minute, or ask the cluster's administrators."
+        raise SlurmTrouble("Slurm's controller does not answer.", said, fix)
+    if answers["nodes"].exit_code != 0:
+        raise slurm_trouble("sinfo", answers["nodes"])
+    config = parse_config(answers["config"].text)
+    associations = parse_associations(_good(answers["associations"]), config.get("ClusterName", ""))
+    accounts = tuple(map(clean_line, accounts_of(associations)))
+    default = clean_line(_good(answers["default"]).partition("\n")[0].strip())
+    partitions = tuple(parse_partitions(answers["nodes"].text))
+    who = [clean_line(line) for line in answers["who"].text.splitlines()] + ["", ""]
+    return Offers(
+        user=who[0],
+        home=who[1],
+        accounts=accounts,
+        default_account=default if default in accounts else None,
+        partitions=partitions,
+        qos=tuple(map(clean_line, qos_of(associations))),
+        reservations=tuple(re.findall(r"(?m)^ReservationName=([\w.+@=-]+)", answers["reservations"].text)),
+        gpu_request=fitting_request(partitions, config),
+        directories=_directories(answers["directories"].text),
+    )
+
+
+def parse_config(text: str) -> dict[str, str]:
+    """Settings by name, from `scontrol show config`."""
+    return dict(re.findall(r"(?m)^(\w+)\s*=\s*(.*?)\s*$", text))
+
+
+def fitting_request(partitions: tuple[Partition, ...], config: dict[str, str]) -> GpuRequest | None:
+    """How GPUs are asked for: not at all where Slurm counts none; `gres` where it does not know the newer way."""
+    if not any(partition.groups for partition in partitions):
+        return None
+    if not any(partition.gpus for partition in partitions):
+        return "none"
+    return "gpus-per-node" if config.get("SelectType", "cons_tres").endswith("cons_tres") else "gres"
+
+
+def _good(answer: Answer) -> str:
+    return answer.text if answer.exit_code == 0 and not accounting_is_off(answer) else ""
+
+
+def _directories(text: str) -> tuple[Directory, ...]:
+    """Those that a profile can have, each once."""
+    found: dict[str, Directory] = {}
+    for line in text.splitlines():
+        free, _, path = line.partition("|")
+        if fits(PATH, path):
+            free_gb = int(free) * 1024 / 1e9 if free.isdecimal() else None
+            found.setdefault(path, Directory(path, free_gb))
+    return tuple(found.values())
+
+
+_COMMANDS = {
+    "ping": "limited 11 scontrol ping",
+    "config": _IF_IT_ANSWERS + CONFIG,
+    "nodes": _IF_IT_ANSWERS + shell_join(["sinfo", "-h", "-o", SINFO_FORMAT]),
+    "reservations": _IF_IT_ANSWERS + "scontrol -o show reservation",
+    "associations": ASSOCIATIONS,
+    "default": DEFAULT_ACCOUNT,
+    "who": 'id -un; printf "%s\\n" "$HOME"',
+    "directories": _DIRECTORIES,
+}

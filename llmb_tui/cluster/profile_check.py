@@ -1,0 +1,133 @@
+"""`check_profile`: may every value of a profile be used in commands, scripts and files? Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import fields
+from typing import get_args
+
+from llmb_tui.cluster.profile import NO_SSH_CONFIG, ClusterProfile, GpuRequest, Transport
+from llmb_tui.cluster.quoting import one_line
+from llmb_tui.cluster.slurm_params import sbatch_options
+from llmb_tui.cluster.words import ENV_NAME, FEATURES, HOSTS, MOUNT_FLAGS, NAME, NAMES, PATH, fits
+from llmb_tui.errors import Trouble
+from llmb_tui.text import clean_line
+
+_PROFILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_WORD = re.compile(r"[^\s-]\S*")
+_SECRET_NAME = re.compile(r"(?:^|_)(?:KEY|PASSWD|CREDENTIALS?)(?:_|$)|(?:TOKEN|PASSWORD|SECRET|APIKEY)(?:_|$)")
+_SECRET_VALUE = re.compile(r"\b(?:hf_|nvapi-)[A-Za-z0-9_-]{16,}")
+# What the batch script itself runs by.
+_RESERVED_ENV = frozenset(
+    "PATH HOME IFS ENV BASH_ENV TORCHX_MAX_RETRIES SLURM_JOB_ID SLURM_JOB_NODELIST SLURM_RESTART_COUNT".split()
+)
+OWN_TARGETS = ("/", "/nemo_run", "/cfg", "/dataset")
+"""Where no further mount may go in the container: every run, or every run of some recipes, has its own there."""
+
+_ONE_NAME = "It takes letters, digits and . _ + @ = -, and does not begin with a dash."
+_ABSOLUTE = "Give an absolute path on the cluster's shared file system, of letters, digits and . _ + @ = - only."
+_RULES: dict[str, tuple[Callable[[str], bool], str]] = {
+    "name": (
+        lambda v: bool(_PROFILE_NAME.fullmatch(v)),
+        "Use at most 64 letters, digits, dots, dashes and underscores.",
+    ),
+    "host": (lambda v: bool(_WORD.fullmatch(v)), "It is one word that does not begin with a dash."),
+    "user": (lambda v: bool(_WORD.fullmatch(v)), "It is one word that does not begin with a dash."),
+    "account": (lambda v: fits(NAME, v), _ONE_NAME),
+    "partition": (lambda v: fits(NAMES, v), "It is the name of a partition, or several separated by commas."),
+    "cpu_partition": (lambda v: fits(NAMES, v), "It is the name of a partition, or several separated by commas."),
+    "install_dir": (lambda v: fits(PATH, v), _ABSOLUTE),
+    "identity_file": (bool, "Give the path of a private key, or leave the field out."),
+    "known_hosts": (bool, "Give the path of a file, or leave the field out."),
+    "ssh_config": (bool, f"Give the path of a file, or {NO_SSH_CONFIG!r} for none at all."),
+    "gpu_request": (lambda v: v in get_args(GpuRequest), f"It is one of {', '.join(get_args(GpuRequest))}."),
+    "transport": (lambda v: v in get_args(Transport), f"It is one of {', '.join(get_args(Transport))}."),
+    "reservation": (lambda v: fits(NAMES, v), _ONE_NAME),
+    "qos": (lambda v: fits(NAME, v), _ONE_NAME),
+    "constraint": (lambda v: fits(FEATURES, v), "It is made of node features and & | ! [ ] ( ) * such as gpu&memory."),
+    "exclude": (lambda v: fits(HOSTS, v), "It is a Slurm host list such as cn[003,007]."),
+}
+
+
+class WrongField(Trouble):
+    """A value that a profile cannot have. Exit code 1."""
+
+    def __init__(self, field: str, value: str, fix: str, why: str = "") -> None:
+        self.field = field
+        """Its name; of an environment variable `env.NAME`."""
+        shown = clean_line(value) or "empty"
+        super().__init__(f"The cluster's {clean_line(field)} cannot be {shown}.", why, fix, exit_code=1)
+
+
+def check_profile(profile: ClusterProfile) -> None:
+    """Raise `WrongField`, naming the first field that cannot be right."""
+    for field in fields(profile):
+        value = getattr(profile, field.name)
+        if isinstance(value, str):
+            _check_text(field.name, value)
+    if profile.port is not None and not 1 <= profile.port <= 65535:
+        raise WrongField("port", str(profile.port), "Ports go from 1 to 65535; SSH's own is 22.")
+    if profile.segment is not None and profile.segment < 1:
+        raise WrongField("segment", str(profile.segment), "It is a number of nodes, 1 or more.")
+    _check_mounts(profile.mounts)
+    _check_env(profile.env)
+    try:
+        sbatch_options(profile)
+    except Trouble as trouble:
+        raise WrongField("slurm_params", profile.slurm_params or "", trouble.fix, trouble.why) from trouble
+
+
+def split_mount(mount: str) -> tuple[str, str, str]:
+    """Source, target and flags (empty for none) of a container mount. Raises `WrongField`."""
+    source, _, rest = mount.partition(":")
+    target, colon, flags = rest.partition(":")
+    if not (fits(PATH, source) and fits(PATH, target)) or (colon and not MOUNT_FLAGS.fullmatch(flags)):
+        fix = "Give SOURCE:TARGET or SOURCE:TARGET:FLAGS with absolute paths, such as /data:/data:ro."
+        raise WrongField("mounts", mount, fix)
+    return source, target, flags
+
+
+def _check_text(name: str, value: str) -> None:
+    try:
+        one_line(value, name)
+    except Trouble as trouble:
+        raise WrongField(name, value, trouble.fix, trouble.why) from trouble
+    if _SECRET_VALUE.search(value):
+        raise _secret(name)
+    is_right, fix = _RULES.get(name, (None, ""))
+    if is_right is not None and not is_right(value):
+        raise WrongField(name, value, fix)
+
+
+def _check_mounts(mounts: tuple[str, ...]) -> None:
+    taken: set[str] = set()
+    for mount in mounts:
+        target = split_mount(mount)[1].rstrip("/") or "/"
+        if target in OWN_TARGETS:
+            raise WrongField("mounts", mount, "Choose another target.", f"{target} is the run's own in the container.")
+        if target in taken:
+            raise WrongField("mounts", mount, "Leave one of them out.", f"{target} is the target of two mounts.")
+        taken.add(target)
+
+
+def _check_env(env: tuple[tuple[str, str], ...]) -> None:
+    for name, value in env:
+        field = f"env.{name}"
+        if not ENV_NAME.fullmatch(name):
+            fix = "Use capital letters, digits and underscores: NeMo-Run writes names in capitals."
+            raise WrongField("env", name, fix, "It is no name of an environment variable.")
+        if name in _RESERVED_ENV:
+            raise WrongField(field, value, "Leave it out.", "The batch script itself runs by this variable.")
+        if _SECRET_NAME.search(name) or _SECRET_VALUE.search(value):
+            raise _secret(field)
+        _check_text(field, value)
+
+
+def _secret(field: str) -> WrongField:
+    return WrongField(
+        field,
+        "a secret",
+        "Leave it out: secrets are asked for when they are needed, and kept elsewhere.",
+        "It looks like a token, key or password, and a profile is a file that people copy.",
+    )

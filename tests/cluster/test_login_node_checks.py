@@ -1,0 +1,255 @@
+"""Checks of the login node and of what it reaches, from what its commands say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llmb_tui.cluster.batch import Answer
+from llmb_tui.cluster.check import Answers, cleaned
+from llmb_tui.cluster.check_login_node import login_node_checks
+from llmb_tui.cluster.check_network import network_checks, network_examination, servers_in_use
+from llmb_tui.cluster.needs import Needs, Sources
+from llmb_tui.cluster.preflight_report import Check, Preflight
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.text import clean_line
+from tests.cluster.examples import PROFILE
+from tests.cluster.facts import DF, INODES, LOGIN_NODE, NETWORK
+
+DIRECT = Needs(known=True, image="/lustre/llmb/images/x.sqsh", python="3.10.12")
+PUBLISHED = replace(DIRECT, venv=True, git=True, hub=True)
+QUOTA = (
+    "Disk quotas for user me (uid 1000): \n"
+    "     Filesystem  blocks   quota   limit   grace   files   quota   limit   grace\n"
+    "         /dev/x 1 2 3 4 5 6\n"
+    "         lustre {used}  0 100000000           {files}   0 200000        \n"
+)
+LFS = "/lustre/a_b {used} 90000000 100000000 - {files} 150000 200000 -\n"
+
+
+def checks(
+    changes: dict[str, Answer] | None = None, needs: Needs = DIRECT, profile: ClusterProfile = PROFILE
+) -> dict[str, Check]:
+    found = [cleaned(check) for check in login_node_checks({**LOGIN_NODE, **(changes or {})}, profile, needs)]
+    return {check.id: check for check in found}
+
+
+def reach(
+    changes: dict[str, Answer] | None = None, needs: Needs = DIRECT, profile: ClusterProfile = PROFILE
+) -> dict[str, Check]:
+    found = [cleaned(check) for check in network_checks({**NETWORK, **(changes or {})}, profile, needs)]
+    return {check.id: check for check in found}
+
+
+def free(gb: float) -> dict[str, Answer]:
+    return {"df": Answer(0, DF.format(int(gb * 1e9 / 1024)))}
+
+
+@pytest.mark.parametrize("needs", [DIRECT, PUBLISHED, Needs()])
+def test_a_good_login_node_passes_without_a_word_of_advice(needs: Needs) -> None:
+    found = {**checks(needs=needs), **reach(needs=needs)}
+    assert {check.status for check in found.values()} == {"ok"}
+    assert (
+        found["python"].found
+        == "python3.12 3.12.4; python3 3.9.18, without venv; module python/3.11.4; module python/3.13"
+    )
+    assert found["enroot"].found == "enroot 3.5.0; TEMP_PATH /raid/tmp"
+
+
+@pytest.mark.parametrize(
+    ("changes", "needs", "check", "status", "words"),
+    [
+        ({"install": Answer(0, "/lustre\nread-only\n")}, DIRECT, "install-dir", "failed", "write"),
+        ({"install": Answer(-1, "")}, DIRECT, "install-dir", "failed", "may hang"),
+        (free(3), DIRECT, "disk", "failed", "Free some space"),
+        (free(30), DIRECT, "disk", "warning", "may not be enough"),
+        (free(65), PUBLISHED, "disk", "warning", "may not be enough"),
+        ({"df": Answer(1, "df: hung\n")}, DIRECT, "disk", "warning", "look for yourself"),
+        ({"inodes": Answer(0, INODES.format(50_000))}, PUBLISHED, "inodes", "failed", "Remove files"),
+        ({"quota": Answer(0, QUOTA.format(used=99_000_000, files=1))}, DIRECT, "quota", "failed", "ask for more"),
+        ({"quota": Answer(0, QUOTA.format(used=70_000_000, files=1))}, DIRECT, "quota", "warning", "may not be enough"),
+        ({"quota": Answer(0, QUOTA.format(used=1, files=150_000))}, PUBLISHED, "quota", "failed", "ask for more"),
+        ({"lfs": Answer(0, LFS.format(used="99000000*", files=1))}, DIRECT, "quota", "failed", "ask for more"),
+        (
+            {"enroot": Answer(127, "sh: enroot: not found\n")},
+            DIRECT,
+            "enroot",
+            "warning",
+            "in a job in partition batch",
+        ),
+        (
+            {"enroot": Answer(0, f"3.5.0\nfree {3 * 10**6} /tmp\n")},
+            DIRECT,
+            "enroot-space",
+            "failed",
+            "ENROOT_TEMP_PATH",
+        ),
+        (
+            {"enroot": Answer(0, f"3.5.0\nfree {3 * 10**7} /tmp\n")},
+            DIRECT,
+            "enroot-space",
+            "warning",
+            "ENROOT_TEMP_PATH",
+        ),
+        (
+            {"python": Answer(0, "python python3 3.9.18\n"), "modules": Answer(1, "")},
+            PUBLISHED,
+            "python",
+            "failed",
+            "install uv",
+        ),
+        (
+            {"python": Answer(0, "bare python3 3.12.1\n"), "modules": Answer(1, "")},
+            PUBLISHED,
+            "python",
+            "failed",
+            "3.10.12",
+        ),
+    ],
+)
+def test_each_fault_of_the_login_node_says_how_to_mend_it(
+    changes: dict[str, Answer], needs: Needs, check: str, status: str, words: str
+) -> None:
+    found = checks(changes, needs)[check]
+    assert (found.status, words in found.mend) == (status, True), found
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["python python3 3.11.2\n", "bare python3 3.12.1\ntool uv\n", "tool conda\n"],
+)
+def test_any_way_to_a_python_environment_will_do(text: str) -> None:
+    assert checks({"python": Answer(0, text), "modules": Answer(1, "")}, PUBLISHED)["python"].status == "ok"
+
+
+def test_a_module_without_a_patch_level_counts_as_new_enough() -> None:
+    only_a_module = {"python": Answer(0, ""), "modules": Answer(0, "Python/3.10\n")}
+    assert checks(only_a_module, PUBLISHED)["python"].status == "ok"
+    assert checks(only_a_module, replace(PUBLISHED, python="3.12"))["python"].status == "failed"
+
+
+def test_the_direct_procedure_needs_no_python() -> None:
+    assert checks({"python": Answer(0, ""), "modules": Answer(1, "")})["python"].status == "ok"
+
+
+def test_an_image_that_is_there_needs_no_enroot_no_space_and_no_registry() -> None:
+    there = {"image": Answer(0, ""), "enroot": Answer(127, ""), **free(2)}
+    found = checks(there)
+    assert {check.status for check in found.values()} == {"ok"}
+    assert found["disk"].needed == "1 GB for runs"
+    silent = {"image": Answer(0, ""), "probe": Answer(0, "registry curl: (7) refused\n")}
+    assert {check.status for check in reach(silent).values()} == {"ok"}
+
+
+def test_the_cpu_partition_is_where_an_image_is_imported() -> None:
+    found = checks({"enroot": Answer(127, "")}, profile=replace(PROFILE, cpu_partition="cpu"))
+    assert "in partition cpu" in found["enroot"].mend
+
+
+def test_an_install_directory_that_is_to_be_made() -> None:
+    found = checks({"install": Answer(0, "/lustre\nwritable\n")})["install-dir"]
+    assert (found.status, found.found) == ("ok", "to be made in /lustre")
+
+
+@pytest.mark.parametrize(
+    "quota",
+    [
+        "",
+        "Disk quotas for user me (uid 1000): none\n",
+        QUOTA.format(used=5, files=7).replace("lustre", "other"),
+        QUOTA.format(used=5, files=7).replace("100000000", "0").replace("200000", "0"),
+        "/lustre: quota hung up",
+    ],
+)
+def test_where_nobody_limits_nothing_is_said(quota: str) -> None:
+    assert "quota" not in checks({"quota": Answer(0, quota)})
+
+
+def test_files_that_a_file_system_does_not_count_are_no_trouble() -> None:
+    assert "inodes" not in checks({"inodes": Answer(0, INODES.format(0).replace("16777216", "0"))}, PUBLISHED)
+    macos = "Filesystem 512-blocks Used Available Capacity iused ifree %iused Mounted on\n/d 9 9 9 9% 5 5 9% /a\n"
+    assert "inodes" not in checks({"inodes": Answer(0, macos)}, PUBLISHED)
+
+
+REFUSED = "curl: (7) Failed to connect to nvcr.io port 443 after 2 ms: Couldn't connect to server HTTP 000"
+
+
+@pytest.mark.parametrize(
+    ("line", "needs", "check", "status", "words"),
+    [
+        (f"registry {REFUSED}", DIRECT, "registry", "failed", "https_proxy"),
+        ("registry HTTP 503", DIRECT, "registry", "failed", "bring the container image by hand"),
+        ("registry HTTP 407", DIRECT, "registry", "failed", "The site's proxy refuses"),
+        ("registry curl: (5) Could not resolve proxy: p HTTP 000", DIRECT, "registry", "failed", "proxy refuses"),
+        (f"registry {REFUSED}", Needs(), "registry", "warning", "by hand"),
+        (f"git {REFUSED}", PUBLISHED, "git", "failed", "the recipe's repository"),
+        (f"hub {REFUSED}", PUBLISHED, "hub", "failed", "the tokenizer"),
+        ("", DIRECT, "registry", "failed", "by hand"),
+    ],
+)
+def test_a_server_that_is_not_reached_gates_only_what_needs_it(
+    line: str, needs: Needs, check: str, status: str, words: str
+) -> None:
+    found = reach({"probe": Answer(0, line + "\n")}, needs)[check]
+    assert (found.status, words in found.mend) == (status, True), found
+    assert "HTTP 000" not in found.found
+
+
+def test_a_server_that_nothing_is_fetched_from_may_be_out_of_reach() -> None:
+    found = reach({"probe": Answer(0, f"registry HTTP 401\ngit {REFUSED}\nhub {REFUSED}\n")})
+    assert [check.status for check in found.values()] == ["ok", "ok", "ok"]
+    assert found["hub"].found.startswith("not reached: Failed to connect")
+
+
+@pytest.mark.parametrize(
+    ("changes", "profile"),
+    [({"enroot": Answer(1, "")}, PROFILE), ({}, replace(PROFILE, cpu_partition="cpu"))],
+)
+def test_a_registry_that_only_the_login_node_misses_is_a_warning(
+    changes: dict[str, Answer], profile: ClusterProfile
+) -> None:
+    found = reach({**changes, "probe": Answer(0, f"registry {REFUSED}\n")}, profile=profile)["registry"]
+    assert found.status == "warning"
+
+
+@pytest.mark.parametrize(
+    ("changes", "needs", "servers"),
+    [
+        ({}, DIRECT, {"registry"}),
+        ({}, PUBLISHED, {"registry", "git", "hub"}),
+        ({"image": Answer(0, "")}, DIRECT, set()),
+        ({}, Needs(), set()),
+        ({"probe": Answer(0, "hub HTTP 200\n")}, PUBLISHED, {"hub"}),
+    ],
+)
+def test_only_servers_that_are_needed_and_reached_are_asked_for_access(
+    changes: dict[str, Answer], needs: Needs, servers: set[str]
+) -> None:
+    assert servers_in_use(Preflight(tuple(reach(changes, needs).values()))) == servers
+
+
+def test_the_servers_are_data() -> None:
+    sources = Sources("http://127.0.0.1:1", "http://127.0.0.1:2", "http://127.0.0.1:3")
+    probe = network_examination(PROFILE, replace(DIRECT, sources=sources)).commands["probe"]
+    for address in ("http://127.0.0.1:1/v2/", "http://127.0.0.1:2/", "http://127.0.0.1:3/"):
+        assert address in probe
+    assert "nvcr.io" not in probe
+
+
+answers = st.builds(
+    Answer, st.integers(-1, 200), st.text() | st.text("|=:, python3.12\n/\x1b[31m0123456789*HTPfre", max_size=90)
+)
+NEEDS = st.sampled_from([DIRECT, PUBLISHED, Needs()])
+
+
+@given(st.fixed_dictionaries(dict.fromkeys([*LOGIN_NODE, *NETWORK], answers)), NEEDS)
+def test_whatever_a_login_node_says_the_report_is_clean_text(facts: Answers, needs: Needs) -> None:
+    for check in map(cleaned, [*login_node_checks(facts, PROFILE, needs), *network_checks(facts, PROFILE, needs)]):
+        for text in (check.found, check.needed, check.mend):
+            assert text == clean_line(text)
+        assert check.found
+        assert check.needed
+        assert (check.mend == "") == (check.status == "ok")

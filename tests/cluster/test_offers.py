@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from llmb_tui.cluster.batch import Answer
+from llmb_tui.cluster.offers import Directory, Offers, offers_of
+from llmb_tui.cluster.partition import Gpus
+from llmb_tui.cluster.slurm_trouble import SlurmTrouble
+from tests.cluster.examples import PROFILE
+
+GOOD = {
+    "ping": Answer(0, "Slurmctld(primary) at ctl is UP\n"),
+    "config": Answer(0, "ClusterName             = eos\nSelectType              = select/cons_tres\n"),
+    "nodes": Answer(
+        0,
+        "login|login|up|1:00:00|2|idle|(null)|(null)\n"
+        "cpu|cpu*|up|1:00:00|9|idle|(null)|(null)\n"
+        "small|small|up|1:00:00|4|idle|gpu:h100:8|(null)\n"
+        "batch|batch|up|1:00:00|99|idle|gpu:h100:8|(null)\n"
+        "old|old|down|1:00:00|900|idle|gpu:a100:8|(null)\n",
+    ),
+    "reservations": Answer(0, "ReservationName=bench StartTime=1\nReservationName=maint_1 StartTime=2\n"),
+    "associations": Answer(0, "eos|a||normal,gold|\neos|b||normal|\neos|a|batch|normal|\nother|c||x|\n"),
+    "default": Answer(0, "b\n"),
+    "who": Answer(0, "me\n/home/me\n"),
+    "directories": Answer(0, "1000000000|/lustre/me/llmb\n|/scratch/me/llmb\n5|/bad dir/llmb\n9|/lustre/me/llmb\n"),
+}
+EMPTY = replace(PROFILE, account="", partition="", install_dir="")
+
+
+def offers(changes: dict[str, Answer] | None = None) -> Offers:
+    return offers_of({**GOOD, **(changes or {})})
+
+
+def test_everything_that_a_profile_needs_is_offered() -> None:
+    found = offers()
+    assert (found.user, found.home) == ("me", "/home/me")
+    assert (found.accounts, found.default_account) == (("a", "b"), "b")
+    assert [partition.name for partition in found.partitions] == ["login", "cpu", "small", "batch", "old"]
+    assert found.qos == ("normal", "gold")
+    assert found.reservations == ("bench", "maint_1")
+    assert found.gpu_request == "gpus-per-node"
+    assert found.gpus("small") == (Gpus("h100", 8),)
+    assert found.cpu_partitions == ("login", "cpu")
+    assert found.directories == (Directory("/lustre/me/llmb", 1024.0), Directory("/scratch/me/llmb", None))
+
+
+def test_an_empty_profile_is_filled_with_what_fits() -> None:
+    filled = offers().filled(EMPTY)
+    assert (filled.account, filled.partition, filled.install_dir) == ("b", "batch", "/lustre/me/llmb")
+    assert offers().filled(PROFILE) == PROFILE
+
+
+def test_the_sites_default_partition_is_taken_where_it_has_gpus() -> None:
+    nodes = Answer(0, GOOD["nodes"].text.replace("small|small|", "small|small*|").replace("cpu*", "cpu"))
+    partition = offers({"nodes": nodes}).default_partition
+    assert partition is not None
+    assert partition.name == "small"
+
+
+def test_with_accounting_off_the_user_pays() -> None:
+    off = Answer(1, "You are not running a supported accounting_storage plugin\n")
+    found = offers({"associations": off, "default": off})
+    assert (found.accounts, found.default_account, found.qos) == ((), None, ())
+    assert found.filled(EMPTY).account == "me"
+
+
+def test_with_the_database_down_the_rest_is_offered_all_the_same() -> None:
+    down = Answer(1, "sacctmgr: error: Connection refused\n")
+    found = offers({"associations": down, "default": down})
+    assert found.accounts == ()
+    assert len(found.partitions) == 5
+
+
+@pytest.mark.parametrize(
+    ("select", "nodes", "request_style"),
+    [
+        ("select/cons_tres", "gpu:8", "gpus-per-node"),
+        ("select/linear", "gpu:8", "gres"),
+        ("select/cons_res", "gpu:h100:8(S:0-1)", "gres"),
+        ("select/cons_tres", "(null)", "none"),
+    ],
+)
+def test_the_gpu_request_that_fits(select: str, nodes: str, request_style: str) -> None:
+    found = offers(
+        {"config": Answer(0, f"SelectType = {select}\n"), "nodes": Answer(0, f"p|p*|up|1:00|4|idle|{nodes}|x\n")}
+    )
+    assert found.gpu_request == request_style
+
+
+def test_no_node_tells_no_request() -> None:
+    assert offers({"nodes": Answer(0, "")}).gpu_request is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"ping": Answer(1, "Slurmctld(primary) at ctl is DOWN\n")}, "is DOWN"),
+        ({"ping": Answer(124, "")}, "in time"),
+        ({"ping": Answer(127, "sh: scontrol: not found\n")}, "not found"),
+        ({"nodes": Answer(1, "slurm_load_partitions: Socket timed out\n")}, "timed out"),
+    ],
+)
+def test_a_slurm_that_does_not_answer_says_so(changes: dict[str, Answer], words: str) -> None:
+    with pytest.raises(SlurmTrouble) as caught:
+        offers(changes)
+    assert words in caught.value.why
+    assert caught.value.fix

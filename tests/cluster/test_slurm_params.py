@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from llmb_tui.cluster.slurm_params import Option, parse_slurm_params, sbatch_options
+from llmb_tui.errors import Trouble
+from tests.cluster.examples import PROFILE
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("", ()),
+        (" ; ;", ()),
+        # the recipe's own examples
+        ("nodelist=node001,node002;constraint=gpu", (("nodelist", "node001,node002"), ("constraint", "gpu"))),
+        ("constraint=gpu&memory;exclusive", (("constraint", "gpu&memory"),)),
+        ("reservation=gpu_reservation;constraint=gpu", (("reservation", "gpu_reservation"), ("constraint", "gpu"))),
+        # without a semicolon blanks separate, and a single word is one parameter
+        ("nodelist=a,b hold", (("nodelist", "a,b"), ("hold", None))),
+        ("switches=1@60", (("switches", "1@60"),)),
+        ("hold", (("hold", None),)),
+        ("comment=mine and yours; hold ;", (("comment", "mine and yours"), ("hold", None))),
+        ("mail_type=ALL", (("mail-type", "ALL"),)),
+        ("comment=a=b", (("comment", "a=b"),)),
+        ("no-requeue;hold", (("hold", None),)),
+        ("time-min=10", (("time-min", "10"),)),
+    ],
+)
+def test_the_grammar_is_the_recipes(text: str, options: tuple[Option, ...]) -> None:
+    assert parse_slurm_params(text) == options
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("hold;comment=a;hold", "Duplicate Slurm parameter 'hold' was specified more than once."),
+        ("mail_type=ALL;mail-type=END", "Duplicate Slurm parameter 'mail-type'"),
+        ("--comment=a", "should not include a leading '--': write 'comment=a'"),
+        ("-N 4", "should not include a leading '--'"),
+        ("N=4", "'N' is no Slurm parameter"),
+        ("=4", "is no Slurm parameter"),
+        ("comment=", "cannot be nothing"),
+        ("comment=it's", "without quotes"),
+        ("comment=a\\b;", "without quotes"),
+        ("comment=a\nb;", "without quotes"),
+        ("comment=ä", "without quotes"),
+        ("nodes=4", "'nodes' is set by every run. The selection says it."),
+        ("job-name=x", "The run is found again by its name"),
+        ("job=x", "'job' is set by every run"),  # sbatch takes it for job-name
+        ("output=/x", "The log is found by its name"),
+        ("requeue", "two runs in one result"),
+        ("no-requeue=1", "no-requeue"),
+        ("exclusive=user", "its nodes to itself"),
+        ("gres=gpu:4", "GPU request"),
+        ("account=x", "The cluster's account"),
+        ("wrap=id", "made from the selection"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_with_words(text: str, words: str) -> None:
+    with pytest.raises(Trouble) as caught:
+        parse_slurm_params(text)
+    assert words in caught.value.why
+    assert caught.value.exit_code == 1
+
+
+def test_fields_of_a_profile_come_first_then_its_parameters() -> None:
+    fields: dict[str, Any] = {"reservation": "r", "qos": "q", "constraint": "c", "segment": 4, "exclude": "n[1,2]"}
+    profile = replace(PROFILE, **fields, slurm_params="comment=x;hold")
+    assert sbatch_options(profile) == (
+        ("reservation", "r"),
+        ("qos", "q"),
+        ("constraint", "c"),
+        ("segment", "4"),
+        ("exclude", "n[1,2]"),
+        ("comment", "x"),
+        ("hold", None),
+    )
+
+
+@pytest.mark.parametrize("params", ["qos=b", "qo=b"])
+def test_a_parameter_that_a_field_says_already_is_refused(params: str) -> None:
+    assert sbatch_options(replace(PROFILE, slurm_params="qos=b")) == (("qos", "b"),)
+    with pytest.raises(Trouble, match="qos is set there"):
+        sbatch_options(replace(PROFILE, qos="a", slurm_params=params))

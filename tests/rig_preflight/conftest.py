@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.catalog.load import load_presets
+from llmb_tui.cluster.preflight import run_preflight
+from llmb_tui.cluster.preflight_report import Check
+from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.session import Session
+from llmb_tui.launch.needs import needs_of
+from llmb_tui.plan.make import plan
+from llmb_tui.plan.plan import Plan
+from llmb_tui.plan.selection import Selection
+from tests.rig.cluster import Rig
+from tests.rig_preflight.site import by_id, sources, web_server
+
+Look = Callable[..., dict[str, Check]]
+
+
+@pytest.fixture(scope="session")
+def catalog() -> Catalog:
+    return load_presets()
+
+
+@pytest.fixture(scope="session")
+def job(catalog: Catalog) -> Plan:
+    """Nemotron4 15b on all four nodes of `batch`."""
+    return plan(catalog, Selection("nemotron4", "25.04", "15b", "h100", "fp8", 32))
+
+
+@pytest.fixture(scope="session")
+def servers() -> Iterator[str]:
+    """Registry, git host and hub, which answer as to who shows no key."""
+    with web_server(401) as address:
+        yield address
+
+
+@pytest.fixture
+def session(rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    session = Session(rig.profile(), Unattended())
+    yield session
+    session.close()
+
+
+@pytest.fixture
+def look(rig: Rig, session: Session, catalog: Catalog, job: Plan, servers: str) -> Look:
+    """A preflight for the job, by check; `changes` are fields of the profile."""
+    recipe = catalog.recipe("nemotron4", "25.04")
+
+    def look(
+        made: Plan | None = job, address: str = servers, procedure: Any = "direct", **changes: Any
+    ) -> dict[str, Check]:
+        profile = rig.profile(**changes)
+        needs = needs_of(recipe, made or job, profile, procedure)
+        return by_id(run_preflight(session, profile, made, None, replace(needs, sources=sources(address))))
+
+    return look
+
+
+@pytest.fixture
+def unused_port() -> Iterator[int]:
+    """A port that nothing listens on, and nobody else gets."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]
