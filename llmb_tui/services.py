@@ -9,13 +9,18 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from llmb_tui.cluster.needs import Sources
 from llmb_tui.errors import Trouble
+from llmb_tui.text import clean_line
 
 if TYPE_CHECKING:
     from llmb_tui.catalog.catalog import Catalog
+    from llmb_tui.cluster.health import LinkHealth
+    from llmb_tui.cluster.offers import Offers
     from llmb_tui.cluster.preflight_report import Preflight
     from llmb_tui.cluster.profile import ClusterProfile
     from llmb_tui.cluster.prompter import Prompter
@@ -23,9 +28,12 @@ if TYPE_CHECKING:
     from llmb_tui.launch.install import Installer
     from llmb_tui.launch.run import Run
     from llmb_tui.launch.runs import Runs
+    from llmb_tui.launch.secret import SecretId, SecretNeed
+    from llmb_tui.launch.secrets import SecretState, SecretTest
     from llmb_tui.plan.plan import Plan
     from llmb_tui.store.journal import Journal
     from llmb_tui.store.paths import Places
+    from llmb_tui.watch.lookout import Lookout
     from llmb_tui.watch.monitor import Monitor
 
 
@@ -44,57 +52,120 @@ class Services:
         self.places = places
         self.prompter: Prompter | None = None
         """Who answers host-key and password questions; None: nobody, and such a question fails."""
+        self.on_broken_file: Callable[[Trouble], None] | None = None
+        """Told, once each, of the user's own presets and profiles that cannot be read, and are then passed over;
+        None: they are raised."""
+        self.sources = Sources()
+        """Where installs download from."""
+        self._told: set[str] = set()
         self._lock = threading.Lock()
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[tuple[object, ...], Session] = {}
+        self._lookouts: dict[Session, Lookout] = {}
+        self._attended = True
         self._catalog: Catalog | None = None
+        self._local: ClusterProfile | None = None
 
     def catalog(self) -> Catalog:
-        """The presets, read once. Raises `PresetProblem`."""
+        """The presets, read once. Raises `PresetProblem` unless `on_broken_file` hears of it."""
         from llmb_tui.catalog.load import load_presets
 
         with self._lock:
             if self._catalog is None:
                 own = self.places.presets
-                self._catalog = load_presets((own,) if own.is_dir() else ())
+                self._catalog = load_presets((own,) if own.is_dir() else (), self.on_broken_file and self._tell)
             return self._catalog
 
     def profiles(self) -> tuple[ClusterProfile, ...]:
-        """The saved clusters."""
+        """The saved clusters. Raises `ProfileProblem` unless `on_broken_file` hears of it."""
         from llmb_tui.cluster.profiles import load_profiles
 
-        return load_profiles(self.places.clusters)
+        return load_profiles(self.places.clusters, self.on_broken_file and self._tell)
+
+    def _tell(self, problem: Trouble) -> None:
+        if self.on_broken_file is not None and problem.what not in self._told:
+            self._told.add(problem.what)
+            self.on_broken_file(problem)
 
     def profile(self, name: str) -> ClusterProfile:
-        """One saved cluster by name. Raises `Trouble` when there is none of that name."""
-        for profile in self.profiles():
-            if profile.name == name:
-                return profile
-        raise Trouble(f"No saved cluster is named {name}.", "", "Choose or add one in the Cluster step.", exit_code=1)
+        """One saved cluster by name; `local`, unless one is saved as that, is this machine as a login node.
+
+        Raises `Trouble` when there is none of that name, its file is broken, or this machine is no login node.
+        """
+        from llmb_tui.cluster.local_profile import NAME
+        from llmb_tui.cluster.profiles import load_profile, profile_files
+
+        for path in profile_files(self.places.clusters):
+            if path.stem == name:
+                return load_profile(path)
+        if name == NAME:
+            return self._local_profile()
+        raise Trouble(
+            f"No saved cluster is named {clean_line(name)}.",
+            "",
+            "Choose or add one in the Cluster step; `llmb-tui clusters` lists them.",
+            exit_code=1,
+        )
+
+    def _local_profile(self) -> ClusterProfile:
+        from llmb_tui.cluster.local_profile import local_profile, unfilled_local_profile
+
+        if self._local is None:
+            self._local = local_profile(self.offers(unfilled_local_profile()))
+        return self._local
 
     def save_profile(self, profile: ClusterProfile) -> None:
-        """Write a cluster's file, and forget the connection that was made with older settings."""
+        """Write a cluster's file. Its connection stays unless it would now go elsewhere."""
         from llmb_tui.cluster.profiles import save_profile
 
+        before = {known.route for known in self.profiles()}
         save_profile(self.places.clusters, profile)
-        self._forget(profile.name)
+        for route in before - {known.route for known in self.profiles()}:
+            self._forget(route)
+
+    def offers(self, profile: ClusterProfile) -> Offers:
+        """What a cluster has to choose from. The profile need not be saved; only how to connect must be in it."""
+        from llmb_tui.cluster.offers import read_offers
+
+        return read_offers(self._session(profile))
 
     def session(self, profile_name: str) -> Session:
         """The one session of a cluster. It connects at its first command, and asks through `prompter`."""
+        return self._session(self.profile(profile_name))
+
+    def health(self, profile: ClusterProfile) -> LinkHealth | None:
+        """How the connection to a cluster is; None when nobody has asked for one yet. Never waits."""
+        session = self._sessions.get(profile.route)
+        return session.health if session is not None else None
+
+    def _session(self, profile: ClusterProfile) -> Session:
         from llmb_tui.cluster.prompter import Unattended
         from llmb_tui.cluster.session import Session
 
-        profile = self.profile(profile_name)
         with self._lock:
-            session = self._sessions.get(profile_name)
+            session = self._sessions.get(profile.route)
             if session is None:
-                session = self._sessions[profile_name] = Session(profile, self.prompter or Unattended())
+                session = self._sessions[profile.route] = Session(profile, self.prompter or Unattended())
             return session
 
-    def preflight(self, profile_name: str, plan: Plan | None) -> Preflight:
-        """Look at a cluster, with the eyes of a plan if there is one. Nothing is queued."""
-        from llmb_tui.cluster.preflight import run_preflight
+    def preflight(
+        self, profile_name: str, plan: Plan | None, on_progress: Callable[[Preflight], None] | None = None
+    ) -> Preflight:
+        """Look at a cluster, with the eyes of a plan if there is one. Nothing is queued.
 
-        return run_preflight(self.session(profile_name), self.profile(profile_name), plan)
+        `on_progress` is told what is known so far.
+        """
+        from llmb_tui.cluster.needs import Needs
+        from llmb_tui.cluster.preflight import run_preflight
+        from llmb_tui.launch.access import with_access
+        from llmb_tui.launch.needs import needs_of
+
+        session, profile = self.session(profile_name), self.profile(profile_name)
+        if plan is None:
+            return run_preflight(session, profile, None, on_progress, Needs(sources=self.sources))
+        recipe = self.catalog().recipe(plan.selection.workload, plan.selection.release)
+        needs = replace(needs_of(recipe, plan, profile), sources=self.sources)
+        report = run_preflight(session, profile, plan, on_progress, needs)
+        return with_access(session, report, self.secrets_needed(plan), self.sources, on_progress)
 
     def installer(self, profile_name: str, plan: Plan) -> Installer:
         """What looks at the install steps of a plan on a cluster, and runs them."""
@@ -102,7 +173,39 @@ class Services:
 
         recipe = self.catalog().recipe(plan.selection.workload, plan.selection.release)
         steps = install_steps(recipe, plan, self.profile(profile_name))
-        return Installer(self.session(profile_name), self.profile(profile_name), steps)
+        return Installer(self.session(profile_name), self.profile(profile_name), steps, self.sources)
+
+    def secrets_needed(self, plan: Plan) -> tuple[SecretNeed, ...]:
+        """The keys that matter for a plan. Takes no connection."""
+        from llmb_tui.launch.secret import needed_secrets
+
+        return needed_secrets(self.catalog().recipe(plan.selection.workload, plan.selection.release), plan)
+
+    def secret_states(self, profile_name: str) -> tuple[SecretState, ...]:
+        """Which keys are on a cluster, and which in this computer's keyring."""
+        from llmb_tui.launch.secrets import secret_states
+
+        return secret_states(self.session(profile_name), keyring=True)
+
+    def give_secret(self, profile_name: str, secret_id: str, value: str | None, *, keep: bool = False) -> str:
+        """Put a key on a cluster: the given one, or the one in the keyring. A sentence says where it is now."""
+        from llmb_tui.launch.secrets import give_secret
+
+        return give_secret(self.session(profile_name), secret_id, value, keep=keep)
+
+    def test_secret(self, profile_name: str, need: SecretNeed, value: str | None = None) -> SecretTest:
+        """Ask from a cluster whether a key opens what it has to: the given one, or the one that lies there."""
+        from llmb_tui.launch.secret import secret_of
+        from llmb_tui.launch.secrets import try_secret
+
+        secret = secret_of(need.id, value) if value is not None else None
+        return try_secret(self.session(profile_name), need, secret, self.sources)
+
+    def forget_secret(self, profile_name: str, secret_id: SecretId) -> str:
+        """Remove a key from a cluster and from the keyring. A sentence says so."""
+        from llmb_tui.launch.secrets import forget_secret
+
+        return forget_secret(self.session(profile_name), secret_id)
 
     def draft(self, profile_name: str, plan: Plan) -> Draft:
         """Render the batch script of a plan for a cluster. Takes seconds: nemo-run starts in a process of its own."""
@@ -123,6 +226,22 @@ class Services:
 
         return submit(self.session(draft.run.cluster), self.runs(), self.journal(), draft.run, draft.script)
 
+    def reconcile(self, run_id: str) -> Run:
+        """Ask the cluster what became of a run that is `unknown`; others stay as they are.
+
+        Raises `Trouble` when there is no such run, or the cluster cannot be asked.
+        """
+        from llmb_tui.launch.submit import reconcile
+
+        run = self.runs().load(run_id)
+        return reconcile(self.session(run.cluster), self.runs(), self.journal(), run)
+
+    def estimated_start(self, draft: Draft) -> float:
+        """When Slurm would start a drafted run, Unix time; nothing is queued. Raises `SlurmTrouble` if it refuses."""
+        from llmb_tui.cluster.slurm import estimated_start
+
+        return estimated_start(self.session(draft.run.cluster), draft.script)
+
     def runs(self) -> Runs:
         """The remembered runs."""
         from llmb_tui.launch.runs import Runs
@@ -140,7 +259,27 @@ class Services:
         from llmb_tui.watch.monitor import Monitor
 
         run = self.runs().load(run_id)
-        return Monitor(self.session(run.cluster), self.runs(), run)
+        return Monitor(self.session(run.cluster), self.runs(), run, self.lookout(run.cluster))
+
+    def lookout(self, profile_name: str) -> Lookout:
+        """What looks at Slurm for all that follow jobs of a cluster."""
+        from llmb_tui.watch.lookout import Lookout
+
+        session = self.session(profile_name)
+        with self._lock:
+            lookout = self._lookouts.get(session)
+            if lookout is None:
+                lookout = self._lookouts[session] = Lookout(session)
+                lookout.attend(self._attended)
+            return lookout
+
+    def attend(self, attended: bool) -> None:
+        """Whether somebody is there to see what the clusters say; while nobody is, they are asked less often."""
+        with self._lock:
+            self._attended = attended
+            lookouts = list(self._lookouts.values())
+        for lookout in lookouts:
+            lookout.attend(attended)
 
     def cancel(self, run: Run) -> None:
         """Ask Slurm to cancel every job of a run."""
@@ -149,16 +288,24 @@ class Services:
         session = self.session(run.cluster)
         for job_id in run.job_ids:
             cancel(session, job_id)
+        self.lookout(run.cluster).look_soon()
 
     def close(self) -> None:
         """End every connection."""
         with self._lock:
             sessions, self._sessions = list(self._sessions.values()), {}
         for session in sessions:
-            session.close()
+            self._end(session)
 
-    def _forget(self, profile_name: str) -> None:
+    def _forget(self, route: tuple[object, ...]) -> None:
         with self._lock:
-            session = self._sessions.pop(profile_name, None)
+            session = self._sessions.pop(route, None)
         if session is not None:
-            session.close()
+            self._end(session)
+
+    def _end(self, session: Session) -> None:
+        with self._lock:
+            lookout = self._lookouts.pop(session, None)
+        session.close()
+        if lookout is not None:
+            lookout.close()

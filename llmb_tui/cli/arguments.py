@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from llmb_tui import __version__
 
 Verb = Callable[[argparse.Namespace], int]
+SECRETS = ("ngc", "hugging-face")
 OVERRIDES = ("tp", "pp", "cp", "ep", "vp", "mbs", "gbs", "seq_len", "layers")
 
 
@@ -98,11 +99,21 @@ def _add_cluster_verbs(verbs: Any) -> None:
     sub.add_argument("--headless", action="store_true", help="no screen: print each stage and the verdict")
     _add_selection(sub)
     _add(verbs, "clusters", "clusters", "saved clusters")
-    sub = _add(verbs, "doctor", "clusters", "preflight of a saved cluster, for a selection if one is given")
+    sub = _add(verbs, "config", "config", "where settings live, what is in force, and whether every file can be read")
+    sub.add_argument("action", choices=("path", "show", "validate"))
+    sub = _add(verbs, "doctor", "doctor", "preflight of a saved cluster, for a selection if one is given")
     sub.add_argument("cluster", metavar="CLUSTER")
     _add_selection(sub)
     sub = _add(verbs, "install", "clusters", "install what a run needs on a cluster, or go on installing")
     sub.add_argument("cluster", metavar="CLUSTER")
+    _add_selection(sub)
+    sub = _add(verbs, "secrets", "secrets", "keys on a cluster: which are there, and what they open")
+    sub.add_argument("cluster", metavar="CLUSTER")
+    change = sub.add_mutually_exclusive_group()
+    change.add_argument("--give", choices=SECRETS, help="put a key there; it is asked for, or read from stdin")
+    change.add_argument("--forget", choices=SECRETS, help="remove a key from there and from this computer")
+    sub.add_argument("--keep", action="store_true", help="with --give: keep it in this computer's keyring too")
+    sub.add_argument("--from-keyring", action="store_true", help="with --give: take the one that the keyring keeps")
     _add_selection(sub)
     sub = _add(verbs, "submit", "clusters", "render and submit one run")
     _add_selection(sub)

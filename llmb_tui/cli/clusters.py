@@ -1,58 +1,54 @@
-"""`clusters`, `doctor`, `install` and `submit`: saved clusters, and making a plan run on one."""
+"""`clusters`, `install` and `submit`: saved clusters, and making a plan run on one."""
 
 from __future__ import annotations
 
 import argparse
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable
 from dataclasses import asdict
 
-from llmb_tui.cli.arguments import selection_mapping
-from llmb_tui.cli.output import print_json, print_line, print_table, say
+from llmb_tui.cli.doctor import check
+from llmb_tui.cli.output import print_json, print_table, say
+from llmb_tui.cli.planning import launchable
+from llmb_tui.cli.secrets import ask_for_key
 from llmb_tui.cli.user import confirm, has_terminal, user_services
-from llmb_tui.cluster.preflight_report import Preflight
+from llmb_tui.cluster.profiles import profile_document
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.install import StepState
 from llmb_tui.launch.run import Run
-from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Plan
-from llmb_tui.plan.request import read_request
 from llmb_tui.services import Draft, Services
 from llmb_tui.watch.report import document
 from llmb_tui.watch.state import RunState
+
+_PROGRESS_EVERY_S = 15.0
 
 
 def clusters_verb(arguments: argparse.Namespace) -> int:
     """The saved clusters."""
     profiles = user_services().profiles()
     if arguments.json:
-        print_json([asdict(profile) for profile in profiles])
+        print_json([profile_document(profile) for profile in profiles])
     elif profiles:
         rows = [(p.name, p.host, p.account, p.partition, p.install_dir, p.notice or "") for p in profiles]
         print_table(("cluster", "login node", "account", "partition", "install directory", ""), rows)
     return 0
 
 
-def doctor_verb(arguments: argparse.Namespace) -> int:
-    """What is found on a cluster, what is needed, and how to mend the difference; 2 when a check fails."""
-    services = user_services()
-    made = launchable(services, arguments) if selection_mapping(arguments) else None
-    report = services.preflight(arguments.cluster, made)
-    if arguments.json:
-        checks = [asdict(check) for check in report.checks]
-        print_json({"cluster": arguments.cluster, "passed": report.passed, "checks": checks})
-    else:
-        for line in check_lines(report):
-            print_line(line)
-    return 0 if report.passed else 2
-
-
 def install_verb(arguments: argparse.Namespace) -> int:
-    """Install what a run needs, or go on where an earlier install stopped."""
+    """Install what a run needs, or go on where an earlier install stopped; ask for a key where one would help."""
     services = user_services()
-    states = install(services, arguments.cluster, launchable(services, arguments), say)
+    made = launchable(services, arguments)
+    try:
+        states = install(services, arguments.cluster, made, say)
+    except KeyWouldHelp:
+        if not has_terminal():
+            raise
+        ask_for_key(services, arguments.cluster, made)
+        states = install(services, arguments.cluster, made, say)
     if arguments.json:
-        print_json([{"id": s.id, "title": s.title, "status": s.status, "detail": s.detail} for s in states])
+        print_json([asdict(state) for state in states])
     return 0
 
 
@@ -84,57 +80,37 @@ def submit_verb(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def launchable(services: Services, arguments: argparse.Namespace) -> Plan:
-    """The plan of the selection flags. Raises `Trouble` when it cannot be launched."""
-    made = plan(services.catalog(), read_request(services.catalog(), selection_mapping(arguments)))
-    errors = [problem for problem in made.problems if problem.severity == "error"]
-    if errors:
-        reasons = "\n".join(f"{e.field}: {e.reason} {e.fix}".rstrip() for e in errors)
-        raise Trouble("This selection cannot be launched.", reasons, exit_code=1)
-    return made
-
-
-def check(services: Services, cluster: str, made: Plan, tell: Callable[[str], None]) -> None:
-    """Preflight: tell each check. Raises `Trouble` when one fails."""
-    report = services.preflight(cluster, made)
-    for line in check_lines(report):
-        tell(line)
-    if not report.passed:
-        failed = [one for one in report.checks if one.status == "failed"]
-        raise Trouble(
-            f"{cluster} is not ready for this run.",
-            "\n".join(f"{one.title}: found {one.found}, needed {one.needed}." for one in failed),
-            "\n".join(one.mend for one in failed if one.mend),
-        )
-
-
-def check_lines(report: Preflight) -> Iterator[str]:
-    """One line for each check."""
-    for one in report.checks:
-        mend = f" {one.mend}" if one.mend and one.status != "ok" else ""
-        yield f"  {one.status:7}  {one.title}: {one.found} (needed: {one.needed}){mend}"
+class KeyWouldHelp(Trouble):
+    """The registry refused the image; with an NGC API key it may not."""
 
 
 def install(services: Services, cluster: str, made: Plan, tell: Callable[[str], None]) -> tuple[StepState, ...]:
-    """Run the install steps, telling each change. Raises `Trouble` when one fails."""
-    told: dict[str, str] = {}
+    """Run the install steps, telling what changes. Raises `Trouble` when one fails, `KeyWouldHelp` where a key may."""
+    told: dict[str, tuple[str, float]] = {}
 
     def on_change(states: tuple[StepState, ...]) -> None:
         for state in states:
-            line = f"  {state.status:7}  {state.title}" + (f": {state.detail}" if state.detail else "")
-            if told.get(state.id) != line:
-                told[state.id] = line
-                tell(line)
+            line, said_at = told.get(state.id, ("", 0.0))
+            now = time.monotonic()
+            news = f"  {state.status:7}  {state.title}" + (f": {state.detail}" if state.detail else "")
+            if news != line or (state.status == "running" and now > said_at + _PROGRESS_EVERY_S):
+                told[state.id] = (news, now)
+                tell(news + (f" ({state.size})" if state.size else ""))
 
     states = services.installer(cluster, made).run(on_change, threading.Event())
     failed = [state for state in states if state.status != "done"]
     if failed:
-        raise Trouble(
-            f"Installing on {cluster} stopped at: {failed[0].title}.",
-            failed[0].detail,
-            "Mend what it names and install again: steps that are done are not repeated.",
-        )
+        stopped = failed[0]
+        kind = KeyWouldHelp if stopped.key_would_help else Trouble
+        why = "\n".join(part for part in (stopped.reason, stopped.detail) if part)
+        raise kind(f"Installing on {cluster} stopped at: {stopped.title}.", why, _mend(cluster, stopped))
     return states
+
+
+def _mend(cluster: str, stopped: StepState) -> str:
+    if stopped.key_would_help:
+        return f"{stopped.fix}\n`llmb-tui secrets {cluster} --give ngc` asks for it, or reads it from stdin."
+    return stopped.fix or "Install again: steps that are done are not repeated."
 
 
 def submit(services: Services, draft: Draft, tell: Callable[[str], None]) -> Run:
@@ -151,7 +127,7 @@ def submit(services: Services, draft: Draft, tell: Callable[[str], None]) -> Run
         raise Trouble(
             f"It is not known whether run {run.id} was submitted.",
             run.note,
-            f"Nothing is submitted again by itself. Look with `llmb-tui watch {run.id} --once`.",
+            f"`llmb-tui watch {run.id}` asks the cluster until it is known; nothing is submitted again by itself.",
         )
     tell(f"  run {run.id}, job {', '.join(run.job_ids)}")
     return run

@@ -13,8 +13,9 @@ import tempfile
 import threading
 from pathlib import Path
 
-from llmb_tui.cli import clusters
+from llmb_tui.cli import clusters, doctor
 from llmb_tui.cli.output import print_json, print_line, say
+from llmb_tui.cli.planning import launchable
 from llmb_tui.cli.runs import exit_code, final_line, line_teller
 from llmb_tui.cli.screen import show
 from llmb_tui.demo.cluster import DemoCluster
@@ -58,14 +59,14 @@ def _headless(arguments: argparse.Namespace, services: Services, cluster: str) -
     if arguments.workload is None:
         vars(arguments).update({name: value for name, value in DEFAULT.items() if getattr(arguments, name) is None})
     tell = say if arguments.json else print_line
-    made = clusters.launchable(services, arguments)
+    made = launchable(services, arguments)
     chosen = made.selection
     tell(
         f"plan: {chosen.workload}@{chosen.release} {chosen.size} {chosen.dtype}, {chosen.scale} × {chosen.gpu.upper()}"
     )
     tell(f"connect: {cluster}, {services.profile(cluster).notice}")
     tell("preflight:")
-    clusters.check(services, cluster, made, tell)
+    doctor.check(services, cluster, made, tell)
     tell("install:")
     clusters.install(services, cluster, made, tell)
     tell("render: nemo-run writes the batch script")

@@ -17,6 +17,7 @@ from llmb_tui.plan.document import document
 from llmb_tui.plan.listing import listed
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Plan
+from llmb_tui.services import Services
 
 
 def list_verb(arguments: argparse.Namespace) -> int:
@@ -47,6 +48,18 @@ def plan_verb(arguments: argparse.Namespace) -> int:
         if problem.severity == "error":
             print(f"llmb-tui: {problem.field}: {problem.reason}\n{problem.fix}", file=sys.stderr)
     return 0 if made.launchable else 1
+
+
+def launchable(services: Services, arguments: argparse.Namespace) -> Plan:
+    """The plan of the selection flags. Raises `Trouble` when it cannot be launched."""
+    from llmb_tui.plan.request import read_request
+
+    made = plan(services.catalog(), read_request(services.catalog(), selection_mapping(arguments)))
+    errors = [problem for problem in made.problems if problem.severity == "error"]
+    if errors:
+        reasons = "\n".join(f"{e.field}: {e.reason} {e.fix}".rstrip() for e in errors)
+        raise Trouble("This selection cannot be launched.", reasons, exit_code=1)
+    return made
 
 
 def _many(catalog: Catalog, source: str) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from llmb_tui.cli.output import print_json, print_line, print_table, say
+from llmb_tui.cli.unknown import settle_all, settled
 from llmb_tui.cli.user import confirm, has_terminal, user_services
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
@@ -30,6 +31,7 @@ def jobs_verb(arguments: argparse.Namespace) -> int:
     """All runs, newest first; a cluster that does not answer leaves its runs as they were last seen."""
     services = user_services()
     runs = services.runs()
+    settle_all(services)
     _look_at_going(services)
     known = [(run, replay(runs, run)) for run in runs.all()]
     if arguments.json:
@@ -55,12 +57,12 @@ def _look_at_going(services: Services) -> None:
 def watch_verb(arguments: argparse.Namespace) -> int:
     """Follow a run to its end, or say how it stands."""
     services = user_services()
-    run = services.runs().load(arguments.run)
+    run = settled(services, arguments.run, patiently=not arguments.once)
     if arguments.once:
         state = services.monitor(run.id).once()
         run = services.runs().load(run.id)
-        if state.link_note:
-            say(state.link_note)
+        for note in filter(None, (state.link_note, state.slurm_note)):
+            say(note)
         if arguments.json:
             print_json(document(run, state))
         else:
@@ -81,7 +83,7 @@ def logs_verb(arguments: argparse.Namespace) -> int:
         _print_whole(path, write)
         return 0
     services = user_services()
-    run = services.runs().load(arguments.run)
+    run = settled(services, arguments.run, patiently=arguments.follow)
     monitor = services.monitor(run.id)
     if not arguments.follow:
         state = monitor.once()
@@ -116,7 +118,9 @@ def _print_whole(path: Path, write: Callable[[str], None]) -> None:
 def cancel_verb(arguments: argparse.Namespace) -> int:
     """Cancel every job of a run, after a yes where there is a terminal."""
     services = user_services()
-    run = services.runs().load(arguments.run)
+    run = settled(services, arguments.run)
+    if run.submission == "unknown":
+        raise Trouble(f"It is not known yet whether run {run.id} has a job. Nothing was cancelled.", run.note)
     if not run.job_ids:
         raise Trouble(f"Run {run.id} has no job to cancel.", run.note, exit_code=1)
     jobs = ", ".join(run.job_ids)
@@ -171,7 +175,7 @@ def line_teller(tell: Callable[[str], None]) -> Callable[[RunState], None]:
 
     def publish(state: RunState) -> None:
         progress = state.progress
-        key = (state.stage, state.link, state.link_note, progress.steps_done)
+        key = (state.stage, state.link, state.link_note, state.slurm_note, progress.steps_done)
         if told and told[-1] == key:
             return
         told[:] = [key]
@@ -184,7 +188,7 @@ def line_teller(tell: Callable[[str], None]) -> Callable[[RunState], None]:
             parts.append(f"{progress.last.step_time_s:.4g} s")
         if state.link == "lost":
             parts.append("link lost")
-        tell(" · ".join([*parts, *([state.link_note] if state.link_note else [])]))
+        tell(" · ".join([*parts, *filter(None, (state.link_note, state.slurm_note))]))
 
     return publish
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from llmb_tui.cli.output import say
 from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
@@ -21,7 +22,11 @@ def show(services: Services) -> int:
         raise Trouble("The wizard needs a terminal.", fix="Use a verb: `llmb-tui --help` lists them.", exit_code=1)
     from llmb_tui.ui.app import LlmbApp
 
+    broken: list[Trouble] = []
+    services.on_broken_file = services.on_broken_file or broken.append
     app = LlmbApp(services)
     app.run()
     services.close()
+    for problem in broken:
+        say(f"llmb-tui: passed over: {problem}")
     return app.return_code or 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from getpass import getpass
 
+from llmb_tui.cli.output import say
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from llmb_tui.text import clean
@@ -13,6 +14,7 @@ from llmb_tui.text import clean
 def user_services() -> Services:
     """The rooms, with the user's own places and their terminal to ask at."""
     services = Services(Places.of_user())
+    services.on_broken_file = lambda problem: say(f"llmb-tui: passed over: {problem}")
     if has_terminal():
         services.prompter = TerminalPrompter()
     return services

@@ -9,12 +9,24 @@ from typing import Any, ClassVar
 
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.message import Message
 from textual.screen import Screen
 
+from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
 from llmb_tui.ui.dialogs import Help
+from llmb_tui.ui.panes.install import InstallPane
 from llmb_tui.ui.prompter import Ask, ModalPrompter
 from llmb_tui.ui.screens.wizard import WizardScreen
+from llmb_tui.ui.text import tell
+
+
+class PassedOver(Message):
+    """A file of the user's own cannot be used."""
+
+    def __init__(self, problem: Trouble) -> None:
+        super().__init__()
+        self.problem = problem
 
 
 class LlmbApp(App[None]):
@@ -32,10 +44,22 @@ class LlmbApp(App[None]):
         self.services = services
         self.prompter = ModalPrompter(self)
         services.prompter = self.prompter
+        self._also_told = services.on_broken_file
+        services.on_broken_file = self._hear_of_broken_file
 
     def get_default_screen(self) -> Screen[None]:
         """The wizard."""
         return WizardScreen(self.services, self.prompter)
+
+    def _hear_of_broken_file(self, problem: Trouble) -> None:
+        """In any thread: a file of the user's own was passed over."""
+        if self._also_told is not None:
+            self._also_told(problem)
+        self.post_message(PassedOver(problem))
+
+    def on_passed_over(self, event: PassedOver) -> None:
+        """Say which file, and why."""
+        tell(self, f"Passed over: {event.problem}", "warning")
 
     def on_ask(self, event: Ask) -> None:
         """A thread wants to know something of the person."""
@@ -51,11 +75,26 @@ class LlmbApp(App[None]):
         self.prompter.give_up()
         self.services.close()
 
+    def on_app_blur(self) -> None:
+        """Another window is in front: the clusters are asked less often."""
+        self.services.attend(False)
+
+    def on_app_focus(self) -> None:
+        """Somebody looks again: what changed meanwhile is asked for at once."""
+        self.services.attend(True)
+
     def on_wizard_screen_open_run(self, event: WizardScreen.OpenRun) -> None:
         """Show one run."""
         from llmb_tui.ui.screens.run import RunScreen
 
         self.push_screen(RunScreen(self.services, event.run_id))
+
+    def on_install_pane_keys(self, event: InstallPane.Keys) -> None:
+        """Show the keys that an install may need."""
+        from llmb_tui.ui.screens.keys import KeysDialog
+
+        self.prompter.quiet = False
+        self.push_screen(KeysDialog(self.services, event.profile_name, event.plan))
 
     def action_jobs(self) -> None:
         """Show all runs."""

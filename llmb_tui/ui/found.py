@@ -31,6 +31,8 @@ class Found:
     """What threads are busy with."""
     banner: str = ""
     preflight: Preflight | None = None
+    checked: Preflight | None = None
+    """The checks that are known while others are still being made; gates nothing."""
     steps: tuple[StepState, ...] = ()
     draft: Draft | None = None
     launched: Run | None = None
@@ -59,6 +61,14 @@ class Found:
     def installed(self) -> bool:
         """Every install step is done."""
         return bool(self.steps) and all(step.status == "done" for step in self.steps)
+
+    @property
+    def comes_first(self) -> str:
+        """What has to be done before a run can be submitted; empty when nothing has to."""
+        facts = self.facts()
+        if facts is None or not facts.ready:
+            return "The cluster is not ready: step 4 comes first."
+        return "" if self.installed else "The install is not whole: step 5 comes first."
 
     def facts(self) -> Facts | None:
         """What the wizard's rules need of it."""

@@ -99,9 +99,10 @@ class ClusterWork:
         self._screen.run_worker(in_daemon(run), group=job, exit_on_error=False)
 
     def _look(self, profile: ClusterProfile, plan: Plan, quiet: bool, tell: Tell) -> None:
-        tell(link="connecting", preflight=None, steps=())
+        tell(link="connecting", preflight=None, checked=None, steps=())
         session = self._services.session(profile.name)
         try:
+            session.connect(attended=not quiet)
             session.run(("true",))
         except Trouble:
             tell(link="unknown" if quiet else "failed")
@@ -109,7 +110,7 @@ class ClusterWork:
                 return
             raise
         tell(link="connected", banner=session.banner)
-        tell(preflight=self._services.preflight(profile.name, plan))
+        tell(preflight=self._services.preflight(profile.name, plan, lambda checked: tell(checked=checked)))
         tell(steps=self._services.installer(profile.name, plan).look())
 
     def _install(self, profile: ClusterProfile, plan: Plan, tell: Tell) -> None:
@@ -122,7 +123,7 @@ class ClusterWork:
         try:
             tell(launched=self._services.submit(draft))
         except Trouble:
-            # A refused run is over: who tries again does so with another id, and so with another script.
-            if self._services.runs().load(draft.run.id).submission == "refused":
+            # A run that was refused is over: who tries again does so with another id, and so with another script.
+            if self._services.runs().load(draft.run.id).submission in ("refused", "withdrawn"):
                 tell(draft=None)
             raise

@@ -184,7 +184,7 @@ async def test_one_look_for_a_cluster_and_what_it_says_is_remembered(
         looks.append(job_ids)
         return {"2": Job("2", "n", "RUNNING")}
 
-    monkeypatch.setattr("llmb_tui.watch.roster.look", look)
+    monkeypatch.setattr("llmb_tui.watch.lookout.look", look)
     app, services = open_jobs()
     monkeypatch.setattr(services, "session", lambda _name: object())
     async with app.run_test(size=(120, 36)) as pilot:

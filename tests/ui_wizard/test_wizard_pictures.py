@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,21 +15,38 @@ from textual.pilot import Pilot
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
+from llmb_tui.cluster.health import LinkHealth
+from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.plan.plan import Plan
 from llmb_tui.services import Services
+from llmb_tui.store.paths import Places
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import Failure, HostKey, Secret
 from llmb_tui.ui.found import Doing
+from llmb_tui.ui.screens.cluster_editor import ClusterEditor
 from llmb_tui.ui.screens.wizard import WizardScreen
 from llmb_tui.ui.widgets.paragraphs import Paragraphs
 from llmb_tui.ui.widgets.preview import Preview
 from llmb_tui.ui.work import Learned
 from tests.ui_wizard.found_states import CHECKED, EOS, INSTALLED, INSTALLING, PASSED, draft_of
-from tests.ui_wizard.wizard_pilot import choose, loaded, until
+from tests.ui_wizard.wizard_pilot import choose, loaded, on_top, until
+
+
+class Still(Services):
+    """Its connections have no heartbeat: what a picture shows of a link was put there."""
+
+    def health(self, profile: ClusterProfile) -> LinkHealth | None:  # noqa: ARG002 - the rooms'
+        return None
+
 
 Drive = Callable[[Pilot[None]], Awaitable[None]]
 SIZES = [(80, 24), (120, 40)]
+
+
+@pytest.fixture
+def services(tmp_path: Path) -> Services:
+    return Still(Places(tmp_path / "config", tmp_path / "state"))
 
 
 def picture(snap_compare: Any, services: Services, size: tuple[int, int], drive: Drive) -> bool:
@@ -108,9 +126,17 @@ class TestSteps:
     def test_new_cluster(self, snap_compare: Any, services: Services, size: tuple[int, int]) -> None:
         async def drive(pilot: Pilot[None]) -> None:
             await at_scale(pilot)
-            await pilot.press("right")
+            await pilot.press("right", "enter")
+            await on_top(pilot, ClusterEditor)
             for field in pilot.app.screen.query(Input):
                 field.cursor_blink = False
+
+        assert picture(snap_compare, services, size, drive)
+
+    def test_no_cluster(self, snap_compare: Any, services: Services, size: tuple[int, int]) -> None:
+        async def drive(pilot: Pilot[None]) -> None:
+            await at_scale(pilot)
+            await pilot.press("right")
 
         assert picture(snap_compare, services, size, drive)
 

@@ -11,6 +11,8 @@ from textual.widgets import Input
 from llmb_tui.ui.screens.wizard import WizardScreen
 from llmb_tui.ui.widgets.choices import ChoiceList
 from llmb_tui.ui.widgets.preview import Preview
+from llmb_tui.ui.widgets.rail import Rail
+from llmb_tui.wizard.steps import StepId
 
 DEADLINE_S = 30.0
 
@@ -44,3 +46,14 @@ async def choose(pilot: Pilot[None], list_id: str, value: str) -> None:
             return
         await pilot.press("down")
     assert found.chosen == value
+
+
+def marks(wizard: WizardScreen) -> dict[StepId, str]:
+    """The rail's marks by step."""
+    return {one.step: one.mark for one in wizard.query_one(Rail).steps}
+
+
+async def on_top(pilot: Pilot[None], screen: type) -> None:
+    """Wait until a screen of this kind is the one that is seen."""
+    await until(pilot, lambda: isinstance(pilot.app.screen, screen), f"{screen.__name__} is shown")
+    await pilot.pause()

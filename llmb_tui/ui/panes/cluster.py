@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.message import Message
-from textual.widgets import ContentSwitcher
 
 from llmb_tui.cluster.preflight_report import Check
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.ui.found import Found
-from llmb_tui.ui.panes.cluster_form import ClusterForm
 from llmb_tui.ui.panes.pane import Give, Pane, label
 from llmb_tui.ui.text import MUTED, line, told
 from llmb_tui.ui.view import View
@@ -24,6 +20,8 @@ from llmb_tui.wizard.choices import Choice
 from llmb_tui.wizard.steps import StepId
 
 _CHECKS = {"ok": ("✓", "$text-success"), "warning": ("!", "$text-warning"), "failed": ("✗", "$text-error")}
+# What has to be mended is not looked for below what is well.
+_FIRST = ("failed", "warning", "ok")
 _TITLE = 19
 # More of a login banner than this says nothing about the run.
 _BANNER = 300
@@ -50,29 +48,30 @@ class ClusterPane(Pane):
     class Asked(Message):
         """The chosen cluster is to be connected to and checked."""
 
+    class Edit(Message):
+        """A new cluster is to be entered, or the chosen one changed."""
+
+        def __init__(self, profile: ClusterProfile | None) -> None:
+            super().__init__()
+            self.profile = profile
+
     def __init__(self, give: Give) -> None:
         super().__init__(give)
         self._list = FindableChoices(self._pick, id="clusters")
-        self._form = ClusterForm()
         self._profiles: tuple[ClusterProfile, ...] = ()
         self._chosen: ClusterProfile | None = None
         self._ready = False
 
     def compose(self) -> ComposeResult:
-        """The list with what was found under it, or the form."""
-        with ContentSwitcher(initial="cluster-list"):
-            with Vertical(id="cluster-list"):
-                yield label("Saved clusters")
-                yield self._list
-                yield Paragraphs(id="link")
-                yield Paragraphs(id="checks")
-            yield self._form
+        """The list, and under it what was found."""
+        yield label("Saved clusters")
+        yield self._list
+        yield Paragraphs(id="link")
+        yield Paragraphs(id="checks")
 
     def offer(self, profiles: tuple[ClusterProfile, ...]) -> None:
-        """Show these saved clusters. Where there is none, the form is what is left to do."""
+        """Show these saved clusters."""
         self._profiles = profiles
-        if not profiles:
-            self._open(None)
 
     def show(self, view: View) -> None:
         """The chosen cluster, its connection, its checks."""
@@ -82,7 +81,8 @@ class ClusterPane(Pane):
         choices = tuple(Choice(p.name, p.name, _where(p)) for p in self._profiles)
         self._list.show(choices, found.profile.name if found.profile else "")
         self.query_one("#link", Paragraphs).parts = link_parts(found)
-        checks = found.preflight.checks if found.preflight else ()
+        known = found.preflight or found.checked
+        checks = sorted(known.checks, key=lambda check: _FIRST.index(check.status)) if known else []
         self.query_one("#checks", Paragraphs).parts = tuple(part for check in checks for part in check_parts(check))
 
     def enter(self) -> None:
@@ -93,28 +93,16 @@ class ClusterPane(Pane):
             self.action_check()
 
     def action_check(self) -> None:
-        """Connect and check."""
-        if self._chosen is not None:
-            self.post_message(self.Asked())
+        """Connect and check; without a cluster, enter one."""
+        self.post_message(self.Asked() if self._chosen is not None else self.Edit(None))
 
     def action_add(self) -> None:
         """Enter another cluster."""
-        self._open(None)
+        self.post_message(self.Edit(None))
 
     def action_edit(self) -> None:
         """Change the chosen cluster."""
-        self._open(self._chosen)
-
-    @on(ClusterForm.Closed)
-    def close_form(self) -> None:
-        """Back to the list."""
-        self.query_one(ContentSwitcher).current = "cluster-list"
-        self.arrive()
-
-    def _open(self, profile: ClusterProfile | None) -> None:
-        self._form.fill(profile)
-        self.query_one(ContentSwitcher).current = "cluster-form"
-        self._form.arrive()
+        self.post_message(self.Edit(self._chosen))
 
     def _pick(self, name: str) -> None:
         self.post_message(self.Picked(name))
@@ -133,7 +121,8 @@ def link_parts(found: Found) -> tuple[Paragraph, ...]:
     else:
         word = ""
         if "look" in found.doing:
-            word = "checking …" if found.preflight is None else "looking at what is installed …"
+            done = f" {len(found.checked.checks)} done" if found.checked else ""
+            word = f"checking …{done}" if found.preflight is None else "looking at what is installed …"
         parts = [text(line(("● connected", "$text-success"), f"   {word}"))]
         if found.banner.strip():
             parts.append(text(line((" ".join(found.banner.split())[:_BANNER], MUTED))))

@@ -20,6 +20,7 @@ from llmb_tui.wizard.steps import StepId
 
 if TYPE_CHECKING:
     from llmb_tui.launch.install import StepState
+    from llmb_tui.plan.plan import Plan
 
 _STATUS = {
     "missing": ("○ missing", MUTED),
@@ -29,21 +30,34 @@ _STATUS = {
 }
 
 
+_INDENT = Content(" " * 11)
+
+
 class InstallPane(Pane):
     """What has to be on the cluster before the run."""
 
     STEP = StepId.INSTALL
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("s", "start", "Install", id="install.start", tooltip="Start the install, or go on with it")
+        Binding("s", "start", "Install", id="install.start", tooltip="Start the install, or go on with it"),
+        Binding("k", "keys", "Keys…", id="install.keys", tooltip="The registry's key and the model hub's token"),
     ]
 
     class Start(Message):
         """The missing steps are to be run."""
 
+    class Keys(Message):
+        """The keys of the registry and the model hub are wanted."""
+
+        def __init__(self, profile_name: str, plan: Plan) -> None:
+            super().__init__()
+            self.profile_name = profile_name
+            self.plan = plan
+
     def __init__(self, give: Give) -> None:
         super().__init__(give)
         self._done = False
         self._busy = False
+        self._for: tuple[str, Plan] | None = None
 
     def compose(self) -> ComposeResult:
         """Progress on top, then the steps."""
@@ -55,6 +69,7 @@ class InstallPane(Pane):
     def show(self, view: View) -> None:
         """Steps and progress."""
         found = view.found
+        self._for = (found.profile.name, view.plan) if found.profile and view.plan else None
         self._done = found.installed
         self._busy = "install" in found.doing
         self.query_one("#install-progress", Paragraphs).parts = progress(found)
@@ -75,6 +90,11 @@ class InstallPane(Pane):
         """Start, or go on."""
         if not self._busy and not self._done:
             self.post_message(self.Start())
+
+    def action_keys(self) -> None:
+        """Show where the keys are, and give one."""
+        if self._for is not None:
+            self.post_message(self.Keys(*self._for))
 
 
 def progress(found: Found) -> tuple[Paragraph, ...]:
@@ -98,6 +118,13 @@ def step_parts(step: StepState) -> tuple[Paragraph, ...]:
     """One step; the last line of its log while it is not done."""
     word, style = _STATUS[step.status]
     head = (line((word, style), "  "), line((step.title, "bold"), (f"   {step.size}" if step.size else "", MUTED)))
-    if not step.detail or step.status == "done":
-        return (head,)
-    return head, (Content(" " * 11), line((step.detail, MUTED)))
+    rows: list[Paragraph] = [head]
+    if step.detail and step.status != "done":
+        rows.append((_INDENT, line((step.detail, MUTED))))
+    if step.reason:
+        rows.append((_INDENT, line(step.reason)))
+    if step.fix:
+        rows.append((_INDENT + line(("→ ", "$text-accent")), line(step.fix)))
+    if step.key_would_help:
+        rows.append((_INDENT, line(("k gives a key.", MUTED))))
+    return tuple(rows)

@@ -166,6 +166,7 @@ def run_facts(found: Found) -> tuple[Paragraph, ...]:
     words = {
         "submitted": ("● submitted", "$text-success"),
         "refused": ("✗ refused", "$text-error"),
+        "withdrawn": ("✗ withdrawn: it never reached Slurm", "$text-error"),
         "unknown": ("? unknown: it is not submitted again by itself", "$text-warning"),
         "intended": ("○ intended", MUTED),
     }

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import getters, on, work
 from textual.app import ComposeResult
@@ -29,9 +29,10 @@ from llmb_tui.ui.widgets.run_header import what_runs
 from llmb_tui.watch.lines import split_lines
 from llmb_tui.watch.state import RunState
 
+if TYPE_CHECKING:
+    from llmb_tui.watch.roster import Roster
+
 _READ_EVERY_S = 2.0
-_LOOK_EVERY_S = 10.0
-_SLOWEST_LOOK_S = 120.0
 _PEEK_LINES = 8
 _PEEK_BYTES = 1 << 16
 _WIDE_FROM = 116
@@ -85,8 +86,7 @@ What Slurm says is asked once for each cluster, not once for each run."""
         self._notices: dict[str, str] = {}
         self._silent: dict[str, str] = {}
         """Why a cluster could not be asked."""
-        self._next_look: dict[str, float] = {}
-        self._pause: dict[str, float] = {}
+        self._rosters: dict[str, Roster] = {}
         self._reading = False
 
     def compose(self) -> ComposeResult:
@@ -108,6 +108,14 @@ What Slurm says is asked once for each cluster, not once for each run."""
         if isinstance(self._services.prompter, ModalPrompter):
             self._services.prompter.quiet = True  # a list must not ask for passwords
         self._turn()
+
+    def on_screen_suspend(self) -> None:
+        """Nobody sees the list: its jobs need not be followed."""
+        self._let_go()
+
+    def on_unmount(self) -> None:
+        """The screen is gone."""
+        self._let_go()
 
     def on_resize(self) -> None:
         """Wide terminals get more columns."""
@@ -191,7 +199,6 @@ What Slurm says is asked once for each cluster, not once for each run."""
                 self.app.push_screen(Failure(trouble))
         if asked:
             tell(self.app, f"Slurm was asked to cancel {_count(asked, 'job')}.")
-        self._next_look.clear()
         self._turn()
 
     # What is learned.
@@ -222,14 +229,6 @@ What Slurm says is asked once for each cluster, not once for each run."""
         if self.is_current and not self._reading:
             self._read()
 
-    def _ask_clusters(self) -> None:
-        """Ask those whose time has come."""
-        now = time.monotonic()
-        for cluster in {run.cluster for run in self._runs.values() if run.going and run.job_ids}:
-            if now >= self._next_look.get(cluster, 0.0):
-                self._next_look[cluster] = float("inf")
-                self._look(cluster)
-
     @work(group="read", exit_on_error=False)
     async def _read(self) -> None:
         self._reading = True
@@ -255,28 +254,29 @@ What Slurm says is asked once for each cluster, not once for each run."""
                 self.post_message(self.Known(replay(runs, run)))
                 self._folded[run.id] = stamp
 
-    @work(group="look", exit_on_error=False)
-    async def _look(self, cluster: str) -> None:
-        """One look for all going jobs of a cluster; a cluster that does not answer is asked less often."""
-        services = self._services
-        going = [run for run in self._runs.values() if run.cluster == cluster and run.going]
-
-        def ask() -> None:
-            from llmb_tui.watch.roster import look_at  # noqa: PLC0415 - opens the cluster room, which loads paramiko
-
-            look_at(services.session(cluster), services.runs(), going)
-
-        pause = self._pause.get(cluster, _LOOK_EVERY_S)
-        try:
-            await in_daemon(ask)
-            self._silent.pop(cluster, None)
-            pause = _LOOK_EVERY_S
-        except Trouble as trouble:
-            self._silent[cluster] = trouble.what
-            pause = min(2 * pause, _SLOWEST_LOOK_S)
-        self._pause[cluster] = pause
-        self._next_look[cluster] = time.monotonic() + pause
+    @work(group="look", exclusive=True, exit_on_error=False)
+    async def _ask_clusters(self) -> None:
+        """Follow the jobs of all going runs; each cluster is asked once for all of its own."""
+        going: dict[str, list[Run]] = {cluster: [] for cluster in self._rosters}
+        for run in self._runs.values():
+            if run.going and run.job_ids:
+                going.setdefault(run.cluster, []).append(run)
+        for cluster, runs in going.items():
+            try:
+                if cluster not in self._rosters:
+                    self._rosters[cluster] = await in_daemon(partial(self._roster, cluster))
+                roster = self._rosters[cluster]
+                await in_daemon(partial(roster.follow, runs))
+                self._silent[cluster] = roster.trouble
+            except Trouble as trouble:
+                self._silent[cluster] = trouble.what
         self._show_rows()
+
+    def _roster(self, cluster: str) -> Roster:
+        """In a thread: what follows the jobs of a cluster."""
+        from llmb_tui.watch.roster import Roster  # noqa: PLC0415 - opens the cluster room, which loads paramiko
+
+        return Roster(self._services.lookout(cluster), self._services.runs())
 
     @work(group="peek", exclusive=True, exit_on_error=False)
     async def _peek(self) -> None:
@@ -289,6 +289,12 @@ What Slurm says is asked once for each cluster, not once for each run."""
         peek = self.query_one("#peek", Static)
         peek.border_title = line(f"last lines · {what_runs(run)}")
         peek.update(lines([line(row) for row in text]) if text else line(("There is no log here yet.", MUTED)))
+
+    def _let_go(self) -> None:
+        self.workers.cancel_group(self, "look")
+        for roster in self._rosters.values():
+            roster.end()
+        self._rosters.clear()
 
     def _chosen(self) -> Run | None:
         return self._runs.get(self.table.chosen or "")
@@ -323,7 +329,7 @@ What Slurm says is asked once for each cluster, not once for each run."""
         if not total:
             parts.append(("   The wizard's last step submits one.", MUTED))
         self.query_one("#jobs-head", Static).update(line(*parts))
-        notes = [f"{cluster} could not be asked: {why}" for cluster, why in self._silent.items()]
+        notes = [f"{cluster} could not be asked: {why}" for cluster, why in self._silent.items() if why]
         if self._unreadable:
             notes.append(f"{_count(self._unreadable, 'run file')} could not be read: `llmb-tui jobs` says why.")
         self.query_one("#jobs-note", Static).update(line(("! " + "  ".join(notes), "$text-warning")))

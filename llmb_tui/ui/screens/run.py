@@ -18,13 +18,13 @@ from textual.reactive import reactive
 from textual.screen import Screen
 from textual.widgets import Footer, Static
 
+from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
 from llmb_tui.services import Services
 from llmb_tui.text import clean_line
 from llmb_tui.ui.daemon import in_daemon
 from llmb_tui.ui.dialogs import Confirm
-from llmb_tui.ui.notices import notices
 from llmb_tui.ui.prompter import ModalPrompter
 from llmb_tui.ui.screens.report import Report
 from llmb_tui.ui.text import MUTED, line, lines, tell, told
@@ -54,6 +54,7 @@ Leaving this screen stops the watching only; the job goes on."""
         Binding("c", "cancel", "Cancel…", id="run.cancel", tooltip="Cancel the job, after a question"),
         Binding("r", "report", "Report", id="run.report", tooltip="The run as a JSON document, to copy"),
         Binding("u", "settle", "Settle", id="run.settle", tooltip="Ask the cluster whether the job was submitted"),
+        Binding("l", "log_in", "Log in", id="run.log_in", tooltip="Log in again; the cluster has a question"),
         Binding("t", "try_again", "Try again", id="run.try_again", tooltip="Watch the run again after an error"),
         Binding("q,escape", "leave", "Back", key_display="q", id="run.leave", tooltip="Leave; the job goes on"),
     ]
@@ -85,6 +86,7 @@ Leaving this screen stops the watching only; the job goes on."""
         self._folder = services.runs().folder(run_id)
         self._stop = threading.Event()
         self._monitor: Monitor | None = None
+        self._profile: ClusterProfile | None = None
 
     def compose(self) -> ComposeResult:
         """Who and where, how far, what is wrong, the figures, the log, the keys."""
@@ -115,6 +117,8 @@ Leaving this screen stops the watching only; the job goes on."""
             return run is not None
         if action == "settle":
             return run is not None and run.submission == "unknown"
+        if action == "log_in":
+            return self._needs_login()
         if action == "try_again":
             return self.trouble is not None or self._is_shut_out()
         return True
@@ -127,6 +131,19 @@ Leaving this screen stops the watching only; the job goes on."""
         """Watch again."""
         self.trouble = None
         self._watch()
+
+    @work(group="log-in", exclusive=True, exit_on_error=False)
+    async def action_log_in(self) -> None:
+        """Connect again, with a person to answer."""
+        profile = self._profile
+        if profile is None:
+            return
+        try:
+            await in_daemon(lambda: self._services.session(profile.name).connect(attended=True))
+        except Trouble as trouble:
+            self.trouble = trouble
+        else:
+            self.trouble = None
 
     def action_report(self) -> None:
         """Show the run's document."""
@@ -171,13 +188,8 @@ Leaving this screen stops the watching only; the job goes on."""
         run = self.training_run
         if run is None:
             return
-        from llmb_tui.launch.submit import reconcile  # noqa: PLC0415 (opens the cluster room)
-
-        services = self._services
         try:
-            settled = await in_daemon(
-                lambda: reconcile(services.session(run.cluster), services.runs(), services.journal(), run)
-            )
+            settled = await in_daemon(lambda: self._services.reconcile(run.id))
         except Trouble as trouble:
             self.trouble = trouble
             return
@@ -212,7 +224,9 @@ Leaving this screen stops the watching only; the job goes on."""
         try:
             run = await in_daemon(lambda: services.runs().load(self._run_id))
             self.training_run = run
-            self.header.notice = (await in_daemon(lambda: notices(services))).get(run.cluster, "")
+            profiles = await in_daemon(services.profiles)
+            self._profile = next((profile for profile in profiles if profile.name == run.cluster), None)
+            self.header.notice = (self._profile.notice or "") if self._profile else ""
             if run.submission == "submitted":
                 self._monitor = monitor = await in_daemon(lambda: services.monitor(run.id))
                 await in_daemon(lambda: monitor.watch(self._publish, self._stop))
@@ -248,6 +262,11 @@ Leaving this screen stops the watching only; the job goes on."""
         """The monitor gave up because the cluster does not let us in; a person may be asked again."""
         return not self._has_ended() and self.run_state is not None and self.run_state.link == "closed"
 
+    def _needs_login(self) -> bool:
+        """The link broke, and only a person can make it again."""
+        health = self._services.health(self._profile) if self._profile is not None else None
+        return health is not None and health.state == "needs-login" and not self._has_ended()
+
     def _show_notice(self) -> None:
         text = notice_text(self.training_run, self.run_state, self.trouble)
         self.notice.update(text)
@@ -269,7 +288,8 @@ def notice_text(run: Run | None, state: RunState | None, trouble: Trouble | None
     if state.link == "closed" and state.stage not in ENDED and state.link_note:
         return lines([line((state.link_note, "bold")), line(("The job is not touched. t tries again.", MUTED))])
     # A lost link tells its own note in the header; here it is Slurm or the log that gives trouble.
-    return line(state.link_note) if state.link == "live" else Content("")
+    notes = (state.slurm_note, state.link_note) if state.link == "live" else ()
+    return line(" ".join(filter(None, notes)))
 
 
 def _unknown(run: Run) -> list[Content]:
@@ -285,6 +305,10 @@ def _refused(run: Run) -> list[Content]:
     return [line(("Slurm refused the job.", "bold")), line(run.note)]
 
 
+def _withdrawn(run: Run) -> list[Content]:
+    return [line(("This run has no job, and never will.", "bold")), line(run.note)]
+
+
 def _intended(run: Run) -> list[Content]:
     return [line(("This run was prepared and not submitted.", "bold")), line(run.note)]
 
@@ -292,5 +316,6 @@ def _intended(run: Run) -> list[Content]:
 _SUBMISSIONS: dict[str, Callable[[Run], list[Content]]] = {
     "unknown": _unknown,
     "refused": _refused,
+    "withdrawn": _withdrawn,
     "intended": _intended,
 }

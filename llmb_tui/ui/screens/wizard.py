@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import getters, on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.message import Message
 from textual.screen import Screen
 from textual.timer import Timer
@@ -27,12 +27,12 @@ from llmb_tui.ui.daemon import in_daemon
 from llmb_tui.ui.dialogs import Confirm, Failure
 from llmb_tui.ui.found import Found
 from llmb_tui.ui.panes.cluster import ClusterPane
-from llmb_tui.ui.panes.cluster_form import ClusterForm
 from llmb_tui.ui.panes.install import InstallPane
 from llmb_tui.ui.panes.pane import Pane
 from llmb_tui.ui.panes.review import ReviewPane, RunPane, agreement
 from llmb_tui.ui.prompter import ModalPrompter
 from llmb_tui.ui.screens.wizard_body import WizardBody
+from llmb_tui.ui.screens.wizard_keys import KEYS
 from llmb_tui.ui.start import Again, Start, read_again, read_start
 from llmb_tui.ui.text import tell
 from llmb_tui.ui.view import View
@@ -41,16 +41,14 @@ from llmb_tui.ui.widgets.rail import Rail
 from llmb_tui.ui.widgets.status_bar import StatusBar
 from llmb_tui.ui.work import ClusterWork, Learned
 from llmb_tui.wizard.answers import Answers, Field, answer, command, selection, settled
-from llmb_tui.wizard.steps import TITLES, StepId, confirm, following, preceding, problems
+from llmb_tui.wizard.steps import StepId, confirm, following, preceding, problems
 
 if TYPE_CHECKING:
     from llmb_tui.launch.run import Run
 
 # A look at the cluster waits until the answers rest this long, seconds.
 _REST_S = 0.8
-
-
-_STRAIGHT = "Straight to a step"
+_PULSE_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,23 +66,7 @@ class WizardScreen(Screen[None]):
 Going back is never blocked and keeps every answer; an answer that became impossible is flagged with ✗.
 Tab and shift+tab go from field to field."""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]  # noqa: RUF012 - Textual's own form
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left", "back", "Back", key_display="←", id="wizard.back", tooltip="The step before; answers stay"),
-        Binding("right", "next", "Next", key_display="→", id="wizard.next", tooltip="The next step that is open"),
-        Binding("enter", "enter", "Go on", show=False, id="wizard.enter", tooltip="What this step is for, then go on"),
-        Binding("escape", "leave_field", "Leave the field", id="wizard.list", tooltip="From a field to the list"),
-        Binding("slash", "find", "Find", key_display="/", id="wizard.find", tooltip="Narrow the list by typing"),
-        Binding("p", "preview", "Preview", id="wizard.preview", tooltip="The whole preview, or the form again"),
-        Binding("y", "copy", "Copy", id="wizard.copy", tooltip="Copy the choice as a command line"),
-        Binding("J", "app.jobs", "Runs", id="wizard.jobs", tooltip="All runs, and those that are going"),
-        Binding("w", "watch", "Watch", show=False, id="wizard.watch", tooltip="Watch the newest run that is going"),
-        *(
-            Binding(
-                str(int(step)), f"go({int(step)})", title, show=False, id=f"wizard.step{int(step)}", tooltip=_STRAIGHT
-            )
-            for step, title in TITLES.items()
-        ),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = KEYS
     body = getters.query_one(WizardBody)
     bar = getters.query_one(StatusBar)
 
@@ -120,6 +102,7 @@ Tab and shift+tab go from field to field."""
     def on_mount(self) -> None:
         """Paint first; read presets, clusters and runs after it."""
         self.call_after_refresh(self._begin)
+        self.set_interval(_PULSE_S, self._feel_link)
 
     async def _begin(self) -> None:
         # What is read arrives as a message, and this screen takes none before the panes are there.
@@ -216,13 +199,15 @@ Tab and shift+tab go from field to field."""
     def _asked(self) -> None:
         self._look(quiet=False)
 
-    @on(ClusterForm.Saved)
-    def _save(self, event: ClusterForm.Saved) -> None:
-        def save() -> Saved:
-            self._services.save_profile(event.profile)
-            return Saved(event.profile, self._services.profiles())
+    @on(ClusterPane.Edit)
+    def _edit(self, event: ClusterPane.Edit) -> None:
+        from llmb_tui.ui.screens.cluster_editor import ClusterEditor  # noqa: PLC0415 - not needed for the first frame
 
-        self._in_thread(save)
+        def saved(profile: ClusterProfile | None) -> None:
+            if profile is not None:
+                self._in_thread(lambda: Saved(profile, self._services.profiles()))
+
+        self.app.push_screen(ClusterEditor(self._services, self._prompter, event.profile), saved)
 
     @on(InstallPane.Start)
     def _install(self) -> None:
@@ -238,12 +223,8 @@ Tab and shift+tab go from field to field."""
         profile, draft = self._found.profile, self._found.draft
         if profile is None or draft is None:
             return
-        facts = self._found.facts()
-        if facts is None or not facts.ready or not self._found.installed:
-            missing = (
-                "The install is not whole: step 5" if facts and facts.ready else "The cluster is not ready: step 4"
-            )
-            tell(self.app, f"{missing} comes first.", "warning")
+        if self._found.comes_first:
+            tell(self.app, self._found.comes_first, "warning")
             return
 
         def agreed(yes: bool | None) -> None:
@@ -281,7 +262,6 @@ Tab and shift+tab go from field to field."""
                 self._found = self._found.learned({"launched": result.launched})
             self._show()
         elif isinstance(result, Saved):
-            self.body.clusters.close_form()
             self._offer(result.profiles)
             self._answers = replace(self._answers, cluster=result.profile.name)
             self._replan()
@@ -323,6 +303,12 @@ Tab and shift+tab go from field to field."""
             self._open()
         elif event.job == "submit" and event.changes.get("trouble") is not None:
             self.app.push_screen(Failure(event.changes["trouble"]), lambda _: self._draft())
+
+    def _feel_link(self) -> None:
+        """Show how the connection to the chosen cluster is, which may break while nobody uses it."""
+        profile = self._found.profile
+        health = self._services.health(profile) if profile is not None else None
+        self.bar.health = health if self._found.link == "connected" else None
 
     def _learned_of_link(self, changes: dict[str, Any]) -> None:
         """A look that was begun for another selection: what it says of the connection holds for this one too."""

@@ -1,6 +1,8 @@
-"""Durations and ages as the run and job screens write them. Pure."""
+"""Durations and ages as the run and job screens write them."""
 
 from __future__ import annotations
+
+import time
 
 
 def clock(seconds: float) -> str:
@@ -19,3 +21,10 @@ def age(seconds: float) -> str:
         if seconds >= size:
             return f"{int(seconds // size)} {unit}"
     return f"{int(max(seconds, 0))} s"
+
+
+def moment(at: float) -> str:
+    """A time of day here, such as `14:05`, and its date unless that is today's. `at` is Unix time."""
+    there, today = time.localtime(at), time.localtime()
+    same_day = there[:3] == today[:3]
+    return time.strftime("%H:%M" if same_day else "%d %b %H:%M", there)

@@ -36,6 +36,7 @@ _STAGES: dict[Stage, Cell] = {
 _SUBMISSIONS: dict[str, Cell] = {
     "unknown": ("? unknown", "warning"),
     "refused": ("✗ refused", "bad"),
+    "withdrawn": ("✗ withdrawn", "bad"),
     "intended": ("○ prepared", "quiet"),
 }
 _SLURM: dict[str, Cell] = {

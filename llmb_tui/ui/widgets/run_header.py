@@ -5,9 +5,10 @@ from __future__ import annotations
 from textual.content import Content
 from textual.reactive import reactive
 
+from llmb_tui.cluster.pending import pending_reason
 from llmb_tui.launch.run import Run
 from llmb_tui.ui.text import MUTED, line
-from llmb_tui.ui.widgets.durations import age, clock
+from llmb_tui.ui.widgets.durations import age, clock, moment
 from llmb_tui.ui.widgets.run_part import RunPart
 from llmb_tui.watch.state import Link, RunState
 
@@ -57,16 +58,13 @@ def job_text(run: Run, state: RunState) -> Content:
         if job.finished and job.exit_code:
             parts.append(line(f"exit {job.exit_code}"))
         if job.reason:
-            parts.append(line(why_it_waits(job.reason) if job.state == "PENDING" else job.reason))
+            parts.append(line(pending_reason(job.reason) if job.waiting else job.reason))
+        if job.waiting and job.starts_at is not None:
+            parts.append(line(f"Slurm expects it to start {moment(job.starts_at)}"))
+    if state.calls_per_minute:
+        parts.append(line((f"Slurm asked {state.calls_per_minute} × a minute", MUTED)))
     parts.append(line((f"{run.procedure} procedure", MUTED)))
     return Content(" · ").join(parts)
-
-
-def why_it_waits(reason: str) -> str:
-    """Slurm's reason in plain words."""
-    from llmb_tui.cluster.slurm import pending_reason  # noqa: PLC0415 - opens the cluster room, which loads paramiko
-
-    return pending_reason(reason)
 
 
 def link_text(state: RunState, short: bool = False) -> Content:

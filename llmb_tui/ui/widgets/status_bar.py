@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
 from llmb_tui.ui.text import MUTED, line
+
+if TYPE_CHECKING:
+    from llmb_tui.cluster.health import LinkHealth
 
 Link = Literal["none", "unknown", "connecting", "connected", "failed"]
 
@@ -30,6 +33,8 @@ class StatusBar(Widget):
     about: reactive[str] = reactive("")
     cluster: reactive[str] = reactive("")
     link: reactive[Link] = reactive[Link]("none")
+    health: reactive[LinkHealth | None] = reactive["LinkHealth | None"](None)
+    """How the connection is by its own heartbeat; None while there is none."""
     notice: reactive[str] = reactive("")
 
     def render(self) -> Content:
@@ -45,6 +50,21 @@ class StatusBar(Widget):
     def _cluster(self) -> Content:
         if not self.cluster:
             return Content("")
-        glyph, style, word = _LINKS[self.link]
+        wide = self.size.width >= _ABOUT_FROM_WIDTH
+        glyph, style, word = _LINKS[self.link] if self.health is None else _felt(self.health, wide)
         notice = line((f" {self.notice} ", "reverse"), "  ") if self.notice else Content("")
         return notice + line((glyph, style), " ", self.cluster, f" {word}" if word else "", " ")
+
+
+def _felt(health: LinkHealth, wide: bool) -> tuple[str, str, str]:
+    """Glyph, style and words for a connection that was made; few words unless there is room."""
+    if health.state == "live":
+        if health.note:
+            return "◐", "$text-warning", health.note
+        trip = health.round_trip_s
+        return "●", "$text-success", "" if trip is None else f"{trip * 1000:.0f} ms"
+    if health.state == "connecting":
+        return "◐", "$text-warning", health.note or "connecting"
+    if health.state == "needs-login":
+        return "✗", "$text-error", health.note if wide else "log in again"
+    return "✗", "$text-error", f"link lost, {health.note}" if wide and health.note else "link lost"

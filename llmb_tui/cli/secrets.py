@@ -1,0 +1,83 @@
+"""`secrets`: the keys on a cluster. A key is asked for without echo or read from stdin, never an argument."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import asdict
+from getpass import getpass
+
+from llmb_tui.cli.arguments import selection_mapping
+from llmb_tui.cli.output import print_json, print_line, print_table, say
+from llmb_tui.cli.user import confirm, has_terminal, user_services
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.secret import TITLES, SecretId, SecretNeed
+from llmb_tui.plan.make import plan
+from llmb_tui.plan.plan import Plan
+from llmb_tui.plan.request import read_request
+from llmb_tui.services import Services
+
+
+def secrets_verb(arguments: argparse.Namespace) -> int:
+    """Say which keys are on a cluster; with a selection, what it needs and what they open. Give or forget one."""
+    services = user_services()
+    if arguments.forget:
+        say(services.forget_secret(arguments.cluster, arguments.forget))
+    if arguments.give:
+        value = None if arguments.from_keyring else _typed(arguments.give)
+        say(services.give_secret(arguments.cluster, arguments.give, value, keep=arguments.keep))
+    states = services.secret_states(arguments.cluster)
+    needs = _needs(services, arguments)
+    tests = [services.test_secret(arguments.cluster, need) for need in needs]
+    if arguments.json:
+        print_json(
+            {
+                "secrets": [asdict(state) for state in states],
+                "needs": [asdict(need) for need in needs],
+                "tests": [asdict(test) for test in tests],
+            }
+        )
+        return 0
+    rows = [(s.id, s.title, _where(s.on_cluster, s.own), "kept" if s.in_keyring else "") for s in states]
+    print_table(("secret", "", "on the cluster", "keyring"), rows)
+    for need, test in zip(needs, tests, strict=True):
+        for line in (f"{need.title}: {'needed' if need.required else 'optional'}. {need.why}", need.how_long):
+            print_line(line)
+        print_line(f"{test.words} {test.fix}".rstrip())
+    return 0
+
+
+def ask_for_key(services: Services, cluster: str, made: Plan) -> None:
+    """Ask at the terminal for the key that the registry wants, test it and put it on the cluster.
+
+    Raises Trouble (exit code 1) when none is given, or the registry does not take it.
+    """
+    need = next(need for need in services.secrets_needed(made) if need.id == "ngc")
+    say(f"{need.why}\nMake one at {need.where}. {need.how_long}")
+    value = _typed("ngc")
+    test = services.test_secret(cluster, need, value)
+    say(test.words)
+    if test.result in ("refused", "no access yet"):
+        raise Trouble("The key was not put on the cluster.", test.words, test.fix, exit_code=1)
+    keep = confirm("Keep it in this computer's keyring too?")
+    say(services.give_secret(cluster, "ngc", value, keep=keep))
+
+
+def _typed(secret_id: SecretId) -> str:
+    typed = getpass(f"{TITLES[secret_id]}: ") if has_terminal() else sys.stdin.readline()
+    if not typed.strip():
+        raise Trouble(f"No {TITLES[secret_id]} was given.", "", "Type it, or send it on stdin.", exit_code=1)
+    return typed
+
+
+def _where(on_cluster: bool, own: bool) -> str:
+    if on_cluster:
+        return "given by llmb-tui"
+    return "one of your own" if own else "none"
+
+
+def _needs(services: Services, arguments: argparse.Namespace) -> tuple[SecretNeed, ...]:
+    mapping = selection_mapping(arguments)
+    if not mapping:
+        return ()
+    return services.secrets_needed(plan(services.catalog(), read_request(services.catalog(), mapping)))

@@ -1,0 +1,50 @@
+"""What a cluster offers, as choices for the fields of its profile. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from llmb_tui.wizard.choices import Choice
+
+if TYPE_CHECKING:
+    from llmb_tui.cluster.offers import Offers
+    from llmb_tui.cluster.partition import Partition
+
+
+def summary(offers: Offers) -> str:
+    """What was read, in one line."""
+    counts = [
+        _count(len(offers.accounts), "account") if offers.accounts else "no accounts kept",
+        _count(len(offers.partitions), "partition"),
+        _count(len(offers.reservations), "reservation") if offers.reservations else "",
+    ]
+    return "read: " + ", ".join(count for count in counts if count)
+
+
+def offered(offers: Offers) -> dict[str, tuple[Choice, ...]]:
+    """Choices by field of the profile, the likeliest first."""
+    accounts = sorted(offers.accounts, key=lambda account: account != offers.default_account)
+    likely = offers.default_partition
+    partitions = sorted(offers.partitions, key=lambda partition: (partition != likely, not partition.gpus))
+    return {
+        "account": tuple(Choice(a, a, "default" if a == offers.default_account else "") for a in accounts),
+        "partition": tuple(_partition(partition) for partition in partitions),
+        "cpu_partition": tuple(Choice(name, name) for name in offers.cpu_partitions),
+        "qos": tuple(Choice(name, name) for name in offers.qos),
+        "reservation": tuple(Choice(name, name) for name in offers.reservations),
+        "install_dir": tuple(
+            Choice(place.path, place.path, "" if place.free_gb is None else f"{place.free_gb:,.0f} GB free")
+            for place in offers.directories
+        ),
+    }
+
+
+def _partition(partition: Partition) -> Choice:
+    kinds = ", ".join(f"{gpus.count} × {gpus.type or 'GPU'}" for gpus in partition.gpus) or "no GPUs"
+    limit = "" if partition.time_limit_s is None else f", at most {partition.time_limit_s / 3600:g} h"
+    down = None if partition.is_up else "it is down"
+    return Choice(partition.name, partition.name, f"{_count(partition.nodes, 'node')}, {kinds}{limit}", down)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"

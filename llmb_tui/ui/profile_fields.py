@@ -1,0 +1,137 @@
+"""The fields of a cluster profile as a person types them: names, hints, and text to profile and back. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.profile_check import WrongField, check_profile
+from llmb_tui.errors import Trouble
+
+EMPTY = ClusterProfile(name="", host="", account="", partition="", install_dir="")
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileField:
+    """One line of the form."""
+
+    name: str
+    """Name of the profile's field."""
+    title: str
+    hint: str = ""
+    needed: bool = False
+
+
+REACH = (
+    ProfileField("name", "name", "as you call it", needed=True),
+    ProfileField("host", "host", "login node, or its name in your ssh configuration", needed=True),
+    ProfileField("port", "port", "as ssh would"),
+    ProfileField("user", "user", "as ssh would"),
+    ProfileField("identity_file", "identity file", "as ssh would: agent, keys, jump hosts"),
+)
+"""What a connection needs."""
+
+USE = (
+    ProfileField("account", "account", needed=True),
+    ProfileField("partition", "partition", needed=True),
+    ProfileField("install_dir", "install directory", "on a file system that all nodes share", needed=True),
+)
+"""What every job needs."""
+
+MORE = (
+    ProfileField("cpu_partition", "CPU partition", "for work without a GPU"),
+    ProfileField("qos", "QOS"),
+    ProfileField("reservation", "reservation"),
+    ProfileField("constraint", "constraint", "gpu&memory"),
+    ProfileField("segment", "segment", "nodes in an NVLink block"),
+    ProfileField("exclude", "exclude nodes", "cn[003,007]"),
+    ProfileField("slurm_params", "Slurm parameters", "key=value;key=value;flag"),
+    ProfileField("mounts", "mounts", "/data:/data:ro, /scratch:/scratch"),
+    ProfileField("env", "environment", "NAME=value; NAME=value"),
+)
+"""What some sites need."""
+
+FIELDS = (*REACH, *USE, *MORE)
+
+
+def texts_of(profile: ClusterProfile) -> dict[str, str]:
+    """The profile's values as they stand in the form, by field."""
+    return {field.name: _text(getattr(profile, field.name)) for field in FIELDS}
+
+
+def reachable(base: ClusterProfile, texts: dict[str, str]) -> ClusterProfile:
+    """The profile as far as a connection needs it. Raises Trouble, WrongField where a field is to blame."""
+    host = texts["host"] or ("localhost" if base.transport == "local" else "")
+    if not host:
+        raise WrongField("host", "", "Give the login node, or its name in your ssh configuration.")
+    return replace(
+        base,
+        host=host,
+        port=_number("port", texts["port"]),
+        user=texts["user"] or None,
+        identity_file=texts["identity_file"] or None,
+    )
+
+
+def profile_of(base: ClusterProfile, texts: dict[str, str]) -> ClusterProfile:
+    """The whole profile; what the form does not show is the base's.
+
+    Raises WrongField for the first field that cannot be right.
+    """
+    for field in FIELDS:
+        if field.needed and not texts[field.name] and not (field.name == "host" and base.transport == "local"):
+            raise WrongField(field.name, "", f"The {field.title} is needed.")
+    profile = replace(
+        reachable(base, texts),
+        name=texts["name"],
+        account=texts["account"],
+        partition=texts["partition"],
+        install_dir=texts["install_dir"],
+        cpu_partition=texts["cpu_partition"] or None,
+        qos=texts["qos"] or None,
+        reservation=texts["reservation"] or None,
+        constraint=texts["constraint"] or None,
+        segment=_number("segment", texts["segment"]),
+        exclude=texts["exclude"] or None,
+        slurm_params=texts["slurm_params"] or None,
+        mounts=tuple(part.strip() for part in texts["mounts"].split(",") if part.strip()),
+        env=_environment(texts["env"]),
+    )
+    check_profile(profile)
+    return profile
+
+
+def field_at_fault(trouble: Trouble) -> str | None:
+    """Name of the form's field that a trouble is about, if it is about one."""
+    if not isinstance(trouble, WrongField):
+        return None
+    name = trouble.field.partition(".")[0]
+    return name if any(field.name == name for field in FIELDS) else None
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, tuple):
+        pairs = all(isinstance(part, tuple) for part in value)
+        return "; ".join("=".join(part) for part in value) if pairs else ", ".join(value)
+    return str(value)
+
+
+def _number(name: str, text: str) -> int | None:
+    if not text:
+        return None
+    if not text.isdecimal():
+        raise WrongField(name, text, "It is a number.")
+    return int(text)
+
+
+def _environment(text: str) -> tuple[tuple[str, str], ...]:
+    pairs = []
+    for part in text.split(";"):
+        name, equals, value = part.strip().partition("=")
+        if not equals and name:
+            raise WrongField("env", name, "Write NAME=value, with semicolons between several.")
+        if name:
+            pairs.append((name, value))
+    return tuple(pairs)

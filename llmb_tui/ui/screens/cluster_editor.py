@@ -1,0 +1,220 @@
+"""`ClusterEditor`: enter a cluster or change a saved one. What the cluster can say itself is offered, not typed."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Footer, Input, Static
+from textual.worker import Worker, WorkerState
+
+from llmb_tui.cluster.profile import ClusterProfile, GpuRequest
+from llmb_tui.errors import Trouble
+from llmb_tui.services import Services
+from llmb_tui.ui.daemon import in_daemon
+from llmb_tui.ui.offered import offered, summary
+from llmb_tui.ui.panes.pane import label
+from llmb_tui.ui.profile_fields import (
+    EMPTY,
+    FIELDS,
+    MORE,
+    REACH,
+    USE,
+    field_at_fault,
+    profile_of,
+    reachable,
+    texts_of,
+)
+from llmb_tui.ui.prompter import ModalPrompter
+from llmb_tui.ui.text import MUTED, line, lines, told
+from llmb_tui.ui.widgets.choices import ChoiceList
+from llmb_tui.ui.widgets.combo import Combo
+from llmb_tui.ui.widgets.scroller import Scroller
+from llmb_tui.wizard.choices import Choice
+
+if TYPE_CHECKING:
+    from llmb_tui.cluster.offers import Offers
+
+_GPU_REQUESTS: tuple[tuple[GpuRequest, str], ...] = (
+    ("gpus-per-node", "--gpus-per-node"),
+    ("gres", "--gres=gpu"),
+    ("none", "no request"),
+)
+_NOT_A_LOGIN_NODE = "no sbatch here"
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a cluster offers, and the profile by which it was asked."""
+
+    profile: ClusterProfile
+    offers: Offers
+
+
+class ClusterEditor(Screen[ClusterProfile | None]):
+    """One profile. Its answer is the saved profile, or None. No password is in it: the connection asks for one."""
+
+    HELP = """Where runs go: how to reach the login node, and what a job must ask for there.
+Host may be a name of your ssh configuration: port, user, keys and jump hosts are then taken from it.
+Once the cluster was read, accounts, partitions and directories are offered below their fields."""
+    CSS_PATH = "cluster_editor.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+r", "read", "Connect and read", id="editor.read", tooltip="Ask the cluster what it offers"),
+        Binding("ctrl+s", "save", "Save", id="editor.save", tooltip="Save the cluster and check it"),
+        Binding("escape", "leave", "Leave", id="editor.leave", tooltip="Leave without saving"),
+    ]
+
+    def __init__(self, services: Services, prompter: ModalPrompter, base: ClusterProfile | None) -> None:
+        super().__init__()
+        self._services = services
+        self._prompter = prompter
+        self._base = base or EMPTY
+        self._fields = {field.name: Combo(field.name, field.title, field.hint) for field in FIELDS}
+        self._requests = ChoiceList(self._choose_request, id="gpu-request")
+        self._transports = ChoiceList(self._choose_transport, id="transport")
+
+    def compose(self) -> ComposeResult:
+        """How to reach it, what a job asks for, what some sites need."""
+        yield Static(line((" Cluster", "bold"), ("   ctrl+r reads it, ctrl+s saves", MUTED)), id="title", markup=False)
+        with Scroller(id="editor", can_focus=False):
+            yield label("Reach it", "as ssh would, with your configuration")
+            yield self._transports
+            for field in REACH:
+                yield self._fields[field.name]
+            yield Static(id="read", markup=False)
+            yield label("Use it")
+            for field in USE:
+                yield self._fields[field.name]
+            yield Static("  GPUs asked with", classes="name")
+            yield self._requests
+            yield label("Where the site needs it", "empty is right for most")
+            for field in MORE:
+                yield self._fields[field.name]
+        yield Static(id="fault", markup=False)
+        yield Footer(compact=True)
+
+    def on_mount(self) -> None:
+        """Start from the profile."""
+        for name, text in texts_of(self._base).items():
+            self._fields[name].value = text
+        self._choose_request(self._base.gpu_request)
+        self._choose_transport(self._base.transport)
+        self._say(line(("○ not read yet: ctrl+r", MUTED)))
+        self._fields["name"].arrive()
+
+    @on(Input.Submitted)
+    def _entered(self, event: Input.Submitted) -> None:
+        """Enter goes to the next field; after the last one that a connection needs it connects."""
+        event.stop()
+        if event.input.id == f"profile-{REACH[-1].name}":
+            self.action_read()
+        else:
+            self.focus_next()
+
+    @on(ChoiceList.Taken)
+    def _taken(self, event: ChoiceList.Taken) -> None:
+        event.stop()
+        self.focus_next()
+
+    def action_read(self) -> None:
+        """Connect with what is entered so far, and read what the cluster offers."""
+        try:
+            profile = reachable(self._base, self._texts())
+        except Trouble as trouble:
+            self._blame(trouble)
+            return
+        self._blame(None)
+        self._prompter.quiet = False
+        self._say(line(("◐ connecting …", "$text-warning")))
+        services = self._services
+        self.run_worker(
+            in_daemon(lambda: Read(profile, services.offers(profile))), "read", exclusive=True, exit_on_error=False
+        )
+
+    def action_save(self) -> None:
+        """Save, or say which field cannot be right."""
+        try:
+            profile = profile_of(self._base, self._texts())
+        except Trouble as trouble:
+            self._blame(trouble)
+            return
+
+        def save() -> ClusterProfile:
+            self._services.save_profile(profile)
+            return profile
+
+        self.run_worker(in_daemon(save), "save", exclusive=True, exit_on_error=False)
+
+    def action_leave(self) -> None:
+        """Leave without saving."""
+        self.dismiss(None)
+
+    @on(Worker.StateChanged)
+    def _worker_changed(self, event: Worker.StateChanged) -> None:
+        event.stop()
+        error, result = event.worker.error, event.worker.result
+        if event.state is WorkerState.ERROR:
+            trouble = error if isinstance(error, Trouble) else Trouble("This should not have happened.", repr(error))
+            if event.worker.name == "read":
+                self._say(lines([line(("✗ it could not be read", "$text-error")), told(trouble)]))
+            else:
+                self._blame(trouble)
+        elif isinstance(result, Read):
+            self._offer(result.offers)
+        elif isinstance(result, ClusterProfile):
+            self.dismiss(result)
+
+    def _offer(self, offers: Offers) -> None:
+        self._say(line(("● ", "$text-success"), summary(offers)))
+        for name, choices in offered(offers).items():
+            self._fields[name].offer(choices)
+        if not self._fields["partition"].value and offers.gpu_request is not None:
+            self._choose_request(offers.gpu_request)
+        self._fill(offers)
+        if any(self._fields[field.name].has_focus_within for field in REACH):
+            self._fields[USE[0].name].arrive()
+
+    def _fill(self, offers: Offers) -> None:
+        """Put the likeliest answer where there is none."""
+        likely = offers.filled(EMPTY)
+        for name in ("account", "partition", "install_dir"):
+            field = self._fields[name]
+            field.value = field.value or getattr(likely, name)
+
+    def _texts(self) -> dict[str, str]:
+        return {name: field.value for name, field in self._fields.items()}
+
+    def _choose_request(self, value: str) -> None:
+        request = next(request for request, _ in _GPU_REQUESTS if request == value)
+        self._base = replace(self._base, gpu_request=request)
+        self._requests.show(tuple(Choice(value, text) for value, text in _GPU_REQUESTS), value)
+
+    def _choose_transport(self, value: str) -> None:
+        self._base = replace(self._base, transport="local" if value == "local" else "ssh")
+        here = None if shutil.which("sbatch") or value == "local" else _NOT_A_LOGIN_NODE
+        ways = (
+            Choice("ssh", "through SSH"),
+            Choice("local", "this machine is the login node", disabled_reason=here),
+        )
+        self._transports.show(ways, value)
+        if value == "local" and not self._fields["name"].value:
+            self._fields["name"].value = "local"
+        for field in REACH[1:]:
+            self._fields[field.name].display = value == "ssh"
+
+    def _say(self, text: Content) -> None:
+        self.query_one("#read", Static).update(text)
+
+    def _blame(self, trouble: Trouble | None) -> None:
+        """Show what is wrong below the form, and put the focus where it can be mended."""
+        fault = self.query_one("#fault", Static)
+        fault.update(line(("✗ ", "$text-error")) + told(trouble) if trouble else "")
+        name = field_at_fault(trouble) if trouble else None
+        if name is not None:
+            self._fields[name].arrive()
