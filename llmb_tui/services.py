@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from llmb_tui.cluster.needs import Sources
+from llmb_tui.cluster.preflight.needs import Sources
 from llmb_tui.errors import Trouble
 from llmb_tui.text import clean_line
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from llmb_tui.catalog.catalog import Catalog
     from llmb_tui.cluster.health import LinkHealth
     from llmb_tui.cluster.offers import Offers
-    from llmb_tui.cluster.preflight_report import Preflight
+    from llmb_tui.cluster.preflight.report import Preflight
     from llmb_tui.cluster.profile import ClusterProfile
     from llmb_tui.cluster.prompter import Prompter
     from llmb_tui.cluster.session import Session
@@ -154,8 +154,8 @@ class Services:
 
         `on_progress` is told what is known so far.
         """
-        from llmb_tui.cluster.needs import Needs
-        from llmb_tui.cluster.preflight import run_preflight
+        from llmb_tui.cluster.preflight.needs import Needs
+        from llmb_tui.cluster.preflight.run import run_preflight
         from llmb_tui.launch.access import with_access
         from llmb_tui.launch.needs import needs_of
 
@@ -238,7 +238,7 @@ class Services:
 
     def estimated_start(self, draft: Draft) -> float:
         """When Slurm would start a drafted run, Unix time; nothing is queued. Raises `SlurmTrouble` if it refuses."""
-        from llmb_tui.cluster.slurm import estimated_start
+        from llmb_tui.cluster.slurm.client import estimated_start
 
         return estimated_start(self.session(draft.run.cluster), draft.script)
 
@@ -283,7 +283,7 @@ class Services:
 
     def cancel(self, run: Run) -> None:
         """Ask Slurm to cancel every job of a run."""
-        from llmb_tui.cluster.slurm import cancel
+        from llmb_tui.cluster.slurm.client import cancel
 
         session = self.session(run.cluster)
         for job_id in run.job_ids:

@@ -11,7 +11,7 @@ from llmb_tui.cli.arguments import selection_mapping
 from llmb_tui.cli.output import print_json, print_line, say
 from llmb_tui.cli.planning import launchable
 from llmb_tui.cli.user import user_services
-from llmb_tui.cluster.preflight_report import Check, Preflight
+from llmb_tui.cluster.preflight.report import Check, Preflight
 from llmb_tui.errors import Trouble
 from llmb_tui.plan.plan import Plan
 from llmb_tui.services import Services

@@ -6,7 +6,7 @@ import time
 
 from llmb_tui.cli.output import say
 from llmb_tui.cluster.failures import DeadlinePassed, Disconnected, Unreachable
-from llmb_tui.cluster.slurm_trouble import SlurmTrouble
+from llmb_tui.cluster.slurm.trouble import SlurmTrouble
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
 from llmb_tui.services import Services

@@ -5,20 +5,20 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from llmb_tui.cluster.accounting import accounting_is_off
-from llmb_tui.cluster.associations import (
+from llmb_tui.cluster.batch import Answer, run_batch
+from llmb_tui.cluster.profile import ClusterProfile, GpuRequest
+from llmb_tui.cluster.quoting import shell_join
+from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.accounting import accounting_is_off
+from llmb_tui.cluster.slurm.associations import (
     ASSOCIATIONS,
     DEFAULT_ACCOUNT,
     accounts_of,
     parse_associations,
     qos_of,
 )
-from llmb_tui.cluster.batch import Answer, run_batch
-from llmb_tui.cluster.partition import SINFO_FORMAT, Gpus, Partition, parse_partitions
-from llmb_tui.cluster.profile import ClusterProfile, GpuRequest
-from llmb_tui.cluster.quoting import shell_join
-from llmb_tui.cluster.session import Session
-from llmb_tui.cluster.slurm_trouble import SlurmTrouble, slurm_trouble
+from llmb_tui.cluster.slurm.partition import SINFO_FORMAT, Gpus, Partition, parse_partitions
+from llmb_tui.cluster.slurm.trouble import SlurmTrouble, slurm_trouble
 from llmb_tui.cluster.words import PATH, fits
 from llmb_tui.text import clean, clean_line
 

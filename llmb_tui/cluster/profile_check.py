@@ -9,7 +9,7 @@ from typing import get_args
 
 from llmb_tui.cluster.profile import NO_SSH_CONFIG, ClusterProfile, GpuRequest, Transport
 from llmb_tui.cluster.quoting import one_line
-from llmb_tui.cluster.slurm_params import sbatch_options
+from llmb_tui.cluster.slurm.params import sbatch_options
 from llmb_tui.cluster.words import ENV_NAME, FEATURES, HOSTS, MOUNT_FLAGS, NAME, NAMES, PATH, fits
 from llmb_tui.errors import Trouble
 from llmb_tui.text import clean_line

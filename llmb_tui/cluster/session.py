@@ -8,16 +8,16 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from llmb_tui.cluster.bulk import Bulk
-from llmb_tui.cluster.connect import connect
 from llmb_tui.cluster.dialer import Dialer
 from llmb_tui.cluster.failures import Disconnected, Unreachable
 from llmb_tui.cluster.health import LinkHealth, LinkState, note
-from llmb_tui.cluster.keys import UnlockedKeys
 from llmb_tui.cluster.link import Completed, Link, Pulse, Stream
 from llmb_tui.cluster.local import LocalConnection
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter, Unattended
+from llmb_tui.cluster.ssh.bulk import Bulk
+from llmb_tui.cluster.ssh.connect import connect
+from llmb_tui.cluster.ssh.keys import UnlockedKeys
 
 _MINUTE_S = 60.0
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from llmb_tui.wizard.steps import Facts
 
 if TYPE_CHECKING:
-    from llmb_tui.cluster.preflight_report import Preflight
+    from llmb_tui.cluster.preflight.report import Preflight
     from llmb_tui.cluster.profile import ClusterProfile
     from llmb_tui.errors import Trouble
     from llmb_tui.launch.install import StepState

@@ -8,7 +8,7 @@ from llmb_tui.wizard.choices import Choice
 
 if TYPE_CHECKING:
     from llmb_tui.cluster.offers import Offers
-    from llmb_tui.cluster.partition import Partition
+    from llmb_tui.cluster.slurm.partition import Partition
 
 
 def summary(offers: Offers) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from llmb_tui.cluster.job import Job
+from llmb_tui.cluster.slurm.job import Job
 from llmb_tui.text import clean_line
 from llmb_tui.watch.failure import Failure
 from llmb_tui.watch.failure_rules import (

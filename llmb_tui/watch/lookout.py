@@ -15,8 +15,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from llmb_tui.cluster.failures import Disconnected, LoginNeeded, Unreachable
-from llmb_tui.cluster.job import Job
-from llmb_tui.cluster.slurm import bad_nodes, look
+from llmb_tui.cluster.slurm.client import bad_nodes, look
+from llmb_tui.cluster.slurm.job import Job
 from llmb_tui.errors import Trouble
 from llmb_tui.watch.news import LOGIN_TROUBLE, Ended, JobNews, LinkNews, LookFailed, News, Post
 

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from queue import Empty, SimpleQueue
 
-from llmb_tui.cluster.job import TERMINAL_STATES, Job
 from llmb_tui.cluster.session import Session
-from llmb_tui.cluster.slurm import look
-from llmb_tui.cluster.slurm_trouble import SlurmTrouble
+from llmb_tui.cluster.slurm.client import look
+from llmb_tui.cluster.slurm.job import TERMINAL_STATES, Job
+from llmb_tui.cluster.slurm.trouble import SlurmTrouble
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs

@@ -8,7 +8,7 @@ from dataclasses import replace
 from queue import Empty, SimpleQueue
 
 from llmb_tui.cluster.session import Session
-from llmb_tui.cluster.slurm import look
+from llmb_tui.cluster.slurm.client import look
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.watch.lookout import Following, Lookout

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from llmb_tui.cluster.job import Job
+from llmb_tui.cluster.slurm.job import Job
 from llmb_tui.watch.progress import WARM_UP_STEPS
 from llmb_tui.watch.state import Progress, Stage
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from llmb_tui.cluster import bulk
 from llmb_tui.cluster.failures import Disconnected
 from llmb_tui.cluster.link import Stream
 from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.ssh import bulk
 from tests.cluster.login_node import LoginNode, Person, make_key, wait_until
 
 _LONG = ("sh", "-c", "echo up; cat; exit")

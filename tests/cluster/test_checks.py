@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmb_tui.cluster.batch import Answer
-from llmb_tui.cluster.check import Answers, cleaned
-from llmb_tui.cluster.check_slurm import slurm_checks, slurm_examination
-from llmb_tui.cluster.preflight_report import Check, Preflight
+from llmb_tui.cluster.preflight.examination import Answers, cleaned
+from llmb_tui.cluster.preflight.report import Check, Preflight
+from llmb_tui.cluster.preflight.scheduler import slurm_checks, slurm_examination
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.plan.plan import Plan
 from llmb_tui.text import clean_line

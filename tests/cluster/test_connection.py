@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import pytest
 
-from llmb_tui.cluster.connect import connect
-from llmb_tui.cluster.connection import Connection
 from llmb_tui.cluster.failures import DeadlinePassed, Disconnected, Unreachable
 from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.ssh.connect import connect
+from llmb_tui.cluster.ssh.connection import Connection
 from llmb_tui.errors import Trouble
 from tests.cluster.login_node import LoginNode, wait_until
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from llmb_tui.cluster import heartbeat
-from llmb_tui.cluster.connect import connect
-from llmb_tui.cluster.connection import Connection
 from llmb_tui.cluster.failures import Disconnected
 from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.ssh import heartbeat
+from llmb_tui.cluster.ssh.connect import connect
+from llmb_tui.cluster.ssh.connection import Connection
 from tests.cluster.login_node import LoginNode, wait_until
 from tests.cluster.narrow_line import NarrowLine
 from tests.rig.line import Line

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmb_tui.cluster.failures import HostKeyChanged, HostKeyUnknown
-from llmb_tui.cluster.host_keys import HostKey, KnownHosts
 from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.ssh.host_keys import HostKey, KnownHosts
 from tests.cluster.login_node import Person
 
 ONE = HostKey("ssh-ed25519", b"one")

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from llmb_tui.cluster.connect import connect
 from llmb_tui.cluster.failures import DeadlinePassed, Disconnected
 from llmb_tui.cluster.link import Link
 from llmb_tui.cluster.local import LocalConnection
 from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.ssh.connect import connect
 from llmb_tui.errors import Trouble
 from tests.cluster.login_node import LoginNode, wait_until
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.cluster.connect import connect
 from llmb_tui.cluster.failures import AuthenticationFailed, HostKeyChanged, HostKeyUnknown, Unreachable
-from llmb_tui.cluster.host_keys import HostKey
-from llmb_tui.cluster.keys import UnlockedKeys
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.ssh.connect import connect
+from llmb_tui.cluster.ssh.host_keys import HostKey
+from llmb_tui.cluster.ssh.keys import UnlockedKeys
 from tests.cluster.login_node import PASSWORD, LoginNode, Person, make_key
 from tests.cluster.ssh_agent import ssh_agent
 
@@ -279,7 +279,7 @@ def test_a_busy_server_is_tried_again(node: LoginNode, busy: _Busy) -> None:
 
 
 def test_a_server_that_stays_busy_is_given_up(node: LoginNode, busy: _Busy, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("llmb_tui.cluster.connect._REFUSED_S", 1.0)
+    monkeypatch.setattr("llmb_tui.cluster.ssh.connect._REFUSED_S", 1.0)
     busy.refuses = 1000
     with pytest.raises(Unreachable, match="MaxStartups"):
         log_in(node, profile=replace(node.profile(), port=busy.port))
@@ -291,7 +291,7 @@ def test_nothing_reaches_the_terminal_and_nothing_is_read_from_it(node: LoginNod
     node.rounds = (("Verification code: ",),)
     script = (
         "import sys\n"
-        "from llmb_tui.cluster.connect import connect\n"
+        "from llmb_tui.cluster.ssh.connect import connect\n"
         "from llmb_tui.cluster.failures import AuthenticationFailed\n"
         "from llmb_tui.cluster.profile import ClusterProfile\n"
         "from llmb_tui.cluster.prompter import Unattended\n"

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmb_tui.cluster.batch import Answer
-from llmb_tui.cluster.check import Answers, cleaned
-from llmb_tui.cluster.check_login_node import login_node_checks
-from llmb_tui.cluster.check_network import network_checks, network_examination, servers_in_use
-from llmb_tui.cluster.needs import Needs, Sources
-from llmb_tui.cluster.preflight_report import Check, Preflight
+from llmb_tui.cluster.preflight.examination import Answers, cleaned
+from llmb_tui.cluster.preflight.login_node import login_node_checks
+from llmb_tui.cluster.preflight.needs import Needs, Sources
+from llmb_tui.cluster.preflight.network import network_checks, network_examination, servers_in_use
+from llmb_tui.cluster.preflight.report import Check, Preflight
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.text import clean_line
 from tests.cluster.examples import PROFILE

@@ -6,8 +6,8 @@ import pytest
 
 from llmb_tui.cluster.batch import Answer
 from llmb_tui.cluster.offers import Directory, Offers, offers_of
-from llmb_tui.cluster.partition import Gpus
-from llmb_tui.cluster.slurm_trouble import SlurmTrouble
+from llmb_tui.cluster.slurm.partition import Gpus
+from llmb_tui.cluster.slurm.trouble import SlurmTrouble
 from tests.cluster.examples import PROFILE
 
 GOOD = {

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.cluster.preflight import run_preflight
+from llmb_tui.cluster.preflight.run import run_preflight
 from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.session import Session
-from llmb_tui.cluster.slurm import cancel, estimated_start, find_jobs, look, partitions
-from llmb_tui.cluster.slurm_trouble import SlurmTrouble
+from llmb_tui.cluster.slurm.client import cancel, estimated_start, find_jobs, look, partitions
+from llmb_tui.cluster.slurm.trouble import SlurmTrouble
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.errors import Trouble
 from tests.cluster.examples import PLAN

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.cluster import openssh
 from llmb_tui.cluster.failures import BadSshConfig
-from llmb_tui.cluster.openssh import METHODS, HostSettings, resolve, settings_of
 from llmb_tui.cluster.profile import NO_SSH_CONFIG, ClusterProfile
-from llmb_tui.cluster.way import way_to
+from llmb_tui.cluster.ssh import openssh
+from llmb_tui.cluster.ssh.openssh import METHODS, HostSettings, resolve, settings_of
+from llmb_tui.cluster.ssh.way import way_to
 
 PROFILE = ClusterProfile(name="eos", host="eos", account="", partition="", install_dir="/x")
 
@@ -249,7 +249,7 @@ def test_what_the_configuration_runs_cannot_reach_the_terminal(tmp_path: Path) -
     )
     script = (
         "import os; os.close(os.open('/dev/tty', os.O_RDWR))\n"  # there is one
-        "from llmb_tui.cluster.openssh import resolve\n"
+        "from llmb_tui.cluster.ssh.openssh import resolve\n"
         f"assert resolve('eos', {config!r}).host == 'eos'\n"
     )
     done = subprocess.run(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from llmb_tui.cluster.slurm_params import Option, parse_slurm_params, sbatch_options
+from llmb_tui.cluster.slurm.params import Option, parse_slurm_params, sbatch_options
 from llmb_tui.errors import Trouble
 from tests.cluster.examples import PROFILE
 

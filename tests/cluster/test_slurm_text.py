@@ -9,14 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmb_tui.cluster.accounting import parse_sacct
 from llmb_tui.cluster.batch import NO_ANSWER, Answer, batch_answers, batch_script
-from llmb_tui.cluster.job import Job
-from llmb_tui.cluster.partition import Gpus, NodeGroup, Partition, parse_count, parse_gres, parse_partitions, parse_time
-from llmb_tui.cluster.pending import pending_reason
-from llmb_tui.cluster.queue import SEPARATOR, parse_squeue
-from llmb_tui.cluster.slurm import parse_bad_nodes, read_jobs
-from llmb_tui.cluster.slurm_trouble import SlurmTrouble
+from llmb_tui.cluster.slurm.accounting import parse_sacct
+from llmb_tui.cluster.slurm.client import parse_bad_nodes, read_jobs
+from llmb_tui.cluster.slurm.job import Job
+from llmb_tui.cluster.slurm.partition import (
+    Gpus,
+    NodeGroup,
+    Partition,
+    parse_count,
+    parse_gres,
+    parse_partitions,
+    parse_time,
+)
+from llmb_tui.cluster.slurm.pending import pending_reason
+from llmb_tui.cluster.slurm.queue import SEPARATOR, parse_squeue
+from llmb_tui.cluster.slurm.trouble import SlurmTrouble
 
 
 def text_of(name: str) -> str:

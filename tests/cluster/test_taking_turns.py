@@ -6,13 +6,13 @@ import threading
 
 import pytest
 
-from llmb_tui.cluster import turns
-from llmb_tui.cluster.connect import connect
-from llmb_tui.cluster.connection import Connection
 from llmb_tui.cluster.failures import DeadlinePassed, Disconnected, GaveWay
 from llmb_tui.cluster.link import Stream
 from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.ssh import turns
+from llmb_tui.cluster.ssh.connect import connect
+from llmb_tui.cluster.ssh.connection import Connection
 from tests.cluster.login_node import LoginNode, wait_until
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.cluster.connect import connect
 from llmb_tui.cluster.failures import AuthenticationFailed
-from llmb_tui.cluster.keys import UnlockedKeys
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.ssh.connect import connect
+from llmb_tui.cluster.ssh.keys import UnlockedKeys
 from tests.cluster.login_node import Person, wait_until
 from tests.cluster.ssh_agent import ssh_agent
 from tests.rig.client import PASSPHRASE
@@ -234,7 +234,7 @@ def test_nothing_is_written_to_the_terminal_and_nothing_read(login: Rig, alias: 
     profile = replace(login.profile(alias))
     script = (
         "import os, sys; os.close(os.open('/dev/tty', os.O_RDWR))\n"
-        "from llmb_tui.cluster.connect import connect\n"
+        "from llmb_tui.cluster.ssh.connect import connect\n"
         "from llmb_tui.cluster.failures import AuthenticationFailed\n"
         "from llmb_tui.cluster.profile import ClusterProfile\n"
         "from llmb_tui.cluster.prompter import Unattended\n"

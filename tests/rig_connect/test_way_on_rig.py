@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.cluster.connect import connect
 from llmb_tui.cluster.failures import AuthenticationFailed, HostKeyChanged, HostKeyUnknown, Unreachable
 from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.ssh.connect import connect
 from tests.cluster.login_node import Person, wait_until
 from tests.rig.cluster import Rig
 from tests.rig.sshd import BEHIND

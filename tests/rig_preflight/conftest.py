@@ -10,8 +10,8 @@ import pytest
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.load import load_presets
-from llmb_tui.cluster.preflight import run_preflight
-from llmb_tui.cluster.preflight_report import Check
+from llmb_tui.cluster.preflight.report import Check
+from llmb_tui.cluster.preflight.run import run_preflight
 from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.session import Session
 from llmb_tui.launch.needs import needs_of

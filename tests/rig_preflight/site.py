@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from llmb_tui.cluster.needs import Sources
-from llmb_tui.cluster.preflight_report import Check, Preflight
+from llmb_tui.cluster.preflight.needs import Sources
+from llmb_tui.cluster.preflight.report import Check, Preflight
 
 
 @contextmanager

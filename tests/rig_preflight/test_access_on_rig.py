@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.cluster.needs import Sources
-from llmb_tui.cluster.preflight_report import Preflight
+from llmb_tui.cluster.preflight.needs import Sources
+from llmb_tui.cluster.preflight.report import Preflight
 from llmb_tui.plan.plan import Plan
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places

@@ -16,7 +16,7 @@ from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cluster.offers import read_offers
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.session import Session
-from llmb_tui.cluster.slurm_trouble import SlurmTrouble
+from llmb_tui.cluster.slurm.trouble import SlurmTrouble
 from llmb_tui.launch.render import render
 from llmb_tui.launch.spec_of import launch_spec, new_run_id
 from llmb_tui.plan.plan import Plan

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.cluster.needs import Needs
-from llmb_tui.cluster.preflight import run_preflight
-from llmb_tui.cluster.preflight_report import Preflight
+from llmb_tui.cluster.preflight.needs import Needs
+from llmb_tui.cluster.preflight.report import Preflight
+from llmb_tui.cluster.preflight.run import run_preflight
 from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.session import Session
 from llmb_tui.plan.make import plan

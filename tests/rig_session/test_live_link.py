@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.cluster import heartbeat
 from llmb_tui.cluster.failures import Disconnected, LoginNeeded
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter, Unattended
 from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.ssh import heartbeat
 from tests.cluster.login_node import wait_until
 from tests.cluster.narrow_line import NarrowLine
 from tests.rig.cluster import Rig

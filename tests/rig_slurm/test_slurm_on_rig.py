@@ -8,9 +8,9 @@ from queue import SimpleQueue
 
 import pytest
 
-from llmb_tui.cluster.job import Job
-from llmb_tui.cluster.slurm import bad_nodes, cancel, estimated_start, find_jobs, look
-from llmb_tui.cluster.slurm_trouble import SlurmTrouble
+from llmb_tui.cluster.slurm.client import bad_nodes, cancel, estimated_start, find_jobs, look
+from llmb_tui.cluster.slurm.job import Job
+from llmb_tui.cluster.slurm.trouble import SlurmTrouble
 from llmb_tui.watch.lookout import Lookout
 from llmb_tui.watch.news import JobNews, LookFailed, News
 from tests.rig.waiting import wait_for

@@ -16,8 +16,8 @@ from textual.screen import Screen
 
 import llmb_tui.ui
 from llmb_tui.catalog.recipe import ResultRule
-from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.job import Job
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.spec import LaunchSpec

@@ -11,7 +11,7 @@ from textual.app import App
 from textual.events import Key
 from textual.widgets import Static
 
-from llmb_tui.cluster.job import Job
+from llmb_tui.cluster.slurm.job import Job
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
 from llmb_tui.ui.screens.jobs import JobsScreen, last_lines

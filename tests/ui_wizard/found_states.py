@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from llmb_tui.catalog.load import load_presets
-from llmb_tui.cluster.preflight_report import Check, Preflight
+from llmb_tui.cluster.preflight.report import Check, Preflight
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.launch.install import StepState
 from llmb_tui.launch.run import Run

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from llmb_tui.cluster.preflight_report import Check, Preflight
+from llmb_tui.cluster.preflight.report import Check, Preflight
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.install import StepState
 from llmb_tui.services import Draft, Services

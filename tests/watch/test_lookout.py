@@ -13,9 +13,9 @@ from typing import cast
 import pytest
 
 from llmb_tui.cluster.failures import AuthenticationFailed, Disconnected
-from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.session import Session
-from llmb_tui.cluster.slurm_trouble import SlurmTrouble
+from llmb_tui.cluster.slurm.job import Job
+from llmb_tui.cluster.slurm.trouble import SlurmTrouble
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs

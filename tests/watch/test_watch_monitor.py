@@ -14,7 +14,7 @@ from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.load import load_presets
 from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.session import Session
-from llmb_tui.cluster.slurm import cancel
+from llmb_tui.cluster.slurm.client import cancel
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.launch.install import Installer
 from llmb_tui.launch.render import render

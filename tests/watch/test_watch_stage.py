@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from llmb_tui.cluster.job import TERMINAL_STATES, Job
+from llmb_tui.cluster.slurm.job import TERMINAL_STATES, Job
 from llmb_tui.plan.plan import Plan
 from llmb_tui.watch.progress import fold
 from llmb_tui.watch.stage import only_container_lines, stage_of

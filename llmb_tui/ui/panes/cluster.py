@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from llmb_tui.cluster.preflight_report import Check
+from llmb_tui.cluster.preflight.report import Check
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.ui.found import Found
 from llmb_tui.ui.panes.pane import Give, Pane, label

@@ -10,7 +10,7 @@ from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable
 
-from llmb_tui.cluster.job import TERMINAL_STATES
+from llmb_tui.cluster.slurm.job import TERMINAL_STATES
 from llmb_tui.launch.run import Run
 from llmb_tui.text import clean_line
 from llmb_tui.ui.units import percent, seconds

@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual.content import Content
 from textual.reactive import reactive
 
-from llmb_tui.cluster.pending import pending_reason
+from llmb_tui.cluster.slurm.pending import pending_reason
 from llmb_tui.launch.run import Run
 from llmb_tui.ui.text import MUTED, line
 from llmb_tui.ui.widgets.durations import age, clock, moment

@@ -5,19 +5,28 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from llmb_tui.cluster.accounting import accounting_is_off
-from llmb_tui.cluster.associations import ASSOCIATIONS, Association, accounts_of, parse_associations
-from llmb_tui.cluster.check import ADMINISTRATORS, TIMED_OUT, Answers, Examination, failed, ok, said, warning
-from llmb_tui.cluster.check_containers import plugin_checks, slurm_plugin_commands
-from llmb_tui.cluster.check_partition import parse_settings, partition_checks
-from llmb_tui.cluster.check_qos import QOS, qos_check
-from llmb_tui.cluster.check_requests import request_checks
 from llmb_tui.cluster.offers import CONFIG, parse_config
-from llmb_tui.cluster.partition import SINFO_FORMAT
-from llmb_tui.cluster.preflight_report import Check
+from llmb_tui.cluster.preflight.containers import plugin_checks, slurm_plugin_commands
+from llmb_tui.cluster.preflight.examination import (
+    ADMINISTRATORS,
+    TIMED_OUT,
+    Answers,
+    Examination,
+    failed,
+    ok,
+    said,
+    warning,
+)
+from llmb_tui.cluster.preflight.partition import parse_settings, partition_checks
+from llmb_tui.cluster.preflight.qos import QOS, qos_check
+from llmb_tui.cluster.preflight.report import Check
+from llmb_tui.cluster.preflight.requests import request_checks
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.quoting import shell_join
-from llmb_tui.cluster.slurm_params import sbatch_options
+from llmb_tui.cluster.slurm.accounting import accounting_is_off
+from llmb_tui.cluster.slurm.associations import ASSOCIATIONS, Association, accounts_of, parse_associations
+from llmb_tui.cluster.slurm.params import sbatch_options
+from llmb_tui.cluster.slurm.partition import SINFO_FORMAT
 from llmb_tui.plan.plan import Plan
 
 _OLDEST_SLURM = (20, 11)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from llmb_tui.cluster.check import ADMINISTRATORS, Answers, failed, ok, said, warning
-from llmb_tui.cluster.needs import Needs
-from llmb_tui.cluster.preflight_report import Check
+from llmb_tui.cluster.preflight.examination import ADMINISTRATORS, Answers, failed, ok, said, warning
+from llmb_tui.cluster.preflight.needs import Needs
+from llmb_tui.cluster.preflight.report import Check
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.quoting import shell_join
 

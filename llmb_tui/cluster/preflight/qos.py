@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from llmb_tui.cluster.associations import Association, qos_of
-from llmb_tui.cluster.check import Answers, failed, ok, warning
-from llmb_tui.cluster.partition import parse_time
-from llmb_tui.cluster.preflight_report import Check
+from llmb_tui.cluster.preflight.examination import Answers, failed, ok, warning
+from llmb_tui.cluster.preflight.report import Check
 from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.associations import Association, qos_of
+from llmb_tui.cluster.slurm.partition import parse_time
 from llmb_tui.plan.plan import Plan
 
 QOS = "limited 6 sacctmgr -nP show qos format=name,maxwall,maxtres,maxtrespu,grptres"

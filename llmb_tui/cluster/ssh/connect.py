@@ -10,16 +10,16 @@ import socket
 import time
 from contextlib import ExitStack
 
-from llmb_tui.cluster.authentication import KeysLeft, Login
-from llmb_tui.cluster.connection import Connection
 from llmb_tui.cluster.failures import Unreachable
-from llmb_tui.cluster.handshake import LoginTransport, Refused, shake_hands
-from llmb_tui.cluster.keys import UnlockedKeys
-from llmb_tui.cluster.openssh import HostSettings
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.cluster.sockets import ProxyCommand, Through, open_tcp, open_through
-from llmb_tui.cluster.way import way_to
+from llmb_tui.cluster.ssh.authentication import KeysLeft, Login
+from llmb_tui.cluster.ssh.connection import Connection
+from llmb_tui.cluster.ssh.handshake import LoginTransport, Refused, shake_hands
+from llmb_tui.cluster.ssh.keys import UnlockedKeys
+from llmb_tui.cluster.ssh.openssh import HostSettings
+from llmb_tui.cluster.ssh.sockets import ProxyCommand, Through, open_tcp, open_through
+from llmb_tui.cluster.ssh.way import way_to
 
 # Without a handler of their own, paramiko's tracebacks would be printed over the screen.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())

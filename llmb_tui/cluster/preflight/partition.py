@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from llmb_tui.cluster.architecture import architecture_of
-from llmb_tui.cluster.check import ADMINISTRATORS, Answers, failed, ok, said, warning
 from llmb_tui.cluster.offers import fitting_request, parse_config
-from llmb_tui.cluster.partition import NodeGroup, Partition, parse_partitions, parse_time
-from llmb_tui.cluster.preflight_report import Check
+from llmb_tui.cluster.preflight.architecture import architecture_of
+from llmb_tui.cluster.preflight.examination import ADMINISTRATORS, Answers, failed, ok, said, warning
+from llmb_tui.cluster.preflight.report import Check
 from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.partition import NodeGroup, Partition, parse_partitions, parse_time
 from llmb_tui.plan.plan import Plan
 
 Settings = dict[str, dict[str, str]]

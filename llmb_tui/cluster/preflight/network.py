@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from llmb_tui.cluster.check import Answers, Examination, failed, ok, warning
-from llmb_tui.cluster.needs import Needs
-from llmb_tui.cluster.preflight_report import Check, Preflight
+from llmb_tui.cluster.preflight.examination import Answers, Examination, failed, ok, warning
+from llmb_tui.cluster.preflight.needs import Needs
+from llmb_tui.cluster.preflight.report import Check, Preflight
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.quoting import shell_join
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from llmb_tui.cluster.check import Answers, failed, ok, said, warning
-from llmb_tui.cluster.partition import parse_partitions
-from llmb_tui.cluster.preflight_report import Check
+from llmb_tui.cluster.preflight.examination import Answers, failed, ok, said, warning
+from llmb_tui.cluster.preflight.report import Check
 from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.partition import parse_partitions
 from llmb_tui.plan.plan import Plan
 
 _SEGMENT_SINCE = (23, 11)

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 import paramiko
 
-from llmb_tui.cluster.channel import CHUNK, LINK_ERRORS, close_quietly, closing_at
 from llmb_tui.cluster.failures import DeadlinePassed, Disconnected, GaveWay
 from llmb_tui.cluster.link import Stream, command_name
 from llmb_tui.cluster.quoting import command_line
-from llmb_tui.cluster.turns import Turns
+from llmb_tui.cluster.ssh.channel import CHUNK, LINK_ERRORS, close_quietly, closing_at
+from llmb_tui.cluster.ssh.turns import Turns
 from llmb_tui.errors import Trouble
 from llmb_tui.text import clean
 

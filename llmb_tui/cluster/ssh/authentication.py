@@ -9,14 +9,14 @@ from itertools import chain
 
 import paramiko
 
-from llmb_tui.cluster.channel import LINK_ERRORS
 from llmb_tui.cluster.failures import AuthenticationFailed, Unreachable
-from llmb_tui.cluster.handshake import LoginTransport
-from llmb_tui.cluster.key_query import would_take
-from llmb_tui.cluster.keys import Candidate, Keys, UnlockedKeys, reason
-from llmb_tui.cluster.openssh import HostSettings
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.cluster.questions import PHONE_S, Declined, HungUp, Questions, ask
+from llmb_tui.cluster.ssh.channel import LINK_ERRORS
+from llmb_tui.cluster.ssh.handshake import LoginTransport
+from llmb_tui.cluster.ssh.key_query import would_take
+from llmb_tui.cluster.ssh.keys import Candidate, Keys, UnlockedKeys, reason
+from llmb_tui.cluster.ssh.openssh import HostSettings
+from llmb_tui.cluster.ssh.questions import PHONE_S, Declined, HungUp, Questions, ask
 
 _HUMAN_TRIES = 3
 _SERVER_DEADLINE_S = 30.0

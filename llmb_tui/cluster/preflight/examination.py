@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from llmb_tui.cluster.batch import NO_ANSWER, Answer
-from llmb_tui.cluster.preflight_report import Check
+from llmb_tui.cluster.preflight.report import Check
 from llmb_tui.text import clean_line
 
 Answers = Mapping[str, Answer]

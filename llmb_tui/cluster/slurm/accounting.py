@@ -6,10 +6,10 @@ import re
 from dataclasses import replace
 
 from llmb_tui.cluster.batch import Answer
-from llmb_tui.cluster.job import Job
-from llmb_tui.cluster.partition import parse_count, parse_time
-from llmb_tui.cluster.queue import JOB_ID, LIMIT_S, SEPARATOR
 from llmb_tui.cluster.quoting import shell_join
+from llmb_tui.cluster.slurm.job import Job
+from llmb_tui.cluster.slurm.partition import parse_count, parse_time
+from llmb_tui.cluster.slurm.queue import JOB_ID, LIMIT_S, SEPARATOR
 
 # The name comes last: it may hold anything. All of these are there since 20.11.
 _COLUMNS = "JobID State ExitCode NNodes ElapsedRaw NodeList JobName".split()

@@ -11,15 +11,15 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from llmb_tui.cluster.accounting import accounting_is_off, parse_sacct, sacct
 from llmb_tui.cluster.batch import NO_ANSWER, Answer, run_batch
 from llmb_tui.cluster.failures import DeadlinePassed
-from llmb_tui.cluster.job import Job
-from llmb_tui.cluster.partition import SINFO_FORMAT, NodeGroup, Partition, parse_partitions
-from llmb_tui.cluster.queue import JOB_ID, LIMIT_S, SEPARATOR, SQUEUE, parse_squeue, unix_time
 from llmb_tui.cluster.quoting import one_line, shell_join
 from llmb_tui.cluster.session import Session
-from llmb_tui.cluster.slurm_trouble import silence, slurm_trouble
+from llmb_tui.cluster.slurm.accounting import accounting_is_off, parse_sacct, sacct
+from llmb_tui.cluster.slurm.job import Job
+from llmb_tui.cluster.slurm.partition import SINFO_FORMAT, NodeGroup, Partition, parse_partitions
+from llmb_tui.cluster.slurm.queue import JOB_ID, LIMIT_S, SEPARATOR, SQUEUE, parse_squeue, unix_time
+from llmb_tui.cluster.slurm.trouble import silence, slurm_trouble
 from llmb_tui.errors import Trouble
 from llmb_tui.text import clean, clean_line
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from llmb_tui.cluster.failures import BadSshConfig
-from llmb_tui.cluster.openssh import HostSettings, resolve, settings_of
 from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.ssh.openssh import HostSettings, resolve, settings_of
 from llmb_tui.text import clean
 
 _MOST_HOPS = 8

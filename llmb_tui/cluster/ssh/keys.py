@@ -13,8 +13,8 @@ from pathlib import Path
 import paramiko
 from paramiko.agent import AgentKey, AgentSSH
 
-from llmb_tui.cluster.openssh import HostSettings
 from llmb_tui.cluster.prompter import Prompter
+from llmb_tui.cluster.ssh.openssh import HostSettings
 from llmb_tui.text import clean, clean_line
 
 _KEY_CLASSES: tuple[type[paramiko.PKey], ...] = (paramiko.Ed25519Key, paramiko.ECDSAKey, paramiko.RSAKey)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from llmb_tui.cluster.batch import NO_ANSWER, run_batch
-from llmb_tui.cluster.check import Answers, Examination, cleaned
-from llmb_tui.cluster.check_login_node import login_node_examination
-from llmb_tui.cluster.check_network import network_examination
-from llmb_tui.cluster.check_slurm import slurm_examination
 from llmb_tui.cluster.failures import DeadlinePassed
-from llmb_tui.cluster.needs import Needs
-from llmb_tui.cluster.preflight_report import Preflight
+from llmb_tui.cluster.preflight.examination import Answers, Examination, cleaned
+from llmb_tui.cluster.preflight.login_node import login_node_examination
+from llmb_tui.cluster.preflight.needs import Needs
+from llmb_tui.cluster.preflight.network import network_examination
+from llmb_tui.cluster.preflight.report import Preflight
+from llmb_tui.cluster.preflight.scheduler import slurm_examination
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.session import Session
 from llmb_tui.plan.plan import Plan

@@ -11,9 +11,9 @@ import threading
 
 import paramiko
 
-from llmb_tui.cluster.channel import LINK_ERRORS, close_quietly
 from llmb_tui.cluster.failures import Unreachable
-from llmb_tui.cluster.openssh import HostSettings
+from llmb_tui.cluster.ssh.channel import LINK_ERRORS, close_quietly
+from llmb_tui.cluster.ssh.openssh import HostSettings
 from llmb_tui.text import clean, clean_line
 
 _END_S = 2.0

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from llmb_tui.cluster.check import Answers, Examination, failed, ok, said
-from llmb_tui.cluster.check_containers import ENROOT, enroot_checks
-from llmb_tui.cluster.check_space import space_checks, space_commands
-from llmb_tui.cluster.needs import Needs
-from llmb_tui.cluster.preflight_report import Check
+from llmb_tui.cluster.preflight.containers import ENROOT, enroot_checks
+from llmb_tui.cluster.preflight.examination import Answers, Examination, failed, ok, said
+from llmb_tui.cluster.preflight.needs import Needs
+from llmb_tui.cluster.preflight.report import Check
+from llmb_tui.cluster.preflight.space import space_checks, space_commands
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.quoting import shell_join
 

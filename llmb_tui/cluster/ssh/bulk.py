@@ -6,9 +6,9 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from llmb_tui.cluster.connection import Connection
 from llmb_tui.cluster.failures import Disconnected
 from llmb_tui.cluster.link import Stream
+from llmb_tui.cluster.ssh.connection import Connection
 from llmb_tui.errors import Trouble
 
 # As wide as a stream of 20 MB/s over 100 ms needs. Much wider ones are slower: paramiko copies what it holds.

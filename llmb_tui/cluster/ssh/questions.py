@@ -9,7 +9,7 @@ from typing import Any
 import paramiko
 
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.cluster.sockets import Through
+from llmb_tui.cluster.ssh.sockets import Through
 from llmb_tui.text import clean
 
 PHONE_S = 120.0

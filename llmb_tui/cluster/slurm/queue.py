@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from llmb_tui.cluster.job import Job
-from llmb_tui.cluster.partition import parse_count, parse_time
 from llmb_tui.cluster.quoting import shell_join
+from llmb_tui.cluster.slurm.job import Job
+from llmb_tui.cluster.slurm.partition import parse_count, parse_time
 
 SEPARATOR = "\x1f"
 """ASCII's own unit separator: in no name that a person types."""

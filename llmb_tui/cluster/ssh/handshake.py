@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import paramiko
 
-from llmb_tui.cluster.channel import LINK_ERRORS
 from llmb_tui.cluster.failures import Unreachable
-from llmb_tui.cluster.heartbeat import HeardTransport
-from llmb_tui.cluster.host_keys import HostKey, KnownHosts
-from llmb_tui.cluster.openssh import SSH_PORT, HostSettings
 from llmb_tui.cluster.prompter import Prompter
+from llmb_tui.cluster.ssh.channel import LINK_ERRORS
+from llmb_tui.cluster.ssh.heartbeat import HeardTransport
+from llmb_tui.cluster.ssh.host_keys import HostKey, KnownHosts
+from llmb_tui.cluster.ssh.openssh import SSH_PORT, HostSettings
 from llmb_tui.text import clean_line
 
 # Both are several times cheaper than paramiko's first choices.

@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from llmb_tui.cluster.check import Answers, failed, ok, warning
-from llmb_tui.cluster.check_containers import BIGGEST_IMAGE_GB, SMALLEST_IMAGE_GB
-from llmb_tui.cluster.needs import Needs
-from llmb_tui.cluster.preflight_report import Check
+from llmb_tui.cluster.preflight.containers import BIGGEST_IMAGE_GB, SMALLEST_IMAGE_GB
+from llmb_tui.cluster.preflight.examination import Answers, failed, ok, warning
+from llmb_tui.cluster.preflight.needs import Needs
+from llmb_tui.cluster.preflight.report import Check
 
 # The recipes' documentation: an environment takes 1 to 10 GB.
 _SMALLEST_VENV_GB, _BIGGEST_VENV_GB = 1, 10

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from llmb_tui.cluster.channel import LINK_ERRORS, Feeder, closing_at, drain
-from llmb_tui.cluster.channels import SHARED_WINDOW, Channels
-from llmb_tui.cluster.heartbeat import HeardTransport, Heartbeat
 from llmb_tui.cluster.link import Completed, Link, Pulse, Stream
+from llmb_tui.cluster.ssh.channel import LINK_ERRORS, Feeder, closing_at, drain
+from llmb_tui.cluster.ssh.channels import SHARED_WINDOW, Channels
+from llmb_tui.cluster.ssh.heartbeat import HeardTransport, Heartbeat
 from llmb_tui.text import clean
 
 

@@ -1,0 +1,1 @@
+"""What a cluster must have before anything is installed or queued, checked from its login node."""

@@ -1,0 +1,1 @@
+"""Slurm through its commands: what is asked, and what the answers mean."""
