@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from llmb_tui.catalog.recipe import LogFormat, ResultRule
-from llmb_tui.cluster.job import TERMINAL_STATES
+from llmb_tui.cluster.slurm.job import TERMINAL_STATES
 from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.plan.plan import Plan
 
 Procedure = Literal["direct", "recipe"]
-Submission = Literal["intended", "submitted", "refused", "unknown"]
+Submission = Literal["intended", "submitted", "refused", "withdrawn", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +29,14 @@ class Run:
     created_at: float
     """Unix time of the intent."""
     submission: Submission = "intended"
-    """`unknown`: the answer was lost; only a look at the cluster may settle it."""
+    """`unknown`: the answer was lost; only a look at the cluster may settle it. `withdrawn`: it has no job, and it
+    is certain that it never will."""
     job_ids: tuple[str, ...] = ()
     submitted_at: float | None = None
     job_state: str | None = None
     """Slurm's last known state of the job."""
     note: str = ""
-    """Why it was refused, or what is unknown."""
+    """Why it was refused or withdrawn, or what is unknown."""
 
     @property
     def going(self) -> bool:

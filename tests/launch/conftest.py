@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +16,7 @@ from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import Selection
 from tests.launch.launch_cases import PROFILE, RUN_ID, MakePlan, MakeRun, MakeSpec
+from tests.launch.submit_stage import Stage
 
 
 @pytest.fixture(scope="session")
@@ -49,3 +52,12 @@ def make_run(catalog: Catalog, make_plan: MakePlan) -> MakeRun:
         return Run(run_id, made, spec, recipe.rule, recipe.launch.kind, "direct", profile.name, created_at=1763712000.0)
 
     return make
+
+
+@pytest.fixture
+def stage(tmp_path: Path, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    """A cluster on which a submission can fail at any point."""
+    monkeypatch.setattr("llmb_tui.launch.submit._ANSWER_WITHIN_S", 5.0)
+    made = Stage(tmp_path, make_run)
+    yield made
+    made.close()

@@ -1,72 +1,261 @@
+"""What sbatch says, in the words of Slurm 20.11 to 26.05, and what a person is told."""
+
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 
-from llmb_tui.launch.refusal import NEVER_SENT, may_have_been_accepted, reason, refusal
+from llmb_tui.cluster.slurm.partition import Partition, parse_partitions
+from llmb_tui.launch.refusal import NEVER_SENT, may_have_been_accepted, reason, refusal, withdrawal
+from llmb_tui.launch.run import Run
+from tests.launch.launch_cases import MakeRun
+
+FAILED = "sbatch: error: Batch job submission failed: "
+POLICY = FAILED + "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"
+OPTIONS = (("qos", "short"), ("reservation", "bench"), ("constraint", "h100&ib"), ("segment", "3"))
+
+
+@pytest.fixture(scope="module")
+def run(make_run: MakeRun) -> Run:
+    """8 nodes with 8 GPUs each for 6 hours, in partition batch."""
+    run = make_run()
+    return replace(run, spec=replace(run.spec, time_limit="06:00:00", options=OPTIONS))
+
+
+def _refused(run: Run, words: str, exit_code: int = 1) -> Run:
+    return replace(run, submission="refused", note=reason(exit_code, words))
+
+
+# What sbatch says; words of the answer; words of the mend; whose turn it is (1: the request's, 2: the cluster's).
+CASES = [
+    # account
+    (
+        f"{FAILED}Invalid account or account/partition combination specified",
+        "account `research_llm_bench` is not one of yours, or may not use partition `batch`",
+        "sacctmgr show assoc",
+        1,
+    ),
+    # partition
+    (
+        f"sbatch: error: invalid partition specified: batch\n{FAILED}Invalid partition name specified",
+        "there is no partition `batch`",
+        "There are `batch`, `debug` or `long`",
+        1,
+    ),
+    (f"{FAILED}No partition specified or system default partition", "there is no partition", "sinfo", 1),
+    (f"{FAILED}User's group not permitted to use this partition", "may not use partition `batch`", "another", 1),
+    (f"{FAILED}Access/permission denied", "may not use partition `batch`", "another", 1),
+    (f"{FAILED}Required partition not available (inactive or drain)", "takes no jobs at the moment", "another", 2),
+    (f"{FAILED}Partition in DOWN state", "takes no jobs at the moment", "another", 2),
+    # QOS and limits
+    (f"{FAILED}Invalid qos specification", "may not use QOS `short` in partition `batch`", "QOS in the cluster's", 1),
+    (f"{FAILED}Requested account has breached requested QOS usage threshold", "QOS `short`", "QOS in the", 1),
+    (
+        f"sbatch: error: QOSMaxNodePerJobLimit\n{POLICY}",
+        "does not allow 8 nodes with 8 GPUs each",
+        "smaller scale",
+        1,
+    ),
+    (f"sbatch: error: QOSMaxGRESPerJob\n{POLICY}", "does not allow 8 nodes", "smaller scale", 1),
+    (f"sbatch: error: QOSMaxSubmitJobPerUserLimit\n{POLICY}", "no further job of yours", "one of your jobs", 1),
+    (f"sbatch: error: AssocMaxSubmitJobLimit\n{POLICY}", "no further job of yours", "one of your jobs", 1),
+    (f"sbatch: error: QOSMaxWallDurationPerJobLimit\n{POLICY}", "less time than the 6 hours", "Lower the time", 1),
+    (f"sbatch: error: AssocGrpGRESMinutes\n{POLICY}", "not that much time left", "sshare", 1),
+    (POLICY, "a limit of account `research_llm_bench` or its QOS", "smaller scale", 1),
+    # time
+    (
+        f"{FAILED}Requested time limit is invalid (missing or exceeds some limit)",
+        "partition `batch` gives at most 4 hours, the run asks for 6 hours",
+        "or choose partition `long`",
+        1,
+    ),
+    (f"{FAILED}Time limit specification required, but not provided", "at most 4 hours", "Lower", 1),
+    ("sbatch: error: Invalid --time specification", "the run asks for 6 hours", "Lower", 1),
+    # nodes
+    (f"{FAILED}Node count specification invalid", "does not give 8 nodes to one job; it has 4 nodes", "smaller", 1),
+    (f"{FAILED}More processors requested than permitted", "does not give 8 nodes", "smaller scale", 1),
+    (
+        f"{FAILED}Requested node configuration is not available",
+        "partition `batch` cannot give 8 nodes with 8 GPUs each; it has 4 nodes",
+        "requests GPUs",
+        1,
+    ),
+    (f"{FAILED}Requested partition configuration not available now", "cannot give 8 nodes", "smaller scale", 1),
+    (f"{FAILED}Requested topology configuration is not available", "cannot give 8 nodes", "smaller scale", 1),
+    (
+        f"sbatch: error: Memory specification can not be satisfied\n{FAILED}Requested node configuration is not "
+        "available",
+        "cannot give 8 nodes",
+        "smaller scale",
+        1,
+    ),
+    (f"{FAILED}Requested nodes not in this partition", "cannot give the nodes that", "sinfo -N", 1),
+    (f"{FAILED}Invalid node name specified", "cannot give the nodes that", "sinfo -N", 1),
+    (f"{FAILED}Required node not available (down, drained or reserved)", "cannot give the nodes", "sinfo -N", 1),
+    # GPUs
+    ("sbatch: error: Invalid generic resource (gres) specification", "`--gpus-per-node=8`", "requests GPUs", 1),
+    (f"{FAILED}Invalid GRES specification (with and without type identification)", "gpus-per-node", "requests", 1),
+    (f"{FAILED}Requested GRES option unsupported by configured SelectType plugin", "gpus-per-node", "requests", 1),
+    (f"{FAILED}Invalid Trackable RESource (TRES) specification", "gpus-per-node", "requests", 1),
+    (f"{FAILED}RestrictedCoresPerGPU: Not enough unique cores per GPU", "gpus-per-node", "requests", 1),
+    (
+        "sbatch: error: Cannot find GPU specification, you may not submit a job not requesting GPUs, partition: batch\n"
+        f"{FAILED}Unspecified error",
+        "gpus-per-node",
+        "requests GPUs",
+        1,
+    ),
+    # what profiles may add
+    (f"{FAILED}Requested reservation is invalid", "cannot use reservation `bench` now", "scontrol show res", 1),
+    (f"{FAILED}Access denied to requested reservation", "cannot use reservation `bench` now", "scontrol", 1),
+    (f"{FAILED}Requested reservation not usable now", "cannot use reservation `bench` now", "scontrol", 1),
+    (f"{FAILED}Invalid feature specification", "has the features `h100&ib`", "constraint", 1),
+    (f"{FAILED}No suitable topology unit found for segment", "segments of 3", "divided", 1),
+    (
+        "sbatch: error: --segment=3 does not fit the job size (8): node count must be evenly divisible by segment size",
+        "segments of 3",
+        "8 nodes",
+        1,
+    ),
+    (
+        "sbatch: unrecognized option '--segment=3'\nTry \"sbatch --help\" for more information",
+        "does not know option `--segment`",
+        "later Slurm",
+        1,
+    ),
+    (
+        "sbatch: unrecognized option '--container-image=x'\nTry \"sbatch --help\" for more information",
+        "does not know option `--container-image`",
+        "plugin",
+        1,
+    ),
+    ("sbatch: error: Invalid directive found in batch script: mine", "does not know an option", "profile", 1),
+    # the cluster's own trouble
+    (f"{FAILED}Unable to create job record, try again", "its queue is full", "later", 2),
+    (f"{FAILED}MaxJobCount limit reached", "its queue is full", "later", 2),
+    (f"{FAILED}System submissions disabled", "takes no jobs at the moment", "Wait", 2),
+    (f"{FAILED}Rate limit exceeded, please retry later", "takes no jobs at the moment", "Wait", 2),
+    (f"{FAILED}Pathname of a file, directory or other parameter too long", "too long", "shorter", 1),
+]
+
+
+@pytest.mark.parametrize(("words", "what", "mend", "exit_code"), CASES)
+def test_each_refusal_is_told_in_words(run: Run, words: str, what: str, mend: str, exit_code: int) -> None:
+    there = [_partition("batch", 4, 4), _partition("debug", 2, 0.5), _partition("long", 4, None)]
+    trouble = refusal(_refused(run, words), lambda: there)
+    assert trouble.what.startswith("Slurm refused the job: ")
+    assert what in trouble.what
+    assert mend in trouble.fix
+    assert trouble.exit_code == exit_code
+    assert not may_have_been_accepted(255, words)
+
+
+@pytest.mark.parametrize("words", [case[0] for case in CASES])
+def test_slurms_own_words_are_quoted(run: Run, words: str) -> None:
+    """Without the program's name in front of each line."""
+    said = refusal(_refused(run, words)).why
+    assert said.startswith("sbatch said: ")
+    for line in words.splitlines():
+        assert line.removeprefix("sbatch: ").removeprefix("error: ") in said
+
+
+def _partition(name: str, nodes: int, hours: float | None) -> Partition:
+    limit_s = None if hours is None else hours * 3600
+    text = f"{name}|{name}|up|infinite|{nodes}|idle|gpu:h100:8"
+    (made,) = parse_partitions(text)
+    return replace(made, time_limit_s=limit_s)
+
+
+def test_without_the_partitions_it_is_told_all_the_same(run: Run) -> None:
+    words = f"{FAILED}Requested time limit is invalid (missing or exceeds some limit)"
+    trouble = refusal(_refused(run, words))
+    assert trouble.what == (
+        "Slurm refused the job: partition `batch` does not give that much time, the run asks for 6 hours."
+    )
+    assert "or choose another partition" in trouble.fix
+
+
+def test_a_profile_without_options_is_told_of_its_defaults(make_run: MakeRun) -> None:
+    trouble = refusal(_refused(make_run(), f"{FAILED}Invalid qos specification"))
+    assert "may not use its default QOS" in trouble.what
 
 
 @pytest.mark.parametrize(
-    ("words", "mend", "exit_code"),
+    ("words", "exit_code", "what", "mend"),
     [
-        ("Batch job submission failed: Invalid account or account/partition combination specified", "account", 1),
-        (
-            "invalid partition specified: nope\nBatch job submission failed: Invalid partition name specified",
-            "sinfo",
-            1,
-        ),
-        (
-            "Batch job submission failed: Requested time limit is invalid (missing or exceeds some limit)",
-            "time limit",
-            1,
-        ),
-        (
-            "Cannot find GPU specification, you may not submit a job not requesting GPUs, partition: batch",
-            "requests GPUs",
-            1,
-        ),
-        ("Batch job submission failed: Invalid generic resource (gres) specification", "requests GPUs", 1),
-        ("Batch job submission failed: Requested node configuration is not available", "smaller scale", 1),
-        ("Batch job submission failed: Node count specification invalid", "smaller scale", 1),
-        ("Batch job submission failed: Job violates accounting/QOS policy (job submit limit)", "limit", 1),
-        ("Batch job submission failed: Invalid qos specification", "QOS", 1),
-        ("Batch job submission failed: Unable to contact slurm controller (connect failure)", "controller", 2),
-        ("sh: 12: sbatch: not found", "PATH", 2),
-        ("site policy 17b: ask before you run", "limit", 1),
-        ("the moon is full", "administrators", 2),
+        (f"{FAILED}Unable to contact slurm controller (connect failure)", 1, "controller cannot be reached", "ping"),
+        ("submit.sh: 24: sbatch: not found", 127, "there is no `sbatch`", "PATH"),
+        ("submit.sh: line 24: sbatch: command not found", 127, "there is no `sbatch`", "PATH"),
     ],
 )
-def test_each_common_refusal_has_its_mend(words: str, mend: str, exit_code: int) -> None:
-    trouble = refusal(reason(1, words))
-    assert trouble.what == "Slurm refused the job."
-    assert words.splitlines()[-1] in trouble.why
+def test_a_slurm_that_was_not_asked_has_not_refused(run: Run, words: str, exit_code: int, what: str, mend: str) -> None:
+    trouble = refusal(_refused(run, words, exit_code))
+    assert trouble.what.startswith("The job was not submitted: ")
+    assert what in trouble.what
     assert mend in trouble.fix
-    assert trouble.exit_code == exit_code
+    assert trouble.exit_code == 2
+    assert not may_have_been_accepted(exit_code, words)
 
 
-def test_slurms_words_lose_the_programs_name_and_keep_every_line() -> None:
-    words = "sbatch: error: invalid partition specified: nope\nsbatch: error: Batch job submission failed: Invalid x\n"
-    assert reason(1, words) == "invalid partition specified: nope Batch job submission failed: Invalid x"
-    assert reason(7, "") == "sbatch ended with exit code 7 and said nothing."
+def test_words_that_nobody_knows_are_passed_on(run: Run) -> None:
+    trouble = refusal(_refused(run, "sbatch: error: the moon is full"))
+    assert (trouble.what, trouble.why) == ("Slurm refused the job.", "sbatch said: the moon is full")
+    assert "administrators" in trouble.fix
+    assert refusal(_refused(run, "", 7)).why == "sbatch said: sbatch ended with exit code 7 and said nothing."
 
 
-def test_a_submission_that_never_reached_slurm_was_not_refused_by_it() -> None:
-    trouble = refusal(NEVER_SENT)
+def test_a_withdrawn_submission_was_not_refused(run: Run) -> None:
+    trouble = withdrawal(replace(run, submission="withdrawn", note=NEVER_SENT))
     assert trouble.what == "The job was not submitted."
     assert "again" in trouble.fix
+
+
+# Slurm's words for a conversation that broke, and may have been heard.
+LOST = [
+    "Socket timed out on send/recv operation",
+    "Zero Bytes were transmitted or received",
+    "Unexpected message received",
+    "Communication connection failure",
+    "Message send failure",
+    "Message receive failure",
+    "Communication shutdown failure",
+    "Unable to contact slurm controller (send failure)",
+    "Unable to contact slurm controller (receive failure)",
+    "Unable to contact slurm controller (shutdown failure)",
+    "Header lengths are longer than data received",
+    "Insane message length",
+    "Received zero length message",
+    "Failed to send entire message",
+    "Incompatible versions of client and server code",
+    "Protocol authentication error",
+    "Invalid authentication credential",
+    "Connection timed out reading",
+    "Kernel reported delayed socket error after successful write(), client side likely closed",
+    "Connection forced closed by quiesce timeout",
+    "Connection reset by peer",
+    "Broken pipe",
+    "Transport endpoint is not connected",
+    "Resource temporarily unavailable",
+]
+
+
+@pytest.mark.parametrize("words", LOST)
+def test_a_lost_conversation_leaves_open_whether_slurm_has_the_job(words: str) -> None:
+    assert may_have_been_accepted(1, FAILED + words)
 
 
 @pytest.mark.parametrize(
     ("exit_code", "words", "may"),
     [
-        (1, "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation", True),
-        (1, "sbatch: error: Batch job submission failed: Zero Bytes were transmitted or received", True),
-        (1, "sbatch: error: Slurm controller not responding, sleeping and retrying.", True),
-        (137, "", True),
         (0, "", True),
-        (1, "sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)", False),
-        (1, "sbatch: error: Batch job submission failed: Invalid account", False),
-        (127, "sh: sbatch: not found", False),
+        (0, "sbatch: error: Invalid directive found in batch script: mine", True),
+        (137, "", True),  # killed
+        (143, "sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying", True),
+        (1, f"sbatch: error: Slurm controller not responding, sleeping and retrying\n{FAILED}Invalid account", False),
+        (1, f"{FAILED}Unspecified error", False),  # a site's own rules said no
+        (255, "sbatch: unrecognized option '--timeout=3'", False),
     ],
 )
-def test_only_a_lost_conversation_leaves_open_whether_slurm_has_the_job(exit_code: int, words: str, may: bool) -> None:
+def test_only_a_lost_conversation_does(exit_code: int, words: str, may: bool) -> None:
     assert may_have_been_accepted(exit_code, words) is may

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import getpass
 import os
+import re
+import shutil
 import subprocess
+import time
 from importlib import resources
 from pathlib import Path
 
 import pytest
+
+from tests.launch.launch_cases import wait_until
 
 HELPER = str(resources.files("llmb_tui.remote").joinpath("submit.sh"))
 
@@ -40,6 +46,9 @@ class Cluster:
         path = self.folder / name
         return path.read_text() if path.exists() else None
 
+    def owner(self) -> str:
+        return os.readlink(self.folder / "claim")
+
     def submissions(self) -> list[str]:
         return self.calls.read_text().splitlines() if self.calls.exists() else []
 
@@ -51,27 +60,35 @@ def cluster(tmp_path: Path, request: pytest.FixtureRequest) -> Cluster:
 
 def test_the_answer_of_sbatch_is_kept_and_then_the_exit_code(cluster: Cluster) -> None:
     cluster.submit()
-    assert cluster.trace("submitted") == "48123;eos\n"
-    assert cluster.trace("exit") == "0\n"
+    assert cluster.trace("answer") == "48123;eos\n"
+    assert re.fullmatch(r"0 \d+\n", str(cluster.trace("exit")))
     assert cluster.submissions() == [f"--parsable {cluster.script}"]
-    owner = cluster.trace("claim/owner")
-    assert owner is not None
-    assert "@" in owner
+
+
+def test_the_claim_names_its_owner_the_process_group_and_the_time(cluster: Cluster) -> None:
+    before = int(time.time())
+    cluster.submit()
+    who, claimed_by, at = cluster.owner().split()
+    assert who == f"{getpass.getuser()}@{os.uname().nodename}"
+    assert int(claimed_by) == os.getpgrp()
+    assert before <= int(at) <= time.time()
 
 
 def test_a_refusal_is_kept_in_slurms_words(cluster: Cluster) -> None:
     cluster.sbatch("echo 'sbatch: error: Invalid account' >&2; exit 1")
     cluster.submit()
-    assert cluster.trace("submitted") is None
-    assert cluster.trace("exit") == "1\n"
+    assert cluster.trace("answer") == ""
+    assert str(cluster.trace("exit")).startswith("1 ")
     assert cluster.trace("refusal") == "sbatch: error: Invalid account\n"
 
 
 def test_a_login_node_without_sbatch_is_a_refusal(cluster: Cluster) -> None:
     (cluster.programs / "sbatch").unlink()
-    cluster.environment["PATH"] = f"{cluster.programs}:/usr/bin:/bin"
+    for name in ("date", "env", "id", "ln", "mv", "ps", "sed", "sh", "bash", "uname"):
+        (cluster.programs / name).symlink_to(str(shutil.which(name)))
+    cluster.environment["PATH"] = str(cluster.programs)
     cluster.submit()
-    assert cluster.trace("exit") == "127\n"
+    assert str(cluster.trace("exit")).startswith("127 ")
     assert "not found" in str(cluster.trace("refusal"))
 
 
@@ -89,22 +106,26 @@ def test_a_second_start_does_nothing_whatever_became_of_the_first(cluster: Clust
     assert cluster.trace("exit") is None
 
 
+def test_an_answer_survives_whoever_waited_for_it(cluster: Cluster) -> None:
+    cluster.sbatch("kill -9 $PPID; echo 48123")
+    cluster.submit()
+    wait_until(lambda: cluster.trace("answer") == "48123\n")
+
+
 def test_a_claim_that_was_made_for_a_withdrawal_is_respected(cluster: Cluster) -> None:
-    (cluster.folder / "claim").mkdir()
-    (cluster.folder / "claim/owner").write_text("withdrawn\n")
+    (cluster.folder / "claim").symlink_to("withdrawn")
     cluster.submit()
     assert cluster.submissions() == []
-    assert cluster.trace("claim/owner") == "withdrawn\n"
+    assert cluster.owner() == "withdrawn"
 
 
-def test_an_owner_that_appears_after_the_claim_wins(cluster: Cluster) -> None:
-    """A withdrawal may come between `mkdir claim` and the writing of its owner: then nothing may be submitted."""
+def test_a_withdrawal_just_before_the_claim_wins(cluster: Cluster) -> None:
     slow_id = cluster.programs / "id"
-    slow_id.write_text(f'#!/bin/sh\necho withdrawn >"{cluster.folder}/claim/owner"\necho operator\n')
+    slow_id.write_text(f'#!/bin/sh\nln -s withdrawn "{cluster.folder}/claim"\necho operator\n')
     slow_id.chmod(0o755)
     cluster.submit()
     assert cluster.submissions() == []
-    assert cluster.trace("claim/owner") == "withdrawn\n"
+    assert cluster.owner() == "withdrawn"
 
 
 def test_the_login_environment_does_not_change_the_script(cluster: Cluster) -> None:

@@ -3,107 +3,25 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from llmb_tui.cluster.connection import Completed
-from llmb_tui.cluster.failures import Disconnected
+from llmb_tui.cluster.failures import Disconnected, LoginNeeded
 from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.session import Session
-from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.entry import entry_path
 from llmb_tui.launch.refusal import NEVER_SENT
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.submit import reconcile, submit
-from llmb_tui.store.journal import Journal
+from llmb_tui.launch.traces import folder, helper_path, look, script_path
 from llmb_tui.store.paths import Places
-from tests.launch.launch_cases import RUN_ID, MakeRun, replace_command, wait_until
-
-SCRIPT = "#!/bin/bash\n#SBATCH --nodes=8\n"
-
-# Jobs are lines of $STAGE/jobs. What is in $STAGE/sbatch runs before a job is accepted, $STAGE/after before the answer.
-SLURM = {
-    "sbatch": """
-. "$STAGE/sbatch"
-id=$(($(wc -l <"$STAGE/jobs") + 48123))
-echo "$id $(cat "$STAGE/name")" >>"$STAGE/jobs"
-. "$STAGE/after"
-echo "$id"
-""",
-    "squeue": """
-while read -r id name; do
-    printf '%-24s%-24s%-160s%-12s%-20s%-12s%-512s\\n' "$id" PENDING Priority 8 0:00 0 "$name"
-done <"$STAGE/jobs"
-""",
-    "sacct": "echo 'Slurm accounting storage is disabled' >&2; exit 1",
-}
-
-
-class Stage:
-    """A cluster, what this machine remembers, and one run to submit."""
-
-    def __init__(self, folder: Path, make_run: MakeRun) -> None:
-        self.folder = folder
-        self.cluster = DemoCluster(folder / "cluster")
-        self.cluster.start()
-        for name, body in SLURM.items():
-            replace_command(self.cluster.root, name, body)
-        for name in ("jobs", "sbatch", "after"):
-            (folder / name).touch()
-        self.profile = self.cluster.profile
-        self.session = Session(self.profile, Unattended())
-        self.session.connect()
-        self.runs = Runs(Places(folder / "config", folder / "state"))
-        self.journal = Journal(folder / "journal.jsonl")
-        self.run = make_run(self.profile)
-        self.next_job_is_of(self.run)
-        self.task = Path(self.run.spec.task_dir)
-        self.traces = self.task.parent / "submit"
-        self.install()
-
-    def close(self) -> None:
-        (self.folder / "go").touch()
-        self.session.close()
-        self.cluster.stop()
-
-    def next_job_is_of(self, run: Run) -> None:
-        (self.folder / "name").write_text(run.spec.job_name)
-
-    def install(self) -> None:
-        for path in (self.run.spec.container_image, entry_path(self.profile.install_dir)):
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
-            Path(path).write_text("installed")
-
-    def jobs(self) -> list[str]:
-        return [line.split()[0] for line in (self.folder / "jobs").read_text().splitlines()]
-
-    def on_sbatch(self, commands: str) -> None:
-        (self.folder / "sbatch").write_text(commands)
-
-    def before_the_answer(self, commands: str) -> None:
-        (self.folder / "after").write_text(commands)
-
-    def submit(self, run: Run | None = None) -> Run:
-        return submit(self.session, self.runs, self.journal, run or self.run, SCRIPT)
-
-    def reconcile(self, run: Run | None = None) -> Run:
-        return reconcile(self.session, self.runs, self.journal, run or self.run)
-
-    def events(self) -> list[str]:
-        return [record["event"] for record in self.journal.read()]
-
-
-@pytest.fixture
-def stage(tmp_path: Path, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    monkeypatch.setattr("llmb_tui.launch.submit._ANSWER_WITHIN_S", 5.0)
-    made = Stage(tmp_path, make_run)
-    yield made
-    made.close()
+from tests.launch.cutting_session import WHENS, CuttingSession, When
+from tests.launch.launch_cases import RUN_ID, MakeRun, wait_until
+from tests.launch.submit_stage import SCRIPT, Stage
 
 
 def test_a_run_is_submitted_and_remembered(stage: Stage) -> None:
@@ -173,7 +91,7 @@ def test_a_refusal_keeps_slurms_words(stage: Stage) -> None:
     stage.on_sbatch("printf 'sbatch: error: Invalid \\033[31maccount or account/partition combination\\n' >&2; exit 1")
     with pytest.raises(Trouble) as caught:
         stage.submit()
-    assert caught.value.why == "Invalid account or account/partition combination"
+    assert caught.value.why == "sbatch said: Invalid account or account/partition combination"
     assert "sacctmgr" in caught.value.fix
     assert caught.value.exit_code == 1
     run = stage.runs.load(RUN_ID)
@@ -269,7 +187,7 @@ def test_a_run_that_another_is_submitting_is_left_alone(stage: Stage) -> None:
     stage.on_sbatch('while [ ! -e "$STAGE/go" ]; do sleep 0.02; done')
     thread = threading.Thread(target=stage.submit)
     thread.start()
-    wait_until((stage.traces / "claim/owner").exists)
+    wait_until((stage.traces / "claim").is_symlink)
     assert stage.reconcile().submission == "unknown"
     (stage.folder / "go").touch()
     thread.join()
@@ -289,7 +207,7 @@ def test_a_line_that_is_cut_while_slurm_thinks_changes_nothing(stage: Stage) -> 
     outcomes: list[Run] = []
     thread = threading.Thread(target=lambda: outcomes.append(stage.submit()))
     thread.start()
-    wait_until((stage.traces / "claim/owner").exists)
+    wait_until((stage.traces / "claim").is_symlink)
     stage.cluster.drop_connections()
     (stage.folder / "go").touch()
     thread.join()
@@ -300,64 +218,33 @@ def test_a_line_that_is_cut_while_slurm_thinks_changes_nothing(stage: Stage) -> 
 # --- cuts ---------------------------------------------------------------------------------------------------------
 
 
-class CuttingSession(Session):
-    """A real session that loses its connection around the remote call number `at`: `how` says when."""
-
-    at = -1
-    how = ""
-    calls = 0
-
-    def run_script(
-        self, script: str, args: Sequence[str] = (), *, stdin: bytes = b"", deadline_s: float = 20.0
-    ) -> Completed:
-        return self._cut(
-            lambda: super(CuttingSession, self).run_script(script, args, stdin=stdin, deadline_s=deadline_s)
-        )
-
-    def write_file(self, path: str, data: bytes, mode: int = 0o600, *, deadline_s: float = 60.0) -> None:
-        self._cut(lambda: super(CuttingSession, self).write_file(path, data, mode, deadline_s=deadline_s))
-
-    def _cut(self, call: Callable[[], Completed | None]) -> Completed:
-        self.calls += 1
-        answer = call() if self.calls != self.at or self.how == "answer lost" else None
-        if self.calls == self.at:
-            if self._connection is not None:
-                self._connection.close()
-            raise Disconnected("The connection broke.", may_have_run=self.how != "never sent")
-        return answer or Completed((), 0, "", "")
-
-
 def _count_calls(stage: Stage) -> int:
     """How many remote calls a submission makes when nothing goes wrong."""
-    session = CuttingSession(stage.profile, Unattended())
+    session = CuttingSession(stage.profile)
     submit(session, stage.runs, stage.journal, stage.run, SCRIPT)
     session.close()
     return session.calls
 
 
-@pytest.mark.parametrize("how", ["never sent", "command lost", "answer lost"])
+@pytest.mark.parametrize("when", WHENS)
 def test_wherever_the_line_is_cut_there_is_never_a_second_job_nor_an_unknown_one(
-    stage: Stage, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch, how: str
+    stage: Stage, make_run: MakeRun, when: When
 ) -> None:
-    monkeypatch.setattr("llmb_tui.launch.submit._ANSWER_WITHIN_S", 0.7)
     last = _count_calls(stage)
-    seen = set()
-    for at in range(1, last + 1):
-        seen.add(_cut_at(stage, make_run(stage.profile, f"cut{at}"), at, how))
+    seen = {_cut_at(stage, make_run(stage.profile, f"cut{at}"), at, when) for at in range(1, last + 1)}
     assert "submitted" in seen
 
 
-def _cut_at(stage: Stage, run: Run, at: int, how: str) -> str:
+def _cut_at(stage: Stage, run: Run, at: int, when: When) -> str:
     """Submit with a cut, then do what a person does: look again, submit again. Answers with the first outcome."""
     stage.next_job_is_of(run)
-    session = CuttingSession(stage.profile, Unattended())
-    session.at, session.how = at, how
+    session = CuttingSession(stage.profile, stage.cluster.drop_connections, at, when)
     try:
         submit(session, stage.runs, stage.journal, run, SCRIPT)
     except Disconnected:
         assert stage.runs.load(run.id).submission == "intended"
     first = stage.runs.load(run.id).submission
-    session.at = -1
+    session.at = 0
     if first == "intended":  # nothing has begun, so that trying again is right
         submit(session, stage.runs, stage.journal, run, SCRIPT)
     known = reconcile(session, stage.runs, stage.journal, run)
@@ -365,26 +252,26 @@ def _cut_at(stage: Stage, run: Run, at: int, how: str) -> str:
     jobs = [
         line.split()[0] for line in (stage.folder / "jobs").read_text().splitlines() if line.endswith(run.spec.job_name)
     ]
-    assert known.submission in ("submitted", "refused")
+    assert known.submission == "submitted"
     assert list(known.job_ids) == jobs
-    assert len(jobs) == (known.submission == "submitted")
+    assert len(jobs) == 1
     return first
 
 
-def test_a_submission_that_was_withdrawn_cannot_begin_later(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_submission_that_was_withdrawn_cannot_begin_later(stage: Stage) -> None:
     """The command that starts it was on its way when the line broke, and arrives after the run was settled."""
-    monkeypatch.setattr("llmb_tui.launch.submit._ANSWER_WITHIN_S", 0.5)
-    session = CuttingSession(stage.profile, Unattended())
-    session.at, session.how = _count_until_start(stage), "command lost"
-    submit(session, stage.runs, stage.journal, stage.run, SCRIPT)
-    session.close()
+    spec = stage.run.spec
+    session = CuttingSession(stage.profile, at=_count_until_start(stage), when="command lost")
+    session.cut = session.close
+    assert submit(session, stage.runs, stage.journal, stage.run, SCRIPT).submission == "unknown"
     settled = stage.reconcile()
-    assert (settled.submission, settled.note) == ("refused", NEVER_SENT)
-    helper, script = stage.task.parent / "submit.sh", stage.task.parent / f"{stage.run.spec.task}_sbatch.sh"
-    stage.session.run(["sh", str(helper), str(stage.traces), str(script)])
+    assert (settled.submission, settled.note, settled.job_ids) == ("withdrawn", NEVER_SENT, ())
+    look(stage.session, spec, "start")
+    stage.session.run(["sh", helper_path(spec), folder(spec), script_path(spec)])
     assert stage.jobs() == []
-    with pytest.raises(Trouble, match="was not submitted"):
+    with pytest.raises(Trouble, match="was not submitted") as caught:
         stage.submit()
+    assert caught.value.why == NEVER_SENT
 
 
 def _count_until_start(stage: Stage) -> int:
@@ -392,12 +279,27 @@ def _count_until_start(stage: Stage) -> int:
     return 1 + len(stage.run.spec.files) + 2 + 1
 
 
+def test_a_login_that_only_a_person_can_repeat_leaves_the_run_unknown(stage: Stage) -> None:
+    session = CuttingSession(stage.profile, _ask_for_a_code, _count_until_start(stage) + 1)
+    stage.on_sbatch('while [ ! -e "$STAGE/go" ]; do sleep 0.02; done')
+    run = submit(session, stage.runs, stage.journal, stage.run, SCRIPT)
+    session.close()
+    assert run.submission == "unknown"
+    assert "log in" in run.note
+    (stage.folder / "go").touch()
+    wait_until((stage.traces / "exit").exists)
+    assert stage.reconcile().job_ids == ("48123",)
+
+
+def _ask_for_a_code() -> None:
+    raise LoginNeeded("Somebody has to log in again.")
+
+
 def test_a_cluster_that_goes_away_after_the_start_leaves_the_run_unknown(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("llmb_tui.launch.submit._ANSWER_WITHIN_S", 0.5)
-    session = CuttingSession(stage.profile, Unattended())
-    session.at, session.how = _count_until_start(stage), "answer lost"
+    session = CuttingSession(stage.profile, stage.cluster.drop_connections, _count_until_start(stage))
     stage.before_the_answer('touch "$STAGE/accepted"; while [ ! -e "$STAGE/go" ]; do sleep 0.02; done')
 
     def leave() -> None:

@@ -1,0 +1,73 @@
+"""A run whose submission is unknown: the verbs ask the cluster by themselves, and say what they do not know."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.demo.cluster import DemoCluster
+from llmb_tui.launch.runs import Runs
+from llmb_tui.launch.traces import folder
+from llmb_tui.store.paths import Places
+from tests.journey.journey_selections import NEMOTRON, Call
+
+
+@pytest.fixture
+def unknown(call: Call, cluster: DemoCluster, places: Places) -> str:
+    """Id of a run that was submitted, of which the answer was lost."""
+    cluster.fault("hang-at-step", "3")
+    call("install", cluster.profile.name, *NEMOTRON)
+    run_id = call("submit", "--cluster", cluster.profile.name, *NEMOTRON, "--yes").stdout.strip()
+    _forget(places, run_id)
+    return run_id
+
+
+def _forget(places: Places, run_id: str) -> None:
+    runs = Runs(places)
+    runs.save(replace(runs.load(run_id), submission="unknown", job_ids=(), note="The cluster has not answered yet."))
+
+
+def test_jobs_watch_and_cancel_ask_by_themselves(call: Call, places: Places, unknown: str) -> None:
+    (known,) = json.loads(call("jobs", "--json").stdout)
+    assert (known["id"], len(known["job_ids"])) == (unknown, 1)
+    _forget(places, unknown)
+    assert json.loads(call("watch", unknown, "--once", "--json").stdout)["job_ids"] == known["job_ids"]
+    _forget(places, unknown)
+    assert json.loads(call("cancel", unknown, "--json").stdout) == {"id": unknown, "cancelled": known["job_ids"]}
+
+
+def test_a_cluster_that_does_not_answer_leaves_it_unknown(call: Call, cluster: DemoCluster, unknown: str) -> None:
+    cluster.stop()
+    done = call("jobs", "--json")
+    (same,) = json.loads(done.stdout)
+    assert (same["state"], same["job_ids"]) == ("unknown", [])
+    assert f"it is not known yet whether run {unknown} was submitted" in done.stderr
+    done = call("watch", unknown, "--once", "--json")
+    assert json.loads(done.stdout)["state"] == "unknown"
+    assert f"it is not known yet whether run {unknown} was submitted" in done.stderr
+    done = call("cancel", unknown, code=2)
+    assert "Nothing was cancelled" in done.stderr
+
+
+def test_a_submission_that_never_began_is_withdrawn(call: Call, places: Places, unknown: str) -> None:
+    run = Runs(places).load(unknown)
+    for trace in Path(folder(run.spec)).iterdir():
+        trace.unlink()
+    for output in Path(run.spec.task_dir).glob("sbatch_*"):
+        output.unlink()
+    (known,) = json.loads(call("jobs", "--json").stdout)
+    assert known["state"] == "withdrawn"
+    assert "withdrawn" in str(known["verdict"]["reasons"])
+    call("cancel", unknown, code=1)
+
+
+def test_without_a_terminal_and_yes_nothing_is_even_asked(call: Call, cluster: DemoCluster) -> None:
+    name = cluster.profile.name
+    cluster.stop()  # who tried to connect would fail with 2
+    done = call("submit", "--cluster", name, *NEMOTRON, code=1)
+    assert "Nothing was submitted" in done.stderr
+    assert "--yes" in done.stderr
+    assert json.loads(call("jobs", "--json").stdout) == []

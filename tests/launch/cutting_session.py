@@ -1,0 +1,50 @@
+"""A session that loses its line around one of its remote calls, for a test that says where and when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from llmb_tui.cluster.failures import Disconnected
+from llmb_tui.cluster.link import Completed
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.session import Session
+
+When = Literal["never sent", "command lost", "answer lost"]
+WHENS: tuple[When, ...] = ("never sent", "command lost", "answer lost")
+
+
+class CuttingSession(Session):
+    """A real session; the line is cut by `cut` at the remote call number `at`, counted from 1.
+
+    `never sent`: before the call, and the program knows it. `command lost`: the call did not arrive, but the program
+    cannot know. `answer lost`: the cluster did what it was told, and its answer did not come.
+    """
+
+    def __init__(
+        self, profile: ClusterProfile, cut: Callable[[], object] = lambda: None, at: int = 0, when: When = "answer lost"
+    ) -> None:
+        super().__init__(profile, Unattended())
+        self.at = at
+        self.calls = 0
+        self.cut, self._when = cut, when
+
+    def run_script(
+        self, script: str, args: Sequence[str] = (), *, stdin: bytes = b"", deadline_s: float = 20.0
+    ) -> Completed:
+        return self._cutting(
+            lambda: super(CuttingSession, self).run_script(script, args, stdin=stdin, deadline_s=deadline_s)
+        )
+
+    def write_file(self, path: str, data: bytes, mode: int = 0o600, *, deadline_s: float = 60.0) -> None:
+        self._cutting(lambda: super(CuttingSession, self).write_file(path, data, mode, deadline_s=deadline_s))
+
+    def _cutting(self, call: Callable[[], Completed | None]) -> Completed:
+        self.calls += 1
+        here = self.calls == self.at
+        answer = None if here and self._when != "answer lost" else call()
+        if here:
+            self.cut()
+            raise Disconnected("The connection broke.", may_have_run=self._when != "never sent")
+        return answer or Completed((), 0, "", "")

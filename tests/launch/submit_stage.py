@@ -1,0 +1,97 @@
+"""A cluster over real SSH whose Slurm is a few lines of sh, so that a submission can fail at any point of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.session import Session
+from llmb_tui.demo.cluster import DemoCluster
+from llmb_tui.launch.entry import entry_path
+from llmb_tui.launch.run import Run
+from llmb_tui.launch.runs import Runs
+from llmb_tui.launch.submit import reconcile, submit
+from llmb_tui.store.journal import Journal
+from llmb_tui.store.paths import Places
+from tests.launch.launch_cases import MakeRun, replace_command
+
+SCRIPT = "#!/bin/bash\n#SBATCH --nodes=8\n"
+
+US = r"\037"  # what separates the columns
+
+# Jobs are lines of $STAGE/jobs. What is in $STAGE/sbatch runs before a job is accepted, $STAGE/after before the answer.
+SLURM = {
+    "sbatch": """
+. "$STAGE/sbatch"
+id=$(($(wc -l <"$STAGE/jobs") + 48123))
+echo "$id $(cat "$STAGE/name")" >>"$STAGE/jobs"
+. "$STAGE/after"
+echo "$id"
+""",
+    "squeue": f"""
+while read -r id name; do
+    printf '%s{US}' "$id" PENDING Priority 8 0:00 0 0:0 N/A '' "$name"
+    echo
+done <"$STAGE/jobs"
+""",
+    "sacct": "echo 'Slurm accounting storage is disabled' >&2; exit 1",
+}
+
+
+class Stage:
+    """A cluster, what this machine remembers, and one run to submit."""
+
+    def __init__(self, folder: Path, make_run: MakeRun) -> None:
+        self.folder = folder
+        self.cluster = DemoCluster(folder / "cluster")
+        self.cluster.start()
+        for name, body in SLURM.items():
+            replace_command(self.cluster.root, name, body)
+        for name in ("jobs", "sbatch", "after"):
+            (folder / name).touch()
+        self.profile = self.cluster.profile
+        self.session = Session(self.profile, Unattended())
+        self.session.connect()
+        self.runs = Runs(Places(folder / "config", folder / "state"))
+        self.journal = Journal(folder / "journal.jsonl")
+        self.run = make_run(self.profile)
+        self.next_job_is_of(self.run)
+        self.task = Path(self.run.spec.task_dir)
+        self.traces = self.task.parent / "submit"
+        self.install()
+
+    def close(self) -> None:
+        (self.folder / "go").touch()
+        self.session.close()
+        self.cluster.stop()
+
+    def next_job_is_of(self, run: Run) -> None:
+        (self.folder / "name").write_text(run.spec.job_name)
+
+    def install(self) -> None:
+        for path in (self.run.spec.container_image, entry_path(self.profile.install_dir)):
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            Path(path).write_text("installed")
+
+    def jobs(self) -> list[str]:
+        return [line.split()[0] for line in (self.folder / "jobs").read_text().splitlines()]
+
+    def on_sbatch(self, commands: str) -> None:
+        (self.folder / "sbatch").write_text(commands)
+
+    def before_the_answer(self, commands: str) -> None:
+        (self.folder / "after").write_text(commands)
+
+    def submit(self, run: Run | None = None) -> Run:
+        return submit(self.session, self.runs, self.journal, run or self.run, SCRIPT)
+
+    def reconcile(self, run: Run | None = None) -> Run:
+        return reconcile(self.session, self.runs, self.journal, run or self.run)
+
+    def events(self) -> list[str]:
+        return [record["event"] for record in self.journal.read()]
+
+    def set_unknown(self) -> None:
+        """Remember the run as one whose answer was lost."""
+        self.runs.save(replace(self.run, submission="unknown"))

@@ -1,0 +1,132 @@
+"""What becomes of a run whose submission ended without an answer."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.refusal import NEVER_TAKEN
+from llmb_tui.launch.traces import look
+from tests.launch.launch_cases import RUN_ID, replace_command, wait_until
+from tests.launch.submit_stage import Stage
+
+# submit.sh and sbatch end at once, as when the login node goes down: `before` Slurm has the job, and `after`.
+KILLED = "kill -9 -$(ps -o pgid= -p $$ | tr -d ' ')"
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("llmb_tui.launch.submit._ASK_AGAIN_AFTER_S", 0.0)
+
+
+@pytest.fixture
+def _late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slurm has had its time to take a job."""
+    monkeypatch.setattr("llmb_tui.launch.submit._TAKEN_WITHIN_S", -1.0)
+
+
+def _forget_jobs(stage: Stage) -> None:
+    """Slurm knows nothing any more: there is no accounting, and the controller forgets after minutes."""
+    (stage.folder / "jobs").write_text("")
+
+
+def _write_output(stage: Stage, job_id: str) -> None:
+    (stage.task / f"sbatch_{stage.run.spec.job_name}_{job_id}.out").write_text("")
+
+
+@pytest.mark.usefixtures("_late")
+def test_a_submission_that_was_killed_is_withdrawn_when_slurm_has_had_its_time(stage: Stage) -> None:
+    stage.on_sbatch(KILLED)
+    with pytest.raises(Trouble, match="was not submitted"):
+        stage.submit()
+    run = stage.runs.load(RUN_ID)
+    assert (run.submission, run.note) == ("withdrawn", NEVER_TAKEN)
+
+
+def test_before_that_it_stays_unknown(stage: Stage) -> None:
+    stage.on_sbatch(KILLED)
+    run = stage.submit()
+    assert run.submission == "unknown"
+    assert "ended without an answer" in run.note
+    assert stage.reconcile().submission == "unknown"
+
+
+@pytest.mark.usefixtures("_late")
+def test_a_lost_conversation_is_withdrawn_when_slurm_has_had_its_time(stage: Stage) -> None:
+    stage.on_sbatch("echo 'sbatch: error: Socket timed out on send/recv operation' >&2; exit 1")
+    with pytest.raises(Trouble, match="was not submitted"):
+        stage.submit()
+    run = stage.runs.load(RUN_ID)
+    assert run.submission == "withdrawn"
+    assert run.note == f"{NEVER_TAKEN} sbatch said: Socket timed out on send/recv operation"
+
+
+@pytest.mark.usefixtures("_late")
+def test_slurm_is_asked_twice_before_a_run_is_given_up(stage: Stage) -> None:
+    """A controller that hung may answer before it has read the submission that came earlier."""
+    stage.before_the_answer(KILLED)
+    squeue = (Path(stage.cluster.root) / "bin/squeue").read_text()
+    replace_command(stage.cluster.root, "squeue", f'[ -e "$STAGE/asked" ] || exec touch "$STAGE/asked"\n{squeue}')
+    assert stage.submit().job_ids == ("48123",)
+
+
+def test_a_job_that_slurm_forgot_is_known_by_what_sbatch_answered(stage: Stage) -> None:
+    stage.before_the_answer('echo "$id"; rm "$STAGE/jobs"; touch "$STAGE/jobs"; kill -9 $PPID; exit')
+    assert stage.submit().job_ids == ("48123",)
+
+
+@pytest.mark.usefixtures("_late")
+def test_a_job_that_slurm_forgot_is_known_by_its_output(stage: Stage) -> None:
+    stage.before_the_answer(KILLED)
+    stage.submit()
+    _forget_jobs(stage)
+    stage.set_unknown()
+    _write_output(stage, "48123")
+    assert stage.reconcile().job_ids == ("48123",)
+
+
+def test_while_slurm_cannot_be_asked_it_stays_unknown(stage: Stage) -> None:
+    stage.on_sbatch(KILLED)
+    stage.submit()
+    replace_command(stage.cluster.root, "squeue", "echo 'Socket timed out on send/recv operation' >&2; exit 1")
+    with pytest.raises(Trouble, match="squeue"):
+        stage.reconcile()
+    assert stage.runs.load(RUN_ID).submission == "unknown"
+
+
+@pytest.mark.usefixtures("_late")
+def test_what_another_login_node_does_cannot_be_seen(stage: Stage) -> None:
+    """Its process has the number of none that runs here."""
+    stage.set_unknown()
+    stage.traces.mkdir(parents=True)
+    os.symlink("operator@login2 99999999 1", stage.traces / "claim")
+    found = look(stage.session, stage.run.spec)
+    assert (found.owner, found.over) == ("operator@login2", True)  # since 1970
+    (stage.traces / "claim").unlink()
+    os.symlink("operator@login2 99999999 4000000000", stage.traces / "claim")
+    assert not look(stage.session, stage.run.spec).over
+    assert stage.reconcile().submission == "unknown"
+
+
+@pytest.mark.usefixtures("_late")
+def test_a_process_that_is_at_work_is_not_given_up(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("llmb_tui.launch.submit._ANSWER_WITHIN_S", 0.5)
+    # submit.sh is gone, and sbatch still at work.
+    stage.on_sbatch('kill -9 $PPID; touch "$STAGE/alone"; while [ ! -e "$STAGE/go" ]; do sleep 0.02; done')
+    assert stage.submit().submission == "unknown"
+    wait_until((stage.folder / "alone").exists)
+    assert stage.reconcile().submission == "unknown"
+    (stage.folder / "go").touch()
+    wait_until((stage.traces / "answer").read_text)
+    assert stage.reconcile().job_ids == ("48123",)
+
+
+@pytest.mark.usefixtures("_late")
+def test_a_folder_that_cannot_be_seen_settles_nothing(stage: Stage) -> None:
+    """The file system is not mounted on this login node."""
+    stage.set_unknown()
+    assert stage.reconcile().submission == "unknown"
+    assert not stage.task.parent.exists()

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.rig.cluster import Rig
+from tests.rig_submit.intents import Intents, Laptop, Tally
+from tests.rig_submit.trial import Trial
+
+_OUTCOMES: list[tuple[str, Tally]] = []
+
+
+@pytest.fixture(scope="session")
+def intents(rig: Rig) -> Intents:
+    """Makes runs for the rig."""
+    return Intents(rig)
+
+
+@pytest.fixture
+def laptop(tmp_path: Path) -> Laptop:
+    """What one machine remembers."""
+    return Laptop(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This Slurm takes jobs quickly, so less time than by default settles what was lost."""
+    monkeypatch.setattr("llmb_tui.launch.submit._TAKEN_WITHIN_S", 10.0)
+    monkeypatch.setattr("llmb_tui.launch.submit._ASK_AGAIN_AFTER_S", 0.2)
+
+
+@pytest.fixture
+def tally(request: pytest.FixtureRequest) -> Iterator[Tally]:
+    """What became of the test's submissions; told at the end of all tests."""
+    made = Tally()
+    yield made
+    if made.submissions:
+        _OUTCOMES.append((request.node.name, made))
+
+
+@pytest.fixture
+def trial(rig: Rig, intents: Intents, laptop: Laptop, tally: Tally) -> Trial:
+    """Submissions that are interrupted."""
+    return Trial(rig, intents, laptop, tally)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Tell what became of the submissions that were interrupted."""
+    if _OUTCOMES:
+        terminalreporter.write_line(f"at most once: {sum((tally for _, tally in _OUTCOMES), Tally())}")
+        for name, tally in _OUTCOMES:
+            terminalreporter.write_line(f"    {name}: {tally}")

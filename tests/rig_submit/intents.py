@@ -1,0 +1,131 @@
+"""Runs to submit on a rig, what two laptops remember of them, and what Slurm says became of them."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from llmb_tui.catalog.load import load_presets
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.launch.entry import entry_path
+from llmb_tui.launch.run import Run
+from llmb_tui.launch.runs import Runs
+from llmb_tui.launch.spec import LaunchSpec
+from llmb_tui.launch.spec_of import image_path, launch_spec
+from llmb_tui.plan.make import plan
+from llmb_tui.plan.selection import Selection
+from llmb_tui.store.journal import Journal
+from llmb_tui.store.paths import Places
+from tests.rig.cluster import Rig
+
+SELECTION = Selection("nemotron4", "25.04", "15b", "h100", "fp8", 64)
+
+
+class Laptop:
+    """What one machine remembers."""
+
+    def __init__(self, folder: Path) -> None:
+        places = Places(folder / "config", folder / "state")
+        self.runs = Runs(places)
+        self.journal = Journal(places.journal)
+
+
+class Intents:
+    """Makes runs for one rig. Each may be submitted, and Slurm knows it by the run's id alone."""
+
+    def __init__(self, rig: Rig) -> None:
+        catalog = load_presets()
+        self._rig = rig
+        self._recipe = catalog.recipe("nemotron4@25.04")
+        self._plan = plan(catalog, SELECTION)
+        self._numbers = itertools.count(1)
+        self.install_dir = str(rig.new_dir())
+        for path in (image_path(self.install_dir, "tiny"), entry_path(self.install_dir)):
+            rig.as_operator(["sh", "-c", 'mkdir -p "${1%/*}" && echo installed >"$1"', "sh", path], check=True)
+
+    def new(self, **spec: object) -> Run:
+        """One more run: a small one, with the recipe's names and paths. `spec` changes what it asks for."""
+        run_id = f"{id(self):x}n{next(self._numbers)}"
+        recipe, profile = self._recipe, self._rig.profile(install_dir=self.install_dir)
+        # One small file, so that a submission has each kind of remote call and is quick.
+        asked: dict[str, Any] = {"nodes": 1, "tasks_per_node": 1, "files": (("configs/plan.json", "{}"),), **spec}
+        made = launch_spec(recipe, self._plan, profile, run_id)
+        made = replace(made, container_image=image_path(self.install_dir, "tiny"), **asked)
+        return Run(run_id, self._plan, made, recipe.rule, recipe.launch.kind, "direct", profile.name, created_at=0.0)
+
+    def profile(self) -> ClusterProfile:
+        """How to reach the rig."""
+        return self._rig.profile(install_dir=self.install_dir)
+
+    def jobs(self) -> dict[str, list[str]]:
+        """Numbers of all jobs, by the job's name, from Slurm's queue and its accounting."""
+        since = (datetime.date.today() - datetime.timedelta(days=2)).isoformat()
+        listed = self._rig.as_operator("squeue --me -h -t all -o '%A %j'", check=True).stdout
+        if self._rig.accounting:
+            ended = f"sacct -X -n -P --delimiter=' ' -S {since} -o JobIDRaw,JobName"
+            listed += self._rig.as_operator(ended, check=True).stdout
+        found: dict[str, list[str]] = {}
+        for job_id, name in sorted({(int(number), name) for number, name in map(str.split, listed.splitlines())}):
+            found.setdefault(name, []).append(str(job_id))
+        return found
+
+
+def script(spec: LaunchSpec, *lines: str, body: str = "true") -> str:
+    """A batch script of a run that costs nearly nothing: the rendered one is tried elsewhere."""
+    options = [
+        f"--job-name={spec.job_name}",
+        f"--account={spec.account}",
+        f"--partition={spec.partition}",
+        f"--nodes={spec.nodes}",
+        f"--time={spec.time_limit}",
+        f"--output={spec.task_dir}/sbatch_{spec.job_name}_%j.out",
+        "--no-requeue",
+        *(name if value is None else f"{name}={value}" for name, value in ((f"--{n}", v) for n, v in spec.options)),
+        *lines,
+    ]
+    return "".join(["#!/bin/sh\n", *(f"#SBATCH {option}\n" for option in options), f"{body}\n"])
+
+
+@dataclass
+class Tally:
+    """What became of many submissions, in the end."""
+
+    drops: int = 0
+    submissions: int = 0
+    were_unknown: int = 0
+    ended: Counter[str] = field(default_factory=Counter)
+    twice: list[str] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+
+    def add(self, runs: Iterable[Run], jobs: dict[str, list[str]]) -> None:
+        """Compare what is remembered of each run with what Slurm has."""
+        for run in runs:
+            real = jobs.get(run.spec.job_name, [])
+            self.submissions += 1
+            self.ended[run.submission] += 1
+            if len(real) > 1:
+                self.twice.append(f"{run.id}: {real}")
+            if list(run.job_ids) != real:
+                self.lost.append(f"{run.id}: {run.submission} {list(run.job_ids)}, but Slurm has {real}. {run.note}")
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(
+            self.drops + other.drops,
+            self.submissions + other.submissions,
+            self.were_unknown + other.were_unknown,
+            self.ended + other.ended,
+            self.twice + other.twice,
+            self.lost + other.lost,
+        )
+
+    def __str__(self) -> str:
+        ended = ", ".join(f"{count} {state}" for state, count in sorted(self.ended.items()))
+        return (
+            f"{self.drops} drops in {self.submissions} submissions: {ended} ({self.were_unknown} were unknown and then"
+            f" settled), {len(self.twice)} twice, {len(self.lost)} lost"
+        )
