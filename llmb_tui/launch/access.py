@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from llmb_tui.cluster.check_network import HUB, REGISTRY, servers_in_use
-from llmb_tui.cluster.needs import Sources
-from llmb_tui.cluster.preflight_report import Preflight
+from llmb_tui.cluster.preflight.needs import Sources
+from llmb_tui.cluster.preflight.network import HUB, REGISTRY, servers_in_use
+from llmb_tui.cluster.preflight.report import Preflight
 from llmb_tui.cluster.session import Session
 from llmb_tui.launch.secret import SecretId, SecretNeed
 from llmb_tui.launch.secrets import secret_checks

@@ -1,146 +1,157 @@
 """`Installer`: look at the install steps of a plan on its cluster, and run what is missing.
 
-A step runs detached on the cluster (`remote/step.sh`), so a broken connection does not stop it, and whoever looks next
-finds it. What is done, running or failed is read from the cluster each time; nothing about it is remembered here.
+A step runs detached on the cluster or as a job (`remote/start.sh`, `remote/step.sh`), so a broken connection does not
+stop it, and whoever looks next finds it. What is done, running or failed is read from the cluster each time; nothing
+about it is remembered here.
 """
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib import resources
-from typing import Literal
 
 from llmb_tui.cluster.failures import DeadlinePassed, Disconnected, Unreachable
+from llmb_tui.cluster.preflight.needs import Sources
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
+from llmb_tui.launch.registry import ask_registry
+from llmb_tui.launch.step_state import Found, Pace, StepState, StepStatus, read_found, state_of
 from llmb_tui.launch.steps import InstallStep, install_steps
-from llmb_tui.text import clean, clean_line
+from llmb_tui.text import clean
 
 __all__ = ["InstallStep", "Installer", "StepState", "StepStatus", "install_steps"]
 
-StepStatus = Literal["missing", "running", "done", "failed"]
-
-_STATUSES: dict[str, StepStatus] = {
-    "missing": "missing",
-    "lost": "missing",
-    "running": "running",
-    "done": "done",
-    "failed": "failed",
-}
+_SOURCES = Sources()
 _LOOK_EVERY_S = 1.0
+_ASK_SLURM_EVERY_S = 10.0
 _STARTS_WITHIN_S = 30.0
+_START_DEADLINE_S = 60.0
 _LINK_PATIENCE_S = 300.0
-
-# One line `state bytes` and one line of the log for each step. The lock is touched every 5 s while its owner lives.
-_LOOK = r"""
-look() {
-    folder=$1 growing=$2
-    shift 2
-    state=missing
-    if [ -d "$folder/lock" ]; then
-        state=running
-        if [ -n "$(find "$folder/lock" -prune -mmin +2 2>/dev/null)" ]; then state=lost; fi
-    elif [ -s "$folder/exit" ]; then
-        state=failed
-    fi
-    whole=yes
-    for path; do [ -d "$path" ] || [ -s "$path" ] || whole=no; done
-    if [ "$whole" = yes ]; then state=done; fi
-    if [ "$state" = done ]; then set -- "$1"; elif [ "$growing" ]; then set -- "$growing"*; fi
-    bytes=$(ls -lnd "$@" 2>/dev/null | awk '/^-/ { sum += $5 } END { printf "%.0f", sum }')
-    printf '%s %s\n' "$state" "${bytes:-0}"
-    printf '%s\n' "$(tail -c 1000 "$folder/log" 2>/dev/null | tr '\r' '\n' | sed '/^[[:space:]]*$/d' | tail -n 1)"
-}
-"""
-# $1 is the folder of the step. An exit code of an attempt that has ended would be taken for that of the new one.
-_START = 'rm -f "$1/exit"; nohup sh "$1/step.sh" </dev/null >/dev/null 2>&1 &'
-
-
-@dataclass(frozen=True, slots=True)
-class StepState:
-    """One step as it was found on the cluster. Texts are clean."""
-
-    id: str
-    title: str
-    status: StepStatus
-    detail: str = ""
-    """Last line of its log, while it runs and when it failed."""
-    size: str = ""
-    """What it will take, takes so far, or has taken on the disk; empty where it does not matter."""
+_LONGEST_JOB_NAME = 200
+# How often a step that somebody ends from outside is started while we look on.
+_MOST_STARTS = 3
 
 
 class Installer:
     """The steps of one plan on one cluster, in their order."""
 
-    def __init__(self, session: Session, profile: ClusterProfile, steps: tuple[InstallStep, ...]) -> None:
+    def __init__(
+        self,
+        session: Session,
+        profile: ClusterProfile,
+        steps: tuple[InstallStep, ...],
+        sources: Sources = _SOURCES,
+    ) -> None:
         self._session = session
+        self._registry = sources.registry
         self._folder = f"{profile.install_dir.rstrip('/')}/.llmb-tui/steps"
         self._steps = steps
+        self._paces = {step.id: Pace() for step in steps}
+        self._totals: dict[str, int | None] = {}
+        self._asked_slurm_at: float | None = None
 
     def look(self) -> tuple[StepState, ...]:
-        """Every step as it is now, by one command. Raises Trouble when the cluster cannot be asked."""
-        calls = [shell_join(["look", self._step_folder(s), s.growing, *s.results]) for s in self._steps]
-        done = self._session.run(["sh", "-s"], stdin="\n".join([_LOOK, *calls, "exit 0\n"]).encode())
-        lines = done.stdout.split("\n")
-        if done.exit_code or len(lines) != 2 * len(self._steps) + 1:
-            raise Trouble("The install steps could not be looked at.", clean(done.stderr).strip() or "No answer came.")
-        return tuple(_state(s, lines[2 * i], lines[2 * i + 1]) for i, s in enumerate(self._steps))
+        """Every step as it is now. Where something is still to be fetched, the registry is asked once how much.
+
+        Raises Trouble when the cluster cannot be asked.
+        """
+        found = self._find(ask_slurm=True)
+        self._ask_sizes(found)
+        return self._states(found)
 
     def run(self, on_change: Callable[[tuple[StepState, ...]], None], stop: threading.Event) -> tuple[StepState, ...]:
         """Run what is missing, one step after the other; answer when all are done, one has failed, or `stop` is set.
 
-        A step that is running already is waited for, one that failed earlier is tried once more, and a step that runs
-        when `stop` is set goes on without us. `on_change` is called from this thread. Raises Trouble when a step
-        does not start, or when the cluster cannot be reached for five minutes.
+        A step that is running already is waited for, one that failed earlier is tried once more, one that is ended from
+        outside is started again, and one that runs when `stop` is set goes on without us. `on_change` is called from
+        this thread. Raises Trouble when a step does not start or is ended again and again, and when the cluster cannot
+        be reached for five minutes.
         """
-        started: dict[str, float] = {}
+        starts: dict[str, int] = {}
+        started_at = 0.0
         shown: tuple[StepState, ...] = ()
         while True:
-            states = self._look_patiently(stop)
+            found = self._find_patiently(stop)
+            states = self._states(found)
             if states != shown:
                 on_change(states)
                 shown = states
-            open_steps = [pair for pair in zip(self._steps, states, strict=True) if pair[1].status != "done"]
+            open_steps = [pair for pair in zip(self._steps, found, strict=True) if pair[1].state != "done"]
             if not open_steps or stop.is_set():
                 return states
-            step, state = open_steps[0]
-            if step.id in started:
-                if state.status == "failed":
-                    return states
-                if state.status == "missing" and time.monotonic() > started[step.id] + _STARTS_WITHIN_S:
+            step, now = open_steps[0]
+            if now.state in ("running", "waiting"):
+                starts.setdefault(step.id, 1)
+            elif now.state in ("failed", "gone") and step.id in starts:
+                return states
+            elif now.state == "missing" and step.id in starts:
+                if time.monotonic() > started_at + _STARTS_WITHIN_S:
                     raise _not_started(step)
-            elif state.status != "running" and self._start(step):
-                started[step.id] = time.monotonic()
+            elif starts.get(step.id, 0) >= _MOST_STARTS:
+                raise _ended_again(step)
+            elif self._start(step):
+                starts[step.id] = starts.get(step.id, 0) + 1
+                started_at = time.monotonic()
             stop.wait(_LOOK_EVERY_S)
 
-    def _look_patiently(self, stop: threading.Event) -> tuple[StepState, ...]:
-        """`look`, however often the line breaks, for some minutes."""
+    def _find(self, *, ask_slurm: bool) -> list[Found]:
+        ask = "ask" if ask_slurm else "no"
+        calls = [shell_join(["look", ask, self._step_folder(s), s.growing, *s.results]) for s in self._steps]
+        script = "\n".join([_remote("lock.sh"), _remote("look.sh"), *calls, "exit 0\n"])
+        done = self._session.run(["sh", "-s"], stdin=script.encode(), deadline_s=_START_DEADLINE_S)
+        if done.exit_code:
+            raise Trouble("The install steps could not be looked at.", clean(done.stderr).strip() or "No answer came.")
+        return read_found(done.stdout, len(self._steps))
+
+    def _states(self, found: list[Found]) -> tuple[StepState, ...]:
+        now = time.monotonic()
+        pairs = zip(self._steps, found, strict=True)
+        return tuple(state_of(s, f, self._totals.get(s.id), self._paces[s.id], now) for s, f in pairs)
+
+    def _find_patiently(self, stop: threading.Event) -> list[Found]:
+        """`_find`, however often the line breaks, for some minutes. Slurm is asked every ten seconds only."""
         until = time.monotonic() + _LINK_PATIENCE_S
         while True:
+            now = time.monotonic()
+            ask_slurm = self._asked_slurm_at is None or now >= self._asked_slurm_at + _ASK_SLURM_EVERY_S
             try:
-                return self.look()
+                found = self._find(ask_slurm=ask_slurm)
+                if ask_slurm:
+                    self._asked_slurm_at = now
+                self._ask_sizes(found)
             except (Disconnected, DeadlinePassed, Unreachable):
                 if self._session.state == "closed" or time.monotonic() > until or stop.wait(_LOOK_EVERY_S):
                     raise
+            else:
+                return found
+
+    def _ask_sizes(self, found: list[Found]) -> None:
+        """How much there is to download, once; where the registry cannot be asked it stays unknown."""
+        for step, now in zip(self._steps, found, strict=True):
+            if step.image and now.state != "done" and step.id not in self._totals:
+                self._totals[step.id] = ask_registry(self._session, step.image, None, self._registry).download_bytes
 
     def _start(self, step: InstallStep) -> bool:
         """Start a step detached; False when the line broke meanwhile. Starting it twice is harmless."""
         folder = self._step_folder(step)
+        job = [_job_name(folder, step), step.in_job.command, *step.in_job.options] if step.in_job else ["", ""]
         try:
             done = self._session.run(["mkdir", "-p", folder])
             if done.exit_code:
                 raise Trouble(
-                    f"The install directory cannot be written: {folder}",
+                    f"The install directory cannot be written: {clean(folder)}",
                     clean(done.stderr).strip(),
                     "Choose an install directory that you may write to, on a file system that all nodes share.",
                 )
             self._session.write_file(f"{folder}/step.sh", _step_script(folder, step).encode())
-            self._session.run_script(_START, [folder])
+            script = _remote("lock.sh") + _remote("start.sh")
+            self._session.run_script(script, [folder, *job], deadline_s=_START_DEADLINE_S)
+            self._asked_slurm_at = None
         except (Disconnected, DeadlinePassed, Unreachable):
             return False
         return True
@@ -157,21 +168,26 @@ def _not_started(step: InstallStep) -> Trouble:
     )
 
 
+def _ended_again(step: InstallStep) -> Trouble:
+    return Trouble(
+        f"{step.title}: the step is ended from outside again and again.",
+        f"It was started {_MOST_STARTS} times.",
+        "The login node may allow too little time or memory, or end what a closed session leaves behind: ask the "
+        "administrators. What was fetched is kept: install again and it goes on there.",
+    )
+
+
+def _job_name(folder: str, step: InstallStep) -> str:
+    """The same for the same step in the same install directory, and for no other."""
+    return f"llmb-tui-{step.id}"[:_LONGEST_JOB_NAME] + f"-{hashlib.sha256(folder.encode()).hexdigest()[:8]}"
+
+
 def _step_script(folder: str, step: InstallStep) -> str:
-    frame = resources.files("llmb_tui.remote").joinpath("step.sh").read_text(encoding="utf-8")
     work = step.work.strip("\n")
     arguments = shell_join(["set", "--", *step.args])
-    return f"#!/bin/sh\ndir={shell_join([folder])}\nwork() {{\n{work}\n}}\n{arguments}\n{frame}"
+    parts = ["#!/bin/sh", f"dir={shell_join([folder])}", f"work() {{\n{work}\n}}", arguments]
+    return "\n".join([*parts, _remote("lock.sh"), _remote("step.sh")])
 
 
-def _state(step: InstallStep, status_line: str, log_line: str) -> StepState:
-    found, _, size = status_line.partition(" ")
-    if found not in _STATUSES:
-        raise Trouble("The install steps could not be looked at.", f"The answer was {clean_line(status_line)!r}.")
-    status = _STATUSES[found]
-    detail = clean_line(log_line).strip() if status in ("running", "failed") else ""
-    if found == "lost":
-        detail = "An earlier attempt stopped without a word."
-    so_far = f"{int(size) / 1e9:.1f} GB" if size.isdecimal() else ""
-    sizes = {"missing": step.size, "failed": step.size, "running": f"{so_far} of {step.size}", "done": so_far}
-    return StepState(step.id, step.title, status, detail, sizes[status] if step.size else "")
+def _remote(name: str) -> str:
+    return resources.files("llmb_tui.remote").joinpath(name).read_text(encoding="utf-8")

@@ -16,7 +16,7 @@ from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.profile_check import split_mount
 from llmb_tui.cluster.quoting import one_line
-from llmb_tui.cluster.slurm_params import is_option, sbatch_options
+from llmb_tui.cluster.slurm.params import is_option, sbatch_options
 from llmb_tui.cluster.words import ENV_NAME, NAME, NAMES, PATH, fits
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.entry import entry_path

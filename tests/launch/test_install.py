@@ -10,11 +10,13 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.session import Session
 from llmb_tui.demo.cluster import DemoCluster
@@ -126,7 +128,7 @@ def test_nothing_is_there_at_first_and_the_size_is_said_before(make_installer: M
     states = make_installer().look()
     assert [state.status for state in states] == ["missing"] * 3
     assert [state.title for state in states] == ["Directories", "Container image nvidia/nemo:25.02.01", "Entry script"]
-    assert states[1].size == "5–60 GB"
+    assert states[1].size == "9.6 GB to download"
 
 
 def test_a_run_makes_everything_once(stage: Stage, make_installer: MakeInstaller) -> None:
@@ -146,7 +148,7 @@ def test_progress_is_the_last_line_of_the_log_and_the_bytes_so_far(stage: Stage,
     wait_until(lambda: run.status(1) == "running" and "of 9" in run.changes[-1][1].detail)
     state = run.changes[-1][1]
     assert state.detail == "Downloading 5 of 9"
-    assert state.size == "0.0 GB of 5–60 GB"
+    assert state.size == "0.0 GB written"
     stage.go()
     assert [state.status for state in run.join()] == ["done"] * 3
 
@@ -186,11 +188,26 @@ def test_a_failed_step_says_why_and_can_be_tried_again(stage: Stage, make_instal
     states = make_installer().run(lambda _: None, threading.Event())
     assert [state.status for state in states] == ["done", "failed", "missing"]
     assert states[1].detail == "[ERROR] No space left  on device"
+    assert states[1].fix == "Look at the step's log on the cluster. Install again: it goes on where it stopped."
     assert list(stage.image.parent.iterdir()) == []
     assert make_installer().look() == states
     (stage.folder / "fail").unlink()
     assert [state.status for state in make_installer().run(lambda _: None, threading.Event())] == ["done"] * 3
     assert stage.calls() == 2
+
+
+def test_an_attempt_that_found_no_room_to_begin_is_told(stage: Stage, make_installer: MakeInstaller) -> None:
+    (stage.step / "ended.full").mkdir(parents=True)
+    state = make_installer().look()[1]
+    assert (state.status, state.detail) == ("failed", "No space left on device")
+    assert state.reason == "The file system of the install directory is full."
+
+
+def test_an_image_that_was_removed_is_missing_again(stage: Stage, make_installer: MakeInstaller) -> None:
+    stage.go()
+    make_installer().run(lambda _: None, threading.Event())
+    stage.image.unlink()
+    assert make_installer().look()[1].status == "missing"
 
 
 def _abandon(stage: Stage) -> None:
@@ -216,7 +233,8 @@ def test_a_step_whose_machine_died_is_taken_over(stage: Stage, make_installer: M
     first.join()
     _abandon(stage)
     state = make_installer().look()[1]
-    assert (state.status, state.detail) == ("missing", "An earlier attempt stopped without a word.")
+    assert state.status == "missing"
+    assert state.detail == "An earlier attempt was ended from outside; what it fetched is kept."
     stage.go()
     states = make_installer().run(lambda _: None, threading.Event())
     assert [state.status for state in states] == ["done"] * 3
@@ -267,23 +285,39 @@ def test_a_step_that_does_not_start_is_told(
 
 
 def test_without_enroot_on_the_login_node_the_import_is_a_job(stage: Stage, make_installer: MakeInstaller) -> None:
-    heard = stage.folder / "heard"
-    replace_command(stage.cluster.root, "srun", 'printf "%s\\n" "$@" >"$STAGE/heard"')
-    (stage.cluster.root / "bin/enroot").unlink()
-    states = make_installer().run(lambda _: None, threading.Event())
-    assert (states[1].status, states[1].detail) == ("failed", "enroot made no image.")
-    words = heard.read_text().splitlines()
-    assert words[:7] == [
-        "--account=demo",
-        "--partition=batch",
-        "--nodes=1",
-        "--ntasks=1",
-        "--exclusive",
-        "--time=01:00:00",
-        "--gpus-per-node=8",
-    ]
-    assert words[7:10] == ["enroot", "import", "--output"]
-    assert words[11] == "docker://nvcr.io#nvidia/nemo:25.02.01"
+    node_bin = stage.cluster.root / "node-bin"
+    (stage.cluster.root / "bin/enroot").rename(node_bin / "enroot")
+    stage.go()
+    run = InBackground(make_installer())
+    assert [state.status for state in run.join()] == ["done"] * 3
+    assert stage.calls() == 1
+    assert any(states[1].detail.startswith("Job 1") for states in run.changes)
+
+
+def options(profile: ClusterProfile, catalog: Catalog, make_plan: MakePlan) -> tuple[str, ...]:
+    row = ROWS["nemotron4-25.04"]
+    in_job = install_steps(catalog.recipe(row[0]), make_plan(*row), profile)[1].in_job
+    assert in_job
+    assert in_job.command == "enroot"
+    return in_job.options
+
+
+COMMON = ("--account=research_llm_bench", "--nodes=1", "--ntasks=1", "--exclusive", "--time=01:00:00")
+
+
+def test_the_job_goes_to_the_cpu_partition_without_what_belongs_to_the_other(
+    catalog: Catalog, make_plan: MakePlan
+) -> None:
+    profile = replace(PROFILE, cpu_partition="cpu", qos="gpu-qos", reservation="bench")
+    assert options(profile, catalog, make_plan) == (*COMMON, "--partition=cpu")
+
+
+def test_without_a_cpu_partition_it_asks_for_a_node_as_the_run_does(catalog: Catalog, make_plan: MakePlan) -> None:
+    profile = replace(PROFILE, gpu_request="gres", qos="short", segment=4, slurm_params="comment=mine")
+    expected = ("--partition=batch", "--gres=gpu:8", "--qos=short", "--comment=mine")
+    assert options(profile, catalog, make_plan) == (*COMMON, *expected)
+    assert "--gpus-per-node=8" in options(PROFILE, catalog, make_plan)
+    assert not any("gpu" in word for word in options(replace(PROFILE, gpu_request="none"), catalog, make_plan))
 
 
 @pytest.fixture

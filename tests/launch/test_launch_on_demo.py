@@ -13,7 +13,7 @@ import pytest
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.session import Session
-from llmb_tui.cluster.slurm import find_jobs
+from llmb_tui.cluster.slurm.client import find_jobs
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.install import Installer, install_steps
@@ -130,7 +130,7 @@ def test_refusals_are_slurms_own_and_have_a_mend(
         session.write_file(path, b"here")
     with pytest.raises(Trouble) as caught:
         submit(session, desk.runs, desk.journal, run, wrong_script)
-    assert caught.value.what == "Slurm refused the job."
+    assert caught.value.what.startswith("Slurm refused the job: ")
     assert REFUSED[wrong] in caught.value.fix
     remembered = desk.runs.load(run.id)
     assert (remembered.submission, remembered.job_ids) == ("refused", ())

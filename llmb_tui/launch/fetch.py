@@ -1,0 +1,68 @@
+"""`fetch`: ask a web server from the cluster, as what is installed there will; a secret goes over stdin only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+
+from llmb_tui.cluster.session import Session
+from llmb_tui.text import clean_line
+
+_DEADLINE_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class WebAnswer:
+    """What a server answered. Header and body are remote text."""
+
+    status: int
+    """0: there was no answer."""
+    header: str
+    body: str
+    error: str
+    """What curl said where there was no answer; clean."""
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """How a request says who asks; at most one of these. What is secret consists of what `secret_of` lets through."""
+
+    token: str = field(default="", repr=False)
+    """A bearer token."""
+    login: str = field(default="", repr=False)
+    """`user:password`."""
+    netrc: str = ""
+    """File with logins, below the home directory of the cluster, used if it is there."""
+    bearer: str = ""
+    """File that is a bearer token, likewise."""
+
+
+NOBODY = Credentials()
+
+
+def fetch(
+    session: Session, url: str, *, accept: str = "", credentials: Credentials = NOBODY, head: bool = False
+) -> WebAnswer:
+    """One request with the cluster's curl, answered within 15 s or not at all. Raises what `Session.run` raises."""
+    lines = [f'header = "Accept: {accept}"'] if accept else []
+    lines += [f'header = "Authorization: Bearer {credentials.token}"'] if credentials.token else []
+    lines += [f'user = "{credentials.login}"'] if credentials.login else []
+    lines += ["head"] if head else []
+    config = "".join(f"{line}\n" for line in lines).encode()
+    arguments = [url, credentials.netrc, credentials.bearer]
+    done = session.run_script(_script(), arguments, stdin=config, deadline_s=_DEADLINE_S)
+    text = done.stdout.replace("\r\n", "\n")
+    page, _, status = text.rstrip("\n").rpartition("\n")
+    if not status.isdecimal() or int(status) == 0:
+        said = done.stderr.strip().splitlines()
+        return WebAnswer(0, "", "", clean_line(said[-1]) if said else f"curl ended with exit code {done.exit_code}.")
+    header = ""
+    while page.startswith("HTTP/"):  # a proxy's answer comes before the server's
+        header, _, page = page.partition("\n\n")
+    return WebAnswer(int(status), header, page.rstrip("\n"), "")
+
+
+@cache
+def _script() -> str:
+    return resources.files("llmb_tui.remote").joinpath("fetch.sh").read_text(encoding="utf-8")

@@ -1,0 +1,120 @@
+"""`ask_registry`: does the container registry hand an image out, to whom, and how big is it? Asked from the cluster."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, Literal
+from urllib.parse import urlencode, urljoin, urlsplit
+
+from llmb_tui.cluster.preflight.needs import Sources
+from llmb_tui.cluster.session import Session
+from llmb_tui.launch.fetch import NOBODY, Credentials, WebAnswer, fetch
+from llmb_tui.launch.secret import ENROOT_CREDENTIALS, Secret
+
+Granted = Literal["granted", "login refused", "no access", "no such image", "unknown"]
+
+_MANIFEST = "application/vnd.docker.distribution.manifest.v2+json, application/vnd.oci.image.manifest.v1+json"
+_LIST = "application/vnd.docker.distribution.manifest.list.v2+json, application/vnd.oci.image.index.v1+json"
+_CHALLENGE = re.compile(r"(?im)^www-authenticate:\s*Bearer\s+(.*)$")
+_PARAMETER = re.compile(r'(\w+)="([^"]*)"')
+_LOCATION = re.compile(r"(?im)^location:\s*(\S+)")
+_REDIRECTS = 3
+# NVIDIA's registry sends those who log in to another host of its own.
+_NVIDIA = ".nvidia.com"
+# A bearer token goes into a curl configuration.
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]+", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryAnswer:
+    """What a registry says about one image."""
+
+    granted: Granted
+    words: str
+    """The status, or what curl said; clean."""
+    download_bytes: int | None = None
+    """Of all layers together, compressed; only where it is granted."""
+
+
+def ask_registry(
+    session: Session, image: str, secret: Secret | None = None, registry: str = Sources().registry
+) -> RegistryAnswer:
+    """Ask for the manifest of `image`, such as `nvidia/nemo:25.02.01`, as enroot does: first for a token, then with it.
+
+    The login is `secret`, or what lies on the cluster, or nobody's. Raises what `Session.run` raises.
+    """
+    name, _, tag = image.partition(":")
+    manifests = f"{registry}/v2/{name}/manifests/"
+    accept = f"{_LIST}, {_MANIFEST}"
+    answer = fetch(session, f"{manifests}{tag or 'latest'}", accept=accept)
+    credentials = NOBODY
+    if answer.status == 401:
+        granted = _token(session, answer, secret, registry)
+        if isinstance(granted, RegistryAnswer):
+            return granted
+        credentials = Credentials(token=granted)
+        answer = fetch(session, f"{manifests}{tag or 'latest'}", accept=accept, credentials=credentials)
+    if answer.status != 200:
+        return _refused(answer, {401: "no access", 402: "no access", 403: "no access", 404: "no such image"})
+    size = _size(answer.body)
+    digest = _digest(answer.body)
+    if size is None and digest:
+        size = _size(fetch(session, f"{manifests}{digest}", accept=_MANIFEST, credentials=credentials).body)
+    return RegistryAnswer("granted", f"HTTP {answer.status}", size)
+
+
+def _token(session: Session, challenge: WebAnswer, secret: Secret | None, registry: str) -> str | RegistryAnswer:
+    """The bearer token that the registry hands out, or the host that it sends us to."""
+    found = _CHALLENGE.search(challenge.header)
+    parameters = dict(_PARAMETER.findall(found[1])) if found else {}
+    url = f"{parameters.pop('realm', '')}?{urlencode(parameters)}"
+    stored = Credentials(netrc=ENROOT_CREDENTIALS)
+    credentials = Credentials(login=f"$oauthtoken:{secret.value}") if secret else stored
+    for _ in range(_REDIRECTS):
+        if not _may_have_the_key(url, registry):
+            return RegistryAnswer("unknown", "It asks for a login in a way that is not known here.")
+        answer = fetch(session, url, credentials=credentials)
+        moved = _LOCATION.search(answer.header)
+        if answer.status not in (301, 302, 303, 307, 308) or not moved:
+            break
+        url = urljoin(url, moved[1])
+    if answer.status != 200:
+        return _refused(answer, {401: "login refused", 403: "login refused"})
+    body = _json(answer.body)
+    token = str(body.get("token") or body.get("access_token") or "")
+    return token if _TOKEN.fullmatch(token) else RegistryAnswer("unknown", "Its token cannot be read.")
+
+
+def _may_have_the_key(url: str, registry: str) -> bool:
+    place, own = urlsplit(url), urlsplit(registry)
+    same = (place.scheme, place.netloc) == (own.scheme, own.netloc)
+    return same or (place.scheme == "https" and (place.hostname or "").endswith(_NVIDIA))
+
+
+def _refused(answer: WebAnswer, meanings: dict[int, Granted]) -> RegistryAnswer:
+    return RegistryAnswer(meanings.get(answer.status, "unknown"), answer.error or f"HTTP {answer.status}")
+
+
+def _size(manifest: str) -> int | None:
+    layers = _json(manifest).get("layers")
+    sizes = [layer.get("size") for layer in layers if isinstance(layer, dict)] if isinstance(layers, list) else []
+    known = [size for size in sizes if isinstance(size, int)]
+    return sum(known) if known and len(known) == len(sizes) else None
+
+
+def _digest(index: str) -> str:
+    """The first image of a list: those for other processors are about as big."""
+    manifests = _json(index).get("manifests")
+    first = manifests[0] if isinstance(manifests, list) and manifests else {}
+    digest = str(first.get("digest", "")) if isinstance(first, dict) else ""
+    return digest if re.fullmatch(r"sha256:[0-9a-f]{64}", digest) else ""
+
+
+def _json(text: str) -> dict[str, Any]:
+    try:
+        read = json.loads(text)
+    except ValueError:
+        return {}
+    return read if isinstance(read, dict) else {}

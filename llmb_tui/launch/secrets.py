@@ -1,0 +1,250 @@
+"""Secrets on a cluster: which are there, putting them there, testing them from there, and taking them away again.
+
+A secret travels over stdin into a file of mode 0600 in a directory of mode 0700 below the operator's home directory.
+It is in no argument, script, log or error. What lies on the cluster is never read back here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from llmb_tui.cluster.preflight.needs import Sources
+from llmb_tui.cluster.preflight.report import Check, CheckStatus
+from llmb_tui.cluster.session import Session
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.fetch import Credentials, fetch
+from llmb_tui.launch.registry import RegistryAnswer, ask_registry
+from llmb_tui.launch.secret import (
+    ENROOT_CREDENTIALS,
+    HUB_TOKEN,
+    REGISTRY,
+    SECRETS,
+    SECRETS_FOLDER,
+    TITLES,
+    Secret,
+    SecretId,
+    SecretNeed,
+    secret_of,
+)
+from llmb_tui.store import secret_store
+from llmb_tui.text import clean, clean_line
+
+TestResult = Literal["valid", "refused", "no access yet", "not tested"]
+
+_SOURCES = Sources()
+# What the key of the registry has to be given for: enroot's documentation asks for both.
+_LOGIN_HOSTS = (REGISTRY, "authn.nvidia.com")
+_FILES: dict[SecretId, str] = {"ngc": ENROOT_CREDENTIALS, "hugging-face": HUB_TOKEN}
+
+# For each secret a line: is our file there, and does the operator have one of their own?
+_STATES = """
+own=${ENROOT_CONFIG_PATH:-${XDG_CONFIG_HOME:-$HOME/.config}/enroot}/.credentials
+say() {
+    if [ -s "$HOME/$1" ]; then printf 'ours '; else printf 'none '; fi
+    if [ "$2" ]; then echo own; else echo none; fi
+}
+say "$1" "$(grep -s '^[[:space:]]*machine[[:space:]]*nvcr\\.io[[:space:]]' "$own" | head -c 1)"
+say "$2" "$(head -c 1 "${HF_TOKEN_PATH:-${HF_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/huggingface}/token}" 2>/dev/null)"
+"""
+# Prints the path of the file to write. $1 is the folder, $2 the file, both below the home directory.
+_PREPARE = """
+umask 077
+mkdir -p "$(dirname "$HOME/$2")" && chmod 700 "$HOME/$1" "$(dirname "$HOME/$2")" && printf '%s\\n' "$HOME/$2"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SecretState:
+    """Where a secret is. Nothing is said about its value."""
+
+    id: SecretId
+    title: str
+    on_cluster: bool
+    """In the file of ours."""
+    own: bool
+    """In a file that the operator, or another program, made there."""
+    in_keyring: bool = False
+    """Of this computer."""
+
+
+@dataclass(frozen=True, slots=True)
+class SecretTest:
+    """What the servers say to a secret."""
+
+    id: SecretId
+    result: TestResult
+    words: str
+    fix: str = ""
+
+
+def secret_states(session: Session, *, keyring: bool = False) -> tuple[SecretState, ...]:
+    """Which secrets are on the cluster and, where that is asked for, in this computer's keyring.
+
+    Raises what `Session.run` raises, and Trouble when nobody can say.
+    """
+    done = session.run_script(_STATES, [_FILES[secret_id] for secret_id in SECRETS])
+    lines = [line.split() for line in done.stdout.splitlines()]
+    if [len(words) for words in lines] != [2] * len(SECRETS):
+        raise Trouble("It could not be found out which keys are on the cluster.", clean(done.stderr).strip())
+    return tuple(
+        SecretState(secret_id, TITLES[secret_id], ours == "ours", own == "own", keyring and _is_kept(secret_id))
+        for secret_id, (ours, own) in zip(SECRETS, lines, strict=True)
+    )
+
+
+def _is_kept(secret_id: SecretId) -> bool:
+    try:
+        return secret_store.kept(secret_id) is not None
+    except secret_store.NotKept:
+        return False
+
+
+def give_secret(session: Session, secret_id: str, typed: str | None, *, keep: bool) -> str:
+    """Put what was typed, or else what the keyring keeps, on the cluster; with `keep` also into the keyring.
+
+    The answer says in a sentence where it is now, and why it is not in the keyring if it should be. Raises Trouble
+    (exit code 1) for what can be no secret, and as `put_secret` does.
+    """
+    secret = secret_of(secret_id, typed) if typed is not None else _from_keyring(secret_id)
+    where = f"The {TITLES[secret.id]} is in {put_secret(session, secret)}, for you alone."
+    if not keep:
+        return where
+    try:
+        secret_store.keep(secret.id, secret.value)
+    except secret_store.NotKept as problem:
+        return f"{where} It is not kept on this computer: {problem.why}"
+    return f"{where} This computer's keyring keeps it too."
+
+
+def _from_keyring(secret_id: str) -> Secret:
+    value = secret_store.kept(secret_id)
+    if value is None:
+        raise Trouble("This computer's keyring keeps no such key.", "", "Type or paste it.", exit_code=1)
+    return secret_of(secret_id, value)
+
+
+def forget_secret(session: Session, secret_id: SecretId) -> str:
+    """Remove a secret from the cluster and from the keyring; the answer says so. Raises as `put_secret` does."""
+    remove_secret(session, secret_id)
+    try:
+        secret_store.forget(secret_id)
+    except secret_store.NotKept:
+        return f"The {TITLES[secret_id]} is no longer on the cluster; this computer has no keyring that could keep it."
+    return f"The {TITLES[secret_id]} is no longer on the cluster, nor in this computer's keyring."
+
+
+def put_secret(session: Session, secret: Secret) -> str:
+    """Write a secret into its file on the cluster, all of it or nothing; the answer is the file's path, clean.
+
+    Raises Trouble when it cannot be written, and what `Session.run` raises.
+    """
+    done = session.run_script(_PREPARE, [SECRETS_FOLDER, _FILES[secret.id]])
+    path = done.stdout.rstrip("\n")
+    if done.exit_code != 0 or not path.startswith("/"):
+        raise Trouble(
+            f"The {TITLES[secret.id]} could not be put on the cluster.",
+            clean(done.stderr).strip(),
+            "Check that your home directory there can be written, and its quota.",
+        )
+    text = f"{secret.value}\n"
+    if secret.id == "ngc":
+        text = "".join(f"machine {host} login $oauthtoken password {secret.value}\n" for host in _LOGIN_HOSTS)
+    session.write_file(path, text.encode(), 0o600)
+    return clean(path)
+
+
+def remove_secret(session: Session, secret_id: SecretId) -> None:
+    """Remove our file of a secret; one that is not there is no error. Raises as `put_secret` does."""
+    done = session.run_script('rm -f "$HOME/$1"', [_FILES[secret_id]])
+    if done.exit_code != 0:
+        raise Trouble(f"The {TITLES[secret_id]} is still on the cluster.", clean(done.stderr).strip())
+
+
+def try_secret(
+    session: Session, need: SecretNeed, secret: Secret | None = None, sources: Sources = _SOURCES
+) -> SecretTest:
+    """Ask, from the cluster, whether a secret opens what a plan needs: the given one, else the one that lies there.
+
+    For the registry, without either, whether it hands the image out to anybody. Raises what `Session.run` raises.
+    """
+    if need.id == "ngc":
+        answer = ask_registry(session, need.opens[0], secret, sources.registry)
+        return _of_registry(answer, need, keyless=secret is None and not _is_there(session, "ngc"))
+    return _try_hub_token(session, need, secret, sources.hub)
+
+
+def _is_there(session: Session, secret_id: SecretId) -> bool:
+    return next(state.on_cluster for state in secret_states(session) if state.id == secret_id)
+
+
+def _of_registry(answer: RegistryAnswer, need: SecretNeed, *, keyless: bool) -> SecretTest:
+    image = need.opens[0]
+    if answer.granted == "granted":
+        words = f"The registry hands {image} out" + (" without a key." if keyless else " with this key.")
+        return SecretTest("ngc", "valid", words)
+    if answer.granted == "no such image":
+        return SecretTest("ngc", "not tested", f"The registry has no image {image} for this login ({answer.words}).")
+    if answer.granted == "unknown":
+        return _not_tested(need, answer.words)
+    if keyless:
+        words, fix = (
+            f"The registry does not hand {image} out without a key",
+            f"Make a key at {need.where}, and give it.",
+        )
+        return SecretTest("ngc", "refused", f"{words} ({answer.words}).", fix)
+    if answer.granted == "login refused":
+        fix = f"Copy it again, as a whole, or make a new one at {need.where}."
+        return SecretTest("ngc", "refused", f"The registry does not take this key ({answer.words}).", fix)
+    fix = "Choose the organisation that has access when you make the key, or accept the image's terms on its page."
+    return SecretTest("ngc", "no access yet", f"The key is valid, but not for {image} ({answer.words}).", fix)
+
+
+def _try_hub_token(session: Session, need: SecretNeed, secret: Secret | None, hub: str) -> SecretTest:
+    if secret is None and not _is_there(session, "hugging-face"):
+        return _not_tested(need, "none is on the cluster")
+    credentials = Credentials(token=secret.value) if secret else Credentials(bearer=HUB_TOKEN)
+    who = fetch(session, f"{hub}/api/whoami-v2", credentials=credentials)
+    if who.status in (401, 403):
+        fix = f"Copy it again, as a whole, or make a new one at {need.where}."
+        return SecretTest(need.id, "refused", f"The model hub does not take this token (HTTP {who.status}).", fix)
+    if who.status != 200:
+        return _not_tested(need, who.error or f"HTTP {who.status}")
+    for repository in need.opens:
+        url = f"{hub}/{repository}/resolve/main/config.json"
+        answer = fetch(session, url, credentials=credentials, head=True)
+        if answer.status in (401, 403, 404):
+            fix = f"Ask for access at {hub}/{repository}. {need.how_long}".rstrip()
+            words = f"The token is valid, but {repository} is not open to it yet (HTTP {answer.status})."
+            return SecretTest(need.id, "no access yet", words, fix)
+        if not 200 <= answer.status < 400:
+            return _not_tested(need, answer.error or f"HTTP {answer.status}")
+    opened = f", and opens {' and '.join(need.opens)}" if need.opens else ""
+    return SecretTest(need.id, "valid", f"The token is valid{opened}.")
+
+
+def _not_tested(need: SecretNeed, why: str) -> SecretTest:
+    return SecretTest(need.id, "not tested", f"The {need.title} could not be tested from the cluster: {why}.")
+
+
+def secret_checks(session: Session, needs: Sequence[SecretNeed], sources: Sources = _SOURCES) -> tuple[Check, ...]:
+    """For the preflight: what each needed secret opens. One that is not required is only looked at where it is given.
+
+    Raises what `Session.run` raises.
+    """
+    there = {state.id for state in secret_states(session) if state.on_cluster}
+    tests = [
+        (need, try_secret(session, need, None, sources))
+        for need in needs
+        if need.id == "ngc" or need.required or need.id in there
+    ]
+    return tuple(_check(need, test) for need, test in tests)
+
+
+def _check(need: SecretNeed, test: SecretTest) -> Check:
+    status: CheckStatus = "ok" if test.result == "valid" else "warning"
+    if need.required and test.result in ("refused", "no access yet"):
+        status = "failed"
+    needed = f"access to {' and '.join(need.opens)}" if need.opens else "a valid token"
+    return Check(f"secret-{need.id}", need.title, status, clean_line(test.words), needed, clean_line(test.fix))

@@ -1,0 +1,12 @@
+# Asks a web server from here, with curl:
+#
+#     fetch.sh URL NETRC BEARER         lines of a curl configuration on stdin
+#
+# NETRC and BEARER name files below the home directory, or nothing: where they are there, curl is given the logins in
+# the one, and the text of the other as a token. Neither is ever an argument, and curl's own files are not read.
+# Prints the header and the body of the answer, and a last line with its status.
+{
+    cat
+    if [ "$2" ] && [ -s "$HOME/$2" ]; then printf '\nnetrc-file = "%s"\nnetrc-optional\n' "$HOME/$2"; fi
+    if [ "$3" ] && [ -s "$HOME/$3" ]; then printf '\nheader = "Authorization: Bearer %s"\n' "$(cat "$HOME/$3")"; fi
+} | curl -q -sSi --connect-timeout 8 --max-time 15 --max-filesize 4000000 -w '\n%{http_code}\n' -K - -- "$1"

@@ -1,0 +1,35 @@
+# Who holds a lock, and whether they still live. A lock is a directory with a file `owner` (user@host.pid.time) and,
+# where a job holds it, a file `job`; it is touched every 5 s while its owner lives.
+
+# alive PID: true while a process of ours runs; one that has ended and that nobody has waited for does not.
+alive() {
+    kill -0 "$1" 2>/dev/null || return 1
+    case $(ps -o stat= -p "$1" 2>/dev/null) in Z*) return 1 ;; esac
+}
+
+# gone JOB: true when Slurm does not know the job as waiting or running. What Slurm cannot say is no.
+gone() {
+    if said=$(squeue -h -j "$1" -o %i 2>&1); then
+        [ -z "$said" ]
+    else
+        case $said in *"Invalid job id"*) true ;; *) false ;; esac
+    fi
+}
+
+# abandoned LOCK [ask]: true when nobody is at work any more. With `ask` Slurm is asked about the job that holds it.
+abandoned() {
+    before=$(cat "$1/owner" 2>/dev/null)
+    if [ -z "$(find "$1" -prune -mmin +2 2>/dev/null)" ]; then
+        here="$(id -un)@$(uname -n)."
+        by_job=$(cat "$1/job" 2>/dev/null)
+        case $before in
+            "$here"*)
+                pid=${before#"$here"}
+                if alive "${pid%%.*}"; then return 1; fi ;;
+            *)
+                if [ -z "$by_job" ] || [ "${2-}" != ask ] || ! gone "$by_job"; then return 1; fi ;;
+        esac
+    fi
+    # A lock that was given back or taken over in between has no owner, or another one.
+    [ -d "$1" ] && [ "$(cat "$1/owner" 2>/dev/null)" = "$before" ]
+}

@@ -1,0 +1,60 @@
+# look ASK FOLDER GROWING RESULT...: what is known of one install step. Prints
+#
+#     = STATE BYTES CACHED LAYERS OF_LAYERS JOB      sizes in bytes, JOB is `-` for none
+#     ?PENDING_REASON|START                          of a job that waits, when ASK is `ask`
+#     |LINE                                          the end of its log
+#
+# STATE: missing; lost (an attempt on a login node died); gone (a job died); waiting or running; done; failed.
+look() {
+    ask=$1 folder=$2 growing=$3
+    shift 3
+    whole=yes
+    for path; do [ -d "$path" ] || [ -s "$path" ] || whole=no; done
+    code=0
+    for end in "$folder"/ended.*; do if [ -d "$end" ]; then code=${end##*.}; fi; done
+    state=missing queued=
+    job=$(cat "$folder/job" 2>/dev/null)
+    if [ "$whole" = yes ]; then
+        state=done
+    elif [ -d "$folder/lock" ]; then
+        state=running
+        if abandoned "$folder/lock" "$ask"; then
+            state=lost
+            if [ -s "$folder/lock/job" ]; then state=gone; fi
+        fi
+    elif [ "$code" != 0 ]; then
+        state=failed
+    elif [ "$job" ]; then
+        state=waiting
+        if [ "$ask" = ask ]; then
+            if gone "$job"; then state=gone; fi
+            queued=$(squeue -h -j "$job" -o '%r|%S' 2>/dev/null)
+        fi
+    fi
+    if [ "$state" = done ]; then set -- "$1"; elif [ "$growing" ]; then set -- "$growing"*; fi
+    printf '= %s %s %s %s %s\n' "$state" "$(sizes "$@")" "$(layers "$folder/cache")" \
+        "$(sed -n 's/.*Downloading \([0-9][0-9]*\) missing layers.*/\1/p' "$folder/log" 2>/dev/null | tail -n 1 | grep . ||
+            echo 0)" "${job:--}"
+    if [ "$queued" ]; then printf '?%s\n' "$queued"; fi
+    if [ "$code" = full ]; then echo '|No space left on device'; fi
+    case $state in
+        running | failed | lost) ends "$folder/log" ;;
+        gone) ends "$folder/log" "$folder/job.out" ;;
+    esac
+}
+
+# Bytes of the files among the arguments.
+sizes() {
+    ls -lnd "$@" 2>/dev/null | awk '/^-/ { sum += $5 } END { printf "%.0f", sum }'
+}
+
+# Bytes in enroot's cache, and how many files of it are whole: a file that still grows has a dot in its name.
+layers() {
+    ls -ln "$1" 2>/dev/null | awk '/^-/ { sum += $5; whole += $NF !~ /\./ } END { printf "%.0f %d", sum, whole }'
+}
+
+# The last lines of these files; a progress line that was overwritten again and again is many.
+ends() {
+    for path; do tail -c 4000 "$path" 2>/dev/null | tr '\r' '\n' | sed '/^[[:space:]]*$/d' | tail -n 25; done |
+        sed 's/^/|/'
+}

@@ -1,0 +1,41 @@
+# Starts FOLDER/step.sh detached, or as a job called NAME where this node has no COMMAND:
+#
+#     start.sh FOLDER NAME COMMAND [OPTION_OF_SBATCH]...
+#
+# Starting it twice is harmless: the step itself takes care that only one is at work. A lock whose owner is dead is
+# taken away first. An earlier job that still waits or runs is found by its name. FOLDER/job then holds its id.
+cd "$1" || exit 1
+name=$2 command=$3
+shift 3
+
+# The outcome of an attempt that has ended would be taken for that of the new one.
+rm -rf ended.*
+# Only one can mark the dead owner in their lock; in a lock that somebody else made meanwhile the mark is undone.
+if [ -d lock ] && abandoned lock ask && mkdir "lock/after-$before" 2>/dev/null; then
+    if [ "$(cat lock/owner 2>/dev/null)" = "$before" ]; then
+        mv lock "dead.$$" && rm -rf "dead.$$"
+    else
+        rmdir "lock/after-$before"
+    fi
+fi
+if [ -z "$command" ] || command -v "$command" >/dev/null 2>&1; then
+    rm -f job
+    $(command -v setsid) nohup sh step.sh </dev/null >/dev/null 2>&1 &
+    exit 0
+fi
+
+refused() {
+    echo "$1" >log
+    mkdir ended.1
+    exit 0
+}
+
+job=$(squeue -h -u "$(id -un)" -n "$name" -o %i 2>&1) || refused "$job"
+if [ -z "$job" ]; then
+    # Slurm prefers these to what is asked for here.
+    for variable in $(env | sed -n 's/^\(SBATCH_[A-Za-z0-9_]*\)=.*/\1/p'); do unset "$variable"; done
+    rm -f job.out
+    job=$(sbatch --parsable "--job-name=$name" --output=job.out --no-requeue "$@" step.sh 2>refusal </dev/null) ||
+        refused "$(cat refusal)"
+fi
+printf '%s\n' "$job" | sed -n '1{s/;.*//;p;}' >job

@@ -1,0 +1,127 @@
+"""`config`, and what the other verbs do with files that cannot be read."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.profiles import save_profile
+
+EOS = ClusterProfile("eos", "login.eos.example", "acct", "batch", "/lustre/llmb", env=(("NCCL_DEBUG", "INFO"),))
+
+
+@pytest.fixture
+def call(tmp_path: Path) -> Any:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "llmb_tui", *arguments],
+            capture_output=True, text=True, check=False, timeout=120,
+            env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "LANG": "C.UTF-8",
+                 "LLMB_TUI_CONFIG_DIR": str(tmp_path / "config")},
+        )  # fmt: skip
+
+    return run
+
+
+@pytest.fixture
+def clusters(tmp_path: Path) -> Path:
+    folder = tmp_path / "config" / "clusters"
+    save_profile(folder, EOS)
+    return folder
+
+
+def test_path_names_every_place_and_who_chose_it(call: Any, tmp_path: Path) -> None:
+    places = json.loads(call("config", "path", "--json").stdout)
+    assert places["clusters"] == {"path": str(tmp_path / "config" / "clusters"), "from": "LLMB_TUI_CONFIG_DIR"}
+    assert places["journal"]["from"] == "default"
+    assert str(tmp_path) in places["journal"]["path"]
+    text = call("config", "path").stdout
+    assert all(name in text for name in ("config", "presets", "state", "runs"))
+
+
+def test_show_says_where_each_setting_comes_from(call: Any, clusters: Path) -> None:
+    shown = json.loads(call("config", "show", "--json").stdout)
+    (cluster,) = shown["clusters"]
+    assert cluster["file"] == str(clusters / "eos.toml")
+    assert cluster["settings"]["host"] == {"value": "login.eos.example", "from": "file"}
+    assert cluster["settings"]["env"] == {"value": {"NCCL_DEBUG": "INFO"}, "from": "file"}
+    assert cluster["settings"]["gpu_request"] == {"value": "gpus-per-node", "from": "default"}
+    assert shown["presets"] == []
+    lines = call("config", "show").stdout.splitlines()
+    assert any("eos.env" in line and "NCCL_DEBUG=INFO" in line and "eos.toml" in line for line in lines)
+
+
+@pytest.mark.usefixtures("clusters")
+def test_validate_is_content_with_what_fits(call: Any) -> None:
+    done = call("config", "validate", "--json")
+    assert (done.returncode, json.loads(done.stdout)) == (0, {"ok": True, "files": 1, "faults": []})
+    assert call("config", "validate").stdout.endswith("no faults\n")
+
+
+def test_validate_names_file_line_field_and_mend_of_everything_that_is_wrong(
+    call: Any, clusters: Path, tmp_path: Path
+) -> None:
+    (clusters / "bad.toml").write_text(
+        'name = "bad"\nhost = "h"\naccount = "a b"\npartition = "p"\ninstall_dir = "/i"\n'
+    )
+    (clusters / "torn.toml").write_text('name = "torn\n')
+    presets = tmp_path / "config" / "presets"
+    presets.mkdir()
+    (presets / "mine.toml").write_text('workload = "mine"\n')
+    runs = Path(json.loads(call("config", "path", "--json").stdout)["runs"]["path"])
+    (runs / "abc").mkdir(parents=True)
+    (runs / "abc" / "run.json").write_text("{}")
+    done = call("config", "validate", "--json")
+    assert done.returncode == 1
+    faults = {Path(fault["file"]).name: fault for fault in json.loads(done.stdout)["faults"]}
+    assert set(faults) == {"bad.toml", "torn.toml", "mine.toml", "runs"}
+    assert (faults["bad.toml"]["line"], faults["bad.toml"]["field"]) == (3, "account")
+    assert (faults["torn.toml"]["line"], faults["torn.toml"]["field"]) == (1, "")
+    assert faults["mine.toml"]["field"]
+    assert "abc" in faults["runs"]["what"]
+    assert all(fault["mend"] for fault in faults.values())
+    text = call("config", "validate").stdout
+    assert "4 faults" in text
+    assert "bad.toml, line 3" in text
+
+
+def test_a_journal_that_cannot_be_read_is_a_fault(call: Any) -> None:
+    path = Path(json.loads(call("config", "path", "--json").stdout)["journal"]["path"])
+    path.mkdir(parents=True)  # root may read any file, but nobody a directory
+    done = call("config", "validate", "--json")
+    assert [Path(fault["file"]).name for fault in json.loads(done.stdout)["faults"]] == ["journal.jsonl"]
+
+
+def test_broken_files_are_passed_over_with_a_word(call: Any, clusters: Path, tmp_path: Path) -> None:
+    save_profile(clusters, replace(EOS, name="nil", env=()))
+    (clusters / "bad.toml").write_text("name = 1\n")
+    presets = tmp_path / "config" / "presets"
+    presets.mkdir()
+    (presets / "mine.toml").write_text("not = [toml")
+    listed = call("list", "--json", "-w", "grok1")
+    assert (listed.returncode, len(json.loads(listed.stdout))) == (0, 18)
+    assert listed.stderr.count("mine.toml") == 1
+    found = call("clusters", "--json")
+    assert [cluster["name"] for cluster in json.loads(found.stdout)] == ["eos", "nil"]
+    assert json.loads(found.stdout)[0]["env"] == {"NCCL_DEBUG": "INFO"}
+    assert "bad.toml" in found.stderr
+
+
+def test_a_broken_cluster_that_is_asked_for_says_why(call: Any, clusters: Path) -> None:
+    (clusters / "bad.toml").write_text("name = 1\n")
+    done = call("doctor", "bad")
+    assert done.returncode == 1
+    assert f"{os.sep}bad.toml, line 1" in done.stderr
+
+
+def test_an_unknown_cluster_is_a_wrong_request(call: Any) -> None:
+    done = call("doctor", "nowhere")
+    assert (done.returncode, "nowhere" in done.stderr) == (1, True)

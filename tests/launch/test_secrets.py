@@ -1,0 +1,338 @@
+"""Which keys a plan needs, what may be one, and what the servers say to it; on the demo cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import keyring
+import pytest
+from keyring.backend import KeyringBackend
+from keyring.errors import KeyringLocked
+
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.cli import arguments
+from llmb_tui.cluster.preflight.needs import Sources
+from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.session import Session
+from llmb_tui.demo.cluster import DemoCluster
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.fetch import Credentials
+from llmb_tui.launch.install import Installer, install_steps
+from llmb_tui.launch.registry import ask_registry
+from llmb_tui.launch.secret import SECRETS, Secret, SecretNeed, needed_secrets, secret_of
+from llmb_tui.launch.secrets import (
+    forget_secret,
+    give_secret,
+    put_secret,
+    secret_checks,
+    secret_states,
+    try_secret,
+)
+from llmb_tui.store import secret_store
+from tests.launch.launch_cases import ROWS, MakePlan, replace_command
+from tests.rig_install.web import LAYERS, Web
+
+IMAGE = "nvidia/nemo:25.02.01"
+KEY = "nvapi-0123456789abcdef"
+NGC = SecretNeed("ngc", "NGC API key", "", "https://ngc.example.org", "", False, (IMAGE,))
+HUB = SecretNeed(
+    "hugging-face", "Hugging Face token", "", "https://hf.example.org", "", True, ("meta-llama/Llama-3.1",)
+)
+
+
+# Which
+
+
+def test_the_direct_procedure_requires_no_key(catalog: Catalog, make_plan: MakePlan) -> None:
+    for row in ROWS.values():
+        needs = needed_secrets(catalog.recipe(row[0]), make_plan(*row))
+        assert needs[0].id == "ngc"
+        assert not any(need.required for need in needs)
+
+
+def test_the_published_procedure_requires_the_hubs_token_where_the_preset_says_so(
+    catalog: Catalog, make_plan: MakePlan
+) -> None:
+    for row in ROWS.values():
+        recipe = catalog.recipe(row[0])
+        required = [need for need in needed_secrets(recipe, make_plan(*row), "recipe") if need.required]
+        assert [need.id for need in required] == (["hugging-face"] if recipe.access.hub_token else [])
+
+
+def test_a_need_says_where_to_get_it_and_how_long_that_takes(catalog: Catalog, make_plan: MakePlan) -> None:
+    row = ROWS["llama3.1-25.04"]
+    ngc, hub = needed_secrets(catalog.recipe(row[0]), make_plan(*row))
+    assert ngc.opens == ("nvidia/nemo:25.02.01",)
+    assert (ngc.where, hub.where) == (
+        "https://org.ngc.nvidia.com/setup/api-keys",
+        "https://huggingface.co/settings/tokens",
+    )
+    assert hub.opens == ("meta-llama/Meta-Llama-3-70B",)
+    assert "which can take a day or more. (README, Prerequisites and Request Access; launch.sh)" in hub.how_long
+    assert "The direct procedure, which is used here, fetches nothing from it." in hub.why
+
+
+# What may be one
+
+
+@pytest.mark.parametrize(
+    "typed", ["", "   ", "short", "two words-of-a-key", 'a"quoted"key', "$(touch /tmp/x)", "a" * 600]
+)
+def test_what_is_no_key_is_refused_without_being_quoted(typed: str) -> None:
+    with pytest.raises(Trouble) as caught:
+        secret_of("ngc", typed)
+    assert caught.value.exit_code == 1
+    assert not typed.strip() or typed.strip() not in str(caught.value)
+
+
+def test_blanks_around_a_key_are_the_terminals() -> None:
+    assert secret_of("ngc", f" {KEY}\r\n").value == KEY
+
+
+def test_no_repr_shows_a_key() -> None:
+    assert KEY not in repr(Secret("ngc", KEY))
+    assert KEY not in repr(Credentials(token=KEY)) + repr(Credentials(login=KEY))
+
+
+def test_an_unknown_name_is_refused() -> None:
+    with pytest.raises(Trouble, match="No secret is called 'aws'"):
+        secret_of("aws", KEY)
+
+
+def test_the_verb_offers_every_secret() -> None:
+    assert arguments.SECRETS == SECRETS
+
+
+# On a cluster
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[DemoCluster]:
+    made = DemoCluster(tmp_path / "cluster")
+    made.start()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def session(cluster: DemoCluster) -> Iterator[Session]:
+    made = Session(cluster.profile, Unattended())
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    with Web() as made:
+        yield made
+
+
+@pytest.fixture
+def endpoints(web: Web) -> Sources:
+    return Sources(registry=web.url, hub=web.url)
+
+
+def test_a_key_is_put_there_for_its_owner_alone(cluster: DemoCluster, session: Session) -> None:
+    home = cluster.root / "home"
+    assert not any(state.on_cluster for state in secret_states(session))
+    said = give_secret(session, "ngc", KEY, keep=False)
+    path = home / ".llmb-tui/enroot/.credentials"
+    assert said == f"The NGC API key is in {path}, for you alone."
+    assert path.read_text().splitlines() == [
+        f"machine nvcr.io login $oauthtoken password {KEY}",
+        f"machine authn.nvidia.com login $oauthtoken password {KEY}",
+    ]
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert {folder.stat().st_mode & 0o777 for folder in (path.parent, path.parent.parent)} == {0o700}
+    assert [(state.id, state.on_cluster) for state in secret_states(session)] == [
+        ("ngc", True),
+        ("hugging-face", False),
+    ]
+    forget_secret(session, "ngc")
+    assert list(path.parent.iterdir()) == []
+
+
+def test_a_home_directory_that_cannot_be_written_is_told(cluster: DemoCluster, session: Session) -> None:
+    (cluster.root / "home/.llmb-tui").write_text("a file is in the way")
+    with pytest.raises(Trouble, match="The NGC API key could not be put on the cluster") as caught:
+        put_secret(session, Secret("ngc", KEY))
+    assert KEY not in str(caught.value)
+
+
+def test_the_tokens_of_other_programs_are_seen(cluster: DemoCluster, session: Session) -> None:
+    token = cluster.root / "home/.cache/huggingface/token"
+    token.parent.mkdir(parents=True)
+    token.write_text("hf_x")
+    assert [state.own for state in secret_states(session)] == [False, True]
+
+
+# What the servers say
+
+
+def test_a_registry_that_wants_no_key_says_how_big_the_image_is(session: Session, web: Web) -> None:
+    answer = ask_registry(session, IMAGE, registry=web.url)
+    assert (answer.granted, answer.download_bytes) == ("granted", sum(LAYERS))
+
+
+def test_a_valid_key_opens_the_image(session: Session, web: Web, endpoints: Sources) -> None:
+    web.key = KEY
+    found = try_secret(session, NGC, Secret("ngc", KEY), endpoints)
+    assert (found.result, found.words) == ("valid", f"The registry hands {IMAGE} out with this key.")
+
+
+def test_a_wrong_key_is_refused(session: Session, web: Web, endpoints: Sources) -> None:
+    web.key = KEY
+    found = try_secret(session, NGC, Secret("ngc", "nvapi-a-wrong-one"), endpoints)
+    assert found.result == "refused"
+    assert found.words == "The registry does not take this key (HTTP 401)."
+    assert "make a new one at https://ngc.example.org" in found.fix
+
+
+def test_a_key_may_be_valid_and_not_for_this_image(session: Session, web: Web, endpoints: Sources) -> None:
+    web.key = KEY
+    web.closed_images.add(IMAGE)
+    found = try_secret(session, NGC, Secret("ngc", KEY), endpoints)
+    assert found.result == "no access yet"
+
+
+def test_without_a_key_it_is_said_whether_one_is_needed(session: Session, web: Web, endpoints: Sources) -> None:
+    assert try_secret(session, NGC, None, endpoints).words == f"The registry hands {IMAGE} out without a key."
+    web.key = KEY
+    found = try_secret(session, NGC, None, endpoints)
+    assert found.result == "refused"
+    assert found.words == f"The registry does not hand {IMAGE} out without a key (HTTP 401)."
+
+
+def test_an_unknown_image_and_a_broken_registry_say_nothing_about_the_key(
+    session: Session, web: Web, endpoints: Sources
+) -> None:
+    web.key = KEY
+    unknown = try_secret(session, replace(NGC, opens=("nvidia/nemo:99.99",)), Secret("ngc", KEY), endpoints)
+    assert unknown.result == "not tested"
+    web.out_of_order = True
+    broken = try_secret(session, NGC, Secret("ngc", KEY), endpoints)
+    assert (broken.result, "HTTP 503" in broken.words) == ("not tested", True)
+
+
+def test_a_registry_is_not_sent_to_another_host_with_the_key(session: Session, web: Web) -> None:
+    web.realm_host = "elsewhere.example.org"
+    answer = ask_registry(session, IMAGE, Secret("ngc", KEY), web.url)
+    assert answer.granted == "unknown"
+    assert not any("proxy_auth" in request for request in web.requests)
+
+
+def test_a_token_is_tested_with_the_repositories_that_it_has_to_open(
+    session: Session, web: Web, endpoints: Sources
+) -> None:
+    found = try_secret(session, HUB, Secret("hugging-face", web.token), endpoints)
+    assert (found.result, found.words) == ("valid", "The token is valid, and opens meta-llama/Llama-3.1.")
+    web.gated.add("meta-llama/Llama-3.1")
+    closed = try_secret(session, HUB, Secret("hugging-face", web.token), endpoints)
+    assert closed.result == "no access yet"
+    assert closed.fix.startswith(f"Ask for access at {web.url}/meta-llama/Llama-3.1.")
+    wrong = try_secret(session, HUB, Secret("hugging-face", "hf_wrong-one"), endpoints)
+    assert wrong.result == "refused"
+
+
+def test_a_login_node_without_curl_cannot_test(cluster: DemoCluster, session: Session, endpoints: Sources) -> None:
+    replace_command(cluster.root, "curl", "echo 'curl: not found' >&2; exit 127")
+    found = try_secret(session, NGC, Secret("ngc", KEY), endpoints)
+    assert found.result == "not tested"
+    assert found.words.endswith("curl: not found.")
+
+
+def test_the_checks_of_a_preflight(session: Session) -> None:
+    only = secret_checks(session, (NGC, replace(HUB, required=False)))
+    assert [(check.id, check.status) for check in only] == [("secret-ngc", "ok")]
+    ngc, hub = secret_checks(session, (NGC, HUB))
+    assert (ngc.found, hub.status) == (f"The registry hands {IMAGE} out without a key.", "warning")
+    put_secret(session, Secret("hugging-face", "hf_not-known-there"))
+    assert secret_checks(session, (HUB,))[0].status == "failed"
+
+
+def test_where_the_registry_cannot_be_asked_the_size_is_the_recipes_own(
+    cluster: DemoCluster, session: Session, catalog: Catalog, make_plan: MakePlan
+) -> None:
+    replace_command(cluster.root, "curl", "echo 'curl: (6) Could not resolve host: nvcr.io' >&2; exit 6")
+    row = ROWS["nemotron4-25.04"]
+    steps = install_steps(catalog.recipe(row[0]), make_plan(*row), cluster.profile)
+    assert Installer(session, cluster.profile, steps).look()[1].size == "5–60 GB"
+
+
+# On this computer
+
+
+class Memory(KeyringBackend):
+    """A keyring in memory."""
+
+    priority = 5
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # keyring's own is not typed
+        self.held: dict[tuple[str, str], str] = {}
+        self.locked = False
+
+    def _open(self) -> dict[tuple[str, str], str]:
+        if self.locked:
+            raise KeyringLocked("the words of the service, with " + KEY)
+        return self.held
+
+    def get_password(self, service: str, username: str) -> str | None:
+        return self._open().get((service, username))
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        self._open()[service, username] = password
+
+    def delete_password(self, service: str, username: str) -> None:
+        del self._open()[service, username]
+
+
+@pytest.fixture
+def memory() -> Iterator[Memory]:
+    before = keyring.get_keyring()
+    made = Memory()
+    keyring.set_keyring(made)
+    yield made
+    keyring.set_keyring(before)
+
+
+def test_a_key_is_kept_here_only_if_asked(memory: Memory, session: Session) -> None:
+    give_secret(session, "ngc", KEY, keep=False)
+    assert memory.held == {}
+    said = give_secret(session, "ngc", KEY, keep=True)
+    assert said.endswith("This computer's keyring keeps it too.")
+    assert list(memory.held.values()) == [KEY]
+    assert secret_states(session, keyring=True)[0].in_keyring
+
+
+def test_a_kept_key_can_be_given_again_and_forgotten(memory: Memory, session: Session) -> None:
+    secret_store.keep("ngc", KEY)
+    give_secret(session, "ngc", None, keep=False)
+    assert secret_states(session, keyring=True)[0].on_cluster
+    assert (
+        forget_secret(session, "ngc") == "The NGC API key is no longer on the cluster, nor in this computer's keyring."
+    )
+    assert memory.held == {}
+    with pytest.raises(Trouble, match="keeps no such key"):
+        give_secret(session, "ngc", None, keep=False)
+
+
+def test_a_locked_keyring_stops_nothing_and_shows_nothing(memory: Memory, session: Session) -> None:
+    memory.locked = True
+    said = give_secret(session, "ngc", KEY, keep=True)
+    assert said.endswith("It is not kept on this computer: The keyring is locked, and was not opened.")
+    assert KEY not in said
+    assert secret_states(session, keyring=True)[0].on_cluster
+
+
+@pytest.mark.parametrize("use", [lambda: secret_store.keep("ngc", KEY), lambda: secret_store.kept("ngc")])
+def test_without_a_safe_keyring_nothing_is_kept(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, use: Callable[[], object]
+) -> None:
+    monkeypatch.setattr(Memory, "priority", 0.5)  # as keyring rates files of plain text
+    with pytest.raises(secret_store.NotKept) as caught:
+        use()
+    assert caught.value.why == "This computer has no keyring, or none that is safe."
+    assert memory.held == {}
