@@ -148,8 +148,10 @@ class Follower:
             raise self._replaced(f"It was cut short to {proof.size:,} bytes, and {size:,} are copied already.")
         head, start, length = self._sample(size)
         if proof.checksum != cksum(self._copy.read(0, head) + self._copy.read(start, length)):
-            sure = "" if self._proved is None else f" Only its first {self._proved:,} bytes are surely of the old log."
-            raise self._replaced(f"It begins with other bytes than the copy.{sure}")
+            if self._proved is None:
+                raise self._replaced("It begins with other bytes than the copy, or the copy was damaged here.")
+            sure = f"whose first {self._proved:,} bytes are surely of the old log"
+            raise self._replaced(f"It begins with other bytes than the copy, {sure}.")
         self._inode = proof.inode
 
     def _sample(self, size: int) -> Sample:
@@ -160,7 +162,7 @@ class Follower:
         return LogReplaced(
             f"The remote log {clean_line(self._remote.path)} was replaced.",
             f"{why} The copy is kept, and nothing is added to it.",
-            f"The copy: {self._copy.path}. Read the new log on the cluster.",
+            f"Read the new log on the cluster, or move the copy away to have it copied here: {self._copy.path}",
         )
 
     def _try_later(self) -> None:

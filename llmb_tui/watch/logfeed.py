@@ -215,7 +215,7 @@ class LogFeed(threading.Thread):
 
     def _say(self, trouble: Trouble) -> None:
         self._in_trouble = True
-        self._post(LogTrouble(f"{trouble.what} {trouble.why}".rstrip()))
+        self._post(LogTrouble(" ".join(filter(None, (trouble.what, trouble.why, trouble.fix)))))
 
 
 def _clock() -> str:

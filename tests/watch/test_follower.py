@@ -196,6 +196,23 @@ def test_a_later_program_notices_a_replaced_log(follow: Callable[[], Follower], 
     assert local.read_bytes() == b"the first log\n"
 
 
+def test_a_copy_that_was_damaged_here_is_not_added_to(
+    follow: Callable[[], Follower], remote: Path, local: Path
+) -> None:
+    remote.write_bytes(os.urandom(200_000))
+    first = follow()
+    pump_until(first, holds(local, remote.read_bytes()))
+    first.close()
+    damaged = remote.read_bytes()[:150_000] + bytes(20_000)  # as a crash of this machine leaves a file
+    local.write_bytes(damaged)
+    with pytest.raises(LogReplaced) as caught:
+        follow().pump(0.1)
+    assert "or the copy was damaged here" in caught.value.why
+    assert local.read_bytes() == damaged
+    local.unlink()
+    pump_until(follow(), holds(local, remote.read_bytes()))
+
+
 def test_a_log_cut_short_while_it_is_followed_is_noticed(
     follow: Callable[[], Follower], remote: Path, local: Path
 ) -> None:

@@ -1,0 +1,93 @@
+"""A job that Slurm starts again writes a second log: both are copied, and the newest is what is watched."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+from llmb_tui.catalog.load import load_presets
+from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.session import Session
+from llmb_tui.launch.run import Run
+from llmb_tui.launch.runs import Runs
+from llmb_tui.plan.make import plan
+from llmb_tui.plan.selection import Selection
+from llmb_tui.store.paths import Places
+from llmb_tui.watch.lookout import Lookout
+from llmb_tui.watch.monitor import Monitor
+from llmb_tui.watch.state import RunState
+from tests.rig.cluster import Rig
+from tests.rig.waiting import wait_for
+from tests.rig_stream import log_writer
+from tests.rig_stream.following import spec_in
+
+# Each start writes its number and a step more than the one before, and then waits until it may end.
+SCRIPT = """#!/bin/sh
+#SBATCH --job-name={job_name}
+#SBATCH --account=llmbench
+#SBATCH --partition=batch
+#SBATCH --requeue
+#SBATCH --output={task_dir}/sbatch_{job_name}_%j.out
+restart=${{SLURM_RESTART_COUNT:-0}}
+sleep $((2 * restart))  # as an image takes time, and the log only begins after it
+{{
+    echo "start $restart"
+    head -n "$((restart + 1))" {task_dir}/steps
+}} > {task_dir}/log-{job_name}_${{SLURM_JOB_ID}}_$restart.out
+until [ -e {task_dir}/end ]; do sleep 0.2; done
+"""
+
+
+class Submitted:
+    """The job, and the run that it belongs to."""
+
+    def __init__(self, rig: Rig, tmp_path: Path) -> None:
+        self.rig = rig
+        self.task_dir = rig.new_dir()
+        spec = spec_in(self.task_dir)
+        steps = "".join(log_writer.STEP.format(i=i, seconds=2.0, samples=256 * i + 256) for i in range(9))
+        (self.task_dir / "steps").write_text(steps)
+        batch = SCRIPT.format(job_name=spec.job_name, task_dir=self.task_dir)
+        self.job = rig.as_operator(["sbatch", "--parsable"], stdin=batch, check=True).stdout.strip()
+        catalog = load_presets()
+        recipe = catalog.recipe("nemotron4", "25.04")
+        made = plan(catalog, Selection("nemotron4", "25.04", "15b", "h100", "fp8", 64))
+        run = Run("run1", made, spec, recipe.rule, "nemo2", "direct", "rig", created_at=0.0)
+        self.run = replace(run, submission="submitted", job_ids=(self.job,))
+        self.runs = Runs(Places(tmp_path / "config", tmp_path / "state"))
+        self.runs.save(self.run)
+
+    def requeue(self) -> None:
+        """Have Slurm start it again. It would wait for two minutes; where it does not wait at all, the start fails."""
+        self.rig.as_operator(["scontrol", "requeue", self.job], check=True)
+        waiting = ["squeue", "-h", "-j", self.job, "-t", "PENDING", "-o", "%r"]
+        wait_for("it waits", lambda: self.rig.as_operator(waiting).stdout.strip() == "BeginTime")
+        self.rig.as_operator(["scontrol", "update", f"jobid={self.job}", "StartTime=now+3"], check=True)
+
+    def log(self, restart: int) -> Path:
+        return self.task_dir / self.run.spec.log_name(self.job, restart)
+
+
+def test_both_logs_are_copied(rig: Rig, tmp_path: Path) -> None:
+    submitted = Submitted(rig, tmp_path)
+    session = Session(rig.profile(), Unattended())
+    states: list[RunState] = []
+    lookout = Lookout(session, every_s=0.5)
+    monitor = Monitor(session, submitted.runs, submitted.run, lookout)
+    watching = threading.Thread(target=monitor.watch, args=(states.append, threading.Event()), daemon=True)
+    watching.start()
+    wait_for("the first log", lambda: states and states[-1].progress.steps_done == 1)
+    submitted.requeue()
+    wait_for("the second log", lambda: states[-1].log_name == "log.1" and states[-1].progress.steps_done == 2)
+    (submitted.task_dir / "end").touch()
+    watching.join(60)
+    lookout.close()
+    session.close()
+    assert not watching.is_alive()
+    assert states[-1].job is not None
+    assert (states[-1].job.state, states[-1].job.restarts) == ("COMPLETED", 1)
+    folder = submitted.runs.folder(submitted.run.id)
+    for restart, name in enumerate(("log", "log.1")):
+        assert (folder / name).read_bytes() == submitted.log(restart).read_bytes()
+        assert (folder / name).read_text().startswith(f"start {restart}\n")
