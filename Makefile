@@ -11,7 +11,7 @@ demo: $(VENV)/.ready
 # The tests' own cluster is made of Debian's OpenSSH server and Slurm: they are installed where that is possible.
 test: $(VENV)/.ready
 	$(BIN)/python -m tests.rig packages
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 3 --dist loadfile
 
 # The same cluster by hand: says how to connect to it with plain ssh, and ends with ctrl+c.
 cluster: $(VENV)/.ready

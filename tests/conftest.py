@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.told import told
 
 if TYPE_CHECKING:
     from tests.rig.cluster import Rig
 
 NOT_RUN = "not run: "
+TOLD = "told"
 _RUNNING: list[Rig] = []
 
 
@@ -52,8 +55,16 @@ def _tidy_rigs() -> Iterator[None]:
         started.tidy()
 
 
+@pytest.fixture
+def tell(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """Takes a sentence that is printed at the end of all tests, in whatever process this one runs."""
+    return lambda sentence: request.node.user_properties.append((TOLD, sentence))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Name every test that was not run, by the reason."""
+    """Print what tests have told, then name every test that was not run, by the reason."""
+    for sentence in told(terminalreporter, TOLD):
+        terminalreporter.write_line(str(sentence))
     reasons: dict[str, list[str]] = {}
     for report in terminalreporter.stats.get("skipped", []):
         text = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -8,8 +8,9 @@ import pytest
 from tests.rig.cluster import Rig
 from tests.rig_submit.intents import Intents, Laptop, Tally
 from tests.rig_submit.trial import Trial
+from tests.told import told
 
-_OUTCOMES: list[tuple[str, Tally]] = []
+_AT_MOST_ONCE = "at-most-once"
 
 
 @pytest.fixture(scope="session")
@@ -32,12 +33,13 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def tally(request: pytest.FixtureRequest) -> Iterator[Tally]:
+def tally(request: pytest.FixtureRequest, tell: Callable[[str], None]) -> Iterator[Tally]:
     """What became of the test's submissions; told at the end of all tests."""
     made = Tally()
     yield made
     if made.submissions:
-        _OUTCOMES.append((request.node.name, made))
+        request.node.user_properties.append((_AT_MOST_ONCE, made.counts()))
+        tell(f"at most once, {request.node.name}: {made}")
 
 
 @pytest.fixture
@@ -47,8 +49,7 @@ def trial(rig: Rig, intents: Intents, laptop: Laptop, tally: Tally) -> Trial:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Tell what became of the submissions that were interrupted."""
-    if _OUTCOMES:
-        terminalreporter.write_line(f"at most once: {sum((tally for _, tally in _OUTCOMES), Tally())}")
-        for name, tally in _OUTCOMES:
-            terminalreporter.write_line(f"    {name}: {tally}")
+    """Tell what became of the submissions that were interrupted, in every process together."""
+    outcomes = [Tally.of(counts) for counts in told(terminalreporter, _AT_MOST_ONCE)]
+    if outcomes:
+        terminalreporter.write_line(f"at most once: {sum(outcomes, Tally())}")

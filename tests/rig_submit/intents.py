@@ -6,7 +6,7 @@ import datetime
 import itertools
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +112,15 @@ class Tally:
                 self.twice.append(f"{run.id}: {real}")
             if list(run.job_ids) != real:
                 self.lost.append(f"{run.id}: {run.submission} {list(run.job_ids)}, but Slurm has {real}. {run.note}")
+
+    def counts(self) -> dict[str, Any]:
+        """All of it as plain values, to cross to another process."""
+        return {**asdict(self), "ended": dict(self.ended)}
+
+    @classmethod
+    def of(cls, counts: Any) -> Tally:
+        """The tally that gave these counts."""
+        return cls(**{**counts, "ended": Counter(counts["ended"])})
 
     def __add__(self, other: Tally) -> Tally:
         return Tally(
