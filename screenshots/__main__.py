@@ -101,6 +101,13 @@ def main() -> None:
             services.save_profile(cluster.profile)
             asyncio.run(walk(LlmbApp(services)))
             cluster.end_jobs()
+    from tests.rig.cluster import Rig  # noqa: PLC0415 - only where the pictures of a real login node are made
+
+    if reason := Rig.unavailable():
+        sys.exit(f"The pictures of a real login node were not made: {reason}.")
+    from screenshots.on_rig import make  # noqa: PLC0415
+
+    make(FOLDER)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,12 @@ import pytest
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.traces import folder
+from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
+from llmb_tui.ui.app import LlmbApp
 from tests.journey.journey_selections import NEMOTRON, Call
+from tests.journey.test_screen_journey import SIZE, state
+from tests.ui_wizard.wizard_pilot import loaded, until
 
 
 @pytest.fixture
@@ -71,3 +75,20 @@ def test_without_a_terminal_and_yes_nothing_is_even_asked(call: Call, cluster: D
     assert "Nothing was submitted" in done.stderr
     assert "--yes" in done.stderr
     assert json.loads(call("jobs", "--json").stdout) == []
+
+
+async def test_the_runs_own_screen_asks_when_it_is_opened(places: Places, unknown: str) -> None:
+    app = LlmbApp(Services(places))
+    async with app.run_test(size=SIZE) as pilot:
+        await loaded(pilot)
+        await pilot.press("w")
+        await until(pilot, lambda: state(pilot).progress.steps_done > 0, "the run is found and watched")
+    assert Runs(places).load(unknown).submission == "submitted"
+
+
+async def test_the_list_of_runs_asks_by_itself(places: Places, unknown: str) -> None:
+    app = LlmbApp(Services(places))
+    async with app.run_test(size=SIZE) as pilot:
+        await loaded(pilot)
+        await pilot.press("J")
+        await until(pilot, lambda: Runs(places).load(unknown).submission == "submitted", "the run is settled")

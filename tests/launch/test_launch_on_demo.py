@@ -21,6 +21,7 @@ from llmb_tui.launch.render import render
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.submit import submit
+from llmb_tui.launch.traces import folder
 from llmb_tui.store.journal import Journal
 from llmb_tui.store.paths import Places
 from tests.launch.launch_cases import PROFILE, ROWS, MakePlan, MakeRun, MakeSpec, wait_until
@@ -93,10 +94,10 @@ def test_a_line_that_is_dropped_while_sbatch_answers_gives_one_known_job(
 ) -> None:
     cluster.fault("answer-delay", "1")
     run = make_run(cluster.profile)
-    claim = Path(run.spec.experiment_dir) / "submit/claim/owner"
+    claim = Path(folder(run.spec)) / "claim"
 
     def drop() -> None:
-        wait_until(claim.exists, 30)
+        wait_until(claim.is_symlink, 30)
         cluster.drop_connections()
 
     dropper = threading.Thread(target=drop)
@@ -157,4 +158,5 @@ def test_an_import_without_space_fails_with_enroots_words(
     steps = install_steps(catalog.recipe(row[0]), make_plan(*row), session.profile)
     states = Installer(session, session.profile, steps).run(lambda _: None, threading.Event())
     assert [state.status for state in states] == ["done", "failed", "missing"]
-    assert states[1].detail == "[ERROR] Could not write the image layers"
+    assert states[1].detail == "Write failed because No space left on device"
+    assert states[1].fix

@@ -165,6 +165,8 @@ class Line:
         self._writers.add(far_writer)
         try:
             await asyncio.gather(self._pump(reader, far_writer, up=True), self._pump(far_reader, writer, up=False))
+        except asyncio.CancelledError:
+            pass  # by `close`; asyncio's server would complain of a task that ends as cancelled
         finally:
             for end in (writer, far_writer):
                 self._writers.discard(end)

@@ -73,7 +73,7 @@ def network_checks(answers: Answers, profile: ClusterProfile, needs: Needs) -> I
         elif not needs.known:
             yield warning(name, title, words, needed, f"Who needs {what} from there has to bring it by hand.")
         elif not is_needed:
-            yield ok(name, title, f"not reached: {words}", needed)
+            yield ok(name, title, f"not needed, and not reached: {words}", needed)
         elif name == REGISTRY and in_job:
             mend = "The image is imported in a job, whose node may reach more; if not, put the image there by hand."
             yield warning(name, title, words, needed, mend)

@@ -20,6 +20,7 @@ from llmb_tui.cluster.ssh.questions import PHONE_S, Declined, HungUp, Questions,
 
 _HUMAN_TRIES = 3
 _SERVER_DEADLINE_S = 30.0
+_ENDING_S = 0.05
 # An agent may wait for a person to touch a token.
 _KEY_DEADLINE_S = 60.0
 _BANNER_BYTES = 16384
@@ -96,7 +97,7 @@ class Login:
         except paramiko.BadAuthenticationType as refusal:
             return list(refusal.allowed_types)
         except LINK_ERRORS as error:
-            if not self._transport.is_active():
+            if self._has_hung_up():
                 raise self._closed() from error
             raise self.failure(f"{reason(error)}.") from error
         finally:
@@ -181,10 +182,15 @@ class Login:
             silent = questions.was_silent if questions is not None else time.monotonic() - started >= deadline_s
             if silent:
                 raise self.failure(f"The server then did not answer within {deadline_s:.0f} seconds.") from error
-            if not self._transport.is_active():
+            if self._has_hung_up():
                 raise self._closed() from error
             self._refused = True
             return None
+
+    def _has_hung_up(self) -> bool:
+        """Paramiko raises a moment before it says that the transport is no longer active."""
+        self._transport.join(_ENDING_S)
+        return not self._transport.is_active()
 
     def _closed(self) -> Exception:
         """The server hung up: where nobody was asked anything on this connection, another one may go on."""

@@ -119,14 +119,25 @@ def review_facts(view: View) -> tuple[Paragraph, ...]:
     if profile is not None:
         where = line(f"{profile.name}, partition {profile.partition}, account {profile.account}")
     cost = "not known" if plan.gpu_hours is None else f"{units.gpu_hours(plan.gpu_hours)} + start-up"
-    facts = (
+    facts: tuple[Paragraph, ...] = (
         fact("what", line((what, "bold"))),
         fact("steps", line(f"{plan.steps}, at most {plan.time_limit} on {units.nodes(plan.nodes)}")),
         fact("where", where),
         fact("cost", line((cost, "bold"))),
         fact("command", line((command(s, profile.name if profile else None), MUTED))),
     )
+    facts += changes(view)
     return (*facts, fact("now", line(("submitting …", "$text-warning")))) if "submit" in view.found.doing else facts
+
+
+def changes(view: View) -> tuple[Paragraph, ...]:
+    """The recipe's variables that the cluster's profile sets otherwise."""
+    draft = view.found.draft
+    changed = draft.run.spec.overridden if draft is not None else ()
+    return tuple(
+        fact(name, line((f"{yours}, from the cluster's profile; the recipe has {recipes}", "$text-warning")))
+        for name, recipes, yours in changed
+    )
 
 
 def agreement(plan: Plan, profile: ClusterProfile) -> Content:

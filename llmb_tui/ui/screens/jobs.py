@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from llmb_tui.watch.roster import Roster
 
 _READ_EVERY_S = 2.0
+_SETTLE_EVERY_S = 10.0
 _PEEK_LINES = 8
 _PEEK_BYTES = 1 << 16
 _WIDE_FROM = 116
@@ -102,6 +104,7 @@ What Slurm says is asked once for each cluster, not once for each run."""
         """Read now, and again from time to time while the screen is in front."""
         self.table.focus()
         self.set_interval(_READ_EVERY_S, self._turn)
+        self.set_interval(_SETTLE_EVERY_S, self._settle)
 
     def on_screen_resume(self) -> None:
         """A run may have moved on while its own screen was open."""
@@ -271,6 +274,13 @@ What Slurm says is asked once for each cluster, not once for each run."""
             except Trouble as trouble:
                 self._silent[cluster] = trouble.what
         self._show_rows()
+
+    @work(group="settle", exclusive=True, exit_on_error=False)
+    async def _settle(self) -> None:
+        """Look for what became of the submissions that are unknown; a cluster that does not answer changes nothing."""
+        for run in [run for run in self._runs.values() if run.submission == "unknown"]:
+            with contextlib.suppress(Trouble):
+                await in_daemon(partial(self._services.reconcile, run.id))
 
     def _roster(self, cluster: str) -> Roster:
         """In a thread: what follows the jobs of a cluster."""

@@ -227,6 +227,8 @@ Leaving this screen stops the watching only; the job goes on."""
             profiles = await in_daemon(services.profiles)
             self._profile = next((profile for profile in profiles if profile.name == run.cluster), None)
             self.header.notice = (self._profile.notice or "") if self._profile else ""
+            if run.submission == "unknown":
+                self.training_run = run = await self._settled(run)
             if run.submission == "submitted":
                 self._monitor = monitor = await in_daemon(lambda: services.monitor(run.id))
                 await in_daemon(lambda: monitor.watch(self._publish, self._stop))
@@ -236,6 +238,13 @@ Leaving this screen stops the watching only; the job goes on."""
         except Exception as error:  # noqa: BLE001 - a defect is shown, and the screen stays usable
             what = f"{type(error).__name__}: {error}"
             self.trouble = Trouble("The watching stopped.", clean_line(what), "The job is not touched. Try again.")
+
+    async def _settled(self, run: Run) -> Run:
+        """The run after one look for what became of its submission; as it was, if the cluster cannot be asked."""
+        try:
+            return await in_daemon(lambda: self._services.reconcile(run.id))
+        except Trouble:
+            return run
 
     async def _show_what_is_here(self) -> None:
         """The cluster cannot be asked: then at least what this machine has of the run."""
@@ -268,9 +277,17 @@ Leaving this screen stops the watching only; the job goes on."""
         return health is not None and health.state == "needs-login" and not self._has_ended()
 
     def _show_notice(self) -> None:
-        text = notice_text(self.training_run, self.run_state, self.trouble)
+        text = _LOG_IN if self._needs_login() else notice_text(self.training_run, self.run_state, self.trouble)
         self.notice.update(text)
         self.set_class(bool(text), "-noticed")
+
+
+_LOG_IN = lines(
+    [
+        line(("The connection broke, and the cluster has a question before it lets us in again.", "bold")),
+        line(("The job goes on meanwhile, and nothing of its log is lost. l logs in.", MUTED)),
+    ]
+)
 
 
 def notice_text(run: Run | None, state: RunState | None, trouble: Trouble | None) -> Content:

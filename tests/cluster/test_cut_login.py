@@ -1,0 +1,47 @@
+"""A line that breaks while somebody logs in is the line's doing: it must not be taken for a key that was refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.cluster.failures import AuthenticationFailed, Unreachable
+from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.ssh import connect as connecting
+from llmb_tui.cluster.ssh.connect import connect
+from tests.cluster.login_node import LoginNode
+from tests.rig.line import Line
+
+PLACES = 24
+
+
+@pytest.fixture
+def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoginNode]:
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    monkeypatch.setattr(connecting, "_REFUSED_S", 0.0)
+    server = LoginNode(tmp_path)
+    yield server
+    server.close()
+
+
+@pytest.mark.parametrize("direction", ["bytes_up", "bytes_down"])
+def test_a_cut_at_any_place_of_the_login_is_no_refusal(node: LoginNode, direction: str) -> None:
+    profile = node.profile()
+    assert profile.port is not None
+    with Line(profile.port) as line:
+        through = line.profile(profile)
+        connect(through, Unattended()).close()
+        whole = {"bytes_up": line.bytes_up, "bytes_down": line.bytes_down}[direction]
+        outcomes = []
+        for place in range(PLACES):
+            line.cut_after(**{direction: whole * place // PLACES})
+            try:
+                connect(through, Unattended()).close()
+                outcomes.append("connected")
+            except Unreachable:
+                outcomes.append("unreachable")
+            except AuthenticationFailed as refused:
+                pytest.fail(f"after {place} of {PLACES} parts: {refused}")
+    assert outcomes.count("unreachable") > PLACES // 2
