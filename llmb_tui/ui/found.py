@@ -63,6 +63,11 @@ class Found:
         return bool(self.steps) and all(step.status == "done" for step in self.steps)
 
     @property
+    def key_would_help(self) -> bool:
+        """The registry refused an image, and may not with a key."""
+        return any(step.key_would_help for step in self.steps)
+
+    @property
     def comes_first(self) -> str:
         """What has to be done before a run can be submitted; empty when nothing has to."""
         facts = self.facts()

@@ -31,16 +31,20 @@ def said(pilot: Pilot[None]) -> str:
     return str(pilot.app.screen.query_one("#said", Static).render())
 
 
+async def open_keys(pilot: Pilot[None]) -> None:
+    wizard = await loaded(pilot)
+    await choose(pilot, "workload", "nemotron4@25.04/15b")
+    await pilot.press("4", "enter")
+    await until(pilot, lambda: marks(wizard)[StepId.CLUSTER] == "done", "the cluster is checked")
+    await pilot.press("5", "K")
+    await on_top(pilot, KeysDialog)
+    await until(pilot, lambda: "asking" not in said(pilot), "it is known where the keys are")
+
+
 async def test_a_key_goes_into_a_file_for_the_operator_alone(services: Services, demo: DemoCluster) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(100, 30)) as pilot:
-        wizard = await loaded(pilot)
-        await choose(pilot, "workload", "nemotron4@25.04/15b")
-        await pilot.press("4", "enter")
-        await until(pilot, lambda: marks(wizard)[StepId.CLUSTER] == "done", "the cluster is checked")
-        await pilot.press("5", "k")
-        await on_top(pilot, KeysDialog)
-        await until(pilot, lambda: "asking" not in said(pilot), "it is known where the keys are")
+        await open_keys(pilot)
         assert "none is given" in str(app.screen.query_one("#needs").render_line(0).text)
         field = app.screen.query_one("#key", Input)
         assert field.has_focus
@@ -60,13 +64,7 @@ async def test_a_key_goes_into_a_file_for_the_operator_alone(services: Services,
 async def test_what_can_be_no_key_is_refused_without_being_shown(services: Services, demo: DemoCluster) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(80, 24)) as pilot:
-        wizard = await loaded(pilot)
-        await choose(pilot, "workload", "nemotron4@25.04/15b")
-        await pilot.press("4", "enter")
-        await until(pilot, lambda: marks(wizard)[StepId.CLUSTER] == "done", "the cluster is checked")
-        await pilot.press("5", "k")
-        await on_top(pilot, KeysDialog)
-        await until(pilot, lambda: "asking" not in said(pilot), "it is known where the keys are")
+        await open_keys(pilot)
         app.screen.query_one("#key", Input).value = "two words"
         await pilot.press("enter")
         await until(pilot, lambda: "cannot be a key" in said(pilot), "why it is none")

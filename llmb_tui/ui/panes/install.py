@@ -39,7 +39,7 @@ class InstallPane(Pane):
     STEP = StepId.INSTALL
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("s", "start", "Install", id="install.start", tooltip="Start the install, or go on with it"),
-        Binding("k", "keys", "Keys…", id="install.keys", tooltip="The registry's key and the model hub's token"),
+        Binding("K", "keys", "Keys…", id="install.keys", tooltip="The registry's key and the model hub's token"),
     ]
 
     class Start(Message):
@@ -126,5 +126,5 @@ def step_parts(step: StepState) -> tuple[Paragraph, ...]:
     if step.fix:
         rows.append((_INDENT + line(("→ ", "$text-accent")), line(step.fix)))
     if step.key_would_help:
-        rows.append((_INDENT, line(("k gives a key.", MUTED))))
+        rows.append((_INDENT, line(("K gives a key.", MUTED))))
     return tuple(rows)

@@ -303,6 +303,8 @@ Tab and shift+tab go from field to field."""
             self._open()
         elif event.job == "submit" and event.changes.get("trouble") is not None:
             self.app.push_screen(Failure(event.changes["trouble"]), lambda _: self._draft())
+        elif event.job == "install" and event.over and self._plan and self._found.key_would_help:
+            self.post_message(InstallPane.Keys(event.profile.name, self._plan))
 
     def _feel_link(self) -> None:
         """Show how the connection to the chosen cluster is, which may break while nobody uses it."""
