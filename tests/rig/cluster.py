@@ -16,12 +16,11 @@ from tests.rig import cgroup, faults, munge, packages, totp
 from tests.rig.accounting import Accounting
 from tests.rig.block import Block
 from tests.rig.client import Client
-from tests.rig.machine import OPERATOR, OPERATOR_GROUP, OPERATOR_ID, PASSWORD, Machine
+from tests.rig.machine import OPERATOR, OPERATOR_GROUP, OPERATOR_ID, PASSWORD, REPOSITORY, Machine
 from tests.rig.slurm import GROUPS, Slurm
 from tests.rig.sshd import ENDPOINTS, Servers
 from tests.rig.waiting import wait_for
 
-REPOSITORY = Path(__file__).parents[2]
 SPEED = 200.0
 """How much faster than real time the training stand-in runs."""
 

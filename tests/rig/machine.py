@@ -1,8 +1,8 @@
 """`Machine`: the login node of a rig: this machine in a mount, PID and host name namespace of its own.
 
 Inside, `/home`, `/run`, `/tmp`, `/usr/local/bin` and some files below `/etc` are the rig's; everything else is
-this machine. Nothing outside is changed, and everything started inside ends with the namespace, at the latest when
-the process that holds the rig ends.
+this machine, the repository and its Python included. Nothing outside is changed, and everything started inside ends
+with the namespace, at the latest when the process that holds the rig ends.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
 from tests.rig.waiting import wait_for
 
+REPOSITORY = Path(__file__).parents[2]
 HOST_NAME = "login01"
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 OUTSIDE = "nvcr.io authn.nvidia.com huggingface.co github.com"
@@ -32,6 +34,8 @@ _PASSWORD_HASH = "$6$llmbrig$P4bsn6E0U3g.id0mBKvI2dXBrJp88DbKxWRTsSSYdcmtsWEH.VJ
 _INIT = f"""
 set -e
 root=$1
+shift
+exec 3<"$1" 4<"$2"  # may lie where something else is mounted in a moment
 mount --make-rshared /  # what is mounted here later shows on the nodes
 mount --bind "$root/home" /home
 for name in passwd group shadow hosts slurm; do mount --bind "$root/etc/$name" "/etc/$name"; done
@@ -40,6 +44,15 @@ mount -t tmpfs -o mode=755 rig /run
 mkdir /run/munge /run/mysqld /run/sshd /run/rig
 mount --bind "$root/knobs" /run/rig
 mount -t tmpfs -o mode=1777 rig /tmp
+fd=3
+for path; do
+    if [ ! -e "$path" ]; then
+        mkdir -p "$path"
+        mount --no-canonicalize --bind "/proc/self/fd/$fd" "$path"
+    fi
+    fd=4
+done
+exec 3<&- 4<&-
 hostname {HOST_NAME}
 trap '' CHLD
 echo ready
@@ -131,7 +144,7 @@ class Machine:
         """Make the namespace. Raises RuntimeError with what unshare or mount said."""
         with (self.root / "log" / "machine.log").open("wb") as log:
             self._unshare = subprocess.Popen(
-                [*_UNSHARE.split(), "sh", "-c", _INIT, "sh", str(self.root)],
+                [*_UNSHARE.split(), "sh", "-c", _INIT, "sh", str(self.root), str(REPOSITORY), sys.base_prefix],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

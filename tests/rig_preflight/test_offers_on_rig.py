@@ -22,7 +22,8 @@ from llmb_tui.launch.spec_of import launch_spec, new_run_id
 from llmb_tui.plan.plan import Plan
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
-from tests.rig.cluster import REPOSITORY, Rig
+from tests.rig.cluster import Rig
+from tests.rig.machine import REPOSITORY
 
 
 def test_accounts_partitions_and_gpus_are_offered(rig: Rig, session: Session) -> None:

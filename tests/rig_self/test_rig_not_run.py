@@ -11,7 +11,8 @@ import pytest
 
 from tests.rig import packages
 from tests.rig.block import ROOT, Block
-from tests.rig.cluster import REPOSITORY, Rig
+from tests.rig.cluster import Rig
+from tests.rig.machine import REPOSITORY
 
 
 def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -14,7 +14,8 @@ import paramiko
 import pytest
 
 from tests.rig.client import PASSPHRASE
-from tests.rig.cluster import REPOSITORY, Rig
+from tests.rig.cluster import Rig
+from tests.rig.machine import REPOSITORY
 from tests.rig.sshd import BANNER, BEHIND
 from tests.rig.waiting import wait_for
 

@@ -31,7 +31,7 @@ def test_the_controller_hangs_when_sbatch_asks_it(trial: Trial, monkeypatch: pyt
             thread.start()
         wait_for("every sbatch waits for an answer", lambda: len(_sbatches(trial.rig)) == AT_ONCE)
         wait_for("every sbatch has sent its job", lambda: _asked(trial.rig) >= AT_ONCE)
-        trial.rig.as_root(["kill", "-9", *(f"-{trial.group(run)}" for run in runs[:3])])
+        trial.rig.as_root(["kill", "-9", "--", *(f"-{trial.group(run)}" for run in runs[:3])])
         trial.rig.servers.end_sessions("login")
         trial.tally.drops += 3 + AT_ONCE
         for thread in threads:
