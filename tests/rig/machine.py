@@ -12,6 +12,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
@@ -99,12 +100,13 @@ class Daemon:
         if not self.alive:
             return
         self.send(signal.SIGTERM)
-        self.thaw()
-        try:
-            self._process.wait(deadline_s)
-        except subprocess.TimeoutExpired:
-            self.send(signal.SIGKILL)
-            self._process.wait()
+        ends = time.monotonic() + deadline_s
+        while self.alive:
+            if time.monotonic() > ends:
+                self.send(signal.SIGKILL)
+            self.thaw()  # again and again: nsenter may stop a moment after its child did
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(0.1)
 
 
 class Machine:

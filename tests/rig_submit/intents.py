@@ -70,7 +70,9 @@ class Intents:
             ended = f"sacct -X -n -P --delimiter=' ' -S {since} -o JobIDRaw,JobName"
             listed += self._rig.as_operator(ended, check=True).stdout
         found: dict[str, list[str]] = {}
-        for job_id, name in sorted({(int(number), name) for number, name in map(str.split, listed.splitlines())}):
+        for job_id, name in sorted(
+            {(int(number), name) for number, name in (line.split(maxsplit=1) for line in listed.splitlines())}
+        ):
             found.setdefault(name, []).append(str(job_id))
         return found
 
