@@ -80,7 +80,7 @@ class Session:
 
         `attended`: somebody is there to answer, also when an earlier connection broke. One thread connects while
         others wait for its outcome. Between failed tries passes a pause that grows from 0.5 to some 10 seconds.
-        Raises LoginNeeded, and what `cluster.connect.connect` raises.
+        Raises LoginNeeded, and what `cluster.ssh.connect.connect` raises.
         """
         gives_up = time.monotonic() + patience_s
         while True:

@@ -19,7 +19,7 @@ def look_at(session: Session, runs: Runs, going: Sequence[Run]) -> int:
     """Ask Slurm about these runs' jobs in one remote call, and save what changed; how many did.
 
     A job that Slurm does not name keeps its last known state, and so does a run that another thread or process
-    here is at work on. Raises as `slurm.look` does.
+    here is at work on. Raises as `slurm.client.look` does.
     """
     job_ids = [run.job_ids[-1] for run in going if run.job_ids]
     jobs = look(session, job_ids)

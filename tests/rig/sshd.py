@@ -119,7 +119,7 @@ class Servers:
     def end_sessions(self, name: str) -> None:
         """Kill what serves connections, at once. The server goes on, and so do the programs of the operator."""
         for session in _children(self._running[name].pid):
-            _signal(session, signal.SIGSTOP)  # it is about to fork when somebody is just being let in
+            _stop(session)  # it is about to fork when somebody is just being let in
             for pid in (session, *_children(session)):
                 if _program(pid).startswith("sshd"):
                     _signal(pid, signal.SIGKILL)
@@ -170,11 +170,25 @@ def _signal(pid: int, number: signal.Signals) -> None:
         os.kill(pid, number)
 
 
+def _stop(pid: int) -> None:
+    """Stop a process, and wait until it is stopped: the signal alone lets it run a little further."""
+    _signal(pid, signal.SIGSTOP)
+    wait_for(f"process {pid} has stopped", lambda: _state_and_parent(pid)[0] not in "RSD", 10)
+
+
 def _children(pid: int) -> list[int]:
+    """The processes that it started. The kernel's own list of them leaves some out while others end."""
+    numbers = [int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit()]
+    return [number for number in numbers if _state_and_parent(number)[1] == pid]
+
+
+def _state_and_parent(pid: int) -> tuple[str, int]:
+    """One letter and a process number; `X` and 0 where there is no such process."""
     try:
-        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
-        return []
+        return "X", 0
+    return words[0], int(words[1])
 
 
 def _program(pid: int) -> str:

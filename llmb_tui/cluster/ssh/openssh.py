@@ -112,7 +112,7 @@ def resolve(destination: str, config: str | None, user: str | None = None, port:
     file = str(Path(config).expanduser()) if config is not None else None
     command = [program, "-G", *(["-F", file] if file else [])]
     command += [*(["-l", user] if user else []), *(["-p", str(port)] if port else []), "--", host]
-    return parse_answer(host, _ask(command, host, config), f"Settings are from `ssh -G`, which read {_files(file)}.")
+    return parse_answer(host, _ask(command, host, config), f"Settings are from `ssh -G`, which {_read(file)}.")
 
 
 def parse_answer(name: str, answer: str, source: str) -> HostSettings:
@@ -212,8 +212,12 @@ def _bad_config(host: str, config: str | None, why: str) -> BadSshConfig:
     )
 
 
-def _files(config: str | None) -> str:
-    return clean(config) if config is not None else "~/.ssh/config and /etc/ssh/ssh_config"
+def _read(config: str | None) -> str:
+    """What `ssh` had to read, in words."""
+    if config is not None:
+        return f"read {clean(config)}"
+    files = [name for name in ("~/.ssh/config", "/etc/ssh/ssh_config") if Path(name).expanduser().is_file()]
+    return f"read {' and '.join(files)}" if files else "found no configuration file, so these are OpenSSH's defaults"
 
 
 def _tokens(name: str, host: str, user: str, port: int, values: Mapping[str, str]) -> dict[str, str]:
