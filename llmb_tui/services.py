@@ -208,15 +208,25 @@ class Services:
         return forget_secret(self.session(profile_name), secret_id)
 
     def draft(self, profile_name: str, plan: Plan) -> Draft:
-        """Render the batch script of a plan for a cluster. Takes seconds: nemo-run starts in a process of its own."""
+        """Render the batch script of a plan for a cluster. Takes seconds: nemo-run starts in a process of its own.
+
+        The cluster is asked for its Slurm's version where the recipe wants segments, which an older one refuses.
+        """
+        from llmb_tui.cluster.slurm.params import sbatch_options
+        from llmb_tui.cluster.slurm.version import slurm_version
+        from llmb_tui.launch.placement import wants_segment
         from llmb_tui.launch.render import render
         from llmb_tui.launch.run import Run
+        from llmb_tui.launch.settings import applied
         from llmb_tui.launch.spec_of import launch_spec, new_run_id
 
         now = time.time()
         recipe = self.catalog().recipe(plan.selection.workload, plan.selection.release)
+        profile = self.profile(profile_name)
         run_id = new_run_id(now)
-        spec = launch_spec(recipe, plan, self.profile(profile_name), run_id)
+        segment = wants_segment(sbatch_options(profile), applied(recipe, plan))
+        slurm = slurm_version(self.session(profile_name)) if segment else None
+        spec = launch_spec(recipe, plan, profile, run_id, slurm)
         run = Run(run_id, plan, spec, recipe.rule, recipe.launch.kind, "direct", profile_name, created_at=now)
         return Draft(run, render(spec))
 

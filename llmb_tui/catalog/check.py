@@ -5,17 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from string import Formatter
 
 from llmb_tui.catalog.locate import KeyPath
-from llmb_tui.catalog.recipe import PLACEHOLDERS, ConfigTable, Launch, Model, Recipe, ResultRule, ResultTable
+from llmb_tui.catalog.published_check import published_faults
+from llmb_tui.catalog.recipe import ConfigTable, Launch, Model, Option, Recipe, ResultRule, ResultTable
 from llmb_tui.catalog.rows import PRINTED_COLUMNS, Row, gbs_by_rule, row_of
+from llmb_tui.catalog.settings import PLACEHOLDERS, Settings, holds, placeholder_faults
 
 # Names become parts of paths, job names and options, so they hold nothing that a shell or Slurm would read.
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _RELEASE = re.compile(r"\d+(\.\d+)*", re.ASCII)
 _CLOCK = re.compile(r"\d+:\d\d:\d\d", re.ASCII)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_OPTION = re.compile(r"[a-z][a-z-]*")
+_RECIPE_FIELD = re.compile(r"[a-z]\w*(\.[a-z]\w*(\[[A-Z]\w*\])?)*", re.ASCII)
 
 _NEEDED_COLUMNS = ("gpus", "tp", "pp", "cp", "mbs", "gbs")
 _MAY_BE_NA = ("ep", "vp")
@@ -37,10 +40,13 @@ def faults(recipe: Recipe) -> Iterator[Fault]:
         *_models(recipe),
         *_launch(recipe.launch, recipe),
         *_rule(recipe.rule, recipe.launch.steps),
+        *_options(recipe.options),
     ]
     for index, table in enumerate(recipe.tables):
         found += [Fault(("tables", index, *fault.path), fault.reason) for fault in _table(table, recipe)]
-    found += _corrections(recipe)
+    for index, group in enumerate(recipe.settings):
+        found += [Fault(("settings", index, *fault.path), fault.reason) for fault in _settings(group, recipe)]
+    found += [*_corrections(recipe), *_published(recipe)]
     if not found:
         found += [*_rows(recipe), *_results(recipe)]
     yield from found
@@ -82,29 +88,52 @@ def _launch(launch: Launch, recipe: Recipe) -> Iterator[Fault]:
         value = getattr(launch, field)
         if value is not None and not _CLOCK.fullmatch(value):
             yield Fault(("launch", field), f"{value!r} is not HH:MM:SS")
-    if launch.kind == "nemo2" and set(launch.modules) != set(recipe.models):
-        yield Fault(("launch", "modules"), f"must have a module for each of {_listed(recipe.models)}")
+    if launch.kind == "nemo2" and set(launch.factories) != set(recipe.models):
+        yield Fault(("launch", "factories"), f"must have a factory for each of {_listed(recipe.models)}")
+    for reason in placeholder_faults(launch.arguments):
+        yield Fault(("launch", "arguments"), reason)
     if launch.kind == "hydra" and not launch.command:
         yield Fault(("launch", "command"), "is empty")
-    for index, override in enumerate(launch.overrides):
-        if reason := _bad_placeholder(override):
-            yield Fault(("launch", "overrides", index), reason)
-    yield from _known(("launch", "gpu_env"), launch.gpu_env, recipe.gpus)
-    for path, env in ((("env",), launch.env), *((("gpu_env", gpu), env) for gpu, env in launch.gpu_env.items())):
-        for name in env:
-            if not _VARIABLE.fullmatch(name):
-                yield Fault(("launch", *path, name), "is no name of an environment variable")
 
 
-def _bad_placeholder(text: str) -> str | None:
-    try:
-        fields = [(name, spec, conversion) for _, name, spec, conversion in Formatter().parse(text) if name is not None]
-    except ValueError as error:
-        return f"{text!r}: {error}"
-    for name, spec, conversion in fields:
-        if name not in PLACEHOLDERS or spec or conversion:
-            return f"{text!r}: {{{name}}} is none of {_listed(PLACEHOLDERS)}"
-    return None
+def _settings(group: Settings, recipe: Recipe) -> Iterator[Fault]:
+    """Faults of one group of settings, with paths inside it."""
+    yield from _known(("containers",), group.containers, {gpu.container for gpu in recipe.gpus.values()})
+    yield from _known(("sizes",), group.sizes, recipe.models)
+    yield from _known(("gpus",), group.gpus, recipe.gpus)
+    yield from _known(("dtypes",), group.dtypes, recipe.dtypes)
+    for index, condition in enumerate(group.when):
+        try:
+            holds(condition, dict.fromkeys(PLACEHOLDERS))
+        except ValueError as error:
+            yield Fault(("when", index), str(error))
+    for field in ("overrides", "prefix"):
+        for index, text in enumerate(getattr(group, field)):
+            for reason in placeholder_faults(text):
+                yield Fault((field, index), reason)
+    for field in ("recipe", "base", "env", "srun"):
+        for name, value in getattr(group, field).items():
+            for reason in placeholder_faults(value):
+                yield Fault((field, name), reason)
+    for field, name, reason in _names_that_do_not_fit(group):
+        yield Fault((field, name), reason)
+
+
+def _names_that_do_not_fit(group: Settings) -> Iterator[tuple[str, str, str]]:
+    """(field of the group, name in it, why)."""
+    wanted = (
+        ("recipe", _RECIPE_FIELD, "is no field of a recipe, such as `trainer.callbacks[TimingCallback].name`"),
+        ("env", _VARIABLE, "is no name of an environment variable"),
+        ("srun", _OPTION, "is no long option of srun"),
+    )
+    for field, pattern, reason in wanted:
+        yield from ((field, name, reason) for name in getattr(group, field) if not pattern.fullmatch(name))
+
+
+def _options(options: tuple[Option, ...]) -> Iterator[Fault]:
+    for index, option in enumerate(options):
+        if option.time_limit is not None and not _CLOCK.fullmatch(option.time_limit):
+            yield Fault(("options", index, "time_limit"), f"{option.time_limit!r} is not HH:MM:SS")
 
 
 def _rule(rule: ResultRule, steps: int) -> Iterator[Fault]:
@@ -140,6 +169,13 @@ def _table(table: ConfigTable, recipe: Recipe) -> Iterator[Fault]:
             if (cell == "NA" and name not in _MAY_BE_NA) or (cell != "NA" and int(cell) < 1):
                 yield Fault(("rows", index, position), f"{name} cannot be {cell}")
     yield from _known(("notes",), table.notes, [str(cells[table.columns.index("gpus")]) for cells in table.rows])
+
+
+def _published(recipe: Recipe) -> Iterator[Fault]:
+    if recipe.published is not None:
+        ignored = [option.variable for option in recipe.options if not option.effective]
+        for path, reason in published_faults(recipe.published, recipe.gpus, ignored):
+            yield Fault(("published", *path), reason)
 
 
 def _corrections(recipe: Recipe) -> Iterator[Fault]:

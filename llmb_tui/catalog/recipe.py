@@ -8,30 +8,24 @@ were read. A value that no source gives is absent, never guessed.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Gt
 
+from llmb_tui.catalog.published import Published
+from llmb_tui.catalog.settings import STRICT, Settings
+
 Scaling = Literal["weak", "strong"]
 LogFormat = Literal["nemo2", "hydra"]
-PLACEHOLDERS = tuple(
-    "tp pp cp ep vp mbs gbs seq_len layers nodes gpus_per_node steps dtype fp8 mp pipelined results_dir".split()
-)
-"""What `{...}` in a Hydra override may name. `vp` is `null` for none, `fp8` and `pipelined`
-(PP above 1) are `True` or `False`, `mp` is TP * PP, `results_dir` a directory in the container."""
-
 Positive = Annotated[float, Gt(0)]
 Count = Annotated[int, Ge(1)]
-
-# Read by pydantic when a preset is checked; a plain dict, so that pydantic is not needed to use a Recipe.
-_STRICT = {"extra": "forbid", "strict": True, "allow_inf_nan": False}
 
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
     """A GPU type as the recipe counts it."""
 
-    __pydantic_config__ = _STRICT
+    __pydantic_config__ = STRICT
     gpus_per_node: Count
     memory_gb: Positive
     """Capacity of one GPU, decimal GB."""
@@ -51,7 +45,7 @@ class Flops:
     mlp = (18 if gated else 12) * layers * ffn * hidden * experts per token, embedding = 6 * vocab * hidden.
     """
 
-    __pydantic_config__ = _STRICT
+    __pydantic_config__ = STRICT
     name: str
     """Short name for the screen, such as `grouped queries, full attention`."""
     grouped_queries: bool
@@ -65,7 +59,7 @@ class Flops:
 class Model:
     """Architecture of one size, with the numbers that the recipe's own FLOPs formula uses."""
 
-    __pydantic_config__ = _STRICT
+    __pydantic_config__ = STRICT
     layers: Count
     hidden: Count
     ffn: Count
@@ -88,6 +82,8 @@ class Model:
     """Smallest tested scale for loading a checkpoint, by GPU type."""
     gated_access: tuple[str, ...] = ()
     """Model hub repositories that the published procedure needs access to."""
+    hub_tokenizer: str | None = None
+    """Model hub repository of the model's own tokenizer, where a run may take it instead of one without a download."""
     note: str | None = None
 
 
@@ -99,7 +95,7 @@ class ConfigTable:
     have is left out, a cell that it prints as NA is the string "NA".
     """
 
-    __pydantic_config__ = _STRICT
+    __pydantic_config__ = STRICT
     size: str
     gpu: str
     dtypes: tuple[str, ...]
@@ -117,7 +113,7 @@ class ConfigTable:
 class Correction:
     """A cell where the recipe's script runs something else than its README prints."""
 
-    __pydantic_config__ = _STRICT
+    __pydantic_config__ = STRICT
     size: str
     column: str
     value: Count
@@ -131,7 +127,7 @@ class Correction:
 class ResultTable:
     """Published results, one list entry per scale, digits as printed."""
 
-    __pydantic_config__ = _STRICT
+    __pydantic_config__ = STRICT
     size: str
     gpu: str
     dtype: str
@@ -153,7 +149,7 @@ class ResultTable:
 class Option:
     """A run option of the recipe: its variable, default and allowed values, as documented."""
 
-    __pydantic_config__ = _STRICT
+    __pydantic_config__ = STRICT
     name: str
     variable: str
     source: str
@@ -162,6 +158,12 @@ class Option:
     choices: tuple[str, ...] = ()
     effective: bool = True
     """False: documented, but the recipe's script does not read it."""
+    steps: Count | None = None
+    """Training steps of a run with it, where the recipe fixes them."""
+    time_limit: str | None = None
+    """Time limit `HH:MM:SS` of a run with it, where the recipe has another one for that."""
+    ends_run: bool = False
+    """True: the run takes as many steps as the option's value says."""
     note: str | None = None
 
 
@@ -169,7 +171,7 @@ class Option:
 class ResultRule:
     """Which steps of a run count as its result."""
 
-    __pydantic_config__ = _STRICT
+    __pydantic_config__ = STRICT
     kind: Literal["last", "mean"]
     source: str
     first: Annotated[int, Ge(0)] | None = None
@@ -182,30 +184,26 @@ class ResultRule:
 class Launch:
     """What starts the training in the container."""
 
-    __pydantic_config__ = _STRICT
+    __pydantic_config__ = STRICT
     kind: LogFormat
     """`nemo2`: our entry script builds NeMo's own recipe. `hydra`: the recipe's command with overrides."""
     source: str
     steps: Count = 50
     time_limit: str = "00:30:00"
     time_limit_strong: str | None = None
-    modules: dict[str, str] = field(default_factory=dict)
-    """nemo2: module under `nemo.collections.llm.recipes`, by size."""
+    factories: dict[str, str] = field(default_factory=dict)
+    """nemo2: `module:function` that makes NeMo's own recipe, by size."""
+    arguments: dict[str, Any] = field(default_factory=dict)
+    """nemo2: arguments of that function."""
     command: tuple[str, ...] = ()
-    """hydra: the command before the overrides. Its configuration file is the recipe's own, mounted at `/cfg`."""
-    overrides: tuple[str, ...] = ()
-    """hydra: overrides; they may hold `{tp}`-like `PLACEHOLDERS` that are filled from the plan."""
-    env: dict[str, str] = field(default_factory=dict)
-    """Environment in the container; values may hold plain text only."""
-    gpu_env: dict[str, dict[str, str]] = field(default_factory=dict)
-    """More of it, by GPU type."""
+    """hydra: the command before the overrides."""
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
     """What the published procedure needs before it can be installed."""
 
-    __pydantic_config__ = _STRICT
+    __pydantic_config__ = STRICT
     hub_token: bool
     source: str
     python: str | None = None
@@ -219,7 +217,7 @@ class Recipe:
     Compared by identity, so that what is derived from it can be cached.
     """
 
-    __pydantic_config__ = _STRICT
+    __pydantic_config__ = STRICT
     workload: str
     release: str
     title: str
@@ -233,6 +231,10 @@ class Recipe:
     rule: ResultRule
     launch: Launch
     access: Access
+    settings: tuple[Settings, ...] = ()
+    """Everything that the launch sets, in groups that name their sources."""
+    published: Published | None = None
+    """How the recipe's own scripts install and launch it."""
     printed_flops: Flops | None = None
     """The formula behind the printed MFU where upstream corrected it later; then `flops` is the corrected one."""
     results: tuple[ResultTable, ...] = ()

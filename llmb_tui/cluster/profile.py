@@ -42,7 +42,7 @@ class ClusterProfile:
     qos: str | None = None
     constraint: str | None = None
     segment: int | None = None
-    """Nodes in a block of NVLink-connected ones, for `sbatch --segment`, which Slurm 23.11 and newer know."""
+    """Nodes in a block of NVLink-connected ones, for `sbatch --segment`, which Slurm 24.05 and newer know."""
     exclude: str | None = None
     """Nodes that must not be used, as a Slurm host list such as `cn[003,007]`."""
     slurm_params: str | None = None
@@ -51,6 +51,14 @@ class ClusterProfile:
     """Further container mounts, `SOURCE:TARGET` or `SOURCE:TARGET:FLAGS` each."""
     env: tuple[tuple[str, str], ...] = ()
     """Further environment variables of the training, (name, value); no secrets."""
+    memory: str = "0"
+    """Memory of each node, for `sbatch --mem`, such as `500G`; `0` is all of it."""
+    cpus_per_task: int = 0
+    """CPUs that Slurm pins each task to, instead of a binding to NUMA nodes; 0: tasks are not pinned."""
+    numa_binding: bool = True
+    """Whether tasks are bound to NUMA nodes where the recipe binds them."""
+    vboost: bool = False
+    """Whether a job first gives the GPUs' tensor cores more power, which takes `sudo` on the nodes."""
     notice: str | None = None
     """Shown wherever the cluster is named, such as `simulated, clock x30`."""
 

@@ -10,20 +10,21 @@ from typing import get_args
 from llmb_tui.cluster.profile import NO_SSH_CONFIG, ClusterProfile, GpuRequest, Transport
 from llmb_tui.cluster.quoting import one_line
 from llmb_tui.cluster.slurm.params import sbatch_options
-from llmb_tui.cluster.words import ENV_NAME, FEATURES, HOSTS, MOUNT_FLAGS, NAME, NAMES, PATH, fits
+from llmb_tui.cluster.words import ENV_NAME, FEATURES, HOSTS, MEMORY, MOUNT_FLAGS, NAME, NAMES, PATH, fits
 from llmb_tui.errors import Trouble
 from llmb_tui.text import clean_line
 
 _PROFILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _WORD = re.compile(r"[^\s-]\S*")
+_MOST_CPUS = 1024
 _SECRET_NAME = re.compile(r"(?:^|_)(?:KEY|PASSWD|CREDENTIALS?)(?:_|$)|(?:TOKEN|PASSWORD|SECRET|APIKEY)(?:_|$)")
 _SECRET_VALUE = re.compile(r"\b(?:hf_|nvapi-)[A-Za-z0-9_-]{16,}")
 # What the batch script itself runs by.
 _RESERVED_ENV = frozenset(
     "PATH HOME IFS ENV BASH_ENV TORCHX_MAX_RETRIES SLURM_JOB_ID SLURM_JOB_NODELIST SLURM_RESTART_COUNT".split()
 )
-OWN_TARGETS = ("/", "/nemo_run", "/cfg", "/dataset")
-"""Where no further mount may go in the container: every run, or every run of some recipes, has its own there."""
+OWN_TARGETS = ("/", "/nemo_run")
+"""Where no further mount may go in the container: every run has its own there."""
 
 _ONE_NAME = "It takes letters, digits and . _ + @ = -, and does not begin with a dash."
 _ABSOLUTE = "Give an absolute path on the cluster's shared file system, of letters, digits and . _ + @ = - only."
@@ -47,6 +48,7 @@ _RULES: dict[str, tuple[Callable[[str], bool], str]] = {
     "qos": (lambda v: fits(NAME, v), _ONE_NAME),
     "constraint": (lambda v: fits(FEATURES, v), "It is made of node features and & | ! [ ] ( ) * such as gpu&memory."),
     "exclude": (lambda v: fits(HOSTS, v), "It is a Slurm host list such as cn[003,007]."),
+    "memory": (lambda v: fits(MEMORY, v), "It is 0 for a whole node's, or an amount such as 500G."),
 }
 
 
@@ -70,6 +72,9 @@ def check_profile(profile: ClusterProfile) -> None:
         raise WrongField("port", str(profile.port), "Ports go from 1 to 65535; SSH's own is 22.")
     if profile.segment is not None and profile.segment < 1:
         raise WrongField("segment", str(profile.segment), "It is a number of nodes, 1 or more.")
+    if not 0 <= profile.cpus_per_task <= _MOST_CPUS:
+        fix = f"It is a number of CPUs, at most {_MOST_CPUS}; 0 pins no task."
+        raise WrongField("cpus_per_task", str(profile.cpus_per_task), fix)
     _check_mounts(profile.mounts)
     _check_env(profile.env)
     try:

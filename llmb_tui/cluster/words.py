@@ -17,6 +17,8 @@ FEATURES = re.compile(r"[\w.+:=@/\[(!][\w.+:=@/\[\]()!&|*,-]*", re.ASCII)
 """A Slurm constraint such as `gpu&memory` or `[rack1*2&rack2*2]`."""
 ENV_NAME = re.compile(r"[A-Z_][A-Z0-9_]*", re.ASCII)
 """NeMo-Run writes names of variables in capitals, whatever they were."""
+MEMORY = re.compile(r"0|[1-9]\d{0,9}[KMGT]?", re.ASCII)
+"""Memory of a node as Slurm takes it: `0` for all of it, or a number, of megabytes unless it says otherwise."""
 MOUNT_FLAGS = re.compile(r"[a-z][a-z0-9=-]*(\+[a-z][a-z0-9=-]*)*", re.ASCII)
 """Pyxis' mount flags, such as `ro+rprivate`."""
 

@@ -13,11 +13,12 @@ from pathlib import Path
 
 CLIENTS = ("sacct", "sacctmgr", "sbatch", "scancel", "scontrol", "sinfo", "squeue", "srun")
 """Slurm's commands."""
-LOGIN_COMMANDS = (*CLIENTS, "curl", "df", "enroot", "git")
+LOGIN_COMMANDS = (*CLIENTS, "curl", "df", "enroot")
 """On the PATH of the login node."""
-NODE_COMMANDS = ("hostname",)
+NODE_COMMANDS = ("hostname", "sudo")
 """Before all others on the PATH of a job."""
-CONTAINER_COMMANDS = ("python", "python3")
+TRAINERS = ("python", "python3")
+CONTAINER_COMMANDS = (*TRAINERS, "nsys", "numactl")
 """Before all others on the PATH of a step with a container image."""
 
 
@@ -28,7 +29,7 @@ def main() -> int:
 
     state, name, *arguments = sys.argv[1:]
     store = Store(Path(state))
-    module = "llmb_tui.demo.trainer" if name in CONTAINER_COMMANDS else f"llmb_tui.demo.slurm.{name}"
+    module = "llmb_tui.demo.trainer" if name in TRAINERS else f"llmb_tui.demo.slurm.{name}"
     try:
         if name in CLIENTS and store.fault("controller-down") is not None and name not in ("sacct", "sacctmgr"):
             raise Refusal("slurm_load_jobs error: Unable to contact slurm controller (connect failure)")

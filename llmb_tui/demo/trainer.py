@@ -1,9 +1,10 @@
 """`python` in a simulated container: takes the part of NeMo, prints its log, computes nothing.
 
 It understands the two commands that the recipes run, `python /nemo_run/code/pretrain.py LAUNCH.json` and
-`python3 -u …/megatron_gpt_pretraining.py OVERRIDE…`; any other program is run by the real Python. What it
-needs it reads from `/nemo_run/configs/plan.json`, through the mounts of the container. Its steps take the
-expected time, spread as on a healthy cluster, on the job's clock.
+`python3 -u …/megatron_gpt_pretraining.py --config-path=FOLDER --config-name=FILE OVERRIDE…`; any other program is run
+by the real Python. The files that a command names must be there; what is trained it reads from
+`/nemo_run/configs/plan.json`, through the mounts of the container. Its steps take the expected time, spread as on a
+healthy cluster, on the job's clock.
 """
 
 from __future__ import annotations
@@ -31,8 +32,6 @@ from llmb_tui.demo.slurm.store import Store
 PLAN = "/nemo_run/configs/plan.json"
 HYDRA_PROGRAM = "megatron_gpt_pretraining.py"
 NEMO2_PROGRAM = "pretrain.py"
-NO_COMMIT = "0" * 40
-"""Where the real command prints the commit of NeMo."""
 
 START_UP_S = 60.0
 """From the start of the container to the first step, simulated seconds."""
@@ -59,8 +58,6 @@ class Training:
     release: str
     workload: str
     size: str
-    dtype: str
-    nodes: int
     peak_bytes: float
     allocated_bytes: float
     flops_per_step: float
@@ -158,8 +155,6 @@ def training(plan: dict[str, Any], overrides: Mapping[str, str]) -> Training:
         release=selection["release"],
         workload=selection["workload"],
         size=selection["size"],
-        dtype=selection["dtype"],
-        nodes=int(plan["nodes"]),
         peak_bytes=float(memory.get("peak_gb", 70)) * 1e9,
         allocated_bytes=float(memory.get("state_gb", 34)) * 1e9,
         flops_per_step=flops,
@@ -240,12 +235,8 @@ def _start_up(clock: Clock, inform: Callable[[str], None], task: Training) -> No
 
 def _train_hydra(store: Store, job: Job, task: Training) -> None:
     clock = Clock(job)
-    _say(
-        sys.stdout,
-        f"GSW: MODEL={task.workload} FRAMEWORK=nemo MODEL_SIZE={task.size} JOB_NUM_NODES={task.nodes} GPUS_PER_NODE=8"
-        f" DTYPE={task.dtype} SYNTHETIC_DATA=True GSW_VERSION={task.release} JOB_ID={job.id} JOB_MODE=training"
-        f" OPTIMIZATION_NAME='' OPTIMIZATION_CODE=''\n{NO_COMMIT}",
-    )
+    title = "************** Experiment configuration ***********"
+    _say(sys.stdout, f"[NeMo I {clock.stamp()} megatron_gpt_pretraining:37] {title}")
     clock.wait(START_UP_S)
     elapsed = 0.0
     bar = hydra_bar(0, task.steps, 0.0, {})

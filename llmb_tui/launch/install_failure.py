@@ -1,6 +1,6 @@
 """`explain`: why an install step failed, from what its programs said, in plain words with what to do. Pure.
 
-The wording is that of enroot (docker.sh, common.sh), curl, mksquashfs, tar, zstd, git and Slurm themselves, and may
+The wording is that of enroot (docker.sh, common.sh), curl, mksquashfs, tar, zstd and Slurm themselves, and may
 change between versions: matches are loose. Of several lines that are known the most telling one is quoted.
 """
 
@@ -96,21 +96,6 @@ _RULES = (
         f"Wait some minutes. {_AGAIN}",
     ),
     _rule(
-        r"fatal: .*(?:Could not resolve host|Failed to connect|Connection timed out|Couldn't connect)",
-        "The login node cannot reach the recipe's repository.",
-        _BY_HAND,
-    ),
-    _rule(
-        r"fatal: Authentication failed|fatal: could not read Username|terminal prompts disabled",
-        "The git host asks for a login.",
-        "Look for a rule in ~/.gitconfig on the cluster that rewrites the address, or put the file there by hand.",
-    ),
-    _rule(
-        r"fatal: Remote branch .* not found|fatal: repository .* not found",
-        "The recipe's repository or its tag is not there.",
-        "Put the file there by hand, from a copy of the recipe's release.",
-    ),
-    _rule(
         r"SSL certificate problem|server certificate verification failed|curl: \((?:35|51|58|60|77)\)",
         "The certificate of the server was not accepted.",
         "A proxy may look into connections here: ask the administrators for its certificate.",
@@ -147,7 +132,7 @@ _RULES = (
         "Ask the administrators to install it; enroot names it in the line.",
     ),
     _rule(
-        r"(?:sh|bash|env)\b.*: (?:sbatch|enroot|git)\b.*(?:not found|No such file)",
+        r"(?:sh|bash|env)\b.*: (?:sbatch|enroot)\b.*(?:not found|No such file)",
         "A program that the step needs is missing on that node.",
         "Ask the administrators for it, or make it known to shells that are not interactive (PATH in ~/.bashrc).",
     ),

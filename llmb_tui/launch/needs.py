@@ -13,7 +13,7 @@ from llmb_tui.plan.plan import Plan
 def needs_of(recipe: Recipe, plan: Plan, profile: ClusterProfile, procedure: Procedure = "direct") -> Needs:
     """What is needed for a plan on a profile's cluster.
 
-    The direct procedure takes the image and, for a Hydra recipe, one file of its repository; the published one a
+    The direct procedure takes the image and, where the run was asked for it, a tokenizer; the published one a
     repository, a Python environment and, for some recipes, a tokenizer.
     """
     published = procedure == "recipe"
@@ -22,6 +22,6 @@ def needs_of(recipe: Recipe, plan: Plan, profile: ClusterProfile, procedure: Pro
         image=image_path(profile.install_dir, plan.container) if plan.container else "",
         venv=published,
         python=recipe.access.python,
-        git=published or recipe.launch.kind == "hydra",
-        hub=published and recipe.access.hub_token,
+        git=published,
+        hub=(published and recipe.access.hub_token) or plan.options.hub_tokenizer,
     )

@@ -138,6 +138,11 @@ _MEANINGS = (
         "Choose a smaller scale or another partition: `scontrol show partition {partition}` shows its limits.",
     ),
     _Meaning(
+        r"memory specification",
+        "no node of partition `{partition}` has {memory}.",
+        "Lower the memory in the cluster's profile: 0 is all that a node has.",
+    ),
+    _Meaning(
         r"configuration is not available|configuration not available|can ?not be satisfied|topology",
         "partition `{partition}` cannot give {nodes} with {gpus} each{has}.",
         "Choose a smaller scale or another partition, or change how the profile requests GPUs.",
@@ -242,6 +247,7 @@ def _names(run: Run, partitions: Sequence[Partition]) -> Mapping[str, str]:
         "reservation": named.get("reservation", "the reservation"),
         "constraint": f"`{options['constraint']}`" if options.get("constraint") else "that it asks for",
         "segment": options.get("segment") or "that size",
+        "memory": f"{spec.memory} of memory" if spec.memory != "0" else "the memory that it asks for",
     }
 
 

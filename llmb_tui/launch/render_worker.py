@@ -14,7 +14,7 @@ from typing import Any
 import nemo_run as run
 from nemo_run.core.execution.slurm import SlurmBatchRequest
 
-SRUN_ARGS = ["--mpi=pmix", "--container-writable", "--no-container-mount-home"]
+VBOOST = "sudo -n nvidia-smi boost-slider --vboost 1"
 
 
 def main() -> None:
@@ -47,7 +47,7 @@ def _executor(spec: dict[str, Any]) -> run.SlurmExecutor:
         ntasks_per_node=gpus,
         gpus_per_node=gpus if spec["gpu_request"] == "gpus-per-node" else None,
         gres=f"gpu:{gpus}" if spec["gpu_request"] == "gres" else None,
-        mem="0",
+        mem=spec["memory"],
         exclusive=True,
         time=spec["time_limit"],
         # A job that Slurm starts again by itself would mix two runs in one result.
@@ -58,7 +58,8 @@ def _executor(spec: dict[str, Any]) -> run.SlurmExecutor:
         # Without it Pyxis lets the image's value win for the variables that the image defines.
         container_env=[name for name, _ in spec["env"]],
         env_vars={name: shlex.quote(value) for name, value in spec["env"]},
-        srun_args=SRUN_ARGS,
+        srun_args=[shlex.quote(f"--{name}" if value is None else f"--{name}={value}") for name, value in spec["srun"]],
+        setup_lines=_vboost(spec) if spec["vboost"] else None,
         tunnel=run.LocalTunnel(job_dir=spec["experiment_dir"]),
         packager=run.Packager(),
     )
@@ -67,6 +68,14 @@ def _executor(spec: dict[str, Any]) -> run.SlurmExecutor:
     executor.experiment_dir = spec["experiment_dir"]
     executor.experiment_id = spec["experiment_dir"].rsplit("/", 1)[-1]
     return executor
+
+
+def _vboost(spec: dict[str, Any]) -> str:
+    """NeMo's own first step, as it writes it. Where `sudo` wants a password it fails, and the job goes on."""
+    folder = spec["experiment_dir"]
+    step = ["srun", f"--ntasks={spec['nodes']}", "--ntasks-per-node=1", "--output", f"{folder}/vboost.out"]
+    step += ["--error", f"{folder}/vboost.err", "bash", "-c", VBOOST]
+    return f"\n# Command 0: enable vboost\n\n{shlex.join(step)}"
 
 
 if __name__ == "__main__":

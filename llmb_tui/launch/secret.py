@@ -74,7 +74,7 @@ def needed_secrets(
 ) -> tuple[SecretNeed, ...]:
     """The keys that matter for a plan in a procedure."""
     needs = [_registry_key(plan)] if plan.container else []
-    if recipe.access.hub_token:
+    if recipe.access.hub_token or plan.options.hub_tokenizer:
         needs.append(_hub_token(recipe, plan, procedure))
     return tuple(needs)
 
@@ -93,18 +93,21 @@ def _registry_key(plan: Plan) -> SecretNeed:
 
 
 def _hub_token(recipe: Recipe, plan: Plan, procedure: str) -> SecretNeed:
-    required = procedure == "recipe"
-    why = "The published procedure fetches the tokenizer from the model hub."
-    if not required:
-        why += " The direct procedure, which is used here, fetches nothing from it."
     model = recipe.models.get(plan.selection.size)
-    note = f"{recipe.access.note} ({recipe.access.source})" if recipe.access.note else ""
+    opens = model.gated_access if model else ()
+    why = "The published procedure fetches the tokenizer from the model hub."
+    if plan.options.hub_tokenizer and model and model.hub_tokenizer:
+        opens = (model.hub_tokenizer,)
+        why = f"The run takes the tokenizer of {model.hub_tokenizer} from the model hub."
+    elif procedure == "direct":
+        why += " The direct procedure, which is used here, fetches nothing from it."
+    access = recipe.access
     return SecretNeed(
         id="hugging-face",
         title=TITLES["hugging-face"],
         why=why,
         where="https://huggingface.co/settings/tokens",
-        how_long=note,
-        required=required,
-        opens=model.gated_access if model else (),
+        how_long=f"{access.note} ({access.source})" if access.hub_token and access.note else "",
+        required=procedure == "recipe" or plan.options.hub_tokenizer,
+        opens=opens,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from llmb_tui.catalog.recipe import Recipe
@@ -11,7 +10,7 @@ from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.slurm.params import sbatch_options
 from llmb_tui.launch.entry import entry_path, entry_script
 from llmb_tui.launch.secret import ENROOT_CREDENTIALS, REGISTRY
-from llmb_tui.launch.spec_of import container, dataset_dir, image_path
+from llmb_tui.launch.spec_of import container, image_path
 from llmb_tui.plan.plan import Plan
 
 _IMAGE_SIZE = "5–60 GB"  # the recipes' own documentation
@@ -55,17 +54,14 @@ def install_steps(recipe: Recipe, plan: Plan, profile: ClusterProfile) -> tuple[
     """The steps in their order. Raises Trouble when no container image is known for the plan."""
     install = profile.install_dir.rstrip("/")
     image = _image(install, plan, _import_job(profile, plan.gpus_per_node))
-    if recipe.launch.kind == "nemo2":
-        return (_directories(recipe, install), image, _entry(install))
-    return (_directories(recipe, install), image, *_configuration(recipe, install))
+    entry = (_entry(install),) if recipe.launch.kind == "nemo2" else ()
+    return (_directories(recipe, install), image, *entry)
 
 
 def _directories(recipe: Recipe, install: str) -> InstallStep:
     workload = f"pretrain_{recipe.workload}"
     paths = [f"{install}/images", f"{install}/venvs", f"{install}/workloads/{workload}/experiments"]
     paths += [f"{install}/.llmb-tui/code"]
-    if recipe.launch.kind == "hydra":
-        paths += [f"{install}/cfg", dataset_dir(recipe, install)]
     return InstallStep(f"directories-{workload}", "Directories", tuple(paths), 'mkdir -p "$@"', tuple(paths))
 
 
@@ -133,34 +129,4 @@ def _entry(install: str) -> InstallStep:
         results=(path,),
         work='printf %s "$2" >"$1.$owner"\nmv "$1.$owner" "$1"',
         args=(path, entry_script()),
-    )
-
-
-# $1 is the file, $2 the repository, $3 its tag, $4 the folder in it. The clone is removed whatever happens.
-_FETCH = """
-clone="$1.$owner"
-trap 'rm -rf "$clone"' EXIT
-GIT_TERMINAL_PROMPT=0 git clone --quiet --depth 1 --branch "$3" "https://github.com/$2" "$clone" || {
-    echo "Could not fetch it: put $4/$(basename "$1") of $2 $3 there by hand, as $1"
-    exit 1
-}
-mv "$clone/$4/$(basename "$1")" "$1"
-"""
-
-
-def _configuration(recipe: Recipe, install: str) -> tuple[InstallStep, ...]:
-    """The configuration file that a Hydra recipe keeps in its repository and mounts at `/cfg`."""
-    prefix = "--config-name="
-    names = [word.removeprefix(prefix) for word in recipe.launch.command if word.startswith(prefix)]
-    place = re.match(r"([\w.-]+/[\w.-]+) ([\w.-]+), ([\w./-]+)/", recipe.source)
-    repository, tag, folder = place.groups() if place else (recipe.source, "", "")
-    return tuple(
-        InstallStep(
-            id=f"configuration-{name}",
-            title=f"Recipe's configuration {name}",
-            results=(f"{install}/cfg/{name}",),
-            work=_FETCH,
-            args=(f"{install}/cfg/{name}", repository, tag, folder),
-        )
-        for name in names
     )

@@ -43,7 +43,8 @@ _NOT_INSTALLED = 3
 _TAKEN_WITHIN_S = 300.0
 _ASK_AGAIN_AFTER_S = 10.0
 
-# Arguments: container image, number of folders, the folders, then pairs of (installed file, where it is copied to).
+# Arguments: container image, number of folders, the folders, number of links, pairs of (path below the home directory,
+# link to it, or an empty file where there is no such file), then pairs of (installed file, where it is copied to).
 _PREPARE = f"""
 [ -s "$1" ] || {{ echo "$1" >&2; exit {_NOT_INSTALLED}; }}
 folders=$2
@@ -52,6 +53,13 @@ while [ "$folders" -gt 0 ]; do
     mkdir -p "$1" || exit 1
     shift
     folders=$((folders - 1))
+done
+links=$1
+shift
+while [ "$links" -gt 0 ]; do
+    if [ -s "$HOME/$1" ]; then ln -sfn "$HOME/$1" "$2"; else rm -f "$2" && : >"$2"; fi || exit 1
+    shift 2
+    links=$((links - 1))
 done
 while [ $# -gt 0 ]; do
     [ -s "$1" ] || {{ echo "$1" >&2; exit {_NOT_INSTALLED}; }}
@@ -117,9 +125,11 @@ class _Submission:
         files = {f"{spec.task_dir}/{below}": text for below, text in spec.files}
         # NeMo-Run starts every task in code/.
         folders = {path.rpartition("/")[0] for path in (*copies, *files)}
-        folders |= {traces.folder(spec), f"{spec.task_dir}/code"}
-        pairs = [part for target, source in copies.items() for part in (source, target)]
-        done = self._session.run_script(_PREPARE, [spec.container_image, str(len(folders)), *sorted(folders), *pairs])
+        folders |= {traces.folder(spec), f"{spec.task_dir}/code", *spec.folders}
+        words = [spec.container_image, str(len(folders)), *sorted(folders), str(len(spec.links))]
+        words += [part for source, below in spec.links for part in (source, f"{spec.task_dir}/{below}")]
+        words += [part for target, source in copies.items() for part in (source, target)]
+        done = self._session.run_script(_PREPARE, words)
         if done.exit_code == _NOT_INSTALLED:
             raise Trouble(
                 f"Not installed on {self._run.cluster}: {clean(done.stderr).strip()}",

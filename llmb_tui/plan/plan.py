@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from llmb_tui.plan.selection import Selection
+from llmb_tui.plan.selection import NOTHING_MORE, RunOptions, Selection
 
 Severity = Literal["error", "warning", "note"]
 Method = Literal["published", "other_release", "interpolated", "extrapolated", "modelled"]
@@ -115,6 +115,8 @@ class Plan:
     time_limit: str
     container: str | None
     problems: tuple[Problem, ...]
+    options: RunOptions = NOTHING_MORE
+    """The selection's; of a profile both steps are known."""
 
     @property
     def launchable(self) -> bool:

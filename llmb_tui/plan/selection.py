@@ -25,6 +25,29 @@ class Overrides:
 
 
 @dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What a run does beside the benchmark itself, or otherwise than the benchmark."""
+
+    hub_tokenizer: bool = False
+    """Take the model's own tokenizer from the model hub instead of one that needs no download."""
+    profile: bool = False
+    """Make an Nsight Systems profile of some steps."""
+    profile_start: int | None = None
+    """First profiled step; None is the recipe's default."""
+    profile_stop: int | None = None
+    """The step that ends the profile and the run; None is the recipe's default."""
+    nccl_trace: bool = False
+    """Let NCCL log what it does, over a few steps."""
+    save_checkpoint: bool = False
+    load_checkpoint: str | None = None
+    """Directory of a checkpoint on the cluster, the parent of `weights`. The run then takes one step."""
+
+
+NOTHING_MORE = RunOptions()
+"""The benchmark itself."""
+
+
+@dataclass(frozen=True, slots=True)
 class Selection:
     """One configuration, named as `llmb-run` names it. GPU type and precision are lower case."""
 
@@ -41,3 +64,4 @@ class Selection:
     """Training steps; None is the recipe's default."""
     time_limit: str | None = None
     """Slurm time limit `HH:MM:SS`; None is the recipe's default."""
+    options: RunOptions = NOTHING_MORE

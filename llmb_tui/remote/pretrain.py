@@ -1,153 +1,299 @@
-"""Entry script of the NeMo 2 containers: build NeMo's own pretraining recipe, apply a plan to it, run it.
+"""Entry script of the NeMo 2 containers: build NeMo's own recipe, apply a file's settings to it in order, run it.
 
-    python pretrain.py launch.json
+    python pretrain.py launch.json            train; one Slurm task for each GPU runs it
+    python pretrain.py --check launch.json …  build and print, train nothing
 
-One Slurm task for each GPU runs it. It prints NeMo's version and the resolved configuration before it trains.
+`launch.json` holds exactly
 
-Applied to the recipe in performance mode: nodes, GPUs, steps, parallelism, batch, sequence length, layers, precision,
-synthetic data with a tokenizer that needs no download, no validation, no checkpoint.
-Not applied yet, so that the published step time may not be reached: the userbuffers configuration for a precision or
-GPU type other than the recipe's own, CUDA graphs, and what later containers added (fused cross entropy,
-precision-aware optimizer, no gradient checks, binding to NUMA nodes). No checkpoints, no profiling. Nothing of this
-has run on a GPU yet.
+    factory    "module:function" of a recipe of NeMo's
+    arguments  what the function takes: name -> value
+    settings   field of the recipe -> value, applied in this order
+
+A field is a path such as `trainer.strategy.sequence_parallel`. `trainer.callbacks[TimingCallback].log_tokens_per_sec`
+is a field of the callback of that class; without a field, `trainer.callbacks[TimingCallback]` is the callback itself,
+which a value replaces or adds and null removes. A value is JSON as it stands, or an object with one of these keys:
+
+    {"config": "module:callable", "with": {…}}   called with these arguments when the recipe is built
+    {"partial": "module:callable", "with": {…}}  the same, but handed over uncalled
+    {"call": "module:callable", "with": {…}}     what it answers now; NeMo's factories answer configurations
+    {"object": "module:name"}                    what the module holds by that name
+    {"part": "model.config"}                     the very object at that path of the recipe
+
+`with` may be left out, and may hold such objects. What the container's NeMo does not know is refused, also where NeMo
+itself would take any name. Before it trains, rank 0 prints the versions and every field that the recipe or the file
+sets; what is not printed has NeMo's default. It ends with 2 when its arguments or a file are wrong, before NeMo is
+imported, and with 3 when NeMo does not know what a file names. Whatever NeMo raises is not caught.
 """
 
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 import os
+import re
 import sys
-from dataclasses import dataclass, fields
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
+
+_PATH = re.compile(r"[^\W\d]\w*(\[\w+\])?(\.[^\W\d]\w*(\[\w+\])?)*", re.ASCII)
+_STEP = re.compile(r"\w+|\[\w+\]", re.ASCII)
+_NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*", re.ASCII)
+_CALLED = ("config", "partial", "call")
+_FORMS = (*_CALLED, "object", "part")
+
+
+class UnknownError(Exception):
+    """The container's NeMo does not know what the file names."""
 
 
 @dataclass(frozen=True)
 class Launch:
     """What `launch.json` holds: exactly these keys."""
 
-    module: str
-    """Module under `nemo.collections.llm.recipes`."""
-    dtype: str
-    """`bf16` or `fp8`."""
-    fp8_scaling: str
-    """How fp8 is scaled: `delayed` or `current`."""
-    nodes: int
-    gpus_per_node: int
-    steps: int
-    vocab: int
-    tp: int
-    pp: int
-    cp: int
-    ep: int
-    vp: int | None
-    mbs: int
-    gbs: int
-    seq_len: int
-    layers: int
-    embedding_in_pipeline: bool
-    """Embedding and loss count as a layer each when layers are divided over the pipeline."""
-
-    @property
-    def dp(self) -> int:
-        """Data parallel size."""
-        return self.nodes * self.gpus_per_node // (self.tp * self.pp * self.cp)
+    factory: str
+    arguments: dict[str, Any]
+    settings: dict[str, Any]
 
 
 def read_launch(text: str) -> Launch:
-    """Read the JSON text. Raises ValueError naming keys that are unknown or missing, and values of a wrong kind."""
+    """Read the JSON text. Raises ValueError saying what is wrong with it; needs no NeMo."""
     values = json.loads(text)
     if not isinstance(values, dict):
         raise ValueError("not a JSON object")
-    kinds = {field.name: str(field.type) for field in fields(Launch)}
-    if values.keys() != kinds.keys():
-        unknown, missing = sorted(values.keys() - kinds.keys()), sorted(kinds.keys() - values.keys())
-        raise ValueError(f"unknown keys {unknown}, missing keys {missing}")
-    for name, kind in kinds.items():
-        value = values[name]
-        if type(value).__name__.replace("NoneType", "None") not in kind.split(" | ") or (kind == "int" and value < 1):
-            raise ValueError(f"{name} is {value!r}, not {kind}")
+    if wrong := {field.name for field in fields(Launch)} ^ values.keys():
+        raise ValueError(f"keys that are unknown or missing: {', '.join(sorted(wrong))}")
     launch = Launch(**values)
-    if not launch.module.isidentifier():
-        raise ValueError(f"module is {launch.module!r}, not a module's name")
-    if launch.dtype not in ("bf16", "fp8") or launch.fp8_scaling not in ("delayed", "current"):
-        raise ValueError(f"dtype {launch.dtype!r} with {launch.fp8_scaling!r} scaling is unknown")
+    _check_value({"call": launch.factory, "with": launch.arguments}, "factory")
+    if not isinstance(launch.settings, dict):
+        raise ValueError("settings are no JSON object")
+    for path, value in launch.settings.items():
+        if not _PATH.fullmatch(path):
+            raise ValueError(f"settings: {path!r} is no path such as `model.config`")
+        _check_value(value, path)
     return launch
 
 
+def _check_value(value: object, where: str) -> None:
+    """Raise ValueError for an object that has one of the keys but not their form, at any depth."""
+    parts = value if isinstance(value, (dict, list)) else []
+    if isinstance(value, dict) and (form := next((form for form in _FORMS if form in value), None)):
+        parts = value.get("with", {})
+        allowed = {form, "with"} if form in _CALLED else {form}
+        pattern = _PATH if form == "part" else _NAME
+        if not (value.keys() <= allowed and isinstance(parts, dict) and pattern.fullmatch(str(value[form]))):
+            raise ValueError(f"{where}: {json.dumps(value)} is none of the objects that a value can be")
+    for part in parts.values() if isinstance(parts, dict) else parts:
+        _check_value(part, where)
+
+
 def build(launch: Launch) -> Any:
-    """NeMo's recipe with the plan applied. NeMo's configuration objects refuse a name that they do not know."""
-    module = importlib.import_module(f"nemo.collections.llm.recipes.{launch.module}")
-    recipe = module.pretrain_recipe(
-        num_nodes=launch.nodes, num_gpus_per_node=launch.gpus_per_node, performance_mode=True
-    )
-    _apply_trainer(recipe, launch)
-    _apply_model_and_data(recipe, launch)
-    if launch.dtype == "fp8":
-        recipe.trainer.plugins = _fp8(launch)
-    recipe.trainer.plugins.grad_reduce_in_fp32 = False  # replacing the plugin loses what performance mode set
+    """NeMo's recipe, a `fiddle.Partial`, with the settings applied. Raises UnknownError."""
+    version, where = _found("nemo:__version__"), "factory"
+    try:
+        recipe = _made(None, {"call": launch.factory, "with": launch.arguments})
+        for where, value in launch.settings.items():
+            _apply(recipe, where, value)
+    except UnknownError as error:
+        hint = f"This container has NeMo {version}: use one that the preset names."
+        raise UnknownError(f"{where}: {error}. {hint}") from error
     return recipe
 
 
-def _apply_trainer(recipe: Any, launch: Launch) -> None:
-    trainer, strategy = recipe.trainer, recipe.trainer.strategy
-    trainer.max_steps = trainer.val_check_interval = launch.steps
-    trainer.limit_val_batches = 0
-    trainer.log_every_n_steps = 1
-    trainer.enable_checkpointing = trainer.logger = False
-    recipe.log.ckpt = recipe.log.tensorboard = None
-    strategy.tensor_model_parallel_size = launch.tp
-    strategy.pipeline_model_parallel_size = launch.pp
-    strategy.context_parallel_size = launch.cp
-    strategy.expert_model_parallel_size = launch.ep
-    strategy.virtual_pipeline_model_parallel_size = launch.vp
-    strategy.sequence_parallel = launch.tp > 1
-    for callback in trainer.callbacks:
-        if callback.__fn_or_cls__.__name__ == "MegatronCommOverlapCallback":
-            callback.overlap_param_gather_with_optimizer_step = bool(launch.dp > 1 and launch.pp > 1 and launch.vp)
+def _apply(recipe: Any, path: str, value: object) -> None:
+    *steps, last = _STEP.findall(path)
+    made, node, name = _made(recipe, value), _at(recipe, steps), last.strip("[]")
+    if name == last:
+        _need_field(node, name)
+        setattr(node, name, made)
+    elif not isinstance(node, list):
+        raise UnknownError(f"{_text(node)} is no list")
+    elif made is None:
+        del node[_place(node, name)]
+    elif _class_name(made) != name:
+        raise UnknownError(f"{_text(made)} is no {name}")
+    else:
+        place = _place(node, name) if name in map(_class_name, node) else len(node)
+        node[place : place + 1] = [made]
 
 
-def _apply_model_and_data(recipe: Any, launch: Launch) -> None:
+def _at(recipe: Any, steps: list[str]) -> Any:
+    """What is at a path of the recipe, also where it is NeMo's default."""
+    for step in steps:
+        if step.startswith("["):
+            recipe = recipe[_place(recipe, step[1:-1])]
+        else:
+            _need_field(recipe, step)
+            recipe = _arguments(recipe, defaults=True).get(step)
+    return recipe
+
+
+def _place(items: Any, name: str) -> int:
+    """Index of the list's configuration of the class with that name. Raises UnknownError where there is none."""
+    names = [_class_name(item) for item in items] if isinstance(items, list) else []
+    if name not in names:
+        raise UnknownError(f"there is no {name}")
+    return names.index(name)
+
+
+def _made(recipe: Any, value: Any) -> Any:
+    """The value that a JSON value stands for."""
+    if isinstance(value, list):
+        return [_made(recipe, part) for part in value]
+    if not isinstance(value, dict):
+        return value
+    form = next((form for form in _FORMS if form in value), None)
+    parts = value.get("with", {}) if form else value
+    made = {name: _made(recipe, part) for name, part in parts.items()}
+    return _made_object(recipe, form, value[form], made) if form else made
+
+
+def _made_object(recipe: Any, form: str, name: str, arguments: dict[str, Any]) -> Any:
+    if form == "part":
+        return _at(recipe, _STEP.findall(name))
+    found = _found(name)
+    if form == "object":
+        return _as_config(found)
+    if not callable(found):
+        raise UnknownError(f"{name} cannot be called")
+    if unknown := sorted(arguments.keys() - _fields(found)):
+        raise UnknownError(f"{name} has no argument {', '.join(unknown)}")
+    if form == "call":
+        return found(**arguments)
     nemo_run = importlib.import_module("nemo_run")
-    tokenizers = importlib.import_module("nemo.collections.nlp.modules.common.tokenizer_utils")
-    recipe.data.micro_batch_size = launch.mbs
-    recipe.data.global_batch_size = launch.gbs
-    recipe.data.num_train_samples = launch.steps * launch.gbs * launch.mbs
-    recipe.data.seq_length = recipe.model.config.seq_length = launch.seq_len
-    recipe.data.tokenizer = recipe.model.tokenizer = nemo_run.Config(
-        tokenizers.get_nmt_tokenizer, library="null", model_name="NullTokenizer", vocab_size=launch.vocab
-    )
-    recipe.model.config.num_layers = launch.layers
-    if launch.embedding_in_pipeline:
-        recipe.model.config.account_for_embedding_in_pipeline_split = True
-        recipe.model.config.account_for_loss_in_pipeline_split = True
+    return (nemo_run.Config if form == "config" else nemo_run.Partial)(found, **arguments)
 
 
-def _fp8(launch: Launch) -> Any:
-    precision = importlib.import_module("nemo.collections.llm.recipes.precision.mixed_precision")
-    if launch.fp8_scaling == "delayed":
-        return precision.bf16_with_fp8_mixed()
-    plugin = precision.bf16_with_fp8_current_scaling_mixed()
-    plugin.first_last_layers_bf16 = False  # as in NVIDIA's own benchmarks
-    return plugin
+def _as_config(value: Any) -> Any:
+    """A dataclass' object, such as a userbuffers configuration, as a configuration: built, it equals the object.
+
+    So its fields can be set, checked and printed, and NeMo's own object, which other recipes share, stays as it is.
+    """
+    if not is_dataclass(value) or isinstance(value, type):
+        return value
+    convert = importlib.import_module("fiddle.experimental.dataclasses").convert_dataclasses_to_configs
+    plain = convert(value, allow_post_init=True)  # as nemo-run converts what it is given
+    return importlib.import_module("fiddle").cast(importlib.import_module("nemo_run").Config, plain)
+
+
+def _found(name: str) -> Any:
+    """What a module holds under `module:name`. A module that is there but cannot be imported raises what it raises."""
+    module, _, names = name.partition(":")
+    try:
+        value: Any = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise
+        raise UnknownError(f"there is no module {error.name}") from error
+    for part in names.split("."):
+        if not hasattr(value, part):
+            raise UnknownError(f"{module} has no {names}")
+        value = getattr(value, part)
+    return value
+
+
+def _need_field(node: Any, name: str) -> None:
+    """Raise UnknownError unless a configuration has the field, by its callable or because the recipe has set it."""
+    if not _class_name(node):
+        raise UnknownError(f"{_text(node)} has no field {name}")
+    if name not in _fields(node.__fn_or_cls__) and name not in _arguments(node):
+        raise UnknownError(f"{_label(node.__fn_or_cls__)} has no field {name}")
+
+
+def _fields(target: Any) -> set[str]:
+    """Names of the arguments that a callable has. A class that takes `**kwargs` has those of its bases, too."""
+    functions = [target]
+    if isinstance(target, type):
+        functions = [vars(each)["__init__"] for each in target.__mro__ if "__init__" in vars(each)]
+    names: set[str] = set()
+    for function in functions:
+        parameters = inspect.signature(function).parameters.values()
+        names |= {each.name for each in parameters if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)}
+        if not any(each.kind is each.VAR_KEYWORD for each in parameters):
+            break
+    return names - {"self"}
+
+
+def _arguments(node: Any, *, defaults: bool = False) -> dict[Any, Any]:
+    """What is set of a configuration, in the order of its callable's signature."""
+    return dict(importlib.import_module("fiddle").ordered_arguments(node, include_defaults=defaults))
+
+
+def _class_name(item: Any) -> str:
+    """Name of what a configuration configures; nothing for any other object."""
+    return str(getattr(getattr(item, "__fn_or_cls__", None), "__name__", ""))
+
+
+def lines(recipe: Any) -> Iterator[str]:
+    """NeMo's and Megatron Core's versions, then `path = value` for what is set, in the order of NeMo's signatures."""
+    yield f"NeMo {importlib.import_module('nemo').__version__}"
+    yield f"Megatron Core {importlib.import_module('megatron.core').__version__}"
+    seen: dict[int, str] = {}
+
+    def walk(path: str, value: Any) -> Iterator[str]:
+        if isinstance(value, list) and any(map(_class_name, value)):
+            for item in value:
+                yield from walk(f"{path}[{_class_name(item)}]", item)
+        elif not _class_name(value):
+            yield f"{path} = {_text(value)}"
+        elif id(value) in seen:
+            yield f"{path} = the same object as {seen[id(value)]}"
+        else:
+            seen[id(value)] = path
+            yield f"{path} = {_label(value.__fn_or_cls__)}"
+            for name, part in _arguments(value).items():
+                yield from walk(f"{path}.{name}", part)
+
+    for name, part in _arguments(recipe).items():
+        yield from walk(str(name), part)
+
+
+def _text(value: Any) -> str:
+    """JSON, or else one line that is the same in every process."""
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError):
+        known = _class_name(value) or hasattr(value, "__qualname__")
+        return _label(value) if known else re.sub(r" at 0x[0-9a-f]+", "", " ".join(repr(value).split()))
+
+
+def _label(target: Any) -> str:
+    target = getattr(target, "__fn_or_cls__", target)
+    return f"{target.__module__}:{target.__qualname__}"
 
 
 def main(arguments: list[str]) -> int:
-    """Train. Answers 2 when the arguments or the file are wrong, before anything is imported."""
-    try:
-        (path,) = arguments
-        with open(path, encoding="utf-8") as file:
-            launch = read_launch(file.read())
-    except (OSError, ValueError) as error:
-        sys.stderr.write(f"pretrain.py {' '.join(arguments)}: {error}\n")
+    """Train, or check files. Answers the exit code."""
+    check = arguments[:1] == ["--check"]
+    paths = arguments[1:] if check else arguments
+    first = os.environ.get("SLURM_PROCID", "0") == "0"
+    if not paths or (len(paths) > 1 and not check):
+        sys.stderr.write("usage: pretrain.py launch.json | pretrain.py --check launch.json ...\n")
         return 2
-    recipe = build(launch)
-    if os.environ.get("SLURM_PROCID", "0") == "0":
-        version = importlib.import_module("nemo").__version__
-        sys.stdout.write(f"NeMo {version}\n{launch}\n{recipe}\n")
-        sys.stdout.flush()
-    importlib.import_module("fiddle").build(recipe)()
-    return 0
+    launches: list[tuple[str, Launch]] = []
+    for path in paths:
+        try:
+            with open(path, encoding="utf-8") as file:
+                launches.append((path, read_launch(file.read())))
+        except (OSError, ValueError) as error:
+            sys.stderr.write(f"pretrain.py {path}: {error}\n")
+    if len(launches) < len(paths):
+        return 2
+    code = 0
+    for path, launch in launches:
+        try:
+            recipe = build(launch)
+        except UnknownError as error:
+            sys.stderr.write(f"pretrain.py {path}: {error}\n")
+            code = 3
+            continue
+        if first:
+            sys.stdout.write("\n".join(lines(recipe)) + "\n")
+            sys.stdout.flush()
+        if not check:
+            importlib.import_module("fiddle").build(recipe)()
+    return code
 
 
 if __name__ == "__main__":  # the checkpoint writer's processes import this file again

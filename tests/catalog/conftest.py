@@ -91,17 +91,44 @@ source = "a test"
 [launch]
 kind = "hydra"
 command = ["python3"]
+arguments = { nodes = "{nodes}" }
+source = "a test"
+
+[[settings]]
+source = "a test"
+containers = ["nvidia/nemo:25.02.01"]
+sizes = ["1b"]
+gpus = ["h100"]
+dtypes = ["fp8"]
+when = ["pp > 1", "not profile"]
 overrides = [
     "model.tp={tp}",
     "model.fp8={fp8}",
 ]
-source = "a test"
+prefix = ["nsys", "{dtype}"]
+tasks_per_numa_node = 4
+segment = 18
 
-[launch.env]
+[settings.recipe]
+"data.num_train_samples" = "{steps*gbs}"
+"trainer.callbacks[TimingCallback].log_tokens" = { config = "a.module:Class", with = { tp = "{tp}" } }
+
+[settings.base]
+"model.layers" = ["{layers}"]
+
+[settings.env]
 NCCL_NVLS_ENABLE = "0"
 
-[launch.gpu_env.h100]
-A = "1"
+[settings.srun]
+mpi = "pmix"
+container-writable = true
+
+[[options]]
+name = "NCCL trace"
+variable = "TRACE"
+steps = 5
+time_limit = "00:15:00"
+source = "a test"
 
 [access]
 hub_token = false

@@ -32,6 +32,10 @@ FULL = replace(
     constraint="gpu&memory|[rack1*2&rack2*2]",
     segment=16,
     exclude="cn[003,007-009],gn1",
+    memory="1900G",
+    cpus_per_task=14,
+    numa_binding=False,
+    vboost=True,
     slurm_params="nodelist=n1,n2;comment=mine and yours;hold",
     mounts=("/data:/data:ro+rprivate", "/lustre/x:/x"),
     env=(("NCCL_DEBUG", "INFO"), ("NCCL_IB_PKEY", "0x8001"), ("TOKENIZERS_PARALLELISM", "a b = 'c'")),
@@ -86,7 +90,16 @@ def test_saving_again_replaces(tmp_path: Path) -> None:
         ("constraint", "$(id)"),
         ("exclude", "cn 1"),
         ("segment", 0),
+        ("memory", ""),
+        ("memory", "-1"),
+        ("memory", "all"),
+        ("memory", "500 G"),
+        ("memory", "500G\n#SBATCH --uid=0"),
+        ("memory", "00"),
+        ("cpus_per_task", -1),
+        ("cpus_per_task", 100000),
         ("slurm_params", "nodes=4"),
+        ("slurm_params", "cpus-per-task=4"),
         ("mounts", ("/data",)),
         ("mounts", ("data:/data",)),
         ("mounts", ("/data:/data:Ro,x",)),
@@ -124,6 +137,11 @@ GOOD = 'name = "eos"\nhost = "h"\naccount = "a"\npartition = "p"\ninstall_dir = 
         ("\x00", "line 1"),
         (GOOD + 'mounts = "/a:/b"\n', "mounts"),
         (GOOD + 'segment = "4"\n', "segment"),
+        (GOOD + "memory = 500\n", "memory"),
+        (GOOD + 'cpus_per_task = "4"\n', "cpus_per_task"),
+        (GOOD + "cpus_per_task = -1\n", "cpus_per_task"),
+        (GOOD + 'vboost = "yes"\n', "vboost"),
+        (GOOD + "numa_binding = 1\n", "numa_binding"),
         (GOOD + "env = 1\n", "env"),
         (GOOD + "[env]\nA = 1\n", "env.A"),
     ],
@@ -167,6 +185,7 @@ def test_a_file_as_it_was_written_before_there_were_these_fields(tmp_path: Path)
     (tmp_path / "eos.toml").write_text(GOOD + 'port = 22\ngpu_request = "gres"\n')
     (profile,) = load_profiles(tmp_path)
     assert (profile.port, profile.gpu_request, profile.env, profile.mounts) == (22, "gres", (), ())
+    assert (profile.memory, profile.cpus_per_task, profile.numa_binding, profile.vboost) == ("0", 0, True, False)
 
 
 def test_the_file_is_made_for_people(tmp_path: Path) -> None:

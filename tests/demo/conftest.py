@@ -32,12 +32,12 @@ def make_task(cluster: DemoCluster) -> Callable[..., Task]:
     def make(command: str = NEMO2, *, retries: int = 0, **changes: Any) -> Task:
         install = Path(cluster.profile.install_dir)
         task = install / "task"
-        for folder in (task / "code", task / "configs", task / "cfg", install / "images"):
+        for folder in (task / "code", task / "configs", install / "images"):
             folder.mkdir(parents=True, exist_ok=True)
         image = install / "images" / "nvidia+nemo+25.02.01.sqsh"
         image.write_bytes(b"hsqs simulated")
         (task / "code" / "pretrain.py").write_text("")
-        (task / "cfg" / "llama3.1_405b.yaml").write_text("")
+        (task / "configs" / "llama3.1_405b.yaml").write_text("")
         (task / "configs" / "launch.json").write_text("{}")
         (task / "configs" / "plan.json").write_text(json.dumps({**PLAN, **changes}))
         name = "pretrain_nemotron4_15b_fp8_64_r1"

@@ -153,7 +153,7 @@ export NEMO_LOG_MEMORY_USAGE=1
 # Command 1
 
 srun --output {task}/log-demo-demo.{name}_%j_${{SLURM_RESTART_COUNT:-0}}.out --container-image {image} \
---container-mounts {task}:/nemo_run,{task}/cfg:/cfg --container-workdir /nemo_run/code --wait=60 \
+--container-mounts {task}:/nemo_run --container-workdir /nemo_run/code --wait=60 \
 --kill-on-bad-exit=1 --mpi=pmix \
 --container-writable --no-container-mount-home --container-env=NCCL_NVLS_ENABLE,NVTE_FLASH_ATTN {command}
 
@@ -172,8 +172,9 @@ fi
 
 NEMO2 = "python /nemo_run/code/pretrain.py /nemo_run/configs/launch.json"
 HYDRA = (
-    "python3 -u /opt/NeMo/examples/nlp/language_modeling/megatron_gpt_pretraining.py --config-path=/cfg"
-    " --config-name=llama3.1_405b.yaml trainer.max_steps=20 model.global_batch_size=252 +model.fp8_params=True"
+    """bash -c 'exec python3 -u "$@"' bash /opt/NeMo/examples/nlp/language_modeling/megatron_gpt_pretraining.py"""
+    " --config-path=/nemo_run/configs --config-name=llama3.1_405b.yaml"
+    " trainer.max_steps=20 model.global_batch_size=252 +model.fp8_params=True"
 )
 
 

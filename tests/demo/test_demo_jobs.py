@@ -54,8 +54,8 @@ def test_a_hydra_run_draws_the_bar(client: Client, make_task: MakeTask) -> None:
     job = client.submit(task.script.replace("--nodes=8\n", "--nodes=72\n"))
     client.wait_for_state(job, "COMPLETED")
     shown = frames(task.log(job))
-    assert shown[1].startswith("GSW: MODEL=llama3.1 FRAMEWORK=nemo MODEL_SIZE=405b JOB_NUM_NODES=72 ")
-    assert shown[3] == "Epoch 0: :   0%|          | 0/20 [00:00<?]"
+    assert shown[1].endswith("] ************** Experiment configuration ***********")
+    assert shown[2] == "Epoch 0: :   0%|          | 0/20 [00:00<?]"
     last = re.fullmatch(
         r"Epoch 0: : 100%\|██████████\| 20/20 \[\d\d:\d\d<00:00, v_num=[a-z]{4}, reduced_train_loss=\d+\.\d+,"
         r" global_step=19\.00, consumed_samples=5040\.0, train_step_timing in s=(\S+)\]",

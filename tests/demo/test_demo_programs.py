@@ -91,15 +91,6 @@ def test_df_knows_the_shared_file_system_and_is_the_real_one_otherwise(cluster: 
     assert client.run(f"df -Pk {cluster.root / 'home'}").out.splitlines()[1].split()[0] != "simulated"
 
 
-def test_git_has_the_recipes_repository_and_is_the_real_one_otherwise(cluster: DemoCluster, client: Client) -> None:
-    url = "https://github.com/NVIDIA/dgxc-benchmarking"
-    assert client.run(f"git clone --quiet --depth 1 --branch v24.11.1 {url} there").code == 0
-    text = (cluster.root / "home" / "there" / "llama3.1" / "llama3.1_405b.yaml").read_text()
-    assert text == "# simulated: stands for llama3.1/llama3.1_405b.yaml at v24.11.1\n"
-    assert client.run(f"git clone {url} there").code == 128
-    assert client.run("git --version").out.startswith("git version ")
-
-
 def test_curl_simulates_the_registry_and_the_hub(client: Client) -> None:
     answer = client.run("curl -sSi -w '\\n%{http_code}\\n' -- https://nvcr.io/v2/nvidia/nemo/manifests/25.02.01")
     assert answer.out.startswith("HTTP/2 200\r\nx-simulated: yes\r\n\r\n{")

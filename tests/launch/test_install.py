@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
 import subprocess
 import threading
@@ -320,53 +319,10 @@ def test_without_a_cpu_partition_it_asks_for_a_node_as_the_run_does(catalog: Cat
     assert not any("gpu" in word for word in options(replace(PROFILE, gpu_request="none"), catalog, make_plan))
 
 
-@pytest.fixture
-def hydra(stage: Stage, catalog: Catalog, make_plan: MakePlan) -> Installer:
-    """All the steps of a Hydra recipe but the image."""
+def test_a_hydra_recipe_needs_no_more_than_its_image(catalog: Catalog, make_plan: MakePlan) -> None:
     row = ROWS["grok1-25.02"]
-    steps = install_steps(catalog.recipe(row[0]), make_plan(*row), stage.profile)
-    return Installer(stage.connect(), stage.profile, (steps[0], steps[2]))
-
-
-def _github_is(repository: Path, stage: Stage) -> None:
-    settings = stage.cluster.root / "home/.gitconfig"
-    replace_command(stage.cluster.root, "git", f'exec {shutil.which("git")} "$@"')
-    settings.write_text(f'[url "{repository}"]\n\tinsteadOf = https://github.com/NVIDIA/dgxc-benchmarking\n')
-
-
-def test_a_hydra_recipes_configuration_comes_from_its_repository_at_its_tag(
-    stage: Stage, hydra: Installer, tmp_path: Path
-) -> None:
-    repository = tmp_path / "repository"
-    (repository / "grok1").mkdir(parents=True)
-    (repository / "grok1/grok1_314b.yaml").write_text("released: true\n")
-    git = ["git", "-C", str(repository), "-c", "user.name=a", "-c", "user.email=a@example.org"]
-    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "release"], ["tag", "v25.02"]):
-        subprocess.run([*git, *command], check=True)
-    (repository / "grok1/grok1_314b.yaml").write_text("released: false\n")
-    subprocess.run([*git, "commit", "-qam", "later"], check=True)
-    _github_is(repository, stage)
-    states = hydra.run(lambda _: None, threading.Event())
-    assert [state.status for state in states] == ["done", "done"]
-    wait_until(lambda: [path.name for path in (stage.install / "cfg").iterdir()] == ["grok1_314b.yaml"])
-    assert (stage.install / "cfg/grok1_314b.yaml").read_text() == "released: true\n"
-
-
-def test_a_configuration_that_cannot_be_fetched_can_be_put_there_by_hand(
-    stage: Stage, hydra: Installer, tmp_path: Path
-) -> None:
-    _github_is(tmp_path / "nowhere", stage)
-    target = stage.install / "cfg/grok1_314b.yaml"
-    states = hydra.run(lambda _: None, threading.Event())
-    assert states[1].status == "failed"
-    assert f"grok1/grok1_314b.yaml of NVIDIA/dgxc-benchmarking v25.02 there by hand, as {target}" in states[1].detail
-    target.write_text("by hand\n")
-    assert hydra.look()[1].status == "done"
-
-
-def test_a_hydra_recipe_needs_its_configuration_and_no_entry_script(catalog: Catalog, make_plan: MakePlan) -> None:
-    row = ROWS["grok1-25.02"]
-    steps = install_steps(catalog.recipe(row[0]), make_plan(*row), PROFILE)
-    assert [step.title for step in steps][2:] == ["Recipe's configuration grok1_314b.yaml"]
-    assert steps[2].results == ("/lustre/llmb/cfg/grok1_314b.yaml",)
-    assert steps[2].args[1:] == ("NVIDIA/dgxc-benchmarking", "v25.02", "grok1")
+    directories, image = install_steps(catalog.recipe(row[0]), make_plan(*row), PROFILE)
+    assert (directories.title, image.title) == ("Directories", "Container image nvidia/nemo:24.12")
+    assert directories.results == tuple(
+        f"/lustre/llmb/{name}" for name in ("images", "venvs", "workloads/pretrain_grok1/experiments", ".llmb-tui/code")
+    )

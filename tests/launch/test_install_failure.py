@@ -77,23 +77,7 @@ CASES = {
         "cannot be written",
         "permissions",
     ),
-    "git: name": (
-        "fatal: unable to access 'https://github.com/NVIDIA/x/': Could not resolve host: github.com",
-        "cannot reach the recipe's repository",
-        "by hand",
-    ),
-    "git: login": (
-        "fatal: Authentication failed for 'https://github.com/NVIDIA/dgxc-benchmarking/'",
-        "asks for a login",
-        "gitconfig",
-    ),
-    "git: no prompt": (
-        "fatal: could not read Username for 'https://github.com': terminal prompts disabled",
-        "asks for a login",
-        "gitconfig",
-    ),
-    "git: tag": ("fatal: Remote branch v25.02 not found in upstream origin", "is not there", "by hand"),
-    "sh: git": ("/lustre/step.sh: 7: git: not found", "program that the step needs", "PATH"),
+    "sh: enroot": ("/lustre/step.sh: 7: enroot: not found", "program that the step needs", "PATH"),
     "slurm: account": (
         "sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified",
         "Slurm refused the job",

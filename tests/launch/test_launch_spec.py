@@ -8,13 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.catalog.recipe import PLACEHOLDERS
 from llmb_tui.catalog.rows import rows
+from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.errors import Trouble
+from llmb_tui.launch.secret import HUB_TOKEN
+from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.launch.spec_of import checked, launch_spec, new_run_id
 from llmb_tui.plan.make import plan
-from llmb_tui.plan.selection import Selection
-from llmb_tui.remote.pretrain import read_launch
+from llmb_tui.plan.selection import RunOptions, Selection
 from tests.launch.launch_cases import PROFILE, RUN_ID, MakePlan, MakeSpec
 
 
@@ -64,29 +65,18 @@ def test_nemo2_runs_our_entry_script_from_the_run_folder(make_spec: MakeSpec) ->
 
 def test_hydra_runs_the_recipes_command_with_the_plans_numbers(make_spec: MakeSpec) -> None:
     spec = make_spec("grok1@25.02", "314b", "h100", "fp8", 64)
-    assert spec.command[:2] == ("python3", "-u")
-    assert spec.command[2].endswith("/megatron_gpt_pretraining.py")
+    assert any(word.endswith("/megatron_gpt_pretraining.py") for word in spec.command)
     for override in (
         "model.global_batch_size=1024",
         "trainer.num_nodes=8",
         "model.virtual_pipeline_model_parallel_size=null",
-        "exp_manager.checkpoint_callback_params.model_parallel_size=4",
         "model.optim.overlap_param_gather_with_optimizer_step=False",
         "model.fp8=True",
         "run.results_dir=/nemo_run/results",
     ):
         assert override in spec.command
-    assert not any("{" in word for word in spec.command)
-    assert "/lustre/llmb/cfg:/cfg" in spec.mounts
+    assert spec.mounts == ()
     assert spec.copies == ()
-
-
-def test_every_placeholder_of_the_presets_is_filled(make_plan: MakePlan, catalog: Catalog) -> None:
-    hydra = catalog.recipe("grok1")
-    template = "+".join(f"{{{name}}}" for name in PLACEHOLDERS)
-    recipe = replace(hydra, launch=replace(hydra.launch, overrides=(template,)))
-    spec = launch_spec(recipe, make_plan("grok1@25.02", "314b", "h100", "fp8", 128), PROFILE, RUN_ID)
-    assert spec.command[-1] == "4+2+2+8+8+1+1024+8192+16+16+8+50+fp8+True+8+True+/nemo_run/results"
 
 
 @pytest.mark.parametrize(
@@ -113,35 +103,21 @@ def test_plan_json_is_the_contracts_plan_with_the_steps(make_spec: MakeSpec) -> 
     assert document["selection"]["scale"] == 64
 
 
-def test_the_entry_script_reads_launch_json_of_every_published_row(catalog: Catalog) -> None:
-    read = 0
+def test_every_published_row_becomes_a_job(catalog: Catalog) -> None:
+    made = 0
     for recipe in catalog.recipes:
-        for row in rows(recipe) if recipe.launch.kind == "nemo2" else ():
+        for row in rows(recipe):
             selection = Selection(
                 recipe.workload, recipe.release, row.size, row.gpu, row.dtype, row.gpus, row.scaling == "strong"
             )
-            spec = launch_spec(recipe, plan(catalog, selection), PROFILE, RUN_ID)
-            launch = read_launch(dict(spec.files)["configs/launch.json"])
-            assert (launch.tp, launch.pp, launch.cp, launch.vp) == (row.tp, row.pp, row.cp, row.vp)
-            assert (launch.mbs, launch.gbs, launch.layers, launch.dp) == (row.mbs, row.gbs, row.layers, row.dp)
-            assert launch.nodes * launch.gpus_per_node == row.gpus
-            read += 1
-    assert read > 80
-
-
-def test_layers_divide_over_the_pipeline_stages_as_the_entry_script_counts_them(catalog: Catalog) -> None:
-    recipe = catalog.recipe("llama3.1@25.04")
-    made = plan(catalog, Selection("llama3.1", "25.04", "405b", "h100", "bf16", 512))
-    launch = read_launch(dict(launch_spec(recipe, made, PROFILE, RUN_ID).files)["configs/launch.json"])
-    assert launch.embedding_in_pipeline
-    assert (launch.layers + 2) % (launch.pp * (launch.vp or 1)) == 0
-
-
-def test_current_scaling_of_fp8_came_with_25_12(make_spec: MakeSpec) -> None:
-    old = make_spec("nemotron4@25.04", "340b", "h100", "fp8", 256)
-    new = make_spec("nemotron4-340b@25.12", "340b", "h100", "fp8", 256)
-    assert read_launch(dict(old.files)["configs/launch.json"]).fp8_scaling == "delayed"
-    assert read_launch(dict(new.files)["configs/launch.json"]).fp8_scaling == "current"
+            spec = launch_spec(recipe, plan(catalog, selection), PROFILE, RUN_ID, (24, 5))
+            assert spec.nodes * spec.tasks_per_node == row.gpus
+            assert {"mpi": "pmix", "container-writable": None}.items() <= dict(spec.srun).items()
+            if recipe.launch.kind == "nemo2":
+                launch = json.loads(dict(spec.files)["configs/launch.json"])
+                assert launch["settings"]["trainer.strategy.tensor_model_parallel_size"] == row.tp
+            made += 1
+    assert made > 100
 
 
 def test_a_plan_with_an_error_cannot_become_a_job(catalog: Catalog, make_plan: MakePlan) -> None:
@@ -169,6 +145,8 @@ def test_a_plan_with_an_error_cannot_become_a_job(catalog: Catalog, make_plan: M
         {"install_dir": "/job%j"},
         {"install_dir": "/$HOME"},
         {"gpu_request": "tres"},
+        {"memory": "500G\n#SBATCH --wrap=x"},
+        {"memory": "all"},
     ],
 )
 def test_values_that_do_not_fit_into_a_script_are_refused(make_spec: MakeSpec, change: dict[str, str]) -> None:
@@ -232,9 +210,9 @@ def test_what_a_profile_changes_of_the_recipe_is_told(make_spec: MakeSpec) -> No
     assert make_spec("nemotron4@25.04", "15b", "h100", "fp8", 64).overridden == ()
 
 
-def test_a_hydra_recipes_own_mounts_come_first(make_spec: MakeSpec) -> None:
+def test_a_hydra_recipe_has_no_mounts_of_its_own(make_spec: MakeSpec) -> None:
     spec = make_spec("grok1@25.02", "314b", "h100", "bf16", 64, profile=SITE)
-    assert [mount.split(":")[1] for mount in spec.mounts] == ["/cfg", "/dataset", "/data", "/x"]
+    assert [mount.split(":")[1] for mount in spec.mounts] == ["/data", "/x"]
 
 
 @pytest.mark.parametrize(
@@ -247,6 +225,15 @@ def test_a_hydra_recipes_own_mounts_come_first(make_spec: MakeSpec) -> None:
         {"mounts": ("/a:/b:r w",)},
         {"mounts": ("/a",)},
         {"env": (("A", "x\ny"),)},
+        {"memory": "$(id)"},
+        {"srun": (("mpi", "pmix' --uid=0"),)},
+        {"srun": (("mpi x", None),)},
+        {"folders": ("relative",)},
+        {"folders": ("/a/../b",)},
+        {"links": (("../../etc/passwd", "x"),)},
+        {"links": ((".llmb-tui/x", "../x"),)},
+        {"copies": (("/a", "../b"),)},
+        {"files": (("/etc/passwd", ""),)},
     ],
 )
 def test_a_spec_with_such_a_value_is_refused(make_spec: MakeSpec, change: dict[str, object]) -> None:
@@ -261,3 +248,155 @@ def test_run_ids_are_unique_words_in_the_order_of_time() -> None:
     assert ids == sorted(ids)
     assert all(i.isalnum() and i == i.lower() for i in ids)
     assert len({new_run_id(1763712000.0) for _ in range(100)}) > 95
+
+
+GB200 = ("nemotron4-340b@25.12", "340b", "gb200", "fp8")
+NEMOTRON = ("nemotron4@25.04", "15b", "h100", "fp8", 64)
+
+
+@pytest.fixture(scope="module")
+def place(catalog: Catalog, make_plan: MakePlan) -> MakeSpec:
+    """A spec for a cluster with a certain Slurm."""
+
+    def made(
+        recipe: str, *selection: object, slurm: tuple[int, int] | None, profile: ClusterProfile = PROFILE
+    ) -> LaunchSpec:
+        return launch_spec(catalog.recipe(recipe), make_plan(recipe, *selection), profile, RUN_ID, slurm)
+
+    return made
+
+
+@pytest.mark.parametrize(
+    ("gpus", "segment"),
+    [(128, "16"), (256, "16"), (512, "16")],  # 32, 64 and 128 nodes of four GPUs; a rack of NVL72 has 18
+)
+def test_large_gb200_jobs_ask_for_the_greatest_segments(place: MakeSpec, gpus: int, segment: str) -> None:
+    spec = place(*GB200, gpus, slurm=(24, 5))
+    assert dict(spec.options) == {"segment": segment}
+    assert spec.notes == ()
+
+
+@pytest.mark.parametrize(("slurm", "words"), [((22, 5), "Slurm 22.05"), (None, "Slurm unknown")])
+def test_a_segment_that_slurm_may_not_know_is_left_out_and_told(
+    place: MakeSpec, slurm: tuple[int, int] | None, words: str
+) -> None:
+    spec = place(*GB200, 128, slurm=slurm)
+    assert spec.options == ()
+    assert spec.notes == (f"No --segment=16: {words}",)
+
+
+@pytest.mark.parametrize("change", [{"segment": 8}, {"slurm_params": "segment=8"}])
+def test_the_profiles_own_segment_goes_before_the_recipes(place: MakeSpec, change: dict[str, object]) -> None:
+    for slurm in ((24, 5), None):
+        spec = place(*GB200, 128, slurm=slurm, profile=replace(PROFILE, **change))  # type: ignore[arg-type]
+        assert (spec.options, spec.notes) == ((("segment", "8"),), ())
+
+
+def test_h100_jobs_have_no_segment(place: MakeSpec) -> None:
+    assert place("nemotron4-340b@25.12", "340b", "h100", "fp8", 2048, slurm=(24, 5)).options == ()
+
+
+@pytest.mark.parametrize(("gpu", "tasks"), [("gb200", 2), ("gb300", 2), ("h100", 4), ("b200", 4)])
+def test_tasks_of_25_12_are_bound_to_numa_nodes(make_spec: MakeSpec, gpu: str, tasks: int) -> None:
+    spec = make_spec("nemotron4-340b@25.12", "340b", gpu, "fp8", 256)
+    assert spec.command[:2] == ("bash", "-c")
+    assert f"--cpunodebind=$((SLURM_LOCALID/{tasks})) --membind=$((SLURM_LOCALID/{tasks}))" in spec.command[2]
+    assert spec.command[4:] == ("python", "/nemo_run/code/pretrain.py", "/nemo_run/configs/launch.json")
+
+
+def test_a_profile_can_leave_numa_binding_out(make_spec: MakeSpec) -> None:
+    spec = make_spec(*GB200, 128, profile=replace(PROFILE, numa_binding=False, segment=16))
+    assert spec.command[0] == "python"
+    assert spec.notes == ("No NUMA binding",)
+    assert make_spec(*NEMOTRON, profile=replace(PROFILE, numa_binding=False)).notes == ()  # 25.04 binds none
+
+
+def test_cpu_pinning_takes_the_place_of_numa_binding(make_spec: MakeSpec) -> None:
+    spec = make_spec(*GB200, 128, profile=replace(PROFILE, cpus_per_task=14, segment=16))
+    assert spec.srun[-4:] == (
+        ("cpu-bind", "verbose"),
+        ("cpus-per-task", "14"),
+        ("hint", "multithread"),
+        ("distribution", "*:block"),
+    )
+    assert spec.command[0] == "python"
+    assert spec.experiment.endswith("_gbs32_pinned")
+    assert spec.notes == ("14 CPUs a task, no NUMA binding",)
+    assert make_spec(*NEMOTRON, profile=replace(PROFILE, cpus_per_task=14)).notes == ("14 CPUs a task",)
+
+
+def test_memory_and_vboost_are_the_profiles_and_are_told(make_spec: MakeSpec) -> None:
+    plain = make_spec(*NEMOTRON)
+    spec = make_spec(*NEMOTRON, profile=replace(PROFILE, memory="900G", vboost=True))
+    assert (plain.memory, plain.vboost, plain.notes) == ("0", False, ())
+    assert (spec.memory, spec.vboost, len(spec.notes)) == ("900G", True, 2)
+
+
+PROFILED = RunOptions(profile=True, profile_start=20, profile_stop=25)
+
+
+@pytest.mark.parametrize(
+    ("row", "report"),
+    [
+        (NEMOTRON, "/nemo_run/nsys_profile/profile_%p"),
+        (("llama3.1@25.04", "8b", "h100", "bf16", 8), "/nemo_run/nsys_profile/profile_%p"),
+        (
+            (*GB200, 128),
+            "/nemo_run/nsys_profile/profile_%p_%q{SLURM_JOB_ID}_node%q{SLURM_NODEID}_rank%q{SLURM_PROCID}",
+        ),
+        (
+            ("llama3.1@24.11", "405b", "h100", "fp8", 576),
+            "/nemo_run/results/nsys/llama3.1-405b-fp8_576g_%q{SLURM_JOB_ID}_%q{SLURM_NODEID}_%q{SLURM_LOCALID}",
+        ),
+        (
+            ("grok1@25.02", "314b", "h100", "bf16", 64),
+            "/nemo_run/results/nsys/grok1_314b_bf16_64g_%q{SLURM_JOB_ID}_%q{SLURM_NODEID}_%q{SLURM_LOCALID}",
+        ),
+    ],
+)
+def test_a_profiled_run_is_what_it_was_below_nsys(make_spec: MakeSpec, row: tuple[object, ...], report: str) -> None:
+    plain, spec = make_spec(*row), make_spec(*row, options=PROFILED)
+    assert spec.command[:2] == ("nsys", "profile")
+    assert report in spec.command
+    assert plain.command[0] in spec.command  # bash or python: what nsys runs
+    assert "--gpu-metrics-device=all" not in spec.command
+    assert spec.experiment == f"{plain.experiment}_nsys"
+    folder = report.removeprefix("/nemo_run/").rpartition("/")[0]
+    assert f"{folder}/README" in dict(spec.files)  # nsys makes no folder
+    assert not any("nsys" in below for below, _ in plain.files)
+
+
+def test_a_trace_of_nccl_has_its_own_name_and_environment(make_spec: MakeSpec) -> None:
+    spec = make_spec("llama3.1@25.04", "8b", "h100", "bf16", 8, options=RunOptions(nccl_trace=True))
+    assert spec.experiment == "pretrain_llama3.1_8b_bf16_8_nccltrace"
+    assert {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "COLL,P2P,NET"}.items() <= dict(spec.env).items()
+
+
+def test_a_hub_tokenizer_comes_with_a_file_for_its_token(make_spec: MakeSpec) -> None:
+    row = ("llama3.1@25.04", "8b", "h100", "bf16", 8)
+    plain, spec = make_spec(*row), make_spec(*row, options=RunOptions(hub_tokenizer=True))
+    cache = "/lustre/llmb/.cache/huggingface"
+    assert dict(spec.env)["HF_HOME"] == cache
+    assert spec.folders == (cache,)
+    assert f"{cache}:{cache}" in spec.mounts
+    # The script knows a link in the run's folder; the token stays in the home directory.
+    ((source, link),) = spec.links
+    assert source == HUB_TOKEN
+    assert f"{spec.task_dir}/{link}:{dict(spec.env)['HF_TOKEN_PATH']}:ro" in spec.mounts
+    assert "HF_TOKEN" not in dict(spec.env)
+    assert (plain.links, plain.folders, plain.mounts) == ((), (), ())
+    assert not {"HF_HOME", "HF_TOKEN_PATH"} & dict(plain.env).keys()
+
+
+def test_a_checkpoint_is_mounted_where_it_is(make_spec: MakeSpec) -> None:
+    spec = make_spec(*NEMOTRON, options=RunOptions(load_checkpoint="/lustre/me/run_1"), profile=SITE)
+    assert spec.mounts[-1] == "/lustre/me/run_1:/lustre/me/run_1"
+
+
+@pytest.mark.parametrize("path", ["relative", "/", "/nemo_run/x", "//nemo_run/x", "/a:/b", "/a,b", "/a b", "/../a", ""])
+def test_a_checkpoint_elsewhere_is_refused(catalog: Catalog, make_plan: MakePlan, path: str) -> None:
+    made = make_plan(*NEMOTRON)
+    made = replace(made, options=RunOptions(load_checkpoint=path), problems=())
+    with pytest.raises(Trouble) as caught:
+        launch_spec(catalog.recipe(NEMOTRON[0]), made, PROFILE, RUN_ID)
+    assert caught.value.exit_code == 1

@@ -1,9 +1,12 @@
+"""The entry script without NeMo: its file, its arguments, and its steps on a stand-in for NeMo's recipes."""
+
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,95 +15,36 @@ from hypothesis import strategies as st
 from llmb_tui.launch.entry import entry_path, entry_script
 from llmb_tui.remote import pretrain
 
-LAUNCH: dict[str, object] = {
-    "module": "standin",
-    "dtype": "bf16",
-    "fp8_scaling": "delayed",
-    "nodes": 2,
-    "gpus_per_node": 8,
-    "steps": 50,
-    "vocab": 256000,
-    "tp": 2,
-    "pp": 2,
-    "cp": 1,
-    "ep": 1,
-    "vp": 4,
-    "mbs": 1,
-    "gbs": 32,
-    "seq_len": 4096,
-    "layers": 32,
-    "embedding_in_pipeline": False,
-}
+RECIPE = "nemo.recipes:pretrain_recipe"
 
-# Stands where NeMo would, with nemo-run's own strict configuration objects. It says nothing about NeMo itself.
+# Stands where NeMo would, with nemo-run's own configuration objects. It says nothing about NeMo itself.
 STAND_IN = """
-import json, types
 import nemo_run as run
 
-class Strategy:
-    def __init__(self, tensor_model_parallel_size=1, pipeline_model_parallel_size=1, context_parallel_size=1,
-                 expert_model_parallel_size=1, virtual_pipeline_model_parallel_size=9, sequence_parallel=True):
-        self.__dict__.update(locals())
+class TimingCallback:
+    def __init__(self, log_tokens_per_sec=False):
+        pass
 
 class Trainer:
-    def __init__(self, strategy, plugins, callbacks, devices, num_nodes, max_steps=1, val_check_interval=1,
-                 limit_val_batches=9, log_every_n_steps=9, enable_checkpointing=True, logger=True):
-        self.__dict__.update(locals())
+    def __init__(self, max_steps=1, plugins=None, callbacks=None):
+        self.max_steps = max_steps
 
 class Plugin:
-    def __init__(self, name="bf16", grad_reduce_in_fp32=True, first_last_layers_bf16=True):
-        self.__dict__.update(locals())
+    def __init__(self, precision="bf16", grad_reduce_in_fp32=True):
+        self.words = (precision, grad_reduce_in_fp32)
+        print("BUILT", *self.words)
 
-class MegatronCommOverlapCallback:
-    def __init__(self, overlap_param_gather_with_optimizer_step=None):
-        self.__dict__.update(locals())
+def fp8():
+    return run.Config(Plugin, precision="fp8")
 
-class Log:
-    def __init__(self, ckpt=1, tensorboard=1):
-        self.__dict__.update(locals())
+def train(trainer):
+    if trainer.max_steps < 0:
+        raise RuntimeError("negative steps")
+    print("TRAINED", trainer.max_steps)
 
-class Data:
-    def __init__(self, micro_batch_size=0, global_batch_size=0, num_train_samples=0, seq_length=0, tokenizer=None):
-        self.__dict__.update(locals())
-
-class ModelConfig:
-    def __init__(self, num_layers=0, seq_length=0, account_for_embedding_in_pipeline_split=False,
-                 account_for_loss_in_pipeline_split=False):
-        self.__dict__.update(locals())
-
-class Model:
-    def __init__(self, config, tokenizer=None):
-        self.__dict__.update(locals())
-
-def plain(value):
-    if isinstance(value, list):
-        return [plain(each) for each in value]
-    if not hasattr(value, "__dict__"):
-        return value
-    return {name: plain(each) for name, each in vars(value).items() if name != "self"}
-
-def train(model, trainer, data, log):
-    print("TRAINED " + json.dumps([plain(each) for each in (model, trainer, data, log)]))
-
-def pretrain_recipe(num_nodes, num_gpus_per_node, performance_mode):
-    assert performance_mode
-    return run.Partial(
-        train,
-        model=run.Config(Model, config=run.Config(ModelConfig)),
-        trainer=run.Config(
-            Trainer, strategy=run.Config(Strategy), plugins=run.Config(Plugin),
-            callbacks=[run.Config(MegatronCommOverlapCallback)], devices=num_gpus_per_node, num_nodes=num_nodes,
-        ),
-        data=run.Config(Data), log=run.Config(Log),
-    )
-"""
-PRECISION = """
-import nemo_run as run
-from nemo.collections.llm.recipes.standin import Plugin
-def bf16_with_fp8_mixed():
-    return run.Config(Plugin, name="delayed")
-def bf16_with_fp8_current_scaling_mixed():
-    return run.Config(Plugin, name="current")
+def pretrain_recipe(num_nodes):
+    plugin, callbacks = run.Config(Plugin, grad_reduce_in_fp32=False), [run.Config(TimingCallback)]
+    return run.Partial(train, trainer=run.Config(Trainer, plugins=plugin, callbacks=callbacks))
 """
 
 
@@ -108,11 +52,8 @@ def bf16_with_fp8_current_scaling_mixed():
 def site(tmp_path: Path) -> Path:
     files = {
         "nemo/__init__.py": "__version__ = '2.2.1'",
-        "nemo/collections/llm/recipes/standin.py": STAND_IN,
-        "nemo/collections/llm/recipes/precision/mixed_precision.py": PRECISION,
-        "nemo/collections/nlp/modules/common/tokenizer_utils.py": (
-            "def get_nmt_tokenizer(library, model_name, vocab_size):\n    return [library, model_name, vocab_size]\n"
-        ),
+        "nemo/recipes.py": STAND_IN,
+        "megatron/core/__init__.py": "__version__ = '0.11.0'",
     }
     for name, text in files.items():
         path = tmp_path / "site" / name
@@ -121,97 +62,152 @@ def site(tmp_path: Path) -> Path:
     return tmp_path / "site"
 
 
-def _train(site: Path, rank: int = 0, **changes: object) -> subprocess.CompletedProcess[str]:
-    """Run the installed script as a container would: alone, from a folder that holds nothing else of the project."""
+def run(site: Path, settings: dict[str, Any], *options: str, rank: int = 0) -> subprocess.CompletedProcess[str]:
+    """The installed script as a container would run it: from a folder that holds nothing else of the project."""
     script, launch = site.parent / "pretrain.py", site.parent / "launch.json"
     script.write_text(entry_script())
-    launch.write_text(json.dumps(LAUNCH | changes))
+    launch.write_text(json.dumps({"factory": RECIPE, "arguments": {"num_nodes": 2}, "settings": settings}))
     environment = {
         "PYTHONPATH": str(site),
         "SLURM_PROCID": str(rank),
         "PATH": "/usr/bin:/bin",
         "PYTHONWARNINGS": "ignore",
     }
-    command = [sys.executable, str(script), str(launch)]
+    command = [sys.executable, str(script), *options, str(launch)]
     return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=site.parent, check=False)
 
 
-def test_it_prints_the_version_and_the_configuration_then_trains(site: Path) -> None:
-    done = _train(site)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("NeMo 2.2.1\nLaunch(module='standin'")
-    assert done.stdout.index("tensor_model_parallel_size=2") < done.stdout.index("TRAINED")
-    model, trainer, data, log = json.loads(done.stdout.rpartition("TRAINED ")[2])
-    assert trainer["strategy"] == {
-        "tensor_model_parallel_size": 2,
-        "pipeline_model_parallel_size": 2,
-        "context_parallel_size": 1,
-        "expert_model_parallel_size": 1,
-        "virtual_pipeline_model_parallel_size": 4,
-        "sequence_parallel": True,
-    }
-    assert (trainer["devices"], trainer["num_nodes"]) == (8, 2)
-    assert (trainer["max_steps"], trainer["val_check_interval"], trainer["limit_val_batches"]) == (50, 50, 0)
-    assert trainer["plugins"] == {"name": "bf16", "grad_reduce_in_fp32": False, "first_last_layers_bf16": True}
-    assert trainer["callbacks"] == [{"overlap_param_gather_with_optimizer_step": True}]
-    assert data["tokenizer"] == model["tokenizer"] == ["null", "NullTokenizer", 256000]
-    assert (data["micro_batch_size"], data["global_batch_size"], data["num_train_samples"]) == (1, 32, 1600)
-    assert data["seq_length"] == model["config"]["seq_length"] == 4096
-    assert model["config"]["num_layers"] == 32
-    assert not model["config"]["account_for_loss_in_pipeline_split"]
-    assert log == {"ckpt": None, "tensorboard": None}
+def test_it_prints_the_versions_and_the_configuration_then_trains(site: Path) -> None:
+    done = run(site, {"trainer.max_steps": 50})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        "NeMo 2.2.1",
+        "Megatron Core 0.11.0",
+        "trainer = nemo.recipes:Trainer",
+        "trainer.max_steps = 50",
+        "trainer.plugins = nemo.recipes:Plugin",
+        "trainer.plugins.grad_reduce_in_fp32 = false",
+        "trainer.callbacks[TimingCallback] = nemo.recipes:TimingCallback",
+        "BUILT bf16 False",
+        "TRAINED 50",
+    ]
 
 
-def test_fp8_replaces_the_precision_and_keeps_the_reduction(site: Path) -> None:
-    done = _train(site, dtype="fp8", fp8_scaling="current", embedding_in_pipeline=True, tp=1, pp=1, vp=None)
-    model, trainer, _, _ = json.loads(done.stdout.rpartition("TRAINED ")[2])
-    assert trainer["plugins"] == {"name": "current", "grad_reduce_in_fp32": False, "first_last_layers_bf16": False}
-    assert trainer["callbacks"] == [{"overlap_param_gather_with_optimizer_step": False}]
-    assert not trainer["strategy"]["sequence_parallel"]
-    assert model["config"]["account_for_embedding_in_pipeline_split"]
+def test_settings_are_applied_in_the_order_of_the_file(site: Path) -> None:
+    replace, keep = {"trainer.plugins": {"call": "nemo.recipes:fp8"}}, {"trainer.plugins.grad_reduce_in_fp32": False}
+    assert "BUILT fp8 False" in run(site, replace | keep).stdout
+    assert "BUILT fp8 True" in run(site, keep | replace).stdout
 
 
 def test_only_rank_0_prints(site: Path) -> None:
-    assert _train(site, rank=3).stdout.startswith("TRAINED ")
+    assert run(site, {"trainer.max_steps": 50}, rank=3).stdout == "BUILT bf16 False\nTRAINED 50\n"
 
 
-def test_a_wrong_file_ends_it_before_anything_is_imported(site: Path) -> None:
+def test_check_prints_the_same_and_builds_nothing(site: Path) -> None:
+    trained, checked = run(site, {"trainer.max_steps": 50}), run(site, {"trainer.max_steps": 50}, "--check")
+    assert checked.returncode == 0
+    assert trained.stdout == checked.stdout + "BUILT bf16 False\nTRAINED 50\n"
+
+
+def test_what_the_training_raises_is_shown_as_it_is(site: Path) -> None:
+    done = run(site, {"trainer.max_steps": -1})
+    assert done.returncode == 1
+    assert done.stderr.startswith("Traceback")
+    assert "RuntimeError: negative steps" in done.stderr
+
+
+def test_a_field_that_is_not_there_ends_it_in_one_line(site: Path) -> None:
+    done = run(site, {"trainer.max_stepz": 50})
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.endswith(
+        "trainer.max_stepz: nemo.recipes:Trainer has no field max_stepz. "
+        "This container has NeMo 2.2.1: use one that the preset names.\n"
+    )
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_wrong_file_ends_it_before_nemo_is_imported(site: Path) -> None:
     (site / "nemo/__init__.py").write_text("raise SystemExit('imported')")
-    done = _train(site, tensor_parallel=2)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert "unknown keys ['tensor_parallel'], missing keys []" in done.stderr
+    assert "imported" in run(site, {}).stderr
+    done = run(site, {"trainer.": 1})
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "'trainer.' is no path" in done.stderr
 
 
-@pytest.mark.parametrize("arguments", [[], ["/nonexistent/launch.json"], ["a", "b"]])
+def test_a_python_without_nemo_is_told(site: Path) -> None:
+    (site / "nemo/__init__.py").unlink()
+    (site / "nemo/recipes.py").unlink()
+    (site / "nemo").rmdir()
+    done = run(site, {})
+    assert (done.returncode, done.stderr.rpartition(": ")[2]) == (3, "there is no module nemo\n")
+
+
+@pytest.mark.parametrize("arguments", [[], ["--check"], ["/nonexistent/launch.json"], ["a", "b"]])
 def test_wrong_arguments_are_told(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert pretrain.main(arguments) == 2
-    assert capsys.readouterr().err.startswith("pretrain.py")
+    assert "pretrain.py" in capsys.readouterr().err
+
+
+def text(factory: Any = RECIPE, arguments: Any = None, **settings: Any) -> str:
+    arguments = {} if arguments is None else arguments
+    return json.dumps({"factory": factory, "arguments": arguments, "settings": settings})
+
+
+def test_a_value_can_have_every_form() -> None:
+    config = {"config": "a.b:C", "with": {"x": {"part": "model.config"}, "y": [{"object": "torch:bfloat16"}]}}
+    settings = {
+        "trainer.callbacks[C]": config,
+        "trainer.callbacks[C].x": {"partial": "a.b:c"},
+        "plain": {"with": 1, "deep": {"call": "a:b.c"}},
+        "null": None,
+    }
+    assert pretrain.read_launch(text(**settings)) == pretrain.Launch(RECIPE, {}, settings)
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    "value",
     [
-        ({"tp": None}, "tp is None"),
-        ({"tp": "2"}, "tp is '2'"),
-        ({"tp": 0}, "tp is 0"),
-        ({"tp": True}, "tp is True"),
-        ({"vp": 1.5}, "vp is 1.5"),
-        ({"embedding_in_pipeline": 1}, "embedding_in_pipeline is 1"),
-        ({"module": "os; evil"}, "module is 'os; evil'"),
-        ({"dtype": "fp4"}, "dtype 'fp4'"),
-        ({"fp8_scaling": "none"}, "'none' scaling"),
+        {"config": "a.b.C"},
+        {"config": "a:b", "with": [1]},
+        {"config": "a:b", "with": None},
+        {"config": "a:b", "other": 1},
+        {"config": "a:b", "call": "a:b"},
+        {"call": 5},
+        {"call": "os:system; evil"},
+        {"object": "a:b", "with": {}},
+        {"part": "a:b"},
+        {"part": ""},
+        {"config": "a:b", "with": {"x": {"part": "model..config"}}},
+        [{"object": "a"}],
+        {"plain": [{"object": "a"}]},
     ],
 )
-def test_values_of_a_wrong_kind_are_refused(change: dict[str, object], words: str) -> None:
+def test_an_object_of_no_known_form_is_refused_with_its_place(value: object) -> None:
+    with pytest.raises(ValueError, match=r"^model\.config: .* is none of the objects"):
+        pretrain.read_launch(text(**{"model.config": value}))
+
+
+@pytest.mark.parametrize("path", ["", ".", "a..b", "a.", "a[", "a[]", "[A]", "a[A]b", "a b", "a.1", "a[A][B]", "ä"])
+def test_a_setting_that_is_no_path_is_refused(path: str) -> None:
+    with pytest.raises(ValueError, match="is no path such as"):
+        pretrain.read_launch(text(**{path: 1}))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (text(factory="os"), "factory: "),
+        (text(factory=5), "factory: "),
+        (text(arguments=[1]), "factory: "),
+        (json.dumps({"factory": RECIPE, "arguments": {}, "settings": []}), "settings are no JSON object"),
+        (json.dumps({"factory": RECIPE, "arguments": {}}), "unknown or missing: settings"),
+        (json.dumps({**json.loads(text()), "tp": 2}), "unknown or missing: tp"),
+        ("{", "Expecting"),
+    ],
+)
+def test_a_file_of_another_shape_is_refused(wrong: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        pretrain.read_launch(json.dumps(LAUNCH | change))
-
-
-@pytest.mark.parametrize("name", LAUNCH)
-def test_a_missing_key_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match=name):
-        pretrain.read_launch(json.dumps({key: value for key, value in LAUNCH.items() if key != name}))
+        pretrain.read_launch(wrong)
 
 
 JSON = st.none() | st.booleans() | st.integers() | st.text() | st.lists(st.integers())
@@ -219,7 +215,7 @@ JSON = st.none() | st.booleans() | st.integers() | st.text() | st.lists(st.integ
 
 @given(JSON | st.dictionaries(st.text(), st.none()))
 def test_other_json_is_refused_in_words(value: object) -> None:
-    with pytest.raises(ValueError, match=r"not a JSON object|unknown keys"):
+    with pytest.raises(ValueError, match=r"not a JSON object|unknown or missing"):
         pretrain.read_launch(json.dumps(value))
 
 

@@ -20,7 +20,7 @@ OPTIONS = (("qos", "short"), ("reservation", "bench"), ("constraint", "h100&ib")
 def run(make_run: MakeRun) -> Run:
     """8 nodes with 8 GPUs each for 6 hours, in partition batch."""
     run = make_run()
-    return replace(run, spec=replace(run.spec, time_limit="06:00:00", options=OPTIONS))
+    return replace(run, spec=replace(run.spec, time_limit="06:00:00", memory="9000G", options=OPTIONS))
 
 
 def _refused(run: Run, words: str, exit_code: int = 1) -> Run:
@@ -86,8 +86,8 @@ CASES = [
     (
         f"sbatch: error: Memory specification can not be satisfied\n{FAILED}Requested node configuration is not "
         "available",
-        "cannot give 8 nodes",
-        "smaller scale",
+        "no node of partition `batch` has 9000G of memory",
+        "Lower the memory in the cluster's profile",
         1,
     ),
     (f"{FAILED}Requested nodes not in this partition", "cannot give the nodes that", "sinfo -N", 1),

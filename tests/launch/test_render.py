@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from dataclasses import replace
@@ -11,10 +12,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.render import render
 from llmb_tui.launch.spec import LaunchSpec
-from tests.launch.launch_cases import PROFILE, ROWS, MakeSpec
+from llmb_tui.launch.spec_of import launch_spec
+from llmb_tui.plan.selection import RunOptions
+from tests.launch.launch_cases import PROFILE, ROWS, RUN_ID, MakePlan, MakeSpec
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -25,8 +29,30 @@ def test_the_script_is_the_golden_one(make_spec: MakeSpec, name: str) -> None:
     _compare(name, render(make_spec(*ROWS[name])))
 
 
+def test_a_segment_stands_in_the_script_where_slurm_knows_it(catalog: Catalog, make_plan: MakePlan) -> None:
+    row = ROWS["nemotron4-340b-25.12"]
+    spec = launch_spec(catalog.recipe(row[0]), make_plan(*row), PROFILE, RUN_ID, (24, 5))
+    _compare("segment", render(spec))
+
+
+@pytest.mark.parametrize("name", ["nemotron4-340b-25.12", "llama3.1-24.11"])
+def test_a_profiled_run_gives_the_golden_script(make_spec: MakeSpec, name: str) -> None:
+    options = RunOptions(profile=True, profile_start=20, profile_stop=25)
+    _compare(f"{name}-nsys", render(make_spec(*ROWS[name], options=options)))
+
+
+def test_pinning_and_vboost_give_the_golden_script(make_spec: MakeSpec) -> None:
+    profile = replace(PROFILE, cpus_per_task=14, vboost=True, memory="1900G")
+    _compare("pinned", render(make_spec(*ROWS["nemotron4-25.04"], profile=profile)))
+
+
+def test_what_a_run_reads_besides_is_mounted_in_the_golden_script(make_spec: MakeSpec) -> None:
+    options = RunOptions(hub_tokenizer=True, load_checkpoint="/lustre/me/checkpoint")
+    _compare("options", render(make_spec(*ROWS["llama3.1-25.04"], options=options)))
+
+
 def test_a_profile_with_everything_gives_the_golden_script(make_spec: MakeSpec) -> None:
-    """Segments need Slurm 23.11: see the preflight."""
+    """Segments need Slurm 24.05: see the preflight."""
     profile = replace(
         PROFILE,
         gpu_request="gres",
@@ -71,6 +97,14 @@ def test_names_in_the_script_are_those_of_the_spec(make_spec: MakeSpec, name: st
     assert f"{spec.task_dir}:/nemo_run " in script
 
 
+# Values that the shell would take for something else; `is_option` keeps quotes and backslashes out.
+HOSTILE = (
+    ("distribution", "*:block"),
+    ("comment", "$(id) `id` $HOME"),
+    ("hint", "a;b&c|d<e>f"),
+    ("nodelist", "n[1-2] ~ #"),
+)
+
 WORDS = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S", "Zs"]), max_size=20).filter(
     str.isprintable
 )
@@ -87,13 +121,26 @@ def test_arguments_and_environment_arrive_as_they_were_given(
     spec = replace(
         make_spec("nemotron4@25.04", "15b", "h100", "fp8", 64),
         command=("python", "$HOME `id` \"'\\", *arguments),
+        srun=(*HOSTILE, ("end-of-options", None)),
         env=tuple((f"NAME_{index}", value) for index, value in enumerate(values)),
     )
-    assert _run(render(spec), tmp_path) == ([*spec.command], dict(spec.env))
+    options, command, environment = _run(render(spec), tmp_path)
+    assert (command, environment) == ([*spec.command], dict(spec.env))
+    assert {f"--{name}={value}" for name, value in HOSTILE} <= set(options)
 
 
-def _run(script: str, folder: Path) -> tuple[list[str], dict[str, str]]:
-    """Run the script with an srun that writes down what it is given: the command and the environment."""
+@pytest.mark.parametrize(
+    "value", [f"$(touch /tmp/x) `id` {word}" for word in ("a;b", "* ?", "%j", "<x", "!1", "#", "&")]
+)
+def test_an_option_of_sbatch_cannot_leave_its_line(make_spec: MakeSpec, value: str) -> None:
+    """NeMo-Run quotes the options; what is quoted, sbatch reads as one word."""
+    spec = replace(make_spec("nemotron4@25.04", "15b", "h100", "fp8", 64), options=(("comment", value),))
+    lines = [line for line in render(spec).splitlines() if line.startswith("#SBATCH --comment")]
+    assert [shlex.split(line)[1:] for line in lines] == [[f"--comment={value}"]]
+
+
+def _run(script: str, folder: Path) -> tuple[list[str], list[str], dict[str, str]]:
+    """Run the script with an srun that writes down what it is given: its options, the command and the environment."""
     programs, heard = folder / "bin", folder / "heard"
     programs.mkdir(exist_ok=True)
     recorder = (
@@ -107,8 +154,8 @@ def _run(script: str, folder: Path) -> tuple[list[str], dict[str, str]]:
     environment = {"PATH": path, "PYTHONUTF8": "1", "SLURM_JOB_NODELIST": "node1", "HOME": "/nowhere"}
     subprocess.run(["bash"], input=script.encode(), env=environment, check=True, capture_output=True)
     words, variables = json.loads(heard.read_text())
-    command = words[words.index("--no-container-mount-home") + 1 :]
-    return command, {name: value for name, value in variables.items() if name.startswith("NAME_")}
+    command = words[words.index("--end-of-options") + 1 :]
+    return words, command, {name: value for name, value in variables.items() if name.startswith("NAME_")}
 
 
 def test_a_spec_from_elsewhere_is_checked_again(make_spec: MakeSpec) -> None:
@@ -179,3 +226,15 @@ def test_rendering_leaves_nothing_behind(spec: LaunchSpec, tmp_path: Path, monke
     render(spec)
     assert list(home.iterdir()) == []
     assert list(temporary.iterdir()) == []
+
+
+SECRETS = ("hf_abcdefghijklmnop", "nvapi-abcdefghijklmnop")
+
+
+def test_no_script_holds_a_secret(make_spec: MakeSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither of this process' environment, nor of the place where the cluster keeps one."""
+    for name, value in zip(("HF_TOKEN", "NGC_API_KEY"), SECRETS, strict=True):
+        monkeypatch.setenv(name, value)
+    script = render(make_spec(*ROWS["llama3.1-25.04"], options=RunOptions(hub_tokenizer=True)))
+    assert not [secret for secret in SECRETS if secret in script]
+    assert "HF_TOKEN=" not in script

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import time
@@ -92,6 +93,8 @@ class Rig:
         _install_program(here / "bin" / "enroot.py", self.directory / "bin" / "enroot")
         for name in ("python", "python3"):
             _install_program(here / "container" / "python.py", self.knobs / "container" / name)
+        for name in ("nsys", "numactl"):
+            _install_program(here / "container" / "demo_program.py", self.knobs / "container" / name)
         library = self.knobs / "lib" / "llmb_tui"
         shutil.copytree(
             REPOSITORY / "llmb_tui" / "demo", library / "demo", ignore=shutil.ignore_patterns("__pycache__")
@@ -137,6 +140,17 @@ class Rig:
         path.parent.chmod(0o755)
         os.chown(path, OPERATOR_ID, OPERATOR_GROUP)
         return path
+
+    def lend(self, path: Path) -> Path:
+        """Show the operator a directory of this machine that may lie where no operator gets to; answers with its place.
+
+        It can only be read, and may be mounted into containers. What is below /home, /run and /tmp here cannot be lent,
+        unless it belongs to the repository or its Python: in there they are other directories.
+        """
+        place = self.directory / "lent" / f"{len(list((self.directory / 'lent').glob('*')))}"
+        bind = "mkdir -p {1} && mount --bind {0} {1} && mount -o remount,bind,ro {1}"
+        self.as_root(bind.format(shlex.quote(str(path)), place), check=True)
+        return place
 
     def set(self, name: str, text: str) -> None:
         """Write a file of the stand-ins' settings, such as `speed`."""

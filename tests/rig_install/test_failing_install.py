@@ -5,16 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
 
-from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.install import Installer, StepState, install_steps
-from llmb_tui.plan.make import plan
-from llmb_tui.plan.selection import Selection
+from llmb_tui.launch.install import StepState
 from tests.rig.cluster import Rig
 from tests.rig_install.site import IMAGE, InBackground, Site, enroot_on_nodes_only
 from tests.rig_install.terminal import Terminal, environment
@@ -113,18 +109,6 @@ def test_a_controller_that_is_down_is_said(site: Site, rig: Rig) -> None:
         state = failed_image(site.run())
     assert "Unable to contact slurm controller" in state.detail
     assert "scontrol ping" in state.fix
-
-
-def test_an_unreachable_git_host_is_said(site: Site, catalog: Catalog) -> None:
-    recipe = catalog.recipe("grok1@25.02")
-    made = plan(catalog, Selection("grok1", "25.02", "314b", "h100", "bf16", 64))
-    steps = install_steps(recipe, made, site.profile)
-    installer = Installer(site.session(), site.profile, (steps[0], steps[2]))
-    states = installer.run(lambda _: None, threading.Event())
-    assert states[1].status == "failed"
-    assert states[1].detail.startswith("fatal: unable to access 'https://github.com/")
-    assert states[1].reason == "The login node cannot reach the recipe's repository."
-    assert "by hand" in states[1].fix
 
 
 def verb(site: Site, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:

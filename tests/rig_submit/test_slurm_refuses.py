@@ -53,6 +53,13 @@ CASES = {
         mend="QOS",
         spec={"options": (("qos", "nope"),)},
     ),
+    "memory": Refused(
+        what="no node of partition `batch` has 9000G of memory",
+        words="Memory specification can not be satisfied",
+        mend="Lower the memory",
+        spec={"memory": "9000G"},
+        line="--mem=9000G",
+    ),
     "time": Refused(
         what="partition `batch` gives at most 4 hours, the run asks for 6 hours",
         words="Requested time limit is invalid (missing or exceeds some limit)",

@@ -9,9 +9,10 @@ from llmb_tui.cluster.preflight.examination import Answers, failed, ok, said, wa
 from llmb_tui.cluster.preflight.report import Check
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.slurm.partition import parse_partitions
+from llmb_tui.cluster.slurm.version import SEGMENT_SINCE, parse_version
 from llmb_tui.plan.plan import Plan
+from llmb_tui.text import clean_line
 
-_SEGMENT_SINCE = (23, 11)
 _FEATURE = re.compile(r"[A-Za-z_][\w.+:=@/-]*")
 
 
@@ -70,13 +71,14 @@ def _exclude(answers: Answers, nodes: str) -> Check:
 
 
 def _segment(answers: Answers, segment: int, plan: Plan | None) -> Check:
-    needed = f"--segment={segment}, Slurm {'{}.{:02}'.format(*_SEGMENT_SINCE)} or newer"
-    found = re.search(r"(\d+)\.(\d+)(?:\.\d+)*", answers["version"].text)
-    if found is not None and (int(found[1]), int(found[2])) < _SEGMENT_SINCE:
+    needed = f"--segment={segment}, Slurm {'{}.{:02}'.format(*SEGMENT_SINCE)} or newer"
+    text = answers["version"].text
+    found, version = clean_line(text).removeprefix("slurm "), parse_version(text)
+    if version is not None and version < SEGMENT_SINCE:
         mend = "Leave the segment out: sbatch does not know the option here, and would refuse the job."
-        return failed("segment", "Segment", f"Slurm {found[0]}", needed, mend)
+        return failed("segment", "Segment", f"Slurm {found}", needed, mend)
     if plan is not None and plan.nodes % segment:
         shown = f"{plan.nodes} nodes"
         mend = "Choose a segment that divides the number of nodes: Slurm fills whole segments only."
         return warning("segment", "Segment", shown, needed, mend)
-    return ok("segment", "Segment", f"Slurm {found[0] if found else 'unknown'}", needed)
+    return ok("segment", "Segment", f"Slurm {found if version else 'unknown'}", needed)

@@ -33,21 +33,21 @@ nodes_array=($nodes)
 head_node=${nodes_array[0]}
 head_node_ip=$(srun --nodes=1 --ntasks=1 -w "$head_node" hostname --ip-address)
 
-export CUDA_DEVICE_MAX_CONNECTIONS=1
 export NCCL_NVLS_ENABLE=0
 export NEMO_LOG_MEMORY_USAGE=1
-export NVTE_BWD_LAYERNORM_SM_MARGIN=16
 export NVTE_FLASH_ATTN=1
 export NVTE_FUSED_ATTN=1
-export NVTE_FWD_LAYERNORM_SM_MARGIN=16
 export TOKENIZERS_PARALLELISM=False
 export TORCH_NCCL_AVOID_RECORD_STREAMS=1
 export TRANSFORMERS_OFFLINE=1
+export NVTE_BWD_LAYERNORM_SM_MARGIN=16
+export NVTE_FWD_LAYERNORM_SM_MARGIN=16
+export CUDA_DEVICE_MAX_CONNECTIONS=1
 
 
 # Command 1
 
-srun --output /lustre/llmb/workloads/pretrain_nemotron4/experiments/pretrain_nemotron4_15b_fp8_64/pretrain_nemotron4_15b_fp8_64_251121080102abcd/pretrain_nemotron4_15b_fp8_64_251121080102abcd/log-research_llm_bench-bench.pretrain_nemotron4_15b_fp8_64_251121080102abcd_%j_${SLURM_RESTART_COUNT:-0}.out --container-image /lustre/llmb/images/nvidia+nemo+25.02.01.sqsh --container-mounts /lustre/llmb/workloads/pretrain_nemotron4/experiments/pretrain_nemotron4_15b_fp8_64/pretrain_nemotron4_15b_fp8_64_251121080102abcd/pretrain_nemotron4_15b_fp8_64_251121080102abcd:/nemo_run --container-workdir /nemo_run/code --container-env CUDA_DEVICE_MAX_CONNECTIONS,NCCL_NVLS_ENABLE,NEMO_LOG_MEMORY_USAGE,NVTE_BWD_LAYERNORM_SM_MARGIN,NVTE_FLASH_ATTN,NVTE_FUSED_ATTN,NVTE_FWD_LAYERNORM_SM_MARGIN,TOKENIZERS_PARALLELISM,TORCH_NCCL_AVOID_RECORD_STREAMS,TRANSFORMERS_OFFLINE --wait=60 --kill-on-bad-exit=1 --mpi=pmix --container-writable --no-container-mount-home python /nemo_run/code/pretrain.py /nemo_run/configs/launch.json
+srun --output /lustre/llmb/workloads/pretrain_nemotron4/experiments/pretrain_nemotron4_15b_fp8_64/pretrain_nemotron4_15b_fp8_64_251121080102abcd/pretrain_nemotron4_15b_fp8_64_251121080102abcd/log-research_llm_bench-bench.pretrain_nemotron4_15b_fp8_64_251121080102abcd_%j_${SLURM_RESTART_COUNT:-0}.out --container-image /lustre/llmb/images/nvidia+nemo+25.02.01.sqsh --container-mounts /lustre/llmb/workloads/pretrain_nemotron4/experiments/pretrain_nemotron4_15b_fp8_64/pretrain_nemotron4_15b_fp8_64_251121080102abcd/pretrain_nemotron4_15b_fp8_64_251121080102abcd:/nemo_run --container-workdir /nemo_run/code --container-env NCCL_NVLS_ENABLE,NEMO_LOG_MEMORY_USAGE,NVTE_FLASH_ATTN,NVTE_FUSED_ATTN,TOKENIZERS_PARALLELISM,TORCH_NCCL_AVOID_RECORD_STREAMS,TRANSFORMERS_OFFLINE,NVTE_BWD_LAYERNORM_SM_MARGIN,NVTE_FWD_LAYERNORM_SM_MARGIN,CUDA_DEVICE_MAX_CONNECTIONS --wait=60 --kill-on-bad-exit=1 --mpi=pmix --container-writable --no-container-mount-home python /nemo_run/code/pretrain.py /nemo_run/configs/launch.json
 
 exitcode=$?
 

@@ -33,26 +33,26 @@ nodes_array=($nodes)
 head_node=${nodes_array[0]}
 head_node_ip=$(srun --nodes=1 --ntasks=1 -w "$head_node" hostname --ip-address)
 
-export CUDA_DEVICE_MAX_CONNECTIONS=32
-export NCCL_P2P_NET_CHUNKSIZE=2097152
 export NCCL_NVLS_ENABLE=0
 export NEMO_LOG_MEMORY_USAGE=1
-export NVTE_BWD_LAYERNORM_SM_MARGIN=16
 export NVTE_FLASH_ATTN=1
 export NVTE_FUSED_ATTN=1
-export NVTE_FWD_LAYERNORM_SM_MARGIN=16
 export TOKENIZERS_PARALLELISM=False
 export TORCH_NCCL_AVOID_RECORD_STREAMS=1
-export TORCH_NCCL_HIGH_PRIORITY=1
 export TRANSFORMERS_OFFLINE=1
+export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
 export NCCL_NET_GDR_C2C=1
 export NCCL_NET_GDR_LEVEL=PHB
-export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
+export NVTE_BWD_LAYERNORM_SM_MARGIN=16
+export NVTE_FWD_LAYERNORM_SM_MARGIN=16
+export TORCH_NCCL_HIGH_PRIORITY=1
+export CUDA_DEVICE_MAX_CONNECTIONS=32
+export NCCL_P2P_NET_CHUNKSIZE=2097152
 
 
 # Command 1
 
-srun --output /lustre/llmb/workloads/pretrain_nemotron4-340b/experiments/pretrain_nemotron4_340b_fp8_gpus128_tp8_pp4_cp1_vp12_mbs1_gbs32/pretrain_nemotron4_340b_fp8_gpus128_tp8_pp4_cp1_vp12_mbs1_gbs32_251121080102abcd/pretrain_nemotron4_340b_fp8_gpus128_tp8_pp4_cp1_vp12_mbs1_gbs32_251121080102abcd/log-research_llm_bench-bench.pretrain_nemotron4_340b_fp8_gpus128_tp8_pp4_cp1_vp12_mbs1_gbs32_251121080102abcd_%j_${SLURM_RESTART_COUNT:-0}.out --container-image /lustre/llmb/images/nvidia+nemo+25.07.01.sqsh --container-mounts /lustre/llmb/workloads/pretrain_nemotron4-340b/experiments/pretrain_nemotron4_340b_fp8_gpus128_tp8_pp4_cp1_vp12_mbs1_gbs32/pretrain_nemotron4_340b_fp8_gpus128_tp8_pp4_cp1_vp12_mbs1_gbs32_251121080102abcd/pretrain_nemotron4_340b_fp8_gpus128_tp8_pp4_cp1_vp12_mbs1_gbs32_251121080102abcd:/nemo_run --container-workdir /nemo_run/code --container-env CUDA_DEVICE_MAX_CONNECTIONS,NCCL_P2P_NET_CHUNKSIZE,NCCL_NVLS_ENABLE,NEMO_LOG_MEMORY_USAGE,NVTE_BWD_LAYERNORM_SM_MARGIN,NVTE_FLASH_ATTN,NVTE_FUSED_ATTN,NVTE_FWD_LAYERNORM_SM_MARGIN,TOKENIZERS_PARALLELISM,TORCH_NCCL_AVOID_RECORD_STREAMS,TORCH_NCCL_HIGH_PRIORITY,TRANSFORMERS_OFFLINE,NCCL_NET_GDR_C2C,NCCL_NET_GDR_LEVEL,PYTORCH_CUDA_ALLOC_CONF --wait=60 --kill-on-bad-exit=1 --mpi=pmix --container-writable --no-container-mount-home python /nemo_run/code/pretrain.py /nemo_run/configs/launch.json
+srun --output /lustre/llmb/workloads/pretrain_nemotron4-340b/experiments/pretrain_nemotron4_340b_fp8_gpus128_tp8_pp4_cp1_vp12_mbs1_gbs32/pretrain_nemotron4_340b_fp8_gpus128_tp8_pp4_cp1_vp12_mbs1_gbs32_251121080102abcd/pretrain_nemotron4_340b_fp8_gpus128_tp8_pp4_cp1_vp12_mbs1_gbs32_251121080102abcd/log-research_llm_bench-bench.pretrain_nemotron4_340b_fp8_gpus128_tp8_pp4_cp1_vp12_mbs1_gbs32_251121080102abcd_%j_${SLURM_RESTART_COUNT:-0}.out --container-image /lustre/llmb/images/nvidia+nemo+25.07.01.sqsh --container-mounts /lustre/llmb/workloads/pretrain_nemotron4-340b/experiments/pretrain_nemotron4_340b_fp8_gpus128_tp8_pp4_cp1_vp12_mbs1_gbs32/pretrain_nemotron4_340b_fp8_gpus128_tp8_pp4_cp1_vp12_mbs1_gbs32_251121080102abcd/pretrain_nemotron4_340b_fp8_gpus128_tp8_pp4_cp1_vp12_mbs1_gbs32_251121080102abcd:/nemo_run --container-workdir /nemo_run/code --container-env NCCL_NVLS_ENABLE,NEMO_LOG_MEMORY_USAGE,NVTE_FLASH_ATTN,NVTE_FUSED_ATTN,TOKENIZERS_PARALLELISM,TORCH_NCCL_AVOID_RECORD_STREAMS,TRANSFORMERS_OFFLINE,PYTORCH_CUDA_ALLOC_CONF,NCCL_NET_GDR_C2C,NCCL_NET_GDR_LEVEL,NVTE_BWD_LAYERNORM_SM_MARGIN,NVTE_FWD_LAYERNORM_SM_MARGIN,TORCH_NCCL_HIGH_PRIORITY,CUDA_DEVICE_MAX_CONNECTIONS,NCCL_P2P_NET_CHUNKSIZE --wait=60 --kill-on-bad-exit=1 --mpi=pmix --container-writable --no-container-mount-home bash -c 'bind="numactl --cpunodebind=$((SLURM_LOCALID/2)) --membind=$((SLURM_LOCALID/2))"; if $bind true; then exec $bind "$@"; fi; echo "task $SLURM_PROCID is not bound to a NUMA node" >&2; exec "$@"' bash python /nemo_run/code/pretrain.py /nemo_run/configs/launch.json
 
 exitcode=$?
 

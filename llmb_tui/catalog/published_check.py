@@ -1,0 +1,132 @@
+"""`published_faults`: what a recipe's published procedure must agree on, beyond the types of its fields."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from string import Formatter
+
+from llmb_tui.catalog.locate import KeyPath
+from llmb_tui.catalog.published import ALWAYS, GIVEN, NAMES, PLACES, LaunchScript, Published, Setup, Variables
+from llmb_tui.catalog.settings import PLACEHOLDERS, holds
+
+Faults = Iterator[tuple[KeyPath, str]]
+"""Keys below `published`, and why."""
+
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*", re.ASCII)
+_COMMIT = re.compile(r"[0-9a-f]{40}", re.ASCII)
+_ADDRESS = re.compile(r"https://[A-Za-z0-9.-]+(/[A-Za-z0-9._-]+)+", re.ASCII)
+_REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9.]+", re.ASCII)
+_PYTHON = re.compile(r"3\.\d+(\.\d+)?", re.ASCII)
+_CLOCK = re.compile(r"\d+:\d\d:\d\d", re.ASCII)
+# Names become parts of paths on the cluster.
+_BELOW = re.compile(r"[A-Za-z0-9_][\w.+-]*(/[A-Za-z0-9_][\w.+-]*)*", re.ASCII)
+_PLACED = re.compile(r"\{(\w+)\}(/.+)?", re.ASCII)
+
+
+def published_faults(published: Published, gpus: Iterable[str], ignored: Iterable[str]) -> Faults:
+    """Every disagreement. `ignored` are the documented variables that the recipe's scripts do not read."""
+    wanted = (
+        ("repository", _ADDRESS, published.repository),
+        ("tag", _BELOW, published.tag),
+        ("folder", _BELOW, published.folder),
+        ("checkout", _BELOW, published.checkout),
+        ("images", _BELOW, published.images or "none"),
+        ("python", _PYTHON, published.python or "3.0"),
+        ("python_exact", _PYTHON, published.python_exact or "3.0"),
+    )
+    yield from _unlike(wanted)
+    if published.python and published.python_exact:
+        yield ("python_exact",), "there is an oldest Python already"
+    for index, pin in enumerate(published.pins):
+        yield from _unlike([(("pins", index, "requirement"), _REQUIREMENT, pin.requirement)])
+    known = tuple(gpus)
+    for index, commit in enumerate(published.commits):
+        path = ("commits", index)
+        yield from _unlike([((*path, "repository"), _ADDRESS, commit.repository)])
+        yield from _unlike([((*path, "commit"), _COMMIT, commit.commit)])
+        for gpu in commit.gpus:
+            if gpu not in known:
+                yield (*path, "gpus"), f"{gpu!r} is none of {', '.join(known)}"
+    yield from _below("setup", _setup(published.setup))
+    yield from _below("launch", _launch(published.launch, set(ignored)))
+
+
+def _setup(setup: Setup) -> Faults:
+    yield from _unlike([(("script",), _BELOW, setup.script), (("time_limit",), _CLOCK, setup.time_limit or "0:00:00")])
+    if (setup.how == "job") is (setup.time_limit is None):
+        yield ("time_limit",), "belongs to a job, and every job has one"
+    yield from _variables(("variables",), setup.variables)
+    yield from _unlike((("clear", index), _VARIABLE, name) for index, name in enumerate(setup.clear))
+    for field in ("folders", "undo"):
+        for index, place in enumerate(getattr(setup, field)):
+            yield from _placed((field, index), place)
+
+
+def _launch(launch: LaunchScript, ignored: set[str]) -> Faults:
+    yield from _unlike([(("script",), _BELOW, launch.script)])
+    for field in ("directory", "results", "trace_results", "log", "checkpoints_below"):
+        place = getattr(launch, field)
+        if place or field in ("directory", "results"):
+            yield from _placed((field,), place)
+    for field in ("options", "job_name", "log"):
+        if bool(getattr(launch, field)) is not (launch.how == "sbatch"):
+            yield (field,), "belongs to sbatch, and sbatch needs it"
+    for index, option in enumerate(launch.options):
+        yield from _unknown(("options", index), option)
+    yield from _unlike((("clear", index), _VARIABLE, name) for index, name in enumerate(launch.clear))
+    for index, name in enumerate(launch.always):
+        if name not in ALWAYS:
+            yield ("always", index), f"{name!r} is none of {', '.join(ALWAYS)}"
+    for index, group in enumerate(launch.variables):
+        yield from _below(("variables", index), _group(group, ignored))
+
+
+def _group(group: Variables, ignored: set[str]) -> Faults:
+    yield from _variables(("values",), group.values)
+    for index, condition in enumerate(group.when):
+        try:
+            holds(condition, dict.fromkeys(PLACEHOLDERS))
+        except ValueError as error:
+            yield ("when", index), str(error)
+    for name, value in group.values.items():
+        if name in ignored:
+            yield ("values", name), "is said to have no effect, in `options`"
+        if group.if_given and value not in [f"{{{given}}}" for given in GIVEN]:
+            yield ("values", name), f"{value!r} is not one placeholder of {', '.join(GIVEN)}"
+
+
+def _variables(path: KeyPath, values: dict[str, str]) -> Faults:
+    for name, value in values.items():
+        yield from _unlike([((*path, name), _VARIABLE, name)])
+        yield from _unknown((*path, name), value)
+
+
+def _placed(path: KeyPath, place: str) -> Faults:
+    """A path on the cluster begins with a place, and does not lead out of it."""
+    match = _PLACED.fullmatch(place)
+    if match is None or match[1] not in (*PLACES, "results") or ".." in place.split("/"):
+        yield path, f"{place!r} is no path below {', '.join(f'{{{name}}}' for name in PLACES)}"
+    yield from _unknown(path, place)
+
+
+def _unknown(path: KeyPath, text: str) -> Faults:
+    try:
+        parts = list(Formatter().parse(text))
+    except ValueError as error:
+        yield path, f"{text!r}: {error}"
+        return
+    for _, name, spec, conversion in parts:
+        if name is not None and (name not in NAMES or spec or conversion):
+            yield path, f"{text!r}: {{{name}}} is none of {', '.join(NAMES)}"
+
+
+def _unlike(wanted: Iterable[tuple[str | KeyPath, re.Pattern[str], str]]) -> Faults:
+    for path, pattern, value in wanted:
+        if not pattern.fullmatch(value):
+            yield (path,) if isinstance(path, str) else path, f"{value!r} cannot be used here"
+
+
+def _below(path: str | KeyPath, found: Faults) -> Faults:
+    start = (path,) if isinstance(path, str) else path
+    yield from (((*start, *keys), reason) for keys, reason in found)

@@ -1,0 +1,46 @@
+"""A run that takes its tokenizer from the model hub needs the hub, and a token that opens it."""
+
+from __future__ import annotations
+
+import pytest
+
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.catalog.load import load_presets
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.launch.needs import needs_of
+from llmb_tui.launch.secret import SecretNeed, needed_secrets
+from llmb_tui.plan.make import plan
+from llmb_tui.plan.selection import RunOptions, Selection
+
+PROFILE = ClusterProfile(
+    name="eos", host="eos", user="me", account="a", partition="batch", install_dir="/lustre/llmb", known_hosts="/k"
+)
+
+
+@pytest.fixture(scope="module")
+def catalog() -> Catalog:
+    return load_presets()
+
+
+@pytest.mark.parametrize("hub", [True, False])
+@pytest.mark.parametrize(
+    ("selection", "repository"),
+    [
+        (("llama3.1", "25.04", "70b", "h100", "bf16", 64), "meta-llama/Meta-Llama-3-70B"),
+        (("grok1", "25.02", "314b", "h100", "bf16", 512), "meta-llama/Meta-Llama-3-70B"),
+    ],
+    ids=["llama", "grok"],
+)
+def test_the_token_is_needed_where_the_run_itself_takes_it(
+    catalog: Catalog, selection: tuple[str, str, str, str, str, int], repository: str, hub: bool
+) -> None:
+    made = plan(catalog, Selection(*selection, options=RunOptions(hub_tokenizer=hub)))
+    recipe = catalog.recipe(selection[0], selection[1])
+    tokens: list[SecretNeed] = [need for need in needed_secrets(recipe, made) if need.id == "hugging-face"]
+    assert needs_of(recipe, made, PROFILE).hub is hub
+    if hub:
+        (token,) = tokens
+        assert (token.required, token.opens) == (True, (repository,))
+        assert "fetches nothing" not in token.why
+    else:
+        assert not any(token.required for token in tokens)

@@ -1,0 +1,78 @@
+"""The binding to a NUMA node, run by a shell as a task would run it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.launch.placement import bound
+from llmb_tui.launch.settings import Applied, applied
+from tests.launch.launch_cases import PROFILE, ROWS, MakePlan
+
+HOSTILE = ("printf", "<%s>", "$HOME `id`", "\"'\\", "", "*", "a b")
+"""A command whose output is its arguments, each in its word."""
+PRINTED = "".join(f"<{word}>" for word in HOSTILE[2:])
+
+
+@pytest.fixture(scope="module")
+def settings(catalog: Catalog, make_plan: MakePlan) -> Applied:
+    row = ROWS["nemotron4-340b-25.12"]
+    return applied(catalog.recipe(row[0]), make_plan(*row))
+
+
+def _task(settings: Applied, folder: Path, local: int, numactl: str | None) -> subprocess.CompletedProcess[str]:
+    """Run one task of a node whose numactl is this shell script; None: it has none."""
+    programs = folder / "bin"
+    programs.mkdir()
+    for name in ("bash", "true", "printf"):
+        found = next(Path(place, name) for place in ("/bin", "/usr/bin") if Path(place, name).exists())
+        (programs / name).symlink_to(found)
+    if numactl is not None:
+        (programs / "numactl").write_text(f"#!/bin/sh\n{numactl}\n")
+        (programs / "numactl").chmod(0o755)
+    environment = {"PATH": str(programs), "SLURM_LOCALID": str(local), "SLURM_PROCID": "7", "LOG": str(folder / "log")}
+    return subprocess.run(
+        bound(HOSTILE, settings, PROFILE), env=environment, capture_output=True, text=True, check=False, timeout=20
+    )
+
+
+@pytest.mark.parametrize(("local", "node"), [(0, 0), (1, 0), (2, 1), (3, 1)])
+def test_a_task_is_bound_to_the_node_of_its_number(settings: Applied, tmp_path: Path, local: int, node: int) -> None:
+    done = _task(settings, tmp_path, local, 'echo "$1 $2 $3" >>"$LOG"; shift 2; exec "$@"')
+    assert (done.stdout, done.stderr, done.returncode) == (PRINTED, "", 0)
+    assert (tmp_path / "log").read_text().splitlines() == [
+        f"--cpunodebind={node} --membind={node} {program}" for program in ("true", "printf")
+    ]
+
+
+@pytest.mark.parametrize("numactl", [None, 'echo "<$1> is invalid" >&2; exit 1'])
+def test_a_task_that_cannot_be_bound_runs_unbound_and_says_so(
+    settings: Applied, tmp_path: Path, numactl: str | None
+) -> None:
+    done = _task(settings, tmp_path, 3, numactl)
+    assert (done.stdout, done.returncode) == (PRINTED, 0)
+    assert done.stderr.endswith("task 7 is not bound to a NUMA node\n")
+
+
+def test_a_failed_training_is_not_run_twice(settings: Applied, tmp_path: Path) -> None:
+    command = bound(("bash", "-c", 'echo once >>"$LOG"; exit 3'), settings, PROFILE)
+    (tmp_path / "numactl").write_text('#!/bin/sh\nshift 2\nexec "$@"\n')
+    (tmp_path / "numactl").chmod(0o755)
+    environment = {
+        "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
+        "SLURM_LOCALID": "0",
+        "LOG": str(tmp_path / "log"),
+    }
+    assert subprocess.run(command, env=environment, check=False, timeout=20).returncode == 3
+    assert (tmp_path / "log").read_text() == "once\n"
+
+
+def test_nothing_is_bound_without_the_recipe_or_the_profile(settings: Applied) -> None:
+    assert bound(HOSTILE, replace(settings, tasks_per_numa_node=None), PROFILE) == HOSTILE
+    assert bound(HOSTILE, settings, replace(PROFILE, numa_binding=False)) == HOSTILE
+    assert bound(HOSTILE, settings, replace(PROFILE, cpus_per_task=8)) == HOSTILE

@@ -1,0 +1,26 @@
+"""`numactl` and `nsys` in the rig's stand-in for a container: the demo cluster's, which are copied beside this file."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+
+
+def main(program: str, words: list[str]) -> int:
+    """Run a program; its exit status."""
+    sys.path.insert(0, "/run/rig/lib")
+    from llmb_tui.demo.slurm.options import Refusal
+    from llmb_tui.demo.slurm.pyxis import MOUNTS
+
+    os.environ[MOUNTS] = json.dumps([["", "/"]])  # unlike on the demo cluster, everything is where it says
+    try:
+        return int(importlib.import_module(f"llmb_tui.demo.slurm.{program}").main(None, words))
+    except Refusal as refusal:
+        sys.stderr.write(f"{refusal.text}\n")
+        return refusal.code
+
+
+if __name__ == "__main__":
+    sys.exit(main(os.path.basename(sys.argv[0]), sys.argv[1:]))

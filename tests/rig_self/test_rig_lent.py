@@ -1,0 +1,18 @@
+"""Folders of this machine that a rig shows to its operator."""
+
+from __future__ import annotations
+
+from tests.rig.cluster import Rig
+
+
+def test_a_lent_folder_is_read_by_who_cannot_get_there_and_written_by_nobody(login: Rig) -> None:
+    closed = login.directory / "closed"
+    closed.mkdir(mode=0o700)
+    folder = closed / "with blanks"
+    folder.mkdir()
+    (folder / "file").write_text("text")
+    first, second = login.lend(folder), login.lend(folder)
+    assert first != second
+    assert login.as_operator(["cat", str(folder / "file")]).returncode != 0
+    assert login.as_operator(["cat", str(second / "file")]).stdout == "text"
+    assert "Read-only" in login.as_root(["touch", str(second / "new")]).stderr
