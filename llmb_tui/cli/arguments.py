@@ -13,6 +13,9 @@ from llmb_tui import __version__
 Verb = Callable[[argparse.Namespace], int]
 SECRETS = ("ngc", "hugging-face")
 OVERRIDES = ("tp", "pp", "cp", "ep", "vp", "mbs", "gbs", "seq_len", "layers")
+_SWITCHES = ("strong_scaling", "profile", "nccl_trace", "save_checkpoint", "hub_tokenizer")
+_NUMBERS = ("scale", *OVERRIDES, "steps", "profile_start", "profile_stop")
+_TEXTS = ("workload", "size", "gpu", "dtype", "time_limit", "load_checkpoint")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -52,18 +55,31 @@ def _add_selection(sub: argparse.ArgumentParser) -> None:
         sub.add_argument(f"--{name.replace('_', '-')}", metavar="N", help=argparse.SUPPRESS)
     sub.add_argument("--steps", metavar="N", help="training steps (the recipe's default otherwise)")
     sub.add_argument("--time-limit", metavar="HH:MM:SS", help="Slurm time limit (the recipe's default otherwise)")
+    _add_options(sub)
+
+
+def _add_options(sub: argparse.ArgumentParser) -> None:
+    """What a run can do beside the benchmark, where its recipe has it."""
+    more = sub.add_argument_group("beside the benchmark, where the recipe has it")
+    more.add_argument("-p", "--profile", action="store_true", help="profile some steps with Nsight Systems")
+    more.add_argument("--profile-start", metavar="STEP", help="first profiled step (the recipe's default otherwise)")
+    more.add_argument("--profile-stop", metavar="STEP", help="last profiled step (the recipe's default otherwise)")
+    more.add_argument("--nccl-trace", action="store_true", help="let NCCL log its calls, over a few steps")
+    more.add_argument("--save-checkpoint", action="store_true", help="save a checkpoint after the last step")
+    more.add_argument("--load-checkpoint", metavar="PATH", help="load a checkpoint of the cluster, then take one step")
+    more.add_argument("--hub-tokenizer", action="store_true", help="take the tokenizer from the model hub")
 
 
 def selection_mapping(arguments: argparse.Namespace) -> dict[str, object]:
     """The selection flags that were given, by their long names with underscores."""
-    names = ("workload", "size", "gpu", "dtype", "scale", *OVERRIDES, "steps", "time_limit")
-    mapping: dict[str, object] = {name: value for name in names if (value := getattr(arguments, name)) is not None}
-    for name in ("scale", "steps", *OVERRIDES):
+    mapping: dict[str, object] = {
+        name: value for name in (*_TEXTS, *_NUMBERS) if (value := getattr(arguments, name)) is not None
+    }
+    for name in _NUMBERS:
         text = mapping.get(name)
         if isinstance(text, str) and text.lstrip("-").isdigit():
             mapping[name] = int(text)
-    if arguments.strong_scaling:
-        mapping["strong_scaling"] = True
+    mapping |= {name: True for name in _SWITCHES if getattr(arguments, name)}
     return mapping
 
 

@@ -63,6 +63,9 @@ def submit_verb(arguments: argparse.Namespace) -> int:
         )
     services = user_services()
     made = launchable(services, arguments)
+    for problem in made.problems:
+        if problem.severity == "warning":
+            say(f"{problem.field}: {problem.reason} {problem.fix}".rstrip())
     draft = services.draft(arguments.cluster, made)
     if arguments.dry_run:
         if arguments.json:

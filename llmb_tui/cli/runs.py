@@ -24,7 +24,7 @@ from llmb_tui.watch.state import RunState
 
 FAILED_VERDICT = 3
 _PIECE = 1 << 18
-_HEADINGS = ("run", "state", "workload", "GPUs", "cluster", "step", "step s", "verdict")
+_HEADINGS = ("run", "state", "workload", "GPUs", "cluster", "procedure", "step", "step s", "verdict")
 
 
 def jobs_verb(arguments: argparse.Namespace) -> int:
@@ -68,6 +68,8 @@ def watch_verb(arguments: argparse.Namespace) -> int:
         else:
             print_table(_HEADINGS, [_row(run, state)])
         return exit_code(state)
+    if not arguments.json:
+        print_line(f"run {run.id} on {run.cluster}, {run.procedure} procedure")
     tell = _json_teller(run) if arguments.json else line_teller(print_line)
     state = services.monitor(run.id).watch(tell, threading.Event())
     if not arguments.json:
@@ -151,7 +153,7 @@ def results_verb(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(documents)
     else:
-        headings = ("run or log", "state", "steps", "step s", "rule", "verdict")
+        headings = ("run or log", "procedure", "state", "steps", "step s", "rule", "verdict")
         print_table(headings, [_result_row(one) for one in documents])
     return worst
 
@@ -240,6 +242,7 @@ def _row(run: Run, state: RunState) -> tuple[str, ...]:
         f"{chosen.workload}@{chosen.release} {chosen.size} {chosen.dtype}",
         f"{chosen.scale} {chosen.gpu.upper()}",
         run.cluster,
+        run.procedure,
         f"{progress.steps_done}/{progress.steps_total or run.plan.steps}",
         "–" if progress.median_s is None else f"{progress.median_s:.4g}",
         "–" if state.verdict is None else f"{state.verdict.result} {state.verdict.ratio * 100:.1f} %",
@@ -269,6 +272,7 @@ def _result_row(one: dict[str, Any]) -> tuple[str, ...]:
     verdict, step_time = one["verdict"], one["step_time_s"]
     return (
         one["id"],
+        one["procedure"] or "–",
         one["state"],
         f"{one['steps_done']}/{one['steps_total'] or '?'}",
         "–" if step_time is None else f"{step_time:.4g}",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from operator import attrgetter
 from typing import Any
 
 from llmb_tui.plan.plan import Plan
+from llmb_tui.plan.selection import NOTHING_MORE, RunOptions
 
 _PARALLELISM = tuple("tp pp cp ep dp vp mbs gbs ga seq_len layers".split())
 _PUBLISHED = tuple("step_time_s tokens_per_s mfu_pct days_per_1t_tokens source note".split())
@@ -19,7 +21,10 @@ _VALUES = {names: attrgetter(*names) for names in (_PARALLELISM, _PUBLISHED, _ES
 
 
 def document(plan: Plan) -> dict[str, Any]:
-    """The JSON object of a plan (CONTRIBUTING.md, "Verbs"): nothing is rounded but tokens per second."""
+    """The JSON object of a plan (CONTRIBUTING.md, "Verbs"): nothing is rounded but tokens per second.
+
+    `options` is in it only where something is switched on, and holds that.
+    """
     asked = plan.selection
     estimate = _object(plan.estimate, _ESTIMATE)
     if estimate:
@@ -44,7 +49,12 @@ def document(plan: Plan) -> dict[str, Any]:
         "checkpoint_gb": _plain(plan.checkpoint_gb),
         "gpu_hours": plan.gpu_hours,
         "problems": [_object(problem, _PROBLEM) for problem in plan.problems],
+        **({} if plan.options == NOTHING_MORE else {"options": _given(plan.options)}),
     }
+
+
+def _given(options: RunOptions) -> dict[str, Any]:
+    return {name: value for name, value in asdict(options).items() if value is not None and value is not False}
 
 
 def _object(part: object | None, names: tuple[str, ...]) -> dict[str, Any] | None:

@@ -7,15 +7,16 @@ import re
 from collections.abc import Iterator
 
 from llmb_tui.plan.draft import Draft
+from llmb_tui.plan.options import option_steps, option_time_limit
 from llmb_tui.plan.plan import Estimate, Problem
 
 _TIME_LIMIT = re.compile(r"(?:(\d{1,3})-)?(\d{1,3}):([0-5]\d):([0-5]\d)", re.ASCII)
 
 
 def steps_of(draft: Draft) -> int:
-    """Training steps: those asked for, else (also where these are impossible) the recipe's."""
+    """Training steps: an option's own, else those asked for, else (also where these are impossible) the recipe's."""
     asked = draft.selection.steps
-    return asked if asked is not None and asked > 0 else draft.recipe.launch.steps
+    return option_steps(draft) or (asked if asked is not None and asked > 0 else draft.recipe.launch.steps)
 
 
 def time_limit_of(draft: Draft) -> str:
@@ -23,7 +24,8 @@ def time_limit_of(draft: Draft) -> str:
     asked, launch = draft.selection.time_limit, draft.recipe.launch
     if asked is not None and seconds_of(asked):
         return asked
-    return (draft.selection.strong_scaling and launch.time_limit_strong) or launch.time_limit
+    usual = (draft.selection.strong_scaling and launch.time_limit_strong) or launch.time_limit
+    return option_time_limit(draft) or usual
 
 
 def seconds_of(time_limit: str) -> int:
@@ -39,8 +41,11 @@ def limit_problems(draft: Draft, estimate: Estimate | None) -> Iterator[Problem]
     """Steps and time limits that cannot be, and a time limit that the steps would not keep."""
     asked = draft.selection
     steps, limit = steps_of(draft), time_limit_of(draft)
-    if asked.steps is not None and asked.steps != steps:
+    if asked.steps is not None and asked.steps < 1:
         yield Problem("steps", "error", f"A run needs at least 1 step, not {asked.steps}.", f"Choose {steps}.")
+    elif asked.steps is not None and asked.steps != steps:
+        reason = f"The run takes {steps} step{'s' * (steps != 1)} for what it does beside the benchmark"
+        yield Problem("steps", "error", f"{reason}, not {asked.steps}.", "Give no number of steps.")
     if asked.time_limit is not None and asked.time_limit != limit:
         reason = "The time limit is not HH:MM:SS or D-HH:MM:SS, or it is zero."
         yield Problem("time_limit", "error", reason, f"Write it like {limit}.")

@@ -13,6 +13,7 @@ from llmb_tui.plan.draft import Draft, draft_of
 from llmb_tui.plan.estimate import Expectation, estimate_of, expect
 from llmb_tui.plan.limits import limit_problems, steps_of, time_limit_of
 from llmb_tui.plan.notes import formula_notes, result_notes, row_notes
+from llmb_tui.plan.options import option_problems, resolved_options
 from llmb_tui.plan.plan import Estimate, Plan, Printed, Problem, Published
 from llmb_tui.plan.selection import Selection
 
@@ -29,16 +30,16 @@ def plan(catalog: Catalog, selection: Selection) -> Plan:
     expected = expect(draft, curves_of(catalog))
     estimate = estimate_of(draft, expected) if isinstance(expected, Expectation) else None
     result = expected.published if isinstance(expected, Expectation) else None
-    problems = [*problems_of(draft), *limit_problems(draft, estimate)]
+    steps, limit = steps_of(draft), time_limit_of(draft)
+    problems = [*problems_of(draft), *limit_problems(draft, estimate), *option_problems(draft, steps, limit)]
     if isinstance(expected, str):
         problems.append(_no_estimate(expected, impossible=any(p.severity == "error" for p in problems)))
     problems += _notes(draft, result, estimate)
-    scaling, steps = draft.scaling, steps_of(draft)
     runs_on = draft.recipe.gpus.get(selection.gpu)
     whole = draft.parallelism.layers == draft.model.layers
     return Plan(
         selection=selection,
-        scaling=scaling,
+        scaling=draft.scaling,
         nodes=-(-selection.scale // draft.gpu.gpus_per_node),
         gpus_per_node=draft.gpu.gpus_per_node,
         parallelism=draft.parallelism,
@@ -49,9 +50,10 @@ def plan(catalog: Catalog, selection: Selection) -> Plan:
         checkpoint_gb=draft.model.checkpoint_gb if whole else None,
         gpu_hours=throughput.gpu_hours(selection.scale, steps, estimate.step_time_s) if estimate else None,
         steps=steps,
-        time_limit=time_limit_of(draft),
+        time_limit=limit,
         container=runs_on.container if runs_on else None,
         problems=tuple(sorted(problems, key=lambda problem: _GRAVEST_FIRST.index(problem.severity))),
+        options=resolved_options(draft),
     )
 
 

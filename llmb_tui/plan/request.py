@@ -12,16 +12,25 @@ from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.errors import Trouble
 from llmb_tui.plan.document import document
 from llmb_tui.plan.make import plan
-from llmb_tui.plan.selection import Overrides, Selection
+from llmb_tui.plan.selection import Overrides, RunOptions, Selection
 
 _OVERRIDES = tuple("tp pp cp ep vp mbs gbs seq_len layers".split())
-KEYS = (*"workload release size gpu dtype scale strong_scaling".split(), *_OVERRIDES, "steps", "time_limit")
+_SWITCHES = tuple("hub_tokenizer profile nccl_trace save_checkpoint".split())
+_OPTIONS = (*_SWITCHES, "profile_start", "profile_stop", "load_checkpoint")
+KEYS = (
+    *"workload release size gpu dtype scale strong_scaling".split(),
+    *_OVERRIDES,
+    "steps",
+    "time_limit",
+    *_OPTIONS,
+)
 """What a request may hold: the long flags, with underscores."""
 _KNOWN = frozenset(KEYS)
 # More than any machine has, and small enough for every number that is made from it.
 _LARGEST = 2**31 - 1
 # Longer names are cut before they are searched for and quoted.
 _LONGEST = 100
+_LONGEST_PATH = 4096
 
 
 class Unreadable(Trouble):
@@ -47,9 +56,6 @@ def read_request(catalog: Catalog, request: Mapping[str, Any]) -> Selection:
     scale = _whole(given, "scale")
     if scale is None or scale < 1:
         raise Unreadable("scale", "scale is missing" if scale is None else "scale must be at least 1")
-    strong = given.get("strong_scaling", False)
-    if not isinstance(strong, bool):
-        raise Unreadable("strong_scaling", "strong_scaling must be true or false")
     return Selection(
         workload=recipe.workload,
         release=recipe.release,
@@ -57,10 +63,20 @@ def read_request(catalog: Catalog, request: Mapping[str, Any]) -> Selection:
         gpu=_name(given, "gpu", catalog.gpu_types()),
         dtype=_name(given, "dtype", catalog.dtypes()),
         scale=scale,
-        strong_scaling=strong,
+        strong_scaling=_switch(given, "strong_scaling"),
         overrides=Overrides(*(_whole(given, name) for name in _OVERRIDES)),
         steps=_whole(given, "steps"),
         time_limit=_text(given, "time_limit"),
+        options=_options(given),
+    )
+
+
+def _options(given: Mapping[str, Any]) -> RunOptions:
+    return RunOptions(
+        **{name: _switch(given, name) for name in _SWITCHES},
+        profile_start=_whole(given, "profile_start"),
+        profile_stop=_whole(given, "profile_stop"),
+        load_checkpoint=_path(given, "load_checkpoint"),
     )
 
 
@@ -111,10 +127,29 @@ def _name(given: Mapping[str, Any], field: str, known: tuple[str, ...]) -> str:
 
 
 def _text(given: Mapping[str, Any], field: str) -> str | None:
+    text = _whole_text(given, field)
+    return text[:_LONGEST] if text else text
+
+
+def _path(given: Mapping[str, Any], field: str) -> str | None:
+    path = _whole_text(given, field)
+    if path and len(path) > _LONGEST_PATH:
+        raise Unreadable(field, f"{field} is longer than {_LONGEST_PATH} characters")
+    return path
+
+
+def _whole_text(given: Mapping[str, Any], field: str) -> str | None:
     value = given.get(field)
     if value is not None and not isinstance(value, str):
         raise Unreadable(field, f"{field} must be text")
-    return value[:_LONGEST] if value else value
+    return value
+
+
+def _switch(given: Mapping[str, Any], field: str) -> bool:
+    value = given.get(field, False)
+    if not isinstance(value, bool):
+        raise Unreadable(field, f"{field} must be true or false")
+    return value
 
 
 def _whole(given: Mapping[str, Any], field: str) -> int | None:

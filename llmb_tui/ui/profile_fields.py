@@ -45,6 +45,10 @@ MORE = (
     ProfileField("constraint", "constraint", "gpu&memory"),
     ProfileField("segment", "segment", "nodes in an NVLink block"),
     ProfileField("exclude", "exclude nodes", "cn[003,007]"),
+    ProfileField("memory", "memory", "the whole node's, or 500G"),
+    ProfileField("cpus_per_task", "CPUs per task", "no pinning"),
+    ProfileField("numa_binding", "NUMA binding", "yes, where the recipe has it"),
+    ProfileField("vboost", "vboost", "no; yes needs sudo on the nodes"),
     ProfileField("slurm_params", "Slurm parameters", "key=value;key=value;flag"),
     ProfileField("mounts", "mounts", "/data:/data:ro, /scratch:/scratch"),
     ProfileField("env", "environment", "NAME=value; NAME=value"),
@@ -56,7 +60,9 @@ FIELDS = (*REACH, *USE, *MORE)
 
 def texts_of(profile: ClusterProfile) -> dict[str, str]:
     """The profile's values as they stand in the form, by field."""
-    return {field.name: _text(getattr(profile, field.name)) for field in FIELDS}
+    values = {field.name: getattr(profile, field.name) for field in FIELDS}
+    # Empty stands for what is right for most.
+    return {name: _text(value) if value != getattr(EMPTY, name) else "" for name, value in values.items()}
 
 
 def reachable(base: ClusterProfile, texts: dict[str, str]) -> ClusterProfile:
@@ -93,6 +99,10 @@ def profile_of(base: ClusterProfile, texts: dict[str, str]) -> ClusterProfile:
         constraint=texts["constraint"] or None,
         segment=_number("segment", texts["segment"]),
         exclude=texts["exclude"] or None,
+        memory=texts["memory"] or EMPTY.memory,
+        cpus_per_task=_number("cpus_per_task", texts["cpus_per_task"]) or EMPTY.cpus_per_task,
+        numa_binding=_flag("numa_binding", texts["numa_binding"]),
+        vboost=_flag("vboost", texts["vboost"]),
         slurm_params=texts["slurm_params"] or None,
         mounts=tuple(part.strip() for part in texts["mounts"].split(",") if part.strip()),
         env=_environment(texts["env"]),
@@ -112,6 +122,8 @@ def field_at_fault(trouble: Trouble) -> str | None:
 def _text(value: object) -> str:
     if value is None:
         return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, tuple):
         pairs = all(isinstance(part, tuple) for part in value)
         return "; ".join("=".join(part) for part in value) if pairs else ", ".join(value)
@@ -124,6 +136,12 @@ def _number(name: str, text: str) -> int | None:
     if not text.isdecimal():
         raise WrongField(name, text, "It is a number.")
     return int(text)
+
+
+def _flag(name: str, text: str) -> bool:
+    if text.lower() not in ("", "yes", "no"):
+        raise WrongField(name, text, "It is yes or no.")
+    return text.lower() == "yes" if text else bool(getattr(EMPTY, name))
 
 
 def _environment(text: str) -> tuple[tuple[str, str], ...]:

@@ -131,6 +131,18 @@ RULES = (
     ),
     _rule(
         CAUSE,
+        r"\bpretrain\.py \S+: .* has NeMo \d",
+        "The container's NeMo does not know a setting of the preset.",
+        "Choose a container that the preset names, or correct the preset.",
+    ),
+    _rule(
+        CAUSE,
+        r"FileNotFoundError: Checkpoint file not found",
+        "The container does not see the checkpoint that shall be loaded.",
+        "Give the directory in which `weights` lies, on a file system that all nodes share.",
+    ),
+    _rule(
+        CAUSE,
         r"sbatch: error:|Batch job submission failed|Invalid account or account/partition combination",
         "Slurm refused the job.",
         "Check account, partition, GPU request and time limit against what the cluster allows.",
@@ -218,5 +230,5 @@ WORDS = (
         b"nrecognized option",
         b"curl: (",
     ),
-    *(b"Required variable", b"unbound variable", b"exited with code"),
+    *(b"Required variable", b"unbound variable", b"exited with code", b"pretrain.py "),
 )

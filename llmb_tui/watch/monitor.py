@@ -25,7 +25,7 @@ from llmb_tui.watch.news import BatchTail, Ended, JobNews, LinkNews, LogNews, Lo
 from llmb_tui.watch.progress import Pace, with_failure
 from llmb_tui.watch.stage import stage_of
 from llmb_tui.watch.state import Link, Progress, RunState, Stage, Verdict
-from llmb_tui.watch.verdict import THRESHOLD, judge, profiled
+from llmb_tui.watch.verdict import THRESHOLD, judge
 
 _PUBLISH_EVERY_S = 0.1
 _MISSING = "Slurm does not name the job at the moment; this is what it said last."
@@ -302,14 +302,7 @@ class _View:
     def _judge(self, progress: Progress) -> tuple[Verdict | None, str]:
         if not self._run.job_ids:
             return None, self._run.note or f"No verdict: the run has no job, its submission is {self._run.submission}."
-        return judge(
-            self._run.plan,
-            self._run.rule,
-            progress,
-            finished=self.over,
-            threshold=self._threshold,
-            profiled=profiled(self._run.spec),
-        )
+        return judge(self._run.plan, self._run.rule, progress, finished=self.over, threshold=self._threshold)
 
     def _with_reason(self, progress: Progress, stage: Stage) -> Progress:
         """A failed run says why, from its log, its batch script's output or Slurm, whichever tells most."""

@@ -34,6 +34,7 @@ _FIELDS = {
     b"reduced_train_loss": "loss",
     b"consumed_samples": "consumed_samples",
     b"peak_memory_usage": "memory_peak_bytes",
+    b"max_memory_reserved": "memory_peak_bytes",
     b"memory_allocated": "memory_allocated_bytes",
     b"TFLOPS_per_GPU": "tflops_per_gpu",
     b"tflops_per_sec_per_gpu": "tflops_per_gpu",

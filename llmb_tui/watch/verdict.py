@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from llmb_tui.catalog.recipe import ResultRule
-from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.plan.plan import Estimate, Method, Plan
+from llmb_tui.plan.selection import RunOptions
 from llmb_tui.watch.progress import WARM_UP_STEPS, after_warm_up
 from llmb_tui.watch.state import Progress, Result, Verdict
 
@@ -33,14 +33,8 @@ class _Measured:
     short: str = ""
 
 
-def judge(  # noqa: PLR0913 - each is a fact of its own
-    plan: Plan,
-    rule: ResultRule,
-    progress: Progress,
-    *,
-    finished: bool,
-    threshold: float = THRESHOLD,
-    profiled: bool = False,
+def judge(
+    plan: Plan, rule: ResultRule, progress: Progress, *, finished: bool, threshold: float = THRESHOLD
 ) -> tuple[Verdict | None, str]:
     """The verdict, or None and why there is none.
 
@@ -55,12 +49,16 @@ def judge(  # noqa: PLR0913 - each is a fact of its own
         return None, _why_not(plan, rule, progress, finished=finished)
     ratio = estimate.step_time_s / measured.seconds
     doubts = [measured.short] if measured.short else []
-    if profiled:
-        doubts.append("The run was profiled, which slows it down.")
+    doubts += _slowed_down(plan.options)
     if estimate.method not in _TRUSTED:
         doubts.append(f"The expected step time is {_WORDS[estimate.method]}, not published for this configuration.")
     result, place = _compare(estimate, measured.seconds, ratio >= threshold)
-    reasons = tuple(text for text in (measured.note, place, *doubts) if text)
+    saved = (
+        "A checkpoint was saved; the expected step time is that of a run without."
+        if plan.options.save_checkpoint
+        else ""
+    )
+    reasons = tuple(text for text in (measured.note, place, *doubts, saved) if text)
     return Verdict(
         "WARN" if doubts else result, ratio, measured.seconds, _against(plan, estimate), rule_words(rule), reasons
     ), ""
@@ -71,10 +69,14 @@ def rule_words(rule: ResultRule) -> str:
     return "last step" if rule.kind == "last" else f"mean of iterations {rule.first}–{rule.last}"
 
 
-def profiled(spec: LaunchSpec) -> bool:
-    """True if the job runs under a profiler, by the recipes' variable or by what is run."""
-    asked = any(name == "ENABLE_PROFILE" and value.lower() in ("true", "1") for name, value in spec.env)
-    return asked or spec.command[0] == "nsys" or "model.nsys_profile.enabled=True" in spec.command
+def _slowed_down(options: RunOptions) -> list[str]:
+    """What a run did that keeps it from being compared with one that only trained."""
+    did = (
+        (options.profile, "The run was profiled, which slows it down."),
+        (options.nccl_trace, "NCCL logged every call, which slows the run down."),
+        (options.load_checkpoint is not None, "The run loaded a checkpoint, and its one step comes right after that."),
+    )
+    return [reason for done, reason in did if done]
 
 
 def _compare(estimate: Estimate, seconds: float, passes: bool) -> tuple[Result, str]:
@@ -128,7 +130,7 @@ def _too_short(plan: Plan, rule: ResultRule, progress: Progress) -> str:
     needed = WARM_UP_STEPS if rule.kind == "last" else _window(rule)[1]
     if total > needed:
         return ""
-    return f"The run has {total} steps; the rule ({rule_words(rule)}) needs at least {needed + 1}."
+    return f"The run has {total} step{'s' * (total != 1)}; the rule ({rule_words(rule)}) needs at least {needed + 1}."
 
 
 def _why_not(plan: Plan, rule: ResultRule, progress: Progress, *, finished: bool) -> str:

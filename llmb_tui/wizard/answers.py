@@ -10,15 +10,30 @@ import re
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.catalog.rows import rows
 from llmb_tui.plan.plan import Problem
-from llmb_tui.plan.selection import Selection
+from llmb_tui.plan.selection import NOTHING_MORE, RunOptions, Selection
 
-Field = Literal["workload", "gpu", "dtype", "scaling", "scale", "steps", "time_limit"]
+OptionField = Literal[
+    "profile", "profile_start", "profile_stop", "nccl_trace", "save_checkpoint", "load_checkpoint", "hub_tokenizer"
+]
+Field = Literal["workload", "gpu", "dtype", "scaling", "scale", "steps", "time_limit"] | OptionField
+ON = "on"
+"""Value of a switch that is on; of one that is off it is empty."""
+
+_OPTION_FLAGS: dict[OptionField, str] = {
+    "profile": "--profile",
+    "profile_start": "--profile-start",
+    "profile_stop": "--profile-stop",
+    "nccl_trace": "--nccl-trace",
+    "save_checkpoint": "--save-checkpoint",
+    "load_checkpoint": "--load-checkpoint",
+    "hub_tokenizer": "--hub-tokenizer",
+}
 _T = TypeVar("_T")
 _TIME_LIMIT = re.compile(r"(\d+-)?\d{1,3}:[0-5]\d:[0-5]\d", re.ASCII)
 
@@ -38,6 +53,7 @@ class Answers:
     steps: int | None = None
     time_limit: str | None = None
     """As typed."""
+    options: RunOptions = NOTHING_MORE
     cluster: str | None = None
 
 
@@ -52,6 +68,7 @@ def answers_of(selection: Selection, cluster: str | None = None) -> Answers:
         scale=selection.scale,
         steps=selection.steps,
         time_limit=selection.time_limit,
+        options=selection.options,
         cluster=cluster,
     )
 
@@ -61,16 +78,31 @@ def answer(answers: Answers, field: Field, value: str) -> Answers:
     if field == "workload":
         recipe, _, size = value.rpartition("/")
         return replace(answers, recipe=recipe, size=size)
-    if field == "scaling":
-        return replace(answers, strong=value == "strong")
-    if field == "gpu":
-        return replace(answers, gpu=value)
-    if field == "dtype":
-        return replace(answers, dtype=value)
-    if field == "time_limit":
-        return replace(answers, time_limit=value or None)
+    option = next((name for name in _OPTION_FLAGS if name == field), None)
+    if option is not None:
+        return replace(answers, options=_option(answers.options, option, value))
     number = int(value) if value.isdecimal() else None
-    return replace(answers, scale=number) if field == "scale" else replace(answers, steps=number)
+    given: dict[str, dict[str, Any]] = {
+        "gpu": {"gpu": value},
+        "dtype": {"dtype": value},
+        "scaling": {"strong": value == "strong"},
+        "scale": {"scale": number},
+        "steps": {"steps": number},
+        "time_limit": {"time_limit": value or None},
+    }
+    return replace(answers, **given[field])
+
+
+def _option(options: RunOptions, field: OptionField, value: str) -> RunOptions:
+    if field == "load_checkpoint":
+        return replace(options, load_checkpoint=value or None)
+    number = int(value) if value.isdecimal() else None
+    if field == "profile_start":
+        return replace(options, profile_start=number)
+    if field == "profile_stop":
+        return replace(options, profile_stop=number)
+    on: dict[str, Any] = {field: value == ON}
+    return replace(options, **on)
 
 
 def settled(catalog: Catalog, answers: Answers) -> Answers:
@@ -106,7 +138,13 @@ def selection(catalog: Catalog, answers: Answers) -> Selection | None:
         strong_scaling=bool(full.strong),
         steps=full.steps,
         time_limit=full.time_limit,
+        options=_without_idle_steps(full.options),
     )
+
+
+def _without_idle_steps(options: RunOptions) -> RunOptions:
+    """The steps of a profile stay answered while the profile is switched off, and mean nothing then."""
+    return options if options.profile else replace(options, profile_start=None, profile_stop=None)
 
 
 def input_problems(answers: Answers) -> tuple[Problem, ...]:
@@ -131,7 +169,9 @@ def value_of(answers: Answers, field: Field) -> str:
         return f"{answers.recipe}/{answers.size}"
     if field == "scaling":
         return "strong" if answers.strong else "weak"
-    value = getattr(answers, field)
+    value = getattr(answers.options if field in _OPTION_FLAGS else answers, field)
+    if isinstance(value, bool):
+        return ON if value else ""
     return "" if value is None else str(value)
 
 
@@ -145,6 +185,10 @@ def command(chosen: Selection, cluster: str | None) -> str:
         words += ["--steps", str(chosen.steps)]
     if chosen.time_limit is not None:
         words += ["--time-limit", chosen.time_limit]
+    for field, flag in _OPTION_FLAGS.items():
+        value = getattr(chosen.options, field)
+        if value is not None and value is not False:
+            words += [flag] if value is True else [flag, str(value)]
     if cluster:
         words += ["--cluster", cluster]
     return shlex.join(words)

@@ -7,6 +7,7 @@ from enum import IntEnum
 from typing import Literal
 
 from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.plan.options import chosen_options
 from llmb_tui.plan.plan import Plan, Problem
 from llmb_tui.wizard.answers import Answers, input_problems, settled
 
@@ -42,6 +43,14 @@ _STEP_OF_FIELD = {
     "size": StepId.WORKLOAD,
     "gpu": StepId.HARDWARE,
     "dtype": StepId.HARDWARE,
+}
+
+_OPTION_WORDS = {
+    "profile": "profile",
+    "nccl_trace": "trace",
+    "save_checkpoint": "save",
+    "load_checkpoint": "load",
+    "hub_tokenizer": "tokenizer",
 }
 
 
@@ -131,7 +140,8 @@ def summary(answers: Answers, facts: Facts | None, step: StepId) -> str:
     elif step is StepId.HARDWARE:
         words = " · ".join(part for part in ((answers.gpu or "").upper(), answers.dtype) if part)
     elif step is StepId.SCALE and answers.scale is not None:
-        words = f"{answers.scale} GPUs{' · strong' if answers.strong else ''}"
+        more = [*(["strong"] if answers.strong else ()), *(_OPTION_WORDS[f] for f in chosen_options(answers.options))]
+        words = " · ".join((f"{answers.scale} GPUs", *more))
     elif step is StepId.CLUSTER and answers.cluster:
         words = answers.cluster
     elif step is StepId.INSTALL and facts:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from llmb_tui.catalog.load import load_presets
+from llmb_tui.cli.arguments import parser, selection_mapping
+from llmb_tui.plan.request import read_request
+from llmb_tui.plan.selection import RunOptions, Selection
+from llmb_tui.wizard.answers import command
 
 PLAN = ("plan", "--json", "-w", "nemotron4", "-s", "15b", "--gpu", "h100", "-d", "bf16", "--scale", "64")
 
@@ -94,3 +101,46 @@ def test_a_file_that_is_not_there(call: Any) -> None:
     done = call("plan", "--from", "nowhere.jsonl")
     assert done.returncode == 1
     assert "nowhere.jsonl" in done.stderr
+
+
+def test_what_is_done_beside_the_benchmark_by_flags_and_by_line(call: Any) -> None:
+    flags = ("-p", "--profile-start", "3", "--profile-stop", "10", "--save-checkpoint")
+    done = call(*PLAN, *flags)
+    assert done.returncode == 0
+    made = json.loads(done.stdout)
+    assert made["options"] == {"profile": True, "profile_start": 3, "profile_stop": 10, "save_checkpoint": True}
+
+    line = {"workload": "nemotron4", "size": "15b", "gpu": "h100", "dtype": "bf16", "scale": 64, **made["options"]}
+    assert json.loads(call("plan", "--from", "-", stdin=json.dumps(line)).stdout) == made
+
+
+@pytest.mark.parametrize(
+    ("flags", "field"),
+    [
+        (("--nccl-trace",), "nccl_trace"),
+        (("--hub-tokenizer",), "hub_tokenizer"),
+        (("--profile-start", "3"), "profile_start"),
+        (("--load-checkpoint", "ckpt"), "load_checkpoint"),
+        (("--profile", "--steps", "100"), "steps"),
+    ],
+)
+def test_an_option_that_cannot_be_is_an_error_with_its_reason(call: Any, flags: tuple[str, ...], field: str) -> None:
+    done = call(*PLAN, *flags)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"llmb-tui: {field}: ")
+    assert json.loads(done.stdout)["problems"][0]["field"] == field
+
+
+def test_help_names_every_option(call: Any) -> None:
+    text = call("submit", "--help").stdout
+    for flag in ("-p, --profile", "--nccl-trace", "--save-checkpoint", "--load-checkpoint PATH", "--hub-tokenizer"):
+        assert flag in text
+
+
+def test_the_command_that_the_wizard_shows_is_read_back_as_the_same_choice() -> None:
+    catalog = load_presets()
+    options = RunOptions(True, True, 3, 9, True, True, "/lustre/my=1")
+    chosen = Selection("llama3.1", "25.04", "8b", "h100", "bf16", 8, steps=9, time_limit="00:10:00", options=options)
+    words = shlex.split(command(chosen, "eos"))
+    assert words.pop(0) == "llmb-tui"
+    assert read_request(catalog, selection_mapping(parser().parse_args(words))) == chosen

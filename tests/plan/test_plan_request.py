@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from llmb_tui.catalog.catalog import Catalog, Unknown
 from llmb_tui.catalog.load import load_presets
 from llmb_tui.plan.request import KEYS, Unreadable, plan_lines, read_request
-from llmb_tui.plan.selection import Overrides, Selection
+from llmb_tui.plan.selection import Overrides, RunOptions, Selection
 
 CATALOG = load_presets()
 GOOD = {"workload": "nemotron4", "size": "15b", "gpu": "h100", "dtype": "bf16", "scale": 64}
@@ -28,11 +28,34 @@ def refused(request: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
 
 def test_all_keys(catalog: Catalog) -> None:
     own = {"tp": 4, "pp": 2, "cp": 1, "ep": 1, "vp": 2, "mbs": 1, "gbs": 64, "seq_len": 2048, "layers": 16}
-    request = {**GOOD, **own, "release": "25.04", "strong_scaling": True, "steps": 10, "time_limit": "00:10:00"}
+    beside = {
+        "hub_tokenizer": True, "profile": True, "profile_start": 3, "profile_stop": 9, "nccl_trace": True,
+        "save_checkpoint": True, "load_checkpoint": "/lustre/checkpoint",
+    }  # fmt: skip
+    request = {
+        **GOOD, **own, **beside, "release": "25.04", "strong_scaling": True, "steps": 10, "time_limit": "00:10:00",
+    }  # fmt: skip
     assert set(request) == set(KEYS)
     assert read_request(catalog, request) == Selection(
-        "nemotron4", "25.04", "15b", "h100", "bf16", 64, True, Overrides(4, 2, 1, 1, 2, 1, 64, 2048, 16), 10, "00:10:00"
-    )
+        "nemotron4", "25.04", "15b", "h100", "bf16", 64, True, Overrides(4, 2, 1, 1, 2, 1, 64, 2048, 16), 10,
+        "00:10:00", RunOptions(True, True, 3, 9, True, True, "/lustre/checkpoint"),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("profile", 1),
+        ("nccl_trace", "yes"),
+        ("save_checkpoint", "/lustre"),
+        ("hub_tokenizer", []),
+        ("profile_stop", "25"),
+        ("load_checkpoint", True),
+        ("load_checkpoint", "/" * 5000),
+    ],
+)
+def test_an_option_of_the_wrong_kind_names_its_field(field: str, value: object) -> None:
+    assert refused({**GOOD, field: value}) == (field, ())
 
 
 @pytest.mark.parametrize(

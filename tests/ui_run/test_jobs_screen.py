@@ -44,7 +44,7 @@ async def test_each_run_has_a_row_with_what_is_known_of_it(open_jobs: OpenJobs, 
     async with app.run_test(size=(120, 36)) as pilot:
         await listed(pilot, app, until, 6)
         assert cells(app)[0] == [
-            *("", "● measuring", "nemotron4 15b fp8", "64×H100", "eos", "31/50", "███▋", "2.00"),
+            *("", "● measuring", "nemotron4 15b fp8", "64×H100", "eos", "direct", "31/50", "███▋", "2.00"),
             *("99.0 % of published", "✓ PASS", "1m"),
         ]
         assert [row[1] for row in cells(app)] == [
@@ -91,7 +91,7 @@ async def test_the_cursor_stays_on_its_run_when_rows_change_and_come(
         (services.runs().folder("aaa2") / "log").write_text(log_of(7))
         services.runs().save(a_run("aaa0", created_at=2e9))
         await until(pilot, lambda: len(cells(app)) == 7, "the new row")
-        await until(pilot, lambda: cells(app)[2][5] == "7/50", "the steps of the queued run")
+        await until(pilot, lambda: cells(app)[2][6] == "7/50", "the steps of the queued run")
         assert table.chosen == "aaa2"
         assert table.cursor_row == 2
 

@@ -184,11 +184,8 @@ def test_from_the_queue_to_the_verdict(site: Site, watch: Watch) -> None:
     stages = list(dict.fromkeys(state.stage for state in watching.states))
     order = ["unknown", "queued", "image", "start", "warm-up", "measuring", "done"]
     assert stages == [stage for stage in order if stage in stages]
-    assert {"measuring", "done"} <= set(stages)
     assert all(a != b for a, b in zip(watching.states, watching.states[1:], strict=False))
     assert len(watching.times) <= 12 * (watching.times[-1] - watching.times[0]) + 2
-    so_far = [state.verdict for state in watching.states if state.stage == "measuring" and state.verdict]
-    assert so_far[0].reasons[0].startswith("So far: median of ")
 
 
 def test_the_eta_is_in_seconds_of_the_clock_on_the_wall(site: Site, watch: Watch) -> None:
@@ -198,6 +195,9 @@ def test_the_eta_is_in_seconds_of_the_clock_on_the_wall(site: Site, watch: Watch
     assert state.eta_s is not None
     # 50 steps of some 8 simulated seconds; the simulation runs 120 times as fast.
     assert state.eta_s < 10
+    assert state.stage == "measuring"
+    assert state.verdict is not None
+    assert state.verdict.reasons[0].startswith("So far: median of ")
 
 
 def test_a_hydra_run(site: Site, watch: Watch) -> None:

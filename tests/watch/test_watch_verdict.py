@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from llmb_tui.catalog.recipe import ResultRule
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.plan import Method, Plan
+from llmb_tui.plan.selection import RunOptions
 from llmb_tui.watch.progress import fold
 from llmb_tui.watch.report import document
 from llmb_tui.watch.state import Progress, RunState, Verdict
 from llmb_tui.watch.step import Step
-from llmb_tui.watch.verdict import judge, profiled, rule_words
+from llmb_tui.watch.verdict import judge, rule_words
 
 LAST = ResultRule("last", "README")
 MEAN = ResultRule("mean", "README", 35, 44)
@@ -113,24 +114,36 @@ def test_another_release_is_trusted_and_named(plan: Plan) -> None:
 
 
 @pytest.mark.parametrize("seconds", [[2.0] * 50, [9.0] * 50])
-def test_a_profiled_run_is_a_warning_whatever_the_ratio(plan: Plan, seconds: list[float]) -> None:
-    verdict = verdict_of(plan, seconds, profiled=True)
-    assert verdict.result == "WARN"
-    assert any("profiled" in reason for reason in verdict.reasons)
-
-
 @pytest.mark.parametrize(
-    "changes",
+    ("options", "word"),
     [
-        {"env": (("ENABLE_PROFILE", "true"),)},
-        {"command": ("nsys", "profile", "python", "x.py")},
-        {"command": ("python3", "x.py", "model.nsys_profile.enabled=True")},
+        (RunOptions(profile=True, profile_start=20, profile_stop=25), "profiled"),
+        (RunOptions(nccl_trace=True), "NCCL"),
+        (RunOptions(load_checkpoint="/ckpt"), "loaded a checkpoint"),
     ],
+    ids=["profile", "trace", "load"],
 )
-def test_how_a_profiled_run_is_known(make_run: Callable[..., Run], changes: dict[str, Any]) -> None:
-    spec = make_run().spec
-    assert not profiled(replace(spec, command=("python3", "x.py", "model.nsys_profile.enabled=False")))
-    assert profiled(replace(spec, **changes))
+def test_what_slows_a_run_down_is_a_warning_whatever_the_ratio(
+    plan: Plan, seconds: list[float], options: RunOptions, word: str
+) -> None:
+    verdict = verdict_of(replace(plan, options=options), seconds)
+    assert verdict.result == "WARN"
+    assert any(word in reason for reason in verdict.reasons)
+
+
+@pytest.mark.parametrize(("last", "result"), [(2.0, "PASS"), (2.5, "FAIL")])
+def test_a_saved_checkpoint_is_named_and_changes_no_result(plan: Plan, last: float, result: str) -> None:
+    verdict = verdict_of(replace(plan, options=RunOptions(save_checkpoint=True)), [2.0] * 49 + [last])
+    assert verdict.result == result
+    assert "checkpoint was saved" in verdict.reasons[-1]
+
+
+def test_the_one_step_after_a_loaded_checkpoint_is_too_short_as_well(plan: Plan) -> None:
+    loading = replace(plan, steps=1, options=RunOptions(load_checkpoint="/ckpt"))
+    verdict, _ = judge(loading, LAST, progress_of(loading, [2.0], total=1), finished=True)
+    assert verdict is not None
+    assert verdict.result == "WARN"
+    assert "The run has 1 step; the rule (last step) needs at least 6." in verdict.reasons
 
 
 def test_fewer_steps_than_the_window_needs_is_a_warning(plan: Plan) -> None:

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.load import load_presets
 from llmb_tui.plan.make import plan
+from llmb_tui.plan.selection import NOTHING_MORE, RunOptions
 from llmb_tui.wizard.answers import (
+    ON,
     Answers,
     Field,
     answer,
@@ -22,7 +24,10 @@ from llmb_tui.wizard.answers import (
 )
 
 CATALOG = load_presets()
-FIELDS: tuple[Field, ...] = ("workload", "gpu", "dtype", "scaling", "scale", "steps", "time_limit")
+FIELDS: tuple[Field, ...] = (
+    *("workload", "gpu", "dtype", "scaling", "scale", "steps", "time_limit", "profile", "profile_start"),
+    *("profile_stop", "nccl_trace", "save_checkpoint", "load_checkpoint", "hub_tokenizer"),
+)
 
 
 def given_all(*pairs: tuple[Field, str]) -> Answers:
@@ -104,11 +109,13 @@ def test_a_time_limit_is_handed_on_as_it_was_typed(catalog: Catalog, text: str) 
     assert chosen.time_limit == text
 
 
-@pytest.mark.parametrize("field", ["scale", "steps", "time_limit"])
+@pytest.mark.parametrize("field", ["scale", "steps", "time_limit", "profile_start", "load_checkpoint", "profile"])
 def test_an_emptied_field_takes_its_answer_back(field: Field) -> None:
-    answers = answer(answer(Answers(), field, "00:10:00" if field == "time_limit" else "3"), field, "")
+    typed = {"time_limit": "00:10:00", "load_checkpoint": "/ckpt", "profile": ON}.get(field, "3")
+    answers = answer(Answers(), field, typed)
 
-    assert answers == Answers()
+    assert value_of(answers, field) == typed
+    assert answer(answers, field, "") == Answers()
 
 
 @given(st.sampled_from(FIELDS), st.text(max_size=12))
@@ -151,3 +158,34 @@ def test_the_command_names_the_same_choice(catalog: Catalog) -> None:
         " --steps 20 --time-limit 01:00:00 --cluster 'my cluster'"
     )
     assert command(chosen, None).startswith("llmb-tui plan -w nemotron4-340b@25.12 ")
+
+
+def test_the_command_names_what_is_done_beside_the_benchmark(catalog: Catalog) -> None:
+    answers = given_all(
+        ("workload", "llama3.1@25.04/8b"),
+        ("profile", ON),
+        ("profile_stop", "30"),
+        ("save_checkpoint", ON),
+        ("load_checkpoint", "/my ckpt"),
+        ("nccl_trace", ON),
+        ("hub_tokenizer", ON),
+    )
+    chosen = selection(catalog, answers)
+    assert chosen is not None
+
+    assert command(chosen, None).endswith(
+        " --profile --profile-stop 30 --nccl-trace --save-checkpoint --load-checkpoint '/my ckpt' --hub-tokenizer"
+    )
+
+
+def test_steps_of_a_profile_wait_while_it_is_off(catalog: Catalog) -> None:
+    answers = given_all(("workload", "nemotron4@25.04/15b"), ("profile", ON), ("profile_start", "3"))
+    off = answer(answers, "profile", "")
+
+    idle, profiled = selection(catalog, off), selection(catalog, answer(off, "profile", ON))
+
+    assert idle is not None
+    assert profiled is not None
+    assert idle.options == NOTHING_MORE
+    assert plan(catalog, idle).launchable
+    assert profiled.options == RunOptions(profile=True, profile_start=3)

@@ -5,6 +5,7 @@ import pytest
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Plan
+from llmb_tui.plan.selection import RunOptions
 from llmb_tui.wizard.answers import Answers, answer, selection
 from llmb_tui.wizard.steps import TITLES, Facts, StepId, confirm, following, mark, preceding, problems, summary
 
@@ -110,3 +111,21 @@ def test_summaries_show_answers_not_defaults(catalog: Catalog) -> None:
     assert summary(answers, None, StepId.HARDWARE) == "H100 · bf16"
     assert summary(answers, None, StepId.SCALE) == ""
     assert summary(answers, READY, StepId.INSTALL) == "installed"
+
+
+def test_the_summary_of_the_scale_names_what_is_switched_on() -> None:
+    options = RunOptions(profile=True, save_checkpoint=True)
+    assert summary(Answers(scale=64, strong=True, options=options), None, StepId.SCALE) == (
+        "64 GPUs · strong · profile · save"
+    )
+
+
+def test_an_option_that_the_recipe_does_not_have_flags_the_scale_step(catalog: Catalog) -> None:
+    answers = Answers(recipe="nemotron4@25.04", size="15b", options=RunOptions(nccl_trace=True))
+    chosen = selection(catalog, answers)
+    assert chosen is not None
+    made = plan(catalog, chosen)
+    assert mark(answers, made, None, StepId.SCALE) == "flagged"
+    assert [one.field for one in problems(answers, made, None, StepId.SCALE) if one.severity == "error"] == [
+        "nccl_trace"
+    ]

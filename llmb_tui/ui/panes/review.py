@@ -10,7 +10,9 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
+from llmb_tui.catalog.recipe import LogFormat, Recipe
 from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.plan.options import TITLES, chosen_options
 from llmb_tui.plan.plan import Plan
 from llmb_tui.ui import units
 from llmb_tui.ui.found import Found
@@ -21,6 +23,18 @@ from llmb_tui.ui.widgets.paragraphs import Paragraph, Paragraphs, fact, text
 from llmb_tui.ui.widgets.scroller import Scroller
 from llmb_tui.wizard.answers import command
 from llmb_tui.wizard.steps import StepId
+
+_NAMES = {
+    "profile": "profile",
+    "nccl_trace": "NCCL trace",
+    "save_checkpoint": "checkpoint",
+    "load_checkpoint": "checkpoint",
+    "hub_tokenizer": "tokenizer",
+}
+_DIRECT: dict[LogFormat, str] = {
+    "nemo2": "NVIDIA's settings, given to NeMo by our script in the recipe's container",
+    "hydra": "NVIDIA's command and settings, started by our batch script in the recipe's container",
+}
 
 
 class ReviewPane(Pane):
@@ -109,7 +123,7 @@ class RunPane(Pane):
 
 
 def review_facts(view: View) -> tuple[Paragraph, ...]:
-    """What, where, cost, command."""
+    """What, where, cost, how it is started, command."""
     plan, profile = view.plan, view.found.profile
     if plan is None:
         return (text(line(("There is no plan to review yet.", MUTED))),)
@@ -124,10 +138,39 @@ def review_facts(view: View) -> tuple[Paragraph, ...]:
         fact("steps", line(f"{plan.steps}, at most {plan.time_limit} on {units.nodes(plan.nodes)}")),
         fact("where", where),
         fact("cost", line((cost, "bold"))),
+        *beside(plan),
+        *ways(view.catalog.recipe(s.workload, s.release), plan),
         fact("command", line((command(s, profile.name if profile else None), MUTED))),
     )
-    facts += changes(view)
+    facts += changes(view) + differences(view)
     return (*facts, fact("now", line(("submitting …", "$text-warning")))) if "submit" in view.found.doing else facts
+
+
+def beside(plan: Plan) -> tuple[Paragraph, ...]:
+    """What the run does beside the benchmark, and what follows from it."""
+    said = {problem.field: problem.reason for problem in plan.problems if problem.severity == "note"}
+    return tuple(
+        fact(_NAMES[field], line((said[field], "$text-warning" if "WARN" in said[field] else "")))
+        for field in chosen_options(plan.options)
+        if field in said
+    )
+
+
+def ways(recipe: Recipe, plan: Plan) -> tuple[Paragraph, ...]:
+    """How the run differs from the published procedure."""
+    model = recipe.models[plan.selection.size]
+    found = [fact("procedure", line(f"direct: {_DIRECT[recipe.launch.kind]}; the published one is NVIDIA's launch.sh"))]
+    if model.hub_tokenizer and not plan.options.hub_tokenizer:
+        other = "; the published procedure takes that one" if model.hub_tokenizer in model.gated_access else ""
+        words = f"synthetic, no download, with the padded vocabulary of {model.hub_tokenizer}{other}"
+        found.append(fact("tokenizer", line(words)))
+    return tuple(found)
+
+
+def differences(view: View) -> tuple[Paragraph, ...]:
+    """Where the job on this cluster is not what the recipe makes of it."""
+    draft = view.found.draft
+    return tuple(fact("note", line(note)) for note in (draft.run.spec.notes if draft is not None else ()))
 
 
 def changes(view: View) -> tuple[Paragraph, ...]:
@@ -148,6 +191,9 @@ def agreement(plan: Plan, profile: ClusterProfile) -> Content:
         line("to ", (profile.name, "bold"), f", partition {profile.partition}, account {profile.account},"),
         line("for ", (units.gpu_hours(plan.gpu_hours), "bold"), f" + start-up, at most {plan.time_limit}?"),
     ]
+    more = " and ".join(TITLES[field] for field in chosen_options(plan.options))
+    if more:
+        rows.insert(1, line("with ", (more, "bold")))
     if profile.notice:
         rows.append(line((profile.notice, "$text-warning")))
     return lines(rows)

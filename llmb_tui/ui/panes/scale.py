@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.containers import Horizontal
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
 from textual.widgets import Static
 
+from llmb_tui.plan.selection import NOTHING_MORE
 from llmb_tui.ui.panes.pane import Give, Pane, label
 from llmb_tui.ui.view import View
 from llmb_tui.ui.widgets.choices import ChoiceList, Field, FindableChoices
+from llmb_tui.ui.widgets.switches import Switches
 from llmb_tui.wizard.answers import value_of
 from llmb_tui.wizard.choices import choices
 from llmb_tui.wizard.steps import StepId
+from llmb_tui.wizard.switches import no_loading, switches
 
 
 class ScalePane(Pane):
-    """How many GPUs, which scaling, how many steps, how long at most."""
+    """How many GPUs, which scaling, how many steps, how long at most, and what is done beside the benchmark."""
 
     STEP = StepId.SCALE
     FINDABLE = True
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("o", "options", "Options", id="scale.options", tooltip="Straight to profile, trace and checkpoints")
+    ]
 
     def __init__(self, give: Give) -> None:
         super().__init__(give)
@@ -31,6 +39,10 @@ class ScalePane(Pane):
         )
         self._steps = Field(partial(give, "steps"), restrict="[0-9]*", max_length=7, id="steps")
         self._limit = Field(partial(give, "time_limit"), restrict="[0-9:-]*", max_length=11, id="time-limit")
+        self._switches = Switches(give, id="switches")
+        self._start = Field(partial(give, "profile_start"), restrict="[0-9]*", max_length=7, id="profile-start")
+        self._stop = Field(partial(give, "profile_stop"), restrict="[0-9]*", max_length=7, id="profile-stop")
+        self._load = Field(partial(give, "load_checkpoint"), max_length=4096, id="load-checkpoint")
 
     def compose(self) -> ComposeResult:
         """Listed scales, any other scale, then the options."""
@@ -42,15 +54,32 @@ class ScalePane(Pane):
             yield Static("previewed only", classes="hint")
         yield label("Scaling")
         yield self._scaling
-        yield label("Options")
+        yield label("Options", "o: profile, trace, checkpoints")
         with Horizontal(classes="field"):
             yield Static("  steps", classes="name")
             yield self._steps
-            yield Static("recipe's default", classes="hint")
+            yield Static(id="steps-hint", classes="hint")
         with Horizontal(classes="field"):
             yield Static("  time limit", classes="name")
             yield self._limit
             yield Static("HH:MM:SS", classes="hint")
+        with Vertical(id="beside"):
+            yield self._switches
+            with Horizontal(classes="field", id="profile-steps"):
+                yield Static("  profile from", classes="name")
+                yield self._start
+                yield Static("to step", id="profile-to")
+                yield self._stop
+            with Horizontal(classes="field"):
+                yield Static("  load from", classes="name")
+                yield self._load
+
+    def action_options(self) -> None:
+        """Straight to what can be switched on, which a small screen shows from then on."""
+        beside = self.query_one("#beside")
+        beside.add_class("-open")
+        self._switches.focus()
+        self.call_after_refresh(beside.scroll_visible, animate=False)
 
     def show(self, view: View) -> None:
         """A typed field keeps its text while it is typed in."""
@@ -62,12 +91,31 @@ class ScalePane(Pane):
         self._put(self._other, "" if listed else chosen)
         self._put(self._steps, value_of(view.answers, "steps"))
         self._put(self._limit, value_of(view.answers, "time_limit"))
+        self._show_options(view)
         if view.plan is None:
             return
         if view.answers.steps is None:
             self._steps.placeholder = str(view.plan.steps)
+        usual = view.catalog.recipe(view.plan.selection.workload, view.plan.selection.release).launch.steps
+        hint = "recipe's default" if view.plan.steps == usual else "by the options"
+        self.query_one("#steps-hint", Static).update(hint if view.answers.steps is None else "")
         if view.answers.time_limit is None:
             self._limit.placeholder = view.plan.time_limit
+
+    def _show_options(self, view: View) -> None:
+        """A field that means nothing now is hidden, one that cannot be used says why."""
+        self._switches.show(switches(view.catalog, view.answers))
+        self.query_one("#beside").set_class(view.full.options != NOTHING_MORE, "-on")
+        self.query_one("#profile-steps").display = view.full.options.profile
+        self._put(self._start, value_of(view.answers, "profile_start"))
+        self._put(self._stop, value_of(view.answers, "profile_stop"))
+        self._put(self._load, value_of(view.answers, "load_checkpoint"))
+        why_not = no_loading(view.catalog, view.answers)
+        self._load.placeholder = f"– {why_not}" if why_not else "a directory on the cluster"
+        self._load.disabled = bool(why_not) and not self._load.value
+        if view.plan is not None and view.plan.options.profile:
+            self._start.placeholder = str(view.plan.options.profile_start)
+            self._stop.placeholder = str(view.plan.options.profile_stop)
 
     @staticmethod
     def _put(field: Field, text: str) -> None:

@@ -62,13 +62,14 @@ class Column:
     """Only on a wide terminal."""
 
 
-# Together 78 cells with the gaps, and 113 on a wide terminal.
+# Together 78 cells with the gaps, and 119 on a wide terminal.
 COLUMNS = (
     Column("mark", "", 1),
     Column("state", "state", 11),
     Column("workload", "workload", 19),
     Column("scale", "scale", 10),
-    Column("where", "where", 6, more=8),
+    Column("where", "where", 6, more=7),
+    Column("procedure", "run as", 6, wide=True),
     Column("steps", "steps", 7),
     Column("bar", "", _BAR_CELLS, wide=True),
     Column("step_time", "step s", 6),
@@ -91,6 +92,7 @@ def job_row(run: Run, state: RunState, marked: bool, now: float) -> dict[str, Ce
         "workload": (f"{selection.workload} {selection.size} {selection.dtype}", "plain"),
         "scale": (f"{selection.scale}×{selection.gpu.upper()}", "plain"),
         "where": (clean_line(run.cluster), "plain"),
+        "procedure": (run.procedure, "quiet"),
         "steps": (f"{progress.steps_done}/{total}" if progress.steps_done else "–", "plain"),
         "bar": (filled(progress.steps_done, total, _BAR_CELLS), "now"),
         "step_time": (seconds(step_time).removesuffix(" s") if step_time else "–", "plain"),

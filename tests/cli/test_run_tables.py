@@ -1,0 +1,64 @@
+"""What `jobs` and `results` say of a run: by which procedure it ran, and what it did beside the benchmark."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.catalog.load import load_presets
+from llmb_tui.launch.run import Run
+from llmb_tui.launch.runs import Runs
+from llmb_tui.plan.make import plan
+from llmb_tui.plan.selection import NOTHING_MORE, RunOptions, Selection
+from llmb_tui.store.paths import Places
+from tests.ui_wizard.found_states import draft_of
+
+STEP = "Training epoch 0, iteration {0}/{1} | global_step: {0} | train_step_timing in s: 1.97 | consumed_samples: {0}\n"
+Ended = Callable[[RunOptions], Run]
+
+
+@pytest.fixture
+def ended(tmp_path: Path) -> Ended:
+    """A run of Nemotron4 15b that took every step in 1.97 s, of 1.98 s that are published."""
+
+    def make(options: RunOptions) -> Run:
+        made = plan(load_presets(), Selection("nemotron4", "25.04", "15b", "h100", "fp8", 64, options=options))
+        drafted = draft_of(made).run
+        run = replace(drafted, submission="submitted", job_ids=("7",), submitted_at=1.0, job_state="COMPLETED")
+        runs = Runs(Places(tmp_path / "config", tmp_path / "state"))
+        runs.save(run)
+        log = "".join(STEP.format(step, made.steps - 1) for step in range(made.steps))
+        (runs.folder(run.id) / "log").write_text(log)
+        return run
+
+    return make
+
+
+def said(tmp_path: Path, *arguments: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-m", "llmb_tui", *arguments],
+        capture_output=True, text=True, check=True, timeout=60,
+        env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "LANG": "C.UTF-8",
+             "LLMB_TUI_CONFIG_DIR": str(tmp_path / "config"), "LLMB_TUI_STATE_DIR": str(tmp_path / "state")},
+    ).stdout  # fmt: skip
+
+
+def test_jobs_and_results_name_the_procedure(ended: Ended, tmp_path: Path) -> None:
+    run = ended(NOTHING_MORE)
+    for table in (said(tmp_path, "jobs"), said(tmp_path, "results", run.id)):
+        headings, row = table.splitlines()[:2]
+        assert "procedure" in headings
+        assert "direct" in row.split()
+        assert "PASS 100.5 %" in row
+
+
+def test_a_profiled_run_that_is_fast_is_a_warning(ended: Ended, tmp_path: Path) -> None:
+    run = ended(RunOptions(profile=True))
+    assert "25/25" in said(tmp_path, "results", run.id)
+    assert "WARN 100.5 %" in said(tmp_path, "results", run.id)
+    assert "The run was profiled, which slows it down." in said(tmp_path, "results", run.id, "--json")

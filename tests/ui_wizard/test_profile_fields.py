@@ -1,0 +1,69 @@
+"""A cluster profile as text in a form, and back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.profile_check import WrongField
+from llmb_tui.ui.profile_fields import EMPTY, FIELDS, field_at_fault, profile_of, texts_of
+
+PLAIN = ClusterProfile("eos", "login", "acct", "batch", "/lustre/llmb")
+FULL = replace(
+    PLAIN,
+    port=2222,
+    user="me",
+    identity_file="~/.ssh/k",
+    cpu_partition="cpu",
+    qos="gold",
+    reservation="bench",
+    constraint="gpu",
+    segment=16,
+    exclude="cn[003,007]",
+    memory="1900G",
+    cpus_per_task=14,
+    numa_binding=False,
+    vboost=True,
+    slurm_params="comment=mine;hold",
+    mounts=("/data:/data:ro", "/x:/x"),
+    env=(("A", "1"), ("B", "x y")),
+)
+
+
+@pytest.mark.parametrize("profile", [PLAIN, FULL])
+def test_what_the_form_shows_gives_the_same_profile(profile: ClusterProfile) -> None:
+    assert profile_of(EMPTY, texts_of(profile)) == profile
+
+
+def test_empty_stands_for_what_is_right_for_most() -> None:
+    shown = {name for name, text in texts_of(PLAIN).items() if text}
+    assert shown == {field.name for field in FIELDS if field.needed}
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "value"),
+    [
+        ("numa_binding", "", True),
+        ("numa_binding", "No", False),
+        ("numa_binding", "yes", True),
+        ("vboost", "", False),
+        ("vboost", "YES", True),
+        ("vboost", "no", False),
+        ("cpus_per_task", "0", 0),
+        ("memory", "0", "0"),
+    ],
+)
+def test_words_of_the_form(field: str, text: str, value: object) -> None:
+    assert getattr(profile_of(EMPTY, {**texts_of(PLAIN), field: text}), field) == value
+
+
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [("vboost", "true"), ("numa_binding", "1"), ("cpus_per_task", "x"), ("cpus_per_task", "-4"), ("memory", "lots")],
+)
+def test_a_wrong_word_is_told_by_field(field: str, text: str) -> None:
+    with pytest.raises(WrongField) as caught:
+        profile_of(EMPTY, {**texts_of(PLAIN), field: text})
+    assert field_at_fault(caught.value) == field

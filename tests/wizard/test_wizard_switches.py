@@ -1,0 +1,57 @@
+"""What can be switched on at Scale, options."""
+
+from __future__ import annotations
+
+import pytest
+
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.plan.make import plan
+from llmb_tui.wizard.answers import ON, Answers, answer, selection
+from llmb_tui.wizard.switches import Switch, no_loading, switches
+
+
+def shown(catalog: Catalog, workload: str, *on: str) -> dict[str, Switch]:
+    answers = answer(Answers(), "workload", workload)
+    for one in switches(catalog, answers):
+        answers = answer(answers, one.field, ON if one.field in on else "")
+    return {one.field: one for one in switches(catalog, answers)}
+
+
+def test_each_names_what_it_means_for_the_recipe(catalog: Catalog) -> None:
+    found = shown(catalog, "llama3.1@25.04/70b")
+    assert {name: one.detail for name, one in found.items()} == {
+        "profile": "steps 20–25",
+        "nccl_trace": "5 steps",
+        "save_checkpoint": "about 920 GB",
+        "hub_tokenizer": "Meta-Llama-3-70B",
+    }
+    assert not any(one.on or one.disabled_reason for one in found.values())
+
+
+def test_what_the_recipe_does_not_have_stays_with_its_reason(catalog: Catalog) -> None:
+    found = shown(catalog, "llama3.1@24.11/405b", "nccl_trace")
+    assert {name: (one.on, one.movable) for name, one in found.items()} == {
+        "profile": (False, True),
+        "nccl_trace": (True, True),  # so that it can be switched off
+        "save_checkpoint": (False, False),
+        "hub_tokenizer": (False, False),
+    }
+    assert found["save_checkpoint"].disabled_reason == "not in this recipe"
+
+
+def test_only_what_is_offered_can_be_launched(catalog: Catalog) -> None:
+    for recipe in catalog.recipes:
+        for size in recipe.models:
+            workload = f"{recipe.id}/{size}"
+            for field, one in shown(catalog, workload).items():
+                chosen = selection(catalog, answer(answer(Answers(), "workload", workload), one.field, ON))
+                assert chosen is not None
+                assert plan(catalog, chosen).launchable is one.movable, (workload, field)
+
+
+@pytest.mark.parametrize(
+    ("workload", "reason"),
+    [("nemotron4@25.04/15b", ""), ("grok1@25.02/314b", "not in this recipe")],
+)
+def test_where_a_checkpoint_can_be_loaded(catalog: Catalog, workload: str, reason: str) -> None:
+    assert no_loading(catalog, answer(Answers(), "workload", workload)) == reason
