@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test cluster lint types contracts bench lock clean
+.PHONY: demo test test-nemo cluster lint types contracts bench lock clean
 
 demo: $(VENV)/.ready
 	@$(BIN)/llmb-tui demo
@@ -11,7 +11,14 @@ demo: $(VENV)/.ready
 # The tests' own cluster is made of Debian's OpenSSH server and Slurm: they are installed where that is possible.
 test: $(VENV)/.ready
 	$(BIN)/python -m tests.rig packages
-	$(BIN)/python -m pytest -n 3 --dist loadfile
+	$(BIN)/python -m pytest -n 3 --dist loadfile --ignore tests/nemo
+	@echo "Not run here: tests/nemo, for which NeMo itself is installed (2 GB): make test-nemo"
+
+# The recipes of the presets on real NeMo, on the CPU: the first time installs it into .nemo, beside .venv.
+test-nemo: $(VENV)/.ready
+	$(BIN)/python -m tests.rig packages
+	$(BIN)/python -m tests.nemo.environment
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests/nemo
 
 # The same cluster by hand: says how to connect to it with plain ssh, and ends with ctrl+c.
 cluster: $(VENV)/.ready
@@ -44,4 +51,4 @@ lock:
 		--no-annotate pyproject.toml -o requirements.lock
 
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) .nemo

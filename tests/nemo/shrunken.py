@@ -1,0 +1,114 @@
+"""The preset `shrunken.toml` and its training on a CPU: here, as srun would start it, or in the rig's containers."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.catalog.load import read_preset
+from llmb_tui.catalog.recipe import Recipe
+from llmb_tui.launch.configs import config_files
+from llmb_tui.launch.settings import applied
+from llmb_tui.plan.make import plan
+from llmb_tui.plan.selection import Selection
+from tests.nemo import environment
+from tests.rig.cluster import Rig
+from tests.rig.machine import REPOSITORY
+from tests.rig.waiting import wait_for
+
+HERE = Path(__file__).parent
+PRESET = HERE / "shrunken.toml"
+SHIMS = HERE / "shims"
+PRETRAIN = REPOSITORY / "llmb_tui" / "remote" / "pretrain.py"
+RANKS = 2
+SHRUNKEN = Selection("shrunken", "1.0", "tiny", "h100", "fp32", RANKS)
+
+_OF_A_SHELL = ("PATH", "HOME")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a rank of a training left."""
+
+    code: int
+    log: str
+
+
+def launch_file(recipe: Recipe, selection: Selection, **settings: Any) -> dict[str, Any]:
+    """What the program writes into `launch.json` for a selection, with further settings at its end."""
+    made = plan(Catalog((recipe,)), selection)
+    launch: dict[str, Any] = json.loads(dict(config_files(recipe, made, applied(recipe, made)))["configs/launch.json"])
+    return launch | {"settings": {name: v for name, v in launch["settings"].items() if name not in settings} | settings}
+
+
+def shrunken_launch() -> dict[str, Any]:
+    """`launch.json` of the shrunken recipe."""
+    return launch_file(read_preset(PRESET), SHRUNKEN)
+
+
+def train(version: str, folder: Path, launch: dict[str, Any]) -> list[Ended]:
+    """Run the entry script on one node, a process for each rank, with the variables of Slurm that Lightning reads."""
+    (folder / "launch.json").write_text(json.dumps(launch))
+    ranks = [folder / f"log-{rank}" for rank in range(RANKS)]
+    processes = _start_ranks(version, ranks)
+    try:
+        # A rank waits for ever for one that failed.
+        wait_for("the ranks have ended", lambda: any(p.poll() for p in processes) or _all_ended(processes), 120)
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+    return [Ended(process.returncode, log.read_text()) for process, log in zip(processes, ranks, strict=True)]
+
+
+def _start_ranks(version: str, logs: list[Path]) -> list[subprocess.Popen[bytes]]:
+    argv, variables = cpu_python(version)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        variables |= {"MASTER_PORT": str(probe.getsockname()[1]), "SLURM_JOB_ID": "1", "SLURM_JOB_NAME": "training"}
+    variables |= {"SLURM_NODELIST": "localhost", "SLURM_NODEID": "0", "SLURM_NTASKS_PER_NODE": f"{len(logs)}"}
+    variables |= {"SLURM_NTASKS": f"{len(logs)}", "NEMO_LOG_MEMORY_USAGE": "1"}
+    processes = []
+    for rank, log in enumerate(logs):
+        own = {"SLURM_PROCID": f"{rank}", "SLURM_LOCALID": f"{rank}"}
+        with log.open("wb") as output:
+            processes.append(
+                subprocess.Popen(
+                    [*argv, str(PRETRAIN), "launch.json"],
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    cwd=log.parent,
+                    env=variables | own,
+                )
+            )
+    return processes
+
+
+def _all_ended(processes: list[subprocess.Popen[bytes]]) -> bool:
+    return all(process.poll() is not None for process in processes)
+
+
+def cpu_python(version: str) -> tuple[list[str], dict[str, str]]:
+    """Start of an argument list, and the environment, for a Python with a NeMo that trains on a CPU."""
+    argv, variables = environment.command(version)
+    variables["PYTHONPATH"] = f"{SHIMS}{os.pathsep}{variables['PYTHONPATH']}"
+    return argv, variables | {"TORCHDYNAMO_DISABLE": "1"}  # compiling takes longer here than all that it would speed up
+
+
+def container_options(rig: Rig, version: str) -> dict[str, Any]:
+    """Fields of a cluster profile with which `python` in the rig's containers is that Python, mounted by its path."""
+    argv, variables = cpu_python(version)
+    wrapper = rig.new_dir() / "python"
+    wrapper.write_text(f'#!/bin/sh\nexec {argv[0]} "$@"\n')
+    wrapper.chmod(0o755)
+    base = Path(argv[0]).resolve().parents[1]
+    folders = [environment.ROOT, HERE, *([] if base == Path("/usr") else [base])]
+    mounts = [f"{wrapper}:/usr/local/bin/python", *(f"{rig.lend(folder)}:{folder}:ro" for folder in folders)]
+    env = {name: value for name, value in variables.items() if name not in _OF_A_SHELL}
+    return {"mounts": tuple(mounts), "env": tuple((env | {"MASTER_PORT": str(rig.block.port())}).items())}
