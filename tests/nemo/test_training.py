@@ -70,9 +70,7 @@ def test_a_recipe_trains_with_its_presets_settings(version: str, selection: Sele
     trained(version, tmp_path, selection)
 
 
-@pytest.mark.parametrize(
-    ("version", "selection"), [("2.2.1", LLAMA_8B), ("2.4.0", NEMOTRON_340B)], ids=["8b", "340b"]
-)
+@pytest.mark.parametrize(("version", "selection"), [("2.2.1", LLAMA_8B), ("2.4.0", NEMOTRON_340B)], ids=["8b", "340b"])
 def test_a_checkpoint_is_saved_and_loaded(version: str, selection: Selection, tmp_path: Path) -> None:
     saved = trained(version, tmp_path / "save", replace(selection, options=RunOptions(save_checkpoint=True)))
     assert "Successfully saved checkpoint" in saved
