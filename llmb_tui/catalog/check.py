@@ -111,6 +111,8 @@ def _settings(group: Settings, recipe: Recipe) -> Iterator[Fault]:
         for index, text in enumerate(getattr(group, field)):
             for reason in placeholder_faults(text):
                 yield Fault((field, index), reason)
+    for reason in placeholder_faults(group.differs):
+        yield Fault(("differs",), reason)
     for field in ("recipe", "base", "env", "srun"):
         for name, value in getattr(group, field).items():
             for reason in placeholder_faults(value):

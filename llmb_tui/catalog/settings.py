@@ -55,6 +55,8 @@ class Settings:
     when: tuple[str, ...] = ()
     """Conditions, such as `pp > 1`, `mbs == 2`, `profile` or `not profile`. Null counts as 0."""
     note: str | None = None
+    differs: str | None = None
+    """What is otherwise than in the published procedure, in a few words for who reviews a run."""
     recipe: dict[str, Any] = field(default_factory=dict)
     """nemo2: fields of NeMo's recipe, as `remote/pretrain.py` reads them."""
     base: dict[str, Any] = field(default_factory=dict)

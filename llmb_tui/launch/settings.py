@@ -31,6 +31,8 @@ class Applied:
     prefix: tuple[str, ...] = ()
     tasks_per_numa_node: int | None = None
     segment: int | None = None
+    differs: tuple[str, ...] = ()
+    """What is otherwise than in the published procedure, a few words each."""
 
 
 def applied(recipe: Recipe, plan: Plan) -> Applied:
@@ -46,6 +48,7 @@ def applied(recipe: Recipe, plan: Plan) -> Applied:
         prefix=tuple(str(filled(f" {word}", values))[1:] for word in _last(group.prefix for group in groups) or ()),
         tasks_per_numa_node=_last(group.tasks_per_numa_node for group in groups),
         segment=_last(group.segment for group in groups),
+        differs=tuple(str(filled(f" {group.differs}", values))[1:] for group in groups if group.differs),
     )
 
 

@@ -85,7 +85,7 @@ def launch_spec(
             vboost=profile.vboost,
             options=options,
             overridden=tuple((n, v, theirs[n]) for n, v in recipes.items() if theirs.get(n, v) != v),
-            notes=(*filter(None, [no_segment]), *placement_notes(settings, profile)),
+            notes=(*settings.differs, *filter(None, [no_segment]), *placement_notes(settings, profile)),
         )
     )
 

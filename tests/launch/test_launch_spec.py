@@ -400,3 +400,26 @@ def test_a_checkpoint_elsewhere_is_refused(catalog: Catalog, make_plan: MakePlan
     with pytest.raises(Trouble) as caught:
         launch_spec(catalog.recipe(NEMOTRON[0]), made, PROFILE, RUN_ID)
     assert caught.value.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("recipe", "size", "gpus", "words"),
+    [
+        ("llama3.1@25.04", "8b", 8, "padded vocabulary of meta-llama/Meta-Llama-3-8B;"),
+        ("llama3.1@24.11", "405b", 576, "GPT-2's padded vocabulary"),
+        ("grok1@25.02", "314b", 512, "Llama 3's padded vocabulary"),
+    ],
+)
+def test_a_tokenizer_that_is_not_the_recipes_is_told(
+    place: MakeSpec, recipe: str, size: str, gpus: int, words: str
+) -> None:
+    (note,) = place(recipe, size, "h100", "fp8", gpus, slurm=None).notes
+    assert note.startswith("Tokenizer: ")
+    assert words in note
+
+
+@pytest.mark.parametrize(
+    "row", [("llama3.1@25.04", "8b", "h100", "fp8", 8), ("grok1@25.02", "314b", "h100", "fp8", 512)]
+)
+def test_the_recipes_own_tokenizer_is_no_difference(make_spec: MakeSpec, row: tuple[object, ...]) -> None:
+    assert make_spec(*row, options=RunOptions(hub_tokenizer=True)).notes == ()
