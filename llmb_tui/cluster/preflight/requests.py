@@ -73,7 +73,7 @@ def _exclude(answers: Answers, nodes: str) -> Check:
 def _segment(answers: Answers, segment: int, plan: Plan | None) -> Check:
     needed = f"--segment={segment}, Slurm {'{}.{:02}'.format(*SEGMENT_SINCE)} or newer"
     text = answers["version"].text
-    found, version = clean_line(text).removeprefix("slurm "), parse_version(text)
+    version, found = parse_version(text), clean_line(" ".join(text.split()[-1:]))
     if version is not None and version < SEGMENT_SINCE:
         mend = "Leave the segment out: sbatch does not know the option here, and would refuse the job."
         return failed("segment", "Segment", f"Slurm {found}", needed, mend)
