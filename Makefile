@@ -51,4 +51,4 @@ lock:
 		--no-annotate pyproject.toml -o requirements.lock
 
 clean:
-	rm -rf $(VENV) .nemo
+	rm -rf $(VENV) .nemo .wheels

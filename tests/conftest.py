@@ -10,6 +10,7 @@ import pytest
 from tests.told import told
 
 if TYPE_CHECKING:
+    from tests.recipes.outside import Outside
     from tests.rig.cluster import Rig
 
 NOT_RUN = "not run: "
@@ -33,6 +34,16 @@ def rig_without_accounting() -> Iterator[Rig]:
 def login() -> Iterator[Rig]:
     """SSH servers only."""
     yield from _started(slurm=False)
+
+
+@pytest.fixture
+def outside(rig: Rig) -> Iterator[Outside]:
+    """The rig, with stand-ins of what the recipes' own procedures get from GitHub, pip's index and Hugging Face."""
+    from tests.recipes import outside
+
+    made = outside.of(rig)
+    with made.reachable():
+        yield made
 
 
 def _started(**parts: bool) -> Iterator[Rig]:

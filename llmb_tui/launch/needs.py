@@ -14,14 +14,16 @@ def needs_of(recipe: Recipe, plan: Plan, profile: ClusterProfile, procedure: Pro
     """What is needed for a plan on a profile's cluster.
 
     The direct procedure takes the image and, where the run was asked for it, a tokenizer; the published one a
-    repository, a Python environment and, for some recipes, a tokenizer.
+    repository and, for some recipes, a Python environment and a tokenizer.
     """
-    published = procedure == "recipe"
+    published = recipe.published if procedure == "recipe" else None
+    scripts = (published.setup, published.launch) if published else ()
+    python = (published.python_exact or published.python) if published else recipe.access.python
     return Needs(
         known=True,
         image=image_path(profile.install_dir, plan.container) if plan.container else "",
-        venv=published,
-        python=recipe.access.python,
-        git=published,
-        hub=(published and recipe.access.hub_token) or plan.options.hub_tokenizer,
+        venv=published is not None and python is not None,
+        python=python,
+        git=published is not None,
+        hub=any(script.needs_hub_token for script in scripts) or plan.options.hub_tokenizer,
     )

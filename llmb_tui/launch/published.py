@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from llmb_tui.catalog.published import LaunchScript, Variables
+from llmb_tui.catalog.published import LaunchScript, Setup, Variables
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.catalog.settings import Values, holds
 from llmb_tui.cluster.profile import ClusterProfile
@@ -133,7 +133,26 @@ def differences(recipe: Recipe) -> tuple[str, ...]:
         for pin in procedure.pins
     ]
     folders = [f"The directory {folder} is made, which no script makes." for folder in procedure.setup.folders]
-    return (*pins, *(folder.replace("{root}", f"${procedure.root_variable}") for folder in folders))
+    return (
+        *pins,
+        *(folder.replace("{root}", f"${procedure.root_variable}") for folder in folders),
+        *_of_the_install(procedure.setup),
+    )
+
+
+def _of_the_install(setup: Setup) -> Iterator[str]:
+    """How the install steps run the setup script otherwise than a person would."""
+    script = setup.script
+    if setup.imports_image:
+        yield (
+            f"The container image is imported before {script} runs: a small enroot of ours then answers that it is "
+            "there, where the real one would end with an error."
+        )
+    yield f"A small git of ours adds --progress to the clones of {script}, and conda's variables are cleared for it."
+    if setup.undo:
+        yield f"What an interrupted {script} left half made is removed before it runs again."
+    if setup.how == "job":
+        yield f"The job of {script} has a node for itself, with the memory that the cluster's profile names."
 
 
 def _variables(groups: list[Variables], values: Values, says: Mapping[str, object]) -> dict[str, str]:

@@ -74,7 +74,9 @@ def needed_secrets(
 ) -> tuple[SecretNeed, ...]:
     """The keys that matter for a plan in a procedure."""
     needs = [_registry_key(plan)] if plan.container else []
-    if recipe.access.hub_token or plan.options.hub_tokenizer:
+    scripts = (recipe.published.setup, recipe.published.launch) if recipe.published else ()
+    by_scripts = any(script.needs_hub_token for script in scripts)
+    if by_scripts or plan.options.hub_tokenizer:
         needs.append(_hub_token(recipe, plan, procedure))
     return tuple(needs)
 

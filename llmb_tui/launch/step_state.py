@@ -10,12 +10,14 @@ from typing import Literal
 from llmb_tui.cluster.slurm.pending import pending_reason
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.install_failure import InstallFailure, explain
-from llmb_tui.launch.steps import InstallStep
+from llmb_tui.launch.install_step import InstallStep
 from llmb_tui.text import clean_line
 
 StepStatus = Literal["missing", "running", "done", "failed"]
 
 _HEAD = re.compile(r"= (missing|lost|gone|waiting|running|done|failed) (\d+) (\d+) (\d+) (\d+) (\S+)")
+# git's own words for how far it is.
+_GIT = re.compile(r"(?:Receiving objects|Resolving deltas|Updating files): +(\d+)% \((\d+)/(\d+)\)")
 _PACE_WINDOW_S = 60.0
 _PACE_AFTER_S = 5.0
 
@@ -42,7 +44,7 @@ class StepState:
     bytes_of: int | None = None
     """How many there will be; None where nothing says so."""
     seconds_left: float | None = None
-    """Of the download; None where no rate was seen."""
+    """Of the download, or of what git does now; None where no rate was seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,11 @@ def _running(step: InstallStep, found: Found, total: int | None, pace: Pace, now
     if found.job:
         detail = f"Job {found.job}: {detail}"
     if not step.size:
-        return StepState(step.id, step.title, "running", detail)
+        left, size = None, ""
+        if part := _GIT.search(detail):
+            left = pace.seconds_left(now, int(part[2]), int(part[3]))
+            size = f"{part[1]} %" + ("" if left is None else f", {_duration(left)} left")
+        return StepState(step.id, step.title, "running", detail, size, seconds_left=left)
     so_far, of = (found.written, None) if found.written else (found.cached, total)
     left = pace.seconds_left(now, so_far, of)
     size = _progress(found, total) + ("" if left is None else f", {_duration(left)} left")

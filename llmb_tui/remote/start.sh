@@ -1,6 +1,6 @@
-# Starts FOLDER/step.sh detached, or as a job called NAME where this node has no COMMAND:
+# Starts FOLDER/step.sh detached, or as a job called NAME where this node has no COMMAND, or no COMMAND is named:
 #
-#     start.sh FOLDER NAME COMMAND [OPTION_OF_SBATCH]...
+#     start.sh FOLDER NAME COMMAND [OPTION_OF_SBATCH]...     NAME is empty where it is never a job
 #
 # Starting it twice is harmless: the step itself takes care that only one is at work. A lock whose owner is dead is
 # taken away first. An earlier job that still waits or runs is found by its name. FOLDER/job then holds its id.
@@ -18,7 +18,7 @@ if [ -d lock ] && abandoned lock ask && mkdir "lock/after-$before" 2>/dev/null; 
         rmdir "lock/after-$before"
     fi
 fi
-if [ -z "$command" ] || command -v "$command" >/dev/null 2>&1; then
+if [ -z "$name" ] || { [ "$command" ] && command -v "$command" >/dev/null 2>&1; }; then
     rm -f job
     $(command -v setsid) nohup sh step.sh </dev/null >/dev/null 2>&1 &
     exit 0

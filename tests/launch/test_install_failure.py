@@ -8,6 +8,111 @@ from llmb_tui.launch.install_failure import explain
 
 # (what the program said, a part of the reason, a part of what to do)
 CASES = {
+    "commit that is not public": (
+        "Commit f260da5d65fccdf9c78283647f7497d9428fb654 is not in https://github.com/NVIDIA/NeMo.git.",
+        "may not be public",
+        "another GPU type, or choose the direct procedure",
+    ),
+    "git: name": (
+        "fatal: unable to access 'https://github.com/NVIDIA/NeMo/': Could not resolve host: github.com",
+        "cannot reach the git host",
+        "a bundle of each repository",
+    ),
+    "git: login": (
+        "fatal: could not read Username for 'https://github.com': terminal prompts disabled",
+        "asks for a login",
+        "Ask NVIDIA",
+    ),
+    "git: tag": (
+        "fatal: Remote branch v25.04 not found in upstream origin",
+        "does not have the release's tag",
+        "with all tags",
+    ),
+    "git: short": (
+        "fatal: fetch-pack: invalid index-pack output",
+        "broke off",
+        "goes on where it stopped",
+    ),
+    "git: owner": (
+        "fatal: detected dubious ownership in repository at '/lustre/llmb/llmb_repo'",
+        "belongs to somebody else",
+        "of your own",
+    ),
+    "git: too old": (
+        "This git is too old for what was brought to /lustre/llmb/offline: git version 2.25.1.",
+        "git 2.31",
+        "newer git",
+    ),
+    "python": (
+        "No suitable Python: 3.12 is needed, and neither a module, conda nor uv has it. Found: none.",
+        "No Python",
+        "uv or Miniconda",
+    ),
+    "python on the nodes": (
+        "The environment's Python does not run on cn001: /lustre/llmb/venvs/nemotron4-25.04/bin/python",
+        "nodes do not have",
+        "on every node",
+    ),
+    "pip: version": (
+        "ERROR: Could not find a version that satisfies the requirement scipy<1.13.0 (from versions: none)",
+        "no version of a package",
+        "wheels",
+    ),
+    "pip: network": (
+        "WARNING: Retrying (Retry(total=4, connect=None)) after connection broken by 'NewConnectionError('<pip._vendor."
+        "urllib3.connection.HTTPSConnection>: Failed to establish a new connection: [Errno 101]')': /simple/scipy/",
+        "cannot reach the Python package index",
+        "a folder `wheels`",
+    ),
+    "pip: compiler": (
+        "error: command 'gcc' failed: No such file or directory",
+        "no working compiler",
+        "gcc",
+    ),
+    "pip: header": (
+        "sox.c:12:10: fatal error: Python.h: No such file or directory",
+        "no working compiler",
+        "header files",
+    ),
+    "pip: build": ("error: subprocess-exited-with-error", "could not be built", "step's log"),
+    "pip: conflict": ("ERROR: ResolutionImpossible: for help visit", "no set of packages", "direct procedure"),
+    "pip: full": (
+        "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device",
+        "is full",
+        "Free some space",
+    ),
+    "hub: no token": (
+        "There is no Hugging Face token on the cluster.",
+        "needs a token",
+        "Give your Hugging Face token",
+    ),
+    "hub: gated": (
+        "huggingface_hub.errors.GatedRepoError: 403 Client Error. (Request ID: Root=1-6)",
+        "no access to that model yet",
+        "model's page",
+    ),
+    "hub: rate": (
+        "requests.exceptions.HTTPError: 429 Client Error: Too Many Requests for url: https://huggingface.co/api",
+        "limits",
+        "Wait some minutes",
+    ),
+    "setup: bash": ("Requires Bash 4.2 or greater.", "too old", "newer one"),
+    "setup: variable": (
+        "./setup.sh: line 30: STAGE_PATH: unbound variable",
+        "lacks a variable",
+        "step's log",
+    ),
+    "setup: srun": (
+        "srun: error: Unable to allocate resources: Invalid account or account/partition combination specified",
+        "Slurm refused",
+        "account",
+    ),
+    "setup: patch": ("error: patch failed: scripts/performance/helpers.py:27", "patch does not fit", "step's log"),
+    "changed checkout": (
+        "/lustre/llmb/llmb_repo has local changes:  M nemotron4-340b/launch.sh",
+        "left as it is",
+        "Move it away",
+    ),
     "enroot: login refused": (
         "[ERROR] URL https://nvcr.io/proxy_auth returned error code: 401 Unauthorized",
         "refused to hand out the image",

@@ -73,3 +73,12 @@ def test_a_small_step_has_no_sizes() -> None:
 def test_another_answer_is_refused(said: str) -> None:
     with pytest.raises(Trouble, match="could not be looked at"):
         read_found(said, 1)
+
+
+def test_what_git_says_of_its_progress_gives_the_time_that_is_left() -> None:
+    pace = Pace()
+    for now, words in ((100.0, "10% (100/1000), 1.00 MiB | 1.00 MiB/s"), (130.0, "40% (400/1000), 9.00 MiB")):
+        found = read_found(f"= running 0 0 0 0 7\n|Receiving objects:  {words}\n", 1)[0]
+        state = state_of(PLAIN, found, None, pace, now)
+    assert state.detail == "Job 7: Receiving objects:  40% (400/1000), 9.00 MiB"
+    assert (state.size, state.seconds_left) == ("40 %, about 1 min left", 60.0)

@@ -26,6 +26,7 @@ enum { IMAGE, MOUNTS, WORKDIR, ENV, MOUNT_HOME, NO_MOUNT_HOME, IGNORED };
 
 #define ROOT "/mnt" /* where the new root is put together, in the task's own mount namespace */
 #define STAND_INS "/run/rig/container"
+#define OPT "/run/rig/opt" /* where it is there, the image's /opt, which can only be read */
 #define IMAGE_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 static char *given[IGNORED + 1];
@@ -196,6 +197,8 @@ static int mount_system(void)
         mkdir(place, 0777);
         chmod(place, 01777);
     }
+    if (!access(OPT, F_OK) && bind_into_root(OPT, "/opt", "ro"))
+        return -1;
     return bind_into_root(STAND_INS, "/usr/local/bin", "");
 }
 

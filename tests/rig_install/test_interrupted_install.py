@@ -244,7 +244,7 @@ def test_a_cancelled_job_is_said_and_taken_up(site: Site, rig: Rig) -> None:
         state = run.join()[1]
         assert state.status == "failed"
         assert "CANCELLED AT" in state.detail
-        assert state.reason == "Somebody cancelled the job that imports the image."
+        assert state.reason == "Somebody cancelled the job of this step."
         assert state.fix == "Install again: it goes on where it stopped."
         assert not site.image.exists()
         there = len(site.cached()) - 1

@@ -1,0 +1,24 @@
+"""`InstallRule`: what a line in the log of an install step means. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+AGAIN = "Install again: it goes on where it stopped."
+
+
+@dataclass(frozen=True, slots=True)
+class InstallRule:
+    """A line that matches says why a step failed."""
+
+    pattern: re.Pattern[str]
+    reason: str
+    fix: str
+    key_would_help: bool = False
+    """The registry refused: with an NGC API key it may not."""
+
+
+def rule(pattern: str, reason: str, fix: str, *, key_would_help: bool = False) -> InstallRule:
+    """A rule for lines in which `pattern` is found."""
+    return InstallRule(re.compile(pattern), reason, fix, key_would_help)

@@ -1,0 +1,188 @@
+"""`published_steps`: what has to be on a cluster before a recipe's own scripts can launch a plan there. Pure.
+
+What leaves nothing that could be recognised, such as the setup script, is noted as done in a file below
+`<install>/.llmb-tui/published/<workload>-<release>`; its name stands for what was done, so that another tag, GPU type
+or pin is done anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+
+from llmb_tui.catalog.published import Commit, Published
+from llmb_tui.catalog.recipe import Recipe
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.quoting import shell_join
+from llmb_tui.launch.image_step import OFFLINE, image_step
+from llmb_tui.launch.install_step import InJob, InstallStep
+from llmb_tui.launch.published import setup_command
+from llmb_tui.launch.published_paths import PublishedPaths, procedure_of, procedure_values, published_paths, text_of
+from llmb_tui.plan.plan import Plan
+
+_NEWEST_USUAL = 12
+"""Minor version of Python 3: of scipy below 1.13, which setup scripts install, there are no wheels for newer ones."""
+_NEWEST = 14
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """One recipe's procedure in one install directory."""
+
+    name: str
+    install: str
+    procedure: Published
+    paths: PublishedPaths
+    commits: tuple[Commit, ...]
+    """Those of the plan's GPU type."""
+
+    @property
+    def notes(self) -> str:
+        """Directory of the files that say what is done."""
+        return f"{self.install}/.llmb-tui/published/{self.name}"
+
+    @property
+    def set_up(self) -> str:
+        """Directory of those that another checkout, or another environment, makes untrue."""
+        return f"{self.notes}/set-up"
+
+    def work(self, function: str, *scripts: str) -> str:
+        """Calls a function of these remote scripts with the step's arguments; downloads may come from a folder."""
+        urls = dict.fromkeys([self.procedure.repository, *(commit.repository for commit in self.procedure.commits)])
+        offline = shell_join(["offline", f"{self.install}/{OFFLINE}", *urls])
+        return "\n".join([*(_remote(name) for name in ("offline.sh", *scripts)), offline, f'{function} "$@"'])
+
+
+def published_steps(recipe: Recipe, plan: Plan, profile: ClusterProfile) -> tuple[InstallStep, ...]:
+    """The steps in their order: what may not be public is looked for before anything that takes long.
+
+    Raises Trouble (exit code 1) as `setup_command` does.
+    """
+    procedure, gpu = procedure_of(recipe), plan.selection.gpu
+    place = _Place(
+        name=f"{recipe.workload}-{recipe.release}",
+        install=profile.install_dir.rstrip("/"),
+        procedure=procedure,
+        paths=published_paths(recipe, plan, profile),
+        commits=tuple(commit for commit in procedure.commits if not commit.gpus or gpu in commit.gpus),
+    )
+    image = image_step(plan, profile)
+    values = procedure_values(recipe, plan, profile)
+    folders = [text_of(folder, values) for folder in procedure.setup.folders]
+    return (
+        _directories(place, folders),
+        *([_commits(place)] if place.commits else []),
+        _repository(place),
+        *([_environment(place)] if place.paths.environment else []),
+        image,
+        *([_link(place, image.results[0])] if place.paths.image != image.results[0] else []),
+        _setup(place, recipe, plan, profile),
+        *([_pins(place, gpu)] if procedure.pins else []),
+    )
+
+
+def _directories(place: _Place, folders: Sequence[str]) -> InstallStep:
+    paths = (f"{place.install}/images", place.paths.root, place.notes, *folders)
+    return InstallStep(f"directories-{place.name}", "Directories", paths, 'mkdir -p "$@"', paths)
+
+
+def _commits(place: _Place) -> InstallStep:
+    pairs = [word for commit in place.commits for word in (commit.repository, commit.commit)]
+    note = f"{place.notes}/commits-{_digest(pairs)}"
+    work = place.work("commits", "commits.sh")
+    return InstallStep(f"commits-{place.name}", "Commits that it takes", (note,), work, (note, *pairs))
+
+
+def _repository(place: _Place) -> InstallStep:
+    procedure, paths = place.procedure, place.paths
+    note = f"{place.notes}/repository-{_digest([procedure.repository, procedure.tag])}"
+    return InstallStep(
+        id=f"repository-{place.name}",
+        title=f"Recipe repository, {procedure.tag}",
+        results=(f"{paths.scripts}/{procedure.setup.script}", f"{paths.scripts}/{procedure.launch.script}", note),
+        work=place.work("checkout", "checkout.sh"),
+        args=(procedure.repository, procedure.tag, paths.repository, place.set_up, note),
+    )
+
+
+def _environment(place: _Place) -> InstallStep:
+    exact, environment = place.procedure.python_exact, place.paths.environment
+    wanted = exact or place.procedure.python or ""
+    oldest = int(wanted.split(".")[1])
+    usual = [oldest] if exact else range(oldest, max(oldest, _NEWEST_USUAL) + 1)
+    newer = [] if exact else range(usual[-1] + 1, _NEWEST + 1)
+    minors = (" ".join(f"3.{minor}" for minor in some) for some in (usual, newer))
+    note = f"{place.notes}/environment-{_digest([environment, wanted])}"
+    pythons = f"{place.install}/.llmb-tui/python"
+    return InstallStep(
+        id=f"environment-{place.name}",
+        title=f"Environment with Python {wanted}{'' if exact else ' or newer'}",
+        results=(f"{environment}/bin/python", f"{environment}/bin/pip", note),
+        work=place.work("environment", "environment.sh"),
+        args=(environment, wanted, "yes" if exact else "no", *minors, pythons, place.set_up, note),
+    )
+
+
+def _link(place: _Place, image: str) -> InstallStep:
+    """Where the scripts look for the image; it is in the install directory, for all recipes that take it."""
+    path = place.paths.image
+    work = 'rm -f "$2"\nln -s "$1" "$2"'
+    return InstallStep(f"link-{place.name}", "Link to the container image", (path,), work, (image, path))
+
+
+def _setup(place: _Place, recipe: Recipe, plan: Plan, profile: ClusterProfile) -> InstallStep:
+    setup, paths = place.procedure.setup, place.paths
+    command, values = setup_command(recipe, plan, profile), procedure_values(recipe, plan, profile)
+    note = f"{place.set_up}/setup-{_digest(_set_up_for(place, plan.selection.gpu))}"
+    unset = [word for name in command.unset for word in ("-u", name)]
+    given = [f"{name}={value}" for name, value in command.environment]
+    in_job = _setup_job(command.arguments[1:-1], setup.time_limit, profile) if setup.how == "job" else None
+    return InstallStep(
+        id=f"setup-{place.name}",
+        title=f"{setup.script} of the recipe",
+        results=(note,),
+        work=place.work("setup", "checkout.sh", "setup.sh"),
+        args=(
+            *(paths.repository, place.procedure.tag, paths.scripts, paths.environment, command.token_file),
+            "terminal" if setup.how == "login-pty" else "",
+            *(_remote("enroot.sh"), _remote("git.sh"), place.set_up, note),
+            *(text_of(path, values) for path in setup.undo),
+            "--",
+            *("env", *unset, *given, "bash", f"./{setup.script}"),
+        ),
+        in_job=in_job,
+    )
+
+
+def _setup_job(options: Sequence[str], time_limit: str | None, profile: ClusterProfile) -> InJob:
+    """The job of the recipe's documents, with a whole node, as it may install what takes much memory to build."""
+    time = [] if time_limit is None else [f"--time={time_limit}"]
+    return InJob("", (*options, "--ntasks=1", "--exclusive", f"--mem={profile.memory}", *time))
+
+
+def _set_up_for(place: _Place, gpu: str) -> list[str]:
+    setup = place.procedure.setup
+    by_gpu = [gpu] if any("{gpu}" in text for text in setup.variables.values()) else []
+    return [place.procedure.tag, *by_gpu, *(commit.commit for commit in place.commits)]
+
+
+def _pins(place: _Place, gpu: str) -> InstallStep:
+    requirements = [pin.requirement for pin in place.procedure.pins]
+    note = f"{place.set_up}/pins-{_digest([*_set_up_for(place, gpu), *requirements])}"
+    return InstallStep(
+        id=f"pins-{place.name}",
+        title=f"Later corrections: {', '.join(requirements)}",
+        results=(note,),
+        work=place.work("pins", "setup.sh"),
+        args=(place.paths.environment, note, *requirements),
+    )
+
+
+def _digest(words: Sequence[str]) -> str:
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()[:12]
+
+
+def _remote(name: str) -> str:
+    return resources.files("llmb_tui.remote").joinpath(name).read_text(encoding="utf-8").rstrip("\n")

@@ -1,0 +1,39 @@
+# checkout URL TAG REPOSITORY STAMPS STAMP: a checkout of the repository at that tag. One that is there already is used
+# where it is of that tag and unchanged, and else left alone. A new one makes what was set up from another worthless:
+# the files in STAMPS go.
+checkout() {
+    url=$1 tag=$2 repository=$3 stamps=$4 stamp=$5
+    if [ -e "$repository" ]; then
+        is_checkout "$repository" "$tag" || exit 1
+        echo "The repository is there."
+        note "$stamp"
+        return
+    fi
+    parent=$(dirname "$repository")
+    name=$(basename "$repository")
+    mkdir -p "$parent"
+    rm -rf "$parent/.$name".*
+    rm -rf "$stamps"
+    LC_ALL=C git clone --progress --depth 1 -c advice.detachedHead=false --branch "$tag" "$url" "$parent/.$name.$owner"
+    is_checkout "$parent/.$name.$owner" "$tag" || exit 1
+    mv "$parent/.$name.$owner" "$repository"
+    note "$stamp"
+}
+
+# is_checkout REPOSITORY TAG: true where it is a checkout of that tag without local changes; else it says what it is.
+is_checkout() {
+    if [ ! -e "$1/.git" ]; then
+        echo "$1 is there, but is no git checkout of $2."
+        return 1
+    fi
+    at=$(git -C "$1" rev-parse --verify HEAD) || at=
+    if [ -z "$at" ] || [ "$at" != "$(git -C "$1" rev-parse -q --verify "refs/tags/$2^{commit}")" ]; then
+        echo "$1 is no checkout of $2 but of $(git -C "$1" describe --tags --always 2>/dev/null || echo something else)."
+        return 1
+    fi
+    changes=$(git -C "$1" status --porcelain --untracked-files=no)
+    if [ "$changes" ]; then
+        echo "$1 has local changes: $(printf '%s\n' "$changes" | head -n 1)"
+        return 1
+    fi
+}

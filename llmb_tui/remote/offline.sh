@@ -1,0 +1,56 @@
+# What the steps of a recipe's own procedure share: where their downloads come from, and that none works beside another.
+
+# Nobody is there to answer a question, and a line that says nothing for two minutes is given up.
+export GIT_TERMINAL_PROMPT=0 GIT_HTTP_LOW_SPEED_LIMIT=1000 GIT_HTTP_LOW_SPEED_TIME=120
+export PIP_NO_INPUT=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_USER=0
+
+# offline FOLDER [URL]...: what a person brought to FOLDER is taken instead of what the network has: packages from
+# FOLDER/wheels, the repository of each URL from FOLDER/NAME.bundle.
+offline() {
+    brought=$1
+    shift
+    if [ -d "$brought/wheels" ]; then
+        echo "Packages come from $brought/wheels, and from nowhere else."
+        export PIP_NO_INDEX=1 PIP_FIND_LINKS="$brought/wheels"
+    fi
+    case $(echo "$brought"/*.bundle) in "$brought/*.bundle") return 0 ;; esac
+    for url; do
+        url=${url%.git}
+        bundle=$brought/${url##*/}.bundle
+        # git compares beginnings only: without a word of its own, NeMo-Run would be taken for a part of NeMo.
+        from=$url.git
+        if [ -s "$bundle" ]; then
+            echo "$url comes from $bundle."
+            from=$bundle
+        fi
+        instead "$from" "$url.git"
+        instead "$from" "$url"
+    done
+    if [ -z "$(git config --get-regexp '^url\..*\.insteadof$' | grep -F "$brought/")" ]; then
+        echo "This git is too old for what was brought to $brought: $(git --version)."
+        exit 1
+    fi
+}
+
+# instead FROM URL: git takes FROM where it is told URL.
+instead() {
+    number=${GIT_CONFIG_COUNT:-0}
+    export "GIT_CONFIG_KEY_$number=url.$1.insteadOf" "GIT_CONFIG_VALUE_$number=$2" "GIT_CONFIG_COUNT=$((number + 1))"
+}
+
+# alone: waits until nothing of an earlier attempt works any more, which may outlive the shell that began it. The
+# programs that are started from here inherit the lock. Where the file system has no such locks, it goes on.
+alone() {
+    exec 9>"$dir/at-work"
+    command -v flock >/dev/null || return 0
+    flock -n 9 2>/dev/null && return
+    echo "Waiting until what an earlier attempt started has ended."
+    flock -w 600 9 2>/dev/null || :
+}
+
+# note FILE: says in FILE that something is done.
+note() {
+    mkdir -p "$(dirname "$1")"
+    date >"$1.$owner"
+    mv "$1.$owner" "$1"
+}

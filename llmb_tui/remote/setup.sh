@@ -1,0 +1,74 @@
+# setup REPOSITORY TAG SCRIPTS VENV TOKEN TERMINAL ENROOT GIT STAMPS STAMP [UNDO]... -- COMMAND...
+#
+# Runs the setup script, which COMMAND starts, in SCRIPTS of the checkout of TAG, with the environment VENV (or none),
+# and with the token of the file TOKEN below the home directory (or none). With TERMINAL it sees a terminal. ENROOT and
+# GIT are the texts of programs that it finds before those of these names. UNDO are paths that go first: what an attempt
+# that was interrupted left, and it would stumble over. STAMPS goes, too.
+setup() {
+    repository=$1 tag=$2 scripts=$3 venv=$4 token=$5 terminal=$6
+    shift 6
+    enroot=$1 git=$2 stamps=$3 stamp=$4
+    shift 4
+    alone
+    is_checkout "$repository" "$tag" || exit 1
+    if [ "$venv" ] && ! "$venv/bin/python" -c ''; then
+        echo "The environment's Python does not run on $(uname -n): $venv/bin/python"
+        exit 1
+    fi
+    if [ "$token" ]; then
+        if [ ! -s "$HOME/$token" ]; then
+            echo "There is no Hugging Face token on the cluster."
+            exit 1
+        fi
+        HF_TOKEN=$(cat "$HOME/$token")
+        export HF_TOKEN
+    fi
+    rm -rf "$stamps"
+    while [ "$1" != -- ]; do
+        rm -rf "$1"
+        shift
+    done
+    shift
+    rm -rf "$dir/bin"
+    mkdir "$dir/bin"
+    printf '%s\n' "$enroot" >"$dir/bin/enroot"
+    printf '%s\n' "$git" >"$dir/bin/git"
+    chmod 755 "$dir/bin"/*
+    activate "$venv"
+    PATH=$dir/bin:$PATH
+    cd "$scripts"
+    if [ "$terminal" ]; then
+        spawn='import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))'
+        set -- "$venv/bin/python" -c "$spawn" "$@"
+        export TERM=dumb
+    fi
+    "$@"
+    rm -rf "$dir/bin" "$PIP_CACHE_DIR"
+    note "$stamp"
+}
+
+# pins VENV STAMP REQUIREMENT...: packages that the environment has to have besides.
+pins() {
+    venv=$1 stamp=$2
+    shift 2
+    alone
+    activate "$venv"
+    pip install "$@"
+    rm -rf "$PIP_CACHE_DIR"
+    note "$stamp"
+}
+
+# activate VENV: what a person's shell may have set must not change it. NeMo's own installer would put packages into the
+# environment that CONDA_PREFIX names, which may be the base of a person's conda. What pip downloads is kept until all is
+# installed, beside the log and not in the home directory; a package of which it wrote only a part is none.
+activate() {
+    unset CONDA_PREFIX CONDA_DEFAULT_ENV PYTHONHOME PYTHONPATH PIP_TARGET PIP_PREFIX
+    export PIP_CACHE_DIR="$dir/pip"
+    if [ "$1" ]; then
+        export VIRTUAL_ENV="$1"
+        PATH=$1/bin:$PATH
+        for package in "$1"/lib/python3*/site-packages/*.dist-info; do
+            if [ -d "$package" ] && [ ! -f "$package/RECORD" ]; then rm -rf "$package"; fi
+        done
+    fi
+}

@@ -1,0 +1,1 @@
+"""Stand-in for tests: Megatron Core is imported by nothing here."""

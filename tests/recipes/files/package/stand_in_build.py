@@ -1,0 +1,67 @@
+"""Build backend of the stand-in packages (PEP 517 and 660), which needs no package: a build has no network.
+
+`stand_in.json` beside it says what to build. Files in /run/rig switch things on: where `faults/pip` names the package,
+its build fails; while `hold/NAME` is there, it waits, and says so with `hold/NAME.reached`.
+"""
+
+import base64
+import hashlib
+import json
+import time
+import zipfile
+from pathlib import Path
+from typing import Any
+
+KNOBS = Path("/run/rig")
+
+
+def build_wheel(wheel_directory: str, config_settings: Any = None, metadata_directory: Any = None) -> str:
+    """PEP 517."""
+    del config_settings, metadata_directory
+    about = _about()
+    files = [path for top in about["packages"] for path in sorted(Path(top).rglob("*")) if path.is_file()]
+    kept = {str(path): path.read_bytes() for path in files if path.suffix != ".pyc"}
+    return write_wheel(wheel_directory, about, kept)
+
+
+def build_editable(wheel_directory: str, config_settings: Any = None, metadata_directory: Any = None) -> str:
+    """PEP 660."""
+    del config_settings, metadata_directory
+    about = _about()
+    return write_wheel(wheel_directory, about, {f"__editable__.{about['name']}.pth": f"{Path.cwd()}\n".encode()})
+
+
+def write_wheel(folder: str, about: dict[str, Any], files: dict[str, bytes]) -> str:
+    """A wheel of these files; its file name. `about` is what `stand_in.json` says."""
+    name, version = about["name"], about["version"]
+    metadata = [f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}", *about.get("metadata", [])]
+    about_it = f"{name.replace('-', '_')}-{version}.dist-info"
+    files = {
+        **files,
+        f"{about_it}/METADATA": "\n".join([*metadata, ""]).encode(),
+        f"{about_it}/WHEEL": b"Wheel-Version: 1.0\nGenerator: stand-in\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{about_it}/entry_points.txt": about.get("entry_points", "").encode(),
+    }
+    record = "".join(f"{path},sha256={_digest(content)},{len(content)}\n" for path, content in files.items())
+    file = f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(Path(folder, file), "w") as archive:
+        for path, content in {**files, f"{about_it}/RECORD": f"{record}{about_it}/RECORD,,\n".encode()}.items():
+            archive.writestr(path, content)
+    return file
+
+
+def _digest(content: bytes) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+
+
+def _about() -> Any:
+    """What to build, once the switches let it."""
+    about = json.loads(Path("stand_in.json").read_text())
+    name = about["name"]
+    fault, hold = KNOBS / "faults" / "pip", KNOBS / "hold" / name
+    if fault.exists() and fault.read_text() == name:
+        raise RuntimeError(f"stand-in: {name} cannot be built")
+    while hold.exists():
+        hold.with_name(f"{name}.reached").touch()
+        time.sleep(0.1)
+    return about

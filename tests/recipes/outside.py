@@ -1,0 +1,165 @@
+"""`Outside`: what a rig has in place of GitHub, pip's index and Hugging Face, as far as the recipes need them.
+
+The operator's own files say so to git and to pip, for sessions and jobs alike; the program under test knows nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.recipes import repositories, wheels
+from tests.recipes.repositories import COMMITS, NAMES
+from tests.rig.cluster import Rig
+from tests.rig.machine import OPERATOR_GROUP, OPERATOR_ID, REPOSITORY
+
+GITHUB = "https://github.com/NVIDIA/"
+HUB_TOKEN = "hf_" + "standin" * 5
+_HOOK = """\
+#!/bin/sh
+name=$(basename "$PWD")
+while [ -e "/run/rig/hold/$name" ]; do
+    touch "/run/rig/hold/$name.reached"
+    sleep 0.1
+done
+exec "$@"
+"""
+"""Stands before what git's server sends, so that a clone can be made to wait."""
+_SRUN = """\
+#!/bin/sh
+if [ ! -e /run/rig/faults/old-srun ]; then
+    export SLURM_STDOUTMODE="${SRUN_OUTPUT-$SLURM_STDOUTMODE}" SLURM_STDERRMODE="${SRUN_ERROR-$SLURM_STDERRMODE}"
+    [ "$SLURM_STDOUTMODE" ] || unset SLURM_STDOUTMODE
+    [ "$SLURM_STDERRMODE" ] || unset SLURM_STDERRMODE
+fi
+exec /usr/bin/srun "$@"
+"""
+"""Names of variables that srun reads since Slurm 23.02, and before that under the older name only; ours is 22.05."""
+PIP_CONF = ".config/pip/pip.conf"
+_NOWHERE = "[global]\nindex-url = https://127.0.0.1:9/simple\nretries = 0\ntimeout = 2\n"
+
+
+class Outside:
+    """One rig's. Everything lies below `rig.directory / "outside"` and belongs to the operator."""
+
+    hub_token = HUB_TOKEN
+    """The one that `huggingface-cli` takes."""
+
+    def __init__(self, rig: Rig) -> None:
+        self.rig = rig
+        self.directory = rig.directory / "outside"
+        self.wheels = self.directory / "wheels"
+        """Everything that the setup scripts get from pip's index."""
+        shutil.copytree(wheels.make(), self.wheels)
+        wheels.write_stand_ins(self.wheels)
+        self.repositories = repositories.make(self.directory / "git", self.wheels)
+        (self.directory / "hold-clone").write_text(_HOOK)
+        (self.directory / "hold-clone").chmod(0o755)
+        self.presets = self.directory / "presets"
+        """Copies of the five presets, with the stand-ins' commits and the login node's Python."""
+        self.presets.mkdir()
+        python = f'python_exact = "{wheels.python_version()}"'
+        for preset in (REPOSITORY / "presets").glob("*.toml"):
+            text = self.repositories.translated(preset.read_text()).replace('python_exact = "3.12"', python)
+            (self.presets / preset.name).write_text(text)
+        # What the images of the older recipes have in /opt. It stays: nothing else minds.
+        shutil.copytree(repositories.FILES / "opt", rig.knobs / "opt")
+        repositories.make_checkout(rig.knobs / "opt" / "NeMo")
+        for made in (self.directory, rig.knobs / "opt"):
+            rig.as_root(["chown", "--recursive", f"{OPERATOR_ID}:{OPERATOR_GROUP}", str(made)], check=True)
+
+    def commit(self, real: str) -> str:
+        """The stand-in's commit for one of NVIDIA's."""
+        return self.repositories.ids[real]
+
+    def use_presets(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """For the rest of the test, the copies are the program's built-in presets."""
+        monkeypatch.setattr("llmb_tui.catalog.load._builtin_dir", lambda: self.presets)
+
+    def bundle(self, name: str, folder: Path) -> Path:
+        """All of a repository, and its tags, in a file `NAME.bundle`."""
+        file = folder / f"{name}.bundle"
+        path = self.repositories.path(name)
+        self.rig.as_operator(["git", "-C", str(path), "bundle", "create", "-q", str(file), "--all"], check=True)
+        return file
+
+    def bring(self, folder: Path) -> None:
+        """What a person brings to a cluster without internet: the folder of wheels, and a bundle of each repository."""
+        folder.mkdir()
+        os.chown(folder, OPERATOR_ID, OPERATOR_GROUP)
+        shutil.copytree(self.wheels, folder / "wheels")
+        for name in NAMES:
+            self.bundle(name, folder)
+
+    @contextmanager
+    def reachable(self) -> Iterator[None]:
+        """Within the block git and pip find the stand-ins in their usual places; before and after it, nothing."""
+        url = (self.directory / "git").as_uri()
+        hook = self.directory / "hold-clone"
+        self._write(".gitconfig", f'[url "{url}/"]\n\tinsteadOf = {GITHUB}\n[uploadpack]\n\tpackObjectsHook = {hook}\n')
+        self._write(
+            PIP_CONF, f"[global]\nno-index = true\nfind-links = {self.wheels}\ndisable-pip-version-check = true\n"
+        )
+        (self.rig.knobs / "hold").mkdir(exist_ok=True)
+        (self.rig.knobs / "hold").chmod(0o1777)
+        self.rig.set("hub-token", HUB_TOKEN)
+        srun = self.rig.directory / "bin" / "srun"
+        srun.write_text(_SRUN)
+        srun.chmod(0o755)
+        # What pip has built once it would not build again, whatever is to happen then.
+        shutil.rmtree(self.rig.home / ".cache" / "pip", ignore_errors=True)
+        try:
+            yield
+        finally:
+            srun.unlink()
+            shutil.rmtree(self.rig.knobs / "hold")
+            (self.rig.home / ".gitconfig").unlink()
+            (self.rig.home / PIP_CONF).unlink()
+
+    @contextmanager
+    def no_internet(self) -> Iterator[None]:
+        """Within the block, which must be in one of `reachable`, neither is found."""
+        kept = {name: (self.rig.home / name).read_text() for name in (".gitconfig", PIP_CONF)}
+        self._write(".gitconfig", "")
+        self._write(PIP_CONF, _NOWHERE)
+        try:
+            yield
+        finally:
+            for name, text in kept.items():
+                self._write(name, text)
+
+    @contextmanager
+    def lost(self, real: str) -> Iterator[None]:
+        """Within the block a commit is not in its repository: it is not public."""
+        ours = self.commit(real)
+        name = next(name for name, commits in COMMITS.items() if real in commits)
+        path = self.repositories.path(name)
+        file = path / "objects" / ours[:2] / ours[2:]
+        git = ["git", "-C", str(path)]
+        self.rig.as_operator([*git, "update-ref", "-d", f"refs/heads/{real[:7]}"], check=True)
+        away = file.rename(path / f"lost-{ours}")
+        try:
+            yield
+        finally:
+            away.rename(file)
+            self.rig.as_operator([*git, "update-ref", f"refs/heads/{real[:7]}", ours], check=True)
+
+    def _write(self, name: str, text: str) -> None:
+        path = self.rig.home / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        for made in (path, path.parent, path.parent.parent):
+            if made.is_relative_to(self.rig.home):
+                os.chown(made, OPERATOR_ID, OPERATOR_GROUP)
+
+
+@functools.cache
+def of(rig: Rig) -> Outside:
+    """The rig's, made once."""
+    return Outside(rig)
