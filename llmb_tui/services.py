@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from llmb_tui.cluster.prompter import Prompter
     from llmb_tui.cluster.session import Session
     from llmb_tui.launch.install import Installer
-    from llmb_tui.launch.run import Run
+    from llmb_tui.launch.published import PublishedCommand
+    from llmb_tui.launch.run import Procedure, Run
     from llmb_tui.launch.runs import Runs
     from llmb_tui.launch.secret import SecretId, SecretNeed
     from llmb_tui.launch.secrets import SecretState, SecretTest
@@ -148,9 +149,13 @@ class Services:
             return session
 
     def preflight(
-        self, profile_name: str, plan: Plan | None, on_progress: Callable[[Preflight], None] | None = None
+        self,
+        profile_name: str,
+        plan: Plan | None,
+        on_progress: Callable[[Preflight], None] | None = None,
+        procedure: Procedure = "direct",
     ) -> Preflight:
-        """Look at a cluster, with the eyes of a plan if there is one. Nothing is queued.
+        """Look at a cluster, with the eyes of a plan and a procedure if there is a plan. Nothing is queued.
 
         `on_progress` is told what is known so far.
         """
@@ -163,23 +168,24 @@ class Services:
         if plan is None:
             return run_preflight(session, profile, None, on_progress, Needs(sources=self.sources))
         recipe = self.catalog().recipe(plan.selection.workload, plan.selection.release)
-        needs = replace(needs_of(recipe, plan, profile), sources=self.sources)
+        needs = replace(needs_of(recipe, plan, profile, procedure), sources=self.sources)
         report = run_preflight(session, profile, plan, on_progress, needs)
-        return with_access(session, report, self.secrets_needed(plan), self.sources, on_progress)
+        return with_access(session, report, self.secrets_needed(plan, procedure), self.sources, on_progress)
 
-    def installer(self, profile_name: str, plan: Plan) -> Installer:
-        """What looks at the install steps of a plan on a cluster, and runs them."""
+    def installer(self, profile_name: str, plan: Plan, procedure: Procedure = "direct") -> Installer:
+        """What looks at the install steps of a plan and a procedure on a cluster, and runs them."""
         from llmb_tui.launch.install import Installer, install_steps
 
         recipe = self.catalog().recipe(plan.selection.workload, plan.selection.release)
-        steps = install_steps(recipe, plan, self.profile(profile_name))
+        steps = install_steps(recipe, plan, self.profile(profile_name), procedure)
         return Installer(self.session(profile_name), self.profile(profile_name), steps, self.sources)
 
-    def secrets_needed(self, plan: Plan) -> tuple[SecretNeed, ...]:
-        """The keys that matter for a plan. Takes no connection."""
+    def secrets_needed(self, plan: Plan, procedure: Procedure = "direct") -> tuple[SecretNeed, ...]:
+        """The keys that matter for a plan and a procedure. Takes no connection."""
         from llmb_tui.launch.secret import needed_secrets
 
-        return needed_secrets(self.catalog().recipe(plan.selection.workload, plan.selection.release), plan)
+        recipe = self.catalog().recipe(plan.selection.workload, plan.selection.release)
+        return needed_secrets(recipe, plan, procedure)
 
     def secret_states(self, profile_name: str) -> tuple[SecretState, ...]:
         """Which keys are on a cluster, and which in this computer's keyring."""
@@ -229,6 +235,16 @@ class Services:
         spec = launch_spec(recipe, plan, profile, run_id, slurm)
         run = Run(run_id, plan, spec, recipe.rule, recipe.launch.kind, "direct", profile_name, created_at=now)
         return Draft(run, render(spec))
+
+    def published(self, profile_name: str, plan: Plan) -> PublishedCommand:
+        """What starts a plan by the published procedure on a cluster. Takes no connection.
+
+        Raises `Trouble` where the recipe has no such procedure, or a value cannot be handed over.
+        """
+        from llmb_tui.launch.published import published_command
+
+        recipe = self.catalog().recipe(plan.selection.workload, plan.selection.release)
+        return published_command(recipe, plan, self.profile(profile_name))
 
     def submit(self, draft: Draft) -> Run:
         """Submit a drafted run, at most once."""

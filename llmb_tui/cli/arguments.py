@@ -58,6 +58,11 @@ def _add_selection(sub: argparse.ArgumentParser) -> None:
     _add_options(sub)
 
 
+def _add_procedure(sub: argparse.ArgumentParser) -> None:
+    text = "direct: our script in the container (default); recipe: the published procedure, NVIDIA's own scripts"
+    sub.add_argument("--procedure", choices=("direct", "recipe"), default="direct", help=text)
+
+
 def _add_options(sub: argparse.ArgumentParser) -> None:
     """What a run can do beside the benchmark, where its recipe has it."""
     more = sub.add_argument_group("beside the benchmark, where the recipe has it")
@@ -119,9 +124,11 @@ def _add_cluster_verbs(verbs: Any) -> None:
     sub.add_argument("action", choices=("path", "show", "validate"))
     sub = _add(verbs, "doctor", "doctor", "preflight of a saved cluster, for a selection if one is given")
     sub.add_argument("cluster", metavar="CLUSTER")
+    _add_procedure(sub)
     _add_selection(sub)
     sub = _add(verbs, "install", "clusters", "install what a run needs on a cluster, or go on installing")
     sub.add_argument("cluster", metavar="CLUSTER")
+    _add_procedure(sub)
     _add_selection(sub)
     sub = _add(verbs, "secrets", "secrets", "keys on a cluster: which are there, and what they open")
     sub.add_argument("cluster", metavar="CLUSTER")
@@ -130,12 +137,14 @@ def _add_cluster_verbs(verbs: Any) -> None:
     change.add_argument("--forget", choices=SECRETS, help="remove a key from there and from this computer")
     sub.add_argument("--keep", action="store_true", help="with --give: keep it in this computer's keyring too")
     sub.add_argument("--from-keyring", action="store_true", help="with --give: take the one that the keyring keeps")
+    _add_procedure(sub)
     _add_selection(sub)
     sub = _add(verbs, "submit", "clusters", "render and submit one run")
     _add_selection(sub)
     sub.add_argument("--cluster", metavar="C", required=True)
-    sub.add_argument("--procedure", choices=("direct", "recipe"), default="direct")
-    sub.add_argument("--dry-run", action="store_true", help="print the batch script and submit nothing")
+    _add_procedure(sub)
+    text = "print the batch script, or the published procedure's command, and submit nothing"
+    sub.add_argument("--dry-run", action="store_true", help=text)
     sub.add_argument("--yes", action="store_true", help="submit without asking")
 
 

@@ -11,12 +11,13 @@ from dataclasses import asdict
 from llmb_tui.cli.doctor import check
 from llmb_tui.cli.output import print_json, print_table, say
 from llmb_tui.cli.planning import launchable
+from llmb_tui.cli.published import not_submitted, possible, print_command
 from llmb_tui.cli.secrets import ask_for_key
 from llmb_tui.cli.user import confirm, has_terminal, user_services
 from llmb_tui.cluster.profiles import profile_document
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.install import StepState
-from llmb_tui.launch.run import Run
+from llmb_tui.launch.run import Procedure, Run
 from llmb_tui.plan.plan import Plan
 from llmb_tui.services import Draft, Services
 from llmb_tui.watch.report import document
@@ -39,29 +40,27 @@ def clusters_verb(arguments: argparse.Namespace) -> int:
 def install_verb(arguments: argparse.Namespace) -> int:
     """Install what a run needs, or go on where an earlier install stopped; ask for a key where one would help."""
     services = user_services()
-    made = launchable(services, arguments)
+    made = possible(services, arguments)
     try:
-        states = install(services, arguments.cluster, made, say)
+        states = install(services, arguments.cluster, made, say, arguments.procedure)
     except KeyWouldHelp:
         if not has_terminal():
             raise
         ask_for_key(services, arguments.cluster, made)
-        states = install(services, arguments.cluster, made, say)
+        states = install(services, arguments.cluster, made, say, arguments.procedure)
     if arguments.json:
         print_json([asdict(state) for state in states])
     return 0
 
 
 def submit_verb(arguments: argparse.Namespace) -> int:
-    """Render a run and submit it, once, after a yes."""
-    if arguments.procedure == "recipe":
-        raise Trouble(
-            "The published procedure cannot be launched yet.",
-            "Only the direct procedure is built so far.",
-            "Leave --procedure out.",
-            exit_code=1,
-        )
+    """Render a run and submit it, once, after a yes; the published procedure is only printed."""
+    if arguments.procedure == "recipe" and not arguments.dry_run:
+        raise not_submitted()
     services = user_services()
+    if arguments.procedure == "recipe":
+        print_command(services, arguments)
+        return 0
     made = launchable(services, arguments)
     for problem in made.problems:
         if problem.severity == "warning":
@@ -87,7 +86,9 @@ class KeyWouldHelp(Trouble):
     """The registry refused the image; with an NGC API key it may not."""
 
 
-def install(services: Services, cluster: str, made: Plan, tell: Callable[[str], None]) -> tuple[StepState, ...]:
+def install(
+    services: Services, cluster: str, made: Plan, tell: Callable[[str], None], procedure: Procedure = "direct"
+) -> tuple[StepState, ...]:
     """Run the install steps, telling what changes. Raises `Trouble` when one fails, `KeyWouldHelp` where a key may."""
     told: dict[str, tuple[str, float]] = {}
 
@@ -100,7 +101,7 @@ def install(services: Services, cluster: str, made: Plan, tell: Callable[[str], 
                 told[state.id] = (news, now)
                 tell(news + (f" ({state.size})" if state.size else ""))
 
-    states = services.installer(cluster, made).run(on_change, threading.Event())
+    states = services.installer(cluster, made, procedure).run(on_change, threading.Event())
     failed = [state for state in states if state.status != "done"]
     if failed:
         stopped = failed[0]

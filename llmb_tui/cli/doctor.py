@@ -9,7 +9,7 @@ from dataclasses import asdict
 
 from llmb_tui.cli.arguments import selection_mapping
 from llmb_tui.cli.output import print_json, print_line, say
-from llmb_tui.cli.planning import launchable
+from llmb_tui.cli.published import ask_for_selection, possible
 from llmb_tui.cli.user import user_services
 from llmb_tui.cluster.preflight.report import Check, Preflight
 from llmb_tui.errors import Trouble
@@ -21,14 +21,15 @@ _TITLE = 20
 
 def doctor_verb(arguments: argparse.Namespace) -> int:
     """What is found on a cluster, what is needed, and how to mend the difference; 2 when a check fails."""
+    ask_for_selection(arguments)
     services = user_services()
-    made = launchable(services, arguments) if selection_mapping(arguments) else None
+    made = possible(services, arguments) if selection_mapping(arguments) else None
     if not arguments.json:
-        report = services.preflight(arguments.cluster, made, teller(print_line))
+        report = services.preflight(arguments.cluster, made, teller(print_line), arguments.procedure)
         print_line(f"{arguments.cluster}: {summary(report)}")
         return 0 if report.passed else 2
     tell = teller(say) if sys.stderr.isatty() else None
-    report = services.preflight(arguments.cluster, made, tell)
+    report = services.preflight(arguments.cluster, made, tell, arguments.procedure)
     checks = [asdict(check) for check in report.checks]
     print_json({"cluster": arguments.cluster, "passed": report.passed, "checks": checks})
     return 0 if report.passed else 2

@@ -9,6 +9,7 @@ from getpass import getpass
 
 from llmb_tui.cli.arguments import selection_mapping
 from llmb_tui.cli.output import print_json, print_line, print_table, say
+from llmb_tui.cli.published import ask_for_selection
 from llmb_tui.cli.user import confirm, has_terminal, user_services
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.secret import TITLES, SecretId, SecretNeed
@@ -20,6 +21,7 @@ from llmb_tui.services import Services
 
 def secrets_verb(arguments: argparse.Namespace) -> int:
     """Say which keys are on a cluster; with a selection, what it needs and what they open. Give or forget one."""
+    ask_for_selection(arguments)
     services = user_services()
     if arguments.forget:
         say(services.forget_secret(arguments.cluster, arguments.forget))
@@ -80,4 +82,5 @@ def _needs(services: Services, arguments: argparse.Namespace) -> tuple[SecretNee
     mapping = selection_mapping(arguments)
     if not mapping:
         return ()
-    return services.secrets_needed(plan(services.catalog(), read_request(services.catalog(), mapping)))
+    made = plan(services.catalog(), read_request(services.catalog(), mapping))
+    return services.secrets_needed(made, arguments.procedure)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from llmb_tui.cluster.profile import ClusterProfile
     from llmb_tui.errors import Trouble
     from llmb_tui.launch.install import StepState
-    from llmb_tui.launch.run import Run
+    from llmb_tui.launch.run import Procedure, Run
     from llmb_tui.plan.selection import Selection
     from llmb_tui.services import Draft
 
@@ -21,8 +21,17 @@ Doing = Literal["look", "install", "render", "submit"]
 
 
 @dataclass(frozen=True, slots=True)
+class Subject:
+    """What is asked of a cluster for."""
+
+    profile: ClusterProfile
+    selection: Selection
+    procedure: Procedure = "direct"
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
-    """A snapshot that the panes render. A new selection keeps the connection and forgets the rest."""
+    """A snapshot that the panes render. Another selection or procedure keeps the connection and forgets the rest."""
 
     profile: ClusterProfile | None = None
     selection: Selection | None = None
@@ -40,14 +49,22 @@ class Found:
     """What last went wrong, until it is tried again."""
     failed: Doing | None = None
     """What it was that went wrong."""
+    procedure: Procedure = "direct"
 
-    def about(self, profile: ClusterProfile | None, selection: Selection | None) -> Found:
-        """What still holds when the cluster or the selection is another one."""
+    def about(
+        self, profile: ClusterProfile | None, selection: Selection | None, procedure: Procedure = "direct"
+    ) -> Found:
+        """What still holds when the cluster, the selection or the procedure is another one."""
         if profile != self.profile:
-            return Found(profile, selection, link="unknown" if profile else "none")
-        if selection != self.selection:
-            return Found(profile, selection, self.link, banner=self.banner)
+            return Found(profile, selection, link="unknown" if profile else "none", procedure=procedure)
+        if (selection, procedure) != (self.selection, self.procedure):
+            return Found(profile, selection, self.link, banner=self.banner, procedure=procedure)
         return self
+
+    @property
+    def subject(self) -> Subject | None:
+        """What it was learned for; None without a cluster or a selection."""
+        return Subject(self.profile, self.selection, self.procedure) if self.profile and self.selection else None
 
     def learned(self, changes: dict[str, Any]) -> Found:
         """The same with these fields changed."""

@@ -32,6 +32,7 @@ class Start:
 
 def read_start(services: Services) -> Start:
     """Read everything. Raises `Trouble` for a preset, profile or run file that does not fit."""
+    from llmb_tui.launch import published  # noqa: F401 - it takes long, and the first key must not wait for it
     from llmb_tui.plan.make import plan
 
     catalog, profiles, runs = services.catalog(), services.profiles(), services.runs().all()
@@ -39,11 +40,19 @@ def read_start(services: Services) -> Start:
     names = {profile.name for profile in profiles}
     answers = Answers()
     if runs:
-        last = answers_of(runs[0].plan.selection, runs[0].cluster)
+        last = answers_of(runs[0].plan.selection, runs[0].cluster, runs[0].procedure)
         answers = last if last.recipe in known else Answers()
     if answers.cluster not in names:
         answers = replace(answers, cluster=profiles[0].name if len(profiles) == 1 else None)
     return Start(catalog, plan, profiles, answers, tuple(run for run in runs if run.going))
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A profile that was saved, and all saved ones."""
+
+    profile: ClusterProfile
+    profiles: tuple[ClusterProfile, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.plan.plan import Plan
 from llmb_tui.ui.found import Found
+from llmb_tui.ui.published import NOTHING_KNOWN, PublishedLaunch
 from llmb_tui.wizard.answers import Answers
 
 
@@ -21,3 +22,5 @@ class View:
     """With defaults for the rest."""
     plan: Plan | None
     found: Found
+    published: PublishedLaunch = NOTHING_KNOWN
+    """Whether or not it is the chosen procedure."""

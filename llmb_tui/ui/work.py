@@ -12,26 +12,23 @@ from textual.screen import Screen
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.plan.plan import Plan
-from llmb_tui.plan.selection import Selection
 from llmb_tui.services import Draft, Services
 from llmb_tui.ui.daemon import in_daemon
-from llmb_tui.ui.found import Doing
+from llmb_tui.ui.found import Doing, Subject
 
 if TYPE_CHECKING:
     from llmb_tui.launch.install import StepState
+    from llmb_tui.launch.run import Procedure
 
 Tell = Callable[..., None]
 
 
 class Learned(Message):
-    """A job on a cluster, for a selection, has begun, has learned something, or is over."""
+    """A job on a cluster, for a subject, has begun, has learned something, or is over."""
 
-    def __init__(
-        self, profile: ClusterProfile, selection: Selection, job: Doing, changes: dict[str, Any], over: bool = False
-    ) -> None:
+    def __init__(self, subject: Subject, job: Doing, changes: dict[str, Any], over: bool = False) -> None:
         super().__init__()
-        self.profile = profile
-        self.selection = selection
+        self.subject = subject
         self.job = job
         self.changes = changes
         """Fields of `Found` and their new values."""
@@ -47,44 +44,41 @@ class ClusterWork:
         self._stop = threading.Event()
         self._looks = 0
 
-    def look(self, profile: ClusterProfile, plan: Plan, quiet: bool = False) -> None:
+    def look(self, profile: ClusterProfile, plan: Plan, procedure: Procedure, quiet: bool = False) -> None:
         """Connect, check the cluster for the plan, and see what of its install is there.
 
         A quiet look was not asked for by anybody: a connection that fails is then left for the person to make.
         """
         self._looks += 1
         number = self._looks
-        self._start(
-            "look", profile, plan, lambda tell: self._look(profile, plan, quiet, tell), lambda: number == self._looks
-        )
+        subject = Subject(profile, plan.selection, procedure)
+        self._start("look", subject, lambda tell: self._look(subject, plan, quiet, tell), lambda: number == self._looks)
 
-    def install(self, profile: ClusterProfile, plan: Plan) -> None:
+    def install(self, profile: ClusterProfile, plan: Plan, procedure: Procedure) -> None:
         """Run the install steps that are not done."""
-        self._start("install", profile, plan, lambda tell: self._install(profile, plan, tell))
+        subject = Subject(profile, plan.selection, procedure)
+        self._start("install", subject, lambda tell: self._install(subject, plan, tell))
 
     def render(self, profile: ClusterProfile, plan: Plan) -> None:
         """Make the exact batch script."""
-        self._start("render", profile, plan, lambda tell: tell(draft=self._services.draft(profile.name, plan)))
+        subject = Subject(profile, plan.selection)
+        self._start("render", subject, lambda tell: tell(draft=self._services.draft(profile.name, plan)))
 
     def submit(self, profile: ClusterProfile, draft: Draft) -> None:
         """Submit a draft that was shown and agreed to."""
-        self._start("submit", profile, draft.run.plan, lambda tell: self._submit(draft, tell))
+        subject = Subject(profile, draft.run.plan.selection)
+        self._start("submit", subject, lambda tell: self._submit(draft, tell))
 
     def stop(self) -> None:
         """Stop following what runs; what runs on the cluster goes on there."""
         self._stop.set()
 
     def _start(
-        self,
-        job: Doing,
-        profile: ClusterProfile,
-        plan: Plan,
-        act: Callable[[Tell], None],
-        wanted: Callable[[], bool] = lambda: True,
+        self, job: Doing, subject: Subject, act: Callable[[Tell], None], wanted: Callable[[], bool] = lambda: True
     ) -> None:
         def post(changes: dict[str, Any], over: bool = False) -> None:
             if wanted():
-                self._screen.post_message(Learned(profile, plan.selection, job, changes, over))
+                self._screen.post_message(Learned(subject, job, changes, over))
 
         def run() -> None:
             failed: dict[str, Any] = {}
@@ -98,9 +92,10 @@ class ClusterWork:
 
         self._screen.run_worker(in_daemon(run), group=job, exit_on_error=False)
 
-    def _look(self, profile: ClusterProfile, plan: Plan, quiet: bool, tell: Tell) -> None:
+    def _look(self, subject: Subject, plan: Plan, quiet: bool, tell: Tell) -> None:
+        name, procedure = subject.profile.name, subject.procedure
         tell(link="connecting", preflight=None, checked=None, steps=())
-        session = self._services.session(profile.name)
+        session = self._services.session(name)
         try:
             session.connect(attended=not quiet)
             session.run(("true",))
@@ -110,14 +105,15 @@ class ClusterWork:
                 return
             raise
         tell(link="connected", banner=session.banner)
-        tell(preflight=self._services.preflight(profile.name, plan, lambda checked: tell(checked=checked)))
-        tell(steps=self._services.installer(profile.name, plan).look())
+        tell(preflight=self._services.preflight(name, plan, lambda checked: tell(checked=checked), procedure))
+        tell(steps=self._services.installer(name, plan, procedure).look())
 
-    def _install(self, profile: ClusterProfile, plan: Plan, tell: Tell) -> None:
+    def _install(self, subject: Subject, plan: Plan, tell: Tell) -> None:
         def on_change(steps: tuple[StepState, ...]) -> None:
             tell(steps=steps)
 
-        tell(steps=self._services.installer(profile.name, plan).run(on_change, self._stop))
+        installer = self._services.installer(subject.profile.name, plan, subject.procedure)
+        tell(steps=installer.run(on_change, self._stop))
 
     def _submit(self, draft: Draft, tell: Tell) -> None:
         try:

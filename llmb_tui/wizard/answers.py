@@ -21,7 +21,8 @@ from llmb_tui.plan.selection import NOTHING_MORE, RunOptions, Selection
 OptionField = Literal[
     "profile", "profile_start", "profile_stop", "nccl_trace", "save_checkpoint", "load_checkpoint", "hub_tokenizer"
 ]
-Field = Literal["workload", "gpu", "dtype", "scaling", "scale", "steps", "time_limit"] | OptionField
+Field = Literal["workload", "gpu", "dtype", "scaling", "scale", "steps", "time_limit", "procedure"] | OptionField
+Procedure = Literal["direct", "recipe"]
 ON = "on"
 """Value of a switch that is on; of one that is off it is empty."""
 
@@ -55,9 +56,11 @@ class Answers:
     """As typed."""
     options: RunOptions = NOTHING_MORE
     cluster: str | None = None
+    procedure: Procedure = "direct"
+    """`recipe`: the published one, with the recipe's own scripts."""
 
 
-def answers_of(selection: Selection, cluster: str | None = None) -> Answers:
+def answers_of(selection: Selection, cluster: str | None = None, procedure: Procedure = "direct") -> Answers:
     """The answers that lead to a selection: who comes back starts where they were."""
     return Answers(
         recipe=f"{selection.workload}@{selection.release}",
@@ -70,6 +73,7 @@ def answers_of(selection: Selection, cluster: str | None = None) -> Answers:
         time_limit=selection.time_limit,
         options=selection.options,
         cluster=cluster,
+        procedure=procedure,
     )
 
 
@@ -89,6 +93,7 @@ def answer(answers: Answers, field: Field, value: str) -> Answers:
         "scale": {"scale": number},
         "steps": {"steps": number},
         "time_limit": {"time_limit": value or None},
+        "procedure": {"procedure": "recipe" if value == "recipe" else "direct"},
     }
     return replace(answers, **given[field])
 
@@ -175,8 +180,11 @@ def value_of(answers: Answers, field: Field) -> str:
     return "" if value is None else str(value)
 
 
-def command(chosen: Selection, cluster: str | None) -> str:
-    """The same choice as a command line: `submit` where a cluster is chosen, else `plan`."""
+def command(chosen: Selection, cluster: str | None, procedure: Procedure = "direct") -> str:
+    """The same choice as a command line: `submit` where a cluster is chosen, else `plan`.
+
+    What is started by hand is only printed by `submit`.
+    """
     words = ["llmb-tui", "submit" if cluster else "plan", "-w", f"{chosen.workload}@{chosen.release}"]
     words += ["-s", chosen.size, "--gpu", chosen.gpu, "-d", chosen.dtype, "--scale", str(chosen.scale)]
     if chosen.strong_scaling:
@@ -191,6 +199,8 @@ def command(chosen: Selection, cluster: str | None) -> str:
             words += [flag] if value is True else [flag, str(value)]
     if cluster:
         words += ["--cluster", cluster]
+    if cluster and procedure == "recipe":
+        words += ["--procedure", procedure, "--dry-run"]
     return shlex.join(words)
 
 

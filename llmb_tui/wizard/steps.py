@@ -141,6 +141,7 @@ def summary(answers: Answers, facts: Facts | None, step: StepId) -> str:
         words = " · ".join(part for part in ((answers.gpu or "").upper(), answers.dtype) if part)
     elif step is StepId.SCALE and answers.scale is not None:
         more = [*(["strong"] if answers.strong else ()), *(_OPTION_WORDS[f] for f in chosen_options(answers.options))]
+        more += ["published procedure"] if answers.procedure == "recipe" else []
         words = " · ".join((f"{answers.scale} GPUs", *more))
     elif step is StepId.CLUSTER and answers.cluster:
         words = answers.cluster

@@ -201,14 +201,10 @@ def test_review_names_the_procedure_and_the_published_one(selection: Selection, 
     assert text.endswith("the published one is NVIDIA's launch.sh")
 
 
-def test_review_names_the_tokenizer_where_there_are_two() -> None:
-    assert reviewed(LLAMA)["tokenizer"] == (
-        "synthetic, no download, with the padded vocabulary of meta-llama/Meta-Llama-3-8B; "
-        "the published procedure takes that one"
-    )
+def test_review_names_a_tokenizer_from_the_hub() -> None:
     hub = reviewed(replace(LLAMA, options=RunOptions(hub_tokenizer=True)))
     assert hub["tokenizer"].startswith("The tokenizer is meta-llama/Meta-Llama-3-8B, from the model hub.")
-    assert "tokenizer" not in reviewed(Selection("nemotron4", "25.04", "15b", "h100", "bf16", 64))
+    assert "tokenizer" not in reviewed(LLAMA)
 
 
 def test_review_names_what_the_run_does_beside_the_benchmark_and_its_effect() -> None:
@@ -241,7 +237,7 @@ async def test_review_has_room_for_it_and_the_script(services: Services, size: t
         await pilot.press("o", "space", "6")
         await pilot.pause()
         facts = wizard.query_one("#pane-review Paragraphs", Paragraphs)
-        assert {"procedure", "tokenizer", "profile"} <= set(words(facts.parts))
+        assert {"procedure", "profile"} <= set(words(facts.parts))
         assert "procedure" in on_screen(app)
         assert wizard.query_one("#script").region.height >= 4
 

@@ -23,7 +23,7 @@ from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import Failure, HostKey, Secret
-from llmb_tui.ui.found import Doing
+from llmb_tui.ui.found import Doing, Subject
 from llmb_tui.ui.screens.cluster_editor import ClusterEditor
 from llmb_tui.ui.screens.wizard import WizardScreen
 from llmb_tui.ui.widgets.paragraphs import Paragraphs
@@ -82,7 +82,7 @@ async def on_eos(pilot: Pilot[None], step: str, job: Doing = "look", over: bool 
     link = wizard.query_one("#link", Paragraphs)
     await until(pilot, lambda: wizard.bar.link == "failed" and len(link.parts) > 1, "the look at nothing has failed")
     changes = {"link": "connected", "trouble": None, **found}
-    wizard.post_message(Learned(EOS, made(pilot).selection, job, changes, over=over))
+    wizard.post_message(Learned(Subject(EOS, made(pilot).selection), job, changes, over=over))
     await pilot.pause()
     await pilot.press(step)
     await pilot.pause()
@@ -165,8 +165,43 @@ class TestSteps:
             await on_eos(pilot, "5", preflight=PASSED, steps=INSTALLED)
             wizard = pilot.app.screen
             wizard.post_message(
-                Learned(EOS, made(pilot).selection, "render", {"draft": draft_of(made(pilot))}, over=True)
+                Learned(Subject(EOS, made(pilot).selection), "render", {"draft": draft_of(made(pilot))}, over=True)
             )
+            await pilot.pause()
+            await pilot.press("6")
+
+        assert picture(snap_compare, on_cluster, size, drive)
+
+    def test_published_procedure(self, snap_compare: Any, services: Services, size: tuple[int, int]) -> None:
+        async def drive(pilot: Pilot[None]) -> None:
+            await at_scale(pilot)
+            await pilot.press("P", "down")
+
+        assert picture(snap_compare, services, size, drive)
+
+    def test_published_procedure_that_cannot_be(
+        self, snap_compare: Any, services: Services, size: tuple[int, int]
+    ) -> None:
+        services.save_profile(replace(EOS, mounts=("/data:/data",)))
+
+        async def drive(pilot: Pilot[None]) -> None:
+            await at_scale(pilot)
+            await pilot.press("P")
+
+        assert picture(snap_compare, services, size, drive)
+
+    def test_review_of_the_published_procedure(
+        self, snap_compare: Any, on_cluster: Services, size: tuple[int, int]
+    ) -> None:
+        async def drive(pilot: Pilot[None]) -> None:
+            await loaded(pilot)
+            await choose(pilot, "workload", "llama3.1@25.04/8b")
+            await pilot.press("3", "P", "down", "4", "c")
+            wizard = pilot.app.screen
+            assert isinstance(wizard, WizardScreen)
+            await until(pilot, lambda: wizard.bar.link == "failed", "the look at nothing has failed")
+            found = {"link": "connected", "trouble": None, "preflight": PASSED, "steps": INSTALLED}
+            wizard.post_message(Learned(Subject(EOS, made(pilot).selection, "recipe"), "look", found, over=True))
             await pilot.pause()
             await pilot.press("6")
 
@@ -177,7 +212,7 @@ class TestSteps:
             await on_eos(pilot, "5", preflight=PASSED, steps=INSTALLED)
             wizard = pilot.app.screen
             wizard.post_message(
-                Learned(EOS, made(pilot).selection, "render", {"draft": draft_of(made(pilot))}, over=True)
+                Learned(Subject(EOS, made(pilot).selection), "render", {"draft": draft_of(made(pilot))}, over=True)
             )
             await pilot.pause()
             await pilot.press("6", "s")
@@ -190,7 +225,7 @@ class TestSteps:
             wizard = pilot.app.screen
             run = replace(draft_of(made(pilot)).run, submission="submitted", job_ids=("48123",))
             on_cluster.runs().save(replace(run, job_state="COMPLETED"))
-            wizard.post_message(Learned(EOS, made(pilot).selection, "submit", {"launched": run}, over=True))
+            wizard.post_message(Learned(Subject(EOS, made(pilot).selection), "submit", {"launched": run}, over=True))
             await until(pilot, lambda: pilot.app.screen is not wizard, "the run's screen opens by itself")
             await pilot.press("escape")
             await until(pilot, lambda: pilot.app.screen is wizard, "the wizard is back")

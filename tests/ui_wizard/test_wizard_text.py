@@ -15,7 +15,7 @@ from llmb_tui.launch.install import StepState
 from llmb_tui.services import Draft, Services
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import Failure, HostKey, Secret
-from llmb_tui.ui.found import Doing
+from llmb_tui.ui.found import Doing, Subject
 from llmb_tui.ui.screens.wizard import WizardScreen
 from llmb_tui.ui.text import tell
 from llmb_tui.ui.widgets.preview import Preview
@@ -38,7 +38,7 @@ async def reported(pilot: Pilot[None], job: Doing, changes: dict[str, Any]) -> N
     assert isinstance(wizard, WizardScreen)
     plan = wizard.query_one(Preview).made
     assert plan is not None
-    wizard.post_message(Learned(EOS, plan.selection, job, changes, over=True))
+    wizard.post_message(Learned(Subject(EOS, plan.selection), job, changes, over=True))
     await pilot.pause()
 
 

@@ -26,7 +26,7 @@ from llmb_tui.wizard.answers import (
 CATALOG = load_presets()
 FIELDS: tuple[Field, ...] = (
     *("workload", "gpu", "dtype", "scaling", "scale", "steps", "time_limit", "profile", "profile_start"),
-    *("profile_stop", "nccl_trace", "save_checkpoint", "load_checkpoint", "hub_tokenizer"),
+    *("profile_stop", "nccl_trace", "save_checkpoint", "load_checkpoint", "hub_tokenizer", "procedure"),
 )
 
 

@@ -20,6 +20,7 @@ from llmb_tui.wizard.steps import StepId
 
 if TYPE_CHECKING:
     from llmb_tui.launch.install import StepState
+    from llmb_tui.launch.run import Procedure
     from llmb_tui.plan.plan import Plan
 
 _STATUS = {
@@ -48,16 +49,17 @@ class InstallPane(Pane):
     class Keys(Message):
         """The keys of the registry and the model hub are wanted."""
 
-        def __init__(self, profile_name: str, plan: Plan) -> None:
+        def __init__(self, profile_name: str, plan: Plan, procedure: Procedure) -> None:
             super().__init__()
             self.profile_name = profile_name
             self.plan = plan
+            self.procedure = procedure
 
     def __init__(self, give: Give) -> None:
         super().__init__(give)
         self._done = False
         self._busy = False
-        self._for: tuple[str, Plan] | None = None
+        self._for: tuple[str, Plan, Procedure] | None = None
 
     def compose(self) -> ComposeResult:
         """Progress on top, then the steps."""
@@ -69,7 +71,7 @@ class InstallPane(Pane):
     def show(self, view: View) -> None:
         """Steps and progress."""
         found = view.found
-        self._for = (found.profile.name, view.plan) if found.profile and view.plan else None
+        self._for = (found.profile.name, view.plan, found.procedure) if found.profile and view.plan else None
         self._done = found.installed
         self._busy = "install" in found.doing
         self.query_one("#install-progress", Paragraphs).parts = progress(found)
@@ -108,9 +110,10 @@ def progress(found: Found) -> tuple[Paragraph, ...]:
         hint = "running; it goes on when you leave"
     elif done == len(found.steps):
         hint = "everything is there: enter goes on"
+    which = "published" if found.procedure == "recipe" else "direct"
     return (
         text(gauge(done, len(found.steps), 24) + line(f"  {done} of {len(found.steps)}")),
-        text(line((hint, MUTED))),
+        text(line((f"for the {which} procedure; {hint}", MUTED))),
     )
 
 

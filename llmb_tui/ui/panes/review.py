@@ -10,20 +10,23 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from llmb_tui.catalog.recipe import LogFormat, Recipe
+from llmb_tui.catalog.recipe import LogFormat
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.plan.options import TITLES, chosen_options
 from llmb_tui.plan.plan import Plan
 from llmb_tui.ui import units
+from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.found import Found
-from llmb_tui.ui.panes.pane import Give, Pane, label
-from llmb_tui.ui.text import MUTED, line, lines, plain, told
+from llmb_tui.ui.panes.by_hand import WHY_BY_HAND, command_of, launch_facts, launch_text, to_know, way
+from llmb_tui.ui.panes.pane import Give, Pane
+from llmb_tui.ui.text import MUTED, line, lines, plain, tell, told
 from llmb_tui.ui.view import View
 from llmb_tui.ui.widgets.paragraphs import Paragraph, Paragraphs, fact, text
 from llmb_tui.ui.widgets.scroller import Scroller
 from llmb_tui.wizard.answers import command
 from llmb_tui.wizard.steps import StepId
 
+_TITLES = {"direct": ("Batch script", "exactly what is submitted"), "recipe": ("Command", "exactly what starts it")}
 _NAMES = {
     "profile": "profile",
     "nccl_trace": "NCCL trace",
@@ -44,6 +47,7 @@ class ReviewPane(Pane):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("s", "submit", "Submit", id="review.submit", tooltip="Submit the run, after a question"),
         Binding("z", "zoom", "Zoom", id="review.zoom", tooltip="The script on the whole screen; escape goes back"),
+        Binding("y", "copy", "Copy", id="review.copy", tooltip="Copy the command that starts it"),
     ]
 
     class Submit(Message):
@@ -53,26 +57,42 @@ class ReviewPane(Pane):
         super().__init__(give)
         self._ready = False
         self._launched = False
+        self._by_hand = False
+        self._command = ""
 
     def compose(self) -> ComposeResult:
         """The facts on top, the script scrolls."""
         yield Paragraphs()
-        yield label("Batch script", "exactly what is submitted")
+        yield Static(id="script-title", classes="label", markup=False)
         with Scroller(id="script"):
             yield Static(id="script-text", markup=False)
+            yield Paragraphs(id="script-more")
 
     def show(self, view: View) -> None:
         """Facts at once, the script when it is rendered."""
         found = view.found
+        self._by_hand = found.procedure == "recipe"
+        self._command = command_of(view) if self._by_hand else ""
         self._launched = found.launched is not None
         self._ready = found.draft is not None and "submit" not in found.doing and not self._launched
         self.query_one(Paragraphs).parts = review_facts(view)
-        self.query_one("#script-text", Static).update(script_text(view))
+        name, hint = _TITLES[found.procedure]
+        self.query_one("#script-title", Static).update(line((name, "bold"), "  ", (hint, MUTED)))
+        self.query_one("#script-text", Static).update(launch_text(view) if self._by_hand else script_text(view))
+        self.query_one("#script-more", Paragraphs).parts = to_know(view) if self._by_hand else ()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
+        """What is started by hand has no key that submits it; what is submitted is copied by the wizard's own key."""
+        if action == "submit":
+            return not self._by_hand
+        return bool(self._command) if action == "copy" else True
 
     def enter(self) -> None:
         """Submit; once submitted, go on to the run."""
         if self._launched:
             super().enter()
+        elif self._by_hand:
+            tell(self.app, f"{WHY_BY_HAND}{' y copies the command.' if self._command else ''}", "warning")
         else:
             self.action_submit()
 
@@ -82,6 +102,10 @@ class ReviewPane(Pane):
             self.screen.minimize()
         else:
             self.screen.maximize(self.query_one("#script"), container=False)
+
+    def action_copy(self) -> None:
+        """The command, as it is to be pasted."""
+        copy(self.app, self._command, "The command")
 
     def action_submit(self) -> None:
         """Ask for the submission."""
@@ -139,9 +163,14 @@ def review_facts(view: View) -> tuple[Paragraph, ...]:
         fact("where", where),
         fact("cost", line((cost, "bold"))),
         *beside(plan),
-        *ways(view.catalog.recipe(s.workload, s.release), plan),
-        fact("command", line((command(s, profile.name if profile else None), MUTED))),
     )
+    recipe = view.catalog.recipe(s.workload, s.release)
+    if view.found.procedure == "recipe":
+        named = (fact("procedure", line(way(recipe.published))),) if recipe.published else ()
+        return (*facts, *named, *launch_facts(view))
+    direct = f"direct: {_DIRECT[recipe.launch.kind]}; the published one is NVIDIA's launch.sh"
+    facts += (fact("procedure", line(direct)),)
+    facts += (fact("command", line((command(s, profile.name if profile else None), MUTED))),)
     facts += changes(view) + differences(view)
     return (*facts, fact("now", line(("submitting …", "$text-warning")))) if "submit" in view.found.doing else facts
 
@@ -154,17 +183,6 @@ def beside(plan: Plan) -> tuple[Paragraph, ...]:
         for field in chosen_options(plan.options)
         if field in said
     )
-
-
-def ways(recipe: Recipe, plan: Plan) -> tuple[Paragraph, ...]:
-    """How the run differs from the published procedure."""
-    model = recipe.models[plan.selection.size]
-    found = [fact("procedure", line(f"direct: {_DIRECT[recipe.launch.kind]}; the published one is NVIDIA's launch.sh"))]
-    if model.hub_tokenizer and not plan.options.hub_tokenizer:
-        other = "; the published procedure takes that one" if model.hub_tokenizer in model.gated_access else ""
-        words = f"synthetic, no download, with the padded vocabulary of {model.hub_tokenizer}{other}"
-        found.append(fact("tokenizer", line(words)))
-    return tuple(found)
 
 
 def differences(view: View) -> tuple[Paragraph, ...]:
@@ -219,7 +237,10 @@ def run_facts(found: Found) -> tuple[Paragraph, ...]:
     """What was submitted, or what is left to do."""
     run = found.launched
     if run is None:
-        return (text(line(("Nothing was submitted yet. Review comes first.", MUTED))),)
+        nothing = "Nothing was submitted yet. Review comes first."
+        if found.procedure == "recipe":
+            nothing = f"{WHY_BY_HAND} Review has the command."
+        return (text(line((nothing, MUTED))),)
     words = {
         "submitted": ("● submitted", "$text-success"),
         "refused": ("✗ refused", "$text-error"),

@@ -1,4 +1,4 @@
-"""The pane for the number of GPUs and the options of the run."""
+"""The pane for the number of GPUs, the options of the run and its procedure."""
 
 from __future__ import annotations
 
@@ -8,26 +8,34 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
+from textual.widget import Widget
 from textual.widgets import Static
 
 from llmb_tui.plan.selection import NOTHING_MORE
 from llmb_tui.ui.panes.pane import Give, Pane, label
+from llmb_tui.ui.text import MUTED, line
 from llmb_tui.ui.view import View
 from llmb_tui.ui.widgets.choices import ChoiceList, Field, FindableChoices
+from llmb_tui.ui.widgets.paragraphs import Paragraphs
 from llmb_tui.ui.widgets.switches import Switches
 from llmb_tui.wizard.answers import value_of
 from llmb_tui.wizard.choices import choices
+from llmb_tui.wizard.procedures import procedures
 from llmb_tui.wizard.steps import StepId
 from llmb_tui.wizard.switches import no_loading, switches
 
+# The install step that looks for what may not be public.
+_COMMITS = "commits-"
+
 
 class ScalePane(Pane):
-    """How many GPUs, which scaling, how many steps, how long at most, and what is done beside the benchmark."""
+    """How many GPUs, which scaling, how many steps, how long at most, what is done beside the benchmark, and how."""
 
     STEP = StepId.SCALE
     FINDABLE = True
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("o", "options", "Options", id="scale.options", tooltip="Straight to profile, trace and checkpoints")
+        Binding("o", "options", "Options", id="scale.options", tooltip="Straight to profile, trace and checkpoints"),
+        Binding("P", "procedure", "Procedure", id="scale.procedure", tooltip="Direct, or NVIDIA's own scripts"),
     ]
 
     def __init__(self, give: Give) -> None:
@@ -43,6 +51,7 @@ class ScalePane(Pane):
         self._start = Field(partial(give, "profile_start"), restrict="[0-9]*", max_length=7, id="profile-start")
         self._stop = Field(partial(give, "profile_stop"), restrict="[0-9]*", max_length=7, id="profile-stop")
         self._load = Field(partial(give, "load_checkpoint"), max_length=4096, id="load-checkpoint")
+        self._procedures = ChoiceList(partial(give, "procedure"), id="procedure")
 
     def compose(self) -> ComposeResult:
         """Listed scales, any other scale, then the options."""
@@ -73,13 +82,24 @@ class ScalePane(Pane):
             with Horizontal(classes="field"):
                 yield Static("  load from", classes="name")
                 yield self._load
+        yield label("Procedure", "P: direct or published")
+        with Vertical(id="procedures"):
+            yield self._procedures
+            yield Paragraphs(id="not-published")
 
     def action_options(self) -> None:
         """Straight to what can be switched on, which a small screen shows from then on."""
-        beside = self.query_one("#beside")
-        beside.add_class("-open")
-        self._switches.focus()
-        self.call_after_refresh(beside.scroll_visible, animate=False)
+        self._open("#beside", self._switches)
+
+    def action_procedure(self) -> None:
+        """Straight to the two procedures, which a small screen shows from then on."""
+        self._open("#procedures", self._procedures)
+
+    def _open(self, part: str, first: Widget) -> None:
+        opened = self.query_one(part)
+        opened.add_class("-open")
+        first.focus()
+        self.call_after_refresh(opened.scroll_visible, animate=False)
 
     def show(self, view: View) -> None:
         """A typed field keeps its text while it is typed in."""
@@ -92,6 +112,7 @@ class ScalePane(Pane):
         self._put(self._steps, value_of(view.answers, "steps"))
         self._put(self._limit, value_of(view.answers, "time_limit"))
         self._show_options(view)
+        self._show_procedures(view)
         if view.plan is None:
             return
         if view.answers.steps is None:
@@ -116,6 +137,17 @@ class ScalePane(Pane):
         if view.plan is not None and view.plan.options.profile:
             self._start.placeholder = str(view.plan.options.profile_start)
             self._stop.placeholder = str(view.plan.options.profile_stop)
+
+    def _show_procedures(self, view: View) -> None:
+        """The row has room for a few words of why not; the rest stands under it, and what an install found out."""
+        against = view.published.problems
+        self._procedures.show(procedures(view.catalog, view.answers, against), value_of(view.answers, "procedure"))
+        self.query_one("#procedures").set_class(view.answers.procedure == "recipe", "-on")
+        why_not = [f"{one.reason} {one.fix}".rstrip() for one in against if one.severity == "error"]
+        steps = (step for step in view.found.steps if step.id.startswith(_COMMITS) and step.reason)
+        why_not += [f"{step.reason} {step.fix}" for step in steps]
+        parts = tuple((line("  "), line((words, MUTED))) for words in why_not)
+        self.query_one("#not-published", Paragraphs).parts = parts
 
     @staticmethod
     def _put(field: Field, text: str) -> None:

@@ -22,6 +22,7 @@ from llmb_tui.ui.widgets.choices import ChoiceList
 from llmb_tui.wizard.choices import Choice
 
 if TYPE_CHECKING:
+    from llmb_tui.launch.run import Procedure
     from llmb_tui.launch.secret import SecretNeed
     from llmb_tui.launch.secrets import SecretState
 
@@ -40,11 +41,12 @@ class KeysDialog(Dialog[None]):
         Binding("ctrl+x", "forget", "Remove", id="keys.forget", tooltip="Remove it from the cluster and the keyring"),
     ]
 
-    def __init__(self, services: Services, profile_name: str, plan: Plan) -> None:
+    def __init__(self, services: Services, profile_name: str, plan: Plan, procedure: Procedure = "direct") -> None:
         super().__init__("Keys")
         self._services = services
         self._profile_name = profile_name
         self._plan = plan
+        self._procedure = procedure
         self._needs: tuple[SecretNeed, ...] = ()
         self._states: dict[str, SecretState] = {}
         self._chosen = ""
@@ -63,7 +65,7 @@ class KeysDialog(Dialog[None]):
 
     def on_mount(self) -> None:
         """Which keys matter is known at once; where they are is asked."""
-        self._needs = self._services.secrets_needed(self._plan)
+        self._needs = self._services.secrets_needed(self._plan, self._procedure)
         self._choose(self._needs[0].id if self._needs else "")
         self._keep("cluster")
         self._work(lambda: "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import getters, on
@@ -31,16 +31,17 @@ from llmb_tui.ui.panes.install import InstallPane
 from llmb_tui.ui.panes.pane import Pane
 from llmb_tui.ui.panes.review import ReviewPane, RunPane, agreement
 from llmb_tui.ui.prompter import ModalPrompter
+from llmb_tui.ui.published import NOTHING_KNOWN, published_launch
 from llmb_tui.ui.screens.wizard_body import WizardBody
 from llmb_tui.ui.screens.wizard_keys import KEYS
-from llmb_tui.ui.start import Again, Start, read_again, read_start
+from llmb_tui.ui.start import Again, Saved, Start, read_again, read_start
 from llmb_tui.ui.text import tell
 from llmb_tui.ui.view import View
 from llmb_tui.ui.widgets.choices import ChoiceList
 from llmb_tui.ui.widgets.rail import Rail
 from llmb_tui.ui.widgets.status_bar import StatusBar
 from llmb_tui.ui.work import ClusterWork, Learned
-from llmb_tui.wizard.answers import Answers, Field, answer, command, selection, settled
+from llmb_tui.wizard.answers import Answers, Field, answer, command, recipe_of, selection, settled
 from llmb_tui.wizard.steps import StepId, confirm, following, preceding, problems
 
 if TYPE_CHECKING:
@@ -49,14 +50,6 @@ if TYPE_CHECKING:
 # A look at the cluster waits until the answers rest this long, seconds.
 _REST_S = 0.8
 _PULSE_S = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Saved:
-    """A profile that was saved, and all saved ones."""
-
-    profile: ClusterProfile
-    profiles: tuple[ClusterProfile, ...]
 
 
 class WizardScreen(Screen[None]):
@@ -86,6 +79,7 @@ Tab and shift+tab go from field to field."""
         self._answers = Answers()
         self._found = Found()
         self._plan: Plan | None = None
+        self._published = NOTHING_KNOWN
         self._catalog: Catalog | None = None
         self._make: Callable[[Catalog, Selection], Plan] | None = None
         self._profiles: tuple[ClusterProfile, ...] = ()
@@ -180,7 +174,7 @@ Tab and shift+tab go from field to field."""
     def action_copy(self) -> None:
         """The choice as a command line, on the clipboard."""
         if self._plan is not None:
-            text = command(self._plan.selection, self._answers.cluster)
+            text = command(self._plan.selection, self._answers.cluster, self._answers.procedure)
             copy(self.app, text, text)
 
     def action_watch(self) -> None:
@@ -216,7 +210,7 @@ Tab and shift+tab go from field to field."""
             tell(self.app, "Install needs a cluster and a selection that can be launched.", "warning")
         else:
             self._prompter.quiet = False
-            self._work.install(profile, plan)
+            self._work.install(profile, plan, self._found.procedure)
 
     @on(ReviewPane.Submit)
     def _submit(self) -> None:
@@ -290,9 +284,9 @@ Tab and shift+tab go from field to field."""
     @on(Learned)
     def _learned(self, event: Learned) -> None:
         before = self._found
-        if event.profile != before.profile:
+        if event.subject.profile != before.profile:
             return
-        if event.selection != before.selection:
+        if event.subject != before.subject:
             self._learned_of_link(event.changes)
             return
         doing = before.doing - {event.job} if event.over else before.doing | {event.job}
@@ -304,7 +298,7 @@ Tab and shift+tab go from field to field."""
         elif event.job == "submit" and event.changes.get("trouble") is not None:
             self.app.push_screen(Failure(event.changes["trouble"]), lambda _: self._draft())
         elif event.job == "install" and event.over and self._plan and self._found.key_would_help:
-            self.post_message(InstallPane.Keys(event.profile.name, self._plan))
+            self.post_message(InstallPane.Keys(event.subject.profile.name, self._plan, event.subject.procedure))
 
     def _feel_link(self) -> None:
         """Show how the connection to the chosen cluster is, which may break while nobody uses it."""
@@ -313,7 +307,7 @@ Tab and shift+tab go from field to field."""
         self.bar.health = health if self._found.link == "connected" else None
 
     def _learned_of_link(self, changes: dict[str, Any]) -> None:
-        """A look that was begun for another selection: what it says of the connection holds for this one too."""
+        """A look that was begun for other answers: what it says of the connection holds for these too."""
         of_link = {field: value for field, value in changes.items() if field in ("link", "banner")}
         if of_link:
             self._found = self._found.learned(of_link)
@@ -337,10 +331,15 @@ Tab and shift+tab go from field to field."""
     def _replan(self) -> None:
         if self._catalog is None or self._make is None:
             return
-        chosen = selection(self._catalog, self._answers)
-        self._plan = self._make(self._catalog, chosen) if chosen is not None else None
-        profile = next((one for one in self._profiles if one.name == self._answers.cluster), None)
-        self._found = self._found.about(profile, chosen)
+        answers = self._answers
+        chosen = selection(self._catalog, answers)
+        plan = self._make(self._catalog, chosen) if chosen is not None else None
+        profile = next((one for one in self._profiles if one.name == answers.cluster), None)
+        self._published = published_launch(recipe_of(self._catalog, answers), plan, profile)
+        if plan is not None and answers.procedure == "recipe":
+            plan = replace(plan, problems=plan.problems + self._published.problems)
+        self._plan = plan
+        self._found = self._found.about(profile, chosen, answers.procedure)
         self._show()
         self._look_when_rested()
 
@@ -363,7 +362,7 @@ Tab and shift+tab go from field to field."""
         if not quiet:
             self._prompter.quiet = False
         self._tried.add(profile.name)
-        self._work.look(profile, plan, quiet)
+        self._work.look(profile, plan, self._found.procedure, quiet)
 
     def _go(self, step: StepId) -> None:
         if self._catalog is None:
@@ -382,16 +381,17 @@ Tab and shift+tab go from field to field."""
         self.refresh_bindings()
 
     def _draft(self) -> None:
-        """Make the script, unless it is there or cannot be."""
-        profile, plan = self._found.profile, self._plan
-        if profile and plan and plan.launchable and self._found.draft is None and "render" not in self._found.doing:
-            self._work.render(profile, plan)
+        """Make the script, unless it is there or cannot be; the published procedure brings its own."""
+        found, plan = self._found, self._plan
+        wanted = found.procedure == "direct" and found.draft is None and "render" not in found.doing
+        if wanted and found.profile and plan and plan.launchable:
+            self._work.render(found.profile, plan)
 
     def _show(self) -> None:
         if self._catalog is None:
             return
         full = settled(self._catalog, self._answers)
-        self.body.show(View(self._catalog, self._answers, full, self._plan, self._found))
+        self.body.show(View(self._catalog, self._answers, full, self._plan, self._found, self._published))
         workload = (full.recipe or "").partition("@")[0]
         self.bar.about = f"{workload} {full.size} · {(full.gpu or '').upper()} · {full.dtype} · {full.scale} GPUs"
         profile = self._found.profile
