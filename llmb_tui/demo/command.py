@@ -13,7 +13,7 @@ from pathlib import Path
 
 CLIENTS = ("sacct", "sacctmgr", "sbatch", "scancel", "scontrol", "sinfo", "squeue", "srun")
 """Slurm's commands."""
-LOGIN_COMMANDS = (*CLIENTS, "curl", "df", "enroot")
+LOGIN_COMMANDS = (*CLIENTS, "curl", "df", "enroot", "git")
 """On the PATH of the login node."""
 NODE_COMMANDS = ("hostname", "sudo")
 """Before all others on the PATH of a job."""

@@ -1,4 +1,4 @@
-"""Programs that a training is wrapped in, in a container of the demo cluster and on its nodes."""
+"""Programs that a training is wrapped in, in a container of the demo cluster and on its nodes; and its git."""
 
 from __future__ import annotations
 
@@ -43,3 +43,13 @@ def test_nobody_may_do_anything_by_sudo_on_a_node(client: Client) -> None:
     answer = client.run("srun sudo -n id")
     assert (answer.code, answer.out) == (1, "")
     assert "sudo: a password is required" in answer.err
+
+
+@pytest.mark.parametrize(
+    "words", ["clone --depth 1 https://github.com/NVIDIA/x.git there", "ls-remote git@github.com:a/b"]
+)
+def test_git_fetches_nothing_to_this_machine(client: Client, words: str) -> None:
+    answer = client.run(f"git {words}")
+    assert (answer.code, answer.out) == (128, "")
+    assert "the demo cluster has no internet" in answer.err
+    assert client.run("git init -q --bare here.git && ls").out.splitlines() == ["here.git"]
