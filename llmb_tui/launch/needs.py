@@ -24,6 +24,7 @@ def needs_of(recipe: Recipe, plan: Plan, profile: ClusterProfile, procedure: Pro
         image=image_path(profile.install_dir, plan.container) if plan.container else "",
         venv=published is not None and python is not None,
         python=python,
+        python_only=published is not None and published.python_exact is not None,
         git=published is not None,
         hub=any(script.needs_hub_token for script in scripts) or plan.options.hub_tokenizer,
     )

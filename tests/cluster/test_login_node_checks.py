@@ -131,6 +131,15 @@ def test_a_module_without_a_patch_level_counts_as_new_enough() -> None:
     assert checks(only_a_module, replace(PUBLISHED, python="3.12"))["python"].status == "failed"
 
 
+@pytest.mark.parametrize(
+    ("version", "status"), [("3.12.0", "ok"), ("3.12.11", "ok"), ("3.13.1", "failed"), ("3.11.9", "failed")]
+)
+def test_where_one_python_is_right_no_newer_one_will_do(version: str, status: str) -> None:
+    needs = replace(PUBLISHED, python="3.12", python_only=True)
+    found = checks({"python": Answer(0, f"python python3 {version}\n"), "modules": Answer(1, "")}, needs)["python"]
+    assert (found.status, found.needed) == (status, "3.12, for the environment")
+
+
 def test_the_direct_procedure_needs_no_python() -> None:
     assert checks({"python": Answer(0, ""), "modules": Answer(1, "")})["python"].status == "ok"
 

@@ -91,12 +91,20 @@ def _python(answers: Answers, needs: Needs) -> Check:
     if not needs.venv:
         least = f"{needs.python} or newer, " if needs.python else ""
         return ok("python", "Python", text, f"{least}only for the published procedure" if needs.known else "any")
-    least = needs.python or "3.10.12"
+    named = needs.python or "3.10.12"
+    needed = f"{named}{'' if needs.python_only else ' or newer'}, for the environment"
     versions = [version for version, whole in pythons.values() if whole] + [version for _, version in modules]
-    if tools or any(_parts(version) >= _parts(least) for version in versions):
-        return ok("python", "Python", text, f"{least} or newer, for the environment")
-    mend = f"Load a module with Python {least}, or install uv (one file, without root) in your home directory."
-    return failed("python", "Python", text, f"{least} or newer, for the environment", mend)
+    if tools or any(_fits(version, named, only=needs.python_only) for version in versions):
+        return ok("python", "Python", text, needed)
+    mend = f"Load a module with Python {named}, or install uv (one file, without root) in your home directory."
+    return failed("python", "Python", text, needed, mend)
+
+
+def _fits(version: str, named: str, *, only: bool) -> bool:
+    """Whether it is the named version, as far as that names one; or, unless only that is right, a newer one."""
+    if only:
+        return version.split(".")[: named.count(".") + 1] == named.split(".")
+    return _parts(version) >= _parts(named)
 
 
 def _parts(version: str) -> tuple[int, ...]:

@@ -28,6 +28,8 @@ class Needs:
     """True where the procedure makes a Python environment on the cluster."""
     python: str | None = None
     """Oldest Python version for that environment, such as `3.10.12`; None where the recipe names none."""
+    python_only: bool = False
+    """True where `python`, such as `3.12`, is the only version that is right."""
     git: bool = False
     """True where something is fetched from the git host."""
     hub: bool = False

@@ -1,4 +1,4 @@
-"""A run that takes its tokenizer from the model hub needs the hub, and a token that opens it."""
+"""What a run needs of a cluster beside its nodes: the hub and a token, and for the published procedure a Python."""
 
 from __future__ import annotations
 
@@ -44,3 +44,20 @@ def test_the_token_is_needed_where_the_run_itself_takes_it(
         assert "fetches nothing" not in token.why
     else:
         assert not any(token.required for token in tokens)
+
+
+@pytest.mark.parametrize(
+    ("selection", "python"),
+    [
+        (("nemotron4", "25.04", "15b", "h100", "fp8", 64), ("3.10.12", False)),
+        (("nemotron4-340b", "25.12", "340b", "h100", "fp8", 256), ("3.12", True)),
+        (("grok1", "25.02", "314b", "h100", "bf16", 512), (None, False)),
+    ],
+    ids=["25.04", "25.12", "grok"],
+)
+def test_the_published_procedure_needs_the_python_of_its_scripts(
+    catalog: Catalog, selection: tuple[str, str, str, str, str, int], python: tuple[str | None, bool]
+) -> None:
+    needs = needs_of(catalog.recipe(*selection[:2]), plan(catalog, Selection(*selection)), PROFILE, "recipe")
+    assert (needs.python, needs.python_only) == python
+    assert needs.venv is (python[0] is not None)
