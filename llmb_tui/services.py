@@ -27,11 +27,12 @@ if TYPE_CHECKING:
     from llmb_tui.cluster.session import Session
     from llmb_tui.launch.install import Installer
     from llmb_tui.launch.published import PublishedCommand
-    from llmb_tui.launch.run import Procedure, Run
+    from llmb_tui.launch.run import Run
     from llmb_tui.launch.runs import Runs
     from llmb_tui.launch.secret import SecretId, SecretNeed
     from llmb_tui.launch.secrets import SecretState, SecretTest
     from llmb_tui.plan.plan import Plan
+    from llmb_tui.plan.selection import Procedure
     from llmb_tui.store.journal import Journal
     from llmb_tui.store.paths import Places
     from llmb_tui.watch.lookout import Lookout

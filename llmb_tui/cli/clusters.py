@@ -17,8 +17,9 @@ from llmb_tui.cli.user import confirm, has_terminal, user_services
 from llmb_tui.cluster.profiles import profile_document
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.install import StepState
-from llmb_tui.launch.run import Procedure, Run
+from llmb_tui.launch.run import Run
 from llmb_tui.plan.plan import Plan
+from llmb_tui.plan.selection import Procedure
 from llmb_tui.services import Draft, Services
 from llmb_tui.watch.report import document
 from llmb_tui.watch.state import RunState

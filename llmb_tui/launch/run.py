@@ -9,8 +9,8 @@ from llmb_tui.catalog.recipe import LogFormat, ResultRule
 from llmb_tui.cluster.slurm.job import TERMINAL_STATES
 from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.plan.plan import Plan
+from llmb_tui.plan.selection import Procedure
 
-Procedure = Literal["direct", "recipe"]
 Submission = Literal["intended", "submitted", "refused", "withdrawn", "unknown"]
 
 

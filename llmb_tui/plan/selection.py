@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Literal
+
+Procedure = Literal["direct", "recipe"]
+"""How a run is started: by our script in the container, or by the recipe's own scripts, as published."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from llmb_tui.cluster.profile import ClusterProfile
     from llmb_tui.errors import Trouble
     from llmb_tui.launch.install import StepState
-    from llmb_tui.launch.run import Procedure, Run
-    from llmb_tui.plan.selection import Selection
+    from llmb_tui.launch.run import Run
+    from llmb_tui.plan.selection import Procedure, Selection
     from llmb_tui.services import Draft
 
 

@@ -18,7 +18,7 @@ from llmb_tui.ui.found import Doing, Subject
 
 if TYPE_CHECKING:
     from llmb_tui.launch.install import StepState
-    from llmb_tui.launch.run import Procedure
+    from llmb_tui.plan.selection import Procedure
 
 Tell = Callable[..., None]
 

@@ -16,13 +16,12 @@ from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.catalog.rows import rows
 from llmb_tui.plan.plan import Problem
-from llmb_tui.plan.selection import NOTHING_MORE, RunOptions, Selection
+from llmb_tui.plan.selection import NOTHING_MORE, Procedure, RunOptions, Selection
 
 OptionField = Literal[
     "profile", "profile_start", "profile_stop", "nccl_trace", "save_checkpoint", "load_checkpoint", "hub_tokenizer"
 ]
 Field = Literal["workload", "gpu", "dtype", "scaling", "scale", "steps", "time_limit", "procedure"] | OptionField
-Procedure = Literal["direct", "recipe"]
 ON = "on"
 """Value of a switch that is on; of one that is off it is empty."""
 

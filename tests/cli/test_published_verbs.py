@@ -13,9 +13,8 @@ from llmb_tui.cli import clusters, doctor, main, secrets
 from llmb_tui.cluster.preflight.report import Preflight
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.launch.published import differences, published_command
-from llmb_tui.launch.run import Procedure
 from llmb_tui.plan.make import plan
-from llmb_tui.plan.selection import Selection
+from llmb_tui.plan.selection import Procedure, Selection
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 

@@ -139,18 +139,18 @@ def test_the_verdict_names_ratio_base_rule_and_procedure(states: States) -> None
         "counts: last step · direct procedure",
         "So far: median of 26 steps after 5 of warm-up, ± 0.4 %.",
     ]
-    strip = verdict_strip(states["measuring"], "published", 78).plain
-    assert strip == "so far ✓ PASS   98.5 % of published   2.01 s   counts: last step"
+    strip = verdict_strip(states["measuring"], "published", "direct", 78).plain
+    assert strip == "so far ✓ PASS   98.5 % of published   2.01 s   last step · direct"
 
 
 def test_a_final_verdict_is_not_called_so_far(states: States) -> None:
-    assert verdict_strip(states["done"], "published", 78).plain.startswith("✓ PASS")
+    assert verdict_strip(states["done"], "published", "direct", 78).plain.startswith("✓ PASS")
 
 
 def test_no_verdict_says_why() -> None:
     state = RunState("r", no_verdict="No verdict: there is no expected step time.")
     assert verdict_card(state, "expected", "direct").plain == "No verdict: there is no expected step time."
-    assert verdict_strip(state, "expected", 20).plain == "No verdict: there i…"
+    assert verdict_strip(state, "expected", "direct", 20).plain == "No verdict: there i…"
 
 
 @pytest.mark.parametrize(("result", "glyph"), [("PASS", "✓"), ("WARN", "!"), ("FAIL", "✗")])

@@ -15,11 +15,10 @@ from llmb_tui.cluster.preflight.report import Preflight
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.launch.install import StepState
 from llmb_tui.launch.published import differences
-from llmb_tui.launch.run import Procedure
 from llmb_tui.launch.secrets import SecretState
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Plan, Problem
-from llmb_tui.plan.selection import Selection
+from llmb_tui.plan.selection import Procedure, Selection
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from llmb_tui.ui.app import LlmbApp

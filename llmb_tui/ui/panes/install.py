@@ -20,8 +20,8 @@ from llmb_tui.wizard.steps import StepId
 
 if TYPE_CHECKING:
     from llmb_tui.launch.install import StepState
-    from llmb_tui.launch.run import Procedure
     from llmb_tui.plan.plan import Plan
+    from llmb_tui.plan.selection import Procedure
 
 _STATUS = {
     "missing": ("○ missing", MUTED),

@@ -22,9 +22,9 @@ from llmb_tui.ui.widgets.choices import ChoiceList
 from llmb_tui.wizard.choices import Choice
 
 if TYPE_CHECKING:
-    from llmb_tui.launch.run import Procedure
     from llmb_tui.launch.secret import SecretNeed
     from llmb_tui.launch.secrets import SecretState
+    from llmb_tui.plan.selection import Procedure
 
 _KEEPING = (
     Choice("cluster", "keep it on the cluster only"),

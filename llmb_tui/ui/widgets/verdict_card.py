@@ -40,13 +40,13 @@ def verdict_card(state: RunState, against: str, procedure: str) -> Content:
     )
 
 
-def verdict_strip(state: RunState, against: str, width: int) -> Content:
-    """The verdict in one line; the header above it names the procedure."""
+def verdict_strip(state: RunState, against: str, procedure: str, width: int) -> Content:
+    """The verdict in one line."""
     verdict = state.verdict
     if verdict is None:
         strip = line((state.no_verdict or "No verdict yet.", MUTED))
     else:
-        rule = f"   counts: {verdict.rule}"
+        rule = f"   {verdict.rule} · {procedure}"
         strip = Content.assemble(("" if state.stage in ENDED else "so far ", MUTED), result_word(verdict), "   ")
         strip += line(f"{ratio_text(verdict, against)}   {seconds(verdict.measured_s)}", (rule, MUTED))
     return strip.truncate(width, ellipsis=True)
@@ -81,5 +81,5 @@ class VerdictCard(RunPart):
             return Content("")
         against = METHOD_WORDS[run.plan.estimate.method] if run.plan.estimate else "expected"
         if self.content_size.height < _STRIP_HEIGHT:
-            return verdict_strip(state, against, self.content_size.width)
+            return verdict_strip(state, against, run.procedure, self.content_size.width)
         return verdict_card(state, against, run.procedure)
