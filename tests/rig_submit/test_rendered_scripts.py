@@ -98,8 +98,9 @@ def test_srun_takes_the_options_of_cpu_pinning_and_sbatch_the_memory(rig: Rig, f
     def rows() -> dict[str, list[str]]:
         return {row[0]: row[1:] for row in map(_columns, rig.as_operator(asked).stdout.splitlines())}
 
+    # slurmdbd is told of the job and of its steps in messages of their own: either can be the first to arrive.
+    wait_for("accounting knows the job's memory, of both nodes together", lambda: rows().get(job_id, [""])[0] == "200G")
     wait_for("accounting knows the step", lambda: f"{job_id}.1" in rows())
-    assert rows()[job_id][0] == "200G"  # of both nodes together
     assert rows()[f"{job_id}.1"][1:] == ["16", str(16 * 7)]
 
 
