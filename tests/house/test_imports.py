@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-HEAVY = ("textual", "paramiko", "pydantic", "nemo_run", "rich")
+HEAVY = ("textual", "paramiko", "pydantic", "nemo_run", "rich", "numpy", "scipy", "yaml")
 
 
 def loaded_by(code: str) -> set[str]:
@@ -31,7 +31,7 @@ def test_pure_rooms_need_only_the_standard_library(room: str) -> None:
 def test_the_screen_paints_before_pydantic_paramiko_and_nemo_run() -> None:
     loaded = loaded_by("import llmb_tui.ui.app")
     assert "textual" in loaded
-    assert loaded.isdisjoint({"paramiko", "pydantic", "nemo_run"})
+    assert loaded.isdisjoint({"paramiko", "pydantic", "nemo_run", "numpy", "scipy", "yaml"})
 
 
 def test_the_lock_names_no_host() -> None:
