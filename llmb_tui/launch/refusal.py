@@ -222,7 +222,7 @@ def withdrawal(run: Run) -> Trouble:
 
 def _names(run: Run, partitions: Sequence[Partition]) -> Mapping[str, str]:
     """What the run asked for and, where it is known, what there is."""
-    spec, options = run.spec, dict(run.spec.options)
+    spec, options = run.direct, dict(run.direct.options)
     own = next((one for one in partitions if one.name == spec.partition), None)
     asked_s = parse_time(spec.time_limit)
     limit_s = own.time_limit_s if own else None

@@ -7,10 +7,13 @@ from typing import Literal
 
 from llmb_tui.catalog.recipe import LogFormat, ResultRule
 from llmb_tui.cluster.slurm.job import TERMINAL_STATES
+from llmb_tui.launch.job_log import JobLog
 from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import Procedure
 
+RunProcedure = Literal[Procedure, "llmb-run"]
+"""How a run was started: by us in one of the two ways, or by NVIDIA's own launcher."""
 Submission = Literal["intended", "submitted", "refused", "withdrawn", "unknown"]
 
 
@@ -20,10 +23,11 @@ class Run:
 
     id: str
     plan: Plan
-    spec: LaunchSpec
+    spec: LaunchSpec | None
+    """What it was submitted from; None for a run that somebody else submitted."""
     rule: ResultRule
     log_format: LogFormat
-    procedure: Procedure
+    procedure: RunProcedure
     cluster: str
     """Name of the cluster profile."""
     created_at: float
@@ -37,6 +41,25 @@ class Run:
     """Slurm's last known state of the job."""
     note: str = ""
     """Why it was refused or withdrawn, or what is unknown."""
+    log: JobLog | None = None
+    """Where the job writes; None for the direct procedure, whose spec says it, and while that is not known."""
+
+    @property
+    def direct(self) -> LaunchSpec:
+        """The spec of a run by the direct procedure, for what only that has. Raises TypeError for another run."""
+        if not isinstance(self.spec, LaunchSpec):
+            raise TypeError(f"run {self.id} is not by the direct procedure")
+        return self.spec
+
+    @property
+    def job_log(self) -> JobLog | None:
+        """Where the job writes; None while that is not known."""
+        return self.spec.log if isinstance(self.spec, LaunchSpec) else self.log
+
+    @property
+    def job_name(self) -> str:
+        """The job's name in Slurm; empty where it is not known."""
+        return self.spec.job_name if self.spec else ""
 
     @property
     def going(self) -> bool:

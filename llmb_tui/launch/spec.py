@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from llmb_tui.launch.job_log import JobLog
+
 
 @dataclass(frozen=True, slots=True)
 class LaunchSpec:
@@ -57,6 +59,8 @@ class LaunchSpec:
     notes: tuple[str, ...] = ()
     """Where the job is not what the recipe makes of it, beside `overridden`: a few words each."""
 
-    def log_name(self, job_id: str, restart: int = 0) -> str:
-        """File name of the training log in `task_dir`, as NeMo-Run names it."""
-        return f"log-{self.job_name}_{job_id}_{restart}.out"
+    @property
+    def log(self) -> JobLog:
+        """Where the job writes, as NeMo-Run names it."""
+        name = f"{self.job_name}_%j"
+        return JobLog(f"{self.task_dir}/log-{name}_%r.out", (f"{self.task_dir}/sbatch_{name}.out",))

@@ -83,11 +83,11 @@ def submit(session: Session, runs: Runs, journal: Journal, run: Run, script: str
         if run.submission == "intended":
             runs.save(run)
             runs.save_script(run.id, script)
-            journal.append("intent", run=run.id, cluster=run.cluster, job_name=run.spec.job_name)
+            journal.append("intent", run=run.id, cluster=run.cluster, job_name=run.job_name)
             submission.copy(script)
             run = submission.begin()
         elif run.submission == "unknown":
-            run = submission.settle(traces.look(session, run.spec))
+            run = submission.settle(traces.look(session, run.direct))
     if run.submission == "refused":
         raise refusal(run, lambda: _partitions(session))
     if run.submission == "withdrawn":
@@ -106,7 +106,7 @@ def reconcile(session: Session, runs: Runs, journal: Journal, run: Run) -> Run:
         run = runs.load(run.id)
         if not mine or run.submission != "unknown":
             return run
-        return _Submission(session, runs, journal, run).settle(traces.look(session, run.spec, "withdraw"))
+        return _Submission(session, runs, journal, run).settle(traces.look(session, run.direct, "withdraw"))
 
 
 class _Submission:
@@ -120,7 +120,7 @@ class _Submission:
 
     def copy(self, script: str) -> None:
         """Put everything that the job needs into the run's folder on the cluster. May be repeated."""
-        spec = self._run.spec
+        spec = self._run.direct
         copies = {f"{spec.task_dir}/{below}": source for source, below in spec.copies}
         files = {f"{spec.task_dir}/{below}": text for below, text in spec.files}
         # NeMo-Run starts every task in code/.
@@ -155,7 +155,7 @@ class _Submission:
         self._remember("unknown", note="The cluster has not answered yet.")
         found = Traces()
         try:
-            found = traces.look(self._session, self._run.spec, "start")
+            found = traces.look(self._session, self._run.direct, "start")
         except Trouble as trouble:
             if not _may_have_run(trouble):
                 self._remember("intended")
@@ -195,14 +195,14 @@ class _Submission:
             time.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE_S)
             try:
-                found = traces.look(self._session, self._run.spec, "start")
+                found = traces.look(self._session, self._run.direct, "start")
             except (Disconnected, DeadlinePassed, Unreachable):
                 if self._session.state == "closed":
                     raise
         return found
 
     def _jobs(self) -> tuple[str, ...]:
-        return tuple(job.id for job in find_jobs(self._session, self._run.spec.job_name))
+        return tuple(job.id for job in find_jobs(self._session, self._run.job_name))
 
     def _submitted(self, job_ids: tuple[str, ...], found: Traces) -> Run:
         return self._remember("submitted", job_ids=job_ids, submitted_at=time.time() - found.age_s)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.plan.plan import Plan
-from llmb_tui.plan.selection import Selection
+from llmb_tui.plan.selection import Procedure, Selection
 from llmb_tui.wizard.answers import Answers, answers_of
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ def read_start(services: Services) -> Start:
     names = {profile.name for profile in profiles}
     answers = Answers()
     if runs:
-        last = answers_of(runs[0].plan.selection, runs[0].cluster, runs[0].procedure)
+        procedure: Procedure = "recipe" if runs[0].procedure == "recipe" else "direct"
+        last = answers_of(runs[0].plan.selection, runs[0].cluster, procedure)
         answers = last if last.recipe in known else Answers()
     if answers.cluster not in names:
         answers = replace(answers, cluster=profiles[0].name if len(profiles) == 1 else None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 from llmb_tui.cluster.failures import Disconnected, GaveWay, LoginNeeded, Unreachable
 from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.spec import LaunchSpec
+from llmb_tui.launch.job_log import JobLog
 from llmb_tui.watch.follow import Follower, LogReplaced
 from llmb_tui.watch.locallog import local_name, newest_restart
 from llmb_tui.watch.news import LOGIN_TROUBLE, BatchTail, Ended, LinkNews, LogNews, LogTrouble, Post
@@ -34,11 +33,11 @@ class LogFeed(threading.Thread):
     """Copies the logs of all restarts, one after the other, until the job is over and the newest copy is whole."""
 
     def __init__(  # noqa: PLR0913 - each is a thing of its own
-        self, session: Session, spec: LaunchSpec, job_id: str, folder: Path, *, post: Post, stop: threading.Event
+        self, session: Session, log: JobLog, job_id: str, folder: Path, *, post: Post, stop: threading.Event
     ) -> None:
         super().__init__(name="watch-log", daemon=True)
         self._session = session
-        self._spec = spec
+        self._log = log
         self._job_id = job_id
         self._folder = folder
         self._post = post
@@ -165,20 +164,19 @@ class LogFeed(threading.Thread):
             missing -= self._follower.pump(_PUMP_S)
 
     def _follow(self, restart: int) -> Follower:
-        remote = f"{self._spec.task_dir}/{self._spec.log_name(self._job_id, restart)}"
+        remote = self._log.path(self._job_id, restart)
         return Follower(self._session, remote, self._folder / local_name(restart))
 
     def _later_restarts(self) -> list[int]:
         """The restarts after the known one that have a log on the cluster, oldest first."""
-        listed = self._session.run_script('cd "$1" 2> /dev/null && ls', [self._spec.task_dir]).stdout
-        name = re.escape(self._spec.log_name(self._job_id, 0).removesuffix("0.out"))
-        found = map(int, re.findall(rf"^{name}(\d+)\.out$", listed, re.MULTILINE))
-        return sorted(restart for restart in found if restart > self._restart)
+        listed = self._session.run_script('cd "$1" 2> /dev/null && ls', [self._log.folder]).stdout
+        found = self._log.restarts(self._job_id, listed.splitlines())
+        return [restart for restart in found if restart > self._restart]
 
     def _batch_tail(self) -> bytes:
-        path = f"{self._spec.task_dir}/sbatch_{self._spec.job_name}_{self._job_id}.out"
-        done = self._session.run(["tail", "-c", str(_BATCH_TAIL), path])
-        return done.stdout.encode()
+        """The ends of the files beside the log; tail passes over those that are not there."""
+        beside = self._log.beside_of(self._job_id)
+        return self._session.run(["tail", "-q", "-c", str(_BATCH_TAIL), *beside]).stdout.encode() if beside else b""
 
     def _wait_for_link(self, trouble: Trouble) -> bool:
         """Say that the link is lost, and since when. True if it is closed for good."""

@@ -81,7 +81,8 @@ class Monitor:
             while view.log.read() and not stop.is_set():
                 pass
             publish(view.state())
-            log_feed.start()
+            if log_feed:
+                log_feed.start()
             with self._lookout.follow(self._run.job_ids[-1], inbox.put, gone_after_s=patience_s):
                 return self._publish_on(view, inbox, log_feed, publish, stop)
         finally:
@@ -103,7 +104,8 @@ class Monitor:
             try:
                 self._look_once(view)
                 inbox: SimpleQueue[News] = SimpleQueue()
-                self._log_feed(inbox.put, threading.Event()).catch_up()
+                if log_feed := self._log_feed(inbox.put, threading.Event()):
+                    log_feed.catch_up()
                 for news in _receive(inbox, 0.0):
                     view.take(news)
             except LogReplaced as trouble:
@@ -118,13 +120,13 @@ class Monitor:
         self,
         view: _View,
         inbox: SimpleQueue[News],
-        log_feed: LogFeed,
+        log_feed: LogFeed | None,
         publish: Callable[[RunState], None],
         stop: threading.Event,
     ) -> RunState:
         """Fold the news of both threads into states, until they have ended or `stop` is set."""
         last = view.state()
-        running = {"watch-log", "watch-job"}
+        running = {"watch-log", "watch-job"} if log_feed else {"watch-job"}
         more = False
         while True:
             began = time.monotonic()
@@ -134,7 +136,7 @@ class Monitor:
                 elif isinstance(news, LinkNews) and news.link == "live" and view.link == "lost":
                     self.look_soon()
                     view.take(news)
-                elif view.take(news):
+                elif view.take(news) and log_feed:
                     (log_feed.job_ended if view.job_over else log_feed.job_moved)(view.restarts)
             more = view.log.read()
             if view.outran_slurm():
@@ -159,9 +161,12 @@ class Monitor:
         except SlurmTrouble as trouble:
             view.take(LookFailed(f"{trouble.what} {trouble.why}"))
 
-    def _log_feed(self, post: Post, leave: threading.Event) -> LogFeed:
-        folder = self._runs.folder(self._run.id)
-        return LogFeed(self._session, self._run.spec, self._run.job_ids[-1], folder, post=post, stop=leave)
+    def _log_feed(self, post: Post, leave: threading.Event) -> LogFeed | None:
+        """What copies the log; None while it is not known where the job writes it."""
+        folder, log = self._runs.folder(self._run.id), self._run.job_log
+        if log is None:
+            return None
+        return LogFeed(self._session, log, self._run.job_ids[-1], folder, post=post, stop=leave)
 
 
 def _receive(inbox: SimpleQueue[News], timeout_s: float) -> list[News]:
@@ -187,7 +192,7 @@ class _View:
         self.log = LocalLog(run, self._folder / local_name(self._restart))
         self._saved_state = run.job_state
         known = run.job_state if run.job_ids and run.job_state in TERMINAL_STATES else None
-        self._job = Job(run.job_ids[-1], run.spec.job_name, known) if known else None
+        self._job = Job(run.job_ids[-1], run.job_name, known) if known else None
         self._said: tuple[str | None, int, bool] | None = None
         self.job_over = self._job is not None
         """Slurm has ended the job; its log may not be whole yet."""

@@ -66,7 +66,7 @@ async def walk_to_review(pilot: Pilot[None]) -> None:
 
 def remote_log(services: Services) -> bytes:
     run = services.runs().all()[0]
-    return (Path(run.spec.task_dir) / run.spec.log_name(run.job_ids[0])).read_bytes()
+    return Path(run.direct.log.path(run.job_ids[0])).read_bytes()
 
 
 async def test_from_a_second_factor_to_a_verdict(rig: Rig, places: Places, install_dir: Path) -> None:
@@ -89,7 +89,7 @@ async def test_from_a_second_factor_to_a_verdict(rig: Rig, places: Places, insta
         assert final.verdict.result == "PASS"
     run = services.runs().all()[0]
     assert (services.runs().folder(run.id) / "log").read_bytes() == remote_log(services)
-    query = ["sacct", "-X", "-n", "-P", "-o", "JobID,State", f"--name={run.spec.job_name}"]
+    query = ["sacct", "-X", "-n", "-P", "-o", "JobID,State", f"--name={run.job_name}"]
     wait_for(
         "accounting knows one job of this name",
         lambda: rig.as_root(query).stdout.split() == [f"{run.job_ids[0]}|COMPLETED"],

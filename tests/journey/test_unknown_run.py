@@ -58,9 +58,9 @@ def test_a_cluster_that_does_not_answer_leaves_it_unknown(call: Call, cluster: D
 
 def test_a_submission_that_never_began_is_withdrawn(call: Call, places: Places, unknown: str) -> None:
     run = Runs(places).load(unknown)
-    for trace in Path(folder(run.spec)).iterdir():
+    for trace in Path(folder(run.direct)).iterdir():
         trace.unlink()
-    for output in Path(run.spec.task_dir).glob("sbatch_*"):
+    for output in Path(run.direct.task_dir).glob("sbatch_*"):
         output.unlink()
     (known,) = json.loads(call("jobs", "--json").stdout)
     assert known["state"] == "withdrawn"

@@ -57,7 +57,7 @@ class Stage:
         self.journal = Journal(folder / "journal.jsonl")
         self.run = make_run(self.profile)
         self.next_job_is_of(self.run)
-        self.task = Path(self.run.spec.task_dir)
+        self.task = Path(self.run.direct.task_dir)
         self.traces = self.task.parent / "submit"
         self.install()
 
@@ -67,10 +67,10 @@ class Stage:
         self.cluster.stop()
 
     def next_job_is_of(self, run: Run) -> None:
-        (self.folder / "name").write_text(run.spec.job_name)
+        (self.folder / "name").write_text(run.job_name)
 
     def install(self) -> None:
-        for path in (self.run.spec.container_image, entry_path(self.profile.install_dir)):
+        for path in (self.run.direct.container_image, entry_path(self.profile.install_dir)):
             Path(path).parent.mkdir(parents=True, exist_ok=True)
             Path(path).write_text("installed")
 

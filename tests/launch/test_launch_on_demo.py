@@ -64,7 +64,7 @@ class Desk:
         self.journal = Journal(folder / "journal.jsonl")
 
     def submit(self, session: Session, run: Run) -> Run:
-        return submit(session, self.runs, self.journal, run, render(run.spec))
+        return submit(session, self.runs, self.journal, run, render(run.direct))
 
 
 @pytest.fixture(scope="module")
@@ -82,11 +82,11 @@ def desk(tmp_path: Path) -> Desk:
 def test_the_rendered_script_runs_the_training_to_its_end(installed: Session, desk: Desk, make_run: MakeRun) -> None:
     run = desk.submit(installed, make_run(installed.profile))
     (job_id,) = run.job_ids
-    log = Path(run.spec.task_dir) / run.spec.log_name(job_id)
+    log = Path(run.direct.log.path(job_id))
     wait_until(lambda: log.exists() and "iteration 49/49" in log.read_text(), 60)
-    batch_log = Path(run.spec.task_dir) / f"sbatch_{run.spec.job_name}_{job_id}.out"
+    batch_log = Path(run.direct.task_dir) / f"sbatch_{run.job_name}_{job_id}.out"
     wait_until(lambda: "job exited with code 0" in batch_log.read_text(), 20)
-    assert [job.id for job in find_jobs(installed, run.spec.job_name)] == [job_id]
+    assert [job.id for job in find_jobs(installed, run.job_name)] == [job_id]
 
 
 def test_a_line_that_is_dropped_while_sbatch_answers_gives_one_known_job(
@@ -94,7 +94,7 @@ def test_a_line_that_is_dropped_while_sbatch_answers_gives_one_known_job(
 ) -> None:
     cluster.fault("answer-delay", "1")
     run = make_run(cluster.profile)
-    claim = Path(folder(run.spec)) / "claim"
+    claim = Path(folder(run.direct)) / "claim"
 
     def drop() -> None:
         wait_until(claim.is_symlink, 30)
@@ -105,7 +105,7 @@ def test_a_line_that_is_dropped_while_sbatch_answers_gives_one_known_job(
     known = desk.submit(installed, run)
     dropper.join()
     assert known.submission == "submitted"
-    assert [job.id for job in find_jobs(installed, run.spec.job_name)] == list(known.job_ids)
+    assert [job.id for job in find_jobs(installed, run.job_name)] == list(known.job_ids)
     assert len(known.job_ids) == 1
 
 
@@ -126,7 +126,7 @@ def test_refusals_are_slurms_own_and_have_a_mend(
     run = make_run(session.profile)
     option = wrong.partition("=")[0]
     wrong_script = re.sub(rf"(?m)^#SBATCH {option}=.*$", f"#SBATCH {wrong}", script)
-    for path in (run.spec.container_image, run.spec.copies[0][0]):
+    for path in (run.direct.container_image, run.direct.copies[0][0]):
         session.run(["mkdir", "-p", path.rpartition("/")[0]])
         session.write_file(path, b"here")
     with pytest.raises(Trouble) as caught:
@@ -136,7 +136,7 @@ def test_refusals_are_slurms_own_and_have_a_mend(
     remembered = desk.runs.load(run.id)
     assert (remembered.submission, remembered.job_ids) == ("refused", ())
     # Accounting may keep a row of a refused submission: that is no job.
-    assert all(job.finished and not job.elapsed_s for job in find_jobs(session, run.spec.job_name))
+    assert all(job.finished and not job.elapsed_s for job in find_jobs(session, run.job_name))
 
 
 def test_a_controller_that_is_down_is_told_and_nothing_is_queued(
@@ -147,7 +147,7 @@ def test_a_controller_that_is_down_is_told_and_nothing_is_queued(
         desk.submit(installed, make_run(cluster.profile))
     assert "controller" in caught.value.fix
     cluster.fault("controller-down", None)
-    assert find_jobs(installed, make_run(cluster.profile).spec.job_name) == []
+    assert find_jobs(installed, make_run(cluster.profile).job_name) == []
 
 
 def test_an_import_without_space_fails_with_enroots_words(

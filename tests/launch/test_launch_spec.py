@@ -42,7 +42,7 @@ def test_names_and_directories_are_the_recipes_own(
     assert (spec.experiment, spec.task, spec.experiment_dir) == (experiment, task, folder)
     assert spec.task_dir == f"{folder}/{task}"
     assert spec.job_name == f"research_llm_bench-bench.{task}"
-    assert spec.log_name("48123") == f"log-research_llm_bench-bench.{task}_48123_0.out"
+    assert spec.log.path("48123") == f"{spec.task_dir}/log-research_llm_bench-bench.{task}_48123_0.out"
 
 
 def test_the_image_is_named_as_the_recipes_name_it(make_spec: MakeSpec) -> None:

@@ -34,7 +34,7 @@ def _forget_jobs(stage: Stage) -> None:
 
 
 def _write_output(stage: Stage, job_id: str) -> None:
-    (stage.task / f"sbatch_{stage.run.spec.job_name}_{job_id}.out").write_text("")
+    (stage.task / f"sbatch_{stage.run.job_name}_{job_id}.out").write_text("")
 
 
 @pytest.mark.usefixtures("_late")
@@ -103,11 +103,11 @@ def test_what_another_login_node_does_cannot_be_seen(stage: Stage) -> None:
     stage.set_unknown()
     stage.traces.mkdir(parents=True)
     os.symlink("operator@login2 99999999 1", stage.traces / "claim")
-    found = look(stage.session, stage.run.spec)
+    found = look(stage.session, stage.run.direct)
     assert (found.owner, found.over) == ("operator@login2", True)  # since 1970
     (stage.traces / "claim").unlink()
     os.symlink("operator@login2 99999999 4000000000", stage.traces / "claim")
-    assert not look(stage.session, stage.run.spec).over
+    assert not look(stage.session, stage.run.direct).over
     assert stage.reconcile().submission == "unknown"
 
 

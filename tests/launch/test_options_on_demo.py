@@ -71,7 +71,7 @@ class Bench:
         task = Path(spec.task_dir)
         batch_log = task / f"sbatch_{spec.job_name}_{job_id}.out"
         wait_until(lambda: batch_log.exists() and "job exited with code" in batch_log.read_text(), 60)
-        log = (task / spec.log_name(job_id)).read_text()
+        log = Path(spec.log.path(job_id)).read_text()
         assert "job exited with code 0" in batch_log.read_text(), log
         return task
 

@@ -20,7 +20,7 @@ OPTIONS = (("qos", "short"), ("reservation", "bench"), ("constraint", "h100&ib")
 def run(make_run: MakeRun) -> Run:
     """8 nodes with 8 GPUs each for 6 hours, in partition batch."""
     run = make_run()
-    return replace(run, spec=replace(run.spec, time_limit="06:00:00", memory="9000G", options=OPTIONS))
+    return replace(run, spec=replace(run.direct, time_limit="06:00:00", memory="9000G", options=OPTIONS))
 
 
 def _refused(run: Run, words: str, exit_code: int = 1) -> Run:

@@ -92,7 +92,7 @@ def test_names_in_the_script_are_those_of_the_spec(make_spec: MakeSpec, name: st
     spec = make_spec(*ROWS[name])
     script = (GOLDEN / f"{name}.sh").read_text()
     assert f"#SBATCH --job-name={spec.job_name}\n" in script
-    log = spec.log_name("JOB").replace("JOB_0", "%j_${SLURM_RESTART_COUNT:-0}")
+    log = spec.log.training.rpartition("/")[2].replace("%r", "${SLURM_RESTART_COUNT:-0}")
     assert f"srun --output {spec.task_dir}/{log} " in script
     assert f"{spec.task_dir}:/nemo_run " in script
 

@@ -33,16 +33,16 @@ def test_a_run_is_submitted_and_remembered(stage: Stage) -> None:
     assert (stage.runs.folder(run.id) / "script.sh").read_text() == SCRIPT
     assert stage.events() == ["intent", "unknown", "submitted"]
     intent, *_, submitted = stage.journal.read()
-    assert (intent["run"], intent["job_name"], intent["cluster"]) == (RUN_ID, run.spec.job_name, "demo")
+    assert (intent["run"], intent["job_name"], intent["cluster"]) == (RUN_ID, run.job_name, "demo")
     assert submitted["job_ids"] == ["48123"]
 
 
 def test_the_run_folder_holds_what_the_job_needs(stage: Stage) -> None:
     run = stage.submit()
-    assert (stage.task / "configs/plan.json").read_text() == dict(run.spec.files)["configs/plan.json"]
-    assert (stage.task / "configs/launch.json").read_text() == dict(run.spec.files)["configs/launch.json"]
+    assert (stage.task / "configs/plan.json").read_text() == dict(run.direct.files)["configs/plan.json"]
+    assert (stage.task / "configs/launch.json").read_text() == dict(run.direct.files)["configs/launch.json"]
     assert (stage.task / "code/pretrain.py").read_text() == "installed"
-    assert (stage.task.parent / f"{run.spec.task}_sbatch.sh").read_text() == SCRIPT
+    assert (stage.task.parent / f"{run.direct.task}_sbatch.sh").read_text() == SCRIPT
 
 
 def test_the_intent_is_on_the_disk_before_anything_reaches_the_cluster(stage: Stage) -> None:
@@ -110,7 +110,7 @@ def test_a_refused_run_stays_refused(stage: Stage) -> None:
 
 @pytest.mark.parametrize("missing", ["image", "entry"])
 def test_what_is_not_installed_is_found_before_the_submission_begins(stage: Stage, missing: str) -> None:
-    path = Path(stage.run.spec.container_image if missing == "image" else entry_path(stage.profile.install_dir))
+    path = Path(stage.run.direct.container_image if missing == "image" else entry_path(stage.profile.install_dir))
     path.unlink()
     with pytest.raises(Trouble) as caught:
         stage.submit()
@@ -147,7 +147,7 @@ def test_a_lost_conversation_without_a_job_stays_unknown(stage: Stage) -> None:
     assert "Socket timed out" in run.note
     assert stage.reconcile().submission == "unknown"
     # Slurm turns out to have it after all.
-    (stage.folder / "jobs").write_text(f"48200 {run.spec.job_name}\n")
+    (stage.folder / "jobs").write_text(f"48200 {run.job_name}\n")
     assert stage.reconcile().job_ids == ("48200",)
 
 
@@ -178,7 +178,7 @@ def test_a_job_whose_submission_was_killed_is_found_by_its_name(stage: Stage, mo
 
 def test_jobs_of_other_names_are_not_taken_for_it(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("llmb_tui.launch.submit._ANSWER_WITHIN_S", 0.5)
-    (stage.folder / "jobs").write_text(f"1 {stage.run.spec.job_name}x\n2 x{stage.run.spec.job_name}\n")
+    (stage.folder / "jobs").write_text(f"1 {stage.run.job_name}x\n2 x{stage.run.job_name}\n")
     stage.on_sbatch("kill -9 $PPID; exit 1")
     assert stage.submit().submission == "unknown"
 
@@ -249,9 +249,7 @@ def _cut_at(stage: Stage, run: Run, at: int, when: When) -> str:
         submit(session, stage.runs, stage.journal, run, SCRIPT)
     known = reconcile(session, stage.runs, stage.journal, run)
     session.close()
-    jobs = [
-        line.split()[0] for line in (stage.folder / "jobs").read_text().splitlines() if line.endswith(run.spec.job_name)
-    ]
+    jobs = [line.split()[0] for line in (stage.folder / "jobs").read_text().splitlines() if line.endswith(run.job_name)]
     assert known.submission == "submitted"
     assert list(known.job_ids) == jobs
     assert len(jobs) == 1
@@ -260,7 +258,7 @@ def _cut_at(stage: Stage, run: Run, at: int, when: When) -> str:
 
 def test_a_submission_that_was_withdrawn_cannot_begin_later(stage: Stage) -> None:
     """The command that starts it was on its way when the line broke, and arrives after the run was settled."""
-    spec = stage.run.spec
+    spec = stage.run.direct
     session = CuttingSession(stage.profile, at=_count_until_start(stage), when="command lost")
     session.cut = session.close
     assert submit(session, stage.runs, stage.journal, stage.run, SCRIPT).submission == "unknown"
@@ -276,7 +274,7 @@ def test_a_submission_that_was_withdrawn_cannot_begin_later(stage: Stage) -> Non
 
 def _count_until_start(stage: Stage) -> int:
     """Number of the remote call that starts the submission: after preparing, the files, the script and the helper."""
-    return 1 + len(stage.run.spec.files) + 2 + 1
+    return 1 + len(stage.run.direct.files) + 2 + 1
 
 
 def test_a_login_that_only_a_person_can_repeat_leaves_the_run_unknown(stage: Stage) -> None:

@@ -67,7 +67,7 @@ async def test_from_the_screen_to_a_verdict(rig: Rig, places: Places, monkeypatc
     run = services.runs().all()[0]
     assert (services.runs().folder(run.id) / "log").read_bytes() == log
     text = log.decode()
-    assert f"no container was started for image {run.spec.container_image}" in text
+    assert f"no container was started for image {run.direct.container_image}" in text
     assert text.count("\nNeMo 2.2.1\n") == 1
     assert "\ntrainer.num_nodes = 2\n" in text
     assert text.index('\ntrainer.accelerator = "cpu"\n') < text.index("Training epoch 0, iteration 0/29")

@@ -55,7 +55,7 @@ def spec_in(task_dir: Path) -> LaunchSpec:
 
 def log_in(task_dir: Path, restart: int = 0) -> Path:
     """Where the log of that job lies, on the cluster and here."""
-    return task_dir / spec_in(task_dir).log_name(JOB, restart)
+    return Path(spec_in(task_dir).log.path(JOB, restart))
 
 
 def written_by_operator(rig: Rig, path: Path, data: bytes = b"") -> Path:
@@ -91,7 +91,7 @@ class Following:
         self.folder = folder
         self.session = Session(profile, Unattended())
         self._stop = threading.Event()
-        self.feed = LogFeed(self.session, spec_in(task_dir), JOB, folder, post=self.news.append, stop=self._stop)
+        self.feed = LogFeed(self.session, spec_in(task_dir).log, JOB, folder, post=self.news.append, stop=self._stop)
         self.feed.start()
 
     @property

@@ -66,7 +66,7 @@ class Submitted:
         self.rig.as_operator(["scontrol", "update", f"jobid={self.job}", "StartTime=now+3"], check=True)
 
     def log(self, restart: int) -> Path:
-        return self.task_dir / self.run.spec.log_name(self.job, restart)
+        return Path(self.run.direct.log.path(self.job, restart))
 
 
 def test_both_logs_are_copied(rig: Rig, tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ class Tally:
     def add(self, runs: Iterable[Run], jobs: dict[str, list[str]]) -> None:
         """Compare what is remembered of each run with what Slurm has."""
         for run in runs:
-            real = jobs.get(run.spec.job_name, [])
+            real = jobs.get(run.job_name, [])
             self.submissions += 1
             self.ended[run.submission] += 1
             if len(real) > 1:

@@ -60,7 +60,7 @@ def test_the_laptop_dies_at_any_step(trial: Trial, tmp_path: Path) -> None:
 
         def die(at: int, *, after: bool) -> int:
             run = trial.new()
-            text = script(run.spec, HELD)
+            text = script(run.direct, HELD)
             steps, code = laptops.submit(tmp_path, run, text, trial.intents.profile(), dies_at=at, after=after)
             assert code == (-9 if at else 0)
             return steps
@@ -162,7 +162,7 @@ def test_two_processes_submit_the_same_run(trial: Trial, tmp_path: Path) -> None
     with contextlib.closing(KilledLaptops()) as laptops, trial.session() as session:
         for _ in range(5):
             run = trial.new()
-            elsewhere = (tmp_path, run, script(run.spec, HELD), trial.intents.profile())
+            elsewhere = (tmp_path, run, script(run.direct, HELD), trial.intents.profile())
             thread = threading.Thread(target=laptops.submit, args=elsewhere)
             thread.start()
             trial.submit(session, run)

@@ -47,7 +47,7 @@ class Trial:
     def submit(self, session: Session, run: Run, *lines: str, laptop: Laptop | None = None) -> Run:
         """Submit a run; `lines` are options of its job, which is held unless there are any."""
         at = laptop or self.laptop
-        return submit(session, at.runs, at.journal, run, script(run.spec, *(lines or (HELD,))))
+        return submit(session, at.runs, at.journal, run, script(run.direct, *(lines or (HELD,))))
 
     def reconcile(self, session: Session, run: Run, *, laptop: Laptop | None = None) -> Run:
         """Ask the cluster about a run."""
@@ -60,7 +60,7 @@ class Trial:
 
     def traces(self, run: Run) -> Path:
         """Folder with the traces of a submission, as this machine sees it: where the cluster does."""
-        return Path(traces.folder(run.spec))
+        return Path(traces.folder(run.direct))
 
     def group(self, run: Run) -> int:
         """Process group of the submission on the login node, once it has begun."""

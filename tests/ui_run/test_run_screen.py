@@ -211,7 +211,7 @@ async def test_an_unknown_submission_shows_what_is_known_and_is_not_watched(
     async with app.run_test(size=(120, 36)) as pilot:
         await until(pilot, lambda: "not known whether" in notice_of(app), "the notice")
         assert "The connection broke" in notice_of(app)
-        assert run.spec.job_name in notice_of(app)
+        assert run.job_name in notice_of(app)
         keys = {active.binding.action for active in app.screen.active_bindings.values()}
         assert "settle" in keys
         assert "cancel" not in keys

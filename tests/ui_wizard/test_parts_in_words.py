@@ -40,7 +40,7 @@ def test_a_variable_of_the_recipe_that_the_profile_changes_is_named_with_both_va
     catalog = load_presets()
     made = plan(catalog, Selection("nemotron4", "25.04", "15b", "h100", "bf16", 64))
     draft = draft_of(made)
-    spec = replace(draft.run.spec, overridden=(("NCCL_NVLS_ENABLE", "0", "1"),))
+    spec = replace(draft.run.direct, overridden=(("NCCL_NVLS_ENABLE", "0", "1"),))
     draft = replace(draft, run=replace(draft.run, spec=spec))
     view = View(catalog, Answers(), Answers(), made, Found(profile=EOS, draft=draft))
     assert "NCCL_NVLS_ENABLE" in words(changes(view))

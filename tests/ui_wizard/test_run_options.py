@@ -61,7 +61,7 @@ def reviewed(selection: Selection, notes: tuple[str, ...] = ()) -> dict[str, str
     catalog = load_presets()
     chosen = plan(catalog, selection)
     draft = draft_of(chosen)
-    draft = replace(draft, run=replace(draft.run, spec=replace(draft.run.spec, notes=notes)))
+    draft = replace(draft, run=replace(draft.run, spec=replace(draft.run.direct, notes=notes)))
     return words(review_facts(View(catalog, Answers(), Answers(), chosen, Found(profile=EOS, draft=draft))))
 
 

@@ -76,7 +76,7 @@ class Site:
         return submit(self.session(), self.runs, Journal(self.places.journal), run, self._script(run))
 
     def log_of(self, run: Run, restart: int = 0) -> Path:
-        return Path(run.spec.task_dir) / run.spec.log_name(run.job_ids[-1], restart)
+        return Path(run.direct.log.path(run.job_ids[-1], restart))
 
     def monitor(self, run: Run, **settings: float) -> Monitor:
         session = self.session()
@@ -87,7 +87,7 @@ class Site:
         """Rendering takes seconds: once for each recipe, with this run's names put in."""
         key, root = run.plan.selection.workload, str(self.cluster.root)
         if key not in _SCRIPTS:
-            _SCRIPTS[key] = render(run.spec).replace(root, "@ROOT@").replace(run.id, "@ID@")
+            _SCRIPTS[key] = render(run.direct).replace(root, "@ROOT@").replace(run.id, "@ID@")
         return _SCRIPTS[key].replace("@ROOT@", root).replace("@ID@", run.id)
 
 
@@ -221,7 +221,7 @@ def test_a_run_that_fails_says_why_and_has_no_verdict(site: Site, watch: Watch) 
 def test_a_container_that_does_not_start_is_explained_by_the_batch_output(site: Site, watch: Watch) -> None:
     site.cluster.fault("queue-wait", "120")
     run = site.launch()
-    Path(run.spec.container_image).unlink()
+    Path(run.direct.container_image).unlink()
     final = watch(run).end()
     assert (final.stage, final.verdict) == ("failed", None)
     assert final.progress.failure_reason == "The container could not be started."

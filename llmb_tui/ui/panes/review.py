@@ -188,13 +188,13 @@ def beside(plan: Plan) -> tuple[Paragraph, ...]:
 def differences(view: View) -> tuple[Paragraph, ...]:
     """Where the job on this cluster is not what the recipe makes of it."""
     draft = view.found.draft
-    return tuple(fact("note", line(note)) for note in (draft.run.spec.notes if draft is not None else ()))
+    return tuple(fact("note", line(note)) for note in (draft.run.direct.notes if draft is not None else ()))
 
 
 def changes(view: View) -> tuple[Paragraph, ...]:
     """The recipe's variables that the cluster's profile sets otherwise."""
     draft = view.found.draft
-    changed = draft.run.spec.overridden if draft is not None else ()
+    changed = draft.run.direct.overridden if draft is not None else ()
     return tuple(
         fact(name, line((f"{yours}, from the cluster's profile; the recipe has {recipes}", "$text-warning")))
         for name, recipes, yours in changed

@@ -313,7 +313,7 @@ def _unknown(run: Run) -> list[Content]:
     return [
         line(("It is not known whether this job was submitted.", "bold")),
         line(run.note),
-        line(f"Job name {run.spec.job_name}. Nothing is submitted again before that is known."),
+        line(f"Job name {run.job_name}. Nothing is submitted again before that is known."),
         line(("u asks the cluster.", MUTED)),
     ]
 
