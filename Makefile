@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-nemo cluster lint types contracts bench lock clean
+.PHONY: demo test test-nemo cluster lint types contracts bench fit lock clean
 
 demo: $(VENV)/.ready
 	@$(BIN)/llmb-tui demo
@@ -38,6 +38,10 @@ contracts: $(VENV)/.ready
 
 bench: $(VENV)/.ready
 	$(BIN)/python -m bench
+
+# Fits the estimate to the published rows again, and writes its coefficients.
+fit: $(VENV)/.ready
+	$(BIN)/python -m llmb_tui.fit
 
 $(VENV)/.ready: requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)

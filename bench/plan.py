@@ -1,4 +1,7 @@
-"""How long one plan takes, beside decoding the line of JSON that asks for it; and lines of `plan --from` a second."""
+"""How long one plan takes, beside decoding the line of JSON that asks for it; and lines of `plan --from` a second.
+
+The model of the hardware is shown by itself too, once evaluated, beside the whole plan that rests on it.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,11 @@ from typing import Any
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.load import load_presets
 from llmb_tui.plan.document import document
+from llmb_tui.plan.draft import draft_of
+from llmb_tui.plan.evidence import evidence_of
 from llmb_tui.plan.listing import listed
 from llmb_tui.plan.make import plan
+from llmb_tui.plan.physics import terms
 from llmb_tui.plan.request import plan_lines, read_request
 
 ASKED: dict[str, Any] = {"workload": "nemotron4", "size": "15b", "gpu": "h100", "dtype": "bf16", "scale": 64}
@@ -20,7 +26,9 @@ KINDS: dict[str, dict[str, Any]] = {
     "published row": {},
     "between two rows": {"scale": 96},
     "beyond the last row": {"scale": 4096},
+    "far beyond the last row": {"scale": 16384},
     "values by hand": {"gbs": 512, "mbs": 1},
+    "another GPU type": {"gpu": "gb200"},
     "impossible": {"scale": 100, "tp": 3},
 }
 
@@ -35,12 +43,23 @@ def main() -> None:
     for kind, change in KINDS.items():
         selection = read_request(catalog, {**ASKED, **change})
         _show(f"plan, {kind}", _microseconds(partial(plan, catalog, selection)), decode)
+    _show("the model, one evaluation", _microseconds(_model(catalog)), decode)
     made = plan(catalog, read_request(catalog, ASKED))
     _show("document", _microseconds(lambda: document(made)), decode)
     lines = _lines(catalog)
     each = min(timeit.repeat(lambda: list(plan_lines(catalog, lines)), number=1, repeat=5)) / len(lines) * 1e6
     _show("one line of --from, all in all", each, decode)
     print(f"{len(lines)} lines: {1e6 / each:,.0f} lines/s")
+
+
+def _model(catalog: Catalog) -> Callable[[], object]:
+    """Physical terms and their sum for the row that is asked for."""
+    draft, evidence = draft_of(catalog, read_request(catalog, ASKED)), evidence_of(catalog)
+    asked, model = draft.selection, evidence.model
+    machine = evidence.machine(asked.gpu, draft.gpu, asked.dtype)
+    if model is None or machine is None:
+        raise AssertionError("the presets have no model of the hardware")
+    return lambda: model.seconds(terms(draft.model, machine, asked.scale, draft.parallelism))
 
 
 def _lines(catalog: Catalog) -> list[str]:

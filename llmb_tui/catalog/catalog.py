@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
+from llmb_tui.catalog.hardware import Chip, Coefficients
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.errors import Trouble
 
@@ -30,11 +31,17 @@ class Unknown(Trouble):
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Catalog:
-    """Recipes in the order in which they are listed: by workload, newest release first."""
+    """Recipes in the order in which they are listed: by workload, newest release first.
+
+    Compared by identity, so that what is derived from it can be cached.
+    """
 
     recipes: tuple[Recipe, ...]
+    chips: Mapping[str, Chip] = field(default_factory=dict)
+    """By GPU type; empty, as the next: nothing can be modelled."""
+    coefficients: Coefficients | None = None
 
     def __post_init__(self) -> None:
         by_name = sorted(self.recipes, key=lambda recipe: release_order(recipe.release), reverse=True)

@@ -227,7 +227,7 @@ def _disagreements(row: Row, model: Model) -> Iterator[str]:
 
 
 def _results(recipe: Recipe) -> Iterator[Fault]:
-    configured = {
+    configured: set[tuple[object, ...]] = {
         (table.size, table.gpu, dtype, cells[table.columns.index("gpus")], table.scaling)
         for table in recipe.tables
         for dtype in table.dtypes
@@ -246,6 +246,15 @@ def _results(recipe: Recipe) -> Iterator[Fault]:
             if (*key, table.release) in seen:
                 yield Fault((*path, "gpus", position), f"{what} stands there twice")
             seen.add((*key, table.release))
+    yield from _examples(recipe, configured)
+
+
+def _examples(recipe: Recipe, configured: set[tuple[object, ...]]) -> Iterator[Fault]:
+    for index, example in enumerate(recipe.examples):
+        key = (example.size, example.gpu, example.dtype, example.gpus, example.scaling)
+        if key not in configured:
+            what = f"{example.size} {example.gpu} {example.dtype} on {example.gpus} GPUs ({example.scaling})"
+            yield Fault(("examples", index, "gpus"), f"{what} has no row of configuration")
 
 
 def _lengths(path: KeyPath, table: ResultTable) -> Iterator[Fault]:

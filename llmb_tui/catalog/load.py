@@ -7,10 +7,11 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.check import faults
+from llmb_tui.catalog.hardware import Chip, Coefficients
 from llmb_tui.catalog.locate import KeyPath, line_of, syntax_line
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.errors import Trouble
@@ -22,6 +23,8 @@ else:
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
+
+T = TypeVar("T")
 
 # Where pydantic speaks of Python and not of a file.
 _WORDS = {"missing": "is missing", "unexpected_keyword_argument": "is not a field of a preset"}
@@ -64,11 +67,30 @@ def load_presets(extra_dirs: Sequence[Path] = (), on_problem: Callable[[PresetPr
             on_problem(problem)
         else:
             found[recipe.id] = (file, recipe)
-    return Catalog(tuple(recipe for _, recipe in found.values()))
+    folder = model_dir()
+    chips = _read(folder / "hardware.toml", dict[str, Chip])[0]
+    stored = folder / "coefficients.toml"
+    coefficients = _read(stored, Coefficients)[0] if stored.exists() else None
+    return Catalog(tuple(recipe for _, recipe in found.values()), chips, coefficients)
+
+
+def model_dir() -> Path:
+    """Where the facts of the hardware and the coefficients of the fit are."""
+    return _builtin_dir() / "model"
 
 
 def read_preset(file: Path) -> Recipe:
     """The recipe in one preset file. Raises `PresetProblem`."""
+    recipe, text = _read(file, Recipe)
+    found = list(faults(recipe))
+    if found:
+        first = found[0]
+        raise PresetProblem(file, line_of(text, first.path), _dotted(first.path), first.reason, len(found) - 1)
+    return recipe
+
+
+def _read(file: Path, kind: type[T]) -> tuple[T, str]:
+    """What a file holds, checked, and its text."""
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -77,12 +99,7 @@ def read_preset(file: Path) -> Recipe:
         data = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise PresetProblem(file, syntax_line(error), "", f"is not TOML: {error}") from error
-    recipe = _validated(file, text, data)
-    found = list(faults(recipe))
-    if found:
-        first = found[0]
-        raise PresetProblem(file, line_of(text, first.path), _dotted(first.path), first.reason, len(found) - 1)
-    return recipe
+    return _validated(file, text, data, kind), text
 
 
 def _builtin_dir() -> Path:
@@ -99,21 +116,22 @@ def preset_files(directories: Sequence[Path]) -> Iterator[Path]:
 
 
 @functools.cache
-def _adapter() -> TypeAdapter[Recipe]:
+def _adapter(kind: Any) -> TypeAdapter[Any]:
     from pydantic import TypeAdapter  # noqa: PLC0415 - takes long to import, and the first frame must not wait for it
 
-    return TypeAdapter(Recipe)
+    return TypeAdapter(kind)
 
 
-def _validated(file: Path, text: str, data: dict[str, Any]) -> Recipe:
+def _validated(file: Path, text: str, data: dict[str, Any], kind: type[T]) -> T:
     from pydantic import ValidationError  # noqa: PLC0415 - as above
 
     try:
         # By way of JSON, where strict mode takes an array for a tuple. TOML's dates have no JSON, and no field is one.
-        return _adapter().validate_json(json.dumps(data, default=str))
+        checked: T = _adapter(cast("Any", kind)).validate_json(json.dumps(data, default=str))
     except ValidationError as error:
         path, reason = _first_fault(error, data)
         raise PresetProblem(file, line_of(text, path), _dotted(path), reason, error.error_count() - 1) from error
+    return checked
 
 
 def _first_fault(error: ValidationError, data: dict[str, Any]) -> tuple[KeyPath, str]:

@@ -146,6 +146,20 @@ class ResultTable:
 
 
 @dataclass(frozen=True, slots=True)
+class Example:
+    """A step time that the text shows for one of the configurations, but no table: something to compare with."""
+
+    __pydantic_config__ = STRICT
+    size: str
+    gpu: str
+    dtype: str
+    scaling: Scaling
+    gpus: Count
+    step_time_s: Positive
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class Option:
     """A run option of the recipe: its variable, default and allowed values, as documented."""
 
@@ -238,6 +252,7 @@ class Recipe:
     printed_flops: Flops | None = None
     """The formula behind the printed MFU where upstream corrected it later; then `flops` is the corrected one."""
     results: tuple[ResultTable, ...] = ()
+    examples: tuple[Example, ...] = ()
     corrections: tuple[Correction, ...] = ()
     options: tuple[Option, ...] = ()
     notes: tuple[str, ...] = ()

@@ -15,7 +15,8 @@ class Base:
     """The rows of one size, GPU type, precision and scaling, and the rule for the scales between them.
 
     Where the recipe does not have the GPU type, precision or scaling that is asked for, the rows are those of
-    its first one: `gpu`, `dtype` and `strong` say which these are.
+    its first one: `gpu`, `dtype` and `strong` say which these are. Layers are cut for the memory of one GPU type, so
+    another type has the rows of the whole model alone.
     """
 
     gpu: str
@@ -41,6 +42,7 @@ class Base:
 def base_of(recipe: Recipe, size: str, gpu: str, dtype: str, strong: bool) -> Base:
     """Where a selection of these starts; cached. The size must be one of the recipe's."""
     tables = [table for table in recipe.tables if table.size == size]
+    asked = gpu
     gpu = _one_of(gpu, [name for name in recipe.gpus if any(t.gpu == name for t in tables)])
     tables = [table for table in tables if table.gpu == gpu]
     dtype = _one_of(dtype, [name for name in recipe.dtypes if any(name in t.dtypes for t in tables)])
@@ -52,7 +54,10 @@ def base_of(recipe: Recipe, size: str, gpu: str, dtype: str, strong: bool) -> Ba
         for row in sorted(rows(recipe), key=lambda row: row.gpus)
         if (row.size, row.gpu, row.dtype, row.scaling) == (size, gpu, dtype, scaling)
     }
-    full = next((row for row in found.values() if not row.proxy), None) or max(found.values(), key=lambda r: r.layers)
+    whole = {gpus: row for gpus, row in found.items() if not row.proxy}
+    full = next(iter(whole.values()), None) or max(found.values(), key=lambda row: row.layers)
+    if gpu != asked and whole:
+        found = whole
     return Base(gpu, dtype, scaling == "strong", found, full, _table_with(full, tables).gbs_rule)
 
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from llmb_tui.plan.draft import Draft
 from llmb_tui.plan.nearest import dividing_scales, divisors, either, multiples, neighbours
 from llmb_tui.plan.plan import Problem
+from llmb_tui.plan.rules import fills_pipeline, sequence_pieces, shared_heads, stage_places
+from llmb_tui.plan.unusual import unusual_of
 
 _LAYOUT = ("tp", "pp", "cp")
 
@@ -21,6 +23,8 @@ def problems_of(draft: Draft) -> Iterator[Problem]:
     yield from _pipeline(draft)
     yield from _sequence(draft)
     yield from _experts(draft)
+    if draft.own:
+        yield from unusual_of(draft)
 
 
 def _offer(draft: Draft) -> Iterator[Problem]:
@@ -113,31 +117,35 @@ def _values(draft: Draft) -> Iterator[Problem]:
 
 def _tensor_parallel(draft: Draft) -> Iterator[Problem]:
     tp, model = draft.parallelism.tp, draft.model
-    # The recipe's own TP may span nodes, where NVLink does.
-    reach = max(draft.gpu.gpus_per_node, draft.base.row_for(draft.selection.scale).tp)
-    if model.heads % tp:
-        nearest = either(neighbours(tp, divisors(model.heads)))
-        yield _error("tp", f"TP {tp} does not divide {model.heads} attention heads.", f"Choose TP {nearest}.")
-    elif model.query_groups % tp:
-        reason = f"TP {tp} does not divide {model.query_groups} query groups: not every release takes that."
-        yield Problem("tp", "note", reason, "")
-    if tp > reach:
-        reason = f"TP {tp} reaches beyond a node of {draft.gpu.gpus_per_node} GPUs, where the network is much slower."
-        yield _warning("tp", reason, f"Choose TP {reach} or less.")
+    if shared_heads(model) % tp:
+        split = f"{model.heads} attention heads" if model.heads % tp else f"{model.query_groups} query groups"
+        nearest = either(neighbours(tp, divisors(shared_heads(model))))
+        yield _error("tp", f"TP {tp} does not divide {split}.", f"Choose TP {nearest}.")
 
 
 def _layers(draft: Draft) -> Iterator[Problem]:
     plan, model = draft.parallelism, draft.model
-    stages, extra = plan.pp * (plan.vp or 1), model.stage_extra_layers
-    if (plan.layers + extra) % stages:
+    places, stages = stage_places(model, plan.layers), plan.pp * (plan.vp or 1)
+    if places % stages:
+        extra = model.stage_extra_layers
         counted = f"{plan.layers} layers" + (f" and {extra} places for embedding and loss" if extra else "")
         by = f"PP {plan.pp} x VP {plan.vp} = {stages}" if plan.vp else f"PP {plan.pp}"
-        nearest = [total - extra for total in multiples(plan.layers + extra, stages) if total > extra]
         field = _set_by_hand(draft, ("layers", "vp", "pp")) or "layers"
-        yield _error(field, f"{counted} do not divide by {by}.", f"Choose {either(nearest)} layers, or another layout.")
+        yield _error(field, f"{counted} do not divide by {by}.", _stage_fix(draft, places, stages))
     if plan.layers > model.layers:
         reason = f"{plan.layers} layers are more than the model's {model.layers}: nothing is published for that."
         yield _warning("layers", reason, f"Choose {model.layers} layers.")
+
+
+def _stage_fix(draft: Draft, places: int, stages: int) -> str:
+    """Another PP or VP that divides, or as many layers as do."""
+    plan, extra = draft.parallelism, draft.model.stage_extra_layers
+    if places % plan.pp:
+        other = f"PP {either(neighbours(plan.pp, divisors(places)))}"
+    else:
+        other = f"VP {either(neighbours(plan.vp or 1, divisors(places // plan.pp)))}"
+    layers = [total - extra for total in multiples(places, stages) if total > extra]
+    return f"Choose {other}, or {either(layers)} layers."
 
 
 def _pipeline(draft: Draft) -> Iterator[Problem]:
@@ -147,16 +155,16 @@ def _pipeline(draft: Draft) -> Iterator[Problem]:
     if plan.pp == 1:
         reason = f"VP {plan.vp} needs a pipeline, and PP is 1."
         yield _error(_set_by_hand(draft, ("vp", "pp")) or "vp", reason, "Choose VP 1, or PP above 1.")
-    elif plan.ga and plan.ga % plan.pp:
-        reason = f"With virtual stages GA should be a multiple of PP: {plan.ga} is none of {plan.pp}."
+    elif plan.dp and plan.ga and not fills_pipeline(plan.ga, plan.pp):
+        reason = f"With virtual stages GA must be a multiple of PP, and {plan.ga} is none of {plan.pp}."
         field = _set_by_hand(draft, ("gbs", "mbs", *_LAYOUT, "vp")) or "scale"
-        yield _warning(field, reason, "Choose another GBS or MBS.")
+        nearest = either(multiples(plan.gbs, plan.mbs * plan.dp * plan.pp))
+        yield _error(field, reason, f"Choose GBS {nearest}, or VP 1.")
 
 
 def _sequence(draft: Draft) -> Iterator[Problem]:
     plan = draft.parallelism
-    # Context parallelism gives each rank two pieces, sequence parallelism splits them over the tensor ranks.
-    pieces = plan.tp * plan.cp * (2 if plan.cp > 1 else 1)
+    pieces = sequence_pieces(plan.tp, plan.cp)
     if plan.seq_len % pieces:
         nearest = either(multiples(plan.seq_len, pieces))
         field = _set_by_hand(draft, ("seq_len", "cp", "tp")) or "seq_len"

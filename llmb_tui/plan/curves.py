@@ -1,18 +1,16 @@
-"""`Curves`: every published step time of a catalog, ordered so that comparable ones lie on one curve."""
+"""`Curves`: published step times, ordered so that comparable ones lie on one curve."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from math import gcd
 
-from llmb_tui.catalog.catalog import Catalog, release_order
+from llmb_tui.catalog.catalog import release_order
 from llmb_tui.catalog.recipe import Model, Recipe
-from llmb_tui.catalog.rows import ResultRow, Row, results, rows
+from llmb_tui.catalog.rows import ResultRow, Row
+from llmb_tui.plan.measured import Key, Measured, architecture
 from llmb_tui.plan.plan import Parallelism
-
-Key = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +31,9 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """The curves of a catalog, newest release first, and the hardware that each model was measured on."""
+    """The curves of a configuration, newest release first."""
 
     by_key: dict[Key, tuple[Curve, ...]]
-    measured: frozenset[Key]
 
     def of(self, key: Key, recipe: Recipe) -> list[Curve]:
         """The curves of a configuration, the recipe's own first."""
@@ -48,44 +45,29 @@ def is_own(curve: Curve, recipe: Recipe) -> bool:
     return curve.recipe is recipe and curve.release == recipe.release
 
 
-@lru_cache(maxsize=8)
-def curves_of(catalog: Catalog) -> Curves:
-    """All curves of a catalog; cached."""
-    found: dict[Key, dict[tuple[Recipe, str], dict[int, ResultRow]]] = {}
-    for recipe, row, result in _measured_rows(catalog):
-        key = curve_key(recipe.models[row.size], row.gpu, row.dtype, row.gpus, row)
-        points = found.setdefault(key, {}).setdefault((recipe, result.release or recipe.release), {})
-        points[row.gpus] = result
+def curves_of(found: Iterable[Measured]) -> Curves:
+    """The curves through these step times; worked examples are on none."""
+    groups: dict[Key, dict[tuple[Recipe, str], dict[int, ResultRow]]] = {}
+    for each in found:
+        if each.result is not None:
+            row = each.row
+            key = curve_key(each.model, row.gpu, row.dtype, row.gpus, row)
+            points = groups.setdefault(key, {}).setdefault((each.recipe, each.release), {})
+            points[row.gpus] = each.result
     by_key = {}
-    for key, group in found.items():
+    for key, group in groups.items():
         curves = [Curve(recipe, release, dict(sorted(points.items()))) for (recipe, release), points in group.items()]
         by_key[key] = tuple(sorted(curves, key=lambda curve: release_order(curve.release), reverse=True))
-    return Curves(by_key, frozenset(key[:3] for key in by_key))
+    return Curves(by_key)
 
 
-def hardware_key(model: Model, gpu: str, dtype: str) -> Key:
-    """What a result must at least share: the model's numbers, the GPU type and the precision."""
-    shape = (model.layers, model.hidden, model.ffn, model.heads, model.query_groups, model.vocab, model.gated)
-    return ((*shape, model.experts, model.experts_per_token), gpu, dtype)
+def layout_of(runs: Row | Parallelism) -> tuple[int | None, ...]:
+    """The numbers that split the work: two runs with the same ones have the same layout."""
+    return (runs.tp, runs.pp, runs.cp, runs.ep, runs.vp, runs.mbs)
 
 
 def curve_key(model: Model, gpu: str, dtype: str, scale: int, runs: Row | Parallelism) -> Key:
     """What all points of a curve share. The batch for each GPU stands as a reduced fraction."""
     common = gcd(runs.gbs, scale)
-    layout = (runs.tp, runs.pp, runs.cp, runs.ep, runs.vp, runs.mbs)
-    return (
-        *hardware_key(model, gpu, dtype),
-        runs.layers,
-        runs.seq_len,
-        layout,
-        runs.gbs // common,
-        scale // common,
-    )
-
-
-def _measured_rows(catalog: Catalog) -> Iterator[tuple[Recipe, Row, ResultRow]]:
-    for recipe in catalog.recipes:
-        by_name = {(row.size, row.gpu, row.dtype, row.scaling, row.gpus): row for row in rows(recipe)}
-        for result in results(recipe):
-            row = by_name[result.size, result.gpu, result.dtype, result.scaling, result.gpus]
-            yield recipe, row, result
+    batch = (runs.gbs // common, scale // common)
+    return (architecture(model), gpu, dtype, runs.layers, runs.seq_len, layout_of(runs), *batch)

@@ -8,11 +8,12 @@ from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.rows import ResultRow
 from llmb_tui.plan import throughput
 from llmb_tui.plan.checks import problems_of
-from llmb_tui.plan.curves import curves_of
 from llmb_tui.plan.draft import Draft, draft_of
 from llmb_tui.plan.estimate import Expectation, estimate_of, expect
+from llmb_tui.plan.evidence import evidence_of
 from llmb_tui.plan.limits import limit_problems, steps_of, time_limit_of
-from llmb_tui.plan.notes import formula_notes, result_notes, row_notes
+from llmb_tui.plan.memory import memory_of, memory_problems
+from llmb_tui.plan.notes import estimate_notes, formula_notes, result_notes, row_notes
 from llmb_tui.plan.options import option_problems, resolved_options
 from llmb_tui.plan.plan import Estimate, Plan, Printed, Problem, Published
 from llmb_tui.plan.selection import Selection
@@ -27,14 +28,17 @@ def plan(catalog: Catalog, selection: Selection) -> Plan:
     for a recipe, size or GPU type that no preset has.
     """
     draft = draft_of(catalog, selection)
-    expected = expect(draft, curves_of(catalog))
+    expected = expect(draft, evidence_of(catalog))
     estimate = estimate_of(draft, expected) if isinstance(expected, Expectation) else None
     result = expected.published if isinstance(expected, Expectation) else None
     steps, limit = steps_of(draft), time_limit_of(draft)
     problems = [*problems_of(draft), *limit_problems(draft, estimate), *option_problems(draft, steps, limit)]
     if isinstance(expected, str):
         problems.append(_no_estimate(expected, impossible=any(p.severity == "error" for p in problems)))
-    problems += _notes(draft, result, estimate)
+    memory = memory_of(draft)
+    problems += [*memory_problems(draft, memory), *_notes(draft, result, estimate)]
+    if isinstance(expected, Expectation):
+        problems += estimate_notes(expected, memory)
     runs_on = draft.recipe.gpus.get(selection.gpu)
     whole = draft.parallelism.layers == draft.model.layers
     return Plan(
@@ -46,7 +50,7 @@ def plan(catalog: Catalog, selection: Selection) -> Plan:
         printed=Printed(**draft.base.rows[selection.scale].printed) if draft.listed else None,
         published=_published(result) if result else None,
         estimate=estimate,
-        memory=None,
+        memory=memory,
         checkpoint_gb=draft.model.checkpoint_gb if whole else None,
         gpu_hours=throughput.gpu_hours(selection.scale, steps, estimate.step_time_s) if estimate else None,
         steps=steps,

@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 
 from llmb_tui.plan.draft import Draft, quotient
+from llmb_tui.plan.rules import fills_pipeline
 
 # Multiples tried on each side. A fixed batch of 512 on a layout of 32 GPUs needs 56 of them from 10,000 GPUs down.
 _TRIES = 64
@@ -40,7 +41,8 @@ def dividing_scales(draft: Draft) -> tuple[int, ...]:
 
     def fits(gpus: int) -> bool:
         gbs = draft.own.get("gbs") or draft.base.gbs_for(gpus)
-        return gbs is not None and quotient(gbs, plan.mbs * (gpus // layout)) is not None
+        ga = gbs and quotient(gbs, plan.mbs * (gpus // layout))
+        return ga is not None and (not plan.vp or fills_pipeline(ga, plan.pp))
 
     return multiples(draft.selection.scale, math.lcm(layout * plan.ep, draft.gpu.gpus_per_node), fits)
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from llmb_tui.catalog.rows import ResultRow, Row
 from llmb_tui.plan.draft import Draft
+from llmb_tui.plan.estimate import Expectation
 from llmb_tui.plan.flops import flops_per_sample
-from llmb_tui.plan.plan import Estimate, Problem
+from llmb_tui.plan.plan import Estimate, Memory, Problem
 
 
 def row_notes(draft: Draft, row: Row) -> Iterator[Problem]:
@@ -41,6 +42,20 @@ def formula_notes(draft: Draft) -> Iterator[Problem]:
     """What keeps an MFU from being compared with that of another recipe."""
     if draft.recipe.flops.causal:
         yield note("mfu_pct", "The formula counts attention scores half (causal); the other recipes count them whole.")
+
+
+def estimate_notes(expected: Expectation, memory: Memory | None) -> Iterator[Problem]:
+    """Where a run can be slower than the band of a modelled step time says."""
+    high = expected.step_time_s * (1 + expected.half_width_pct / 100)
+    if expected.new_layout:
+        yield note(
+            "estimate",
+            f"Nobody has published this layout. Published ones are tuned: a poor one can take longer than {high:.3g} s",
+        )
+    if expected.method == "modelled" and memory and memory.verdict == "needs recompute or sharding":
+        yield note(
+            "estimate", "The recomputation or sharding that memory asks for takes time that is not in the estimate"
+        )
 
 
 def note(field: str, reason: str) -> Problem:

@@ -59,6 +59,19 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True)
+class Breakdown:
+    """Where a step's time goes, in seconds; a model, not a measurement. The parts add up to the step time."""
+
+    compute_s: float
+    """Matrix products, attention and memory traffic, with what a rank waits for in every layer."""
+    communication_s: float
+    """Tensor, context, expert, pipeline and data parallel traffic that is not hidden behind computing."""
+    bubble_s: float
+    """Pipeline stages that wait for their first or after their last micro-batch."""
+    optimizer_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """The expected step time, its band and where it comes from; the rest follows from the step time."""
 
@@ -74,6 +87,10 @@ class Estimate:
     model_flops_per_sample: float
     peak_tflops: float
     flops_formula: str
+    basis: str = ""
+    """The method in a few words for a person, such as `the same model in bf16`."""
+    breakdown: Breakdown | None = None
+    """None where the model of the hardware says nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,6 +82,15 @@ days_per_1t_tokens = ["NA", 44.15]
 [results.notes]
 16 = "A misprint."
 
+[[examples]]
+size = "1b"
+gpu = "h100"
+dtype = "fp8"
+scaling = "weak"
+gpus = 32
+step_time_s = 1.5
+source = "a test"
+
 [rule]
 kind = "mean"
 first = 35

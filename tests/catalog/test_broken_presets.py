@@ -68,6 +68,7 @@ BROKEN = {
     "corrected column unknown": ('column = "vp"', 'column = "ga"', "corrections[0].column", "column", "'ga'"),
     "corrected layers do not divide": ("value = 8", "value = 7", "tables[0].rows[2]", "[32,", "PP 2 * VP 7"),
     "result without configuration": ("gpus = [8, 16]", "gpus = [64, 16]", "results[0].gpus[0]", "gpus", "no row"),
+    "example without configuration": ("gpus = 32\n", "gpus = 64\n", "examples[0].gpus", "gpus = 64", "no row"),
     "result twice": ("gpus = [8, 16]", "gpus = [16, 16]", "results[0].gpus[1]", "gpus", "stands there twice"),
     "lists of unequal length": ("[40, 40.5]", "[40]", "results[0].mfu_pct", "mfu_pct", "1 values for 2 scales"),
     "window beyond the run": ("last = 44", "last = 50", "rule", "[rule]", "below 50 steps"),

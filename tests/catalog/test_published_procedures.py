@@ -58,6 +58,12 @@ if_given = true
 when = ["gpus > 8"]
 values = { MAX_STEPS = "{steps}" }
 
+[[published.launch.flaws]]
+when = ["save_checkpoint"]
+reason = "It ends with an error."
+fix = "Do not."
+source = "a test"
+
 [[options]]
 name = "time limit"
 variable = "TIME_LIMIT"
@@ -99,6 +105,7 @@ BROKEN = {
     "script with a job's name": ('how = "sbatch"', 'how = "bash"', "launch.options", "belongs to sbatch"),
     "option": ('"{account}"', '"{user}"', "launch.options[1]", "user"),
     "what is always done": ('["vboost"]', '["magic"]', "launch.always[0]", "'magic' is none of"),
+    "condition of a flaw": ('["save_checkpoint"]', '["never"]', "launch.flaws[0].when[0]", "no condition"),
     "log elsewhere": ('"{results}/log', '"{dtype}/log', "launch.log", "no path below"),
 }
 

@@ -30,8 +30,8 @@ def test_every_file_of_the_package_is_in_it(installed: Path) -> None:
     def files(folder: Path) -> set[str]:
         return {str(f.relative_to(folder)) for f in folder.rglob("*") if f.is_file() and "__pycache__" not in f.parts}
 
-    presets = {f"presets/{preset.name}" for preset in (ROOT / "presets").glob("*.toml")}
-    assert presets
+    presets = {str(preset.relative_to(ROOT)) for preset in (ROOT / "presets").rglob("*.toml")}
+    assert "presets/model/coefficients.toml" in presets
     assert files(installed / "llmb_tui") == files(ROOT / "llmb_tui") | presets
 
 

@@ -116,7 +116,15 @@ def test_a_gpu_of_another_preset_is_answered_with_its_own_nodes(plan_of: PlanOf)
     assert plan.parallelism == plan_of(N15B, 64).parallelism
     assert plan.printed is None
     assert plan.published is None
-    assert plan.estimate is None
+    assert plan.estimate is not None
+    assert plan.estimate.method == "modelled"
+
+
+def test_a_gpu_of_another_preset_runs_the_whole_model(plan_of: PlanOf) -> None:
+    """On 128 H100 the recipe cuts layers to 62, for their memory."""
+    assert plan_of(L405B, 128).parallelism.layers == 62
+    runs = plan_of("llama3.1@25.04 405b gb200 bf16", 128).parallelism
+    assert (runs.layers, runs.pp, runs.gbs) == (126, 8, 64)
 
 
 def test_strong_scaling_where_the_recipe_has_none(plan_of: PlanOf) -> None:
@@ -150,10 +158,18 @@ def test_names_that_no_preset_has_are_no_plan(catalog: Catalog) -> None:
     [
         ((N15B, 64, {"tp": 3}), ("tp", "TP 3 x PP 1 x CP 1 = 3 does not divide 64", "48 or 72 GPUs")),
         ((N15B, 64, {"pp": 3}), ("pp", "TP 2 x PP 3 x CP 1 = 6", "48 or 72 GPUs")),
-        ((N15B, 64, {"tp": 32}), ("tp", "48 attention heads", "TP 24 or 48")),
+        ((N15B, 64, {"tp": 32}), ("tp", "48 attention heads", "Choose TP 8")),
+        ((N340B, 256, {"tp": 16, "pp": 4}), ("tp", "TP 16 does not divide 8 query groups", "Choose TP 8")),
+        ((N340B, 256, {"gbs": 4}), ("gbs", "GA must be a multiple of PP, and 1 is none of 8", "GBS 32, or VP 1")),
         ((N15B, 64, {"gbs": 100}), ("gbs", "MBS 2 x DP 32 = 64 does not divide GBS 100", "GBS 64 or 128")),
         ((N15B, 64, {"mbs": 3}), ("mbs", "MBS 3 x DP 32 = 96 does not divide GBS 256", "GBS 192 or 288")),
-        ((N15B, 64, {"pp": 2, "vp": 3}), ("vp", "32 layers do not divide by PP 2 x VP 3 = 6", "30 or 36 layers")),
+        (
+            (N15B, 64, {"pp": 2, "vp": 3}),
+            ("vp", "32 layers do not divide by PP 2 x VP 3 = 6", "VP 2 or 4, or 30 or 36 layers"),
+        ),
+        ((N15B, 64, {"pp": 32, "vp": 2}), ("vp", "PP 32 x VP 2 = 64", "VP 1, or 64 layers")),
+        ((L405B, 512, {"pp": 16, "tp": 4, "vp": 3}), ("vp", "PP 16 x VP 3 = 48", "VP 2 or 4, or 94 or 142 layers")),
+        ((N340B, 256, {"tp": 1, "pp": 64}), ("pp", "96 layers do not divide by PP 64 x VP 12", "PP 48 or 96")),
         ((N15B, 64, {"vp": 4}), ("vp", "needs a pipeline", "VP 1")),
         ((N340B, 256, {"pp": 1}), ("pp", "needs a pipeline", "VP 1")),
         ((N15B, 64, {"ep": 2}), ("ep", "without experts", "EP 1")),
@@ -179,9 +195,8 @@ def test_values_by_hand_that_cannot_be(
 @pytest.mark.parametrize(
     ("asked", "problem"),
     [
-        ((N340B, 256, {"tp": 16, "pp": 4}), ("tp", "beyond a node of 8")),
+        ((L405B, 512, {"tp": 16, "pp": 4}), ("tp", "beyond a node of 8")),
         ((N15B, 64, {"layers": 34}), ("layers", "more than the model's 32")),
-        ((N340B, 256, {"gbs": 4}), ("gbs", "multiple of PP")),
     ],
 )
 def test_values_by_hand_that_should_not_be(
@@ -201,8 +216,30 @@ def test_a_tensor_group_over_nodes_is_fine_where_the_recipe_has_it(plan_of: Plan
     assert not [p for p in plan.problems if p.field == "tp"]
 
 
-def test_few_query_groups_are_only_noted(plan_of: PlanOf) -> None:
-    assert "8 query groups" in on(plan_of(N340B, 256, tp=16, pp=4), "tp", "note").reason
+@pytest.mark.parametrize(
+    ("asked", "note"),
+    [
+        ((N15B, 64, {"mbs": 4}), ("mbs", "MBS 4 is above the published 2.")),
+        ((N15B, 64, {"pp": 2}), ("pp", "PP 2 is above the published 1.")),
+        ((N340B, 256, {"pp": 16, "tp": 4, "vp": 6}), ("pp", "PP 16 is above the published 8.")),
+        ((N340B, 256, {"vp": 1}), ("vp", "PP 8 has no virtual stages")),
+        ((N340B, 256, {"vp": 1, "gbs": 16}), ("pp", "GA 4 is less than PP 8")),
+        ((L405B, 512, {"cp": 4}), ("cp", "CP 4 is above the published 2.")),
+    ],
+)
+def test_what_nobody_has_published_is_noted(
+    plan_of: PlanOf, asked: tuple[str, int, dict[str, int]], note: tuple[str, str]
+) -> None:
+    names, scale, own = asked
+    field, reason = note
+    plan = plan_of(names, scale, **own)
+    assert [p for p in plan.problems if (p.field, p.severity) == (field, "note") and p.reason.startswith(reason)]
+    assert plan.launchable
+
+
+def test_published_values_set_by_hand_are_not_unusual(plan_of: PlanOf) -> None:
+    plain, by_hand = plan_of(N340B, 256), plan_of(N340B, 256, tp=8, pp=8, vp=12, mbs=1)
+    assert by_hand.problems == plain.problems
 
 
 def test_fewer_layers_make_a_proxy(plan_of: PlanOf) -> None:

@@ -70,11 +70,11 @@ def test_an_estimate_lies_in_its_band_and_its_absence_is_explained(selection: Se
         assert len(explained) == 1
         assert made.gpu_hours is None
         return
-    assert not explained
+    assert all(p.severity == "note" for p in explained), "it can be slower than it says"
     assert 0 < made.estimate.low_s < made.estimate.step_time_s < made.estimate.high_s
     assert 0 < made.estimate.mfu_pct < 100
     assert (made.published is not None) == (made.estimate.method == "published")
-    assert made.scaling != "proxy" or made.estimate.method in {"published", "other_release"}
+    assert made.scaling != "proxy" or made.estimate.method in {"published", "other_release", "modelled"}
 
 
 @given(selections())

@@ -1,0 +1,139 @@
+"""`memory_of`: what one GPU holds while a draft trains, counted from the model's numbers and the layout.
+
+All sizes are decimal GB of one GPU, the fullest one. Parameters P are those of one GPU: P_dense / (TP PP), the experts'
+P_expert / (TP PP EP), and the embedding and the output layer, V h / TP each, which share a GPU only where PP is 1.
+
+- state = P (2 + 2) + P (optimizer bytes) / ranks: bf16 weights and bf16 gradients, and what the distributed optimizer
+  keeps, split over the DP x CP ranks that hold the same parameters (for experts DP x CP / EP).
+- activations = 2 bytes x (4 h + (q + 2 kv) + q + MLP) / TP x tokens of a micro-batch / CP x layers / PP x micro-batches
+  in flight. The four h are inputs and outputs of the two norms; attention keeps its queries, keys and values and its
+  result, no scores (it is fused); an MLP keeps three widths where it is gated, else two.
+- logits = 10 bytes x tokens x V / TP on the last stage: bf16, fp32, and the gradient in fp32.
+- peak = state + the larger of the first stage's activations and the last one's with the logits + 3 GB.
+
+The 3 GB and the 10 bytes were chosen with two logs in view (tests/plan/test_plan_memory.py), both BF16 without experts;
+the state has no free constant. FP8 is counted like BF16: the weights and their transposes are two bytes too, and
+activations are no larger. No preset recomputes activations, moves them to the CPU or shards weights. Outside all this
+are the CUDA context, NCCL's buffers, fragmentation, and what CUDA graphs hold, which recipes use on Blackwell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Literal
+
+from llmb_tui.catalog.recipe import Model, Recipe
+from llmb_tui.plan.draft import Draft
+from llmb_tui.plan.plan import Memory, Parallelism, Problem
+from llmb_tui.plan.rules import runs_as_listed
+
+_GB = 1e9
+_WEIGHT_AND_GRADIENT = 4
+# Master weight and both moments in fp32; where only the master's lower half is kept beside the bf16 weight, 2 less.
+_OPTIMIZER = 12
+_OPTIMIZER_WITH_REMAINDERS = 10
+_ACTIVATION = 2
+_LOGIT = 10
+_REST_GB = 3.0
+_FITS, _TIGHT = 0.90, 1.05
+"""Most of the capacity that counts as `fits` and as `tight`: the count errs by some per cent either way."""
+
+
+def memory_of(draft: Draft) -> Memory | None:
+    """State and peak against the GPU's capacity; None where the numbers do not divide."""
+    runs, model = draft.parallelism, draft.model
+    if runs.dp is None or runs.ga is None:
+        return None
+    asked = draft.selection
+    optimizer = _optimizer_bytes(draft.recipe, asked.size, asked.gpu, asked.dtype)
+    state = _state_bytes(model, runs, runs.dp * runs.cp, optimizer) / _GB
+    peak = state + _working_bytes(model, runs, runs.ga) / _GB + _REST_GB
+    capacity = draft.gpu.memory_gb
+    return Memory(state, peak, capacity, _verdict(peak / capacity))
+
+
+def memory_problems(draft: Draft, memory: Memory | None) -> Iterator[Problem]:
+    """What a count means that is above the capacity, and that experts were never compared with a run."""
+    if memory is None:
+        return
+    if memory.verdict == "needs recompute or sharding":
+        yield _too_much(draft, memory)
+    if draft.model.experts > 1:
+        yield Problem("memory", "note", "Memory with experts is a count that no run was compared with.", "")
+
+
+def _too_much(draft: Draft, memory: Memory) -> Problem:
+    counted = f"{memory.peak_gb:.0f} GB are counted for a GPU of {memory.capacity_gb:g} GB"
+    if runs_as_listed(draft):
+        reason = f"{counted}, more than fit. But this is the published configuration, and that runs."
+        return Problem("memory", "note", reason, "")
+    reason = f"{counted}: this needs activations recomputed, or more sharding, than the recipe has."
+    return Problem("memory", "warning", reason, "Choose a larger TP, PP or CP, a smaller MBS, or more GPUs.")
+
+
+def _verdict(filled: float) -> Literal["fits", "tight", "needs recompute or sharding"]:
+    if filled <= _FITS:
+        return "fits"
+    return "tight" if filled <= _TIGHT else "needs recompute or sharding"
+
+
+def _state_bytes(model: Model, runs: Parallelism, ranks: int, optimizer: int) -> float:
+    """Weights, gradients and optimizer of one GPU; `ranks` share the optimizer of the dense parameters."""
+    kv = model.hidden * model.query_groups / model.heads
+    attention = 2 * model.hidden * (model.hidden + kv)
+    mlp = (3 if model.gated else 2) * model.hidden * model.ffn
+    layers = runs.layers / (runs.tp * runs.pp)
+    embeddings = (2 if runs.pp == 1 else 1) * model.vocab * model.hidden / runs.tp
+    shared = layers * attention + embeddings
+    if model.experts == 1:
+        return (shared + layers * mlp) * (_WEIGHT_AND_GRADIENT + optimizer / ranks)
+    experts = layers * mlp * model.experts / runs.ep
+    copies = max(1.0, ranks / runs.ep)
+    return shared * (_WEIGHT_AND_GRADIENT + optimizer / ranks) + experts * (_WEIGHT_AND_GRADIENT + optimizer / copies)
+
+
+def _working_bytes(model: Model, runs: Parallelism, ga: int) -> float:
+    """Activations and logits at the fullest moment of the first or the last stage, whichever has more."""
+    tokens = runs.seq_len * runs.mbs / runs.cp
+    kv = model.hidden * model.query_groups / model.heads
+    mlp = (3 if model.gated else 2) * model.ffn * model.experts_per_token
+    split = 4 * model.hidden + (model.hidden + 2 * kv) + model.hidden + mlp
+    # What the experts of a GPU are sent is gathered over its tensor ranks.
+    whole = model.experts_per_token * model.hidden if model.experts > 1 else 0
+    micro_batch = _ACTIVATION * (split / runs.tp + whole) * tokens * runs.layers / runs.pp
+    logits = _LOGIT * tokens * model.vocab / runs.tp
+    first, last = _in_flight(runs)
+    return max(min(ga, first) * micro_batch + (logits if runs.pp == 1 else 0), min(ga, last) * micro_batch + logits)
+
+
+def _in_flight(runs: Parallelism) -> tuple[float, float]:
+    """Micro-batches whose activations the first and the last stage hold at most.
+
+    One forward and one backward in turn: PP and 1. With virtual stages the schedule warms up with
+    2 (PP - rank - 1) + (VP - 1) PP pieces, of which VP make a micro-batch.
+    """
+    if runs.vp is None or runs.pp == 1:
+        return runs.pp, 1
+    return runs.pp + (runs.pp - 1) / runs.vp, runs.pp - (runs.pp - 1) / runs.vp
+
+
+# Keyed by what a selection can name, so it stays small.
+@lru_cache(maxsize=1024)
+def _optimizer_bytes(recipe: Recipe, size: str, gpu: str, dtype: str) -> int:
+    """Bytes for each parameter that the optimizer's shards hold, by the settings of the preset; cached.
+
+    NeMo 1's `distributed_fused_adam` on bf16 weights (nlp/models/language_modeling/megatron_base_model.py,
+    `store_param_remainders`, unless the weights are FP8), and Megatron Core's precision-aware optimizer (core 0.13,
+    optimizer_config.py) keep half a master weight.
+    """
+    found = _OPTIMIZER
+    for group in recipe.settings:
+        filters = ((group.sizes, size), (group.gpus, gpu), (group.dtypes, dtype))
+        if group.when or any(names and name not in names for names, name in filters):
+            continue
+        optim = (group.base.get("model") or {}).get("optim") or {}
+        fused = optim.get("name") == "distributed_fused_adam" and dtype == "bf16"
+        if fused or group.recipe.get("optim.config.use_precision_aware_optimizer") is True:
+            found = _OPTIMIZER_WITH_REMAINDERS
+    return found

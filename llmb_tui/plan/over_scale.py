@@ -1,0 +1,54 @@
+"""`over_scale`: the estimates of one selection over the number of GPUs. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.plan.draft import draft_of
+from llmb_tui.plan.make import plan
+from llmb_tui.plan.plan import Estimate
+from llmb_tui.plan.selection import NOTHING_MORE, Selection
+
+
+@dataclass(frozen=True, slots=True)
+class AtScale:
+    """What is expected of a selection on this many GPUs, all else equal."""
+
+    gpus: int
+    estimate: Estimate
+    published: bool
+    """A row of the recipe's own result tables has exactly this configuration."""
+
+
+def over_scale(catalog: Catalog, selection: Selection) -> tuple[AtScale, ...]:
+    """One point for each scale that can be compared, ascending.
+
+    The scales are the listed ones, the powers of two between them, twice the largest one, and the selection's own. A
+    scale without an estimate has no point, nor has one that the recipe lists with another number of layers (a proxy).
+    Raises `Unknown` for a recipe, size or GPU type that no preset has.
+    """
+    # Nothing else of a selection changes how fast a step is, and the less there is, the more is known already.
+    asked = replace(selection, steps=None, time_limit=None, options=NOTHING_MORE)
+    chosen = draft_of(catalog, asked)
+    scales = {selection.scale, *chosen.base.rows, *_between_and_beyond(tuple(chosen.base.rows))}
+    found = (_at(catalog, replace(asked, scale=scale)) for scale in sorted(scales))
+    layers = chosen.parallelism.layers
+    return tuple(point for runs, point in found if point is not None and runs == layers)
+
+
+def _between_and_beyond(listed: tuple[int, ...]) -> list[int]:
+    """The powers of two between the smallest scale and the largest, and twice the largest. `listed` is ascending."""
+    powers = (1 << power for power in range(listed[0].bit_length(), listed[-1].bit_length()))
+    return [*powers, 2 * listed[-1]]
+
+
+# Moving over the scales of one selection asks for the same points again and again.
+@lru_cache(maxsize=512)
+def _at(catalog: Catalog, selection: Selection) -> tuple[int, AtScale | None]:
+    """The number of layers that run there, and the point."""
+    made = plan(catalog, selection)
+    if made.estimate is None:
+        return made.parallelism.layers, None
+    return made.parallelism.layers, AtScale(selection.scale, made.estimate, made.published is not None)

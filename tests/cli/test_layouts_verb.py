@@ -1,0 +1,141 @@
+"""`plan --layouts` and `plan --cluster`: a process, its stdout, its exit code."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.catalog.load import load_presets
+from llmb_tui.launch.runs import Runs
+from llmb_tui.plan.make import plan
+from llmb_tui.plan.selection import Selection
+from llmb_tui.store.paths import Places
+from tests.ui_wizard.found_states import draft_of
+
+CHOICE = ("-w", "nemotron4", "-s", "15b", "--gpu", "h100", "-d", "bf16")
+PLAN = ("plan", *CHOICE, "--scale", "64")
+STEP = "Training epoch 0, iteration {0}/49 | global_step: {0} | train_step_timing in s: {1} | consumed_samples: {0}\n"
+Call = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def call(tmp_path: Path) -> Call:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "llmb_tui", *arguments],
+            capture_output=True, text=True, check=False, timeout=60,
+            env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "LANG": "C.UTF-8",
+                 "LLMB_TUI_CONFIG_DIR": str(tmp_path / "config"), "LLMB_TUI_STATE_DIR": str(tmp_path / "state")},
+        )  # fmt: skip
+
+    return run
+
+
+@pytest.fixture
+def ended(tmp_path: Path) -> Callable[[int, float], str]:
+    """Stores a run of Nemotron4 15b BF16 that took every step in so many seconds; its cluster's name."""
+
+    def make(scale: int, seconds: float) -> str:
+        made = plan(load_presets(), Selection("nemotron4", "25.04", "15b", "h100", "bf16", scale))
+        drafted = draft_of(made).run
+        run = replace(drafted, submission="submitted", job_ids=("7",), submitted_at=1.0, job_state="COMPLETED")
+        runs = Runs(Places(tmp_path / "config", tmp_path / "state"))
+        runs.save(run)
+        (runs.folder(run.id) / "log").write_text("".join(STEP.format(step, seconds) for step in range(50)))
+        return run.cluster
+
+    return make
+
+
+def test_the_table_has_the_published_layout_and_says_how_many_there_are(call: Call) -> None:
+    done = call(*PLAN, "--layouts", "5")
+    assert (done.returncode, done.stderr) == (0, "")
+    title, headings, *rows, summary = done.stdout.splitlines()
+    assert "GBS 256, sequence 4096, 32 layers" in title
+    assert headings.split()[:8] == ["TP", "PP", "CP", "EP", "DP", "VP", "MBS", "GA"]
+    assert len(rows) == 5
+    (published,) = [row for row in rows if row.endswith("  published")]
+    assert published.split()[:9] == ["2", "1", "1", "1", "32", "–", "2", "4", "2.67"]
+    assert "fits" in published
+    assert summary.startswith("5 of 1,")
+
+
+def test_each_layout_in_json_is_what_the_plan_of_its_flags_says(call: Call) -> None:
+    found = json.loads(call(*PLAN, "--layouts", "3", "--json").stdout)
+    assert found["selection"]["scale"] == 64
+    assert found["valid"] > 1000
+    assert len(found["layouts"]) == 3
+    for layout in found["layouts"]:
+        flags = [part for name, value in layout["overrides"].items() for part in (f"--{name}", str(value))]
+        made = json.loads(call(*PLAN, *flags, "--json").stdout)
+        assert {name: made[name] for name in ("parallelism", "estimate", "memory")} == {
+            name: layout[name] for name in ("parallelism", "estimate", "memory")
+        }
+        assert layout["published"] is (not layout["overrides"])
+
+
+def test_without_a_number_there_are_twenty(call: Call) -> None:
+    assert len(json.loads(call(*PLAN, "--json", "--layouts").stdout)["layouts"]) == 20
+
+
+def test_a_scale_that_is_not_listed_has_layouts_and_still_exits_with_1(call: Call) -> None:
+    done = call("plan", *CHOICE, "--scale", "96", "--layouts", "2", "--json")
+    assert done.returncode == 1
+    assert "96 GPUs" in done.stderr
+    assert len(json.loads(done.stdout)["layouts"]) == 2
+
+
+@pytest.mark.parametrize("number", ["0", "-3", "x", "1.5"])
+def test_a_number_that_is_none(call: Call, number: str) -> None:
+    done = call(*PLAN, f"--layouts={number}")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert number in done.stderr
+
+
+@pytest.mark.parametrize("more", [("--layouts", "3"), ("--cluster", "eos")])
+def test_many_plans_go_with_neither(call: Call, more: tuple[str, ...]) -> None:
+    done = call("plan", "--from", "-", *more)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "--from" in done.stderr
+
+
+def test_measured_here_is_beside_the_published_number_and_only_where_a_cluster_is_named(
+    call: Call, ended: Callable[[int, float], str]
+) -> None:
+    cluster = ended(128, 2.67 * 1.05)
+    plain = json.loads(call(*PLAN, "--json").stdout)
+    asked = json.loads(call(*PLAN, "--json", "--cluster", cluster).stdout)
+    here = asked.pop("measured_here")
+    assert asked == plain
+    assert here["step_time_s"] == pytest.approx(2.67 * 1.05, rel=0.01)
+    assert here["low_s"] < here["step_time_s"] < here["high_s"]
+    assert len(here["runs"]) == 1
+    (line,) = [line for line in call(*PLAN, "--cluster", cluster).stdout.splitlines() if line.startswith("here ")]
+    assert "measured here: the estimate, and 1 run of other configurations on H100" in line
+
+
+def test_a_run_of_the_same_configuration_is_measured_here(call: Call, ended: Callable[[int, float], str]) -> None:
+    cluster = ended(64, 2.75)
+    here = json.loads(call(*PLAN, "--json", "--cluster", cluster).stdout)["measured_here"]
+    assert here["step_time_s"] == 2.75
+    assert here["basis"] == "1 run of this configuration on this cluster, direct procedure"
+
+
+def test_a_cluster_without_runs_and_one_that_is_not_known(call: Call) -> None:
+    done = call(*PLAN, "--cluster", "local")
+    assert done.returncode == 0
+    assert "nothing was measured on local" in done.stdout
+    assert json.loads(call(*PLAN, "--cluster", "local", "--json").stdout)["measured_here"] is None
+    unknown = call(*PLAN, "--cluster", "nowhere")
+    assert (unknown.returncode, unknown.stdout) == (1, "")
+    assert "nowhere" in unknown.stderr
+
+
+def test_the_memory_is_in_a_plan_for_people(call: Call) -> None:
+    assert "memory     70.8 of 80 GB, 34.2 of it for the state: fits" in call(*PLAN).stdout

@@ -1,0 +1,133 @@
+"""How well the estimate predicts published rows that it has not seen; the goals, and that the measure is honest."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.cli import main
+from llmb_tui.fit.accuracy import accuracy
+from llmb_tui.fit.baselines import constant_mfu, log_log_in_gpus, mfu, nearest_row_mfu
+from llmb_tui.fit.errors import errors_of
+from llmb_tui.fit.leave_out import Trial
+from llmb_tui.plan.measured import Measured
+
+Found = dict[str, dict[str, Any]]
+GOALS = {
+    "in_sample_dense": (3.0, 8.0),
+    "one_row_out": (1.5, None),
+    "between_gpu_counts": (0.5, None),
+    "beyond_gpu_counts": (1.5, None),
+    "one_precision_out": (6.0, None),
+    "one_size_out_dense": (5.0, None),
+}
+"""Mean and worst error, per cent."""
+
+
+@pytest.mark.parametrize("case", GOALS)
+def test_the_goals_are_reached(found: Found, case: str) -> None:
+    mean, worst = GOALS[case]
+    assert found[case]["mean_pct"] <= mean
+    assert worst is None or found[case]["worst_pct"] <= worst
+
+
+def test_every_band_holds_nine_times_in_ten(found: Found) -> None:
+    assert {case: numbers["coverage_pct"] for case, numbers in found.items() if numbers["coverage_pct"] < 90} == {}
+
+
+@pytest.mark.parametrize("case", ["one_row_out", "one_precision_out", "one_size_out_dense", "one_recipe_out_dense"])
+def test_it_beats_one_mfu_for_all(found: Found, case: str) -> None:
+    for way in ("nearest_row_mfu", "constant_mfu"):
+        assert found[case]["mean_pct"] < found[case]["baselines"][way]["mean_pct"]
+
+
+def test_every_published_row_is_tried(found: Found) -> None:
+    assert (found["in_sample"]["n"], found["in_sample_dense"]["n"]) == (88, 70)
+    assert (found["one_row_out"]["n"], found["one_row_out_dense"]["n"]) == (88, 70)
+    assert found["one_row_out_other_gpus"]["n"] == found["one_gpu_type_out"]["n"] == 12
+    assert found["one_precision_out"]["n"] == 88
+    assert found["one_size_out_dense"]["n"] == found["one_recipe_out_dense"]["n"] == 70
+
+
+def test_a_row_does_not_see_itself(catalog: Catalog) -> None:
+    """Its own step time, however wrong, changes nothing of what is predicted for it."""
+    llama = catalog.recipe("llama3.1@25.04")
+    first, *rest = llama.results
+    wrong = replace(first, step_time_s=(2 * first.step_time_s[0], *first.step_time_s[1:]))
+    recipes = tuple(
+        replace(recipe, results=(wrong, *rest)) if recipe is llama else recipe for recipe in catalog.recipes
+    )
+    step_times = []
+    for trial in (Trial(catalog), Trial(replace(catalog, recipes=recipes))):
+        (row,) = [each for each in trial.rows if is_first(each, first.size, first.dtype, first.gpus[0])]
+        (prediction,) = trial.leave_out([row], lambda each: (each.recipe, each.row))
+        assert row not in prediction.known
+        step_times.append(prediction.expected.step_time_s)
+    assert step_times[0] == step_times[1]
+
+
+def is_first(each: Measured, size: str, dtype: str, gpus: int) -> bool:
+    return (each.recipe.id, each.row.size, each.row.dtype, each.row.gpus) == ("llama3.1@25.04", size, dtype, gpus)
+
+
+def test_a_group_does_not_see_its_worked_examples_either(catalog: Catalog) -> None:
+    trial = Trial(catalog)
+    gb200 = [row for row in trial.rows if row.row.gpu == "gb200"]
+    for prediction in trial.leave_out(gb200, lambda each: each.row.gpu):
+        assert "GB200" not in prediction.expected.anchor
+        assert prediction.expected.basis.endswith("another generation")
+
+
+def test_a_wrong_row_shows(catalog: Catalog) -> None:
+    """The measure can fail: one row of half its time is the worst of its case, and outside of its band."""
+    nemotron = catalog.recipe("nemotron4@25.04")
+    first, *rest = nemotron.results
+    wrong = replace(first, step_time_s=(*first.step_time_s[:3], first.step_time_s[3] / 2, *first.step_time_s[4:]))
+    recipes = tuple(
+        replace(recipe, results=(wrong, *rest)) if recipe is nemotron else recipe for recipe in catalog.recipes
+    )
+    numbers = accuracy(replace(catalog, recipes=recipes))["between_gpu_counts"]
+    assert numbers["worst_pct"] > 90
+    assert numbers["coverage_pct"] < 100
+
+
+def test_the_naive_ways_by_hand(catalog: Catalog) -> None:
+    rows = {
+        (row.row.size, row.row.dtype, row.row.gpus): row
+        for row in Trial(catalog).rows
+        if row.recipe.id == "nemotron4@25.04"
+    }
+    asked, below, above = (rows["15b", "bf16", gpus] for gpus in (512, 256, 1024))
+    other = rows["340b", "bf16", 256]
+    assert nearest_row_mfu(asked, [other, below]) == pytest.approx(2.68), "weak scaling: the same step time"
+    assert log_log_in_gpus(asked, [below, above]) == pytest.approx((2.68 * 2.74) ** 0.5)
+    assert log_log_in_gpus(asked, [other]) is None
+    mean = (mfu(below) + mfu(other)) / 2
+    assert constant_mfu(asked, [below, other]) == pytest.approx(2.71 * mfu(asked) / mean)
+    assert constant_mfu(asked, [rows["15b", "fp8", 512]]) is None
+
+
+def test_errors_of_pairs() -> None:
+    errors = errors_of([(1.1, 1.0), (0.9, 1.0), (2.0, 2.0), (1.5, 1.0)])
+    assert errors.n == 4
+    assert errors.mean_pct == pytest.approx((10 + 10 + 0 + 50) / 4)
+    assert errors.worst_pct == pytest.approx(50)
+    assert 10 < errors.p90_pct < 50
+
+
+def test_the_verb_answers_in_json_and_for_people(capsys: pytest.CaptureFixture[str], found: Found) -> None:
+    assert main(["accuracy", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer == found
+    for numbers in answer.values():
+        assert set(numbers) == {"n", "mean_pct", "p90_pct", "worst_pct", "coverage_pct", "baselines"}
+        for one in numbers["baselines"].values():
+            assert set(one) == {"n", "mean_pct", "p90_pct", "worst_pct"}
+    assert main(["accuracy"]) == 0
+    table = capsys.readouterr().out
+    assert "one size out dense" in table
+    assert "constant mfu" in table

@@ -1,0 +1,146 @@
+"""The list of layouts: each of them can run, none that can is missing, and the order is that of the estimate."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from llmb_tui.catalog.load import load_presets
+from llmb_tui.plan.layouts import Layout, Layouts, layouts
+from llmb_tui.plan.listing import listed
+from llmb_tui.plan.make import plan
+from llmb_tui.plan.plan import Parallelism
+from llmb_tui.plan.selection import Overrides, Selection
+
+CATALOG = load_presets()
+PUBLISHED = [selection for recipe in CATALOG.recipes for selection in listed(recipe)]
+FREE = ("tp", "pp", "cp", "ep", "vp", "mbs")
+N15B = Selection("nemotron4", "25.04", "15b", "h100", "bf16", 64)
+N340B = Selection("nemotron4", "25.04", "340b", "h100", "bf16", 256)
+L405B = Selection("llama3.1", "25.04", "405b", "h100", "bf16", 512)
+GROK = Selection("grok1", "25.02", "314b", "h100", "fp8", 64)
+EVERY = 10**6
+
+
+@lru_cache(maxsize=4)
+def all_of(selection: Selection) -> dict[Parallelism, Layout]:
+    found = layouts(CATALOG, selection, EVERY)
+    assert len(found.best) == found.valid
+    by_numbers = {layout.parallelism: layout for layout in found.best}
+    assert len(by_numbers) == found.valid, "each once"
+    return by_numbers
+
+
+def needs_more(layout: Layout) -> bool:
+    return layout.memory is not None and layout.memory.verdict == "needs recompute or sharding"
+
+
+@given(st.sampled_from(PUBLISHED), st.data())
+@settings(max_examples=40, deadline=None)
+def test_every_listed_layout_can_be_launched(selection: Selection, data: st.DataObject) -> None:
+    found = layouts(CATALOG, selection, 50).best
+    layout = data.draw(st.sampled_from(found))
+    made = plan(CATALOG, replace(selection, overrides=layout.overrides))
+    assert made.launchable, made.problems
+    assert (made.parallelism, made.estimate, made.memory) == (layout.parallelism, layout.estimate, layout.memory)
+
+
+@given(
+    st.sampled_from([N15B, N340B, L405B, GROK]),
+    st.builds(Overrides, *[st.sampled_from([None, 1, 2, 3, 4, 6, 7, 8, 12, 16, 32, 64])] * 6),
+)
+@settings(max_examples=400, deadline=None)
+def test_a_layout_is_listed_exactly_if_it_can_be_launched(selection: Selection, overrides: Overrides) -> None:
+    made = plan(CATALOG, replace(selection, overrides=overrides))
+    beyond_node = any(p.field == "tp" and p.severity == "warning" for p in made.problems)
+    assert (made.parallelism in all_of(selection)) == (made.launchable and not beyond_node), made.problems
+
+
+@given(st.sampled_from([N15B, N340B, L405B, GROK]), st.data())
+@settings(max_examples=100, deadline=None)
+def test_every_valid_neighbour_of_a_listed_layout_is_listed(selection: Selection, data: st.DataObject) -> None:
+    """Neighbours: one number times or by a prime, another one the other way."""
+    start = data.draw(st.sampled_from(sorted(all_of(selection), key=repr)))
+    up, down = data.draw(st.lists(st.sampled_from(FREE), min_size=2, max_size=2, unique=True))
+    factor = data.draw(st.sampled_from([2, 3, 7]))
+    values = {name: getattr(start, name) or 1 for name in FREE}
+    values[up] *= factor
+    values[down] = max(1, values[down] // factor)
+    made = plan(CATALOG, replace(selection, overrides=Overrides(**values)))
+    beyond_node = any(p.field == "tp" and p.severity == "warning" for p in made.problems)
+    assert (made.parallelism in all_of(selection)) == (made.launchable and not beyond_node), made.problems
+
+
+@given(st.sampled_from(PUBLISHED), st.integers(1, 30))
+@settings(max_examples=40, deadline=None)
+def test_the_published_layout_is_always_there_and_nothing_is_unusual_about_it(selection: Selection, most: int) -> None:
+    found = layouts(CATALOG, selection, most)
+    (published,) = [layout for layout in found.best if layout.published]
+    assert published.overrides == Overrides()
+    assert published.unusual == ()
+    assert published.parallelism == plan(CATALOG, selection).parallelism
+    assert len(found.best) == min(most, found.valid)
+
+
+@given(st.sampled_from([N15B, N340B, L405B, GROK]))
+@settings(max_examples=4, deadline=None)
+def test_what_fits_comes_first_and_the_fastest_of_it(selection: Selection) -> None:
+    found = list(all_of(selection).values())
+    assert [needs_more(layout) for layout in found] == sorted(needs_more(layout) for layout in found)
+    for group in (False, True):
+        seconds = [
+            layout.estimate.step_time_s if layout.estimate else float("inf")
+            for layout in found
+            if needs_more(layout) is group
+        ]
+        assert seconds == sorted(seconds)
+
+
+def test_the_best_are_the_first_of_all() -> None:
+    found = layouts(CATALOG, N340B, 10).best
+    assert [layout.parallelism for layout in found[:9]] == list(all_of(N340B))[:9]
+    assert found[9].published or found[9].parallelism == list(all_of(N340B))[9]
+
+
+def test_where_nothing_fits_the_rest_is_listed() -> None:
+    """405b whole on 64 GPUs: none of its layouts fits, and the list says so."""
+    selection = Selection("llama3.1", "25.04", "405b", "h100", "bf16", 64, overrides=Overrides(layers=126, pp=8))
+    found = layouts(CATALOG, selection)
+    assert found.best
+    assert all(needs_more(layout) for layout in found.best)
+    assert all(layout.overrides.layers == 126 for layout in found.best)
+
+
+def test_batch_sequence_and_layers_stay_as_they_are_asked_for() -> None:
+    asked = replace(N15B, overrides=Overrides(gbs=128, seq_len=8192, tp=4))
+    for layout in layouts(CATALOG, asked).best:
+        runs = layout.parallelism
+        assert (runs.gbs, runs.seq_len, runs.layers) == (128, 8192, 32)
+        assert (layout.overrides.gbs, layout.overrides.seq_len) == (128, 8192)
+        assert not layout.published
+
+
+def test_unusual_ones_say_what_is_unusual() -> None:
+    found = all_of(N340B)
+    deep = next(layout for runs, layout in found.items() if (runs.pp, runs.vp, runs.mbs) == (16, 6, 1))
+    assert "PP 16 is above the published 8." in deep.unusual
+    flat = next(layout for runs, layout in found.items() if runs.pp == 8 and runs.vp is None)
+    assert any("no virtual stages" in reason for reason in flat.unusual)
+    assert max(runs.tp for runs in found) == 8, "tensor parallelism stays in its node"
+
+
+def test_an_unlisted_scale_has_layouts_too_but_no_published_one() -> None:
+    found = layouts(CATALOG, replace(N15B, scale=96))
+    assert found.valid > 20
+    assert not any(layout.published for layout in found.best)
+    for layout in found.best:
+        made = plan(CATALOG, replace(N15B, scale=96, overrides=layout.overrides))
+        assert [p.field for p in made.problems if p.severity == "error"] == ["scale"]
+
+
+def test_a_scale_or_batch_that_nothing_divides_has_none() -> None:
+    assert layouts(CATALOG, replace(N15B, scale=61, overrides=Overrides(gbs=60))) == Layouts((), 0)
+    assert layouts(CATALOG, replace(N15B, overrides=Overrides(seq_len=4095, layers=31, gbs=63))) == Layouts((), 0)
