@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from llmb_tui.launch.install_rule import AGAIN, rule
 from llmb_tui.launch.published_failure import PUBLISHED_RULES
+from llmb_tui.launch.secret import SecretId
 from llmb_tui.text import clean_line
 
 
@@ -24,8 +25,8 @@ class InstallFailure:
     reason: str
     """Empty where the line is not known."""
     fix: str
-    key_would_help: bool = False
-    """The registry refused: with an NGC API key it may not."""
+    key_would_help: SecretId | None = None
+    """The key with which it may work."""
 
 
 _BY_HAND = "Ask the administrators for a way out or a proxy (https_proxy), or put the file there by hand."
@@ -80,13 +81,13 @@ _IMAGE = (
         r"returned error code: 40[123]\b|\(22\).*error: 40[123]\b",
         "The container registry refused to hand out the image.",
         "Give a valid NGC API key for this cluster; if you gave one, it is wrong, has expired, or has no access.",
-        key_would_help=True,
+        key_would_help="ngc",
     ),
     rule(
         r"returned error code: 429\b|\(22\).*error: 429",
         "The container registry limits how much may be pulled.",
         "Wait some minutes and install again; with an NGC API key it may allow more.",
-        key_would_help=True,
+        key_would_help="ngc",
     ),
     rule(
         r"returned error code: 404\b|\(22\).*error: 404",

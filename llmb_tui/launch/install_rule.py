@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from llmb_tui.launch.secret import SecretId
+
 AGAIN = "Install again: it goes on where it stopped."
 
 
@@ -15,10 +17,10 @@ class InstallRule:
     pattern: re.Pattern[str]
     reason: str
     fix: str
-    key_would_help: bool = False
-    """The registry refused: with an NGC API key it may not."""
+    key_would_help: SecretId | None = None
+    """The key with which it may work."""
 
 
-def rule(pattern: str, reason: str, fix: str, *, key_would_help: bool = False) -> InstallRule:
+def rule(pattern: str, reason: str, fix: str, *, key_would_help: SecretId | None = None) -> InstallRule:
     """A rule for lines in which `pattern` is found."""
     return InstallRule(re.compile(pattern), reason, fix, key_would_help)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.cluster.preflight.needs import Needs
 from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.launch.published_steps import published_steps
 from llmb_tui.launch.spec_of import image_path
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import Procedure
@@ -18,6 +19,7 @@ def needs_of(recipe: Recipe, plan: Plan, profile: ClusterProfile, procedure: Pro
     """
     published = recipe.published if procedure == "recipe" else None
     scripts = (published.setup, published.launch) if published else ()
+    set_up = published_steps(recipe, plan, profile)[-1].results[0] if published and plan.container else ""
     python = (published.python_exact or published.python) if published else recipe.access.python
     return Needs(
         known=True,
@@ -27,4 +29,6 @@ def needs_of(recipe: Recipe, plan: Plan, profile: ClusterProfile, procedure: Pro
         python_only=published is not None and published.python_exact is not None,
         git=published is not None,
         hub=any(script.needs_hub_token for script in scripts) or plan.options.hub_tokenizer,
+        set_up=set_up,
+        hub_each_run=plan.options.hub_tokenizer or (published is not None and published.launch.needs_hub_token),
     )

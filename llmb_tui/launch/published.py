@@ -94,7 +94,7 @@ def published_command(recipe: Recipe, plan: Plan, profile: ClusterProfile) -> Pu
         results=str(values["results"]),
         log=text_of(script.log, values),
         job_name=script.job_name,
-        problems=tuple(problems_of(recipe, plan, profile, read, paths.root)),
+        problems=tuple(problems_of(recipe, plan, profile, read, values)),
     )
 
 

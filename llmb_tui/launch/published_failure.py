@@ -64,14 +64,16 @@ PUBLISHED_RULES = (
     ),
     rule(
         r"^There is no Hugging Face token on the cluster|Required variable HF_TOKEN",
-        "The setup script fetches from Hugging Face, and needs a token for that.",
+        "What the recipe's scripts fetch from Hugging Face needs a token.",
         "Give your Hugging Face token for this cluster, and install again.",
+        key_would_help="hugging-face",
     ),
     rule(
         r"GatedRepo|gated repo|(?:40[13]) Client Error.*huggingface|Access to model .* is restricted|"
         r"Invalid user token|Invalid username or password",
         "Hugging Face refused the token: it is wrong, or has no access to that model yet.",
         "Test the token for this cluster; where access is missing, ask for it on the model's page, and install again.",
+        key_would_help="hugging-face",
     ),
     rule(
         r"429 Client Error",

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Set
 
 from llmb_tui.catalog.published import Published
 from llmb_tui.catalog.recipe import Recipe
+from llmb_tui.catalog.settings import Values, holds
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.slurm.params import Option, sbatch_options
 from llmb_tui.launch.published_paths import procedure_of
@@ -61,18 +62,21 @@ def without_variable(options: tuple[Option, ...]) -> tuple[str, ...]:
     return tuple(name for name, value in options if value is None or name not in SBATCH_VARIABLES)
 
 
-def problems_of(recipe: Recipe, plan: Plan, profile: ClusterProfile, read: Set[str], root: str) -> Iterator[Problem]:
-    """Everything that would be otherwise than asked for.
+def problems_of(
+    recipe: Recipe, plan: Plan, profile: ClusterProfile, read: Set[str], values: Values
+) -> Iterator[Problem]:
+    """Everything that would be otherwise than asked for, and what is known to go wrong.
 
-    `read` are the values of the variables that the launch script takes for this plan, such as `{tp}`; `root` is the
-    directory that the recipe's variable names.
+    `read` are the values of the variables that the launch script takes for this plan, such as `{tp}`; `values` what the
+    procedure's placeholders stand for.
     """
     procedure, says = procedure_of(recipe), given(recipe, plan, profile)
     yield from _layout(procedure, says, read)
     yield from _steps(recipe, plan, says, read)
-    yield from _options(procedure, plan, root)
+    yield from _options(procedure, plan, str(values["root"]))
     yield from _profile(procedure, profile, says, read)
     yield from _training(recipe, procedure, plan, profile)
+    yield from _flaws(procedure, values)
     if procedure.launch.how == "bash":
         yield from _slurm(profile)
 
@@ -132,6 +136,13 @@ def _training(recipe: Recipe, procedure: Published, plan: Plan, profile: Cluster
             reason = f"{name} is not {value}, as the cluster's profile says: the procedure sets it itself."
             fix = f"Take it out of the cluster's profile, {_ELSE_DIRECT}."
             yield Problem(f"env.{name}", "warning", reason, fix)
+
+
+def _flaws(procedure: Published, values: Values) -> Iterator[Problem]:
+    """What goes wrong in the procedure itself."""
+    for flaw in procedure.launch.flaws:
+        if all(holds(condition, values) for condition in flaw.when):
+            yield Problem("procedure", "warning", flaw.reason, flaw.fix)
 
 
 def _slurm(profile: ClusterProfile) -> Iterator[Problem]:

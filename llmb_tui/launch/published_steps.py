@@ -20,11 +20,20 @@ from llmb_tui.launch.image_step import OFFLINE, image_step
 from llmb_tui.launch.install_step import InJob, InstallStep
 from llmb_tui.launch.published import setup_command
 from llmb_tui.launch.published_paths import PublishedPaths, procedure_of, procedure_values, published_paths, text_of
+from llmb_tui.launch.secret import HUB_TOKEN, TITLES
 from llmb_tui.plan.plan import Plan
 
 _NEWEST_USUAL = 12
 """Minor version of Python 3: of scipy below 1.13, which setup scripts install, there are no wheels for newer ones."""
 _NEWEST = 14
+
+# $1 is the model hub's token below the home directory, $2 says that it was seen. A launch needs it each time: then $2
+# is a link to it, and the step is to be done again once the token is gone.
+_HUB_KEY = """
+rm -f "$2"
+[ -s "$HOME/$1" ] || { echo "There is no Hugging Face token on the cluster."; exit 1; }
+if [ "$3" = always ]; then ln -sfn "$HOME/$1" "$2"; else date >"$2"; fi
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +65,7 @@ class _Place:
 
 
 def published_steps(recipe: Recipe, plan: Plan, profile: ClusterProfile) -> tuple[InstallStep, ...]:
-    """The steps in their order: what may not be public is looked for before anything that takes long.
+    """The steps in their order: what may be missing is looked for before anything that takes long.
 
     Raises Trouble (exit code 1) as `setup_command` does.
     """
@@ -73,6 +82,7 @@ def published_steps(recipe: Recipe, plan: Plan, profile: ClusterProfile) -> tupl
     folders = [text_of(folder, values) for folder in procedure.setup.folders]
     return (
         _directories(place, folders),
+        *([_token(place)] if procedure.setup.needs_hub_token or procedure.launch.needs_hub_token else []),
         *([_commits(place)] if place.commits else []),
         _repository(place),
         *([_environment(place)] if place.paths.environment else []),
@@ -86,6 +96,12 @@ def published_steps(recipe: Recipe, plan: Plan, profile: ClusterProfile) -> tupl
 def _directories(place: _Place, folders: Sequence[str]) -> InstallStep:
     paths = (f"{place.install}/images", place.paths.root, place.notes, *folders)
     return InstallStep(f"directories-{place.name}", "Directories", paths, 'mkdir -p "$@"', paths)
+
+
+def _token(place: _Place) -> InstallStep:
+    seen = f"{place.notes}/hugging-face-token"
+    kept = "always" if place.procedure.launch.needs_hub_token else "once"
+    return InstallStep(f"token-{place.name}", TITLES["hugging-face"], (seen,), _HUB_KEY, (HUB_TOKEN, seen, kept))
 
 
 def _commits(place: _Place) -> InstallStep:

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 
 from llmb_tui.cluster.slurm.partition import Partition, parse_time
 from llmb_tui.errors import Trouble
+from llmb_tui.launch.launch_failure import SBATCH, launch_failure, sbatch_said
+from llmb_tui.launch.published_spec import PublishedSpec
 from llmb_tui.launch.run import Run
 
 NEVER_SENT = "It never reached Slurm: the connection broke, and the submission was withdrawn."
-NEVER_TAKEN = "Slurm did not take it: sbatch ended without an answer, and Slurm knows no job of its name."
+NEVER_TAKEN = "Slurm did not take it: {} ended without an answer, and Slurm knows no job of its name."
 
 # sbatch lost the controller while it was talking to it: the job may have been accepted nevertheless. A failure to
 # connect is not among them.
@@ -192,6 +194,14 @@ def may_have_been_accepted(exit_code: int, words: str) -> bool:
     return not re.search(_OPTION, words) and (exit_code in _SIGNALS or _LOST.search(words) is not None)
 
 
+def may_have_been_submitted(exit_code: int, words: str) -> bool:
+    """The same of a launch script, from its whole output: True unless sbatch was not called, or was refused."""
+    said = sbatch_said(words)
+    if exit_code == 0 or exit_code in _SIGNALS or said == ():
+        return True
+    return said is not None and may_have_been_accepted(exit_code, "\n".join(said))
+
+
 def reason(exit_code: int, words: str) -> str:
     """Slurm's words without the program's name in front of each line; the exit code where it said nothing."""
     lines = [line.removeprefix("sbatch: ").removeprefix("error: ").strip() for line in words.splitlines()]
@@ -203,13 +213,16 @@ def refusal(run: Run, partitions: Callable[[], Sequence[Partition]] = tuple) -> 
 
     `partitions` looks up the cluster's, so that limits and alternatives can be named; it is called where Slurm answers.
     """
-    said = f"sbatch said: {run.note}"
+    if isinstance(run.spec, PublishedSpec) and not run.note.startswith(SBATCH):
+        return launch_failure(run.note)
+    words = run.note.removeprefix(SBATCH)
+    said = f"sbatch said: {words}"
     for meaning in _UNASKED:
-        if re.search(meaning.pattern, run.note, re.IGNORECASE):
+        if re.search(meaning.pattern, words, re.IGNORECASE):
             return Trouble(meaning.what, said, meaning.fix, meaning.exit_code)
     names = _names(run, partitions())
     for meaning in _MEANINGS:
-        if re.search(meaning.pattern, run.note, re.IGNORECASE):
+        if re.search(meaning.pattern, words, re.IGNORECASE):
             what = "Slurm refused the job: " + meaning.what.format_map(names)
             return Trouble(what, said, meaning.fix.format_map(names), meaning.exit_code)
     return Trouble("Slurm refused the job.", said, "Show these words to the cluster's administrators.")
@@ -222,7 +235,8 @@ def withdrawal(run: Run) -> Trouble:
 
 def _names(run: Run, partitions: Sequence[Partition]) -> Mapping[str, str]:
     """What the run asked for and, where it is known, what there is."""
-    spec, options = run.direct, dict(run.direct.options)
+    spec = run.spec if isinstance(run.spec, PublishedSpec) else run.direct
+    options = dict(spec.options)
     own = next((one for one in partitions if one.name == spec.partition), None)
     asked_s = parse_time(spec.time_limit)
     limit_s = own.time_limit_s if own else None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from llmb_tui.catalog.recipe import LogFormat, ResultRule
 from llmb_tui.cluster.slurm.job import TERMINAL_STATES
 from llmb_tui.launch.job_log import JobLog
+from llmb_tui.launch.published_spec import PublishedSpec
 from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import Procedure
@@ -23,7 +24,7 @@ class Run:
 
     id: str
     plan: Plan
-    spec: LaunchSpec | None
+    spec: LaunchSpec | PublishedSpec | None
     """What it was submitted from; None for a run that somebody else submitted."""
     rule: ResultRule
     log_format: LogFormat
@@ -38,11 +39,13 @@ class Run:
     job_ids: tuple[str, ...] = ()
     submitted_at: float | None = None
     job_state: str | None = None
-    """Slurm's last known state of the job."""
+    """Slurm's last known state of the job; of the last one, which is watched, where there are several."""
     note: str = ""
     """Why it was refused or withdrawn, or what is unknown."""
     log: JobLog | None = None
-    """Where the job writes; None for the direct procedure, whose spec says it, and while that is not known."""
+    """Where the job writes, as its submission has said it; None where the spec says it, and while it is not known."""
+    other_states: tuple[tuple[str, str], ...] = ()
+    """(job id, Slurm's last known state) of the jobs before the last."""
 
     @property
     def direct(self) -> LaunchSpec:
@@ -54,14 +57,27 @@ class Run:
     @property
     def job_log(self) -> JobLog | None:
         """Where the job writes; None while that is not known."""
-        return self.spec.log if isinstance(self.spec, LaunchSpec) else self.log
+        return self.log or (self.spec.log if self.spec else None)
 
     @property
     def job_name(self) -> str:
-        """The job's name in Slurm; empty where it is not known."""
+        """The job's name in Slurm, as far as it is known beforehand; empty where it is not."""
         return self.spec.job_name if self.spec else ""
 
     @property
     def going(self) -> bool:
         """True when the run may have a job that has not ended."""
-        return self.submission in ("submitted", "unknown") and self.job_state not in TERMINAL_STATES
+        states = [self.state_of(job_id) for job_id in self.job_ids] or [self.job_state]
+        return self.submission in ("submitted", "unknown") and not TERMINAL_STATES.issuperset(states)
+
+    def state_of(self, job_id: str) -> str | None:
+        """Slurm's last known state of one of the run's jobs."""
+        return self.job_state if job_id == self.job_ids[-1] else dict(self.other_states).get(job_id)
+
+    def told(self, job_id: str, state: str) -> Run:
+        """The run with what Slurm says of one of its jobs; a job that is none of its own changes nothing."""
+        if job_id not in self.job_ids:
+            return self
+        if job_id == self.job_ids[-1]:
+            return replace(self, job_state=state)
+        return replace(self, other_states=tuple({**dict(self.other_states), job_id: state}.items()))

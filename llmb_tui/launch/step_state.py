@@ -11,6 +11,7 @@ from llmb_tui.cluster.slurm.pending import pending_reason
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.install_failure import InstallFailure, explain
 from llmb_tui.launch.install_step import InstallStep
+from llmb_tui.launch.secret import SecretId
 from llmb_tui.text import clean_line
 
 StepStatus = Literal["missing", "running", "done", "failed"]
@@ -37,8 +38,8 @@ class StepState:
     """Why it failed, in plain words; empty where the line is not known."""
     fix: str = ""
     """What to do about it; empty unless it failed."""
-    key_would_help: bool = False
-    """The registry refused the image: with an NGC API key it may not."""
+    key_would_help: SecretId | None = None
+    """The key with which it may work: the registry refused the image, or the model hub's token is missing."""
     bytes_so_far: int | None = None
     """Of what it downloads or writes, while it runs and that can be seen."""
     bytes_of: int | None = None

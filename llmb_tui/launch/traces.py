@@ -1,4 +1,4 @@
-"""`Traces`: what a submission has left on the cluster."""
+"""`Traces`: what a submission has left on the cluster, whatever the procedure."""
 
 from __future__ import annotations
 
@@ -7,23 +7,26 @@ from dataclasses import dataclass
 from typing import Literal
 
 from llmb_tui.cluster.session import Session
-from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.text import clean
 
 Look = Literal["look", "start", "withdraw"]
 
 _WITHDRAWN = "withdrawn"
 
-# Whoever creates claim decides: submit.sh by submitting, this by making sure that nothing ever will be.
-# setsid lets it outlive its session, and gives it a process group of its own, so that it can be seen whether sbatch or
-# submit.sh is still running: asked before the files are read, it makes them final. sbatch has answered before its exit
-# code is there. A job writes its output file whatever became of its submission.
+# Whoever creates claim decides: the helper by submitting, this by making sure that nothing ever will be.
+# setsid lets it outlive its session, and gives it a process group of its own, so that it can be seen whether anything
+# of it is still running: asked before the files are read, it makes them final.
 _LOOK = rf"""
 cd "$1" 2>/dev/null || exit 0
-case $2 in
+folder=$1 how=$2
+shift 2
+case $how in
 start)
     if [ ! -h claim ]; then
-        nohup $(command -v setsid) sh "$3" "$1" "$4" </dev/null >/dev/null 2>&1 &
+        helper=$1
+        shift
+        nohup $(command -v setsid) sh "$helper" "$folder" "$@" </dev/null >/dev/null 2>&1 &
+        set -- "$helper" "$@"
     fi
     ;;
 withdraw)
@@ -40,18 +43,26 @@ if [ "${{owner##*@}}" = "$(uname -n)" ] && [ ! -e exit ]; then
 fi
 echo "claim $claim"
 echo "now $(date +%s)"
+echo "beat $(cat beat 2>/dev/null)"
 echo "exit $(cat exit 2>/dev/null)"
-sed -n 's/^\([0-9][0-9]*\)\(;.*\)\{{0,1\}}$/answer \1/p' answer 2>/dev/null
-for output in "$5"_*.out; do
-    echo "output ${{output#"$5"_}}"
-done
-echo "words"
-tail -c 2000 refusal 2>/dev/null
-exit 0
 """
 
-# Whether a process on another login node still lives cannot be seen from here; sbatch gives up within minutes.
+# Whether a process on another login node still lives cannot be seen from here; what submits gives up within minutes.
 _LONGEST_S = 86400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a submission leaves its traces, and what it leaves there."""
+
+    folder: str
+    helper: str
+    """Path of the script that submits."""
+    arguments: tuple[str, ...]
+    """Of the helper, behind the folder."""
+    reading: str
+    """In sh, with `$1` the helper and its arguments from `$2`: prints lines `NAME VALUE`, then a line `words`, and then
+    what the submission said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,72 +71,62 @@ class Traces:
 
     owner: str = ""
     """Who claimed the submission, `user@host`, or `withdrawn`."""
-    job_ids: tuple[str, ...] = ()
-    """What sbatch answered, else the jobs that have an output file."""
     exit_code: int | None = None
-    """Exit code of sbatch; None while it has not answered."""
+    """Of what submits; None while it has not ended."""
     words: str = ""
-    """What sbatch wrote on stderr, clean."""
+    """What it said, clean."""
     over: bool = False
-    """True when nothing more will come from sbatch."""
+    """True when nothing more will come from it."""
     age_s: float = 0.0
-    """Seconds since sbatch ended, or else since it was started, by the cluster's clock."""
+    """Seconds since it ended, or else since it was last seen alive or was started, by the cluster's clock."""
+    more: tuple[tuple[str, str], ...] = ()
+    """Names and values that only one of the procedures has; not clean."""
 
     @property
     def settled(self) -> bool:
         """True when nothing more will happen on the cluster."""
-        return self.over or self.withdrawn or bool(self.job_ids)
+        return self.over or self.withdrawn
 
     @property
     def withdrawn(self) -> bool:
         """True when it is certain that nothing was submitted and never will be."""
         return self.owner == _WITHDRAWN
 
+    def moment(self, name: str) -> float:
+        """The first value of that name as Unix time, by the cluster's clock; 0.0 where there is none."""
+        return _seconds("".join(self.all(name)[:1])) or 0.0
 
-def look(session: Session, spec: LaunchSpec, how: Look = "look") -> Traces:
+    def all(self, name: str) -> tuple[str, ...]:
+        """Every value of that name, in the order in which they came."""
+        return tuple(value for found, value in self.more if found == name)
+
+
+def look(session: Session, place: Place, how: Look = "look") -> Traces:
     """Read the traces of a submission, in one remote call.
 
     `start` also starts it unless somebody did; `withdraw` first makes sure that one that has not begun never will.
     Either may be repeated. Raises what `Session.run` raises.
     """
-    output = f"{spec.task_dir}/sbatch_{spec.job_name}"
-    done = session.run_script(_LOOK, [folder(spec), how, helper_path(spec), script_path(spec), output])
+    done = session.run_script(_LOOK + place.reading, [place.folder, how, place.helper, *place.arguments])
     return parse(done.stdout)
-
-
-def folder(spec: LaunchSpec) -> str:
-    """Folder on the cluster for the traces."""
-    return f"{spec.experiment_dir}/submit"
-
-
-def helper_path(spec: LaunchSpec) -> str:
-    """Where `remote/submit.sh` is put."""
-    return f"{spec.experiment_dir}/submit.sh"
-
-
-def script_path(spec: LaunchSpec) -> str:
-    """Where the batch script is put: where NeMo-Run would."""
-    return f"{spec.experiment_dir}/{spec.task}_sbatch.sh"
 
 
 def parse(text: str) -> Traces:
     """Traces from the output of the look; text that is no such output has none."""
     head, _, words = text.partition("\nwords\n")
-    said = re.findall(r"^(gone|claim|now|exit|answer|output) ?(.*)$", head, re.MULTILINE)
-    values = dict(said)
+    said = tuple((name, value) for name, _, value in (line.partition(" ") for line in head.split("\n")) if name)
+    values = dict(reversed(said))  # the look's own lines come first
     owner, claimed_at = _claim(values.get("claim", ""))
     code = re.fullmatch(r"(\d+)(?: (\d+))?", values.get("exit", ""))
-    answered = [value for name, value in said if name == "answer"]
-    outputs = [value.removesuffix(".out") for name, value in said if name == "output"]
-    since = _seconds(code[2] if code else None) or claimed_at
+    since = _seconds(code[2] if code else None) or _seconds(values.get("beat")) or claimed_at
     age_s = max(0.0, (_seconds(values.get("now")) or 0.0) - since) if since else 0.0
     return Traces(
         owner=owner,
-        job_ids=tuple(answered[-1:]) or tuple(sorted({job for job in outputs if job.isdecimal()}, key=int)),
         exit_code=int(code[1]) if code else None,
-        words=clean(words).strip(),
+        words=clean(words.replace("\r\n", "\n").replace("\r", "\n")).strip(),
         over=code is not None or "gone" in values or age_s > _LONGEST_S,
         age_s=age_s,
+        more=said,
     )
 
 
@@ -136,4 +137,4 @@ def _claim(text: str) -> tuple[str, float | None]:
 
 
 def _seconds(text: str | None) -> float | None:
-    return float(text) if text and text.isdecimal() else None
+    return float(text) if text and text.isdecimal() and text.isascii() else None

@@ -1,4 +1,8 @@
-"""`LogFeed`: copies the log of a job, restart by restart, and posts what happens to it."""
+"""`LogFeed`: copies the log of a job, restart by restart, and posts what happens to it.
+
+Where all starts of a job write to one file, Slurm begins it anew at each start, unless the site has it append. What
+was copied then stays, and the copying goes on into a second file.
+"""
 
 from __future__ import annotations
 
@@ -66,14 +70,24 @@ class LogFeed(threading.Thread):
         self.job_moved(restarts)
         self._job_over.set()
 
-    def catch_up(self) -> None:
+    def catch_up(self, *, job_over: bool = False) -> None:
         """Copy, in the caller's thread, what the newest log holds now, for at most a minute.
+
+        Of a job that is over, what stands beside the log is posted too.
 
         Raises LogReplaced, and what a `Session` raises.
         """
         try:
             self._move_on()
-            self._copy_the_rest()
+            try:
+                self._copy_the_rest()
+            except LogReplaced:
+                if not self._log.one_for_all:
+                    raise
+                self._begin_anew()
+                self._copy_the_rest()
+            if job_over:
+                self._post(BatchTail(self._batch_tail()))
         finally:
             self._follower.close()
 
@@ -91,8 +105,11 @@ class LogFeed(threading.Thread):
         try:
             done = self._copy()
         except LogReplaced as trouble:
-            self._replaced = True
-            self._say(trouble)
+            if self._log.one_for_all:
+                self._begin_anew()
+            else:
+                self._replaced = True
+                self._say(trouble)
         except LOGIN_TROUBLE as trouble:
             self._tell("closed", trouble.what)
             return True
@@ -134,12 +151,23 @@ class LogFeed(threading.Thread):
         try:
             for restart in self._later_restarts():
                 self._copy_the_rest()
-                self._follower.close()
-                self._restart, self._follower, self._replaced = restart, self._follow(restart), False
-                self._post(LogNews(restart))
+                self._turn_to(restart)
         except BaseException:
             self._look_for_restarts.set()
             raise
+
+    def _begin_anew(self) -> None:
+        """The one log of all starts was written over: it is the next start's, whether or not Slurm counts them."""
+        note = (
+            "The job's log began anew, as it does when Slurm starts the job again. "
+            f"The {self._follower.copied:,} bytes that came before are kept; what was written after them is lost."
+        )
+        self._turn_to(max(self._restart + 1, self._restarts), note)
+
+    def _turn_to(self, restart: int, note: str = "") -> None:
+        self._follower.close()
+        self._restart, self._follower, self._replaced = restart, self._follow(restart), False
+        self._post(LogNews(restart, note))
 
     def _is_whole(self) -> bool:
         """True if the copy was found whole twice, some time apart: what a node wrote last may come late."""
@@ -168,7 +196,9 @@ class LogFeed(threading.Thread):
         return Follower(self._session, remote, self._folder / local_name(restart))
 
     def _later_restarts(self) -> list[int]:
-        """The restarts after the known one that have a log on the cluster, oldest first."""
+        """The restarts after the known one that have a log of their own on the cluster, oldest first."""
+        if self._log.one_for_all:
+            return []
         listed = self._session.run_script('cd "$1" 2> /dev/null && ls', [self._log.folder]).stdout
         found = self._log.restarts(self._job_id, listed.splitlines())
         return [restart for restart in found if restart > self._restart]

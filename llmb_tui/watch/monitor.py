@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from contextlib import ExitStack
 from queue import Empty, SimpleQueue
 
 from llmb_tui.cluster.session import Session
@@ -15,7 +15,7 @@ from llmb_tui.cluster.slurm.trouble import SlurmTrouble
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
-from llmb_tui.watch.failure import Failure, worst
+from llmb_tui.watch.beside import Beside
 from llmb_tui.watch.follow import LogReplaced
 from llmb_tui.watch.job_failure import of_job
 from llmb_tui.watch.locallog import LocalLog, local_name, newest_restart
@@ -83,7 +83,11 @@ class Monitor:
             publish(view.state())
             if log_feed:
                 log_feed.start()
-            with self._lookout.follow(self._run.job_ids[-1], inbox.put, gone_after_s=patience_s):
+            with ExitStack() as followings:
+                job_id = self._run.job_ids[-1]
+                followings.enter_context(self._lookout.follow(job_id, inbox.put, gone_after_s=patience_s))
+                for other in self._lookout.follow_all(self._run.job_ids[:-1], _only_jobs(inbox.put)):
+                    followings.enter_context(other)
                 return self._publish_on(view, inbox, log_feed, publish, stop)
         finally:
             leave.set()
@@ -105,7 +109,7 @@ class Monitor:
                 self._look_once(view)
                 inbox: SimpleQueue[News] = SimpleQueue()
                 if log_feed := self._log_feed(inbox.put, threading.Event()):
-                    log_feed.catch_up()
+                    log_feed.catch_up(job_over=view.job_over)
                 for news in _receive(inbox, 0.0):
                     view.take(news)
             except LogReplaced as trouble:
@@ -154,10 +158,12 @@ class Monitor:
                 stop.wait(max(0.0, _PUBLISH_EVERY_S - (time.monotonic() - began)))
 
     def _look_once(self, view: _View) -> None:
-        job_id = self._run.job_ids[-1]
+        *others, job_id = self._run.job_ids
         try:
-            job = look(self._session, [job_id]).get(job_id)
-            view.take(JobNews(job, gone=job is None and view.job_over))
+            jobs = look(self._session, self._run.job_ids)
+            view.take(JobNews(jobs.get(job_id), gone=job_id not in jobs and view.job_over))
+            for other in filter(jobs.get, others):
+                view.take(JobNews(jobs[other]))
         except SlurmTrouble as trouble:
             view.take(LookFailed(f"{trouble.what} {trouble.why}"))
 
@@ -167,6 +173,11 @@ class Monitor:
         if log is None:
             return None
         return LogFeed(self._session, log, self._run.job_ids[-1], folder, post=post, stop=leave)
+
+
+def _only_jobs(post: Post) -> Post:
+    """Passes on what Slurm says of jobs that it knows, and nothing else."""
+    return lambda news: post(news) if isinstance(news, JobNews) and news.job else None
 
 
 def _receive(inbox: SimpleQueue[News], timeout_s: float) -> list[News]:
@@ -190,7 +201,8 @@ class _View:
         self._folder = runs.folder(run.id)
         self._restart = newest_restart(self._folder)
         self.log = LocalLog(run, self._folder / local_name(self._restart))
-        self._saved_state = run.job_state
+        self._saved = {job_id: run.state_of(job_id) for job_id in run.job_ids}
+        self._others = {job_id: Job(job_id, "", state) for job_id, state in run.other_states}
         known = run.job_state if run.job_ids and run.job_state in TERMINAL_STATES else None
         self._job = Job(run.job_ids[-1], run.job_name, known) if known else None
         self._said: tuple[str | None, int, bool] | None = None
@@ -202,7 +214,7 @@ class _View:
         self._notes: dict[str, str] = {}
         self._slurm_note = ""
         self._looked_at: float | None = None
-        self._batch: Failure | None = None
+        self._beside = Beside(self._folder)
         self._heard = (False, False)
         self._pace = Pace()
         self._size = 0
@@ -211,6 +223,10 @@ class _View:
     def take(self, news: News) -> bool:
         """Take in one piece of news; True if the job moved to another state."""
         if isinstance(news, JobNews):
+            if news.job and news.job.id != self._run.job_ids[-1]:
+                self._others[news.job.id] = news.job
+                self._remember(news.job)
+                return False
             return self._take_job(news)
         if isinstance(news, LinkNews):
             self.link = news.link
@@ -220,9 +236,11 @@ class _View:
         elif isinstance(news, LogTrouble):
             self._notes["log"] = news.note
         elif isinstance(news, BatchTail):
-            self._batch = worst(news.text)
+            self._beside.take(news.text)
         elif isinstance(news, LogNews):
             self._notes.pop("log", None)
+            if news.note:
+                self._notes["start"] = news.note
             if news.restart != self._restart:
                 self._restart = news.restart
                 self.log = LocalLog(self._run, self._folder / local_name(news.restart))
@@ -267,6 +285,7 @@ class _View:
             run_id=self._run.id,
             stage=stage,
             job=self._job,
+            others=tuple(self._others.values()),
             progress=self._with_reason(progress, stage),
             eta_s=None if self.job_over else self._pace.eta_s(progress.steps_total, now),
             log_name=self.log.path.name,
@@ -286,7 +305,7 @@ class _View:
         self._slurm_note = ""
         if news.job:
             self._job = news.job
-            self._remember(news.job.state)
+            self._remember(news.job)
         elif not self.job_over:
             self._slurm_note = _FORGOTTEN if news.gone else _MISSING
             self._job = None if news.gone else self._job
@@ -295,18 +314,20 @@ class _View:
         moved, self._said = now != self._said, now
         return moved
 
-    def _remember(self, job_state: str) -> None:
-        """Save the job's state, unless another process here is at work on the run: then at the next look."""
-        if job_state == self._saved_state or not self._runs.has(self._run.id):
+    def _remember(self, job: Job) -> None:
+        """Save a job's state, unless another process here is at work on the run: then at the next look."""
+        if job.state == self._saved.get(job.id) or not self._runs.has(self._run.id):
             return
         with self._runs.lock(self._run.id, wait=False) as mine:
             if mine:
-                self._runs.save(replace(self._runs.load(self._run.id), job_state=job_state))
-                self._saved_state = job_state
+                self._runs.save(self._runs.load(self._run.id).told(job.id, job.state))
+                self._saved[job.id] = job.state
 
     def _judge(self, progress: Progress) -> tuple[Verdict | None, str]:
         if not self._run.job_ids:
             return None, self._run.note or f"No verdict: the run has no job, its submission is {self._run.submission}."
+        if self._run.job_log is None:
+            return None, "No verdict: it is not known where the job writes its log."
         return judge(self._run.plan, self._run.rule, progress, finished=self.over, threshold=self._threshold)
 
     def _with_reason(self, progress: Progress, stage: Stage) -> Progress:
@@ -315,7 +336,7 @@ class _View:
             return with_failure(progress, None)
         if stage != "failed":
             return progress
-        said = [self.log.failure or self._batch, of_job(self._job) if self._job else None]
+        said = [self.log.failure, self._beside.failure, of_job(self._job) if self._job else None]
         return with_failure(progress, max(filter(None, said), key=lambda failure: failure.weight, default=None))
 
 

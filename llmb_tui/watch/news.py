@@ -47,6 +47,8 @@ class LogNews:
     """The copy of this restart's log has grown or was chosen."""
 
     restart: int
+    note: str = ""
+    """What is to be said of the copy before it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,7 @@ class StepParser:
 
     A step that was given is not given again: repeated and earlier ones are passed over. Of a step that a
     bar repaints the last paint counts, so it is held back as `pending` until a later step is seen.
+    Where a bar comes to its first step once more, the job was started again: all steps are given anew.
     """
 
     def __init__(self, log_format: LogFormat) -> None:
@@ -74,7 +75,7 @@ class StepParser:
         steps: list[Step] = []
         begin = max(0, self._whole - self._base)
         for end, step in self._records(self._text, begin):
-            if step.index > self._newest:
+            if step.index > self._newest or self._begins_again(step, self._base + end):
                 steps += self._advance(step)
                 self._step_end = self._base + end
             elif self.pending and step.index == self.pending.index:
@@ -92,6 +93,10 @@ class StepParser:
         """The step that was held back; the log has ended. An unfinished line is not trusted: its numbers may be cut."""
         held, self.pending = self.pending, None
         return [held] if held else []
+
+    def _begins_again(self, step: Step, end: int) -> bool:
+        """True at the first step of a further start, which writes into the same log. `end` is where it ends."""
+        return self._repaints and step.index == 0 < self._newest and end > self._step_end
 
     def _advance(self, step: Step) -> list[Step]:
         """Note a step that was not seen before; the steps that are final by it."""

@@ -24,9 +24,14 @@ _PACE_STEPS = 10
 
 
 def fold(progress: Progress, steps: Sequence[Step], plan: Plan) -> Progress:
-    """What is known after further steps, oldest first. A step that is given again replaces the earlier one."""
+    """What is known after further steps, oldest first.
+
+    A step that is given again replaces the earlier one, and those that came after that: the job was started again.
+    """
     if not steps:
         return progress
+    again = [at for at in range(1, len(steps)) if steps[at].index <= steps[at - 1].index]
+    steps = steps[again[-1] :] if again else steps
     times = tuple(known for known in progress.step_times_s if known[0] < steps[0].index)
     times += tuple((step.index, step.step_time_s) for step in steps if step.step_time_s is not None)
     if len(times) > _OLDEST_KEPT + _NEWEST_KEPT:

@@ -14,14 +14,15 @@ def document(run: Run, state: RunState) -> dict[str, Any]:
     """The JSON object of a run (CONTRIBUTING.md, "Verbs").
 
     `state` is the stage, or the submission's state for a run that Slurm never took. Without a verdict its
-    fields are null and its reasons say why. `step_time_s` is what the verdict measured, else the median after
-    warm-up, else the last step's.
+    fields are null and its reasons say why, and why the run failed. `step_time_s` is what the verdict measured, else
+    the median after warm-up, else the last step's.
     """
     progress, verdict = state.progress, state.verdict
     step_time = verdict.measured_s if verdict else progress.median_s
     if step_time is None and progress.last:
         step_time = progress.last.step_time_s
-    reasons = verdict.reasons if verdict else ((state.no_verdict,) if state.no_verdict else ())
+    why = progress.failure_reason if state.stage == "failed" else ""
+    reasons = verdict.reasons if verdict else tuple(filter(None, (state.no_verdict, why)))
     return {
         "id": run.id,
         "selection": plan_document(run.plan)["selection"],

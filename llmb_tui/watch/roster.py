@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from queue import Empty, SimpleQueue
 
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.client import look
+from llmb_tui.cluster.slurm.job import Job
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.watch.lookout import Following, Lookout
@@ -21,10 +21,8 @@ def look_at(session: Session, runs: Runs, going: Sequence[Run]) -> int:
     A job that Slurm does not name keeps its last known state, and so does a run that another thread or process
     here is at work on. Raises as `slurm.client.look` does.
     """
-    job_ids = [run.job_ids[-1] for run in going if run.job_ids]
-    jobs = look(session, job_ids)
-    found = [(run, jobs.get(run.job_ids[-1])) for run in going if run.job_ids]
-    return sum(_save(runs, run, job.state) for run, job in found if job is not None)
+    jobs = look(session, [job_id for run in going for job_id in run.job_ids])
+    return sum(_save(runs, run, [jobs[job_id] for job_id in run.job_ids if job_id in jobs]) for run in going)
 
 
 class Roster:
@@ -42,7 +40,7 @@ class Roster:
 
     def follow(self, going: Sequence[Run]) -> None:
         """Follow the jobs of exactly these runs, and save what was learned since the last time."""
-        wanted = {run.job_ids[-1]: run for run in going if run.job_ids}
+        wanted = {job_id: run for run in going for job_id in run.job_ids}
         with self._lock:
             if self._ended:
                 return
@@ -66,18 +64,21 @@ class Roster:
                 if isinstance(news, JobNews):
                     self.trouble = ""
                     if news.job is not None and news.job.id in wanted:
-                        _save(self._runs, wanted[news.job.id], news.job.state)
+                        _save(self._runs, wanted[news.job.id], [news.job])
                 elif isinstance(news, (LookFailed, LinkNews)):
                     self.trouble = news.note
         except Empty:
             pass
 
 
-def _save(runs: Runs, run: Run, job_state: str) -> bool:
-    """Save the state of a run's job if it is another one, and nobody else here is at work on the run."""
-    if run.job_state == job_state:
+def _save(runs: Runs, run: Run, jobs: Sequence[Job]) -> bool:
+    """Save the states of a run's jobs if one is another, and nobody else here is at work on the run."""
+    if all(run.state_of(job.id) == job.state for job in jobs):
         return False
     with runs.lock(run.id, wait=False) as mine:
         if mine:
-            runs.save(replace(runs.load(run.id), job_state=job_state))
+            known = runs.load(run.id)
+            for job in jobs:
+                known = known.told(job.id, job.state)
+            runs.save(known)
         return mine

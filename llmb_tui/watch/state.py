@@ -79,3 +79,5 @@ class RunState:
     """The verdict so far, or the final one when the stage is `done`."""
     no_verdict: str = ""
     """Why there is no verdict."""
+    others: tuple[Job, ...] = ()
+    """The run's other jobs, of which only the state is known."""

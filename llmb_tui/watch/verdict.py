@@ -64,6 +64,15 @@ def judge(
     ), ""
 
 
+def benchmark_s(plan: Plan, rule: ResultRule, progress: Progress) -> float | None:
+    """Step time by the recipe's rule, seconds; None for a run that others cannot be compared with.
+
+    That is one that was too short for the rule, misses steps that count, or did what slows it down.
+    """
+    measured = _by_rule(plan, rule, progress)
+    return measured.seconds if measured and not measured.short and not _slowed_down(plan.options) else None
+
+
 def rule_words(rule: ResultRule) -> str:
     """The rule as people say it."""
     return "last step" if rule.kind == "last" else f"mean of iterations {rule.first}–{rule.last}"

@@ -57,7 +57,7 @@ def make_run(catalog: Catalog, make_plan: MakePlan) -> MakeRun:
 @pytest.fixture
 def stage(tmp_path: Path, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     """A cluster on which a submission can fail at any point."""
-    monkeypatch.setattr("llmb_tui.launch.submit._ANSWER_WITHIN_S", 5.0)
+    monkeypatch.setattr("llmb_tui.launch.direct_way.DirectWay.answers_within_s", 5.0)
     made = Stage(tmp_path, make_run)
     yield made
     made.close()

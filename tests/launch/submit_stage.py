@@ -11,7 +11,7 @@ from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.launch.entry import entry_path
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
-from llmb_tui.launch.submit import reconcile, submit
+from llmb_tui.launch.submit import reconcile, submit, way_of
 from llmb_tui.store.journal import Journal
 from llmb_tui.store.paths import Places
 from tests.launch.launch_cases import MakeRun, replace_command
@@ -58,7 +58,8 @@ class Stage:
         self.run = make_run(self.profile)
         self.next_job_is_of(self.run)
         self.task = Path(self.run.direct.task_dir)
-        self.traces = self.task.parent / "submit"
+        self.place = way_of(self.run).place
+        self.traces = Path(self.place.folder)
         self.install()
 
     def close(self) -> None:

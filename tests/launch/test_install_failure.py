@@ -226,9 +226,13 @@ def test_the_words_of_the_programs_are_known(said: str, reason: str, fix: str) -
     assert fix in failure.fix
 
 
-def test_only_a_refusing_registry_makes_a_key_helpful() -> None:
-    helpful = [name for name, (said, *_) in CASES.items() if explain([said]).key_would_help]
-    assert helpful == ["enroot: login refused", "enroot: forbidden", "curl -f in a layer", "enroot: rate"]
+def test_who_refuses_says_which_key_would_help() -> None:
+    keys = {name: explain([said]).key_would_help for name, (said, *_) in CASES.items()}
+    helpful = {key: [name for name in keys if keys[name] == key] for key in ("ngc", "hugging-face")}
+    assert helpful == {
+        "ngc": ["enroot: login refused", "enroot: forbidden", "curl -f in a layer", "enroot: rate"],
+        "hugging-face": ["hub: no token", "hub: gated"],
+    }
 
 
 def test_what_nobody_knows_is_quoted_without_a_reason() -> None:

@@ -20,8 +20,7 @@ from llmb_tui.launch.install import Installer, install_steps
 from llmb_tui.launch.render import render
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
-from llmb_tui.launch.submit import submit
-from llmb_tui.launch.traces import folder
+from llmb_tui.launch.submit import submit, way_of
 from llmb_tui.store.journal import Journal
 from llmb_tui.store.paths import Places
 from tests.launch.launch_cases import PROFILE, ROWS, MakePlan, MakeRun, MakeSpec, wait_until
@@ -94,7 +93,7 @@ def test_a_line_that_is_dropped_while_sbatch_answers_gives_one_known_job(
 ) -> None:
     cluster.fault("answer-delay", "1")
     run = make_run(cluster.profile)
-    claim = Path(folder(run.direct)) / "claim"
+    claim = Path(way_of(run).place.folder) / "claim"
 
     def drop() -> None:
         wait_until(claim.is_symlink, 30)

@@ -43,7 +43,7 @@ def test_a_submission_that_was_killed_is_withdrawn_when_slurm_has_had_its_time(s
     with pytest.raises(Trouble, match="was not submitted"):
         stage.submit()
     run = stage.runs.load(RUN_ID)
-    assert (run.submission, run.note) == ("withdrawn", NEVER_TAKEN)
+    assert (run.submission, run.note) == ("withdrawn", NEVER_TAKEN.format("sbatch"))
 
 
 def test_before_that_it_stays_unknown(stage: Stage) -> None:
@@ -61,7 +61,7 @@ def test_a_lost_conversation_is_withdrawn_when_slurm_has_had_its_time(stage: Sta
         stage.submit()
     run = stage.runs.load(RUN_ID)
     assert run.submission == "withdrawn"
-    assert run.note == f"{NEVER_TAKEN} sbatch said: Socket timed out on send/recv operation"
+    assert run.note == f"{NEVER_TAKEN.format('sbatch')} sbatch said: Socket timed out on send/recv operation"
 
 
 @pytest.mark.usefixtures("_late")
@@ -103,17 +103,17 @@ def test_what_another_login_node_does_cannot_be_seen(stage: Stage) -> None:
     stage.set_unknown()
     stage.traces.mkdir(parents=True)
     os.symlink("operator@login2 99999999 1", stage.traces / "claim")
-    found = look(stage.session, stage.run.direct)
+    found = look(stage.session, stage.place)
     assert (found.owner, found.over) == ("operator@login2", True)  # since 1970
     (stage.traces / "claim").unlink()
     os.symlink("operator@login2 99999999 4000000000", stage.traces / "claim")
-    assert not look(stage.session, stage.run.direct).over
+    assert not look(stage.session, stage.place).over
     assert stage.reconcile().submission == "unknown"
 
 
 @pytest.mark.usefixtures("_late")
 def test_a_process_that_is_at_work_is_not_given_up(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("llmb_tui.launch.submit._ANSWER_WITHIN_S", 0.5)
+    monkeypatch.setattr("llmb_tui.launch.direct_way.DirectWay.answers_within_s", 0.5)
     # submit.sh is gone, and sbatch still at work.
     stage.on_sbatch('kill -9 $PPID; touch "$STAGE/alone"; while [ ! -e "$STAGE/go" ]; do sleep 0.02; done')
     assert stage.submit().submission == "unknown"

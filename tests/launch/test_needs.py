@@ -61,3 +61,21 @@ def test_the_published_procedure_needs_the_python_of_its_scripts(
     needs = needs_of(catalog.recipe(*selection[:2]), plan(catalog, Selection(*selection)), PROFILE, "recipe")
     assert (needs.python, needs.python_only) == python
     assert needs.venv is (python[0] is not None)
+
+
+@pytest.mark.parametrize(
+    ("selection", "file", "each_run"),
+    [
+        (("llama3.1", "24.11", "405b", "h100", "fp8", 576), "set-up/setup-", False),
+        (("llama3.1", "25.04", "8b", "h100", "bf16", 8), "set-up/pins-", True),
+    ],
+    ids=["24.11", "25.04"],
+)
+def test_what_is_fetched_once_is_noted_when_it_is_there(
+    catalog: Catalog, selection: tuple[str, str, str, str, str, int], file: str, each_run: bool
+) -> None:
+    made, recipe = plan(catalog, Selection(*selection)), catalog.recipe(selection[0], selection[1])
+    needs = needs_of(recipe, made, PROFILE, "recipe")
+    assert needs.set_up.startswith(f"/lustre/llmb/.llmb-tui/published/{selection[0]}-{selection[1]}/{file}")
+    assert needs.hub_each_run is each_run
+    assert needs_of(recipe, made, PROFILE).set_up == ""

@@ -158,6 +158,7 @@ def test_a_time_limit_goes_to_sbatch_where_it_is_called_directly(commands: Comma
         (NEMOTRON, {"overrides": Overrides(tp=4, seq_len=2048)}, [("tp", "error"), ("seq_len", "error")]),
         (NEMOTRON, {"options": RunOptions(load_checkpoint="/elsewhere/one")}, [("load_checkpoint", "error")]),
         (NEMOTRON_340B, {"options": RunOptions(hub_tokenizer=True)}, [("hub_tokenizer", "error")]),
+        (NEMOTRON_340B, {"options": RunOptions(save_checkpoint=True)}, [("procedure", "warning")]),
         (LLAMA, {"options": RunOptions(hub_tokenizer=True)}, []),
         (GROK, {"steps": 20}, [("steps", "error")]),
         (GROK, {"steps": 40, "options": RunOptions(profile=True)}, [("steps", "error")]),

@@ -14,14 +14,15 @@ from llmb_tui.catalog.published import Commit, Pin
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.launch.install_failure import explain
 from llmb_tui.launch.install_step import InstallStep
+from llmb_tui.launch.secret import HUB_TOKEN
 from llmb_tui.launch.steps import install_steps
 from tests.launch.launch_cases import PROFILE, ROWS, MakePlan
 from tests.launch.published_here import Here
 
 KINDS = {
     "nemotron4-25.04": "directories commits repository environment image link setup pins",
-    "llama3.1-25.04": "directories commits repository environment image link setup pins",
-    "llama3.1-24.11": "directories repository environment image link setup",
+    "llama3.1-25.04": "directories token commits repository environment image link setup pins",
+    "llama3.1-24.11": "directories token repository environment image link setup",
     "grok1-25.02": "directories repository image link setup",
     "nemotron4-340b-25.12": "directories commits repository environment image setup",
 }
@@ -114,6 +115,27 @@ def here(tmp_path: Path, catalog: Catalog, make_plan: MakePlan) -> Here:
 
 def test_a_commit_that_is_there_is_found(here: Here) -> None:
     here.made("directories", "commits")
+
+
+@pytest.mark.parametrize(("launch", "still"), [(True, False), (False, True)], ids=["each launch", "setup"])
+def test_a_token_that_is_missing_is_said_and_one_that_was_removed_is_missed_where_it_is_needed_again(
+    here: Here, launch: bool, still: bool
+) -> None:
+    setup = replace(here.published.setup, needs_hub_token=not launch)
+    here.published = replace(here.published, setup=setup, launch=replace(here.published.launch, needs_hub_token=launch))
+    here.made("directories")
+    failure = explain(here.fails("token"))
+    assert failure.key_would_help == "hugging-face"
+    assert "Give your Hugging Face token" in failure.fix
+    token = here.home / HUB_TOKEN
+    token.parent.mkdir()
+    token.write_text("hf_secret\n")
+    here.made("token")
+    assert "hf_secret" not in "".join(
+        path.read_text() for path in here.install.rglob("*") if path.is_file() and not path.is_symlink()
+    )
+    token.unlink()
+    assert here.done("token") is still
 
 
 def test_a_commit_that_is_not_there_is_said(here: Here) -> None:

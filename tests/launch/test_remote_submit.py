@@ -8,14 +8,12 @@ import re
 import shutil
 import subprocess
 import time
-from importlib import resources
 from pathlib import Path
 
 import pytest
 
+from llmb_tui.launch.way import helper_script
 from tests.launch.launch_cases import wait_until
-
-HELPER = str(resources.files("llmb_tui.remote").joinpath("submit.sh"))
 
 
 class Cluster:
@@ -24,6 +22,8 @@ class Cluster:
         self.folder = folder / "submit"
         self.folder.mkdir()
         self.calls = folder / "calls"
+        self.helper = folder / "submit.sh"
+        self.helper.write_text(helper_script("claim.sh", "submit.sh"))
         self.script = folder / "a script.sh"
         self.script.write_text("#!/bin/bash\n")
         self.programs = folder / "bin"
@@ -37,7 +37,8 @@ class Cluster:
         program.chmod(0o755)
 
     def start(self) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([*self.shell, HELPER, str(self.folder), str(self.script)], env=self.environment)
+        words = [*self.shell, str(self.helper), str(self.folder), str(self.script)]
+        return subprocess.Popen(words, env=self.environment)
 
     def submit(self) -> None:
         self.start().wait()

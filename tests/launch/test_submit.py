@@ -17,7 +17,7 @@ from llmb_tui.launch.refusal import NEVER_SENT
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.submit import reconcile, submit
-from llmb_tui.launch.traces import folder, helper_path, look, script_path
+from llmb_tui.launch.traces import look
 from llmb_tui.store.paths import Places
 from tests.launch.cutting_session import WHENS, CuttingSession, When
 from tests.launch.launch_cases import RUN_ID, MakeRun, wait_until
@@ -154,7 +154,7 @@ def test_a_lost_conversation_without_a_job_stays_unknown(stage: Stage) -> None:
 def test_an_sbatch_that_hangs_leaves_the_run_unknown_until_it_answers(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("llmb_tui.launch.submit._ANSWER_WITHIN_S", 0.5)
+    monkeypatch.setattr("llmb_tui.launch.direct_way.DirectWay.answers_within_s", 0.5)
     stage.on_sbatch('while [ ! -e "$STAGE/go" ]; do sleep 0.02; done')
     run = stage.submit()
     assert run.submission == "unknown"
@@ -168,7 +168,7 @@ def test_an_sbatch_that_hangs_leaves_the_run_unknown_until_it_answers(
 
 
 def test_a_job_whose_submission_was_killed_is_found_by_its_name(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("llmb_tui.launch.submit._ANSWER_WITHIN_S", 0.5)
+    monkeypatch.setattr("llmb_tui.launch.direct_way.DirectWay.answers_within_s", 0.5)
     stage.before_the_answer("kill -9 $PPID; exit 1")  # submit.sh dies after Slurm took the job
     run = stage.submit()
     assert (run.submission, run.job_ids) == ("submitted", ("48123",))
@@ -177,7 +177,7 @@ def test_a_job_whose_submission_was_killed_is_found_by_its_name(stage: Stage, mo
 
 
 def test_jobs_of_other_names_are_not_taken_for_it(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("llmb_tui.launch.submit._ANSWER_WITHIN_S", 0.5)
+    monkeypatch.setattr("llmb_tui.launch.direct_way.DirectWay.answers_within_s", 0.5)
     (stage.folder / "jobs").write_text(f"1 {stage.run.job_name}x\n2 x{stage.run.job_name}\n")
     stage.on_sbatch("kill -9 $PPID; exit 1")
     assert stage.submit().submission == "unknown"
@@ -258,14 +258,13 @@ def _cut_at(stage: Stage, run: Run, at: int, when: When) -> str:
 
 def test_a_submission_that_was_withdrawn_cannot_begin_later(stage: Stage) -> None:
     """The command that starts it was on its way when the line broke, and arrives after the run was settled."""
-    spec = stage.run.direct
     session = CuttingSession(stage.profile, at=_count_until_start(stage), when="command lost")
     session.cut = session.close
     assert submit(session, stage.runs, stage.journal, stage.run, SCRIPT).submission == "unknown"
     settled = stage.reconcile()
     assert (settled.submission, settled.note, settled.job_ids) == ("withdrawn", NEVER_SENT, ())
-    look(stage.session, spec, "start")
-    stage.session.run(["sh", helper_path(spec), folder(spec), script_path(spec)])
+    look(stage.session, stage.place, "start")
+    stage.session.run(["sh", stage.place.helper, stage.place.folder, *stage.place.arguments])
     assert stage.jobs() == []
     with pytest.raises(Trouble, match="was not submitted") as caught:
         stage.submit()
@@ -296,7 +295,7 @@ def _ask_for_a_code() -> None:
 def test_a_cluster_that_goes_away_after_the_start_leaves_the_run_unknown(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("llmb_tui.launch.submit._ANSWER_WITHIN_S", 0.5)
+    monkeypatch.setattr("llmb_tui.launch.direct_way.DirectWay.answers_within_s", 0.5)
     session = CuttingSession(stage.profile, stage.cluster.drop_connections, _count_until_start(stage))
     stage.before_the_answer('touch "$STAGE/accepted"; while [ ! -e "$STAGE/go" ]; do sleep 0.02; done')
 

@@ -41,6 +41,15 @@ fi
 exec /usr/bin/srun "$@"
 """
 """Names of variables that srun reads since Slurm 23.02, and before that under the older name only; ours is 22.05."""
+_SBATCH = """\
+#!/bin/sh
+if [ "$*" = --version ] && [ ! -e /run/rig/faults/old-srun ]; then
+    echo "slurm 23.02.0"
+    exit
+fi
+exec /usr/bin/sbatch "$@"
+"""
+"""Says the version that such an srun belongs to."""
 PIP_CONF = ".config/pip/pip.conf"
 _NOWHERE = "[global]\nindex-url = https://127.0.0.1:9/simple\nretries = 0\ntimeout = 2\n"
 
@@ -63,7 +72,7 @@ class Outside:
         (self.directory / "hold-clone").chmod(0o755)
         self.presets = self.directory / "presets"
         """Copies of the five presets, with the stand-ins' commits and the login node's Python."""
-        self.presets.mkdir()
+        shutil.copytree(REPOSITORY / "presets" / "model", self.presets / "model")
         python = f'python_exact = "{wheels.python_version()}"'
         for preset in (REPOSITORY / "presets").glob("*.toml"):
             text = self.repositories.translated(preset.read_text()).replace('python_exact = "3.12"', python)
@@ -109,15 +118,17 @@ class Outside:
         (self.rig.knobs / "hold").mkdir(exist_ok=True)
         (self.rig.knobs / "hold").chmod(0o1777)
         self.rig.set("hub-token", HUB_TOKEN)
-        srun = self.rig.directory / "bin" / "srun"
-        srun.write_text(_SRUN)
-        srun.chmod(0o755)
+        programs = {self.rig.directory / "bin" / name: text for name, text in (("srun", _SRUN), ("sbatch", _SBATCH))}
+        for program, text in programs.items():
+            program.write_text(text)
+            program.chmod(0o755)
         # What pip has built once it would not build again, whatever is to happen then.
         shutil.rmtree(self.rig.home / ".cache" / "pip", ignore_errors=True)
         try:
             yield
         finally:
-            srun.unlink()
+            for program in programs:
+                program.unlink(missing_ok=True)  # a test may have put its own there
             shutil.rmtree(self.rig.knobs / "hold")
             (self.rig.home / ".gitconfig").unlink()
             (self.rig.home / PIP_CONF).unlink()

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.catalog.load import load_presets
+from llmb_tui.launch.public_commits import commits_step, look_for_commits
 from llmb_tui.launch.step_state import StepState
 from tests.recipes.outside import Outside
 from tests.recipes.wheels import python_version
@@ -212,6 +213,23 @@ def test_a_commit_that_is_not_public_is_said_before_anything_long(make_site: Mak
     assert not_done(site.run("commits")) == {}
 
 
+def test_an_early_look_finds_what_the_install_would(make_site: MakeSite, outside: Outside) -> None:
+    site = make_site("nemotron4-340b-25.12")
+    step = commits_step(site.recipe, site.plan, site.profile)
+    assert step is not None
+    real = "f260da5d65fccdf9c78283647f7497d9428fb654"
+    with outside.lost(real):
+        check = look_for_commits(site.session(), step)
+    found = f"Commit {outside.commit(real)} is not in https://github.com/NVIDIA/NeMo.git. It may not be public."
+    assert (check.status, check.found) == ("failed", found)
+    assert look_for_commits(site.session(), step).status == "ok"
+    with outside.no_internet():
+        assert look_for_commits(site.session(), step).status == "warning"
+        outside.bring(site.install / "offline")
+        assert look_for_commits(site.session(), step).status == "ok"
+    assert [path.name for path in site.install.iterdir()] == ["offline"]
+
+
 def test_a_git_host_out_of_reach_is_said(make_site: MakeSite, outside: Outside) -> None:
     site = make_site()
     with outside.no_internet():
@@ -270,14 +288,23 @@ def test_a_package_that_cannot_be_built_is_said(make_site: MakeSite, outside: Ou
 
 @pytest.mark.parametrize(
     ("fault", "reason"),
-    [("", "needs a token"), ("gated", "refused the token"), ("token", "refused the token"), ("too-many", "limits")],
+    [("gated", "refused the token"), ("token", "refused the token"), ("too-many", "limits")],
 )
 def test_the_hub_says_no(make_site: MakeSite, outside: Outside, fault: str, reason: str) -> None:
     site = make_site("llama3.1-24.11")
-    if fault:
-        give_token(site, outside.hub_token)
-        outside.rig.set("faults/hub", fault)
+    give_token(site, outside.hub_token)
+    outside.rig.set("faults/hub", fault)
     assert reason in failed(site.run(), "setup").reason, site.log("setup")
+
+
+@pytest.mark.parametrize("name", ["llama3.1-24.11", "llama3.1-25.04"])
+def test_a_token_that_is_missing_is_said_before_anything_long(make_site: MakeSite, outside: Outside, name: str) -> None:
+    site = make_site(name)
+    state = failed(site.run(), "token")
+    assert (state.key_would_help, state.detail) == ("hugging-face", "There is no Hugging Face token on the cluster.")
+    assert not list((site.install / "images").iterdir())
+    give_token(site, outside.hub_token)
+    assert not_done(site.run("token")) == {}
 
 
 # What is there already, and what a person brings

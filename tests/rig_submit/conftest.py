@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from llmb_tui.catalog.load import load_presets
+from tests.recipes.outside import Outside, of
 from tests.rig.cluster import Rig
 from tests.rig_submit.intents import Intents, Laptop, Tally
+from tests.rig_submit.published_intents import SELECTIONS, PublishedIntents, telling_sbatch
 from tests.rig_submit.trial import Trial
 from tests.told import told
 
@@ -46,6 +49,33 @@ def tally(request: pytest.FixtureRequest, tell: Callable[[str], None]) -> Iterat
 def trial(rig: Rig, intents: Intents, laptop: Laptop, tally: Tally) -> Trial:
     """Submissions that are interrupted."""
     return Trial(rig, intents, laptop, tally)
+
+
+@pytest.fixture(scope="session")
+def _recipes(rig: Rig) -> Iterator[dict[str, PublishedIntents]]:
+    """Two recipes, installed once for all tests of the process."""
+    outside = of(rig)
+    with pytest.MonkeyPatch.context() as monkeypatch, outside.reachable():
+        outside.use_presets(monkeypatch)
+        catalog = load_presets()
+        made = {name: PublishedIntents(rig, catalog, name) for name in SELECTIONS}
+    yield made
+    for intents in made.values():
+        intents.site.close()
+
+
+@pytest.fixture
+def nemo_run(outside: Outside, _recipes: dict[str, PublishedIntents], laptop: Laptop, tally: Tally) -> Iterator[Trial]:
+    """Launches of Nemotron4 25.04, where NeMo-Run calls sbatch."""
+    with telling_sbatch(outside.rig):
+        yield Trial(outside.rig, _recipes["nemotron4-25.04"], laptop, tally)
+
+
+@pytest.fixture
+def batch(outside: Outside, _recipes: dict[str, PublishedIntents], laptop: Laptop, tally: Tally) -> Iterator[Trial]:
+    """Launches of Grok1 25.02, whose launch script is the batch script."""
+    with telling_sbatch(outside.rig):
+        yield Trial(outside.rig, _recipes["grok1-25.02"], laptop, tally)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from llmb_tui.catalog.load import load_presets
 from llmb_tui.cluster.profile import ClusterProfile
@@ -26,6 +26,10 @@ from tests.rig.cluster import Rig
 SELECTION = Selection("nemotron4", "25.04", "15b", "h100", "fp8", 64)
 
 
+HELD = "--hold"
+"""Option of a job that never starts: it costs nothing but its place in the queue."""
+
+
 class Laptop:
     """What one machine remembers."""
 
@@ -33,6 +37,22 @@ class Laptop:
         places = Places(folder / "config", folder / "state")
         self.runs = Runs(places)
         self.journal = Journal(places.journal)
+
+
+class MakesRuns(Protocol):
+    """Makes runs of one procedure for one rig."""
+
+    def new(self, **spec: object) -> Run:
+        """One more run; `spec` changes what it asks for."""
+
+    def script(self, run: Run, *lines: str) -> str:
+        """What is submitted of a run; `lines` are options of its job, where they can be given."""
+
+    def profile(self) -> ClusterProfile:
+        """How to reach the rig."""
+
+    def jobs(self, runs: Iterable[Run]) -> dict[str, list[str]]:
+        """Numbers of the jobs of each run, by the run's id, as Slurm has them."""
 
 
 class Intents:
@@ -62,8 +82,12 @@ class Intents:
         """How to reach the rig."""
         return self._rig.profile(install_dir=self.install_dir)
 
-    def jobs(self) -> dict[str, list[str]]:
-        """Numbers of all jobs, by the job's name, from Slurm's queue and its accounting."""
+    def script(self, run: Run, *lines: str) -> str:
+        """What is submitted of a run; `lines` are options of its job, which is held unless there are any."""
+        return script(run.direct, *(lines or (HELD,)))
+
+    def jobs(self, runs: Iterable[Run]) -> dict[str, list[str]]:
+        """Numbers of the jobs of each run, by the run's id, from Slurm's queue and its accounting."""
         since = (datetime.date.today() - datetime.timedelta(days=2)).isoformat()
         listed = self._rig.as_operator("squeue --me -h -t all -o '%A %j'", check=True).stdout
         if self._rig.accounting:
@@ -74,7 +98,7 @@ class Intents:
             {(int(number), name) for number, name in (line.split(maxsplit=1) for line in listed.splitlines())}
         ):
             found.setdefault(name, []).append(str(job_id))
-        return found
+        return {run.id: found.get(run.job_name, []) for run in runs}
 
 
 def script(spec: LaunchSpec, *lines: str, body: str = "true") -> str:
@@ -107,12 +131,12 @@ class Tally:
     def add(self, runs: Iterable[Run], jobs: dict[str, list[str]]) -> None:
         """Compare what is remembered of each run with what Slurm has."""
         for run in runs:
-            real = jobs.get(run.job_name, [])
+            real = jobs[run.id]
             self.submissions += 1
             self.ended[run.submission] += 1
             if len(real) > 1:
                 self.twice.append(f"{run.id}: {real}")
-            if list(run.job_ids) != real:
+            if sorted(run.job_ids, key=int) != real:
                 self.lost.append(f"{run.id}: {run.submission} {list(run.job_ids)}, but Slurm has {real}. {run.note}")
 
     def counts(self) -> dict[str, Any]:

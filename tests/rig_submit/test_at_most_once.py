@@ -17,9 +17,9 @@ from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
 from tests.rig.waiting import wait_for
-from tests.rig_submit.intents import Laptop, script
+from tests.rig_submit.intents import Laptop
 from tests.rig_submit.laptop import KilledLaptops
-from tests.rig_submit.trial import HELD, Trial, places
+from tests.rig_submit.trial import Trial, places
 
 
 def test_the_line_is_cut_at_any_place(trial: Trial) -> None:
@@ -48,7 +48,7 @@ def test_the_line_is_cut_again_and_again(trial: Trial) -> None:
 def test_the_line_is_cut_for_good(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     """The program gives up, and asks when it is started again."""
     sizes = trial.submission_sizes()
-    monkeypatch.setattr("llmb_tui.launch.submit._ANSWER_WITHIN_S", 0.2)
+    monkeypatch.setattr("llmb_tui.launch.direct_way.DirectWay.answers_within_s", 0.2)
     trial.submit_on_cut_lines((cut,) for cut in places(sizes, 9, 4, stays=True) if cut.call >= len(sizes) - 1)
     trial.settle()
     assert trial.tally.were_unknown > 0
@@ -60,7 +60,7 @@ def test_the_laptop_dies_at_any_step(trial: Trial, tmp_path: Path) -> None:
 
         def die(at: int, *, after: bool) -> int:
             run = trial.new()
-            text = script(run.direct, HELD)
+            text = trial.intents.script(run)
             steps, code = laptops.submit(tmp_path, run, text, trial.intents.profile(), dies_at=at, after=after)
             assert code == (-9 if at else 0)
             return steps
@@ -162,7 +162,7 @@ def test_two_processes_submit_the_same_run(trial: Trial, tmp_path: Path) -> None
     with contextlib.closing(KilledLaptops()) as laptops, trial.session() as session:
         for _ in range(5):
             run = trial.new()
-            elsewhere = (tmp_path, run, script(run.direct, HELD), trial.intents.profile())
+            elsewhere = (tmp_path, run, trial.intents.script(run), trial.intents.profile())
             thread = threading.Thread(target=laptops.submit, args=elsewhere)
             thread.start()
             trial.submit(session, run)

@@ -22,7 +22,7 @@ AT_ONCE = 9
 
 def test_the_controller_hangs_when_sbatch_asks_it(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of nine submissions three are killed while they wait, three lose their SSH session, and all time out."""
-    monkeypatch.setattr("llmb_tui.launch.submit._ANSWER_WITHIN_S", 1.0)
+    monkeypatch.setattr("llmb_tui.launch.direct_way.DirectWay.answers_within_s", 1.0)
     monkeypatch.setattr("llmb_tui.launch.submit._TAKEN_WITHIN_S", 40.0)
     runs = [trial.new() for _ in range(AT_ONCE)]
     with trial.rig.controller_hung():
@@ -30,7 +30,7 @@ def test_the_controller_hangs_when_sbatch_asks_it(trial: Trial, monkeypatch: pyt
         for thread in threads:
             thread.start()
         wait_for("every sbatch waits for an answer", lambda: len(_sbatches(trial.rig)) == AT_ONCE)
-        wait_for("every sbatch has sent its job", lambda: _asked(trial.rig) >= AT_ONCE)
+        wait_for("every sbatch has sent its job", lambda: asked(trial.rig) >= AT_ONCE)
         trial.rig.as_root(["kill", "-9", "--", *(f"-{trial.group(run)}" for run in runs[:3])])
         trial.rig.servers.end_sessions("login")
         trial.tally.drops += 3 + AT_ONCE
@@ -53,7 +53,7 @@ def _sbatches(rig: Rig) -> list[str]:
     return [command for command in rig.operator_processes() if command.startswith("sbatch --parsable")]
 
 
-def _asked(rig: Rig) -> int:
+def asked(rig: Rig) -> int:
     """Connections on which the controller has something to read."""
     conf = (rig.directory / "etc/slurm/slurm.conf").read_text()
     port = int(conf.partition("SlurmctldPort=")[2].split()[0])

@@ -11,24 +11,21 @@ from pathlib import Path
 from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
-from llmb_tui.launch import traces
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.submit import reconcile, submit
+from llmb_tui.launch.submit import reconcile, submit, way_of
 from tests.rig.cluster import Rig
 from tests.rig.line import Line
 from tests.rig.waiting import wait_for
 from tests.rig_submit.cut_session import Cut, CutSession
-from tests.rig_submit.intents import Intents, Laptop, Tally, script
+from tests.rig_submit.intents import Laptop, MakesRuns, Tally
 
 AT_ONCE = 4
-HELD = "--hold"
-"""Option of a job that never starts: it costs nothing but its place in the queue."""
 
 
 class Trial:
     """Submits runs while something goes wrong, then does what a person does: look again, submit again."""
 
-    def __init__(self, rig: Rig, intents: Intents, laptop: Laptop, tally: Tally) -> None:
+    def __init__(self, rig: Rig, intents: MakesRuns, laptop: Laptop, tally: Tally) -> None:
         self.rig, self.intents, self.laptop, self.tally = rig, intents, laptop, tally
         self.runs: list[Run] = []
         self._lock = threading.Lock()
@@ -47,7 +44,7 @@ class Trial:
     def submit(self, session: Session, run: Run, *lines: str, laptop: Laptop | None = None) -> Run:
         """Submit a run; `lines` are options of its job, which is held unless there are any."""
         at = laptop or self.laptop
-        return submit(session, at.runs, at.journal, run, script(run.direct, *(lines or (HELD,))))
+        return submit(session, at.runs, at.journal, run, self.intents.script(run, *lines))
 
     def reconcile(self, session: Session, run: Run, *, laptop: Laptop | None = None) -> Run:
         """Ask the cluster about a run."""
@@ -60,7 +57,7 @@ class Trial:
 
     def traces(self, run: Run) -> Path:
         """Folder with the traces of a submission, as this machine sees it: where the cluster does."""
-        return Path(traces.folder(run.direct))
+        return Path(way_of(run).place.folder)
 
     def group(self, run: Run) -> int:
         """Process group of the submission on the login node, once it has begun."""
@@ -120,7 +117,7 @@ class Trial:
                 return not unknown
 
             wait_for("no run is unknown", all_known, deadline_s=180)
-        self.tally.add((self.remembered(run) for run in self.runs), self.intents.jobs())
+        self.tally.add([self.remembered(run) for run in self.runs], self.intents.jobs(self.runs))
         assert self.tally.twice == []
         assert self.tally.lost == []
 

@@ -24,11 +24,11 @@ LIMIT_S = 40
 
 # The name comes last: it may hold anything.
 _COLUMNS = "JobArrayID State Reason NumNodes TimeUsed RestartCnt exit_code StartTime NodeList Name".split()
-# Filters that a person's profile may set; those that the command line sets go before them anyway.
-_FILTERS = "SQUEUE_ACCOUNT SQUEUE_LICENSES SQUEUE_NAMES SQUEUE_PARTITION SQUEUE_QOS"
+FILTERS = "SQUEUE_ACCOUNT SQUEUE_LICENSES SQUEUE_NAMES SQUEUE_PARTITION SQUEUE_QOS"
+"""Filters that a person's profile may set; those that the command line sets go before them anyway."""
 # With -j it fails at one unknown id; this asks for the user's own jobs only, in hidden partitions too.
 # SLURM_TIME_FORMAT: Unix time, whatever the cluster's time zone is.
-SQUEUE = f"unset {_FILTERS}; SLURM_TIME_FORMAT=%s; export SLURM_TIME_FORMAT; limited {LIMIT_S} " + shell_join(
+SQUEUE = f"unset {FILTERS}; SLURM_TIME_FORMAT=%s; export SLURM_TIME_FORMAT; limited {LIMIT_S} " + shell_join(
     ["squeue", "--me", "-a", "-h", "-t", "all", "-O", ",".join(f"{name}:{SEPARATOR}" for name in _COLUMNS)]
 )
 """As a snippet of a batch, in a subshell."""

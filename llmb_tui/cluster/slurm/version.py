@@ -10,6 +10,8 @@ Version = tuple[int, int]
 
 SEGMENT_SINCE: Version = (24, 5)
 """The first Slurm whose `sbatch` knows `--segment`: its list of changes, CHANGELOG/slurm-24.05.md."""
+SRUN_OUTPUT_SINCE: Version = (23, 2)
+"""The first Slurm whose `srun` reads SRUN_OUTPUT and SRUN_ERROR: its release notes, RELEASE_NOTES of 23.02."""
 
 
 def slurm_version(session: Session) -> Version | None:

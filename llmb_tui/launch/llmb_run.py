@@ -1,0 +1,141 @@
+"""`LlmbRun`: a run that NVIDIA's llmb-run started, as the file beside its logs describes it; and how they are listed.
+
+Facts: `llmb_run/run_config.py` of NVIDIA/dgxc-benchmarking at v25.08 to v26.06.01, which writes
+`llmb-config_<job>.yaml` into the job's folder after it was submitted; `llmb_run/job_logs.py` for the names of the logs.
+Values of variables may be tokens: only those that a plan needs are kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from llmb_tui.cluster.llmb_files import ask, read_yaml
+from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.words import NAME, PATH, fits
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.job_log import JobLog
+from llmb_tui.text import clean_line
+
+MOST = 40
+"""Runs that are listed, the newest of them."""
+_DEADLINE_S = 45.0
+_FILE = re.compile(r".*/workloads/(?P<workload>[^/]+)/(?:.*/)?llmb-config_(?P<job>\d+)[^/]*\.yaml")
+# What changes a plan, and is written down as a variable of the recipe's launch script (v25.12, nemotron4-340b).
+_PLANNED = (
+    *("MAX_STEPS", "TIME_LIMIT", "STRONG_SCALING", "ENABLE_PROFILE", "PROFILE_START_STEP", "PROFILE_STOP_STEP"),
+    *("ENABLE_CHECKPOINT", "LOAD_CHECKPOINT_PATH"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LlmbRun:
+    """One job of llmb-run's. Texts are clean of control characters."""
+
+    job_id: str
+    workload: str
+    """As llmb-run names it, such as `pretrain_nemotron4-340b`."""
+    folder: str
+    """Where its logs are."""
+    written_at: float
+    """Unix time at which its file was written, just after it was submitted; 0 where the cluster does not say."""
+    release: str = ""
+    """Of the recipes, such as `25.12`."""
+    framework: str = ""
+    """`nemo2`, `megatron_bridge`, …"""
+    size: str = ""
+    gpu: str = ""
+    dtype: str = ""
+    scale: int = 0
+    """Number of GPUs."""
+    strong_scaling: bool = False
+    profile: bool = False
+    planned: tuple[tuple[str, str], ...] = ()
+    """(name, value) of the variables it was started with that change a plan."""
+    changed: tuple[str, ...] = ()
+    """Names of all other variables and parameters that it was started with."""
+    log: JobLog | None = None
+    """None where its logs have no name that can be known."""
+    unreadable: str = ""
+    """Why its file says nothing; empty where it does."""
+
+
+def list_runs(session: Session, roots: Iterable[str]) -> tuple[LlmbRun, ...]:
+    """The newest runs of the installations with these directories, in one remote call.
+
+    Raises Trouble where it cannot be looked, and what `Session.run_script` raises.
+    """
+    places = [root for root in dict.fromkeys(roots) if fits(PATH, root)]
+    if not places:
+        return ()
+    texts: dict[str, dict[str, str]] = {}
+    for kind, path, text in ask(session, "llmb_runs.sh", MOST, places, _DEADLINE_S):
+        texts.setdefault(path, {})[kind] = text
+    found = [run_of(path, texts[path]) for path in texts if _FILE.fullmatch(path)]
+    return tuple(sorted(found, key=lambda run: (run.written_at, int(run.job_id)), reverse=True))
+
+
+def run_of(path: str, texts: Mapping[str, str]) -> LlmbRun:
+    """The run that a file at this path describes, from what `remote/llmb_runs.sh` printed of it. Pure."""
+    named = _FILE.fullmatch(path)
+    assert named is not None  # noqa: S101 - `list_runs` asks for no others
+    folder = path.rpartition("/")[0]
+    written = texts.get("written", "").strip()
+    head = LlmbRun(
+        named["job"], clean_line(named["workload"]), clean_line(folder), float(written) if written.isdecimal() else 0.0
+    )
+    try:
+        content = read_yaml(texts.get("run", ""), path)
+    except Trouble as trouble:
+        return _replaced(head, unreadable=trouble.why)
+    workload, model, job = (_section(content, name) for name in ("workload_info", "model_info", "job_config"))
+    variables = _section(job, "env_overrides")
+    scale = model.get("scale")
+    return _replaced(
+        head,
+        release=_release(workload.get("gsw_version")),
+        framework=_text(workload.get("framework")),
+        size=_text(model.get("model_size")).lower(),
+        gpu=_text(model.get("gpu_type")).lower(),
+        dtype=_text(model.get("dtype")).lower(),
+        scale=scale if isinstance(scale, int) and not isinstance(scale, bool) else 0,
+        strong_scaling=job.get("strong_scaling") is True,
+        profile=job.get("profile_enabled") is True,
+        planned=tuple((name, _text(variables[name])) for name in _PLANNED if name in variables),
+        changed=tuple(
+            clean_line(str(name)) for name in (*variables, *_section(job, "model_overrides")) if name not in _PLANNED
+        ),
+        log=_log(folder, named["job"], texts, _text(_section(content, "cluster_info").get("slurm_account"))),
+    )
+
+
+def _replaced(head: LlmbRun, **known: Any) -> LlmbRun:
+    return LlmbRun(head.job_id, head.workload, head.folder, head.written_at, **known)
+
+
+def _log(folder: str, job_id: str, texts: Mapping[str, str], account: str) -> JobLog | None:
+    """Where NeMo-Run's jobs write: what is there says the name, else the batch script, else NeMo-Run's own rule."""
+    there = re.search(rf"(?m)^log-(\S+)_{job_id}_\d+\.out$", texts.get("logs", ""))
+    script = texts.get("job", "").strip().strip("\"'")
+    task = folder.rpartition("/")[2]
+    derived = f"{account}-{account.rpartition('_')[2]}.{task}"
+    name = there[1] if there else script or (derived if account else "")
+    if not fits(NAME, name) or not fits(PATH, folder):
+        return None
+    return JobLog(f"{folder}/log-{name}_%j_%r.out", (f"{folder}/sbatch_{name}_%j.out",))
+
+
+def _section(content: Mapping[str, Any], name: str) -> dict[str, Any]:
+    section = content.get(name)
+    return section if isinstance(section, dict) else {}
+
+
+def _release(value: object) -> str:
+    # Without quotes, 25.10 is a number in YAML.
+    return f"{value:.2f}" if isinstance(value, float) else _text(value)
+
+
+def _text(value: object) -> str:
+    return "" if value is None or isinstance(value, (dict, list)) else clean_line(str(value)).strip()

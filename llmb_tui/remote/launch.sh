@@ -1,0 +1,134 @@
+# Starts a recipe's own launch script, at most once however often this is started. Run detached, behind claim.sh and
+# lock.sh:
+#
+#     sh launch.sh FOLDER INDEX TOKEN
+#
+# INDEX is where NeMo-Run writes its jobs down, TOKEN a file below the home directory; both may be empty. FOLDER holds
+# command.sh, the command as it was shown, and lies among those of all launches in the same folder of the recipe. Of
+# these one is at work at a time, so that what comes between two of them is known to be the first one's. FOLDER then
+# holds
+#
+#     claim, exit     see claim.sh
+#     waits           whose launch this one waits for
+#     queue, index    the user's jobs, and INDEX, just before the command was started
+#     began           Unix time of that; before this is there, nothing can have been submitted
+#     beat            Unix time when it was last seen to be alive
+#     output          what the command wrote, without the token
+#     ids             the jobs that the output names
+cd "$1" || exit 1
+claimed || exit 0
+unset token # it could be one that is handed on
+index=$2 token=
+if [ "$3" ]; then token=$(cat "$HOME/$3" 2>/dev/null); fi
+owner="$(id -un)@$(uname -n).$$.$(date +%s)"
+# The lock is a link to a folder, which is there with its owner or not at all.
+lock="../launching.$(id -u)"
+mine="launching.$owner"
+
+# at_work: true while anything lives that the owner of the lock, on this node, has started.
+at_work() {
+    case $before in "$(id -un)@$(uname -n)."*) ;; *) return 1 ;; esac
+    leader=${before#"$(id -un)@$(uname -n)."}
+    ps -A -o pgid= -o stat= | awk -v group="${leader%%.*}" '
+        $1 == group && $2 !~ /^Z/ { alive = 1 }
+        END { exit !alive }'
+}
+
+# Waits until no other launch is at work here; not for ever, as one may hang.
+take_lock() {
+    patience=1800
+    here=$(pwd)
+    mkdir "../$mine" && echo "${here##*/}" >"../$mine/run" && echo "$owner" >"../$mine/owner" || return 1
+    until ln -sn "$mine" "$lock" 2>/dev/null; do
+        holder=$(readlink "$lock")
+        case $holder in
+            launching.*/*) holder=other ;;
+            launching.*) ;;
+            *) holder=$(if [ -e "$lock" ]; then echo other; fi) ;;
+        esac
+        if [ "$holder" = other ]; then
+            echo "The folder of the launches is not as it should be: $here"
+            return 1
+        fi
+        # Without a holder it has just been given back.
+        if [ "$holder" ] && { [ ! -d "../$holder" ] || { abandoned "../$holder" && ! at_work; }; }; then
+            bury && continue
+        fi
+        echo "$(cat "../$holder/run" 2>/dev/null) $(cat "../$holder/owner" 2>/dev/null)" >waits
+        patience=$((patience - 1))
+        if [ "$patience" = 0 ]; then
+            echo "Another launch in the same folder has not ended within half an hour: $(cat waits)"
+            return 1
+        fi
+        sleep 1
+    done
+    rm -f waits
+}
+
+# Takes away the lock of a holder that is dead. Only who makes the mark does; one whose maker died in between is old.
+bury() {
+    mark="../$holder/buried"
+    if [ -d "../$holder" ] && ! mkdir "$mark" 2>/dev/null; then
+        [ "$(find "$mark" -prune -mmin +0 2>/dev/null)" ] || return 1
+    fi
+    if [ "$(readlink "$lock")" = "$holder" ]; then rm -f "$lock"; fi
+    rm -rf "../$holder"
+}
+
+give_lock_back() {
+    if [ "$(readlink "$lock")" = "$mine" ]; then rm -f "$lock"; fi
+    rm -rf "../$mine"
+}
+
+# What is there now, so that what comes can be told from it.
+snapshot() {
+    # A person's profile may set filters. The command is to have them as they are.
+    (
+        unset SQUEUE_ACCOUNT SQUEUE_LICENSES SQUEUE_NAMES SQUEUE_PARTITION SQUEUE_QOS SQUEUE_STATES
+        exec squeue --me -a -h -t all -o %A
+    ) >queue.new || return 1
+    mv queue.new queue
+    : >index
+    if [ -s "$index" ]; then cp "$index" index || return 1; fi
+    date +%s >began.new && [ -s began.new ] && mv began.new began
+}
+
+# Passes on all but the token, line by line, as soon as it comes.
+hushed() {
+    while IFS= read -r line || [ "$line" ]; do
+        while [ "$token" ]; do
+            case $line in
+                *"$token"*) line="${line%%"$token"*}(the token)${line#*"$token"}" ;;
+                *) break ;;
+            esac
+        done
+        printf '%s\n' "$line"
+    done
+}
+
+if ! { take_lock && snapshot; } >output 2>&1; then
+    give_lock_back
+    ended 1
+    exit 0
+fi
+
+{
+    sh ./command.sh </dev/null 2>&1 &
+    command=$!
+    (seconds=0
+    while alive "$$" || alive "$command"; do
+        if [ $((seconds % 5)) = 0 ]; then
+            touch -c "../$mine"
+            date +%s >beat.new && mv beat.new beat
+        fi
+        seconds=$((seconds + 1))
+        sleep 1
+    done) >/dev/null 2>&1 &
+    beat=$!
+    wait "$command"
+    echo "$?" >code
+    kill "$beat" 2>/dev/null
+} | hushed >output
+sed -n 's/^- Job id: *\([0-9][0-9]*\).*/\1/p; s/^Submitted batch job \([0-9][0-9]*\).*/\1/p' output >ids
+ended "$(cat code 2>/dev/null || echo 137)"
+give_lock_back

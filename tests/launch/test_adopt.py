@@ -1,0 +1,231 @@
+"""Runs that NVIDIA's llmb-run started: read from the file beside their logs, planned by their release, opened once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.adopt import Listed, adopt, listed
+from llmb_tui.launch.llmb_run import LlmbRun, run_of
+from llmb_tui.launch.runs import Runs
+from llmb_tui.store.paths import Places
+
+SECRET = "hf_abcdefghijklmnopqrstuvwxyz"
+TASK = "pretrain_nemotron4_340b_fp8_gpus256_tp8_pp4_cp1_vp12_mbs1_gbs64"
+FOLDER = f"/l/llmb/workloads/pretrain_nemotron4-340b/experiments/{TASK}/{TASK}_1767000000/{TASK}"
+NAME = f"research-research.{TASK}"
+
+# As `create_llmb_config` of v25.12 writes it.
+CONFIG = """\
+job_info:
+  job_id: '48123'
+  launch_time: '2026-01-21T21:05:18.298517'
+  experiment_id: null
+workload_info:
+  framework: nemo2
+  gsw_version: '25.12'
+  fw_version: 25.07.01
+  workload_type: pretrain
+  synthetic_dataset: true
+model_info:
+  model_name: nemotron4
+  model_size: 340b
+  dtype: fp8
+  scale: 256
+  gpu_type: gb200
+cluster_info:
+  cluster_name: eos
+  gpus_per_node: 4
+  llmb_install: /l/llmb
+  llmb_repo: /l/llmb/llmb_repo
+  slurm_account: research
+  slurm_gpu_partition: batch
+  slurm_cpu_partition: cpu
+container_info:
+  images:
+  - nvcr.io#nvidia/nemo:25.07.01
+job_config:
+  profile_enabled: false
+  strong_scaling: false
+  env_overrides: {}
+  model_overrides: {}
+"""
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Runs:
+    return Runs(Places(tmp_path / "config", tmp_path / "state"))
+
+
+def found(config: str = CONFIG, folder: str = FOLDER, **texts: str) -> LlmbRun:
+    given = {"run": config, "written": "1769029518\n", "logs": f"log-{NAME}_48123_0.out\n", "job": "", **texts}
+    return run_of(f"{folder}/llmb-config_48123.yaml", given)
+
+
+def one(catalog: Catalog, runs: Runs, run: LlmbRun) -> Listed:
+    return listed(catalog, runs, "eos", [run])[0]
+
+
+def test_the_file_says_what_runs_and_the_folder_where() -> None:
+    run = found()
+    assert (run.job_id, run.workload, run.release, run.framework) == (
+        "48123",
+        "pretrain_nemotron4-340b",
+        "25.12",
+        "nemo2",
+    )
+    assert (run.size, run.gpu, run.dtype, run.scale) == ("340b", "gb200", "fp8", 256)
+    assert (run.folder, run.written_at, run.unreadable) == (FOLDER, 1769029518.0, "")
+    assert run.log is not None
+    assert run.log.path("48123", 2) == f"{FOLDER}/log-{NAME}_48123_2.out"
+    assert run.log.beside_of("48123") == (f"{FOLDER}/sbatch_{NAME}_48123.out",)
+
+
+@pytest.mark.parametrize(
+    ("texts", "name"),
+    [
+        ({}, NAME),
+        ({"logs": f"log-other.name_48123_1.out\nlog-{NAME}_48124_0.out\n"}, "other.name"),
+        ({"logs": "", "job": "from-the.script\n"}, "from-the.script"),
+        ({"logs": "", "job": "'quoted.name'\n"}, "quoted.name"),
+        ({"logs": ""}, NAME),
+    ],
+)
+def test_the_name_of_the_log_is_what_is_there_or_what_nemo_run_makes(texts: dict[str, str], name: str) -> None:
+    log = found(**texts).log
+    assert log is not None
+    assert log.path("48123") == f"{FOLDER}/log-{name}_48123_0.out"
+
+
+def test_nemo_run_takes_the_last_part_of_the_account_for_the_job_name() -> None:
+    log = found(CONFIG.replace("slurm_account: research", "slurm_account: a_b_team"), logs="").log
+    assert log is not None
+    assert log.path("48123") == f"{FOLDER}/log-a_b_team-team.{TASK}_48123_0.out"
+
+
+def test_a_release_without_quotes_is_no_number() -> None:
+    assert found(CONFIG.replace("'25.12'", "25.10")).release == "25.10"
+
+
+def test_values_of_variables_are_kept_only_where_a_plan_needs_them() -> None:
+    overrides = f"env_overrides: {{MAX_STEPS: 100, HF_TOKEN: {SECRET}, NCCL_DEBUG: INFO}}"
+    run = found(
+        CONFIG.replace("env_overrides: {}", overrides).replace("model_overrides: {}", "model_overrides: {tp: 4}")
+    )
+    assert run.planned == (("MAX_STEPS", "100"),)
+    assert run.changed == ("HF_TOKEN", "NCCL_DEBUG", "tp")
+    assert SECRET not in repr(run)
+
+
+@pytest.mark.parametrize("config", ["", "[", f"a: {SECRET}: b", "x" * 70_000, "- 1\n"])
+def test_a_broken_file_is_listed_with_the_reason(config: str, catalog: Catalog, runs: Runs) -> None:
+    run = one(catalog, runs, found(config))
+    assert (run.run.job_id, run.plan) == ("48123", None)
+    assert run.why_not
+    assert SECRET not in run.why_not
+
+
+def test_texts_of_a_file_are_harmless() -> None:
+    run = found(CONFIG.replace("gpu_type: gb200", 'gpu_type: "gb\\e[2J200\\n"'))
+    assert "\x1b" not in repr(run)
+    assert "\n" not in run.gpu
+
+
+def test_a_run_is_planned_by_the_preset_of_its_release(catalog: Catalog, runs: Runs) -> None:
+    plan = one(catalog, runs, found()).plan
+    assert plan is not None
+    selection = plan.selection
+    assert (selection.workload, selection.release, selection.size) == ("nemotron4-340b", "25.12", "340b")
+    assert (selection.gpu, selection.dtype, selection.scale) == ("gb200", "fp8", 256)
+    assert selection.overrides.given() == {}
+    assert plan.estimate is not None
+    assert plan.estimate.method == "other_release"
+
+
+def test_a_mended_release_is_the_release(catalog: Catalog, runs: Runs) -> None:
+    assert one(catalog, runs, found(CONFIG.replace("'25.12'", "'25.12.02'"))).plan is not None
+
+
+def test_what_it_was_started_with_changes_the_plan(catalog: Catalog, runs: Runs) -> None:
+    overrides = "env_overrides: {MAX_STEPS: '100', ENABLE_CHECKPOINT: 'TRUE', STRONG_SCALING: true, NCCL_X: 1}"
+    plan = one(catalog, runs, found(CONFIG.replace("env_overrides: {}", overrides))).plan
+    assert plan is not None
+    assert (plan.steps, plan.scaling, plan.options.save_checkpoint) == (100, "strong", True)
+    assert "NCCL_X" in plan.problems[-1].reason
+
+
+def test_a_profiled_run_ends_where_its_profile_does(catalog: Catalog, runs: Runs) -> None:
+    config = CONFIG.replace("profile_enabled: false", "profile_enabled: true")
+    plan = one(catalog, runs, found(config.replace("env_overrides: {}", "env_overrides: {PROFILE_STOP_STEP: 30}"))).plan
+    assert plan is not None
+    assert (plan.options.profile, plan.steps) == (True, 30)
+
+
+def test_the_name_of_the_folder_says_another_layout(catalog: Catalog, runs: Runs) -> None:
+    """The recipe's scripts make the name of what they run; what the file lists are wishes."""
+    other = FOLDER.replace("_pp4_", "_pp8_").replace("_gbs64", "_gbs128").replace("_vp12", "")
+    plan = one(catalog, runs, found(folder=other, logs="")).plan
+    assert plan is not None
+    p = plan.parallelism
+    assert (p.tp, p.pp, p.vp, p.gbs) == (8, 8, None, 128)
+    assert plan.selection.overrides.given() == {"pp": 8, "vp": 1, "gbs": 128}
+    assert plan.estimate is None or plan.estimate.method not in ("published", "other_release")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ("gsw_version: '25.12'", "gsw_version: '25.08'", "nemotron4-340b of release 25.08, only nemotron4-340b@25.12"),
+        ("gsw_version: '25.12'", "", "of release unknown"),
+        ("framework: nemo2", "framework: megatron_bridge", "one of megatron_bridge"),
+        ("model_size: 340b", "model_size: 15b", "15b"),
+        ("gpu_type: gb200", "gpu_type: mi300", "mi300"),
+        ("dtype: fp8", "dtype: nvfp4", "nvfp4"),
+        ("scale: 256", "scale: many", "scale"),
+    ],
+)
+def test_one_that_no_preset_knows_says_why(before: str, after: str, words: str, catalog: Catalog, runs: Runs) -> None:
+    run = one(catalog, runs, found(CONFIG.replace(before, after, 1)))
+    assert run.plan is None
+    assert words in run.why_not
+    with pytest.raises(Trouble) as caught:
+        adopt(catalog, runs, "eos", run)
+    assert caught.value.exit_code == 1
+    assert runs.all() == ()
+
+
+def test_another_workload_is_listed_too(catalog: Catalog, runs: Runs) -> None:
+    run = one(catalog, runs, found(folder="/l/llmb/workloads/microbenchmark_cpu_overhead", logs=""))
+    assert run.run.workload == "microbenchmark_cpu_overhead"
+    assert "No preset has microbenchmark_cpu_overhead" in run.why_not
+
+
+def test_it_is_remembered_as_llmb_runs_and_never_as_one_of_ours(catalog: Catalog, runs: Runs) -> None:
+    run = adopt(catalog, runs, "eos", one(catalog, runs, found()))
+    assert (run.procedure, run.spec, run.submission, run.job_ids) == ("llmb-run", None, "submitted", ("48123",))
+    assert (run.created_at, run.submitted_at, run.log) == (1769029518.0, 1769029518.0, found().log)
+    assert (run.rule.kind, run.log_format, run.cluster, run.going) == ("mean", "nemo2", "eos", True)
+    assert runs.load(run.id) == run
+    with pytest.raises(TypeError, match="not by the direct procedure"):
+        _ = run.direct
+
+
+def test_opening_it_twice_gives_the_same_run_with_all_that_was_learned(catalog: Catalog, runs: Runs) -> None:
+    first = adopt(catalog, runs, "eos", one(catalog, runs, found()))
+    runs.save(replace(first, job_state="COMPLETED"))
+    again = one(catalog, runs, found())
+    assert again.opened == first.id
+    assert adopt(catalog, runs, "eos", again).job_state == "COMPLETED"
+    assert adopt(catalog, runs, "eos", replace(again, opened="")).id == first.id
+    assert len(runs.all()) == 1
+
+
+def test_a_cluster_that_counts_its_jobs_anew_has_two_runs(catalog: Catalog, runs: Runs) -> None:
+    first = adopt(catalog, runs, "eos", one(catalog, runs, found()))
+    later = one(catalog, runs, found(folder=FOLDER.replace("_1767000000", "_1799999999")))
+    assert later.opened == ""
+    assert adopt(catalog, runs, "eos", later).id != first.id

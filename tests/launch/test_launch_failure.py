@@ -1,0 +1,99 @@
+"""What a launch script's last words mean, and whether Slurm may have a job all the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from llmb_tui.launch.launch_failure import launch_failure, launch_reason
+from llmb_tui.launch.refusal import may_have_been_submitted, refusal
+from llmb_tui.launch.run import Run
+from tests.launch.launch_cases import MakeRun
+from tests.launch.launched_cases import NEMO_RUN
+
+REFUSED = """\
+╭─ Traceback (most recent call last) ─╮
+│ raise UnexpectedExit(result)        │
+╰─────────────────────────────────────╯
+UnexpectedExit: Encountered a bad command exit code!
+Command: 'sbatch --requeue --parsable /lustre/x_sbatch.sh'
+Exit code: 1
+Stderr:
+sbatch: error: Batch job submission failed: {}
+"""
+SECRETIVE = "Command: 'sbatch --requeue --parsable /lustre/x_sbatch.sh'\nExit code: -9\n"
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "words", "may"),
+    [
+        (0, "", True),
+        (137, "", True),
+        (1, "", False),
+        (1, "./launch.sh: line 6: HF_TOKEN: Required variable HF_TOKEN", False),
+        (1, "the script is x_sbatch.sh\nImportError: no", False),
+        (1, SECRETIVE, True),
+        (1, REFUSED.format("Invalid account or account/partition combination specified"), False),
+        (1, REFUSED.format("Socket timed out on send/recv operation"), True),
+        (1, REFUSED.format("Unable to contact slurm controller (connect failure)"), False),
+        (255, "sbatch: unrecognized option '--segment=4'", False),
+    ],
+)
+def test_whether_slurm_may_have_a_job(exit_code: int, words: str, may: bool) -> None:
+    assert may_have_been_submitted(exit_code, words) is may
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "words", "reason"),
+    [
+        (1, REFUSED.format("Invalid account"), "sbatch: Batch job submission failed: Invalid account"),
+        (1, "one\ntwo\n\nthree\nfour\n", "two three four"),
+        (
+            1,
+            'Traceback (most recent call last):\n  File "x.py", line 1\n    import y\nImportError: no',
+            "ImportError: no",
+        ),
+        (3, "", "launch.sh ended with exit code 3 and said nothing."),
+        (None, " \n", "launch.sh was ended from outside and said nothing."),
+    ],
+)
+def test_the_words_that_are_kept(exit_code: int | None, words: str, reason: str) -> None:
+    assert launch_reason("launch.sh", exit_code, words) == reason
+
+
+@pytest.mark.parametrize(
+    ("note", "what", "fix"),
+    [
+        ("./launch.sh: line 6: HF_TOKEN: Required variable HF_TOKEN", "no Hugging Face token", "hugging-face"),
+        ("./launch.sh: line 9: STAGE_PATH: Required variable STAGE_PATH", "misses the variable STAGE_PATH", "direct"),
+        ("./launch.sh: line 9: GPU_TYPE: GPU_TYPE is a required variable.", "the variable GPU_TYPE", "direct"),
+        ("./launch.sh: line 30: TP: unbound variable", "it has no TP", "another size"),
+        ("ImportError: this release does not work with pyarrow 23.0", "a version of pyarrow", "Install"),
+        ("ModuleNotFoundError: No module named 'nemo_run'", "lacks nemo_run", "Install"),
+        ("main.py: error: unrecognized arguments: --num_layers 32", "the option --num_layers", "Remove"),
+        ("a100 is unsupported for this workload.", "does not take a100", "GPU type"),
+        ("sh: 1: cd: can't cd to /lustre/x", "is not there", "Install"),
+        ("OSError: [Errno 28] No space left on device", "no space left", "Free"),
+        ("bash: ./launch.sh: Permission denied", "may not be read", "permissions"),
+        ("something else {braces}", "the launch script failed", "by hand"),
+    ],
+)
+def test_what_a_failed_launch_means(note: str, what: str, fix: str) -> None:
+    trouble = launch_failure(note)
+    assert trouble.what.startswith("The job was not submitted: ")
+    assert what in trouble.what
+    assert fix in trouble.fix
+    assert note in trouble.why
+
+
+def test_slurms_own_words_are_explained_as_in_the_direct_procedure(make_run: MakeRun) -> None:
+    run = _refused(make_run(), "sbatch: Batch job submission failed: Invalid qos specification")
+    trouble = refusal(run)
+    assert trouble.what.startswith("Slurm refused the job: account `research_llm_bench` may not use its default QOS")
+    assert trouble.why == "sbatch said: Batch job submission failed: Invalid qos specification"
+    assert refusal(_refused(run, "TP: unbound variable")).what.startswith("The job was not submitted: ")
+
+
+def _refused(run: Run, note: str) -> Run:
+    return replace(run, spec=NEMO_RUN, procedure="recipe", submission="refused", note=note)

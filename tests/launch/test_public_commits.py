@@ -1,0 +1,115 @@
+"""The early look for the commits of a setup script, with a real git: there, not public, out of reach, found before."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.catalog.published import Commit
+from llmb_tui.cluster.failures import DeadlinePassed
+from llmb_tui.cluster.link import Completed
+from llmb_tui.cluster.preflight.report import Check, Preflight
+from llmb_tui.launch.public_commits import commits_step, look_for_commits, why_not_public, with_commits
+from llmb_tui.launch.step_state import StepState
+from tests.launch.launch_cases import PROFILE, ROWS, MakePlan
+from tests.launch.published_here import Here
+
+LOST = "1" * 40
+
+
+class Shell:
+    """A session on this machine."""
+
+    def __init__(self, here: Here) -> None:
+        self._here = here
+
+    def run_script(self, script: str, args: Sequence[str], **_: object) -> Completed:
+        done = subprocess.run(
+            ["sh", "-c", script, "sh", *args], env=self._here.environment() | {"TMPDIR": str(self._here.home)},
+            check=False, capture_output=True, text=True,
+        )  # fmt: skip
+        return Completed(("sh",), done.returncode, done.stdout, done.stderr)
+
+
+class Silent:
+    """A session whose git host swallows what it is asked."""
+
+    def run_script(self, *_: object, **__: object) -> Completed:
+        raise DeadlinePassed("No answer came in time.")
+
+
+@pytest.fixture
+def here(tmp_path: Path, catalog: Catalog, make_plan: MakePlan) -> Here:
+    return Here(tmp_path, catalog.recipe("nemotron4@25.04"), make_plan)
+
+
+def look(here: Here, *commits: Commit) -> Check:
+    here.published = replace(here.published, commits=commits or here.published.commits)
+    shell: Any = Shell(here)
+    return look_for_commits(shell, here.steps()["commits"])
+
+
+def test_commits_that_are_there_are_found_and_nothing_is_left(here: Here) -> None:
+    check = look(here)
+    assert (check.id, check.status, check.found) == ("commits", "ok", "all are there")
+    assert list(here.home.iterdir()) == []
+    assert list(here.install.iterdir()) == []
+    assert why_not_public(check, ()) is None
+
+
+def test_one_that_is_not_public_is_named_with_its_repository(here: Here) -> None:
+    check = look(here, *here.published.commits, Commit(here.url("NeMo"), LOST))
+    assert check.status == "failed"
+    assert check.found == f"Commit {LOST} is not in {here.url('NeMo')}. It may not be public."
+    assert check.needed.startswith("2 commits")
+    problem = why_not_public(check, ())
+    assert problem is not None
+    assert (problem.severity, problem.reason, problem.fix) == ("error", check.found, check.mend)
+    assert list(here.home.iterdir()) == []
+
+
+def test_a_git_host_out_of_reach_blocks_nothing(here: Here) -> None:
+    check = look(here, Commit("https://127.0.0.1:1/NVIDIA/NeMo", LOST))
+    assert check.status == "warning"
+    assert "could not be asked" in check.found
+    assert "The install looks for them again" in check.mend
+    silent: Any = Silent()
+    assert look_for_commits(silent, here.steps()["commits"]).status == "warning"
+    assert why_not_public(check, ()) is None
+
+
+def test_what_the_install_has_found_is_not_looked_for_again(here: Here) -> None:
+    here.made("directories", "commits")
+    (here.upstream / "NeMo").rename(here.upstream / "away")
+    assert look(here).status == "ok"
+
+
+def test_an_install_that_did_not_find_one_says_so_too_and_one_that_could_not_ask_does_not() -> None:
+    missing = f"Commit {LOST} is not in https://example.org/NeMo.git."
+    refused = StepState("commits-x", "Commits", "failed", missing, reason="It may not be public.")
+    problem = why_not_public(None, (refused,))
+    assert problem is not None
+    assert problem.reason.startswith(missing)
+    assert why_not_public(None, (replace(refused, detail="https://example.org could not be asked"),)) is None
+    assert why_not_public(None, (replace(refused, status="done"),)) is None
+
+
+def test_only_a_recipe_with_such_commits_is_looked_at(catalog: Catalog, make_plan: MakePlan) -> None:
+    steps = {
+        name: commits_step(catalog.recipe(row[0]), make_plan(*row), PROFILE) is not None for name, row in ROWS.items()
+    }
+    assert steps == {
+        "nemotron4-25.04": True,
+        "llama3.1-25.04": True,
+        "llama3.1-24.11": False,
+        "grok1-25.02": False,
+        "nemotron4-340b-25.12": True,
+    }
+    nobody: Any = None
+    assert with_commits(nobody, Preflight(()), None) == Preflight(())

@@ -1,0 +1,173 @@
+"""`remote/launch.sh` as the cluster runs it, with a squeue of a line and commands of our own."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.launch.way import helper_script
+from tests.launch.launch_cases import wait_until
+
+TOKEN = "hf_" + "secret" * 5
+TOKEN_FILE = "keys/token"
+
+
+class Recipe:
+    """A folder of launches."""
+
+    def __init__(self, folder: Path, shell: list[str]) -> None:
+        self.shell, self.folder = shell, folder
+        self.launches = folder / "launches"
+        self.launches.mkdir()
+        self.helper = folder / "launch.sh"
+        self.helper.write_text(helper_script("claim.sh", "lock.sh", "launch.sh"))
+        self.index = folder / ".slurm_jobs"
+        (folder / "keys").mkdir()
+        (folder / TOKEN_FILE).write_text(f"{TOKEN}\n")
+        self.programs = folder / "bin"
+        self.programs.mkdir()
+        self.squeue("echo 7; echo 8")
+
+    def squeue(self, body: str) -> None:
+        program = self.programs / "squeue"
+        program.write_text(f"#!/bin/sh\n{body}\n")
+        program.chmod(0o755)
+
+    def start(self, name: str, command: str) -> subprocess.Popen[bytes]:
+        """Begin a launch with that name."""
+        folder = self.launches / name
+        folder.mkdir(exist_ok=True)
+        (folder / "command.sh").write_text(command)
+        words = [*self.shell, str(self.helper), str(folder), str(self.index), TOKEN_FILE]
+        path = f"{self.programs}{os.pathsep}{os.environ['PATH']}"
+        return subprocess.Popen(words, env={"PATH": path, "HOME": str(self.folder)}, start_new_session=True)
+
+    def launch(self, name: str, command: str) -> None:
+        """One launch from its beginning to its end."""
+        assert self.start(name, command).wait(timeout=20) == 0
+
+    def trace(self, name: str, file: str) -> str:
+        path = self.launches / name / file
+        return path.read_text() if path.exists() else "-"
+
+    @property
+    def lock(self) -> Path:
+        return self.launches / f"launching.{os.getuid()}"
+
+
+@pytest.fixture(params=["sh", "bash --posix"])
+def recipe(tmp_path: Path, request: pytest.FixtureRequest) -> Recipe:
+    return Recipe(tmp_path, request.param.split())
+
+
+def test_a_launch_leaves_what_it_said_its_exit_code_and_what_was_there_before(recipe: Recipe) -> None:
+    recipe.index.write_text("7 = before\n")
+    recipe.launch("one", "echo 'Submitted batch job 9'; echo told >&2; exit 3")
+    assert recipe.trace("one", "output") == "Submitted batch job 9\ntold\n"
+    assert re.fullmatch(r"3 \d+\n", recipe.trace("one", "exit"))
+    assert recipe.trace("one", "queue") == "7\n8\n"
+    assert recipe.trace("one", "index") == "7 = before\n"
+    assert recipe.trace("one", "ids") == "9\n"
+    assert not recipe.lock.exists()
+
+
+def test_the_command_is_run_once_however_often_it_is_started(recipe: Recipe) -> None:
+    started = [recipe.start("one", f"echo . >>{recipe.folder}/calls") for _ in range(4)]
+    for process in started:
+        process.wait()
+    recipe.launch("one", f"echo . >>{recipe.folder}/calls")
+    assert (recipe.folder / "calls").read_text() == ".\n"
+
+
+def test_the_token_is_in_no_file_and_on_no_command_line_of_ours(recipe: Recipe) -> None:
+    command = f"""
+token=$(cat {recipe.folder}/{TOKEN_FILE})
+echo "a $token and a $token, and again: $token$token."
+ps -A -o args= | grep -c "[s]ecretsecret" >&2
+printf '%s' "$token"
+"""
+    recipe.launch("one", command)
+    said = "a (the token) and a (the token), and again: (the token)(the token).\n0\n(the token)\n"
+    assert recipe.trace("one", "output") == said
+    assert not [path for path in recipe.launches.rglob("*") if path.is_file() and TOKEN in path.read_text()]
+
+
+def test_output_comes_as_it_is_written(recipe: Recipe) -> None:
+    process = recipe.start("one", f"echo first; while [ ! -e {recipe.folder}/go ]; do sleep 0.02; done")
+    wait_until(lambda: recipe.trace("one", "output") == "first\n")
+    assert recipe.trace("one", "exit") == "-"
+    (recipe.folder / "go").touch()
+    process.wait()
+
+
+def test_without_knowing_what_is_there_nothing_begins(recipe: Recipe) -> None:
+    recipe.squeue("echo 'slurm_load_jobs error: Unable to contact slurm controller' >&2; exit 1")
+    recipe.launch("one", f"touch {recipe.folder}/called")
+    assert recipe.trace("one", "output") == "slurm_load_jobs error: Unable to contact slurm controller\n"
+    assert recipe.trace("one", "exit").startswith("1 ")
+    assert recipe.trace("one", "began") == "-"
+    assert not (recipe.folder / "called").exists()
+    assert not recipe.lock.exists()
+
+
+def test_one_launch_waits_for_the_other_and_says_for_which(recipe: Recipe) -> None:
+    first = recipe.start("one", f"while [ ! -e {recipe.folder}/go ]; do sleep 0.02; done")
+    wait_until(lambda: recipe.trace("one", "began") != "-")
+    second = recipe.start("two", f"[ -s {recipe.launches}/one/exit ] && echo later")
+    wait_until(lambda: recipe.trace("two", "waits").startswith(f"one {getpass.getuser()}@"))
+    assert recipe.trace("two", "began") == "-"
+    (recipe.folder / "go").touch()
+    first.wait()
+    second.wait()
+    assert recipe.trace("two", "output") == "later\n"
+    assert recipe.trace("two", "waits") == "-"
+
+
+def test_the_lock_of_a_launch_that_was_killed_is_taken_over(recipe: Recipe) -> None:
+    first = recipe.start("one", "sleep 60")
+    wait_until(lambda: recipe.trace("one", "beat") != "-")
+    os.killpg(first.pid, 9)
+    first.wait()
+    recipe.launch("two", "echo done")
+    assert recipe.trace("two", "output") == "done\n"
+
+
+def test_a_launch_whose_first_process_was_killed_is_still_at_work(recipe: Recipe) -> None:
+    waits = f"while [ ! -e {recipe.folder}/go ]; do sleep 0.02; done"
+    first = recipe.start("one", f"echo begun; {waits}; echo Submitted batch job 9")
+    wait_until(lambda: recipe.trace("one", "output") == "begun\n")
+    first.kill()
+    first.wait()
+    second = recipe.start("two", "true")
+    wait_until(lambda: recipe.trace("two", "waits") != "-")
+    (recipe.folder / "go").touch()
+    second.wait(timeout=20)
+    assert recipe.trace("one", "output") == "begun\nSubmitted batch job 9\n"
+    assert recipe.trace("two", "exit").startswith("0 ")
+
+
+@pytest.mark.parametrize("left", ["nothing", "owner", "mark"])
+def test_a_lock_whose_owner_died_at_any_moment_is_taken_over(recipe: Recipe, left: str) -> None:
+    dead = recipe.launches / "launching.dead"
+    if left != "nothing":
+        dead.mkdir()
+        (dead / "owner").write_text(f"{getpass.getuser()}@{os.uname().nodename}.999999999.1\n")
+    if left == "mark":
+        (dead / "buried").mkdir()
+        os.utime(dead / "buried", (1, 1))
+    recipe.lock.symlink_to("launching.dead")
+    recipe.launch("one", "echo done")
+    assert recipe.trace("one", "output") == "done\n"
+    assert [path.name for path in recipe.launches.iterdir()] == ["one"]
+
+
+def test_a_folder_that_is_not_as_it_should_be_begins_nothing(recipe: Recipe) -> None:
+    recipe.lock.write_text("in the way")
+    recipe.launch("one", f"touch {recipe.folder}/called")
+    assert recipe.trace("one", "output").startswith("The folder of the launches is not as it should be: ")
+    assert not (recipe.folder / "called").exists()

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from llmb_tui.watch.beside import Beside
+
+SCRIPT = b"""\
+export HF_TOKEN=hf_standinstandin
+++ HF_TOKEN=hf_standinstandin
+srun: error: cn001: task 3: Exited with exit code 1
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB
+job exited with code 1
+"""
+
+
+def test_the_most_telling_line_is_remembered_and_nothing_else(tmp_path: Path) -> None:
+    Beside(tmp_path).take(SCRIPT)
+    failure = Beside(tmp_path).failure
+    assert failure is not None
+    assert failure.line == "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB"
+    assert failure.reason == "A GPU ran out of memory."
+    kept = [path.read_bytes() for path in tmp_path.iterdir()]
+    assert kept
+    assert not any(b"hf_" in text for text in kept)
+
+
+def test_files_that_say_nothing_leave_nothing(tmp_path: Path) -> None:
+    for text in (SCRIPT, b"job exited with code 0\n"):
+        Beside(tmp_path).take(text)
+    assert Beside(tmp_path).failure is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_damaged_here_is_as_if_it_was_not_read(tmp_path: Path) -> None:
+    Beside(tmp_path).take(SCRIPT)
+    (path,) = tmp_path.iterdir()
+    path.write_text("{")
+    assert Beside(tmp_path).failure is None

@@ -1,0 +1,163 @@
+"""Which finished runs count as this cluster's own results, and that their logs are read once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llmb_tui.catalog.load import load_presets
+from llmb_tui.launch.run import Run
+from llmb_tui.launch.runs import Runs
+from llmb_tui.plan.calibration import measured_here
+from llmb_tui.plan.make import plan as plan_of
+from llmb_tui.plan.selection import RunOptions, Selection
+from llmb_tui.services import Services
+from llmb_tui.store.paths import Places
+from llmb_tui.watch.monitor import replay
+from llmb_tui.watch.own_runs import OwnRuns
+from llmb_tui.watch.state import RunState
+
+CATALOG = load_presets()
+ASKED = Selection("nemotron4", "25.04", "15b", "h100", "fp8", 64)
+MakeRun = Callable[..., Run]
+Line = Callable[..., str]
+Ended = Callable[..., Run]
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Runs:
+    return Runs(Places(tmp_path / "config", tmp_path / "state"))
+
+
+@pytest.fixture
+def ended(runs: Runs, make_run: MakeRun, nemo_line: Line) -> Ended:
+    """A run of Nemotron4 15b FP8 on 64 GPUs, for which 1.98 s are published, stored with its log."""
+
+    def make(run_id: str, seconds: float = 2.0, *, steps: int | None = None, **changes: Any) -> Run:
+        selection = changes.pop("selection", ASKED)
+        made = changes.pop("plan", plan_of(CATALOG, selection))
+        run = make_run(**{"id": run_id, "plan": made, "job_state": "COMPLETED", **changes})
+        runs.save(run)
+        last = made.steps - 1
+        count = made.steps if steps is None else steps
+        log = "".join(nemo_line(i, seconds, last) for i in range(count))
+        (runs.folder(run_id) / "log").write_text(log)
+        return run
+
+    return make
+
+
+def ids(runs: Runs, cluster: str = "demo") -> list[str]:
+    return [result.run_id for result in OwnRuns(runs, CATALOG).results(cluster)]
+
+
+def test_a_finished_benchmark_counts(runs: Runs, ended: Ended) -> None:
+    run = ended("a", 2.04, procedure="recipe")
+    (result,) = OwnRuns(runs, CATALOG).results("demo")
+    assert (result.run_id, result.step_time_s, result.procedure) == ("a", 2.04, "recipe")
+    assert result.plan == run.plan
+    assert result.ended_at == (runs.folder("a") / "log").stat().st_mtime
+
+
+def test_of_this_cluster_only(runs: Runs, ended: Ended) -> None:
+    ended("a")
+    ended("b", cluster="other")
+    assert ids(runs) == ["a"]
+    assert ids(runs, "other") == ["b"]
+    assert ids(runs, "third") == []
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"job_state": "FAILED", "steps": 20},
+        {"job_state": "CANCELLED", "steps": 49},
+        {"job_state": "RUNNING"},
+        {"procedure": "llmb-run"},
+        {"job_state": None},
+        {"submission": "unknown", "job_ids": ()},
+        {"submission": "refused", "job_ids": (), "job_state": None},
+        {"steps": 0},
+        {"selection": replace(ASKED, options=RunOptions(profile=True))},
+        {"selection": replace(ASKED, options=RunOptions(load_checkpoint="/ckpt"))},
+        {"selection": replace(ASKED, steps=5)},
+    ],
+    ids=" ".join,
+)
+def test_what_is_no_benchmark_does_not_count(runs: Runs, ended: Ended, changes: dict[str, Any]) -> None:
+    ended("a", **changes)
+    assert ids(runs) == []
+
+
+def test_a_run_that_saved_a_checkpoint_after_its_last_step_counts(runs: Runs, ended: Ended) -> None:
+    ended("a", selection=replace(ASKED, options=RunOptions(save_checkpoint=True)))
+    assert ids(runs) == ["a"]
+
+
+def test_a_run_whose_clean_up_failed_after_the_last_step_counts(runs: Runs, ended: Ended) -> None:
+    ended("a", job_state="FAILED")
+    assert ids(runs) == ["a"]
+
+
+def test_a_run_without_a_log_or_with_a_broken_record_is_passed_over(runs: Runs, ended: Ended) -> None:
+    ended("a")
+    ended("b")
+    ended("c")
+    (runs.folder("a") / "log").unlink()
+    (runs.folder("b") / "run.json").write_text("{")
+    assert ids(runs) == ["c"]
+
+
+def test_the_expectation_is_todays_where_the_plan_is_the_same(runs: Runs, ended: Ended) -> None:
+    today = plan_of(CATALOG, ASKED)
+    then = replace(today, estimate=None)
+    elsewise = replace(then, parallelism=replace(today.parallelism, mbs=1, ga=8))
+    gone = replace(then, selection=replace(ASKED, release="20.01"))
+    for run_id, plan in (("a", then), ("b", elsewise), ("c", gone)):
+        ended(run_id, plan=plan)
+    plans = {result.run_id: result.plan for result in OwnRuns(runs, CATALOG).results("demo")}
+    assert plans == {"a": today, "b": elsewise, "c": gone}
+
+
+def test_a_log_is_read_again_only_when_it_has_changed(
+    runs: Runs, ended: Ended, nemo_line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+
+    def counting(runs: Runs, run: Run) -> RunState:
+        read.append(run.id)
+        return replay(runs, run)
+
+    monkeypatch.setattr("llmb_tui.watch.own_runs.replay", counting)
+    ended("a")
+    ended("b", steps=20)
+    own = OwnRuns(runs, CATALOG)
+    assert [result.run_id for result in own.results("demo")] == ["a"]
+    assert [result.run_id for result in own.results("demo")] == ["a"]
+    assert sorted(read) == ["a", "b"], "a run that does not count is not read again either"
+    with (runs.folder("b") / "log").open("a") as log:
+        log.writelines(nemo_line(i, 2.1) for i in range(20, 50))
+    assert {result.run_id for result in own.results("demo")} == {"a", "b"}
+    assert sorted(read) == ["a", "b", "b"]
+
+
+def test_the_newest_restart_is_what_counts(runs: Runs, ended: Ended, nemo_line: Line) -> None:
+    ended("a", 3.0)
+    (runs.folder("a") / "log.1").write_text("".join(nemo_line(i, 2.02) for i in range(50)))
+    (result,) = OwnRuns(runs, CATALOG).results("demo")
+    assert result.step_time_s == 2.02
+
+
+def test_the_services_answer_what_was_measured_here_without_a_connection(tmp_path: Path, ended: Ended) -> None:
+    ended("a", 2.00)
+    ended("b", 2.02)
+    services = Services(Places(tmp_path / "config", tmp_path / "state"))
+    found = measured_here(plan_of(CATALOG, ASKED), services.own_results("demo"))
+    assert found is not None
+    assert found.step_time_s == pytest.approx(2.01)
+    assert set(found.runs) == {"a", "b"}
+    assert services.own_results("nowhere") == ()
