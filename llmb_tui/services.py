@@ -8,7 +8,6 @@ remembers what was loaded. Its methods read, wait or import heavy rooms: a scree
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -20,28 +19,32 @@ from llmb_tui.text import clean_line
 if TYPE_CHECKING:
     from llmb_tui.catalog.catalog import Catalog
     from llmb_tui.cluster.health import LinkHealth
+    from llmb_tui.cluster.llmb_find import LlmbFound
     from llmb_tui.cluster.offers import Offers
-    from llmb_tui.cluster.preflight.report import Preflight
+    from llmb_tui.cluster.preflight.report import Check, Preflight
     from llmb_tui.cluster.profile import ClusterProfile
     from llmb_tui.cluster.prompter import Prompter
     from llmb_tui.cluster.session import Session
+    from llmb_tui.launch.adopt import Listed
     from llmb_tui.launch.install import Installer
     from llmb_tui.launch.published import PublishedCommand
     from llmb_tui.launch.run import Run
     from llmb_tui.launch.runs import Runs
     from llmb_tui.launch.secret import SecretId, SecretNeed
     from llmb_tui.launch.secrets import SecretState, SecretTest
+    from llmb_tui.plan.calibration import OwnResult
     from llmb_tui.plan.plan import Plan
     from llmb_tui.plan.selection import Procedure
     from llmb_tui.store.journal import Journal
     from llmb_tui.store.paths import Places
     from llmb_tui.watch.lookout import Lookout
     from llmb_tui.watch.monitor import Monitor
+    from llmb_tui.watch.own_runs import OwnRuns
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A run that could be submitted, and the exact batch script it would submit."""
+    """A run that could be submitted, and exactly what would be: the batch script, or the command that launches it."""
 
     run: Run
     script: str
@@ -66,6 +69,7 @@ class Services:
         self._attended = True
         self._catalog: Catalog | None = None
         self._local: ClusterProfile | None = None
+        self._own_runs: OwnRuns | None = None
 
     def catalog(self) -> Catalog:
         """The presets, read once. Raises `PresetProblem` unless `on_broken_file` hears of it."""
@@ -163,15 +167,29 @@ class Services:
         from llmb_tui.cluster.preflight.needs import Needs
         from llmb_tui.cluster.preflight.run import run_preflight
         from llmb_tui.launch.access import with_access
+        from llmb_tui.launch.llmb_workloads import with_llmb
         from llmb_tui.launch.needs import needs_of
+        from llmb_tui.launch.public_commits import commits_step, with_commits
 
         session, profile = self.session(profile_name), self.profile(profile_name)
         if plan is None:
-            return run_preflight(session, profile, None, on_progress, Needs(sources=self.sources))
+            report = run_preflight(session, profile, None, on_progress, Needs(sources=self.sources))
+            return with_llmb(session, profile, self.catalog(), report, on_progress)
         recipe = self.catalog().recipe(plan.selection.workload, plan.selection.release)
         needs = replace(needs_of(recipe, plan, profile, procedure), sources=self.sources)
         report = run_preflight(session, profile, plan, on_progress, needs)
-        return with_access(session, report, self.secrets_needed(plan, procedure), self.sources, on_progress)
+        report = with_llmb(session, profile, self.catalog(), report, on_progress)
+        report = with_access(session, report, self.secrets_needed(plan, procedure), self.sources, on_progress)
+        step = commits_step(recipe, plan, profile) if procedure == "recipe" else None
+        return with_commits(session, report, step, on_progress)
+
+    def commits(self, profile_name: str, plan: Plan) -> Check | None:
+        """Whether the commits that a plan's setup script takes are public; None where it takes none by their ids."""
+        from llmb_tui.launch.public_commits import commits_step, look_for_commits
+
+        recipe = self.catalog().recipe(plan.selection.workload, plan.selection.release)
+        step = commits_step(recipe, plan, self.profile(profile_name))
+        return look_for_commits(self.session(profile_name), step) if step is not None else None
 
     def installer(self, profile_name: str, plan: Plan, procedure: Procedure = "direct") -> Installer:
         """What looks at the install steps of a plan and a procedure on a cluster, and runs them."""
@@ -214,28 +232,17 @@ class Services:
 
         return forget_secret(self.session(profile_name), secret_id)
 
-    def draft(self, profile_name: str, plan: Plan) -> Draft:
-        """Render the batch script of a plan for a cluster. Takes seconds: nemo-run starts in a process of its own.
+    def draft(self, profile_name: str, plan: Plan, procedure: Procedure = "direct") -> Draft:
+        """What would be submitted of a plan to a cluster. By the direct procedure it takes seconds to render.
 
-        The cluster is asked for its Slurm's version where the recipe wants segments, which an older one refuses.
+        The cluster is asked for its Slurm's version where that matters. Raises `Trouble` (exit code 1) when the plan
+        cannot be launched there in this way.
         """
-        from llmb_tui.cluster.slurm.params import sbatch_options
-        from llmb_tui.cluster.slurm.version import slurm_version
-        from llmb_tui.launch.placement import wants_segment
-        from llmb_tui.launch.render import render
-        from llmb_tui.launch.run import Run
-        from llmb_tui.launch.settings import applied
-        from llmb_tui.launch.spec_of import launch_spec, new_run_id
+        from llmb_tui.launch.draft import draft_run
 
-        now = time.time()
         recipe = self.catalog().recipe(plan.selection.workload, plan.selection.release)
-        profile = self.profile(profile_name)
-        run_id = new_run_id(now)
-        segment = wants_segment(sbatch_options(profile), applied(recipe, plan))
-        slurm = slurm_version(self.session(profile_name)) if segment else None
-        spec = launch_spec(recipe, plan, profile, run_id, slurm)
-        run = Run(run_id, plan, spec, recipe.rule, recipe.launch.kind, "direct", profile_name, created_at=now)
-        return Draft(run, render(spec))
+        run, script = draft_run(self.session(profile_name), self.profile(profile_name), recipe, plan, procedure)
+        return Draft(run, script)
 
     def published(self, profile_name: str, plan: Plan) -> PublishedCommand:
         """What starts a plan by the published procedure on a cluster. Takes no connection.
@@ -247,11 +254,12 @@ class Services:
         recipe = self.catalog().recipe(plan.selection.workload, plan.selection.release)
         return published_command(recipe, plan, self.profile(profile_name))
 
-    def submit(self, draft: Draft) -> Run:
-        """Submit a drafted run, at most once."""
+    def submit(self, draft: Draft, on_progress: Callable[[str], None] | None = None) -> Run:
+        """Submit a drafted run, at most once. `on_progress` is told what a launch script is doing, one clean line."""
         from llmb_tui.launch.submit import submit
 
-        return submit(self.session(draft.run.cluster), self.runs(), self.journal(), draft.run, draft.script)
+        session, run = self.session(draft.run.cluster), draft.run
+        return submit(session, self.runs(), self.journal(), run, draft.script, on_progress=on_progress)
 
     def reconcile(self, run_id: str) -> Run:
         """Ask the cluster what became of a run that is `unknown`; others stay as they are.
@@ -275,11 +283,45 @@ class Services:
 
         return Runs(self.places)
 
+    def llmb(self, profile: ClusterProfile) -> LlmbFound:
+        """What NVIDIA's own tools have on a cluster. The profile need not be saved."""
+        from llmb_tui.cluster.llmb_find import find_installs
+
+        return find_installs(self._session(profile), profile.install_dir)
+
+    def llmb_runs(self, profile_name: str) -> tuple[Listed, ...]:
+        """The newest runs that NVIDIA's llmb-run started on a cluster."""
+        from llmb_tui.launch.adopt import listed
+        from llmb_tui.launch.llmb_run import list_runs
+
+        session = self.session(profile_name)
+        roots = [install.root for install in self.llmb(self.profile(profile_name)).installs]
+        return listed(self.catalog(), self.runs(), profile_name, list_runs(session, roots))
+
+    def adopt(self, profile_name: str, one: Listed) -> Run:
+        """Remember a run that llmb-run started on a cluster, so that it is watched as ours are. Takes no connection."""
+        from llmb_tui.launch.adopt import adopt
+
+        return adopt(self.catalog(), self.runs(), profile_name, one)
+
     def journal(self) -> Journal:
         """The journal of intents."""
         from llmb_tui.store.journal import Journal
 
         return Journal(self.places.journal)
+
+    def own_results(self, profile_name: str) -> tuple[OwnResult, ...]:
+        """The benchmarks that have ended on a cluster, by what this machine holds of them. Takes no connection.
+
+        The first call reads their logs; later ones read what has changed since.
+        """
+        from llmb_tui.watch.own_runs import OwnRuns
+
+        catalog = self.catalog()
+        with self._lock:
+            if self._own_runs is None:
+                self._own_runs = OwnRuns(self.runs(), catalog)
+        return self._own_runs.results(profile_name)
 
     def monitor(self, run_id: str) -> Monitor:
         """What watches a run and publishes its `RunState`s."""

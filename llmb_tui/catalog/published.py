@@ -79,6 +79,17 @@ class Variables:
 
 
 @dataclass(frozen=True, slots=True)
+class Flaw:
+    """What a launch by the script goes wrong with, where every condition holds, and is too late to learn then."""
+
+    __pydantic_config__ = STRICT
+    when: tuple[str, ...]
+    reason: str
+    fix: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class LaunchScript:
     """The script that launches a run, and what it takes from its environment."""
 
@@ -108,6 +119,7 @@ class LaunchScript:
     """Of `ALWAYS`, what it does whether or not it is asked for."""
     checkpoints_below: str = ""
     """Directory that a checkpoint must be in to be loaded; empty: any."""
+    flaws: tuple[Flaw, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,20 +80,26 @@ def _launch(launch: LaunchScript, ignored: set[str]) -> Faults:
             yield ("always", index), f"{name!r} is none of {', '.join(ALWAYS)}"
     for index, group in enumerate(launch.variables):
         yield from _below(("variables", index), _group(group, ignored))
+    for index, flaw in enumerate(launch.flaws):
+        yield from _below(("flaws", index), _conditions(flaw.when))
 
 
 def _group(group: Variables, ignored: set[str]) -> Faults:
     yield from _variables(("values",), group.values)
-    for index, condition in enumerate(group.when):
-        try:
-            holds(condition, dict.fromkeys(PLACEHOLDERS))
-        except ValueError as error:
-            yield ("when", index), str(error)
+    yield from _conditions(group.when)
     for name, value in group.values.items():
         if name in ignored:
             yield ("values", name), "is said to have no effect, in `options`"
         if group.if_given and value not in [f"{{{given}}}" for given in GIVEN]:
             yield ("values", name), f"{value!r} is not one placeholder of {', '.join(GIVEN)}"
+
+
+def _conditions(when: Iterable[str]) -> Faults:
+    for index, condition in enumerate(when):
+        try:
+            holds(condition, dict.fromkeys(PLACEHOLDERS))
+        except ValueError as error:
+            yield ("when", index), str(error)
 
 
 def _variables(path: KeyPath, values: dict[str, str]) -> Faults:

@@ -26,6 +26,12 @@ class _Parser(argparse.ArgumentParser):
         self.exit(1, f"{self.prog}: {message}\n")
 
 
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
+    return int(text)
+
+
 def _later(module: str, function: str) -> Verb:
     """A verb that is imported when it runs."""
 
@@ -113,6 +119,10 @@ def _add_planning_verbs(verbs: Any) -> None:
     sub.add_argument(
         "--from", dest="source", metavar="FILE", help="many plans: JSON lines in (- for stdin), JSON lines out"
     )
+    text = "the N fastest layouts that are valid for it, by the estimate (20 without a number)"
+    sub.add_argument("--layouts", metavar="N", nargs="?", type=_count, const=20, help=text)
+    sub.add_argument("--cluster", metavar="C", help="say what finished runs on this cluster let one expect, too")
+    _add(verbs, "accuracy", "accuracy", "leave-one-out errors of the estimate on the published rows")
 
 
 def _add_cluster_verbs(verbs: Any) -> None:
@@ -130,6 +140,9 @@ def _add_cluster_verbs(verbs: Any) -> None:
     sub.add_argument("cluster", metavar="CLUSTER")
     _add_procedure(sub)
     _add_selection(sub)
+    sub = _add(verbs, "llmb", "llmb", "NVIDIA's own llmb-run on a cluster: its settings, workloads and runs")
+    sub.add_argument("cluster", metavar="CLUSTER")
+    sub.add_argument("--open", metavar="JOB", help="remember this run of it, so that it is watched as ours are")
     sub = _add(verbs, "secrets", "secrets", "keys on a cluster: which are there, and what they open")
     sub.add_argument("cluster", metavar="CLUSTER")
     change = sub.add_mutually_exclusive_group()

@@ -10,14 +10,14 @@ from dataclasses import asdict
 
 from llmb_tui.cli.doctor import check
 from llmb_tui.cli.output import print_json, print_table, say
-from llmb_tui.cli.planning import launchable
-from llmb_tui.cli.published import not_submitted, possible, print_command
+from llmb_tui.cli.published import possible, print_command
 from llmb_tui.cli.secrets import ask_for_key
 from llmb_tui.cli.user import confirm, has_terminal, user_services
 from llmb_tui.cluster.profiles import profile_document
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.install import StepState
 from llmb_tui.launch.run import Run
+from llmb_tui.launch.secret import SecretId
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import Procedure
 from llmb_tui.services import Draft, Services
@@ -44,10 +44,10 @@ def install_verb(arguments: argparse.Namespace) -> int:
     made = possible(services, arguments)
     try:
         states = install(services, arguments.cluster, made, say, arguments.procedure)
-    except KeyWouldHelp:
+    except KeyWouldHelp as refused:
         if not has_terminal():
             raise
-        ask_for_key(services, arguments.cluster, made)
+        ask_for_key(services, arguments.cluster, made, refused.key, arguments.procedure)
         states = install(services, arguments.cluster, made, say, arguments.procedure)
     if arguments.json:
         print_json([asdict(state) for state in states])
@@ -55,27 +55,26 @@ def install_verb(arguments: argparse.Namespace) -> int:
 
 
 def submit_verb(arguments: argparse.Namespace) -> int:
-    """Render a run and submit it, once, after a yes; the published procedure is only printed."""
-    if arguments.procedure == "recipe" and not arguments.dry_run:
-        raise not_submitted()
+    """Render a run and submit it, once, after a yes."""
     services = user_services()
-    if arguments.procedure == "recipe":
+    if arguments.procedure == "recipe" and arguments.dry_run:
         print_command(services, arguments)
         return 0
-    made = launchable(services, arguments)
+    made = possible(services, arguments)
     for problem in made.problems:
         if problem.severity == "warning":
             say(f"{problem.field}: {problem.reason} {problem.fix}".rstrip())
-    draft = services.draft(arguments.cluster, made)
+    if not arguments.dry_run:
+        _agree(arguments, made)
+    draft = services.draft(arguments.cluster, made, arguments.procedure)
     if arguments.dry_run:
         if arguments.json:
             print_json({"id": draft.run.id, "script": draft.script})
         else:
             print(draft.script, end="")
         return 0
-    _agree(arguments, made)
-    check(services, arguments.cluster, made, say)
-    run = submit(services, draft, say)
+    check(services, arguments.cluster, made, say, arguments.procedure)
+    run = submit(services, draft, say, arguments.procedure)
     if arguments.json:
         print_json(document(run, RunState(run.id)))
     else:
@@ -84,7 +83,12 @@ def submit_verb(arguments: argparse.Namespace) -> int:
 
 
 class KeyWouldHelp(Trouble):
-    """The registry refused the image; with an NGC API key it may not."""
+    """An install step failed that may work with a key."""
+
+    def __init__(self, cluster: str, stopped: StepState, key: SecretId) -> None:
+        ask = f"`llmb-tui secrets {cluster} --give {key}` asks for it, or reads it from stdin."
+        super().__init__(*_stopped_at(cluster, stopped), f"{stopped.fix}\n{ask}")
+        self.key = key
 
 
 def install(
@@ -106,28 +110,31 @@ def install(
     failed = [state for state in states if state.status != "done"]
     if failed:
         stopped = failed[0]
-        kind = KeyWouldHelp if stopped.key_would_help else Trouble
-        why = "\n".join(part for part in (stopped.reason, stopped.detail) if part)
-        raise kind(f"Installing on {cluster} stopped at: {stopped.title}.", why, _mend(cluster, stopped))
+        if stopped.key_would_help:
+            raise KeyWouldHelp(cluster, stopped, stopped.key_would_help)
+        fix = stopped.fix or "Install again: steps that are done are not repeated."
+        raise Trouble(*_stopped_at(cluster, stopped), fix)
     return states
 
 
-def _mend(cluster: str, stopped: StepState) -> str:
-    if stopped.key_would_help:
-        return f"{stopped.fix}\n`llmb-tui secrets {cluster} --give ngc` asks for it, or reads it from stdin."
-    return stopped.fix or "Install again: steps that are done are not repeated."
+def _stopped_at(cluster: str, stopped: StepState) -> tuple[str, str]:
+    why = "\n".join(part for part in (stopped.reason, stopped.detail) if part)
+    return f"Installing on {cluster} stopped at: {stopped.title}.", why
 
 
-def submit(services: Services, draft: Draft, tell: Callable[[str], None]) -> Run:
-    """Submit a draft whose install is whole. Raises `Trouble` when it is not, or when Slurm refuses."""
-    missing = [s for s in services.installer(draft.run.cluster, draft.run.plan).look() if s.status != "done"]
+def submit(services: Services, draft: Draft, tell: Callable[[str], None], procedure: Procedure = "direct") -> Run:
+    """Submit a draft whose install is whole, telling what a launch says.
+
+    Raises `Trouble` when it is not, or when Slurm refuses.
+    """
+    missing = [s for s in services.installer(draft.run.cluster, draft.run.plan, procedure).look() if s.status != "done"]
     if missing:
         raise Trouble(
             f"{draft.run.cluster} is not installed for this run: {missing[0].title} is missing.",
             fix=f"Run `llmb-tui install {draft.run.cluster}` with the same selection first.",
             exit_code=1,
         )
-    run = services.submit(draft)
+    run = services.submit(draft, lambda said: tell(f"  {said}"))
     if run.submission == "unknown":
         raise Trouble(
             f"It is not known whether run {run.id} was submitted.",

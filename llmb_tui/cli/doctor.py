@@ -14,6 +14,7 @@ from llmb_tui.cli.user import user_services
 from llmb_tui.cluster.preflight.report import Check, Preflight
 from llmb_tui.errors import Trouble
 from llmb_tui.plan.plan import Plan
+from llmb_tui.plan.selection import Procedure
 from llmb_tui.services import Services
 
 _TITLE = 20
@@ -35,9 +36,11 @@ def doctor_verb(arguments: argparse.Namespace) -> int:
     return 0 if report.passed else 2
 
 
-def check(services: Services, cluster: str, made: Plan, tell: Callable[[str], None]) -> None:
+def check(
+    services: Services, cluster: str, made: Plan, tell: Callable[[str], None], procedure: Procedure = "direct"
+) -> None:
     """Preflight: tell each check as soon as it is made. Raises `Trouble` when one fails."""
-    report = services.preflight(cluster, made, teller(tell))
+    report = services.preflight(cluster, made, teller(tell), procedure)
     failed = [one for one in report.checks if one.status == "failed"]
     if failed:
         raise Trouble(

@@ -5,14 +5,16 @@ from __future__ import annotations
 import argparse
 import sys
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict
 from io import TextIOWrapper
 from typing import TextIO
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cli.arguments import selection_mapping
-from llmb_tui.cli.output import print_json, print_table
+from llmb_tui.cli.output import print_json, print_line, print_table
 from llmb_tui.cli.user import user_services
 from llmb_tui.errors import Trouble
+from llmb_tui.plan.calibration import MeasuredHere, measured_here
 from llmb_tui.plan.document import document
 from llmb_tui.plan.listing import listed
 from llmb_tui.plan.make import plan
@@ -34,20 +36,50 @@ def list_verb(arguments: argparse.Namespace) -> int:
 
 def plan_verb(arguments: argparse.Namespace) -> int:
     """One plan from flags, or many from JSON lines."""
-    catalog = user_services().catalog()
+    services = user_services()
+    catalog = services.catalog()
     if arguments.source is not None:
+        if arguments.layouts is not None or arguments.cluster is not None:
+            raise Trouble("--from goes with neither --layouts nor --cluster.", fix="Ask for one plan.", exit_code=1)
         return _many(catalog, arguments.source)
     from llmb_tui.plan.request import read_request
 
     made = plan(catalog, read_request(catalog, selection_mapping(arguments)))
-    if arguments.json:
-        print_json(document(made))
+    if arguments.layouts is not None:
+        from llmb_tui.cli.layouts import print_layouts
+        from llmb_tui.plan.layouts import layouts
+
+        print_layouts(made, layouts(catalog, made.selection, arguments.layouts), as_json=arguments.json)
     else:
-        print_plan(made)
+        _print_one(services, made, arguments)
     for problem in made.problems:
         if problem.severity == "error":
             print(f"llmb-tui: {problem.field}: {problem.reason}\n{problem.fix}", file=sys.stderr)
     return 0 if made.launchable else 1
+
+
+def _print_one(services: Services, made: Plan, arguments: argparse.Namespace) -> None:
+    """One plan, and what a cluster's own runs say about it where one is named."""
+    here = None if arguments.cluster is None else _measured_on(services, arguments.cluster, made)
+    if arguments.json:
+        print_json(document(made) | ({} if arguments.cluster is None else {"measured_here": here and asdict(here)}))
+        return
+    print_plan(made)
+    if here is not None:
+        band = f"({here.low_s:.4g} to {here.high_s:.4g})"
+        print_line(f"here       {here.step_time_s:.4g} s  {band}, measured here: {here.basis}")
+    elif arguments.cluster is not None:
+        print_line(f"here       nothing was measured on {arguments.cluster} that says something about this")
+
+
+def _measured_on(services: Services, cluster: str, made: Plan) -> MeasuredHere | None:
+    """Raises `Trouble` for a cluster that is not known."""
+    from llmb_tui.cluster.local_profile import NAME
+
+    results = services.own_results(cluster)
+    if not results and cluster != NAME:
+        services.profile(cluster)
+    return measured_here(made, results)
 
 
 def launchable(services: Services, arguments: argparse.Namespace) -> Plan:
@@ -110,12 +142,15 @@ def print_plan(made: Plan) -> None:
     print("  ".join(f"{name} {'–' if value is None else value}" for name, value in zip(names, values, strict=True)))
     if made.estimate is not None:
         e = made.estimate
-        method = e.method.replace("_", " ")
+        method = e.method.replace("_", " ") + (f", {e.basis}" if e.method == "modelled" else "")
         print(f"step time  {e.step_time_s:.4g} s  ({e.low_s:.4g} to {e.high_s:.4g}), {method}: {e.anchor}")
         print(f"tokens/s   {e.tokens_per_s:,.0f}")
         print(f"MFU        {e.mfu_pct:.2f} % of {e.peak_tflops:g} TFLOPS, {e.flops_formula}")
         if e.days_per_1t_tokens is not None:
             print(f"1T tokens  {e.days_per_1t_tokens:.2f} days")
+    if made.memory is not None:
+        m = made.memory
+        print(f"memory     {m.peak_gb:.1f} of {m.capacity_gb:g} GB, {m.state_gb:.1f} of it for the state: {m.verdict}")
     if made.gpu_hours is not None:
         print(f"this run   {made.gpu_hours:.1f} GPU-hours for {made.steps} steps, and start-up")
     for problem in made.problems:

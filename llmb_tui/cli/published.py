@@ -1,4 +1,4 @@
-"""The published procedure for the verbs: what stands against it, and the command that starts it by hand."""
+"""The published procedure for the verbs: what stands against it, and the command that starts it."""
 
 from __future__ import annotations
 
@@ -13,16 +13,6 @@ from llmb_tui.launch.published import PublishedCommand, differences
 from llmb_tui.launch.published_paths import procedure_of
 from llmb_tui.plan.plan import Plan
 from llmb_tui.services import Services
-
-
-def not_submitted() -> Trouble:
-    """Why it is not submitted."""
-    return Trouble(
-        "The published procedure is not submitted from here yet.",
-        "It is started by hand on the cluster's login node, and its job is not followed.",
-        "Add --dry-run: it prints the command that starts it.",
-        exit_code=1,
-    )
 
 
 def ask_for_selection(arguments: argparse.Namespace) -> None:

@@ -166,20 +166,23 @@ def exit_code(state: RunState) -> int:
 def final_line(state: RunState) -> str:
     """How a run ended, in one line."""
     if state.verdict is None:
-        return f"verdict: none. {state.no_verdict}"
+        why = state.progress.failure_reason if state.stage == "failed" else ""
+        return f"verdict: none. {state.no_verdict} {why}".rstrip()
     method = state.verdict.against.split(" ", 1)[0]
     return f"verdict: {state.verdict.result} {state.verdict.ratio * 100:.1f} % of {method}"
 
 
 def line_teller(tell: Callable[[str], None]) -> Callable[[RunState], None]:
-    """A `publish` that tells each change of stage, of the link and of the step in one line."""
+    """A `publish` that tells each change of stage, of the link, of its notes and of the step in one line."""
     told: list[tuple[object, ...]] = []
 
     def publish(state: RunState) -> None:
         progress = state.progress
-        key = (state.stage, state.link, state.link_note, state.slurm_note, progress.steps_done)
+        notes = (state.link_note, state.slurm_note)
+        key = (state.stage, state.link, notes, progress.steps_done)
         if told and told[-1] == key:
             return
+        again = bool(told) and told[-1][2] == notes
         told[:] = [key]
         parts = [f"  {state.stage}"]
         if state.job:
@@ -190,7 +193,7 @@ def line_teller(tell: Callable[[str], None]) -> Callable[[RunState], None]:
             parts.append(f"{progress.last.step_time_s:.4g} s")
         if state.link == "lost":
             parts.append("link lost")
-        tell(" · ".join([*parts, *filter(None, (state.link_note, state.slurm_note))]))
+        tell(" · ".join([*parts, *filter(None, () if again else notes)]))
 
     return publish
 

@@ -16,6 +16,7 @@ from llmb_tui.launch.secret import TITLES, SecretId, SecretNeed
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.request import read_request
+from llmb_tui.plan.selection import Procedure
 from llmb_tui.services import Services
 
 
@@ -49,20 +50,20 @@ def secrets_verb(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def ask_for_key(services: Services, cluster: str, made: Plan) -> None:
-    """Ask at the terminal for the key that the registry wants, test it and put it on the cluster.
+def ask_for_key(services: Services, cluster: str, made: Plan, key: SecretId, procedure: Procedure = "direct") -> None:
+    """Ask at the terminal for a key that an install lacks, test it and put it on the cluster.
 
-    Raises Trouble (exit code 1) when none is given, or the registry does not take it.
+    Raises Trouble (exit code 1) when none is given, or the servers do not take it.
     """
-    need = next(need for need in services.secrets_needed(made) if need.id == "ngc")
+    need = next(need for need in services.secrets_needed(made, procedure) if need.id == key)
     say(f"{need.why}\nMake one at {need.where}. {need.how_long}")
-    value = _typed("ngc")
+    value = _typed(key)
     test = services.test_secret(cluster, need, value)
     say(test.words)
     if test.result in ("refused", "no access yet"):
         raise Trouble("The key was not put on the cluster.", test.words, test.fix, exit_code=1)
     keep = confirm("Keep it in this computer's keyring too?")
-    say(services.give_secret(cluster, "ngc", value, keep=keep))
+    say(services.give_secret(cluster, key, value, keep=keep))
 
 
 def _typed(secret_id: SecretId) -> str:

@@ -94,7 +94,7 @@ class LlmbApp(App[None]):
         from llmb_tui.ui.screens.keys import KeysDialog
 
         self.prompter.quiet = False
-        self.push_screen(KeysDialog(self.services, event.profile_name, event.plan, event.procedure))
+        self.push_screen(KeysDialog(self.services, event.profile_name, event.plan, event.procedure, event.wanted))
 
     def action_jobs(self) -> None:
         """Show all runs."""

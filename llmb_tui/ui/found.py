@@ -8,16 +8,22 @@ from typing import TYPE_CHECKING, Any, Literal
 from llmb_tui.wizard.steps import Facts
 
 if TYPE_CHECKING:
-    from llmb_tui.cluster.preflight.report import Preflight
+    from llmb_tui.cluster.preflight.report import Check, Preflight
     from llmb_tui.cluster.profile import ClusterProfile
     from llmb_tui.errors import Trouble
     from llmb_tui.launch.install import StepState
     from llmb_tui.launch.run import Run
+    from llmb_tui.launch.secret import SecretId
     from llmb_tui.plan.selection import Procedure, Selection
     from llmb_tui.services import Draft
+    from llmb_tui.ui.launching import Launching
 
 
 Doing = Literal["look", "install", "render", "submit"]
+Link = Literal["none", "unknown", "connecting", "connected", "failed"]
+# What holds for other answers too.
+_OF_LINK = ("link", "banner")
+_OF_LAUNCH = ("launching",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +41,7 @@ class Found:
 
     profile: ClusterProfile | None = None
     selection: Selection | None = None
-    link: Literal["none", "unknown", "connecting", "connected", "failed"] = "none"
+    link: Link = "none"
     doing: frozenset[Doing] = frozenset()
     """What threads are busy with."""
     banner: str = ""
@@ -50,15 +56,21 @@ class Found:
     failed: Doing | None = None
     """What it was that went wrong."""
     procedure: Procedure = "direct"
+    commits: Check | None = None
+    """Whether the commits that the published procedure takes are public, where it is not the chosen one."""
+    launching: Launching | None = None
+    """The submission that is on its way, for these answers or for others."""
 
     def about(
         self, profile: ClusterProfile | None, selection: Selection | None, procedure: Procedure = "direct"
     ) -> Found:
         """What still holds when the cluster, the selection or the procedure is another one."""
         if profile != self.profile:
-            return Found(profile, selection, link="unknown" if profile else "none", procedure=procedure)
+            link: Link = "unknown" if profile else "none"
+            return Found(profile, selection, link, procedure=procedure, launching=self.launching)
         if (selection, procedure) != (self.selection, self.procedure):
-            return Found(profile, selection, self.link, banner=self.banner, procedure=procedure)
+            kept = {field: getattr(self, field) for field in (*_OF_LINK, *_OF_LAUNCH)}
+            return Found(profile, selection, procedure=procedure, **kept)
         return self
 
     @property
@@ -70,6 +82,16 @@ class Found:
         """The same with these fields changed."""
         return replace(self, **changes)
 
+    def heard(self, subject: Subject, job: Doing, changes: dict[str, Any], over: bool) -> Found:
+        """With what a job says that was begun for a subject.
+
+        Where that is another one by now, only what it says of the connection holds, and of a launch.
+        """
+        if subject == self.subject:
+            return self.learned({**changes, "doing": self.doing - {job} if over else self.doing | {job}})
+        known = (*_OF_LAUNCH, *(_OF_LINK if subject.profile == self.profile else ()))
+        return self.learned({field: value for field, value in changes.items() if field in known})
+
     def trouble_of(self, doing: Doing) -> Trouble | None:
         """What went wrong while this was done."""
         return self.trouble if self.failed == doing else None
@@ -80,9 +102,9 @@ class Found:
         return bool(self.steps) and all(step.status == "done" for step in self.steps)
 
     @property
-    def key_would_help(self) -> bool:
-        """The registry refused an image, and may not with a key."""
-        return any(step.key_would_help for step in self.steps)
+    def key_would_help(self) -> SecretId | None:
+        """The key with which a step that failed may work."""
+        return next((step.key_would_help for step in self.steps if step.key_would_help), None)
 
     @property
     def comes_first(self) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from llmb_tui.cluster.llmb_settings import request_of, settings_of
 from llmb_tui.wizard.choices import Choice
 
 if TYPE_CHECKING:
+    from llmb_tui.cluster.llmb_install import LlmbInstall
     from llmb_tui.cluster.offers import Offers
     from llmb_tui.cluster.slurm.partition import Partition
 
@@ -37,6 +41,35 @@ def offered(offers: Offers) -> dict[str, tuple[Choice, ...]]:
             for place in offers.directories
         ),
     }
+
+
+def with_llmb(
+    choices: Mapping[str, tuple[Choice, ...]], installs: Iterable[LlmbInstall]
+) -> dict[str, tuple[Choice, ...]]:
+    """The choices, and first among them what the configurations of llmb-run say, marked as theirs."""
+    merged = dict(choices)
+    for install in reversed(tuple(installs)):
+        mark = f"in {_configuration(install)}"
+        for name, value in settings_of(install).items():
+            known = {choice.value: choice for choice in merged.get(name, ())}
+            choice = known.pop(value, Choice(value, value))
+            detail = f"{choice.detail}, {mark}" if choice.detail else mark
+            merged[name] = (replace(choice, detail=detail), *known.values())
+    return merged
+
+
+def request_details(installs: Iterable[LlmbInstall]) -> dict[str, str]:
+    """By GPU request, which configurations of llmb-run ask so."""
+    details: dict[str, str] = {}
+    for install in installs:
+        request, count = request_of(install)
+        words = f"{count} on a node, in {_configuration(install)}" if count else f"in {_configuration(install)}"
+        details[request] = f"{details[request]}; {words}" if request in details else words
+    return details
+
+
+def _configuration(install: LlmbInstall) -> str:
+    return f"llmb-run {install.release}'s configuration" if install.release else "llmb-run's configuration"
 
 
 def _partition(partition: Partition) -> Choice:

@@ -31,8 +31,13 @@ class PublishedLaunch:
 NOTHING_KNOWN = PublishedLaunch()
 
 
-def published_launch(recipe: Recipe, plan: Plan | None, profile: ClusterProfile | None) -> PublishedLaunch:
-    """What is known of it with the answers so far: without a cluster only whether the recipe has it."""
+def published_launch(
+    recipe: Recipe, plan: Plan | None, profile: ClusterProfile | None, against: tuple[Problem, ...] = ()
+) -> PublishedLaunch:
+    """What is known of it with the answers so far: without a cluster only whether the recipe has it.
+
+    `against` is what the cluster has shown to stand against it.
+    """
     from llmb_tui.launch.published import differences, published_command
     from llmb_tui.launch.published_paths import procedure_of
 
@@ -44,4 +49,4 @@ def published_launch(recipe: Recipe, plan: Plan | None, profile: ClusterProfile 
     except Trouble as trouble:
         reason = f"{trouble.what} {trouble.why}".rstrip()
         return PublishedLaunch(problems=(Problem("procedure", "error", reason, trouble.fix),))
-    return PublishedLaunch(command, command.problems, differences(recipe), procedure.notes)
+    return PublishedLaunch(command, (*against, *command.problems), differences(recipe), procedure.notes)

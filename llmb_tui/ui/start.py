@@ -39,9 +39,10 @@ def read_start(services: Services) -> Start:
     known = {recipe.id for recipe in catalog.recipes}
     names = {profile.name for profile in profiles}
     answers = Answers()
-    if runs:
-        procedure: Procedure = "recipe" if runs[0].procedure == "recipe" else "direct"
-        last = answers_of(runs[0].plan.selection, runs[0].cluster, procedure)
+    ours = [run for run in runs if run.spec]
+    if ours:
+        procedure: Procedure = "recipe" if ours[0].procedure == "recipe" else "direct"
+        last = answers_of(ours[0].plan.selection, ours[0].cluster, procedure)
         answers = last if last.recipe in known else Answers()
     if answers.cluster not in names:
         answers = replace(answers, cluster=profiles[0].name if len(profiles) == 1 else None)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from llmb_tui.plan.plan import Severity
 from llmb_tui.ui.text import MUTED
+
+if TYPE_CHECKING:
+    from llmb_tui.launch.run import RunProcedure
 
 SEVERITIES: dict[Severity, tuple[str, str]] = {
     "error": ("✗", "$text-error"),
@@ -11,6 +16,9 @@ SEVERITIES: dict[Severity, tuple[str, str]] = {
     "note": ("·", MUTED),
 }
 """Glyph and style of a problem; the word itself stands beside them."""
+
+PROCEDURES: dict[RunProcedure, str] = {"direct": "direct", "recipe": "published", "llmb-run": "llmb-run"}
+"""How a run was started."""
 
 
 def seconds(value: float) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from textual.message import Message
@@ -15,6 +17,7 @@ from llmb_tui.plan.plan import Plan
 from llmb_tui.services import Draft, Services
 from llmb_tui.ui.daemon import in_daemon
 from llmb_tui.ui.found import Doing, Subject
+from llmb_tui.ui.launching import Launching
 
 if TYPE_CHECKING:
     from llmb_tui.launch.install import StepState
@@ -43,6 +46,7 @@ class ClusterWork:
         self._services = services
         self._stop = threading.Event()
         self._looks = 0
+        self._asked_commits: set[tuple[object, ...]] = set()
 
     def look(self, profile: ClusterProfile, plan: Plan, procedure: Procedure, quiet: bool = False) -> None:
         """Connect, check the cluster for the plan, and see what of its install is there.
@@ -59,14 +63,14 @@ class ClusterWork:
         subject = Subject(profile, plan.selection, procedure)
         self._start("install", subject, lambda tell: self._install(subject, plan, tell))
 
-    def render(self, profile: ClusterProfile, plan: Plan) -> None:
-        """Make the exact batch script."""
-        subject = Subject(profile, plan.selection)
-        self._start("render", subject, lambda tell: tell(draft=self._services.draft(profile.name, plan)))
+    def render(self, profile: ClusterProfile, plan: Plan, procedure: Procedure) -> None:
+        """Make the exact batch script, or the exact command."""
+        subject = Subject(profile, plan.selection, procedure)
+        self._start("render", subject, lambda tell: tell(draft=self._services.draft(profile.name, plan, procedure)))
 
-    def submit(self, profile: ClusterProfile, draft: Draft) -> None:
+    def submit(self, profile: ClusterProfile, draft: Draft, procedure: Procedure) -> None:
         """Submit a draft that was shown and agreed to."""
-        subject = Subject(profile, draft.run.plan.selection)
+        subject = Subject(profile, draft.run.plan.selection, procedure)
         self._start("submit", subject, lambda tell: self._submit(draft, tell))
 
     def stop(self) -> None:
@@ -107,6 +111,18 @@ class ClusterWork:
         tell(link="connected", banner=session.banner)
         tell(preflight=self._services.preflight(name, plan, lambda checked: tell(checked=checked), procedure))
         tell(steps=self._services.installer(name, plan, procedure).look())
+        self._look_for_commits(subject, plan, tell)
+
+    def _look_for_commits(self, subject: Subject, plan: Plan, tell: Tell) -> None:
+        """So that it is known before anybody chooses the published procedure, whose preflight looks for them itself."""
+        chosen = subject.selection
+        asked = (subject.profile, chosen.workload, chosen.release, chosen.gpu)
+        if subject.procedure == "direct" and asked not in self._asked_commits:
+            self._asked_commits.add(asked)
+            try:
+                tell(commits=self._services.commits(subject.profile.name, plan))
+            except Trouble:  # what was asked for is known without it
+                self._asked_commits.discard(asked)
 
     def _install(self, subject: Subject, plan: Plan, tell: Tell) -> None:
         def on_change(steps: tuple[StepState, ...]) -> None:
@@ -116,10 +132,15 @@ class ClusterWork:
         tell(steps=installer.run(on_change, self._stop))
 
     def _submit(self, draft: Draft, tell: Tell) -> None:
+        launching = Launching(draft.run, time.monotonic())
+        tell(launching=launching)
         try:
-            tell(launched=self._services.submit(draft))
+            run = self._services.submit(draft, lambda said: tell(launching=replace(launching, said=said)))
+            tell(launched=run)
         except Trouble:
             # A run that was refused is over: who tries again does so with another id, and so with another script.
             if self._services.runs().load(draft.run.id).submission in ("refused", "withdrawn"):
                 tell(draft=None)
             raise
+        finally:
+            tell(launching=None)

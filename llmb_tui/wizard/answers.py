@@ -16,12 +16,18 @@ from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.catalog.rows import rows
 from llmb_tui.plan.plan import Problem
-from llmb_tui.plan.selection import NOTHING_MORE, Procedure, RunOptions, Selection
+from llmb_tui.plan.selection import NOTHING_MORE, Overrides, Procedure, RunOptions, Selection
 
 OptionField = Literal[
     "profile", "profile_start", "profile_stop", "nccl_trace", "save_checkpoint", "load_checkpoint", "hub_tokenizer"
 ]
-Field = Literal["workload", "gpu", "dtype", "scaling", "scale", "steps", "time_limit", "procedure"] | OptionField
+LayoutField = Literal["tp", "pp", "cp", "ep", "vp", "mbs", "gbs", "seq_len", "layers"]
+Field = (
+    Literal["workload", "gpu", "dtype", "scaling", "scale", "layout", "steps", "time_limit", "procedure"]
+    | LayoutField
+    | OptionField
+)
+_AS_PUBLISHED = Overrides()
 ON = "on"
 """Value of a switch that is on; of one that is off it is empty."""
 
@@ -34,6 +40,8 @@ _OPTION_FLAGS: dict[OptionField, str] = {
     "load_checkpoint": "--load-checkpoint",
     "hub_tokenizer": "--hub-tokenizer",
 }
+LAYOUT_FIELDS: tuple[LayoutField, ...] = ("tp", "pp", "cp", "ep", "vp", "mbs", "gbs", "seq_len", "layers")
+"""Set by hand one by one; the field `layout` is all of them at once, as `layout_text` writes it."""
 _T = TypeVar("_T")
 _TIME_LIMIT = re.compile(r"(\d+-)?\d{1,3}:[0-5]\d:[0-5]\d", re.ASCII)
 
@@ -50,6 +58,8 @@ class Answers:
     strong: bool | None = None
     """True: strong scaling."""
     scale: int | None = None
+    overrides: Overrides = _AS_PUBLISHED
+    """What is set by hand of the layout; the rest is the recipe's."""
     steps: int | None = None
     time_limit: str | None = None
     """As typed."""
@@ -68,6 +78,7 @@ def answers_of(selection: Selection, cluster: str | None = None, procedure: Proc
         dtype=selection.dtype,
         strong=selection.strong_scaling,
         scale=selection.scale,
+        overrides=selection.overrides,
         steps=selection.steps,
         time_limit=selection.time_limit,
         options=selection.options,
@@ -85,11 +96,14 @@ def answer(answers: Answers, field: Field, value: str) -> Answers:
     if option is not None:
         return replace(answers, options=_option(answers.options, option, value))
     number = int(value) if value.isdecimal() else None
+    if field in LAYOUT_FIELDS:
+        return replace(answers, overrides=replace(answers.overrides, **{field: number}))
     given: dict[str, dict[str, Any]] = {
         "gpu": {"gpu": value},
         "dtype": {"dtype": value},
         "scaling": {"strong": value == "strong"},
         "scale": {"scale": number},
+        "layout": {"overrides": _layout(value)},
         "steps": {"steps": number},
         "time_limit": {"time_limit": value or None},
         "procedure": {"procedure": "recipe" if value == "recipe" else "direct"},
@@ -107,6 +121,16 @@ def _option(options: RunOptions, field: OptionField, value: str) -> RunOptions:
         return replace(options, profile_stop=number)
     on: dict[str, Any] = {field: value == ON}
     return replace(options, **on)
+
+
+def layout_text(overrides: Overrides) -> str:
+    """A layout as one value: `tp=4 mbs=1`; empty for the recipe's own."""
+    return " ".join(f"{name}={value}" for name, value in overrides.given().items())
+
+
+def _layout(text: str) -> Overrides:
+    named = (word.partition("=") for word in text.split())
+    return Overrides(**{name: int(value) for name, _, value in named if name in LAYOUT_FIELDS and value.isdecimal()})
 
 
 def settled(catalog: Catalog, answers: Answers) -> Answers:
@@ -140,6 +164,7 @@ def selection(catalog: Catalog, answers: Answers) -> Selection | None:
         dtype=full.dtype,
         scale=full.scale,
         strong_scaling=bool(full.strong),
+        overrides=full.overrides,
         steps=full.steps,
         time_limit=full.time_limit,
         options=_without_idle_steps(full.options),
@@ -173,21 +198,23 @@ def value_of(answers: Answers, field: Field) -> str:
         return f"{answers.recipe}/{answers.size}"
     if field == "scaling":
         return "strong" if answers.strong else "weak"
-    value = getattr(answers.options if field in _OPTION_FLAGS else answers, field)
+    if field == "layout":
+        return layout_text(answers.overrides)
+    held = answers.options if field in _OPTION_FLAGS else answers.overrides if field in LAYOUT_FIELDS else answers
+    value = getattr(held, field)
     if isinstance(value, bool):
         return ON if value else ""
     return "" if value is None else str(value)
 
 
 def command(chosen: Selection, cluster: str | None, procedure: Procedure = "direct") -> str:
-    """The same choice as a command line: `submit` where a cluster is chosen, else `plan`.
-
-    What is started by hand is only printed by `submit`.
-    """
+    """The same choice as a command line: `submit` where a cluster is chosen, else `plan`."""
     words = ["llmb-tui", "submit" if cluster else "plan", "-w", f"{chosen.workload}@{chosen.release}"]
     words += ["-s", chosen.size, "--gpu", chosen.gpu, "-d", chosen.dtype, "--scale", str(chosen.scale)]
     if chosen.strong_scaling:
         words.append("--strong-scaling")
+    for name, number in chosen.overrides.given().items():
+        words += [f"--{name.replace('_', '-')}", str(number)]
     if chosen.steps is not None:
         words += ["--steps", str(chosen.steps)]
     if chosen.time_limit is not None:
@@ -199,7 +226,7 @@ def command(chosen: Selection, cluster: str | None, procedure: Procedure = "dire
     if cluster:
         words += ["--cluster", cluster]
     if cluster and procedure == "recipe":
-        words += ["--procedure", procedure, "--dry-run"]
+        words += ["--procedure", procedure]
     return shlex.join(words)
 
 

@@ -132,15 +132,19 @@ def preceding(step: StepId) -> StepId:
     return StepId(max(step - 1, StepId.WORKLOAD))
 
 
-def summary(answers: Answers, facts: Facts | None, step: StepId) -> str:
-    """The answer of a step in a few words; empty while there is none."""
+def summary(answers: Answers, facts: Facts | None, step: StepId, other_layout: bool = False) -> str:
+    """The answer of a step in a few words; empty while there is none. `other_layout`: than the recipe's."""
     words = ""
     if step is StepId.WORKLOAD and answers.recipe and answers.size:
         words = f"{answers.recipe.partition('@')[0]} {answers.size}"
     elif step is StepId.HARDWARE:
         words = " · ".join(part for part in ((answers.gpu or "").upper(), answers.dtype) if part)
     elif step is StepId.SCALE and answers.scale is not None:
-        more = [*(["strong"] if answers.strong else ()), *(_OPTION_WORDS[f] for f in chosen_options(answers.options))]
+        more = [
+            *(["strong"] if answers.strong else ()),
+            *(["other layout"] if other_layout else ()),
+            *(_OPTION_WORDS[f] for f in chosen_options(answers.options)),
+        ]
         more += ["published procedure"] if answers.procedure == "recipe" else []
         words = " · ".join((f"{answers.scale} GPUs", *more))
     elif step is StepId.CLUSTER and answers.cluster:

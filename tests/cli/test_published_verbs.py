@@ -1,8 +1,10 @@
-"""The published procedure by the verbs: the command to the letter, what stands against it, what is not submitted."""
+"""The published procedure by the verbs: the command to the letter, what stands against it, and submitting it."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +12,17 @@ import pytest
 
 from llmb_tui.catalog.load import load_presets
 from llmb_tui.cli import clusters, doctor, main, secrets
-from llmb_tui.cluster.preflight.report import Preflight
+from llmb_tui.cluster.preflight.report import Check, Preflight
 from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.launch.install import StepState
 from llmb_tui.launch.published import differences, published_command
+from llmb_tui.launch.run import Run, Submission
+from llmb_tui.launch.secret import SecretNeed
+from llmb_tui.launch.secrets import SecretTest
 from llmb_tui.plan.make import plan
+from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import Procedure, Selection
-from llmb_tui.services import Services
+from llmb_tui.services import Draft, Services
 from llmb_tui.store.paths import Places
 
 EOS = ClusterProfile("eos", "login.example.org", "research", "batch", "/lustre/llmb")
@@ -31,17 +38,53 @@ class Asked(Services):
     def __init__(self, places: Places) -> None:
         super().__init__(places)
         self.procedures: list[tuple[str, Procedure]] = []
+        self.checks: tuple[Check, ...] = ()
+        self.steps: tuple[StepState, ...] = ()
+        self.submission: Submission = "submitted"
+        self.drafts: list[Draft] = []
+        self.given: list[tuple[str, str | None]] = []
 
-    def preflight(self, *asked: Any, **_: Any) -> Preflight:
-        self.procedures.append(("preflight", asked[-1]))
-        return Preflight(())
+    def session(self, profile_name: str) -> Any:  # noqa: ARG002 - the rooms'
+        return None
+
+    def preflight(
+        self,
+        _: str,
+        plan: Plan | None,  # noqa: ARG002 - the rooms'
+        on_progress: Callable[[Preflight], None] | None = None,
+        procedure: Procedure = "direct",
+    ) -> Preflight:
+        self.procedures.append(("preflight", procedure))
+        report = Preflight(self.checks)
+        if on_progress is not None:
+            on_progress(report)
+        return report
 
     def installer(self, *asked: Any, **_: Any) -> Any:
         self.procedures.append(("install", asked[-1]))
         return self
 
-    def run(self, *_: object) -> tuple[()]:
-        return ()
+    def run(self, *_: object) -> tuple[StepState, ...]:
+        return self.steps
+
+    look = run
+
+    def submit(self, draft: Draft, on_progress: Callable[[str], None] | None = None) -> Run:
+        assert on_progress is not None
+        self.drafts.append(draft)
+        on_progress("Importing NeMo")
+        ids = ("101", "102") if self.submission == "submitted" else ()
+        run = replace(draft.run, submission=self.submission, job_ids=ids, note="Nobody knows.")
+        self.runs().save(run)
+        return run
+
+    def test_secret(self, profile_name: str, need: SecretNeed, value: str | None = None) -> SecretTest:  # noqa: ARG002
+        return SecretTest(need.id, "valid", f"{value} is taken.")
+
+    def give_secret(self, _: str, secret_id: str, value: str | None, *, keep: bool = False) -> str:  # noqa: ARG002
+        self.given.append((secret_id, value))
+        self.steps = ()
+        return "It is there."
 
 
 @pytest.fixture
@@ -83,19 +126,112 @@ def test_a_dry_run_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert any("token" in words for words in document["notes"])
 
 
-@pytest.mark.parametrize("more", [(), ("--yes",)])
-def test_it_is_not_submitted(services: Asked, capsys: pytest.CaptureFixture[str], more: tuple[str, ...]) -> None:
-    assert call(*SUBMIT, *more) == 1
+def test_it_is_submitted_and_its_progress_told(services: Asked, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(*SUBMIT, "--yes") == 0
+    said = capsys.readouterr()
+    (run,) = services.runs().all()
+    assert said.out == f"{run.id}\n"
+    assert (run.procedure, run.submission, run.job_ids) == ("recipe", "submitted", ("101", "102"))
+    assert "Importing NeMo" in said.err
+    assert "job 101, 102" in said.err
+    assert services.procedures == [("preflight", "recipe"), ("install", "recipe")]
+
+
+def test_what_is_submitted_is_what_the_dry_run_prints(services: Asked, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(*SUBMIT, "--dry-run") == 0
+    printed = capsys.readouterr().out
+    assert services.runs().all() == ()
+    assert call(*SUBMIT, "--yes") == 0
+    assert [draft.script for draft in services.drafts] == [printed.removesuffix("\n")]
+
+
+def test_the_run_is_one_json_document_as_by_the_direct_procedure(
+    services: Asked, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(*SUBMIT, "--yes", "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    (run,) = services.runs().all()
+    assert (document["id"], document["procedure"], document["job_ids"]) == (run.id, "recipe", ["101", "102"])
+
+
+def test_without_a_terminal_and_a_yes_nothing_is_asked_of_the_cluster(
+    services: Asked, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(*SUBMIT) == 1
     said = capsys.readouterr()
     assert said.out == ""
-    assert "not submitted from here yet" in said.err
-    assert "--dry-run" in said.err
+    assert "Add --yes" in said.err
     assert services.procedures == []
     assert services.runs().all() == ()
 
 
+def test_one_of_which_it_is_not_known_is_said_with_how_to_ask(
+    services: Asked, capsys: pytest.CaptureFixture[str]
+) -> None:
+    services.submission = "unknown"
+    assert call(*SUBMIT, "--yes") == 2
+    said = capsys.readouterr().err
+    (run,) = services.runs().all()
+    assert f"It is not known whether run {run.id} was submitted.\nNobody knows." in said
+    assert f"llmb-tui watch {run.id}" in said
+
+
+def test_what_is_not_installed_is_not_submitted(services: Asked, capsys: pytest.CaptureFixture[str]) -> None:
+    services.steps = (StepState("setup-x", "setup.sh of the recipe", "missing"),)
+    assert call(*SUBMIT, "--yes") == 1
+    assert "setup.sh of the recipe is missing" in capsys.readouterr().err
+    assert services.runs().all() == ()
+
+
+def test_commits_that_are_not_public_are_said_and_nothing_is_submitted(
+    services: Asked, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = "Commit 111 is not in https://example.org/NeMo. It may not be public."
+    services.checks = (Check("commits", "Commits it takes", "failed", found, "2 commits", "Choose direct."),)
+    assert call("doctor", "eos", *FLAGS, "--procedure", "recipe") == 2
+    assert found in capsys.readouterr().out
+    assert call(*SUBMIT, "--yes") == 2
+    said = capsys.readouterr().err
+    assert found in said
+    assert "Choose direct." in said
+    assert services.runs().all() == ()
+
+
+LACKING = StepState(
+    "token-x", "Hugging Face token", "failed", "There is none.", fix="Give it.", key_would_help="hugging-face"
+)
+
+
+def test_an_install_that_lacks_the_token_says_how_to_give_it(
+    services: Asked, capsys: pytest.CaptureFixture[str]
+) -> None:
+    services.steps = (LACKING,)
+    assert call("install", "eos", *FLAGS, "--procedure", "recipe") == 2
+    said = capsys.readouterr().err
+    assert "stopped at: Hugging Face token." in said
+    assert "`llmb-tui secrets eos --give hugging-face`" in said
+
+
+def test_at_a_terminal_the_token_is_asked_for_and_the_install_goes_on(
+    services: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services.steps = (LACKING,)
+    for room in (clusters, secrets):
+        monkeypatch.setattr(room, "has_terminal", lambda: True)
+    monkeypatch.setattr(secrets, "getpass", lambda _: "hf_typed")
+    monkeypatch.setattr(secrets, "confirm", lambda _: False)
+    assert call("install", "eos", *FLAGS, "--procedure", "recipe") == 0
+    assert services.given == [("hugging-face", "hf_typed")]
+
+
 @pytest.mark.parametrize(
-    "verb", [("install", "mounted"), ("doctor", "mounted"), ("submit", "--dry-run", "--cluster", "mounted")]
+    "verb",
+    [
+        ("install", "mounted"),
+        ("doctor", "mounted"),
+        ("submit", "--dry-run", "--cluster", "mounted"),
+        ("submit", "--yes", "--cluster", "mounted"),
+    ],
 )
 def test_what_it_cannot_do_is_refused_with_the_reason(
     services: Asked, capsys: pytest.CaptureFixture[str], verb: tuple[str, ...]

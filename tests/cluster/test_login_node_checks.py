@@ -213,6 +213,16 @@ def test_a_server_that_nothing_is_fetched_from_may_be_out_of_reach() -> None:
     assert found["hub"].found.startswith("not needed, and not reached: Failed to connect")
 
 
+@pytest.mark.parametrize(("each_run", "hub"), [(False, "ok"), (True, "failed")])
+def test_once_everything_is_installed_only_what_every_run_fetches_gates(each_run: bool, hub: str) -> None:
+    out = {"probe": Answer(0, f"registry HTTP 401\ngit {REFUSED}\nhub {REFUSED}\n")}
+    needs = replace(PUBLISHED, set_up="/lustre/llmb/set-up", hub_each_run=each_run)
+    before, after = reach(out, needs), reach({**out, "set_up": Answer(0, "")}, needs)
+    assert [before[name].status for name in ("git", "hub")] == ["failed", "failed"]
+    assert [after[name].status for name in ("git", "hub")] == ["ok", hub]
+    assert after["git"].needed == "nothing from https://github.com: the recipe's repository is there"
+
+
 @pytest.mark.parametrize(
     ("changes", "profile"),
     [({"enroot": Answer(1, "")}, PROFILE), ({}, replace(PROFILE, cpu_partition="cpu"))],

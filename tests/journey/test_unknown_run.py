@@ -10,7 +10,7 @@ import pytest
 
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.launch.runs import Runs
-from llmb_tui.launch.traces import folder
+from llmb_tui.launch.submit import way_of
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from llmb_tui.ui.app import LlmbApp
@@ -58,7 +58,7 @@ def test_a_cluster_that_does_not_answer_leaves_it_unknown(call: Call, cluster: D
 
 def test_a_submission_that_never_began_is_withdrawn(call: Call, places: Places, unknown: str) -> None:
     run = Runs(places).load(unknown)
-    for trace in Path(folder(run.direct)).iterdir():
+    for trace in Path(way_of(run).place.folder).iterdir():
         trace.unlink()
     for output in Path(run.direct.task_dir).glob("sbatch_*"):
         output.unlink()

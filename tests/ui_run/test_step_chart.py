@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmb_tui.launch.run import Run
-from llmb_tui.ui.widgets.step_chart import ASCII, chart_lines, columns, expected_caption, make_scale
+from llmb_tui.ui.widgets.plot import ASCII
+from llmb_tui.ui.widgets.step_chart import chart_lines, columns, expected_caption, make_scale
 from llmb_tui.watch.state import Progress
 
 BAND = (1.90, 2.06)

@@ -29,11 +29,11 @@ def words(parts: tuple[Paragraph, ...]) -> str:
 
 def test_a_step_that_failed_says_why_what_to_do_and_that_a_key_may_help() -> None:
     state = StepState(
-        "a", "Image", "failed", "curl: (22) 401", reason="It was refused.", fix="Give a key.", key_would_help=True
+        "a", "Image", "failed", "curl: (22) 401", reason="It was refused.", fix="Give a key.", key_would_help="ngc"
     )
     said = words(step_parts(state))
     assert all(word in said for word in ("curl: (22) 401", "It was refused.", "→ Give a key.", "K gives a key"))
-    assert "K gives a key" not in words(step_parts(replace(state, key_would_help=False)))
+    assert "K gives a key" not in words(step_parts(replace(state, key_would_help=None)))
 
 
 def test_a_variable_of_the_recipe_that_the_profile_changes_is_named_with_both_values() -> None:

@@ -1,4 +1,4 @@
-"""The published procedure by keyboard: chosen at Scale, options; its command at Review, copied and run by hand."""
+"""The published procedure by keyboard: chosen at Scale, options; its command at Review, copied, and submitted."""
 
 from __future__ import annotations
 
@@ -7,80 +7,49 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.pilot import Pilot
 from textual.widgets import Static
 
 from llmb_tui.catalog.load import load_presets
-from llmb_tui.cluster.preflight.report import Preflight
-from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.launch.install import StepState
 from llmb_tui.launch.published import differences
-from llmb_tui.launch.secrets import SecretState
 from llmb_tui.plan.make import plan
-from llmb_tui.plan.plan import Plan, Problem
-from llmb_tui.plan.selection import Procedure, Selection
-from llmb_tui.services import Services
+from llmb_tui.plan.plan import Problem
+from llmb_tui.plan.selection import Selection
 from llmb_tui.store.paths import Places
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import Confirm
 from llmb_tui.ui.found import Found, Subject
-from llmb_tui.ui.panes.review import review_facts, run_facts
+from llmb_tui.ui.panes.review import review_facts
 from llmb_tui.ui.panes.scale import ScalePane
 from llmb_tui.ui.published import NOTHING_KNOWN, PublishedLaunch, published_launch
 from llmb_tui.ui.screens.keys import KeysDialog
 from llmb_tui.ui.screens.wizard import WizardScreen
 from llmb_tui.ui.start import read_start
 from llmb_tui.ui.view import View
-from llmb_tui.ui.widgets.choices import ChoiceList
-from llmb_tui.ui.widgets.paragraphs import Paragraph, Paragraphs
-from llmb_tui.ui.widgets.preview import Preview
+from llmb_tui.ui.widgets.paragraphs import Paragraphs
 from llmb_tui.ui.widgets.rail import Rail
 from llmb_tui.ui.widgets.scroller import Scroller
 from llmb_tui.ui.work import Learned
 from llmb_tui.wizard.answers import Answers
 from llmb_tui.wizard.steps import StepId
-from tests.ui_wizard.found_states import EOS, INSTALLED, PASSED, draft_of
+from tests.ui_wizard.found_states import EOS, INSTALLED, draft_of
+from tests.ui_wizard.published_pilot import (
+    CHOSEN,
+    LLAMA,
+    RECIPE,
+    Open,
+    at_procedures,
+    at_review,
+    chosen,
+    command,
+    made,
+    words,
+)
 from tests.ui_wizard.test_wizard_text import on_screen
 from tests.ui_wizard.wizard_pilot import choose, loaded, marks, on_top, until
 
 SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
-LLAMA = "llama3.1@25.04/8b"
-CHOSEN = Selection("llama3.1", "25.04", "8b", "h100", "bf16", 8)
-RECIPE = load_presets().recipe("llama3.1", "25.04")
 MOUNTED = replace(EOS, name="mounted", mounts=("/data:/data",))
 MOUNTS_REASON = "launch.sh takes no further mounts."
-
-
-class Open(Services):
-    """Whose cluster lets everybody in; for which procedure it was asked is noted."""
-
-    def __init__(self, places: Places) -> None:
-        super().__init__(places)
-        self.asked: list[tuple[str, Procedure]] = []
-        self.banner = ""
-
-    def session(self, profile_name: str) -> Any:  # noqa: ARG002 - the rooms'
-        return self
-
-    def connect(self, **_: object) -> None:
-        pass
-
-    def run(self, *_: object) -> tuple[StepState, ...]:
-        return INSTALLED
-
-    def look(self) -> tuple[StepState, ...]:
-        return ()
-
-    def preflight(self, *asked: Any, **_: Any) -> Preflight:
-        self.asked.append(("preflight", asked[-1]))
-        return PASSED
-
-    def installer(self, *asked: Any, **_: Any) -> Any:
-        self.asked.append(("installer", asked[-1]))
-        return self
-
-    def secret_states(self, profile_name: str) -> tuple[SecretState, ...]:  # noqa: ARG002 - the rooms'
-        return ()
 
 
 @pytest.fixture
@@ -88,46 +57,6 @@ def services(tmp_path: Path) -> Open:
     found = Open(Places(tmp_path / "config", tmp_path / "state"))
     found.save_profile(EOS)
     return found
-
-
-async def at_procedures(pilot: Pilot[None], workload: str = LLAMA) -> WizardScreen:
-    wizard = await loaded(pilot)
-    await choose(pilot, "workload", workload)
-    await pilot.press("3", "P")
-    await pilot.pause()
-    return wizard
-
-
-async def at_review(pilot: Pilot[None], wizard: WizardScreen, *keys: str) -> None:
-    """Review of the published procedure, once the cluster was looked at and the install is whole."""
-    await pilot.press(*keys, "4", "c")
-    await until(pilot, lambda: wizard.bar.link == "connected", "the cluster is looked at")
-    await until(pilot, lambda: marks(wizard)[StepId.CLUSTER] == "done", "the checks are made")
-    subject = Subject(EOS, made(wizard).selection, "recipe")
-    wizard.post_message(Learned(subject, "install", {"steps": INSTALLED}, over=True))
-    await pilot.press("6")
-    await until(pilot, lambda: marks(wizard)[StepId.INSTALL] == "done", "the install is whole")
-    await pilot.pause()
-
-
-def made(wizard: WizardScreen) -> Plan:
-    found = wizard.query_one(Preview).made
-    assert found is not None
-    return found
-
-
-def command(profile: ClusterProfile = EOS) -> str:
-    launch = published_launch(RECIPE, plan(load_presets(), CHOSEN), profile)
-    assert launch.command is not None
-    return launch.command.text
-
-
-def chosen(wizard: WizardScreen) -> str:
-    return wizard.query_one("#procedure", ChoiceList).chosen
-
-
-def words(parts: tuple[Paragraph, ...]) -> dict[str, str]:
-    return {str(head).strip(): str(body) for head, body in parts}
 
 
 def scale_words(wizard: WizardScreen) -> str:
@@ -203,7 +132,11 @@ async def test_a_cluster_that_makes_it_impossible_flags_the_answer_and_keeps_it(
         assert "cannot be launched this way" in str(wizard.query_one("#script-text", Static).content)
         assert "copies the command" not in on_screen(app)
         await pilot.press("y")
-        assert "--procedure recipe" in app.clipboard  # the choice, not what would not do what is asked for
+        assert app.clipboard.endswith("--procedure recipe")  # the choice, not what would not do what is asked for
+        assert "s" not in keys_of(wizard)
+        await pilot.press("enter")
+        assert MOUNTS_REASON in [note.message[: len(MOUNTS_REASON)] for note in app._notifications]
+        assert app.screen is wizard
         await pilot.press("3", "P", "up")
         assert marks(wizard)[StepId.SCALE] != "flagged"
 
@@ -230,7 +163,9 @@ async def test_review_shows_the_command_to_the_letter_and_copies_it(services: Op
         facts = words(wizard.query_one("#pane-review Paragraphs", Paragraphs).parts)
         assert facts["procedure"] == "published: NVIDIA's setup.sh and launch.sh of v25.04, unchanged"
         assert facts["cost"] == "1.4 GPU-hours + start-up"
-        assert facts["start"].startswith("by hand for now (y copies the command)")
+        assert facts["submit"] == (
+            "launch.sh is started on the login node, detached and at most once; it may make up to three jobs"
+        )
         assert "Hugging Face token" in facts["token"]
         assert "first" not in facts
         assert wizard.query_one("#script", Scroller).region.height >= 4
@@ -254,22 +189,6 @@ async def test_under_the_command_stand_the_differences_and_what_becomes_of_the_t
         await pilot.press("end")
         await pilot.pause()
         assert "vboost" in on_screen(app)
-
-
-async def test_no_key_submits_it_and_enter_says_why(services: Open) -> None:
-    app = LlmbApp(services)
-    async with app.run_test(size=(120, 40), notifications=True) as pilot:
-        wizard = await at_procedures(pilot)
-        await at_review(pilot, wizard, "down")
-        assert "s" not in keys_of(wizard)
-        assert "y" in keys_of(wizard)
-        await pilot.press("s")
-        assert app.screen is wizard
-        await pilot.press("enter")
-        await pilot.pause()
-        assert app.screen is wizard
-        assert "The published procedure is not submitted from here yet" in on_screen(app)
-        assert services.runs().all() == ()
 
 
 async def test_the_direct_procedure_is_submitted_and_copied_as_before(services: Open) -> None:
@@ -342,22 +261,6 @@ async def test_the_keys_are_those_of_the_procedure(services: Open) -> None:
         assert "Hugging Face token  needed" in on_screen(app)
 
 
-async def test_commits_that_are_not_public_are_named_where_the_procedure_is_chosen(services: Open) -> None:
-    app = LlmbApp(services)
-    async with app.run_test(size=(120, 40)) as pilot:
-        wizard = await at_procedures(pilot)
-        await at_review(pilot, wizard, "down")
-        name = "commits-llama3.1-25.04"
-        refused = StepState(name, "Commits", "failed", reason="They may not be public.", fix="Choose direct.")
-        subject = Subject(EOS, made(wizard).selection, "recipe")
-        wizard.post_message(Learned(subject, "install", {"steps": (refused,)}, over=True))
-        await pilot.press("3")
-        await pilot.pause()
-        ((_, said),) = wizard.query_one("#not-published", Paragraphs).parts
-        assert str(said) == "They may not be public. Choose direct."
-        assert marks(wizard)[StepId.INSTALL] == "flagged"
-
-
 def reviewed(selection: Selection, found: Found, published: PublishedLaunch = NOTHING_KNOWN) -> dict[str, str]:
     catalog = load_presets()
     chosen = plan(catalog, selection)
@@ -379,7 +282,7 @@ def test_what_hands_no_token_over_warns_of_none() -> None:
     catalog = load_presets()
     launch = published_launch(catalog.recipe("nemotron4", "25.04"), plan(catalog, nemotron), EOS)
     said = reviewed(nemotron, Found(profile=EOS, selection=nemotron, procedure="recipe"), launch)
-    assert "start" in said
+    assert "submit" in said
     assert "token" not in said
 
 
@@ -401,12 +304,6 @@ def test_a_recipe_without_it_and_a_profile_that_cannot_be_read_are_problems() ->
         "Choose the direct procedure.",
     )
     assert lean.command is odd.command is None
-
-
-def test_the_run_step_says_where_the_command_is() -> None:
-    by_hand = words(run_facts(Found(procedure="recipe")))[""]
-    assert by_hand.endswith("it is started by hand. Review has the command.")
-    assert "Review comes first" in words(run_facts(Found()))[""]
 
 
 def test_who_comes_back_finds_the_procedure_of_the_last_run(services: Open) -> None:

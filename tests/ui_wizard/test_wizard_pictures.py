@@ -190,23 +190,6 @@ class TestSteps:
 
         assert picture(snap_compare, services, size, drive)
 
-    def test_review_of_the_published_procedure(
-        self, snap_compare: Any, on_cluster: Services, size: tuple[int, int]
-    ) -> None:
-        async def drive(pilot: Pilot[None]) -> None:
-            await loaded(pilot)
-            await choose(pilot, "workload", "llama3.1@25.04/8b")
-            await pilot.press("3", "P", "down", "4", "c")
-            wizard = pilot.app.screen
-            assert isinstance(wizard, WizardScreen)
-            await until(pilot, lambda: wizard.bar.link == "failed", "the look at nothing has failed")
-            found = {"link": "connected", "trouble": None, "preflight": PASSED, "steps": INSTALLED}
-            wizard.post_message(Learned(Subject(EOS, made(pilot).selection, "recipe"), "look", found, over=True))
-            await pilot.pause()
-            await pilot.press("6")
-
-        assert picture(snap_compare, on_cluster, size, drive)
-
     def test_submit_asks(self, snap_compare: Any, on_cluster: Services, size: tuple[int, int]) -> None:
         async def drive(pilot: Pilot[None]) -> None:
             await on_eos(pilot, "5", preflight=PASSED, steps=INSTALLED)
@@ -225,6 +208,7 @@ class TestSteps:
             wizard = pilot.app.screen
             run = replace(draft_of(made(pilot)).run, submission="submitted", job_ids=("48123",))
             on_cluster.runs().save(replace(run, job_state="COMPLETED"))
+            await pilot.press("6")
             wizard.post_message(Learned(Subject(EOS, made(pilot).selection), "submit", {"launched": run}, over=True))
             await until(pilot, lambda: pilot.app.screen is not wizard, "the run's screen opens by itself")
             await pilot.press("escape")

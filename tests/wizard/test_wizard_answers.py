@@ -11,6 +11,7 @@ from llmb_tui.catalog.load import load_presets
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import NOTHING_MORE, RunOptions
 from llmb_tui.wizard.answers import (
+    LAYOUT_FIELDS,
     ON,
     Answers,
     Field,
@@ -26,7 +27,8 @@ from llmb_tui.wizard.answers import (
 CATALOG = load_presets()
 FIELDS: tuple[Field, ...] = (
     *("workload", "gpu", "dtype", "scaling", "scale", "steps", "time_limit", "profile", "profile_start"),
-    *("profile_stop", "nccl_trace", "save_checkpoint", "load_checkpoint", "hub_tokenizer", "procedure"),
+    *("profile_stop", "nccl_trace", "save_checkpoint", "load_checkpoint", "hub_tokenizer", "procedure", "layout"),
+    *LAYOUT_FIELDS,
 )
 
 

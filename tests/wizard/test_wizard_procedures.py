@@ -60,8 +60,8 @@ def test_a_recipe_of_ones_own_need_not_have_it(catalog: Catalog) -> None:
     assert [one.disabled_reason for one in found] == [None, reason.reason]
 
 
-def test_the_command_prints_what_is_started_by_hand() -> None:
-    assert command(CHOSEN, "eos", "recipe").endswith(" --cluster eos --procedure recipe --dry-run")
+def test_the_command_names_the_published_one() -> None:
+    assert command(CHOSEN, "eos", "recipe").endswith(" --cluster eos --procedure recipe")
     assert "--procedure" not in command(CHOSEN, "eos")
     assert "--procedure" not in command(CHOSEN, None, "recipe")  # `plan` has no procedure
 

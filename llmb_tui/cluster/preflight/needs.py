@@ -34,4 +34,8 @@ class Needs:
     """True where something is fetched from the git host."""
     hub: bool = False
     """True where something is fetched from the model hub."""
+    set_up: str = ""
+    """File that says that the install is whole: once it is there, nothing is fetched from the git host any more."""
+    hub_each_run: bool = False
+    """True where every run fetches from the model hub, and not only the install."""
     sources: Sources = Sources()

@@ -48,6 +48,7 @@ def network_examination(profile: ClusterProfile, needs: Needs) -> Examination:
     probes = "\n".join(f"{shell_join(['probe', name, address])} &" for name, address in addresses.items())
     commands = {
         "image": "limited 4 " + shell_join(["test", "-s", needs.image]) if needs.image else "false",
+        "set_up": "limited 4 " + shell_join(["test", "-s", needs.set_up]) if needs.set_up else "false",
         "enroot": "command -v enroot",
         "probe": _PROBE % probes,
     }
@@ -57,17 +58,18 @@ def network_examination(profile: ClusterProfile, needs: Needs) -> Examination:
 def network_checks(answers: Answers, profile: ClusterProfile, needs: Needs) -> Iterator[Check]:
     """One check for each server. Only what the plan's procedure fetches from the login node gates."""
     sources = needs.sources
-    there = answers["image"].exit_code == 0
+    there, set_up = answers["image"].exit_code == 0, answers["set_up"].exit_code == 0
     in_job = bool(profile.cpu_partition) or answers["enroot"].exit_code != 0
     wanted = {
         REGISTRY: ("Container registry", sources.registry, needs.known and not there, "the container image"),
-        GIT: ("Git host", sources.git, needs.git, "the recipe's repository"),
-        HUB: ("Model hub", sources.hub, needs.hub, "the tokenizer"),
+        GIT: ("Git host", sources.git, needs.git and not set_up, "the recipe's repository"),
+        HUB: ("Model hub", sources.hub, needs.hub and (needs.hub_each_run or not set_up), "the tokenizer"),
     }
     for name, (title, address, is_needed, what) in wanted.items():
         found = re.search(rf"(?m)^{name} (.*)$", answers["probe"].text)
         words = _in_short(found[1].strip()) if found else "no answer in time"
-        needed = f"{address}, for {what}" if is_needed else _not_needed(address, there and name == REGISTRY, needs)
+        is_there = {REGISTRY: there, GIT: needs.git and set_up, HUB: needs.hub and set_up}[name]
+        needed = f"{address}, for {what}" if is_needed else _not_needed(address, what if is_there else "", needs)
         if _is_reached(words):
             yield ok(name, title, f"{_REACHED} ({words})", needed)
         elif not needs.known:
@@ -101,12 +103,10 @@ def _is_reached(words: str) -> bool:
     return status is not None and status[1] != "407" and not status[1].startswith("5")
 
 
-def _not_needed(address: str, image_is_there: bool, needs: Needs) -> str:
+def _not_needed(address: str, there: str, needs: Needs) -> str:
     if not needs.known:
         return address
-    return (
-        f"nothing from {address}: {'the image is there' if image_is_there else 'this procedure fetches nothing there'}"
-    )
+    return f"nothing from {address}: {f'{there} is there' if there else 'this procedure fetches nothing there'}"
 
 
 def _mend(words: str, what: str) -> str:

@@ -20,6 +20,7 @@ from llmb_tui.wizard.steps import StepId
 
 if TYPE_CHECKING:
     from llmb_tui.launch.install import StepState
+    from llmb_tui.launch.secret import SecretId
     from llmb_tui.plan.plan import Plan
     from llmb_tui.plan.selection import Procedure
 
@@ -49,17 +50,20 @@ class InstallPane(Pane):
     class Keys(Message):
         """The keys of the registry and the model hub are wanted."""
 
-        def __init__(self, profile_name: str, plan: Plan, procedure: Procedure) -> None:
+        def __init__(self, profile_name: str, plan: Plan, procedure: Procedure, wanted: SecretId | None = None) -> None:
             super().__init__()
             self.profile_name = profile_name
             self.plan = plan
             self.procedure = procedure
+            self.wanted = wanted
+            """The one that a step lacks."""
 
     def __init__(self, give: Give) -> None:
         super().__init__(give)
         self._done = False
         self._busy = False
         self._for: tuple[str, Plan, Procedure] | None = None
+        self._wanted: SecretId | None = None
 
     def compose(self) -> ComposeResult:
         """Progress on top, then the steps."""
@@ -72,6 +76,7 @@ class InstallPane(Pane):
         """Steps and progress."""
         found = view.found
         self._for = (found.profile.name, view.plan, found.procedure) if found.profile and view.plan else None
+        self._wanted = found.key_would_help
         self._done = found.installed
         self._busy = "install" in found.doing
         self.query_one("#install-progress", Paragraphs).parts = progress(found)
@@ -96,7 +101,7 @@ class InstallPane(Pane):
     def action_keys(self) -> None:
         """Show where the keys are, and give one."""
         if self._for is not None:
-            self.post_message(self.Keys(*self._for))
+            self.post_message(self.Keys(*self._for, self._wanted))
 
 
 def progress(found: Found) -> tuple[Paragraph, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual.containers import VerticalScroll
 from textual.message import Message
@@ -23,6 +23,11 @@ class Pane(VerticalScroll, can_focus=False, inherit_bindings=False):
     STEP: ClassVar[StepId]
     FINDABLE: ClassVar[bool] = False
     """It has a list that can be narrowed by typing."""
+
+    @property
+    def tells(self) -> frozenset[str]:
+        """Fields whose errors it shows itself, so that nobody repeats them under it."""
+        return frozenset()
 
     class Next(Message):
         """The person wants to go on."""
@@ -51,6 +56,6 @@ class Pane(VerticalScroll, can_focus=False, inherit_bindings=False):
                 return
 
 
-def label(text: str, hint: str = "") -> Static:
+def label(text: str, hint: str = "", **options: Any) -> Static:
     """The name of a field, with a hint. Literals only."""
-    return Static(f"[b]{text}[/b]  [dim]{hint}[/]" if hint else f"[b]{text}[/b]", classes="label")
+    return Static(f"[b]{text}[/b]  [dim]{hint}[/]" if hint else f"[b]{text}[/b]", classes="label", **options)

@@ -10,6 +10,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
+from llmb_tui.catalog.published import Published
 from llmb_tui.catalog.recipe import LogFormat
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.plan.options import TITLES, chosen_options
@@ -17,13 +18,16 @@ from llmb_tui.plan.plan import Plan
 from llmb_tui.ui import units
 from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.found import Found
-from llmb_tui.ui.panes.by_hand import WHY_BY_HAND, command_of, launch_facts, launch_text, to_know, way
 from llmb_tui.ui.panes.pane import Give, Pane
+from llmb_tui.ui.panes.published_review import command_of, launch_facts, launch_text, starts, to_know, way
 from llmb_tui.ui.text import MUTED, line, lines, plain, tell, told
 from llmb_tui.ui.view import View
+from llmb_tui.ui.widgets.launch_line import LaunchLine
 from llmb_tui.ui.widgets.paragraphs import Paragraph, Paragraphs, fact, text
+from llmb_tui.ui.widgets.run_header import results_of
 from llmb_tui.ui.widgets.scroller import Scroller
 from llmb_tui.wizard.answers import command
+from llmb_tui.wizard.layout import other_layout
 from llmb_tui.wizard.steps import StepId
 
 _TITLES = {"direct": ("Batch script", "exactly what is submitted"), "recipe": ("Command", "exactly what starts it")}
@@ -57,12 +61,14 @@ class ReviewPane(Pane):
         super().__init__(give)
         self._ready = False
         self._launched = False
-        self._by_hand = False
+        self._against = ""
+        self._first = ""
         self._command = ""
 
     def compose(self) -> ComposeResult:
         """The facts on top, the script scrolls."""
         yield Paragraphs()
+        yield LaunchLine()
         yield Static(id="script-title", classes="label", markup=False)
         with Scroller(id="script"):
             yield Static(id="script-text", markup=False)
@@ -71,28 +77,31 @@ class ReviewPane(Pane):
     def show(self, view: View) -> None:
         """Facts at once, the script when it is rendered."""
         found = view.found
-        self._by_hand = found.procedure == "recipe"
-        self._command = command_of(view) if self._by_hand else ""
+        published = found.procedure == "recipe"
+        self._command = command_of(view) if published else ""
         self._launched = found.launched is not None
-        self._ready = found.draft is not None and "submit" not in found.doing and not self._launched
+        self._against, self._first = why_not(view), found.comes_first
+        self._ready = found.draft is not None and not self._against and not self._launched
+        self.query_one(LaunchLine).show(found)
         self.query_one(Paragraphs).parts = review_facts(view)
         name, hint = _TITLES[found.procedure]
         self.query_one("#script-title", Static).update(line((name, "bold"), "  ", (hint, MUTED)))
-        self.query_one("#script-text", Static).update(launch_text(view) if self._by_hand else script_text(view))
-        self.query_one("#script-more", Paragraphs).parts = to_know(view) if self._by_hand else ()
+        self.query_one("#script-text", Static).update(launch_text(view) if published else script_text(view))
+        self.query_one("#script-more", Paragraphs).parts = to_know(view) if published else ()
+        self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
-        """What is started by hand has no key that submits it; what is submitted is copied by the wizard's own key."""
+        """No key submits what cannot be; what has no command is copied by the wizard's own key."""
         if action == "submit":
-            return not self._by_hand
+            return None if self._against else True
         return bool(self._command) if action == "copy" else True
 
     def enter(self) -> None:
         """Submit; once submitted, go on to the run."""
         if self._launched:
             super().enter()
-        elif self._by_hand:
-            tell(self.app, f"{WHY_BY_HAND}{' y copies the command.' if self._command else ''}", "warning")
+        elif self._against:
+            tell(self.app, self._against, "warning")
         else:
             self.action_submit()
 
@@ -109,7 +118,9 @@ class ReviewPane(Pane):
 
     def action_submit(self) -> None:
         """Ask for the submission."""
-        if self._ready:
+        if self._ready and self._first:
+            tell(self.app, self._first, "warning")
+        elif self._ready:
             self.post_message(self.Submit())
 
 
@@ -131,11 +142,13 @@ class RunPane(Pane):
     def compose(self) -> ComposeResult:
         """A few words: the run has a screen of its own."""
         with Scroller(id="run-words"):
-            yield Paragraphs()
+            yield LaunchLine()
+            yield Paragraphs(id="run-facts")
 
     def show(self, view: View) -> None:
         """Which run, which job."""
-        self.query_one(Paragraphs).parts = run_facts(view.found)
+        self.query_one(LaunchLine).show(view.found)
+        self.query_one("#run-facts", Paragraphs).parts = run_facts(view.found)
 
     def enter(self) -> None:
         """Watch the run."""
@@ -159,6 +172,7 @@ def review_facts(view: View) -> tuple[Paragraph, ...]:
     cost = "not known" if plan.gpu_hours is None else f"{units.gpu_hours(plan.gpu_hours)} + start-up"
     facts: tuple[Paragraph, ...] = (
         fact("what", line((what, "bold"))),
+        *(fact("layout", line((words, "$text-warning"))) for words in other_layout(view.usual, plan)),
         fact("steps", line(f"{plan.steps}, at most {plan.time_limit} on {units.nodes(plan.nodes)}")),
         fact("where", where),
         fact("cost", line((cost, "bold"))),
@@ -166,13 +180,22 @@ def review_facts(view: View) -> tuple[Paragraph, ...]:
     )
     recipe = view.catalog.recipe(s.workload, s.release)
     if view.found.procedure == "recipe":
-        named = (fact("procedure", line(way(recipe.published))),) if recipe.published else ()
-        return (*facts, *named, *launch_facts(view))
+        published = recipe.published
+        if published is None:
+            return facts
+        return (*facts, fact("procedure", line(way(published))), *launch_facts(view, published))
     direct = f"direct: {_DIRECT[recipe.launch.kind]}; the published one is NVIDIA's launch.sh"
     facts += (fact("procedure", line(direct)),)
     facts += (fact("command", line((command(s, profile.name if profile else None), MUTED))),)
-    facts += changes(view) + differences(view)
-    return (*facts, fact("now", line(("submitting …", "$text-warning")))) if "submit" in view.found.doing else facts
+    return facts + changes(view) + differences(view)
+
+
+def why_not(view: View) -> str:
+    """Why nothing can be submitted now; empty where something can, or will be once it is made."""
+    errors = [one for one in (view.plan.problems if view.plan else ()) if one.severity == "error"]
+    if errors:
+        return f"{errors[0].reason} {errors[0].fix}".rstrip()
+    return "A submission is on its way: one at a time." if view.found.launching is not None else ""
 
 
 def beside(plan: Plan) -> tuple[Paragraph, ...]:
@@ -201,8 +224,8 @@ def changes(view: View) -> tuple[Paragraph, ...]:
     )
 
 
-def agreement(plan: Plan, profile: ClusterProfile) -> Content:
-    """The question before GPUs are spent."""
+def agreement(plan: Plan, profile: ClusterProfile, published: Published | None = None) -> Content:
+    """The question before GPUs are spent; `published` is the recipe's own procedure where that is the chosen one."""
     s = plan.selection
     rows = [
         line("Submit ", (f"{s.workload} {s.size} {s.dtype}", "bold"), " on ", (f"{s.scale} × {s.gpu.upper()}", "bold")),
@@ -212,6 +235,8 @@ def agreement(plan: Plan, profile: ClusterProfile) -> Content:
     more = " and ".join(TITLES[field] for field in chosen_options(plan.options))
     if more:
         rows.insert(1, line("with ", (more, "bold")))
+    if published is not None:
+        rows += [Content(""), line(f"{starts(published.launch)}.")]
     if profile.notice:
         rows.append(line((profile.notice, "$text-warning")))
     return lines(rows)
@@ -237,10 +262,7 @@ def run_facts(found: Found) -> tuple[Paragraph, ...]:
     """What was submitted, or what is left to do."""
     run = found.launched
     if run is None:
-        nothing = "Nothing was submitted yet. Review comes first."
-        if found.procedure == "recipe":
-            nothing = f"{WHY_BY_HAND} Review has the command."
-        return (text(line((nothing, MUTED))),)
+        return (text(line(("Nothing was submitted yet. Review comes first.", MUTED))),)
     words = {
         "submitted": ("● submitted", "$text-success"),
         "refused": ("✗ refused", "$text-error"),
@@ -251,10 +273,14 @@ def run_facts(found: Found) -> tuple[Paragraph, ...]:
     parts = [
         fact("run", line((run.id, "bold"))),
         fact("where", line(run.cluster)),
+        fact("procedure", line(units.PROCEDURES[run.procedure])),
         fact("state", line(words[run.submission])),
     ]
     if run.job_ids:
-        parts.append(fact("job", line(", ".join(run.job_ids), f"   {run.job_state}" if run.job_state else "")))
+        watched = f", of which {run.job_ids[-1]} is watched" if len(run.job_ids) > 1 else ""
+        parts.append(fact("job", line(", ".join(run.job_ids), watched, f"   {run.job_state or ''}".rstrip())))
+    if results := results_of(run):
+        parts.append(fact("results", line(results)))
     if run.note:
         parts.append(fact("note", plain(run.note)))
     return (*parts, text(Content("")), text(line(("enter watches it, n starts another one", MUTED))))

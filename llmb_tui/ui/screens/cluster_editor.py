@@ -18,7 +18,7 @@ from llmb_tui.cluster.profile import ClusterProfile, GpuRequest
 from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
 from llmb_tui.ui.daemon import in_daemon
-from llmb_tui.ui.offered import offered, summary
+from llmb_tui.ui.offered import offered, request_details, summary, with_llmb
 from llmb_tui.ui.panes.pane import label
 from llmb_tui.ui.profile_fields import (
     EMPTY,
@@ -39,6 +39,7 @@ from llmb_tui.ui.widgets.scroller import Scroller
 from llmb_tui.wizard.choices import Choice
 
 if TYPE_CHECKING:
+    from llmb_tui.cluster.llmb_find import LlmbFound
     from llmb_tui.cluster.offers import Offers
 
 _GPU_REQUESTS: tuple[tuple[GpuRequest, str], ...] = (
@@ -55,6 +56,19 @@ class Read:
 
     profile: ClusterProfile
     offers: Offers
+    llmb: LlmbFound
+    """What NVIDIA's own tools have there."""
+
+
+def read(services: Services, profile: ClusterProfile) -> Read:
+    """Ask the cluster. Raises Trouble; what cannot be said of NVIDIA's tools is no reason to say nothing."""
+    from llmb_tui.cluster.llmb_find import LlmbFound  # noqa: PLC0415 - opens the cluster room, which loads paramiko
+
+    offers = services.offers(profile)
+    try:
+        return Read(profile, offers, services.llmb(profile))
+    except Trouble as trouble:
+        return Read(profile, offers, LlmbFound(troubles=(trouble,)))
 
 
 class ClusterEditor(Screen[ClusterProfile | None]):
@@ -62,7 +76,8 @@ class ClusterEditor(Screen[ClusterProfile | None]):
 
     HELP = """Where runs go: how to reach the login node, and what a job must ask for there.
 Host may be a name of your ssh configuration: port, user, keys and jump hosts are then taken from it.
-Once the cluster was read, accounts, partitions and directories are offered below their fields."""
+Once the cluster was read, accounts, partitions and directories are offered below their fields, and what the
+configuration of NVIDIA's llmb-run says, where it is installed. Nothing that you entered is changed."""
     CSS_PATH = "cluster_editor.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+r", "read", "Connect and read", id="editor.read", tooltip="Ask the cluster what it offers"),
@@ -77,6 +92,7 @@ Once the cluster was read, accounts, partitions and directories are offered belo
         self._base = base or EMPTY
         self._fields = {field.name: Combo(field.name, field.title, field.hint) for field in FIELDS}
         self._requests = ChoiceList(self._choose_request, id="gpu-request")
+        self._request_details: dict[str, str] = {}
         self._transports = ChoiceList(self._choose_transport, id="transport")
 
     def compose(self) -> ComposeResult:
@@ -125,7 +141,8 @@ Once the cluster was read, accounts, partitions and directories are offered belo
     def action_read(self) -> None:
         """Connect with what is entered so far, and read what the cluster offers."""
         try:
-            profile = reachable(self._base, self._texts())
+            texts = self._texts()
+            profile = replace(reachable(self._base, texts), install_dir=texts["install_dir"])
         except Trouble as trouble:
             self._blame(trouble)
             return
@@ -133,9 +150,7 @@ Once the cluster was read, accounts, partitions and directories are offered belo
         self._prompter.quiet = False
         self._say(line(("◐ connecting …", "$text-warning")))
         services = self._services
-        self.run_worker(
-            in_daemon(lambda: Read(profile, services.offers(profile))), "read", exclusive=True, exit_on_error=False
-        )
+        self.run_worker(in_daemon(lambda: read(services, profile)), "read", exclusive=True, exit_on_error=False)
 
     def action_save(self) -> None:
         """Save, or say which field cannot be right."""
@@ -166,14 +181,16 @@ Once the cluster was read, accounts, partitions and directories are offered belo
             else:
                 self._blame(trouble)
         elif isinstance(result, Read):
-            self._offer(result.offers)
+            self._offer(result.offers, result.llmb)
         elif isinstance(result, ClusterProfile):
             self.dismiss(result)
 
-    def _offer(self, offers: Offers) -> None:
-        self._say(line(("● ", "$text-success"), summary(offers)))
-        for name, choices in offered(offers).items():
+    def _offer(self, offers: Offers, llmb: LlmbFound) -> None:
+        self._say(lines([line(("● ", "$text-success"), summary(offers)), *llmb_lines(llmb)]))
+        for name, choices in with_llmb(offered(offers), llmb.installs).items():
             self._fields[name].offer(choices)
+        self._request_details = request_details(llmb.installs)
+        self._choose_request(self._base.gpu_request)
         if not self._fields["partition"].value and offers.gpu_request is not None:
             self._choose_request(offers.gpu_request)
         self._fill(offers)
@@ -193,7 +210,8 @@ Once the cluster was read, accounts, partitions and directories are offered belo
     def _choose_request(self, value: str) -> None:
         request = next(request for request, _ in _GPU_REQUESTS if request == value)
         self._base = replace(self._base, gpu_request=request)
-        self._requests.show(tuple(Choice(value, text) for value, text in _GPU_REQUESTS), value)
+        details = self._request_details
+        self._requests.show(tuple(Choice(one, text, details.get(one, "")) for one, text in _GPU_REQUESTS), value)
 
     def _choose_transport(self, value: str) -> None:
         self._base = replace(self._base, transport="local" if value == "local" else "ssh")
@@ -218,3 +236,12 @@ Once the cluster was read, accounts, partitions and directories are offered belo
         name = field_at_fault(trouble) if trouble else None
         if name is not None:
             self._fields[name].arrive()
+
+
+def llmb_lines(found: LlmbFound) -> list[Content]:
+    """Where NVIDIA's own tools are installed, and which of their configurations cannot be used."""
+    installs = [
+        line(("● ", "$text-success"), f"{install.name} at {install.root}: its settings are offered, marked as its own")
+        for install in found.installs
+    ]
+    return [*installs, *(line(("! ", "$text-warning"), f"{one.what} {one.why}") for one in found.troubles)]

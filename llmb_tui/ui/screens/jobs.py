@@ -26,7 +26,7 @@ from llmb_tui.ui.notices import notices
 from llmb_tui.ui.prompter import ModalPrompter
 from llmb_tui.ui.text import MUTED, line, lines, tell
 from llmb_tui.ui.widgets.job_table import JobTable, job_row
-from llmb_tui.ui.widgets.run_header import what_runs
+from llmb_tui.ui.widgets.run_header import jobs_of, results_of, what_runs
 from llmb_tui.watch.lines import split_lines
 from llmb_tui.watch.state import RunState
 
@@ -46,7 +46,8 @@ class JobsScreen(Screen[None]):
     """The runs, newest first. Reading them asks no cluster; one look for each cluster asks for all of its jobs."""
 
     HELP = """Every run, newest first; finished ones stay. The figures come from the local copies of the logs.
-What Slurm says is asked once for each cluster, not once for each run."""
+What Slurm says is asked once for each cluster, not once for each run.
+Runs that NVIDIA's own llmb-run started are opened from their list."""
     CSS_PATH = "jobs.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "peek", "Peek", id="jobs.peek", tooltip="The last lines of the run's log"),
@@ -54,6 +55,7 @@ What Slurm says is asked once for each cluster, not once for each run."""
         Binding("slash", "filter", "Filter", id="jobs.filter", tooltip="Show only runs with words", priority=True),
         Binding("x", "mark", "Mark", id="jobs.mark", tooltip="Mark the run for cancelling"),
         Binding("c", "cancel", "Cancel…", id="jobs.cancel", tooltip="Cancel the marked runs, after a question"),
+        Binding("o", "others", "Others…", id="jobs.others", tooltip="Runs that NVIDIA's llmb-run started on a cluster"),
         Binding("q,escape", "leave", "Back", key_display="q", id="jobs.leave", tooltip="Back to where you came from"),
     ]
 
@@ -161,6 +163,17 @@ What Slurm says is asked once for each cluster, not once for each run."""
             tell(self.app, "This run has no job that could be cancelled.", "warning")
         self._show_rows()
 
+    @work(group="others", exclusive=True, exit_on_error=False)
+    async def action_others(self) -> None:
+        """Open a run that llmb-run started on the cluster of the run under the cursor, or on another."""
+        from llmb_tui.ui.screens.llmb_runs import LlmbRunsScreen  # noqa: PLC0415 (not needed for the first frame)
+        from llmb_tui.ui.screens.run import RunScreen  # noqa: PLC0415 (as above)
+
+        run = self._chosen()
+        opened = await self.app.push_screen_wait(LlmbRunsScreen(self._services, run.cluster if run else None))
+        if opened is not None:
+            self.app.push_screen(RunScreen(self._services, opened))
+
     def action_leave(self) -> None:
         """Leave the filter first, then the screen."""
         if self.words.display:
@@ -196,7 +209,7 @@ What Slurm says is asked once for each cluster, not once for each run."""
         for run in wanted:
             try:
                 await in_daemon(partial(self._services.cancel, run))
-                asked += 1
+                asked += len(run.job_ids)
                 self._marked.discard(run.id)
             except Trouble as trouble:
                 self.app.push_screen(Failure(trouble))
@@ -298,6 +311,7 @@ What Slurm says is asked once for each cluster, not once for each run."""
         text = await in_daemon(lambda: last_lines(path, _PEEK_LINES))
         peek = self.query_one("#peek", Static)
         peek.border_title = line(f"last lines · {what_runs(run)}")
+        peek.border_subtitle = line(" · ".join(filter(None, (jobs_of(run), results_of(run)))))
         peek.update(lines([line(row) for row in text]) if text else line(("There is no log here yet.", MUTED)))
 
     def _let_go(self) -> None:
@@ -349,7 +363,7 @@ What Slurm says is asked once for each cluster, not once for each run."""
 def question(runs: Sequence[Run]) -> Content:
     """What would be cancelled."""
     named = runs[:_NAMED_IN_QUESTION]
-    rows = [line(f"Cancel {_count(len(runs), 'job')}?"), Content("")]
+    rows = [line(f"Cancel {_count(sum(len(run.job_ids) for run in runs), 'job')}?"), Content("")]
     rows += [line((f"{', '.join(run.job_ids):<10}", "bold"), f"  {what_runs(run)} · {run.cluster}") for run in named]
     if len(runs) > len(named):
         rows.append(line((f"and {len(runs) - len(named)} more", MUTED)))

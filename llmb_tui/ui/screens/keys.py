@@ -22,7 +22,7 @@ from llmb_tui.ui.widgets.choices import ChoiceList
 from llmb_tui.wizard.choices import Choice
 
 if TYPE_CHECKING:
-    from llmb_tui.launch.secret import SecretNeed
+    from llmb_tui.launch.secret import SecretId, SecretNeed
     from llmb_tui.launch.secrets import SecretState
     from llmb_tui.plan.selection import Procedure
 
@@ -41,8 +41,16 @@ class KeysDialog(Dialog[None]):
         Binding("ctrl+x", "forget", "Remove", id="keys.forget", tooltip="Remove it from the cluster and the keyring"),
     ]
 
-    def __init__(self, services: Services, profile_name: str, plan: Plan, procedure: Procedure = "direct") -> None:
+    def __init__(
+        self,
+        services: Services,
+        profile_name: str,
+        plan: Plan,
+        procedure: Procedure = "direct",
+        wanted: SecretId | None = None,
+    ) -> None:
         super().__init__("Keys")
+        self._wanted = wanted
         self._services = services
         self._profile_name = profile_name
         self._plan = plan
@@ -66,7 +74,8 @@ class KeysDialog(Dialog[None]):
     def on_mount(self) -> None:
         """Which keys matter is known at once; where they are is asked."""
         self._needs = self._services.secrets_needed(self._plan, self._procedure)
-        self._choose(self._needs[0].id if self._needs else "")
+        first = self._needs[0].id if self._needs else ""
+        self._choose(next((need.id for need in self._needs if need.id == self._wanted), first))
         self._keep("cluster")
         self._work(lambda: "")
         self.query_one("#key").focus()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from collections.abc import Callable
@@ -40,6 +41,9 @@ from llmb_tui.watch.state import RunState
 
 if TYPE_CHECKING:
     from llmb_tui.watch.monitor import Monitor
+
+# While it is unknown whether a run was submitted: a launch by the published procedure takes minutes.
+_ASK_EVERY_S = 10.0
 
 
 class RunScreen(Screen[None]):
@@ -112,7 +116,7 @@ Leaving this screen stops the watching only; the job goes on."""
         """No key for what cannot be done now."""
         run = self.training_run
         if action == "cancel":
-            return run is not None and bool(run.job_ids) and not self._has_ended()
+            return run is not None and bool(run.job_ids) and not (self._has_ended() and self._others_have_ended())
         if action == "report":
             return run is not None
         if action == "settle":
@@ -227,8 +231,10 @@ Leaving this screen stops the watching only; the job goes on."""
             profiles = await in_daemon(services.profiles)
             self._profile = next((profile for profile in profiles if profile.name == run.cluster), None)
             self.header.notice = (self._profile.notice or "") if self._profile else ""
-            if run.submission == "unknown":
-                self.training_run = run = await self._settled(run)
+            while run.submission == "unknown" and await self._asked(run):
+                self.training_run = run = await in_daemon(lambda: services.runs().load(self._run_id))
+                if run.submission == "unknown":
+                    await asyncio.sleep(_ASK_EVERY_S)
             if run.submission == "submitted":
                 self._monitor = monitor = await in_daemon(lambda: services.monitor(run.id))
                 await in_daemon(lambda: monitor.watch(self._publish, self._stop))
@@ -239,12 +245,13 @@ Leaving this screen stops the watching only; the job goes on."""
             what = f"{type(error).__name__}: {error}"
             self.trouble = Trouble("The watching stopped.", clean_line(what), "The job is not touched. Try again.")
 
-    async def _settled(self, run: Run) -> Run:
-        """The run after one look for what became of its submission; as it was, if the cluster cannot be asked."""
+    async def _asked(self, run: Run) -> bool:
+        """Look for what became of a submission; False where the cluster cannot be asked."""
         try:
-            return await in_daemon(lambda: self._services.reconcile(run.id))
+            await in_daemon(lambda: self._services.reconcile(run.id))
         except Trouble:
-            return run
+            return False
+        return True
 
     async def _show_what_is_here(self) -> None:
         """The cluster cannot be asked: then at least what this machine has of the run."""
@@ -266,6 +273,10 @@ Leaving this screen stops the watching only; the job goes on."""
     def _has_ended(self) -> bool:
         state = self.run_state
         return state is not None and (state.stage in ENDED or (state.job is not None and state.job.finished))
+
+    def _others_have_ended(self) -> bool:
+        """The run's jobs beside the one that is watched."""
+        return self.run_state is None or all(other.finished for other in self.run_state.others)
 
     def _is_shut_out(self) -> bool:
         """The monitor gave up because the cluster does not let us in; a person may be asked again."""
@@ -314,7 +325,7 @@ def _unknown(run: Run) -> list[Content]:
         line(("It is not known whether this job was submitted.", "bold")),
         line(run.note),
         line(f"Job name {run.job_name}. Nothing is submitted again before that is known."),
-        line(("u asks the cluster.", MUTED)),
+        line(("While the cluster answers it is asked again by itself; u asks now.", MUTED)),
     ]
 
 

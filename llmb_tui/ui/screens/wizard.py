@@ -5,14 +5,13 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.message import Message
 from textual.screen import Screen
-from textual.timer import Timer
 from textual.widgets import Footer, Input
 from textual.worker import Worker, WorkerState
 
@@ -26,14 +25,19 @@ from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.daemon import in_daemon
 from llmb_tui.ui.dialogs import Confirm, Failure
 from llmb_tui.ui.found import Found
+from llmb_tui.ui.launching import launched_words
+from llmb_tui.ui.looks import Looks
+from llmb_tui.ui.not_public import NotPublic
+from llmb_tui.ui.own_results import Own, read_own
 from llmb_tui.ui.panes.cluster import ClusterPane
 from llmb_tui.ui.panes.install import InstallPane
+from llmb_tui.ui.panes.layout import LayoutPart
 from llmb_tui.ui.panes.pane import Pane
 from llmb_tui.ui.panes.review import ReviewPane, RunPane, agreement
+from llmb_tui.ui.planned import Planned, planned
 from llmb_tui.ui.prompter import ModalPrompter
-from llmb_tui.ui.published import NOTHING_KNOWN, published_launch
 from llmb_tui.ui.screens.wizard_body import WizardBody
-from llmb_tui.ui.screens.wizard_keys import KEYS
+from llmb_tui.ui.screens.wizard_keys import HELP, KEYS
 from llmb_tui.ui.start import Again, Saved, Start, read_again, read_start
 from llmb_tui.ui.text import tell
 from llmb_tui.ui.view import View
@@ -41,23 +45,19 @@ from llmb_tui.ui.widgets.choices import ChoiceList
 from llmb_tui.ui.widgets.rail import Rail
 from llmb_tui.ui.widgets.status_bar import StatusBar
 from llmb_tui.ui.work import ClusterWork, Learned
-from llmb_tui.wizard.answers import Answers, Field, answer, command, recipe_of, selection, settled
+from llmb_tui.wizard.answers import Answers, Field, answer, command, recipe_of, settled
 from llmb_tui.wizard.steps import StepId, confirm, following, preceding, problems
 
 if TYPE_CHECKING:
     from llmb_tui.launch.run import Run
 
-# A look at the cluster waits until the answers rest this long, seconds.
-_REST_S = 0.8
 _PULSE_S = 1.0
 
 
 class WizardScreen(Screen[None]):
     """One wizard from the choice of a workload to the submitted run."""
 
-    HELP = """From the choice of a workload to a submitted run, in seven steps. The preview follows every key.
-Going back is never blocked and keeps every answer; an answer that became impossible is flagged with ✗.
-Tab and shift+tab go from field to field."""
+    HELP = HELP
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]  # noqa: RUF012 - Textual's own form
     BINDINGS: ClassVar[list[BindingType]] = KEYS
     body = getters.query_one(WizardBody)
@@ -75,17 +75,17 @@ Tab and shift+tab go from field to field."""
         self._services = services
         self._prompter = prompter
         self._work = ClusterWork(self, services)
+        self._looks = Looks(self, self._work, prompter, lambda: (self._found, self._planned.plan))
         self._step = StepId.WORKLOAD
         self._answers = Answers()
         self._found = Found()
-        self._plan: Plan | None = None
-        self._published = NOTHING_KNOWN
+        self._planned = Planned()
+        self._own = Own()
+        self._not_public = NotPublic()
         self._catalog: Catalog | None = None
         self._make: Callable[[Catalog, Selection], Plan] | None = None
         self._profiles: tuple[ClusterProfile, ...] = ()
-        self._tried: set[str] = set()
         self._going: tuple[Run, ...] = ()
-        self._rest: Timer | None = None
 
     def compose(self) -> ComposeResult:
         """Header, body, keys."""
@@ -108,6 +108,7 @@ Tab and shift+tab go from field to field."""
         if self._catalog is not None:
             launched = self._found.launched
             self._in_thread(lambda: read_again(self._services, launched))
+            self._read_own()
 
     def on_unmount(self) -> None:
         """What runs on the cluster goes on there."""
@@ -117,7 +118,7 @@ Tab and shift+tab go from field to field."""
         """Hide the keys that mean nothing here."""
         typing = isinstance(self.focused, Input)
         if action == "preview":
-            return self.has_class("-narrow")
+            return self.has_class("-narrow") or self.has_class("-partial")
         if action == "find":
             body = self.query_one_optional(WizardBody)
             return body is not None and body.is_mounted and body.pane.FINDABLE and not typing
@@ -135,13 +136,13 @@ Tab and shift+tab go from field to field."""
         if self._catalog is None:
             return
         facts = self._found.facts()
-        against = problems(self._answers, self._plan, facts, self._step)
+        against = problems(self._answers, self._planned.plan, facts, self._step)
         error = next((problem for problem in against if problem.severity == "error"), None)
         if error is not None and self._step <= StepId.SCALE:
             tell(self.app, f"{error.reason} {error.fix}".strip(), "warning")
             return
         self._answers = confirm(self._catalog, self._answers, self._step)
-        self._go(following(self._answers, self._plan, facts, self._step))
+        self._go(following(self._answers, self._planned.plan, facts, self._step))
 
     def action_go(self, step: int) -> None:
         """Go straight to a step; going forward answers the one that is left."""
@@ -168,13 +169,16 @@ Tab and shift+tab go from field to field."""
         self.body.pane.find()
 
     def action_preview(self) -> None:
-        """Swap form and preview where only one fits."""
-        self.toggle_class("-preview")
+        """Turn to the next of what does not fit together: the form, the whole preview, the chart."""
+        if self.has_class("-narrow") and not self.has_class("-preview"):
+            self.add_class("-preview")
+        elif not self.body.preview.turn():
+            self.remove_class("-preview")
 
     def action_copy(self) -> None:
         """The choice as a command line, on the clipboard."""
-        if self._plan is not None:
-            text = command(self._plan.selection, self._answers.cluster, self._answers.procedure)
+        if self._planned.plan is not None:
+            text = command(self._planned.plan.selection, self._answers.cluster, self._answers.procedure)
             copy(self.app, text, text)
 
     def action_watch(self) -> None:
@@ -191,7 +195,7 @@ Tab and shift+tab go from field to field."""
 
     @on(ClusterPane.Asked)
     def _asked(self) -> None:
-        self._look(quiet=False)
+        self._looks.now(quiet=False)
 
     @on(ClusterPane.Edit)
     def _edit(self, event: ClusterPane.Edit) -> None:
@@ -205,7 +209,7 @@ Tab and shift+tab go from field to field."""
 
     @on(InstallPane.Start)
     def _install(self) -> None:
-        profile, plan = self._found.profile, self._plan
+        profile, plan = self._found.profile, self._planned.plan
         if profile is None or plan is None or not plan.launchable:
             tell(self.app, "Install needs a cluster and a selection that can be launched.", "warning")
         else:
@@ -214,19 +218,29 @@ Tab and shift+tab go from field to field."""
 
     @on(ReviewPane.Submit)
     def _submit(self) -> None:
-        profile, draft = self._found.profile, self._found.draft
-        if profile is None or draft is None:
+        profile, draft, procedure = self._found.profile, self._found.draft, self._found.procedure
+        if self._catalog is None or profile is None or draft is None:
             return
-        if self._found.comes_first:
-            tell(self.app, self._found.comes_first, "warning")
-            return
+
+        published = recipe_of(self._catalog, self._answers).published if procedure == "recipe" else None
 
         def agreed(yes: bool | None) -> None:
             if yes:
                 self._prompter.quiet = False
-                self._work.submit(profile, draft)
+                self._work.submit(profile, draft, procedure)
 
-        self.app.push_screen(Confirm("Submit", agreement(draft.run.plan, profile), "Submit"), agreed)
+        self.app.push_screen(Confirm("Submit", agreement(draft.run.plan, profile, published), "Submit"), agreed)
+
+    @on(LayoutPart.Listed)
+    def _list_layouts(self) -> None:
+        from llmb_tui.ui.screens.layouts import LayoutsDialog  # noqa: PLC0415 - not needed for the first frame
+
+        def take(layout: str | None) -> None:
+            if layout is not None:
+                self._give("layout", layout)
+
+        if self._catalog is not None and self._planned.selection is not None:
+            self.app.push_screen(LayoutsDialog(self._catalog, self._planned.selection), take)
 
     @on(RunPane.Open)
     def _open(self) -> None:
@@ -240,7 +254,7 @@ Tab and shift+tab go from field to field."""
 
     # What comes from threads.
 
-    def _in_thread(self, call: Callable[[], Start | Saved | Again]) -> None:
+    def _in_thread(self, call: Callable[[], Start | Saved | Again | Own]) -> None:
         self.run_worker(in_daemon(call), exit_on_error=False)
 
     @on(Worker.StateChanged)
@@ -255,11 +269,14 @@ Tab and shift+tab go from field to field."""
             if self._found.launched is not None and result.launched is not None:
                 self._found = self._found.learned({"launched": result.launched})
             self._show()
+        elif isinstance(result, Own) and result.cluster == self._own.cluster:
+            self._own = result
+            self._show()
         elif isinstance(result, Saved):
             self._offer(result.profiles)
             self._answers = replace(self._answers, cluster=result.profile.name)
             self._replan()
-            self._look(quiet=False)
+            self._looks.now(quiet=False)
 
     def _failed(self, error: BaseException | None) -> None:
         trouble = error if isinstance(error, Trouble) else Trouble("This should not have happened.", repr(error))
@@ -283,36 +300,36 @@ Tab and shift+tab go from field to field."""
 
     @on(Learned)
     def _learned(self, event: Learned) -> None:
-        before = self._found
-        if event.subject.profile != before.profile:
-            return
-        if event.subject != before.subject:
-            self._learned_of_link(event.changes)
-            return
-        doing = before.doing - {event.job} if event.over else before.doing | {event.job}
-        self._found = before.learned({**event.changes, "doing": doing})
-        self._show()
-        if self._found.launched is not None and before.launched is None:
-            self._go(StepId.RUN)
-            self._open()
+        before, of_this = self._found, event.subject == self._found.subject
+        self._found = found = before.heard(event.subject, event.job, event.changes, event.over)
+        if self._not_public.learn(found):
+            self._replan()
+        else:
+            self._show()
+        if not of_this and found.link != before.link:
+            self._looks.soon()
+        if event.changes.get("launched") is not None:
+            self._launched(event.changes["launched"], of_this)
         elif event.job == "submit" and event.changes.get("trouble") is not None:
             self.app.push_screen(Failure(event.changes["trouble"]), lambda _: self._draft())
-        elif event.job == "install" and event.over and self._plan and self._found.key_would_help:
-            self.post_message(InstallPane.Keys(event.subject.profile.name, self._plan, event.subject.procedure))
+        elif of_this and event.job == "install" and event.over and self._planned.plan and found.key_would_help:
+            name, key = event.subject.profile.name, found.key_would_help
+            self.post_message(InstallPane.Keys(name, self._planned.plan, found.procedure, key))
+
+    def _launched(self, run: Run, of_this: bool) -> None:
+        """Open the run, unless the person has gone elsewhere while it was launched."""
+        if of_this and self._step is StepId.REVIEW and self.app.screen is self:
+            self._go(StepId.RUN)
+            self._open()
+        else:
+            tell(self.app, launched_words(run))
+            self.on_screen_resume()
 
     def _feel_link(self) -> None:
         """Show how the connection to the chosen cluster is, which may break while nobody uses it."""
         profile = self._found.profile
         health = self._services.health(profile) if profile is not None else None
         self.bar.health = health if self._found.link == "connected" else None
-
-    def _learned_of_link(self, changes: dict[str, Any]) -> None:
-        """A look that was begun for other answers: what it says of the connection holds for these too."""
-        of_link = {field: value for field, value in changes.items() if field in ("link", "banner")}
-        if of_link:
-            self._found = self._found.learned(of_link)
-            self._show()
-            self._look_when_rested()
 
     # One direction: answers → plan → everything that is shown.
 
@@ -331,38 +348,22 @@ Tab and shift+tab go from field to field."""
     def _replan(self) -> None:
         if self._catalog is None or self._make is None:
             return
-        answers = self._answers
-        chosen = selection(self._catalog, answers)
-        plan = self._make(self._catalog, chosen) if chosen is not None else None
-        profile = next((one for one in self._profiles if one.name == answers.cluster), None)
-        self._published = published_launch(recipe_of(self._catalog, answers), plan, profile)
-        if plan is not None and answers.procedure == "recipe":
-            plan = replace(plan, problems=plan.problems + self._published.problems)
-        self._plan = plan
-        self._found = self._found.about(profile, chosen, answers.procedure)
+        before, answers = self._planned, self._answers
+        self._planned = planned(self._catalog, self._make, answers, self._profiles, self._not_public)
+        self._found = self._found.about(self._planned.profile, self._planned.selection, answers.procedure)
+        if self._planned.profile != before.profile:
+            self._read_own()
         self._show()
-        self._look_when_rested()
+        self._looks.soon()
 
-    def _look_when_rested(self) -> None:
-        if self._rest is not None:
-            self._rest.stop()
-        self._rest = self.set_timer(_REST_S, self._rested)
-
-    def _rested(self) -> None:
-        """Look at a saved cluster by itself, so that one that answers is ticked before it is asked for."""
-        fresh = self._found.link == "unknown" and self._answers.cluster not in self._tried
-        stale = self._found.link == "connected" and self._found.preflight is None
-        if (fresh or stale) and not self._found.doing:
-            self._look(quiet=True)
-
-    def _look(self, quiet: bool) -> None:
-        profile, plan = self._found.profile, self._plan
-        if profile is None or plan is None or self._found.doing & {"install", "submit"}:
-            return
-        if not quiet:
-            self._prompter.quiet = False
-        self._tried.add(profile.name)
-        self._work.look(profile, plan, self._found.procedure, quiet)
+    def _read_own(self) -> None:
+        """Read what runs on the chosen cluster took; what was read of another one says nothing any more."""
+        profile = self._planned.profile
+        name = profile.name if profile is not None else ""
+        if self._own.cluster != name:
+            self._own = Own(name)
+        if name:
+            self._in_thread(lambda: read_own(self._services, name))
 
     def _go(self, step: StepId) -> None:
         if self._catalog is None:
@@ -371,9 +372,10 @@ Tab and shift+tab go from field to field."""
         self.minimize()
         self.body.go(step)
         self.remove_class("-preview")
+        self.body.preview.charted = False
         found = self._found
         if step is StepId.INSTALL and found.link == "connected" and not (found.steps or found.doing):
-            self._look(quiet=False)
+            self._looks.now(quiet=False)
         if step is StepId.REVIEW:
             self._draft()
         self._show()
@@ -381,19 +383,17 @@ Tab and shift+tab go from field to field."""
         self.refresh_bindings()
 
     def _draft(self) -> None:
-        """Make the script, unless it is there or cannot be; the published procedure brings its own."""
-        found, plan = self._found, self._plan
-        wanted = found.procedure == "direct" and found.draft is None and "render" not in found.doing
+        """Make the script, or the command, unless it is there or cannot be."""
+        found, plan = self._found, self._planned.plan
+        wanted = found.draft is None and "render" not in found.doing
         if wanted and found.profile and plan and plan.launchable:
-            self._work.render(found.profile, plan)
+            self._work.render(found.profile, plan, found.procedure)
 
     def _show(self) -> None:
         if self._catalog is None:
             return
-        full = settled(self._catalog, self._answers)
-        self.body.show(View(self._catalog, self._answers, full, self._plan, self._found, self._published))
-        workload = (full.recipe or "").partition("@")[0]
-        self.bar.about = f"{workload} {full.size} · {(full.gpu or '').upper()} · {full.dtype} · {full.scale} GPUs"
-        profile = self._found.profile
-        self.bar.cluster, self.bar.link = (profile.name, self._found.link) if profile else ("", "none")
-        self.bar.notice = (profile.notice or "") if profile else ""
+        full, made = settled(self._catalog, self._answers), self._planned
+        here = self._own.measured(made.plan)
+        view = View(self._catalog, self._answers, full, made.plan, self._found, made.published, made.usual, here)
+        self.body.show(view)
+        self.bar.show(full, self._found)

@@ -15,8 +15,10 @@ from llmb_tui.ui.panes.review import ReviewPane, RunPane
 from llmb_tui.ui.panes.scale import ScalePane
 from llmb_tui.ui.text import MUTED, line
 from llmb_tui.ui.view import View
-from llmb_tui.ui.widgets.preview import Preview, Remarks
+from llmb_tui.ui.widgets.preview import Preview
 from llmb_tui.ui.widgets.rail import Rail, RailStep
+from llmb_tui.ui.widgets.remarks import Remarks
+from llmb_tui.wizard.layout import other_layout
 from llmb_tui.wizard.steps import TITLES, StepId, mark, problems, summary
 
 _PANES: dict[StepId, type[Pane]] = {
@@ -47,6 +49,8 @@ class WizardBody(Horizontal):
         super().__init__(id="body")
         self._give = give
         self._step = StepId.WORKLOAD
+        self._charted: View | None = None
+        """The view whose chart is still to be drawn."""
 
     def compose(self) -> ComposeResult:
         """Left to right; below 100 columns from top to bottom."""
@@ -85,15 +89,32 @@ class WizardBody(Horizontal):
     def show(self, view: View) -> None:
         """Everything that depends on the view, in one frame."""
         facts = view.found.facts()
+        other = bool(other_layout(view.usual, view.plan))
         self.rail.steps = tuple(
-            RailStep(step, mark(view.answers, view.plan, facts, step), summary(view.answers, facts, step))
+            RailStep(step, mark(view.answers, view.plan, facts, step), summary(view.answers, facts, step, other))
             for step in StepId
         )
         self.preview.made = view.plan
+        self.preview.here = view.here
+        self._chart_soon(view)
         self.pane.show(view)
         # The later panes say themselves what stands against them.
         found = problems(view.answers, view.plan, facts, self._step) if self._step <= StepId.SCALE else ()
-        self.query_one(Issues).problems = tuple(one for one in found if one.severity == "error")[:_ISSUES]
+        errors = (one for one in found if one.severity == "error" and one.field not in self.pane.tells)
+        self.query_one(Issues).problems = tuple(errors)[:_ISSUES]
+
+    def _chart_soon(self, view: View) -> None:
+        """Draw the chart once the key is answered: it asks for a dozen plans."""
+        if self._charted is None:
+            self.call_after_refresh(self._chart)
+        self._charted = view
+
+    def _chart(self) -> None:
+        from llmb_tui.plan.over_scale import over_scale  # noqa: PLC0415 - not needed for the first frame
+
+        view, self._charted = self._charted, None
+        if view is not None:
+            self.preview.points = over_scale(view.catalog, view.plan.selection) if view.plan else ()
 
     def show_going(self, count: int) -> None:
         """Say that runs are going, and which key leads there."""

@@ -13,7 +13,7 @@ from textual.widgets import DataTable
 from llmb_tui.cluster.slurm.job import TERMINAL_STATES
 from llmb_tui.launch.run import Run
 from llmb_tui.text import clean_line
-from llmb_tui.ui.units import percent, seconds
+from llmb_tui.ui.units import PROCEDURES, percent, seconds
 from llmb_tui.ui.widgets.durations import age
 from llmb_tui.ui.widgets.gauge import filled
 from llmb_tui.ui.widgets.step_chart import METHOD_WORDS
@@ -46,7 +46,7 @@ _SLURM: dict[str, Cell] = {
     "CANCELLED": _STAGES["cancelled"],
 }
 _TONES: dict[Result, Tone] = {"PASS": "good", "WARN": "warning", "FAIL": "bad"}
-_BAR_CELLS = 6
+_BAR_CELLS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +68,8 @@ COLUMNS = (
     Column("state", "state", 11),
     Column("workload", "workload", 19),
     Column("scale", "scale", 10),
-    Column("where", "where", 6, more=7),
-    Column("procedure", "run as", 6, wide=True),
+    Column("where", "where", 6, more=6),
+    Column("procedure", "run as", 9, wide=True),
     Column("steps", "steps", 7),
     Column("bar", "", _BAR_CELLS, wide=True),
     Column("step_time", "step s", 6),
@@ -92,7 +92,7 @@ def job_row(run: Run, state: RunState, marked: bool, now: float) -> dict[str, Ce
         "workload": (f"{selection.workload} {selection.size} {selection.dtype}", "plain"),
         "scale": (f"{selection.scale}×{selection.gpu.upper()}", "plain"),
         "where": (clean_line(run.cluster), "plain"),
-        "procedure": (run.procedure, "quiet"),
+        "procedure": (PROCEDURES[run.procedure], "quiet"),
         "steps": (f"{progress.steps_done}/{total}" if progress.steps_done else "–", "plain"),
         "bar": (filled(progress.steps_done, total, _BAR_CELLS), "now"),
         "step_time": (seconds(step_time).removesuffix(" s") if step_time else "–", "plain"),

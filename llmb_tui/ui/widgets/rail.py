@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.reactive import var
 
-from llmb_tui.ui.text import MUTED, line
+from llmb_tui.ui.text import MUTED, hanging, line
 from llmb_tui.ui.widgets.folded import Folded
 from llmb_tui.wizard.steps import TITLES, Mark, StepId
 
@@ -51,17 +51,17 @@ class Rail(Folded):
         """Show them."""
         self.changed()
 
-    def rows(self, width: int) -> list[Content]:  # noqa: ARG002 - every line is short
+    def rows(self, width: int) -> list[Content]:
         """All steps under each other, or the current one and the answers in one line."""
-        return [self._one_line()] if self.size.height == 1 else [row for row, _ in self._rows()]
+        return [self._one_line()] if self.size.height == 1 else [row for row, _ in self._rows(width)]
 
     def on_click(self, event: events.Click) -> None:
         """Go to the step under the mouse."""
-        rows = self._rows()
+        rows = self._rows(self.size.width)
         if self.size.height > 1 and 0 <= event.y - self.gutter.top < len(rows):
             self.post_message(self.Chosen(rows[event.y - self.gutter.top][1]))
 
-    def _rows(self) -> list[tuple[Content, StepId]]:
+    def _rows(self, width: int) -> list[tuple[Content, StepId]]:
         rows = []
         roomy = self.size.height >= 3 * len(TITLES)
         for one in self.steps:
@@ -71,7 +71,7 @@ class Rail(Folded):
                 glyph, style = ("▸", "bold") if one.mark != "flagged" else (glyph, style)
             rows.append((line((glyph, style), " ", (TITLES[one.step], "bold" if here else "")), one.step))
             if one.summary:
-                rows.append((line("  ", (one.summary, MUTED)), one.step))
+                rows += [(row, one.step) for row in hanging(line("  "), line((one.summary, MUTED)), width)]
             if roomy:
                 rows.append((Content(""), one.step))
         return rows

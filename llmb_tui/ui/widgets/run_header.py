@@ -1,4 +1,4 @@
-"""`RunHeader`: which run this is, where it runs, what Slurm says, and whether the link lives. Two lines."""
+"""`RunHeader`: which run this is, where it runs, what Slurm says, whether the link lives, where the results are."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from textual.content import Content
 from textual.reactive import reactive
 
 from llmb_tui.cluster.slurm.pending import pending_reason
+from llmb_tui.launch.published_spec import PublishedSpec
 from llmb_tui.launch.run import Run
 from llmb_tui.ui.text import MUTED, line
+from llmb_tui.ui.units import PROCEDURES
 from llmb_tui.ui.widgets.durations import age, clock, moment
 from llmb_tui.ui.widgets.run_part import RunPart
 from llmb_tui.watch.state import Link, RunState
@@ -44,8 +46,7 @@ def what_runs(run: Run) -> str:
 def job_text(run: Run, state: RunState) -> Content:
     """What Slurm says of the job, or why there is none yet."""
     job = state.job
-    job_id = job.id if job else ", ".join(run.job_ids)
-    parts = [line(f"job {job_id}" if job_id else f"run {run.id}")]
+    parts = [line(jobs_of(run, job.id if job else ""))]
     if job is None:
         parts.append(line(run.job_state or f"submission {run.submission}"))
     else:
@@ -61,10 +62,32 @@ def job_text(run: Run, state: RunState) -> Content:
             parts.append(line(pending_reason(job.reason) if job.waiting else job.reason))
         if job.waiting and job.starts_at is not None:
             parts.append(line(f"Slurm expects it to start {moment(job.starts_at)}"))
+    parts += [line(f"job {other.id} {other.state}") for other in state.others]
     if state.calls_per_minute:
         parts.append(line((f"Slurm asked {state.calls_per_minute} × a minute", MUTED)))
-    parts.append(line((f"{run.procedure} procedure", MUTED)))
+    if not results_of(run):
+        parts.append(line((f"{PROCEDURES[run.procedure]} procedure", MUTED)))
     return Content(" · ").join(parts)
+
+
+def jobs_of(run: Run, seen: str = "") -> str:
+    """The job; of several the one that is watched, or all as long as none was `seen`."""
+    several = len(run.job_ids) > 1
+    if seen:
+        return f"watching job {seen}" if several else f"job {seen}"
+    if several:
+        return f"jobs {', '.join(run.job_ids)}, of which {run.job_ids[-1]} is watched"
+    return f"job {run.job_ids[0]}" if run.job_ids else f"run {run.id}"
+
+
+def results_of(run: Run) -> str:
+    """Folder on the cluster with what a run of the published procedure leaves; empty for others.
+
+    NeMo-Run makes one for each experiment, which is known when the job is.
+    """
+    if not isinstance(run.spec, PublishedSpec):
+        return ""
+    return run.log.folder if run.spec.how == "bash" and run.log is not None else run.spec.results
 
 
 def link_text(state: RunState, short: bool = False) -> Content:
@@ -85,13 +108,27 @@ def link_text(state: RunState, short: bool = False) -> Content:
 class RunHeader(RunPart):
     """The header of the run that the screen shows."""
 
-    DEFAULT_CSS = "RunHeader { height: 2; padding: 0 1; }"
+    DEFAULT_CSS = """
+    RunHeader {
+        height: 2;
+        padding: 0 1;
+        &.-results { height: 3; }
+    }
+    """
     notice: reactive[str] = reactive("")
     """The cluster's notice, such as `simulated, clock x30`."""
+
+    def watch_training_run(self, run: Run | None) -> None:
+        """The procedure, and where the results are, is a line more."""
+        self.set_class(run is not None and bool(results_of(run)), "-results")
 
     def render(self) -> Content:
         """Empty until the run is loaded."""
         if self.training_run is None:
             return Content("")
-        state = self.run_state or RunState(self.training_run.id)
-        return Content("\n").join(header_lines(self.training_run, self.notice, state, self.content_size.width))
+        state, width = self.run_state or RunState(self.training_run.id), self.content_size.width
+        rows = [*header_lines(self.training_run, self.notice, state, width)]
+        if results := results_of(self.training_run):
+            words = f"{PROCEDURES[self.training_run.procedure]} procedure · results in "
+            rows.append(line((words, MUTED), results).truncate(width, ellipsis=True))
+        return Content("\n").join(rows)

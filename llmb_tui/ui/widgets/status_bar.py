@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
+from llmb_tui.ui.found import Found, Link
 from llmb_tui.ui.text import MUTED, line
+from llmb_tui.wizard.answers import Answers
 
 if TYPE_CHECKING:
     from llmb_tui.cluster.health import LinkHealth
-
-Link = Literal["none", "unknown", "connecting", "connected", "failed"]
 
 # In a narrower terminal the rail's one line says what is chosen.
 _ABOUT_FROM_WIDTH = 100
@@ -36,6 +36,14 @@ class StatusBar(Widget):
     health: reactive[LinkHealth | None] = reactive["LinkHealth | None"](None)
     """How the connection is by its own heartbeat; None while there is none."""
     notice: reactive[str] = reactive("")
+
+    def show(self, full: Answers, found: Found) -> None:
+        """What is chosen, with defaults for the rest, and where."""
+        workload = (full.recipe or "").partition("@")[0]
+        self.about = f"{workload} {full.size} · {(full.gpu or '').upper()} · {full.dtype} · {full.scale} GPUs"
+        profile = found.profile
+        self.cluster, self.link = (profile.name, found.link) if profile else ("", "none")
+        self.notice = (profile.notice or "") if profile else ""
 
     def render(self) -> Content:
         """Left the name, in the middle the choice, right the cluster; the choice gives way first."""

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from statistics import median
-from typing import Literal
 
 from textual.content import Content
 
 from llmb_tui.plan.plan import Estimate, Method
-from llmb_tui.ui.text import MUTED
 from llmb_tui.ui.units import band
+from llmb_tui.ui.widgets.plot import UNICODE, Glyphs, Part, Scale, labelled, painted, round_scale, terminal_glyphs
 from llmb_tui.ui.widgets.run_part import RunPart
 from llmb_tui.watch.state import Progress
-
-Kind = Literal["axis", "band", "line", "outside", "now", "blank"]
-Part = tuple[str, Kind]
 
 METHOD_WORDS: dict[Method, str] = {
     "published": "published",
@@ -32,55 +26,7 @@ METHOD_WORDS: dict[Method, str] = {
 # Values farther than this from the band and from the median are drawn as arrows at the edge: the first
 # step compiles and takes many times as long, and would press the rest into one row.
 _REACH = 1.12
-_NICE = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
 _X_AXIS_FROM_HEIGHT = 6
-_STYLES: dict[Kind, str] = {
-    "axis": MUTED,
-    "band": "dim $text-success",
-    "line": "bold $text",
-    "outside": "bold $text-warning",
-    "now": "bold $text-accent",
-    "blank": "",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Glyphs:
-    """The characters that a chart is drawn with."""
-
-    tick: str = "┤"
-    edge: str = "│"
-    band: str = "░"
-    flat: str = "─"
-    upright: str = "│"
-    down: tuple[str, str] = ("╮", "╰")
-    up: tuple[str, str] = ("╯", "╭")
-    above: str = "▲"
-    below: str = "▼"
-    arrow: str = "←"
-
-
-UNICODE = Glyphs()
-ASCII = Glyphs("+", "|", ":", "-", "|", (".", "'"), ("'", "."), "^", "v", "<")
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """Rows of the plot in seconds: row 0 is the lowest, each row is `step_s` higher."""
-
-    bottom_s: float
-    step_s: float
-    rows: int
-    decimals: int
-
-    def row(self, seconds: float) -> int:
-        """The row nearest to a value; it may lie outside the plot."""
-        # Half a row counts up for every value, so that what is inside the band is drawn inside it.
-        return math.floor((seconds - self.bottom_s) / self.step_s + 0.5)
-
-    def label(self, row: int) -> str:
-        """A row's value."""
-        return f"{self.bottom_s + row * self.step_s:.{self.decimals}f}"
 
 
 def make_scale(values: Sequence[float], expected: tuple[float, float] | None, rows: int) -> Scale:
@@ -93,19 +39,7 @@ def make_scale(values: Sequence[float], expected: tuple[float, float] | None, ro
     anchors = [*middle, *((expected[0] - margin, expected[1] + margin) if expected else ())]
     near = [v for v in values if min(anchors) / _REACH <= v <= max(anchors) * _REACH]
     low, high = min([*anchors, *near]), max([*anchors, *near])
-    if high == low:
-        low, high = low * 0.95, high * 1.05 or 1.0
-    gaps = max(rows - 1, 1)
-    exponent = math.floor(math.log10((high - low) / gaps))
-    for power in (exponent, exponent + 1):
-        for factor in _NICE:
-            step = factor * 10.0**power
-            first = math.floor(low / step + 1e-9)
-            if (first + gaps) * step >= high * (1 - 1e-12):
-                spare = first + gaps - math.ceil(high / step - 1e-9)
-                first = max(first - spare // 2, 0)
-                return Scale(first * step, step, rows, max(0, -power + (factor % 1 > 0)))
-    raise AssertionError("ten times the span always holds it")
+    return round_scale(low, high, rows)
 
 
 def columns(step_times: Iterable[tuple[int, float]], last_step: int, width: int) -> list[float]:
@@ -142,9 +76,8 @@ def chart_lines(
         return [[((text if line == height // 2 else "").center(width)[:width], "axis")] for line in range(height)]
     with_x_axis = height >= _X_AXIS_FROM_HEIGHT
     scale = make_scale([seconds for _, seconds in step_times], expected, height - with_x_axis)
-    label_width = max(len(scale.label(0)), len(scale.label(scale.rows - 1)))
     now_text = f" {glyphs.arrow} {step_times[-1][1]:.{max(scale.decimals, 2)}f}" if step_times else ""
-    plot_width = width - label_width - 2 - len(now_text)
+    plot_width = width - scale.label_width - 2 - len(now_text)
     if plot_width < 4 or scale.rows < 2:
         return [[(" " * width, "blank")] for _ in range(height)]
     last_step = max((total or 1) - 1, step_times[-1][0] if step_times else 0)
@@ -155,9 +88,9 @@ def chart_lines(
         row = min(max(scale.row(values[-1]), 0), scale.rows - 1)
         for offset, character in enumerate(now_text):
             canvas[row][len(values) + offset] = (character, "now")
-    lines = [_with_label(scale, row, label_width, canvas[row], glyphs) for row in reversed(range(scale.rows))]
+    lines = [labelled(scale, row, canvas[row], glyphs) for row in reversed(range(scale.rows))]
     if with_x_axis:
-        axis = " " * (label_width + 2) + _x_labels(last_step, plot_width)
+        axis = " " * (scale.label_width + 2) + _x_labels(last_step, plot_width)
         lines.append([(axis[:width].ljust(width), "axis")])
     return lines
 
@@ -196,18 +129,6 @@ def _draw_line(canvas: list[list[Part]], scale: Scale, values: Sequence[float], 
             for between in range(min(row, before) + 1, max(row, before)):
                 canvas[between][column] = (glyphs.upright, "line")
         before = row
-
-
-def _with_label(scale: Scale, row: int, label_width: int, cells: list[Part], glyphs: Glyphs) -> list[Part]:
-    labelled = scale.rows <= 5 or row % 2 == 0
-    label = scale.label(row).rjust(label_width) if labelled else " " * label_width
-    parts: list[Part] = [(f"{label} {glyphs.tick if labelled else glyphs.edge}", "axis")]
-    for character, kind in cells:
-        if parts[-1][1] == kind:
-            parts[-1] = (parts[-1][0] + character, kind)
-        else:
-            parts.append((character, kind))
-    return parts
 
 
 def _x_labels(last_step: int, width: int) -> str:
@@ -261,17 +182,11 @@ class StepChart(RunPart):
             (estimate.low_s, estimate.high_s) if estimate else None,
             progress.steps_total or self.training_run.plan.steps,
             (self.content_size.width, self.content_size.height),
-            _glyphs(),
+            terminal_glyphs(),
         )
-        return Content("\n").join([Content.assemble(*((text, _STYLES[kind]) for text, kind in line)) for line in lines])
+        return painted(lines)
 
     def _entitle(self) -> None:
         if self.training_run is not None:
             width = self.content_size.width - 2
-            self.border_subtitle = Content(expected_caption(self.training_run.plan.estimate, width, _glyphs()))
-
-
-def _glyphs() -> Glyphs:
-    """The characters that this terminal's encoding has."""
-    encoding = sys.__stdout__.encoding if sys.__stdout__ else "ascii"
-    return UNICODE if encoding.lower().startswith("utf") else ASCII
+            self.border_subtitle = Content(expected_caption(self.training_run.plan.estimate, width, terminal_glyphs()))

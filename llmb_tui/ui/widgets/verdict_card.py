@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual.content import Content
 
 from llmb_tui.ui.text import MUTED, line, lines
-from llmb_tui.ui.units import seconds
+from llmb_tui.ui.units import PROCEDURES, seconds
 from llmb_tui.ui.widgets.run_part import ENDED, RunPart
 from llmb_tui.ui.widgets.step_chart import METHOD_WORDS
 from llmb_tui.watch.state import Result, RunState, Verdict
@@ -80,6 +80,7 @@ class VerdictCard(RunPart):
         if run is None:
             return Content("")
         against = METHOD_WORDS[run.plan.estimate.method] if run.plan.estimate else "expected"
+        procedure = PROCEDURES[run.procedure]
         if self.content_size.height < _STRIP_HEIGHT:
-            return verdict_strip(state, against, run.procedure, self.content_size.width)
-        return verdict_card(state, against, run.procedure)
+            return verdict_strip(state, against, procedure, self.content_size.width)
+        return verdict_card(state, against, procedure)

@@ -1,16 +1,14 @@
-"""What Review says of the published procedure: the command to the letter, and what is to be known before it is run."""
+"""What Review says of the published procedure: how it starts, the command to the letter, and what is to be known."""
 
 from __future__ import annotations
 
 from textual.content import Content
 
-from llmb_tui.catalog.published import Published
+from llmb_tui.catalog.published import LaunchScript, Published
 from llmb_tui.ui import units
 from llmb_tui.ui.text import MUTED, line, plain
 from llmb_tui.ui.view import View
 from llmb_tui.ui.widgets.paragraphs import Paragraph, fact, text
-
-WHY_BY_HAND = "The published procedure is not submitted from here yet: it is started by hand."
 
 
 def way(published: Published) -> str:
@@ -19,19 +17,28 @@ def way(published: Published) -> str:
     return f"published: NVIDIA's {scripts} of {published.tag}, unchanged"
 
 
-def launch_facts(view: View) -> tuple[Paragraph, ...]:
+def starts(launch: LaunchScript) -> str:
+    """What submitting does."""
+    if launch.how == "sbatch":
+        return f"{launch.script} is given to sbatch on the login node, at most once; it is one job"
+    return f"{launch.script} is started on the login node, detached and at most once; it may make up to three jobs"
+
+
+def launch_facts(view: View, published: Published) -> tuple[Paragraph, ...]:
     """How it is started, what comes first, what it cannot do of what is asked for, and where to read more."""
-    launch, first = view.published, view.found.comes_first
+    launch, found = view.published, view.found
     facts = []
     for problem in launch.problems:
         glyph, style = units.SEVERITIES[problem.severity]
         facts.append(fact(f"{glyph} {problem.severity}", line((problem.reason, style), (f" {problem.fix}", MUTED))))
+    trouble = found.trouble_of("render")
+    if trouble is not None:
+        facts.append(fact("✗ not ready", line((f"{trouble.what} {trouble.why} {trouble.fix}", "$text-error"))))
     if not command_of(view):
         return tuple(facts)
-    words = "by hand for now (y copies the command); its job is not followed"
-    facts.append(fact("start", line((words, "$text-accent"))))
-    if first:
-        facts.append(fact("first", line((first, "$text-warning"))))
+    facts.append(fact("submit", line((starts(published.launch), "$text-accent"))))
+    if found.comes_first:
+        facts.append(fact("first", line((found.comes_first, "$text-warning"))))
     if launch.command is not None and launch.command.token_file:
         words = "gets your Hugging Face token; the notes say what becomes of it"
         facts.append(fact("token", line((words, "$text-warning"))))
@@ -42,8 +49,10 @@ def launch_facts(view: View) -> tuple[Paragraph, ...]:
 
 def command_of(view: View) -> str:
     """The command to the letter; empty where it is not there, or would not do what is asked for."""
-    launch, plan = view.published, view.plan
-    return launch.command.text if launch.command and plan and plan.launchable else ""
+    launch, plan, draft = view.published, view.plan, view.found.draft
+    if launch.command is None or plan is None or not plan.launchable:
+        return ""
+    return draft.script if draft is not None else launch.command.text
 
 
 def launch_text(view: View) -> Content:

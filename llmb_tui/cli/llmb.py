@@ -1,0 +1,125 @@
+"""`llmb`: an installation of NVIDIA's llmb-run on a cluster: its settings, its workloads, its runs."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from llmb_tui.cli.output import print_json, print_line, print_table, say
+from llmb_tui.cli.user import user_services
+from llmb_tui.cluster.llmb_install import LlmbInstall
+from llmb_tui.cluster.llmb_settings import request_of, settings_of
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.adopt import Listed
+from llmb_tui.launch.llmb_workloads import known_workloads, summary
+from llmb_tui.services import Services
+from llmb_tui.watch.report import document
+from llmb_tui.watch.state import RunState
+
+_HEADINGS = ("job", "workload", "release", "GPUs", "submitted", "here as", "")
+
+
+def llmb_verb(arguments: argparse.Namespace) -> int:
+    """What NVIDIA's own tools have on a cluster; with `--open` one of its runs is remembered here."""
+    services = user_services()
+    if arguments.open is not None:
+        return _open(services, arguments.cluster, arguments.open, as_json=arguments.json)
+    found = services.llmb(services.profile(arguments.cluster))
+    listed = services.llmb_runs(arguments.cluster) if found.installs else ()
+    for trouble in found.troubles:
+        say(f"llmb-tui: passed over: {trouble}")
+    if arguments.json:
+        installations = [_installation(services, install) for install in found.installs]
+        print_json({"installations": installations, "runs": [_run(one) for one in listed]})
+        return 0
+    for install in found.installs:
+        print_line(summary(services.catalog(), install))
+        for name, value in _settings(install).items():
+            print_line(f"  {name:14} {value}")
+    if not found.installs:
+        say(f"No installation of NVIDIA's llmb-run was found on {arguments.cluster}.")
+    if listed:
+        print_table(_HEADINGS, [_row(one) for one in listed])
+    return 0
+
+
+def _open(services: Services, cluster: str, job_id: str, *, as_json: bool) -> int:
+    one = _with_job(services.llmb_runs(cluster), cluster, job_id)
+    run = services.adopt(cluster, one)
+    if as_json:
+        print_json(document(run, RunState(run.id)))
+    else:
+        say(f"Job {job_id} of llmb-run is run {run.id} here: `llmb-tui watch {run.id}` follows it.")
+        print_line(run.id)
+    return 0
+
+
+def _with_job(listed: Sequence[Listed], cluster: str, job_id: str) -> Listed:
+    for one in listed:
+        if one.run.job_id == job_id:
+            return one
+    raise Trouble(
+        f"llmb-run has no job {job_id} on {cluster}.",
+        f"Its newest {len(listed)} runs were looked at." if listed else "No run of llmb-run was found there.",
+        f"`llmb-tui llmb {cluster}` lists them.",
+        exit_code=1,
+    )
+
+
+def _settings(install: LlmbInstall) -> dict[str, str]:
+    """What its configuration says for the fields of a profile, by their names."""
+    request, count = request_of(install)
+    return {**settings_of(install), "gpu_request": f"{request}, {count} on a node" if count else request}
+
+
+def _installation(services: Services, install: LlmbInstall) -> dict[str, Any]:
+    """The JSON object of an installation. No value of a variable is in it."""
+    request, count = request_of(install)
+    own = asdict(install)
+    workloads = known_workloads(services.catalog(), install)
+    environments = {workload.name: list(workload.environment) for workload in install.workloads}
+    return {
+        **{name: own[name] for name in ("path", "version", "release", "root", "repository", "cluster_name")},
+        **{name: own[name] for name in ("gpu_type", "architecture")},
+        "environment": list(install.environment),
+        "settings": {**settings_of(install), "gpu_request": request},
+        "gpus_per_node": count or None,
+        "images": list(install.images),
+        "workloads": [{**asdict(one), "environment": environments[one.name]} for one in workloads],
+    }
+
+
+def _run(one: Listed) -> dict[str, Any]:
+    """The JSON object of a run that may be opened."""
+    run = one.run
+    return {
+        "job_id": run.job_id,
+        "workload": run.workload,
+        "release": run.release or None,
+        "size": run.size or None,
+        "gpu": run.gpu or None,
+        "dtype": run.dtype or None,
+        "scale": run.scale or None,
+        "submitted_at": run.written_at or None,
+        "folder": run.folder,
+        "changed": list(run.changed),
+        "id": one.opened or None,
+        "why_not": one.why_not or None,
+    }
+
+
+def _row(one: Listed) -> tuple[str, ...]:
+    run = one.run
+    at = time.strftime("%Y-%m-%d %H:%M", time.localtime(run.written_at)) if run.written_at else "–"
+    return (
+        run.job_id,
+        f"{run.workload} {run.size} {run.dtype}".rstrip(),
+        run.release or "–",
+        f"{run.scale} {run.gpu.upper()}" if run.scale else "–",
+        at,
+        one.opened or "–",
+        f"cannot be opened: {one.why_not}" if one.why_not else "",
+    )

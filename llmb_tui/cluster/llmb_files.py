@@ -1,0 +1,76 @@
+"""What the files of NVIDIA's own tools say on a cluster: several in one remote call, and YAML that is not trusted.
+
+A file may hold tokens in clear text, and so may an error about it: nothing of a file's text comes into a `Trouble`.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from llmb_tui.errors import Trouble
+from llmb_tui.text import clean, clean_line
+
+if TYPE_CHECKING:
+    from llmb_tui.cluster.session import Session
+
+MOST_BYTES = 1 << 16
+"""A longer file is none of theirs; they have one or two thousand bytes."""
+
+_MARK = "\x1e"
+
+
+def ask(
+    session: Session, script: str, most: int, directories: Sequence[str], deadline_s: float
+) -> list[tuple[str, str, str]]:
+    """Run a script of `remote/` on some directories: (kind, path, text) for each thing that it found, at most `most`.
+
+    Raises Trouble where it fails, and what `Session.run_script` raises.
+    """
+    token = secrets.token_hex(8)
+    text = resources.files("llmb_tui.remote").joinpath(script).read_text(encoding="utf-8")
+    arguments = [token, str(MOST_BYTES), str(most), *directories]
+    done = session.run_script(text, arguments, deadline_s=deadline_s)
+    if done.exit_code != 0:
+        why = clean(done.stderr.strip()) or f"The command there ended with {done.exit_code}."
+        raise Trouble("It could not be looked for what NVIDIA's llmb-run has there.", why)
+    found = []
+    for part in done.stdout.split(f"{_MARK}{token} ")[1:]:
+        head, _, rest = part.partition("\n")
+        kind, _, path = head.partition(" ")
+        found.append((kind, path, rest))
+    return found
+
+
+def read_yaml(text: str, path: str) -> dict[str, Any]:
+    """The mapping that a file holds. Raises Trouble, which names the file and the line but quotes neither."""
+    import yaml  # noqa: PLC0415 - the first frame needs none
+
+    if len(text.encode()) > MOST_BYTES:
+        raise unreadable(path, f"It is longer than {MOST_BYTES // 1024} KiB.")
+    try:
+        content = yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
+        raise unreadable(path, f"It is not YAML, {line}{_problem(error.problem)}.") from None
+    except (yaml.YAMLError, ValueError, RecursionError, OverflowError):
+        raise unreadable(path, "It is not YAML.") from None
+    if not isinstance(content, dict):
+        raise unreadable(path, "It holds no keys and values.")
+    return content
+
+
+def unreadable(path: str, why: str) -> Trouble:
+    """A file that is not what it should be."""
+    return Trouble(
+        f"{clean_line(path)} cannot be used.",
+        clean_line(why),
+        "Nothing was changed. Mend the file there, or go on without it.",
+    )
+
+
+def _problem(problem: str | None) -> str:
+    """What is wrong, without the part of the file that PyYAML quotes at its end."""
+    return (problem or "it ends too early").partition(" '")[0].partition(' "')[0]

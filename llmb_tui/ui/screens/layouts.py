@@ -1,0 +1,166 @@
+"""`LayoutsDialog`: the valid layouts of a selection, the fastest by the estimate first, to take one from."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.timer import Timer
+from textual.widgets import Button, Static
+from textual.worker import Worker, WorkerState
+
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.errors import Trouble
+from llmb_tui.plan.selection import Selection
+from llmb_tui.ui import units
+from llmb_tui.ui.daemon import in_daemon
+from llmb_tui.ui.dialogs import Dialog
+from llmb_tui.ui.text import MUTED, line, lines, told
+from llmb_tui.ui.widgets.choices import ChoiceList
+from llmb_tui.ui.widgets.paragraphs import Paragraph, Paragraphs, fact, text
+from llmb_tui.wizard.answers import layout_text
+from llmb_tui.wizard.choices import Choice
+
+if TYPE_CHECKING:
+    from llmb_tui.plan.layouts import Layout, Layouts
+
+# What takes longer says for how long it has been at work.
+_PATIENCE_S = 1.0
+_TICK_S = 0.25
+_COLUMNS = (("tp", 3), ("pp", 4), ("cp", 4), ("ep", 4), ("vp", 4), ("mbs", 4), ("ga", 5))
+_VERDICTS = {"fits": "fits", "tight": "tight", "needs recompute or sharding": "needs…"}
+
+
+class LayoutsDialog(Dialog[str]):
+    """Answers with the layout as `layout_text` writes it; what it is for cannot change while it is open."""
+
+    def __init__(self, catalog: Catalog, selection: Selection) -> None:
+        super().__init__("Valid layouts")
+        self._catalog = catalog
+        self._selection = selection
+        self._found: dict[str, Layout] = {}
+        self._since = time.monotonic()
+        self._ticks: Timer | None = None
+        self._list = ChoiceList(self._choose, id="layouts")
+
+    def body(self) -> ComposeResult:
+        """How many there are; the best of them; about the chosen one."""
+        yield Static(line(("◐ comparing layouts …", MUTED)), id="layouts-head", markup=False)
+        yield self._list
+        yield Paragraphs(id="about-layout")
+        with Horizontal(classes="buttons"):
+            yield Button("Take it", id="take", compact=True, disabled=True)
+            yield Button("Leave", id="leave", compact=True)
+
+    def on_mount(self) -> None:
+        """Compare them in a thread: there may be thousands."""
+        self._list.focus()
+        self._ticks = self.set_interval(_TICK_S, self._tick)
+        self.run_worker(in_daemon(self._compare), exclusive=True, exit_on_error=False)
+
+    def _compare(self) -> Layouts:
+        from llmb_tui.plan.layouts import layouts  # noqa: PLC0415 - not needed for the first frame
+
+        return layouts(self._catalog, self._selection)
+
+    def _tick(self) -> None:
+        waited = time.monotonic() - self._since
+        if waited >= _PATIENCE_S:
+            self._say(line((f"◐ comparing layouts for {waited:.0f} s …", MUTED)))
+
+    @on(Worker.StateChanged)
+    def _worked(self, event: Worker.StateChanged) -> None:
+        event.stop()
+        if event.state in (WorkerState.ERROR, WorkerState.SUCCESS) and self._ticks is not None:
+            self._ticks.stop()
+        if event.state is WorkerState.ERROR:
+            error = event.worker.error
+            trouble = error if isinstance(error, Trouble) else Trouble("This should not have happened.", repr(error))
+            self._say(told(trouble))
+        elif event.state is WorkerState.SUCCESS and event.worker.result is not None:
+            self._compared(event.worker.result)
+
+    def _compared(self, found: Layouts) -> None:
+        self._found = {layout_text(one.overrides): one for one in found.best}
+        if not self._found:
+            self._say(line("No layout divides these GPUs, this batch and this model: choose other numbers first."))
+            return
+        counted = f"the fastest {len(found.best)} of {found.valid:,} valid layouts"
+        if found.valid <= len(found.best):
+            counted = f"every valid layout: {found.valid:,}"
+        legend = ("   ● published  ! unusual", MUTED)
+        self._say(lines([line((counted, "bold"), legend), line((_head(), MUTED))]))
+        self.query_one("#take", Button).disabled = False
+        own = layout_text(self._selection.overrides)
+        published = next((value for value, layout in self._found.items() if layout.published), next(iter(self._found)))
+        self._choose(own if own in self._found else published)
+        self.call_after_refresh(self._list.scroll_to_highlight)
+
+    def _choose(self, value: str) -> None:
+        rows = tuple(
+            Choice(value, _cells(layout), _figures(layout), published=True if layout.published else None)
+            for value, layout in self._found.items()
+        )
+        self._list.show(rows, value)
+        self.query_one("#about-layout", Paragraphs).parts = about(self._found[value])
+
+    @on(ChoiceList.Taken)
+    def _taken(self, event: ChoiceList.Taken) -> None:
+        event.stop()
+        self._take()
+
+    @on(Button.Pressed)
+    def _pressed(self, event: Button.Pressed) -> None:
+        event.stop()
+        if event.button.id == "take":
+            self._take()
+        else:
+            self.dismiss(None)
+
+    def _take(self) -> None:
+        if self._found:
+            self.dismiss(self._list.chosen)
+
+    def _say(self, words: Content) -> None:
+        self.query_one("#layouts-head", Static).update(words)
+
+
+def about(layout: Layout) -> tuple[Paragraph, ...]:
+    """The chosen layout's step time, memory and what is unusual, in words."""
+    estimate, memory = layout.estimate, layout.memory
+    parts: list[Paragraph] = []
+    if estimate is not None:
+        words = f"{units.seconds(estimate.step_time_s)}   {units.band(estimate.low_s, estimate.high_s)}"
+        parts.append(fact("step time", line((words, "bold"), (f"   {estimate.basis}", MUTED))))
+    else:
+        parts.append(fact("step time", line(("no honest number can be given", MUTED))))
+    if memory is not None:
+        style = "" if memory.verdict == "fits" else "$text-warning"
+        used = f"{memory.peak_gb:.1f} of {memory.capacity_gb:g} GB   "
+        parts.append(fact("memory", line(used, (memory.verdict, style))))
+    parts += [fact("unusual", line((words, "$text-warning"))) for words in layout.unusual]
+    parts.append(text(line(("Differences within the band mean nothing; published layouts are tuned.", MUTED))))
+    return tuple(parts)
+
+
+def _head() -> str:
+    """The columns' names over the rows of the list."""
+    return "  " + "".join(f"{name.upper():>{width}}" for name, width in _COLUMNS) + "    step time    MFU    memory"
+
+
+def _cells(layout: Layout) -> str:
+    return "".join(f"{units.optional(getattr(layout.parallelism, name)):>{width}}" for name, width in _COLUMNS)
+
+
+def _figures(layout: Layout) -> str:
+    estimate, memory = layout.estimate, layout.memory
+    speed = f"{'no estimate':>16}"
+    if estimate is not None:
+        speed = f"{units.seconds(estimate.step_time_s):>9}{units.percent(estimate.mfu_pct):>8}"
+    room = f"{memory.peak_gb:7.1f} GB {_VERDICTS[memory.verdict]:<6}" if memory is not None else ""
+    # The sign of a published one takes two cells.
+    return ("" if layout.published else "  ") + f"{speed:<17}{room:<17}" + ("!" if layout.unusual else "")

@@ -1,0 +1,233 @@
+"""`Figures`: the numbers of a plan, in full or as a strip of three lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from textual.content import Content
+from textual.reactive import var
+
+from llmb_tui.plan.plan import Estimate, Plan, Problem
+from llmb_tui.ui import units
+from llmb_tui.ui.text import MUTED, Part, hanging, line
+from llmb_tui.ui.widgets.folded import Folded
+from llmb_tui.ui.widgets.step_chart import METHOD_WORDS
+
+if TYPE_CHECKING:
+    from llmb_tui.plan.calibration import MeasuredHere
+
+_LABEL = 12
+_RUNS_NAMED = 2
+# A printed MFU farther than this from ours, in points, was made with another formula.
+_MFU_APART = 1.0
+_TABLE = ("tp", "pp", "cp", "ep", "dp", "vp", "mbs", "gbs", "ga")
+_BY_HAND, _PRINTED_OTHERWISE = "†", "*"
+_STRIP_WORDS = {**METHOD_WORDS, "other_release": "other release"}
+_LEGEND = {_BY_HAND: "† set by hand", _PRINTED_OTHERWISE: "* the README prints another value"}
+_NONE = ("–", MUTED)
+
+
+class Figures(Folded):
+    """Table, step time, throughput and cost of one plan; three lines where there is no more room."""
+
+    made: var[Plan | None] = var[Plan | None](None)
+    here: var[MeasuredHere | None] = var["MeasuredHere | None"](None)
+
+    def watch_made(self) -> None:
+        """Show the plan."""
+        self.changed()
+
+    def watch_here(self) -> None:
+        """Show what was measured."""
+        self.changed()
+
+    def rows(self, width: int) -> list[Content]:
+        """The plan as text, or a skeleton until there is one."""
+        if not self.styles.auto_dimensions:
+            return strip(self.made, self.here) if self.made else [line(("no plan yet", MUTED))]
+        return figures(self.made, self.here, width) if self.made else skeleton(width)
+
+
+def figures(plan: Plan, here: MeasuredHere | None, width: int) -> list[Content]:
+    """The full set of figures, `width` cells wide."""
+    rows = [_size(plan, width), *_table(plan, width), Content("")]
+    estimate = plan.estimate
+    if estimate is None:
+        rows.append(_row("step time", ("no honest number can be given: see below", MUTED)))
+        rows += [_row(label, _NONE) for label in ("band", "from")]
+    else:
+        rows += _expected(estimate, width)
+    rows += _measured_here(here, width)
+    rows += _throughput(plan, estimate, width) if estimate else [_row(label, _NONE) for label in ("tokens/s", "MFU")]
+    return [*rows, *_resources(plan, width)]
+
+
+def strip(plan: Plan, here: MeasuredHere | None) -> list[Content]:
+    """The same in three lines."""
+    p = plan.parallelism
+    table = " ".join(f"{name.upper()} {units.optional(getattr(p, name))}{_mark(plan, name)}" for name in _TABLE)
+    first = line(table, (f" · {plan.nodes} × {plan.gpus_per_node} · seq {p.seq_len}", MUTED))
+    third = line(_memory_text(plan), " · ", _cost_text(plan), *_counts(plan.problems))
+    if plan.estimate is None:
+        return [first, line(("no honest step time can be given", MUTED)), third]
+    e = plan.estimate
+    parts: list[Part] = [
+        (units.seconds(e.step_time_s), "bold"),
+        f"  {units.band(e.low_s, e.high_s)}  ",
+        (_STRIP_WORDS[e.method], "$text-accent"),
+    ]
+    if here is not None:
+        parts += ["  ", (units.seconds(here.step_time_s), "bold"), (" measured here", "$text-accent")]
+    else:
+        parts.append(f"  {units.tokens_per_s(e.tokens_per_s)} tok/s")
+    parts.append(f"  MFU {units.percent(e.mfu_pct)}")
+    if e.days_per_1t_tokens is not None:
+        parts.append(f"  {units.days(e.days_per_1t_tokens).removesuffix('ays')}/1T")
+    return [first, line(*parts), third]
+
+
+def skeleton(width: int) -> list[Content]:
+    """The labels without figures, while there is no plan."""
+    heads = [line(("no plan yet", MUTED)), *_heads(width), Content("")]
+    labels = ("step time", "band", "from", "tokens/s", "MFU", "1T tokens", "memory", "this run")
+    return heads + [_row(label, _NONE) for label in labels]
+
+
+def _counts(problems: tuple[Problem, ...]) -> list[Part]:
+    """How many problems of each severity, and the key that shows them."""
+    parts: list[Part] = []
+    for severity, (glyph, style) in units.SEVERITIES.items():
+        count = sum(problem.severity == severity for problem in problems)
+        if count:
+            parts += ["   ", (f"{glyph} {count} {severity}{'' if count == 1 else 's'}", style)]
+    return [*parts, (" (p)", MUTED)] if parts else []
+
+
+def _size(plan: Plan, width: int) -> Content:
+    p = plan.parallelism
+    nodes = f"{units.nodes(plan.nodes)} × {plan.gpus_per_node} {plan.selection.gpu.upper()}"
+    rest = [f"seq {p.seq_len}{_mark(plan, 'seq_len')}", f"{p.layers}{_mark(plan, 'layers')} layers", plan.scaling]
+    gap = "   " if len("   ".join([nodes, *rest])) <= width else "  "
+    return line((nodes, "bold"), gap, gap.join(rest))
+
+
+def _table(plan: Plan, width: int) -> list[Content]:
+    """Two lines, a column for each name; a cell that is not the recipe's or not the printed one is marked."""
+    marks = {name: _mark(plan, name) for name in _TABLE}
+    cells: list[Part] = [
+        (f"{units.optional(getattr(plan.parallelism, name))}{marks[name]}".rjust(_cell(width)), "bold")
+        for name in _TABLE
+    ]
+    marks |= {name: _mark(plan, name) for name in ("seq_len", "layers")}
+    legend = "   ".join(words for mark, words in _LEGEND.items() if mark in marks.values())
+    return [_heads(width)[0], line(*cells), *([line((legend, MUTED))] if legend else [])]
+
+
+def _heads(width: int) -> list[Content]:
+    heads, cell = "".join(f"{name.upper():>{_cell(width)}}" for name in _TABLE), _cell(width)
+    return [line((heads, MUTED)), line(("".join(f"{'–':>{cell}}" for _ in _TABLE), MUTED))]
+
+
+def _cell(width: int) -> int:
+    return min(max(width // len(_TABLE), 4), 7)
+
+
+def _mark(plan: Plan, name: str) -> str:
+    """The sign of a value that was set by hand, or that the README prints otherwise."""
+    by_hand = plan.selection.overrides.given()
+    if name in by_hand:
+        return _BY_HAND
+    # What follows from a layout of one's own is not what the README is about.
+    printed = getattr(plan.printed, name) if plan.printed and not by_hand else None
+    return _PRINTED_OTHERWISE if printed is not None and printed != getattr(plan.parallelism, name) else ""
+
+
+def _expected(e: Estimate, width: int) -> list[Content]:
+    """The number, its band, the method in words and the anchor; the anchor is folded, never cut."""
+    drawn = units.track(e.step_time_s, e.low_s, e.high_s, 15)
+    words = METHOD_WORDS[e.method]
+    basis = f": {e.basis}" if e.basis and e.basis not in words else ""
+    return [
+        *hanging(
+            _row("step time", (units.seconds(e.step_time_s), "bold"), "   "),
+            line((words, "$text-accent"), (basis, MUTED)),
+            width,
+        ),
+        _row("band", f"{drawn}  {units.band(e.low_s, e.high_s)}"),
+        *hanging(_row("from"), line((e.anchor, MUTED)), width),
+    ]
+
+
+def _measured_here(here: MeasuredHere | None, width: int) -> list[Content]:
+    """What runs on the chosen cluster took: a row of its own, beside what is published."""
+    if here is None:
+        return []
+    named = ", ".join(here.runs[:_RUNS_NAMED])
+    more = len(here.runs) - _RUNS_NAMED
+    runs = f"{here.basis} ({named}{f' and {more} more' if more > 0 else ''})"
+    value = (units.seconds(here.step_time_s), "bold")
+    return [
+        _row("here", value, f"   {units.band(here.low_s, here.high_s)}"),
+        *hanging(line("  "), line(("measured here", "$text-accent"), (f": {runs}", MUTED)), width),
+    ]
+
+
+def _throughput(plan: Plan, e: Estimate, width: int) -> list[Content]:
+    rates = [
+        [units.tokens_per_s(e.tokens_per_s)],
+        [f"{e.tflops_per_gpu:,.0f} of {e.peak_tflops:,.0f} TFLOPS/GPU"],
+    ]
+    share: list[list[Part]] = [[units.percent(e.mfu_pct)]]
+    if plan.published is not None:
+        apart = abs(plan.published.mfu_pct - e.mfu_pct) > _MFU_APART
+        printed = f"printed {units.percent(plan.published.mfu_pct, 2)}"
+        share.append([(printed, "$text-warning" if apart else MUTED)])
+    return [*_flow("tokens/s", rates, width), *_flow("MFU", share, width)]
+
+
+def _resources(plan: Plan, width: int) -> list[Content]:
+    """Time for 1T tokens and the checkpoint's size, memory, cost."""
+    days: list[Part] = [units.days(plan.estimate.days_per_1t_tokens) if plan.estimate else _NONE]
+    size: Part = ("size not published", MUTED)
+    if plan.checkpoint_gb is not None:
+        size = units.gigabytes(plan.checkpoint_gb)
+    memory: list[Part] = [("not known", MUTED)]
+    if plan.memory is not None:
+        style = "" if plan.memory.verdict == "fits" else "$text-warning"
+        memory = [f"{_memory_used(plan)}   ", (plan.memory.verdict, style)]
+    return [
+        *_flow("1T tokens", [days, [("checkpoint ", MUTED), size]], width),
+        *hanging(_row("memory"), line(*memory), width),
+        _row("this run", _cost_text(plan)),
+    ]
+
+
+def _memory_used(plan: Plan) -> str:
+    return f"{plan.memory.peak_gb:.1f} of {plan.memory.capacity_gb:g} GB" if plan.memory else ""
+
+
+def _memory_text(plan: Plan) -> str:
+    return f"memory {_memory_used(plan)}   {plan.memory.verdict}" if plan.memory else "memory not known"
+
+
+def _cost_text(plan: Plan) -> str:
+    if plan.gpu_hours is None:
+        return f"{plan.steps} steps, cost not known"
+    return f"{units.gpu_hours(plan.gpu_hours)} + start-up"
+
+
+def _flow(label: str, texts: Sequence[Sequence[Part]], width: int) -> list[Content]:
+    """A label and texts beside each other, each of them in a row of its own where the width does not do."""
+    rows = [_row(label, *texts[0])]
+    for text in texts[1:]:
+        longer = rows[-1] + line("   ", *text)
+        if longer.cell_length <= width:
+            rows[-1] = longer
+        else:
+            rows.append(_row("", *text))
+    return rows
+
+
+def _row(label: str, *parts: Part) -> Content:
+    return line((f"{label:<{_LABEL}}", MUTED), *parts)

@@ -1,0 +1,114 @@
+"""What the charts are drawn with: characters, the rows of a plot and their labels, the styles of its parts."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from typing import Literal
+
+from textual.content import Content
+
+from llmb_tui.ui.text import MUTED
+
+Kind = Literal["axis", "band", "line", "outside", "now", "blank"]
+Part = tuple[str, Kind]
+
+_NICE = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
+_STYLES: dict[Kind, str] = {
+    "axis": MUTED,
+    "band": "dim $text-success",
+    "line": "bold $text",
+    "outside": "bold $text-warning",
+    "now": "bold $text-accent",
+    "blank": "",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Glyphs:
+    """The characters that a chart is drawn with."""
+
+    tick: str = "┤"
+    edge: str = "│"
+    band: str = "░"
+    flat: str = "─"
+    upright: str = "│"
+    down: tuple[str, str] = ("╮", "╰")
+    up: tuple[str, str] = ("╯", "╭")
+    above: str = "▲"
+    below: str = "▼"
+    arrow: str = "←"
+    full: str = "●"
+    hollow: str = "○"
+    chosen: str = "┊"
+
+
+UNICODE = Glyphs()
+ASCII = Glyphs("+", "|", ":", "-", "|", (".", "'"), ("'", "."), "^", "v", "<", "*", "o", "!")
+
+
+def terminal_glyphs() -> Glyphs:
+    """The characters that this terminal's encoding has."""
+    encoding = sys.__stdout__.encoding if sys.__stdout__ else "ascii"
+    return UNICODE if encoding.lower().startswith("utf") else ASCII
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Rows of the plot in its unit: row 0 is the lowest, each row is `step` higher."""
+
+    bottom: float
+    step: float
+    rows: int
+    decimals: int
+
+    def row(self, value: float) -> int:
+        """The row nearest to a value; it may lie outside the plot."""
+        # Half a row counts up for every value, so that what is inside the band is drawn inside it.
+        return math.floor((value - self.bottom) / self.step + 0.5)
+
+    def label(self, row: int) -> str:
+        """A row's value."""
+        return f"{self.bottom + row * self.step:.{self.decimals}f}"
+
+    @property
+    def label_width(self) -> int:
+        """Cells that the longest label takes."""
+        return max(len(self.label(0)), len(self.label(self.rows - 1)))
+
+
+def round_scale(low: float, high: float, rows: int) -> Scale:
+    """A scale with round labels that holds both values; `low` must not be negative."""
+    if high == low:
+        low, high = low * 0.95, high * 1.05 or 1.0
+    gaps = max(rows - 1, 1)
+    exponent = math.floor(math.log10((high - low) / gaps))
+    for power in (exponent, exponent + 1):
+        for factor in _NICE:
+            step = factor * 10.0**power
+            first = math.floor(low / step + 1e-9)
+            if (first + gaps) * step >= high * (1 - 1e-12):
+                spare = first + gaps - math.ceil(high / step - 1e-9)
+                first = max(first - spare // 2, 0)
+                return Scale(first * step, step, rows, max(0, -power + (factor % 1 > 0)))
+    raise AssertionError("ten times the span always holds it")
+
+
+def labelled(scale: Scale, row: int, cells: list[Part], glyphs: Glyphs, label_width: int = 0) -> list[Part]:
+    """A row of the plot behind its label; on a high plot every other row has one."""
+    named = scale.rows <= 5 or row % 2 == 0
+    label = scale.label(row) if named else ""
+    width = max(label_width, scale.label_width)
+    parts: list[Part] = [(f"{label:>{width}} {glyphs.tick if named else glyphs.edge}", "axis")]
+    for character, kind in cells:
+        if parts[-1][1] == kind:
+            parts[-1] = (parts[-1][0] + character, kind)
+        else:
+            parts.append((character, kind))
+    return parts
+
+
+def painted(rows: list[list[Part]]) -> Content:
+    """The lines of a chart with their styles."""
+    return Content("\n").join([Content.assemble(*((text, _STYLES[kind]) for text, kind in row)) for row in rows])

@@ -1,0 +1,143 @@
+"""`ScaleChart`: step time and MFU over the number of GPUs. `scale_lines` draws it; the widget only colours it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from textual.content import Content
+from textual.reactive import var
+from textual.widget import Widget
+
+from llmb_tui.plan.over_scale import AtScale
+from llmb_tui.plan.plan import Estimate
+from llmb_tui.ui.widgets.plot import UNICODE, Glyphs, Part, labelled, painted, round_scale, terminal_glyphs
+
+# Free columns beside the outermost points, for the ends of their labels.
+_MARGIN = 2
+_LABELS = 5
+"""Cells left of a plot that the words `MFU %` need."""
+_TWO_FROM_HEIGHT = 14
+LEAST_HEIGHT = 6
+"""Below this many lines there is nothing to see in it."""
+Values = tuple[float, float, float]
+"""Low end of the band, value, high end of the band."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The columns of a plot over the number of GPUs, logarithmic."""
+
+    points: tuple[AtScale, ...]
+    width: int
+
+    def column(self, gpus: int) -> int:
+        """Where a scale stands."""
+        first, last = math.log2(self.points[0].gpus), math.log2(self.points[-1].gpus)
+        free = self.width - 1 - 2 * _MARGIN
+        return _MARGIN + (round((math.log2(gpus) - first) / (last - first) * free) if last > first else free // 2)
+
+    def row_of_words(self, word: Callable[[AtScale], str], first: int) -> str:
+        """A word under each point that has room for it; the chosen scale's before the others."""
+        cells = [" "] * self.width
+        for point in sorted(self.points, key=lambda point: point.gpus != first):
+            text = word(point)
+            start = min(max(self.column(point.gpus) - len(text) // 2, 0), self.width - len(text))
+            if start >= 0 and not "".join(cells[max(start - 1, 0) : start + len(text) + 1]).strip():
+                cells[start : start + len(text)] = text
+        return "".join(cells)
+
+
+def scale_lines(
+    points: Sequence[AtScale], chosen: int, size: tuple[int, int], glyphs: Glyphs = UNICODE
+) -> list[list[Part]]:
+    """The chart as `height` lines of parts; the parts of a line are exactly `width` cells together.
+
+    `chosen` is the scale that was chosen, `size` (width, height) in cells. MFU has a plot of its own where two fit,
+    and stands in figures under the scales where they do not.
+    """
+    width, height = size
+    legend = f"{glyphs.full} published {glyphs.hollow} estimated {glyphs.band} band"
+    if not points or height < LEAST_HEIGHT:
+        words = "no step time over the GPUs can be given" if not points else ""
+        return [_line(words if row == 0 else "", width) for row in range(height)]
+    two = height >= _TWO_FROM_HEIGHT
+    times = [_seconds(point.estimate) for point in points]
+    shares = [_mfu(point.estimate) for point in points]
+    rows = (height - 3) // 2 if two else height - 3
+    labels = max(_LABELS, *(len(f"{value:.2f}") for values in times for value in values))
+    axis = Axis(tuple(points), width - labels - 2)
+    lines = [_line(f"{'step time, s':<15}{legend}", width)]
+    lines += _plot(axis, times, chosen, height - 3 - rows if two else rows, glyphs)
+    if two:
+        lines += [_line("MFU, %", width), *_plot(axis, shares, chosen, rows, glyphs)]
+    gpus = axis.row_of_words(lambda point: f"[{point.gpus}]" if point.gpus == chosen else str(point.gpus), chosen)
+    lines.append(_line(f"{'GPUs':<{labels + 2}}{gpus}", width))
+    if not two:
+        figures = axis.row_of_words(lambda point: f"{point.estimate.mfu_pct:.0f}", chosen)
+        lines.append(_line(f"{'MFU %':<{labels + 2}}{figures}", width))
+    return lines
+
+
+def _plot(axis: Axis, values: Sequence[Values], chosen: int, rows: int, glyphs: Glyphs) -> list[list[Part]]:
+    scale = round_scale(min(low for low, _, _ in values), max(high for _, _, high in values), rows)
+    canvas: list[list[Part]] = [[(" ", "blank")] * axis.width for _ in range(rows)]
+    columns = [axis.column(point.gpus) for point in axis.points]
+    for column in range(columns[0], columns[-1] + 1):
+        low, high = _band_at(column, columns, values)
+        for row in range(max(scale.row(low), 0), min(scale.row(high), rows - 1) + 1):
+            canvas[row][column] = (glyphs.band, "band")
+    for column, point, (_, value, _) in zip(columns, axis.points, values, strict=True):
+        if point.gpus == chosen:
+            for cells in canvas:
+                if cells[column][1] == "blank":
+                    cells[column] = (glyphs.chosen, "now")
+        mark = glyphs.full if point.published else glyphs.hollow
+        canvas[scale.row(value)][column] = (mark, "now" if point.gpus == chosen else "line")
+    labels = max(_LABELS, scale.label_width)
+    return [labelled(scale, row, canvas[row], glyphs, labels) for row in reversed(range(rows))]
+
+
+def _band_at(column: int, columns: Sequence[int], values: Sequence[Values]) -> tuple[float, float]:
+    """The band between two points, straight on the logarithmic axis."""
+    right = next(index for index, known in enumerate(columns) if known >= column)
+    left = max(right - 1, 0)
+    span = columns[right] - columns[left]
+    part = (column - columns[left]) / span if span else 0.0
+    before, after = values[left], values[right]
+    return before[0] + (after[0] - before[0]) * part, before[2] + (after[2] - before[2]) * part
+
+
+def _seconds(estimate: Estimate) -> Values:
+    return estimate.low_s, estimate.step_time_s, estimate.high_s
+
+
+def _mfu(estimate: Estimate) -> Values:
+    """The slower the step, the lower the MFU."""
+    work = estimate.mfu_pct * estimate.step_time_s
+    return work / estimate.high_s, estimate.mfu_pct, work / estimate.low_s
+
+
+def _line(text: str, width: int) -> list[Part]:
+    return [(text[:width].ljust(width), "axis")]
+
+
+class ScaleChart(Widget):
+    """The chart of the selection that is previewed."""
+
+    points: var[tuple[AtScale, ...]] = var[tuple[AtScale, ...]](())
+    chosen: var[int] = var(0)
+
+    def watch_points(self) -> None:
+        """Draw others."""
+        self.refresh()
+
+    def watch_chosen(self) -> None:
+        """Point at another one."""
+        self.refresh()
+
+    def render(self) -> Content:
+        """Draw into the space there is."""
+        size = self.content_size
+        return painted(scale_lines(self.points, self.chosen, (size.width, size.height), terminal_glyphs()))
