@@ -6,6 +6,7 @@ import io
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import pytest
 from llmb_tui.cli import main
 from llmb_tui.launch.published_spec import PublishedSpec
 from llmb_tui.launch.run import Run
+from llmb_tui.plan.make import plan
+from llmb_tui.plan.selection import Selection
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from tests.recipes.outside import Outside
@@ -78,6 +81,14 @@ class Operator:
         run = self.run(said["id"])
         assert run.submission == "submitted"
         return run
+
+    def launch(self, selection: Selection, *variables: str) -> Run:
+        """Launch a selection with more variables than it means, as a person's own shell could have them."""
+        services = Services(self.places)
+        draft = services.draft(CLUSTER, plan(services.catalog(), selection), "recipe")
+        command = draft.script.replace("./launch.sh", " ".join((*variables, "./launch.sh")))
+        spec = replace(spec_of(draft.run), command=command)
+        return services.submit(replace(draft, run=replace(draft.run, spec=spec), script=command))
 
     def run(self, run_id: str) -> Run:
         """What is remembered of a run."""

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.launch.run import Run
+from llmb_tui.plan.selection import Selection
 from tests.recipes.outside import Outside
 from tests.rig.waiting import wait_for
 from tests.rig_published.conftest import MakeOperator
@@ -67,7 +68,10 @@ def test_nemotron4_of_25_04_that_is_started_again(make_operator: MakeOperator) -
 
 
 def test_llama31_of_25_04_and_its_profile(make_operator: MakeOperator, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its launch script would start the plain benchmark beside the profile; that is not wanted, and not done."""
+    """Its launch script would start the plain benchmark beside the profile; that is not wanted, and not done.
+
+    Where it makes three jobs of one launch all the same, all are the run's, and the plain benchmark is watched.
+    """
     operator = make_operator()
     operator.give_token(monkeypatch)
     install(operator, LLAMA)
@@ -83,6 +87,16 @@ def test_llama31_of_25_04_and_its_profile(make_operator: MakeOperator, monkeypat
     said = (Path(spec_of(run).folder) / "output").read_text() + operator.verb("logs", run.id)
     kept = [path.read_text() for path in operator.places.state.rglob("*") if path.is_file()]
     assert not any(operator.outside.hub_token in text for text in (said, *kept))
+
+    selection = Selection("llama3.1", "25.04", "8b", "h100", "bf16", 8)
+    run = operator.launch(selection, "ENABLE_PROFILE=true", "ENABLE_NCCLTRACE=true")
+    task = "llmbench-llmbench.pretrain_llama3.1_8b_bf16_8"
+    names = [operator.rig.as_operator(f"squeue -h -t all -o %j -j {job}").stdout.strip() for job in run.job_ids]
+    assert (run.submission, run.note) == ("submitted", "")
+    assert (sorted(names[:-1]), names[-1]) == ([f"{task}_nccltrace", f"{task}_nsys"], task)
+    final = operator.document("watch", run.id)
+    assert (final["state"], final["steps_done"], final["job_ids"]) == ("done", 25, [*run.job_ids])
+    assert operator.copy(run).read_bytes() == remote_log(run).read_bytes()
 
 
 def test_llama31_of_24_11_where_srun_is_older_than_23_02(
