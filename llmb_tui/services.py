@@ -19,15 +19,15 @@ from llmb_tui.text import clean_line
 if TYPE_CHECKING:
     from llmb_tui.catalog.catalog import Catalog
     from llmb_tui.cluster.health import LinkHealth
-    from llmb_tui.cluster.llmb_find import LlmbFound
+    from llmb_tui.cluster.llmb.find import LlmbFound
     from llmb_tui.cluster.offers import Offers
     from llmb_tui.cluster.preflight.report import Check, Preflight
     from llmb_tui.cluster.profile import ClusterProfile
     from llmb_tui.cluster.prompter import Prompter
     from llmb_tui.cluster.session import Session
-    from llmb_tui.launch.adopt import Listed
     from llmb_tui.launch.install import Installer
-    from llmb_tui.launch.published import PublishedCommand
+    from llmb_tui.launch.llmb.adopt import Listed
+    from llmb_tui.launch.published.command import PublishedCommand
     from llmb_tui.launch.run import Run
     from llmb_tui.launch.runs import Runs
     from llmb_tui.launch.secret import SecretId, SecretNeed
@@ -167,9 +167,9 @@ class Services:
         from llmb_tui.cluster.preflight.needs import Needs
         from llmb_tui.cluster.preflight.run import run_preflight
         from llmb_tui.launch.access import with_access
-        from llmb_tui.launch.llmb_workloads import with_llmb
+        from llmb_tui.launch.llmb.workloads import with_llmb
         from llmb_tui.launch.needs import needs_of
-        from llmb_tui.launch.public_commits import commits_step, with_commits
+        from llmb_tui.launch.published.commits import commits_step, with_commits
 
         session, profile = self.session(profile_name), self.profile(profile_name)
         if plan is None:
@@ -185,7 +185,7 @@ class Services:
 
     def commits(self, profile_name: str, plan: Plan) -> Check | None:
         """Whether the commits that a plan's setup script takes are public; None where it takes none by their ids."""
-        from llmb_tui.launch.public_commits import commits_step, look_for_commits
+        from llmb_tui.launch.published.commits import commits_step, look_for_commits
 
         recipe = self.catalog().recipe(plan.selection.workload, plan.selection.release)
         step = commits_step(recipe, plan, self.profile(profile_name))
@@ -249,7 +249,7 @@ class Services:
 
         Raises `Trouble` where the recipe has no such procedure, or a value cannot be handed over.
         """
-        from llmb_tui.launch.published import published_command
+        from llmb_tui.launch.published.command import published_command
 
         recipe = self.catalog().recipe(plan.selection.workload, plan.selection.release)
         return published_command(recipe, plan, self.profile(profile_name))
@@ -285,14 +285,14 @@ class Services:
 
     def llmb(self, profile: ClusterProfile) -> LlmbFound:
         """What NVIDIA's own tools have on a cluster. The profile need not be saved."""
-        from llmb_tui.cluster.llmb_find import find_installs
+        from llmb_tui.cluster.llmb.find import find_installs
 
         return find_installs(self._session(profile), profile.install_dir)
 
     def llmb_runs(self, profile_name: str) -> tuple[Listed, ...]:
         """The newest runs that NVIDIA's llmb-run started on a cluster."""
-        from llmb_tui.launch.adopt import listed
-        from llmb_tui.launch.llmb_run import list_runs
+        from llmb_tui.launch.llmb.adopt import listed
+        from llmb_tui.launch.llmb.run import list_runs
 
         session = self.session(profile_name)
         roots = [install.root for install in self.llmb(self.profile(profile_name)).installs]
@@ -300,7 +300,7 @@ class Services:
 
     def adopt(self, profile_name: str, one: Listed) -> Run:
         """Remember a run that llmb-run started on a cluster, so that it is watched as ours are. Takes no connection."""
-        from llmb_tui.launch.adopt import adopt
+        from llmb_tui.launch.llmb.adopt import adopt
 
         return adopt(self.catalog(), self.runs(), profile_name, one)
 

@@ -10,11 +10,11 @@ from typing import Any
 
 from llmb_tui.cli.output import print_json, print_line, print_table, say
 from llmb_tui.cli.user import user_services
-from llmb_tui.cluster.llmb_install import LlmbInstall
-from llmb_tui.cluster.llmb_settings import request_of, settings_of
+from llmb_tui.cluster.llmb.install import LlmbInstall
+from llmb_tui.cluster.llmb.settings import request_of, settings_of
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.adopt import Listed
-from llmb_tui.launch.llmb_workloads import known_workloads, summary
+from llmb_tui.launch.llmb.adopt import Listed
+from llmb_tui.launch.llmb.workloads import known_workloads, summary
 from llmb_tui.services import Services
 from llmb_tui.watch.report import document
 from llmb_tui.watch.state import RunState

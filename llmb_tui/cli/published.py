@@ -9,8 +9,8 @@ from llmb_tui.cli.arguments import selection_mapping
 from llmb_tui.cli.output import print_json, say
 from llmb_tui.cli.planning import launchable
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.published import PublishedCommand, differences
-from llmb_tui.launch.published_paths import procedure_of
+from llmb_tui.launch.published.command import PublishedCommand, differences
+from llmb_tui.launch.published.paths import procedure_of
 from llmb_tui.plan.plan import Plan
 from llmb_tui.services import Services
 

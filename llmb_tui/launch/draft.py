@@ -10,9 +10,9 @@ from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.params import sbatch_options
 from llmb_tui.cluster.slurm.version import slurm_version
 from llmb_tui.launch.placement import wants_segment
-from llmb_tui.launch.published_paths import procedure_of
-from llmb_tui.launch.published_spec import PublishedSpec
-from llmb_tui.launch.published_spec_of import published_spec
+from llmb_tui.launch.published.paths import procedure_of
+from llmb_tui.launch.published.spec import PublishedSpec
+from llmb_tui.launch.published.spec_of import published_spec
 from llmb_tui.launch.render import render
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.settings import applied

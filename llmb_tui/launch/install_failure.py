@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from llmb_tui.launch.install_rule import AGAIN, rule
-from llmb_tui.launch.published_failure import PUBLISHED_RULES
+from llmb_tui.launch.published.install_failure import PUBLISHED_RULES
 from llmb_tui.launch.secret import SecretId
 from llmb_tui.text import clean_line
 

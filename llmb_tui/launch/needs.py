@@ -5,7 +5,7 @@ from __future__ import annotations
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.cluster.preflight.needs import Needs
 from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.launch.published_steps import published_steps
+from llmb_tui.launch.published.steps import published_steps
 from llmb_tui.launch.spec_of import image_path
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import Procedure

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from llmb_tui.cluster.slurm.partition import Partition, parse_time
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.launch_failure import SBATCH, launch_failure, sbatch_said
-from llmb_tui.launch.published_spec import PublishedSpec
+from llmb_tui.launch.published.launch_failure import SBATCH, launch_failure, sbatch_said
+from llmb_tui.launch.published.spec import PublishedSpec
 from llmb_tui.launch.run import Run
 
 NEVER_SENT = "It never reached Slurm: the connection broke, and the submission was withdrawn."

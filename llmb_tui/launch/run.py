@@ -8,7 +8,7 @@ from typing import Literal
 from llmb_tui.catalog.recipe import LogFormat, ResultRule
 from llmb_tui.cluster.slurm.job import TERMINAL_STATES
 from llmb_tui.launch.job_log import JobLog
-from llmb_tui.launch.published_spec import PublishedSpec
+from llmb_tui.launch.published.spec import PublishedSpec
 from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import Procedure

@@ -7,7 +7,7 @@ from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.launch.entry import entry_path, entry_script
 from llmb_tui.launch.image_step import image_step
 from llmb_tui.launch.install_step import InJob, InstallStep
-from llmb_tui.launch.published_steps import published_steps
+from llmb_tui.launch.published.steps import published_steps
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import Procedure
 

@@ -23,8 +23,8 @@ from llmb_tui.errors import Trouble
 from llmb_tui.launch import traces
 from llmb_tui.launch.direct_way import DirectWay
 from llmb_tui.launch.prepare import prepare
-from llmb_tui.launch.published_spec import PublishedSpec
-from llmb_tui.launch.published_way import PublishedWay
+from llmb_tui.launch.published.spec import PublishedSpec
+from llmb_tui.launch.published.way import PublishedWay
 from llmb_tui.launch.refusal import NEVER_SENT, NEVER_TAKEN, refusal, withdrawal
 from llmb_tui.launch.run import Run, Submission
 from llmb_tui.launch.runs import Runs

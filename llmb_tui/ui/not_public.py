@@ -19,7 +19,7 @@ class NotPublic:
 
     def learn(self, found: Found) -> bool:
         """Take over what a look or an install says of them. True when that is something new."""
-        from llmb_tui.launch.public_commits import COMMITS, why_not_public
+        from llmb_tui.launch.published.commits import COMMITS, why_not_public
 
         if found.profile is None or found.selection is None:
             return False

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from llmb_tui.cluster.llmb_settings import request_of, settings_of
+from llmb_tui.cluster.llmb.settings import request_of, settings_of
 from llmb_tui.wizard.choices import Choice
 
 if TYPE_CHECKING:
-    from llmb_tui.cluster.llmb_install import LlmbInstall
+    from llmb_tui.cluster.llmb.install import LlmbInstall
     from llmb_tui.cluster.offers import Offers
     from llmb_tui.cluster.slurm.partition import Partition
 

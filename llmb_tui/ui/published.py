@@ -12,7 +12,7 @@ from llmb_tui.errors import Trouble
 from llmb_tui.plan.plan import Plan, Problem
 
 if TYPE_CHECKING:
-    from llmb_tui.launch.published import PublishedCommand
+    from llmb_tui.launch.published.command import PublishedCommand
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,8 @@ def published_launch(
 
     `against` is what the cluster has shown to stand against it.
     """
-    from llmb_tui.launch.published import differences, published_command
-    from llmb_tui.launch.published_paths import procedure_of
+    from llmb_tui.launch.published.command import differences, published_command
+    from llmb_tui.launch.published.paths import procedure_of
 
     try:
         procedure = procedure_of(recipe)

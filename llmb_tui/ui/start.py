@@ -32,7 +32,7 @@ class Start:
 
 def read_start(services: Services) -> Start:
     """Read everything. Raises `Trouble` for a preset, profile or run file that does not fit."""
-    from llmb_tui.launch import published  # noqa: F401 - it takes long, and the first key must not wait for it
+    from llmb_tui.launch.published import command  # noqa: F401 - it takes long, and the first key must not wait for it
     from llmb_tui.plan.make import plan
 
     catalog, profiles, runs = services.catalog(), services.profiles(), services.runs().all()

@@ -15,7 +15,7 @@ from llmb_tui.cli import clusters, doctor, main, secrets
 from llmb_tui.cluster.preflight.report import Check, Preflight
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.launch.install import StepState
-from llmb_tui.launch.published import differences, published_command
+from llmb_tui.launch.published.command import differences, published_command
 from llmb_tui.launch.run import Run, Submission
 from llmb_tui.launch.secret import SecretNeed
 from llmb_tui.launch.secrets import SecretTest

@@ -6,8 +6,8 @@ from dataclasses import asdict
 
 import pytest
 
-from llmb_tui.cluster.llmb_install import LlmbInstall, LlmbWorkload, install_of
-from llmb_tui.cluster.llmb_settings import request_of, settings_of
+from llmb_tui.cluster.llmb.install import LlmbInstall, LlmbWorkload, install_of
+from llmb_tui.cluster.llmb.settings import request_of, settings_of
 from llmb_tui.errors import Trouble
 
 SECRET = "hf_abcdefghijklmnopqrstuvwxyz"

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from llmb_tui.cluster.slurm.own_jobs import OwnJob
-from llmb_tui.launch.published_spec import PublishedSpec
+from llmb_tui.launch.published.spec import PublishedSpec
 from llmb_tui.launch.traces import Traces, parse
 
 ROOT = "/lustre/llmb/published/llama3.1-25.04"

@@ -9,8 +9,8 @@ import pytest
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.adopt import Listed, adopt, listed
-from llmb_tui.launch.llmb_run import LlmbRun, run_of
+from llmb_tui.launch.llmb.adopt import Listed, adopt, listed
+from llmb_tui.launch.llmb.run import LlmbRun, run_of
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store.paths import Places
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from llmb_tui.launch.launch_failure import launch_failure, launch_reason
+from llmb_tui.launch.published.launch_failure import launch_failure, launch_reason
 from llmb_tui.launch.refusal import may_have_been_submitted, refusal
 from llmb_tui.launch.run import Run
 from tests.launch.launch_cases import MakeRun

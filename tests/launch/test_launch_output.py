@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmb_tui.cluster.words import PATH, fits
-from llmb_tui.launch.launch_output import Task, batch_job, indexed, last_line, of_script, tasks
+from llmb_tui.launch.published.output import Task, batch_job, indexed, last_line, of_script, tasks
 from tests.launch.launched_cases import EXPERIMENT, EXPERIMENTS, block, folder, found
 
 

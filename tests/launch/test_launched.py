@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from llmb_tui.launch.job_log import JobLog
-from llmb_tui.launch.launched import launched
+from llmb_tui.launch.published.launched import launched
 from llmb_tui.launch.way import Jobs
 from tests.launch.launched_cases import (
     BATCH,

@@ -15,7 +15,7 @@ from llmb_tui.catalog.published import Commit
 from llmb_tui.cluster.failures import DeadlinePassed
 from llmb_tui.cluster.link import Completed
 from llmb_tui.cluster.preflight.report import Check, Preflight
-from llmb_tui.launch.public_commits import commits_step, look_for_commits, why_not_public, with_commits
+from llmb_tui.launch.published.commits import commits_step, look_for_commits, why_not_public, with_commits
 from llmb_tui.launch.step_state import StepState
 from tests.launch.launch_cases import PROFILE, ROWS, MakePlan
 from tests.launch.published_here import Here

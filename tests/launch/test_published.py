@@ -15,8 +15,8 @@ from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.rows import rows
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.published import PublishedCommand, differences, published_command, setup_command
-from llmb_tui.launch.published_paths import published_paths
+from llmb_tui.launch.published.command import PublishedCommand, differences, published_command, setup_command
+from llmb_tui.launch.published.paths import published_paths
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Overrides, RunOptions, Selection
 from tests.launch.launch_cases import PROFILE, ROWS, MakePlan

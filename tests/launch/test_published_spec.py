@@ -12,9 +12,9 @@ from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.slurm.version import Version
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.job_log import JobLog
-from llmb_tui.launch.published import published_command
-from llmb_tui.launch.published_spec import PublishedSpec
-from llmb_tui.launch.published_spec_of import published_spec
+from llmb_tui.launch.published.command import published_command
+from llmb_tui.launch.published.spec import PublishedSpec
+from llmb_tui.launch.published.spec_of import published_spec
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.plan.plan import Plan

@@ -11,7 +11,7 @@ from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.session import Session
 from llmb_tui.launch.install import Installer, InstallStep, StepState, install_steps
-from llmb_tui.launch.published_paths import PublishedPaths, published_paths
+from llmb_tui.launch.published.paths import PublishedPaths, published_paths
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import Selection

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.catalog.load import load_presets
-from llmb_tui.launch.public_commits import commits_step, look_for_commits
+from llmb_tui.launch.published.commits import commits_step, look_for_commits
 from llmb_tui.launch.step_state import StepState
 from tests.recipes.outside import Outside
 from tests.recipes.wheels import python_version

@@ -13,7 +13,7 @@ import pytest
 
 from llmb_tui.catalog.load import load_presets
 from llmb_tui.cli import main
-from llmb_tui.cluster.llmb_settings import settings_of
+from llmb_tui.cluster.llmb.settings import settings_of
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Selection

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from llmb_tui.cli import main
-from llmb_tui.launch.published_spec import PublishedSpec
+from llmb_tui.launch.published.spec import PublishedSpec
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Selection

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.launch.published_spec import PublishedSpec
-from llmb_tui.launch.published_spec_of import published_spec
+from llmb_tui.launch.published.spec import PublishedSpec
+from llmb_tui.launch.published.spec_of import published_spec
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Selection

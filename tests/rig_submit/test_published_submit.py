@@ -113,7 +113,7 @@ def test_the_line_is_cut_at_any_place(batch: Trial) -> None:
 
 def test_the_line_is_cut_for_good(batch: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = batch.submission_sizes()
-    monkeypatch.setattr("llmb_tui.launch.published_way.PublishedWay.answers_within_s", 0.2)
+    monkeypatch.setattr("llmb_tui.launch.published.way.PublishedWay.answers_within_s", 0.2)
     batch.submit_on_cut_lines((cut,) for cut in places(sizes, 4, 2, stays=True) if cut.call >= len(sizes) - 1)
     batch.settle()
     assert batch.tally.were_unknown > 0

@@ -12,8 +12,8 @@ from textual.widgets import DataTable, Static
 from llmb_tui.catalog.load import load_presets
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.adopt import Listed, listed
-from llmb_tui.launch.llmb_run import LlmbRun, run_of
+from llmb_tui.launch.llmb.adopt import Listed, listed
+from llmb_tui.launch.llmb.run import LlmbRun, run_of
 from llmb_tui.launch.runs import Runs
 from llmb_tui.ui.screens.jobs import JobsScreen
 from llmb_tui.ui.screens.llmb_runs import LlmbRunsScreen

@@ -15,7 +15,7 @@ from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.slurm.job import Job
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.job_log import JobLog
-from llmb_tui.launch.published_spec_of import published_spec
+from llmb_tui.launch.published.spec_of import published_spec
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Selection

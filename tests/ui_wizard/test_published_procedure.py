@@ -10,7 +10,7 @@ import pytest
 from textual.widgets import Static
 
 from llmb_tui.catalog.load import load_presets
-from llmb_tui.launch.published import differences
+from llmb_tui.launch.published.command import differences
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Problem
 from llmb_tui.plan.selection import Selection

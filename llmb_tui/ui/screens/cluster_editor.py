@@ -39,7 +39,7 @@ from llmb_tui.ui.widgets.scroller import Scroller
 from llmb_tui.wizard.choices import Choice
 
 if TYPE_CHECKING:
-    from llmb_tui.cluster.llmb_find import LlmbFound
+    from llmb_tui.cluster.llmb.find import LlmbFound
     from llmb_tui.cluster.offers import Offers
 
 _GPU_REQUESTS: tuple[tuple[GpuRequest, str], ...] = (
@@ -62,7 +62,7 @@ class Read:
 
 def read(services: Services, profile: ClusterProfile) -> Read:
     """Ask the cluster. Raises Trouble; what cannot be said of NVIDIA's tools is no reason to say nothing."""
-    from llmb_tui.cluster.llmb_find import LlmbFound  # noqa: PLC0415 - opens the cluster room, which loads paramiko
+    from llmb_tui.cluster.llmb.find import LlmbFound  # noqa: PLC0415 - opens the cluster room, which loads paramiko
 
     offers = services.offers(profile)
     try:

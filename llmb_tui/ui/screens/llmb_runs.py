@@ -27,7 +27,7 @@ from llmb_tui.ui.widgets.durations import age
 from llmb_tui.wizard.choices import Choice
 
 if TYPE_CHECKING:
-    from llmb_tui.launch.adopt import Listed
+    from llmb_tui.launch.llmb.adopt import Listed
 
 _COLUMNS = (("job", 10), ("workload", 27), ("scale", 10), ("release", 9), ("age", 7), ("here as", 19))
 _LEAST = 12

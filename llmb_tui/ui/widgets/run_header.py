@@ -6,7 +6,7 @@ from textual.content import Content
 from textual.reactive import reactive
 
 from llmb_tui.cluster.slurm.pending import pending_reason
-from llmb_tui.launch.published_spec import PublishedSpec
+from llmb_tui.launch.published.spec import PublishedSpec
 from llmb_tui.launch.run import Run
 from llmb_tui.ui.text import MUTED, line
 from llmb_tui.ui.units import PROCEDURES

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from llmb_tui.cluster.llmb_files import ask, unreadable
-from llmb_tui.cluster.llmb_install import CONFIG, LlmbInstall, install_of
+from llmb_tui.cluster.llmb.files import ask, unreadable
+from llmb_tui.cluster.llmb.install import CONFIG, LlmbInstall, install_of
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.words import PATH, fits
 from llmb_tui.errors import Trouble

@@ -11,10 +11,10 @@ from llmb_tui.cluster.slurm.version import SRUN_OUTPUT_SINCE, Version
 from llmb_tui.cluster.words import NAME, PATH, fits
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.job_log import JobLog
-from llmb_tui.launch.published import PublishedCommand, published_command
-from llmb_tui.launch.published_paths import procedure_of, published_paths
-from llmb_tui.launch.published_spec import PublishedSpec
-from llmb_tui.launch.published_steps import published_steps
+from llmb_tui.launch.published.command import PublishedCommand, published_command
+from llmb_tui.launch.published.paths import procedure_of, published_paths
+from llmb_tui.launch.published.spec import PublishedSpec
+from llmb_tui.launch.published.steps import published_steps
 from llmb_tui.launch.spec_of import experiment_name
 from llmb_tui.plan.plan import Plan
 from llmb_tui.text import clean_line

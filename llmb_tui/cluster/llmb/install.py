@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from llmb_tui.cluster.llmb_files import read_yaml, unreadable
-from llmb_tui.cluster.llmb_slurm import Options, targets
+from llmb_tui.cluster.llmb.files import read_yaml, unreadable
+from llmb_tui.cluster.llmb.slurm import Options, targets
 from llmb_tui.errors import Trouble
 from llmb_tui.text import clean_line
 

@@ -18,8 +18,8 @@ from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.launch.image_step import OFFLINE, image_step
 from llmb_tui.launch.install_step import InJob, InstallStep
-from llmb_tui.launch.published import setup_command
-from llmb_tui.launch.published_paths import PublishedPaths, procedure_of, procedure_values, published_paths, text_of
+from llmb_tui.launch.published.command import setup_command
+from llmb_tui.launch.published.paths import PublishedPaths, procedure_of, procedure_values, published_paths, text_of
 from llmb_tui.launch.secret import HUB_TOKEN, TITLES
 from llmb_tui.plan.plan import Plan
 

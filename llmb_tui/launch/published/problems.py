@@ -9,7 +9,7 @@ from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.catalog.settings import Values, holds
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.slurm.params import Option, sbatch_options
-from llmb_tui.launch.published_paths import procedure_of
+from llmb_tui.launch.published.paths import procedure_of
 from llmb_tui.launch.settings import applied
 from llmb_tui.plan.base import base_of
 from llmb_tui.plan.options import ends_run

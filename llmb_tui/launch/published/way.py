@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.own_jobs import own_jobs
-from llmb_tui.launch.launch_failure import launch_reason
-from llmb_tui.launch.launch_output import batch_job, last_line
-from llmb_tui.launch.launched import CLOCKS_APART_S, launched
-from llmb_tui.launch.published_spec import PublishedSpec
+from llmb_tui.launch.published.launch_failure import launch_reason
+from llmb_tui.launch.published.launched import CLOCKS_APART_S, launched
+from llmb_tui.launch.published.output import batch_job, last_line
+from llmb_tui.launch.published.spec import PublishedSpec
 from llmb_tui.launch.refusal import may_have_been_submitted
 from llmb_tui.launch.traces import Place, Traces
 from llmb_tui.launch.way import Jobs, Preparation, helper_script

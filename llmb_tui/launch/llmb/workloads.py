@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.cluster.llmb_find import LlmbFound, find_installs
-from llmb_tui.cluster.llmb_install import LlmbInstall, LlmbWorkload
+from llmb_tui.cluster.llmb.find import LlmbFound, find_installs
+from llmb_tui.cluster.llmb.install import LlmbInstall, LlmbWorkload
 from llmb_tui.cluster.preflight.examination import cleaned, ok, warning
 from llmb_tui.cluster.preflight.report import Check, Preflight
 from llmb_tui.cluster.profile import ClusterProfile

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from llmb_tui.cluster.slurm.own_jobs import OwnJob
 from llmb_tui.cluster.words import NAME, fits
 from llmb_tui.launch.job_log import JobLog
-from llmb_tui.launch.launch_output import Task, batch_job, indexed, of_script, tasks
-from llmb_tui.launch.published_spec import PublishedSpec
+from llmb_tui.launch.published.output import Task, batch_job, indexed, of_script, tasks
+from llmb_tui.launch.published.spec import PublishedSpec
 from llmb_tui.launch.traces import Traces
 from llmb_tui.launch.way import Jobs
 from llmb_tui.text import clean_line

@@ -14,7 +14,7 @@ from llmb_tui.cluster.preflight.report import Check, CheckStatus, Preflight
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.session import Session
 from llmb_tui.launch.install_step import InstallStep
-from llmb_tui.launch.published_steps import published_steps
+from llmb_tui.launch.published.steps import published_steps
 from llmb_tui.launch.step_state import StepState
 from llmb_tui.plan.plan import Plan, Problem
 from llmb_tui.text import clean_line

@@ -15,7 +15,7 @@ from typing import Any
 from llmb_tui.catalog.catalog import Catalog, Unknown
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.llmb_run import LlmbRun
+from llmb_tui.launch.llmb.run import LlmbRun
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.plan.make import plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from llmb_tui.cluster.llmb_install import LlmbInstall
+from llmb_tui.cluster.llmb.install import LlmbInstall
 from llmb_tui.cluster.profile import ClusterProfile, GpuRequest
 from llmb_tui.cluster.profile_check import WrongField, check_profile
 from llmb_tui.cluster.slurm.params import PROFILE_FIELDS

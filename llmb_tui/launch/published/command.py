@@ -11,8 +11,8 @@ from llmb_tui.catalog.settings import Values, holds
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.quoting import one_line, shell_join
 from llmb_tui.cluster.slurm.params import Option, sbatch_options
-from llmb_tui.launch.published_paths import procedure_of, procedure_values, published_paths, text_of
-from llmb_tui.launch.published_problems import SBATCH_VARIABLES, given, problems_of
+from llmb_tui.launch.published.paths import procedure_of, procedure_values, published_paths, text_of
+from llmb_tui.launch.published.problems import SBATCH_VARIABLES, given, problems_of
 from llmb_tui.launch.secret import HUB_TOKEN
 from llmb_tui.plan.plan import Plan, Problem
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from llmb_tui.cluster.llmb_files import ask, read_yaml
+from llmb_tui.cluster.llmb.files import ask, read_yaml
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.words import NAME, PATH, fits
 from llmb_tui.errors import Trouble

@@ -1,0 +1,1 @@
+"""Installations of NVIDIA's own tools on a cluster."""

@@ -1,0 +1,1 @@
+"""Runs that NVIDIA's own launcher has started."""

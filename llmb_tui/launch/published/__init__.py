@@ -1,0 +1,1 @@
+"""The recipes' own procedure: their scripts install, their launch script submits."""
