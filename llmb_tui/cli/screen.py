@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from llmb_tui.cli.hangup import end_with_terminal
 from llmb_tui.cli.output import say
 from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
@@ -22,6 +23,7 @@ def show(services: Services) -> int:
         raise Trouble("The wizard needs a terminal.", fix="Use a verb: `llmb-tui --help` lists them.", exit_code=1)
     from llmb_tui.ui.app import LlmbApp
 
+    end_with_terminal(sys.stdin.fileno())
     broken: list[Trouble] = []
     services.on_broken_file = services.on_broken_file or broken.append
     app = LlmbApp(services)
