@@ -169,7 +169,8 @@ def _sequence(draft: Draft) -> Iterator[Problem]:
         nearest = either(multiples(plan.seq_len, pieces))
         field = _set_by_hand(draft, ("seq_len", "cp", "tp")) or "seq_len"
         reason = f"Sequence length {plan.seq_len} does not split into {pieces} pieces (TP {plan.tp}, CP {plan.cp})."
-        yield _error(field, reason, f"Choose sequence length {nearest}.")
+        other = "" if field == "seq_len" else f"another {field.upper()}, or "
+        yield _error(field, reason, f"Choose {other}sequence length {nearest}.")
 
 
 def _experts(draft: Draft) -> Iterator[Problem]:

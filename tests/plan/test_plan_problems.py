@@ -176,6 +176,10 @@ def test_names_that_no_preset_has_are_no_plan(catalog: Catalog) -> None:
         ((GROK, 512, {"ep": 3}), ("ep", "EP 3 does not divide DP 8", "EP 2 or 4")),
         ((L405B, 512, {"layers": 128}), ("layers", "128 layers and 2 places", "126 or 190 layers")),
         ((N15B, 64, {"seq_len": 4095}), ("seq_len", "4095 does not split into 2 pieces", "4094 or 4096")),
+        (
+            (N15B, 64, {"tp": 3}),
+            ("tp", "4096 does not split into 3 pieces", "Choose another TP, or sequence length 4095 or 4098."),
+        ),
         ((L405B, 512, {"seq_len": 8208}), ("seq_len", "8208 does not split into 32 pieces", "8192 or 8224")),
         ((N15B, 64, {"tp": 0}), ("tp", "at least 1", "Leave it at 2")),
         ((N15B, 64, {"vp": -1}), ("vp", "at least 1", "Leave it at 1")),
