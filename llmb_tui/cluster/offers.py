@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from llmb_tui.cluster.batch import Answer, run_batch
 from llmb_tui.cluster.profile import ClusterProfile, GpuRequest
 from llmb_tui.cluster.quoting import shell_join
+from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.accounting import accounting_is_off
 from llmb_tui.cluster.slurm.associations import (
@@ -28,9 +29,8 @@ _IF_IT_ANSWERS = '[ "$rc_ping" -eq 0 ] && '
 CONFIG = "scontrol show config | grep -E '^(ClusterName|SelectType|AccountingStorageEnforce|PlugStackConfig) '"
 """For `run_batch`: the settings that `parse_config` reads."""
 
-# Variables and places where sites keep what all nodes share. A line is `free KiB|directory to install in`.
+# A line is `free KiB|directory to install in`.
 _DIRECTORIES = """
-me=$(id -un)
 offer() {
     if [ -d "$1" ] && [ -w "$1" ]; then
         printf '%s|%s\\n' "$(limited 4 df -Pk "$1" | awk 'END { print $(NF - 2) }')" "$2"
@@ -39,9 +39,8 @@ offer() {
 place=$LLMB_INSTALL
 while [ -n "$place" ] && [ ! -e "$place" ]; do place=${place%/*}; done
 offer "$place" "$LLMB_INSTALL"
-for place in "$SCRATCH" "$WORK" "$PROJECT" "/lustre/$me" "/scratch/$me" "/work/$me" "/data/$me" "/fsx/$me" "$HOME"; do
-    offer "$place" "${place%/}/llmb"
-done
+offer_below() { offer "$1" "${1%/}/llmb"; }
+each_place offer_below
 """
 
 
@@ -180,5 +179,5 @@ _COMMANDS = {
     "associations": ASSOCIATIONS,
     "default": DEFAULT_ACCOUNT,
     "who": 'id -un; printf "%s\\n" "$HOME"',
-    "directories": _DIRECTORIES,
+    "directories": remote_text("places.sh") + _DIRECTORIES,
 }

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.client import find_jobs
 from llmb_tui.launch.refusal import may_have_been_accepted, reason
 from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.launch.traces import Place, Traces
-from llmb_tui.launch.way import Jobs, Preparation, helper_script
+from llmb_tui.launch.way import Jobs, Preparation
 
 # $2 is the script, $3 the beginning of its job's output, which is there whatever became of the submission.
 _READING = r"""
@@ -46,7 +47,7 @@ class DirectWay:
         folders = {path.rpartition("/")[0] for path in (*(copy for _, copy in copies), *(path for path, _ in files))}
         # NeMo-Run starts every task in code/.
         folders |= {self.place.folder, f"{spec.task_dir}/code", *spec.folders}
-        helper = helper_script("claim.sh", "submit.sh")
+        helper = remote_text("claim.sh", "submit.sh")
         return Preparation(
             needed=(spec.container_image, *(source for source, _ in copies)),
             folder=spec.task_dir,

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from functools import cache
-from importlib import resources
+
+from llmb_tui.cluster.remote_text import remote_text
 
 
-@cache
 def entry_script() -> str:
     """Text of `remote/pretrain.py`."""
-    return resources.files("llmb_tui.remote").joinpath("pretrain.py").read_text(encoding="utf-8")
+    return remote_text("pretrain.py")
 
 
 def entry_path(install_dir: str) -> str:

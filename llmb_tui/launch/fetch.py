@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cache
-from importlib import resources
 
+from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
 from llmb_tui.text import clean_line
 
@@ -51,7 +50,7 @@ def fetch(
     lines += ["head"] if head else []
     config = "".join(f"{line}\n" for line in lines).encode()
     arguments = [url, credentials.netrc, credentials.bearer]
-    done = session.run_script(_script(), arguments, stdin=config, deadline_s=_DEADLINE_S)
+    done = session.run_script(remote_text("fetch.sh"), arguments, stdin=config, deadline_s=_DEADLINE_S)
     text = done.stdout.replace("\r\n", "\n")
     page, _, status = text.rstrip("\n").rpartition("\n")
     if not status.isdecimal() or int(status) == 0:
@@ -61,8 +60,3 @@ def fetch(
     while page.startswith("HTTP/"):  # a proxy's answer comes before the server's
         header, _, page = page.partition("\n\n")
     return WebAnswer(int(status), header, page.rstrip("\n"), "")
-
-
-@cache
-def _script() -> str:
-    return resources.files("llmb_tui.remote").joinpath("fetch.sh").read_text(encoding="utf-8")

@@ -11,12 +11,12 @@ import hashlib
 import threading
 import time
 from collections.abc import Callable
-from importlib import resources
 
 from llmb_tui.cluster.failures import DeadlinePassed, Disconnected, Unreachable
 from llmb_tui.cluster.preflight.needs import Sources
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.quoting import shell_join
+from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.registry import ask_registry
@@ -102,7 +102,7 @@ class Installer:
     def _find(self, *, ask_slurm: bool) -> list[Found]:
         ask = "ask" if ask_slurm else "no"
         calls = [shell_join(["look", ask, self._step_folder(s), s.growing, *s.results]) for s in self._steps]
-        script = "\n".join([_remote("lock.sh"), _remote("look.sh"), *calls, "exit 0\n"])
+        script = "\n".join([remote_text("lock.sh", "look.sh"), *calls, "exit 0\n"])
         done = self._session.run(["sh", "-s"], stdin=script.encode(), deadline_s=_START_DEADLINE_S)
         if done.exit_code:
             raise Trouble("The install steps could not be looked at.", clean(done.stderr).strip() or "No answer came.")
@@ -149,7 +149,7 @@ class Installer:
                     "Choose an install directory that you may write to, on a file system that all nodes share.",
                 )
             self._session.write_file(f"{folder}/step.sh", _step_script(folder, step).encode())
-            script = _remote("lock.sh") + _remote("start.sh")
+            script = remote_text("lock.sh", "start.sh")
             self._session.run_script(script, [folder, *job], deadline_s=_START_DEADLINE_S)
             self._asked_slurm_at = None
         except (Disconnected, DeadlinePassed, Unreachable):
@@ -186,8 +186,4 @@ def _step_script(folder: str, step: InstallStep) -> str:
     work = step.work.strip("\n")
     arguments = shell_join(["set", "--", *step.args])
     parts = ["#!/bin/sh", f"dir={shell_join([folder])}", f"work() {{\n{work}\n}}", arguments]
-    return "\n".join([*parts, _remote("lock.sh"), _remote("step.sh")])
-
-
-def _remote(name: str) -> str:
-    return resources.files("llmb_tui.remote").joinpath(name).read_text(encoding="utf-8")
+    return "\n".join([*parts, remote_text("lock.sh", "step.sh")])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import secrets
 import time
+from collections.abc import Iterable
 
 from llmb_tui.catalog.catalog import release_order
 from llmb_tui.catalog.recipe import Recipe
@@ -25,7 +26,7 @@ from llmb_tui.launch.entry import entry_path
 from llmb_tui.launch.placement import bound, pinning, placement_notes, segmented
 from llmb_tui.launch.settings import Applied, applied
 from llmb_tui.launch.spec import LaunchSpec
-from llmb_tui.plan.plan import Plan
+from llmb_tui.plan.plan import Plan, Problem
 from llmb_tui.text import clean_line
 
 # No letter or digit that is easily taken for another: a person types run ids.
@@ -49,7 +50,7 @@ def launch_spec(
 
     Raises Trouble (exit code 1) when the plan cannot be launched, or a value does not fit into a batch script.
     """
-    _refuse_errors(plan)
+    refuse_errors("This plan cannot be launched.", plan.problems)
     install = profile.install_dir.rstrip("/")
     experiment = experiment_name(recipe, plan) + suffix(plan.options, profile)
     task = f"{experiment}_{run_id}"
@@ -65,7 +66,7 @@ def launch_spec(
             task=task,
             experiment_dir=experiment_dir,
             task_dir=f"{experiment_dir}/{task}",
-            job_name=f"{profile.account}-{profile.account.split('_')[-1]}.{task}",
+            job_name=nemo_run_name(profile.account, task),
             account=profile.account,
             partition=profile.partition,
             nodes=plan.nodes,
@@ -90,10 +91,16 @@ def launch_spec(
     )
 
 
-def _refuse_errors(plan: Plan) -> None:
-    errors = [problem for problem in plan.problems if problem.severity == "error"]
-    if errors:
-        raise Trouble("This plan cannot be launched.", errors[0].reason, errors[0].fix, exit_code=1)
+def refuse_errors(what: str, problems: Iterable[Problem]) -> None:
+    """Raise Trouble (exit code 1), which says `what`, for the first problem that is an error."""
+    error = next((problem for problem in problems if problem.severity == "error"), None)
+    if error:
+        raise Trouble(what, error.reason, error.fix, exit_code=1)
+
+
+def nemo_run_name(account: str, task: str) -> str:
+    """The name in Slurm that NeMo-Run gives to a task's job."""
+    return f"{account}-{account.rsplit('_', maxsplit=1)[-1]}.{task}"
 
 
 def _command(recipe: Recipe, settings: Applied, profile: ClusterProfile) -> tuple[str, ...]:

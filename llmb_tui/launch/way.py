@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import resources
 from typing import Protocol
 
 from llmb_tui.cluster.session import Session
@@ -82,8 +81,3 @@ class Way(Protocol):
 
     def progress(self, found: Traces) -> str:
         """What it is doing, one clean line; empty where nothing says."""
-
-
-def helper_script(*names: str) -> str:
-    """Scripts of `llmb_tui.remote` in one."""
-    return "".join(resources.files("llmb_tui.remote").joinpath(name).read_text(encoding="utf-8") for name in names)

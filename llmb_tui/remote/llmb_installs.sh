@@ -1,5 +1,5 @@
 # llmb_installs TOKEN BYTES MOST DIRECTORY...: installations of NVIDIA's own tools. It looks at the directories, at
-# $LLMB_INSTALL, and where sites keep what all nodes share for folders that are named like one. Prints for each
+# $LLMB_INSTALL, and (with places.sh) where sites keep what all nodes share for folders that are named like one. Prints for each
 #
 #     \036TOKEN config DIRECTORY      then no more than BYTES + 1 bytes of its cluster_config.yaml
 #     \036TOKEN release DIRECTORY     then the release of its recipes
@@ -9,7 +9,6 @@
 # or `\036TOKEN closed DIRECTORY` where the file may not be read.
 token=$1 bytes=$2 most=$3
 shift 3
-me=$(id -un)
 seen=
 frame() { printf '\036%s %s %s\n' "$token" "$1" "$2"; }
 
@@ -52,7 +51,5 @@ among() {
 for place; do look "$place"; done
 look "$LLMB_INSTALL"
 for place; do among "${place%/*}"; done
-for place in "$SCRATCH" "$WORK" "$PROJECT" "/lustre/$me" "/scratch/$me" "/work/$me" "/data/$me" "/fsx/$me" "$HOME"; do
-    among "$place"
-done
+each_place among
 exit 0

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.launch.way import helper_script
+from llmb_tui.cluster.remote_text import remote_text
 from tests.launch.launch_cases import wait_until
 
 TOKEN = "hf_" + "secret" * 5
@@ -25,7 +25,7 @@ class Recipe:
         self.launches = folder / "launches"
         self.launches.mkdir()
         self.helper = folder / "launch.sh"
-        self.helper.write_text(helper_script("claim.sh", "lock.sh", "launch.sh"))
+        self.helper.write_text(remote_text("claim.sh", "lock.sh", "launch.sh"))
         self.index = folder / ".slurm_jobs"
         (folder / "keys").mkdir()
         (folder / TOKEN_FILE).write_text(f"{TOKEN}\n")

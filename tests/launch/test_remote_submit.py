@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.launch.way import helper_script
+from llmb_tui.cluster.remote_text import remote_text
 from tests.launch.launch_cases import wait_until
 
 
@@ -23,7 +23,7 @@ class Cluster:
         self.folder.mkdir()
         self.calls = folder / "calls"
         self.helper = folder / "submit.sh"
-        self.helper.write_text(helper_script("claim.sh", "submit.sh"))
+        self.helper.write_text(remote_text("claim.sh", "submit.sh"))
         self.script = folder / "a script.sh"
         self.script.write_text("#!/bin/bash\n")
         self.programs = folder / "bin"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from llmb_tui.errors import Trouble
@@ -25,14 +24,13 @@ _MARK = "\x1e"
 def ask(
     session: Session, script: str, most: int, directories: Sequence[str], deadline_s: float
 ) -> list[tuple[str, str, str]]:
-    """Run a script of `remote/` on some directories: (kind, path, text) for each thing that it found, at most `most`.
+    """Run a script on some directories: (kind, path, text) for each thing that it found, at most `most`.
 
     Raises Trouble where it fails, and what `Session.run_script` raises.
     """
     token = secrets.token_hex(8)
-    text = resources.files("llmb_tui.remote").joinpath(script).read_text(encoding="utf-8")
     arguments = [token, str(MOST_BYTES), str(most), *directories]
-    done = session.run_script(text, arguments, deadline_s=deadline_s)
+    done = session.run_script(script, arguments, deadline_s=deadline_s)
     if done.exit_code != 0:
         why = clean(done.stderr.strip()) or f"The command there ended with {done.exit_code}."
         raise Trouble("It could not be looked for what NVIDIA's llmb-run has there.", why)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from llmb_tui.cluster.llmb.files import ask, unreadable
 from llmb_tui.cluster.llmb.install import CONFIG, LlmbInstall, install_of
+from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.words import PATH, fits
 from llmb_tui.errors import Trouble
@@ -31,7 +32,7 @@ def find_installs(session: Session, install_dir: str) -> LlmbFound:
     `Session.run_script` raises.
     """
     places = [install_dir.rstrip("/")] if fits(PATH, install_dir) else []
-    answers = ask(session, "llmb_installs.sh", _MOST, places, _DEADLINE_S)
+    answers = ask(session, remote_text("places.sh", "llmb_installs.sh"), _MOST, places, _DEADLINE_S)
     texts: dict[str, dict[str, str]] = {}
     for kind, path, text in answers:
         texts.setdefault(path, {})[kind] = text

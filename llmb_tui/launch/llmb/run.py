@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from llmb_tui.cluster.llmb.files import ask, read_yaml
+from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.words import NAME, PATH, fits
 from llmb_tui.errors import Trouble
@@ -71,7 +72,7 @@ def list_runs(session: Session, roots: Iterable[str]) -> tuple[LlmbRun, ...]:
     if not places:
         return ()
     texts: dict[str, dict[str, str]] = {}
-    for kind, path, text in ask(session, "llmb_runs.sh", MOST, places, _DEADLINE_S):
+    for kind, path, text in ask(session, remote_text("llmb_runs.sh"), MOST, places, _DEADLINE_S):
         texts.setdefault(path, {})[kind] = text
     found = [run_of(path, texts[path]) for path in texts if _FILE.fullmatch(path)]
     return tuple(sorted(found, key=lambda run: (run.written_at, int(run.job_id)), reverse=True))

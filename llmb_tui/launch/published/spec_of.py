@@ -15,7 +15,7 @@ from llmb_tui.launch.published.command import PublishedCommand, published_comman
 from llmb_tui.launch.published.paths import procedure_of, published_paths
 from llmb_tui.launch.published.spec import PublishedSpec
 from llmb_tui.launch.published.steps import published_steps
-from llmb_tui.launch.spec_of import experiment_name
+from llmb_tui.launch.spec_of import experiment_name, nemo_run_name, refuse_errors
 from llmb_tui.plan.plan import Plan
 from llmb_tui.text import clean_line
 
@@ -28,7 +28,8 @@ def published_spec(
     Raises Trouble (exit code 1) when the plan cannot be launched in this way, and as `published_command` does.
     """
     command, paths = published_command(recipe, plan, profile), published_paths(recipe, plan, profile)
-    _refuse_errors(plan, command)
+    what = "This plan cannot be launched by the published procedure."
+    refuse_errors(what, (*plan.problems, *command.problems))
     launch = procedure_of(recipe).launch
     nemo_run = launch.how == "bash"
     experiment = experiment_name(recipe, plan)
@@ -36,7 +37,7 @@ def published_spec(
     spec = PublishedSpec(
         run_id=run_id,
         experiment=experiment if nemo_run else "",
-        job_name=f"{account}-{account.split('_')[-1]}.{experiment}" if nemo_run else command.job_name,
+        job_name=nemo_run_name(account, experiment) if nemo_run else command.job_name,
         folder=f"{paths.root}/.llmb-tui/launches/{run_id}",
         script=launch.script,
         how=launch.how,
@@ -61,13 +62,6 @@ def published_spec(
         _check(PATH, path, "a path of the launch")
     _check(NAME, spec.job_name, "the job's name")
     return spec
-
-
-def _refuse_errors(plan: Plan, command: PublishedCommand) -> None:
-    errors = [problem for problem in (*plan.problems, *command.problems) if problem.severity == "error"]
-    if errors:
-        what = "This plan cannot be launched by the published procedure."
-        raise Trouble(what, errors[0].reason, errors[0].fix, exit_code=1)
 
 
 def _batch_log(command: PublishedCommand, slurm: Version | None) -> JobLog:

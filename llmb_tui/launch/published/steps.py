@@ -10,12 +10,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import resources
 
 from llmb_tui.catalog.published import Commit, Published
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.quoting import shell_join
+from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.launch.image_step import OFFLINE, image_step
 from llmb_tui.launch.install_step import InJob, InstallStep
 from llmb_tui.launch.published.command import setup_command
@@ -61,7 +61,7 @@ class _Place:
         """Calls a function of these remote scripts with the step's arguments; downloads may come from a folder."""
         urls = dict.fromkeys([self.procedure.repository, *(commit.repository for commit in self.procedure.commits)])
         offline = shell_join(["offline", f"{self.install}/{OFFLINE}", *urls])
-        return "\n".join([*(_remote(name) for name in ("offline.sh", *scripts)), offline, f'{function} "$@"'])
+        return "\n".join([remote_text("offline.sh", *scripts), offline, f'{function} "$@"'])
 
 
 def published_steps(recipe: Recipe, plan: Plan, profile: ClusterProfile) -> tuple[InstallStep, ...]:
@@ -163,7 +163,7 @@ def _setup(place: _Place, recipe: Recipe, plan: Plan, profile: ClusterProfile) -
         args=(
             *(paths.repository, place.procedure.tag, paths.scripts, paths.environment, command.token_file),
             "terminal" if setup.how == "login-pty" else "",
-            *(_remote("enroot.sh"), _remote("git.sh"), place.set_up, note),
+            *(remote_text("enroot.sh").rstrip("\n"), remote_text("git.sh").rstrip("\n"), place.set_up, note),
             *(text_of(path, values) for path in setup.undo),
             "--",
             *("env", *unset, *given, "bash", f"./{setup.script}"),
@@ -198,7 +198,3 @@ def _pins(place: _Place, gpu: str) -> InstallStep:
 
 def _digest(words: Sequence[str]) -> str:
     return hashlib.sha256("\n".join(words).encode()).hexdigest()[:12]
-
-
-def _remote(name: str) -> str:
-    return resources.files("llmb_tui.remote").joinpath(name).read_text(encoding="utf-8").rstrip("\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.own_jobs import own_jobs
 from llmb_tui.launch.published.launch_failure import launch_reason
@@ -10,7 +11,7 @@ from llmb_tui.launch.published.output import batch_job, last_line
 from llmb_tui.launch.published.spec import PublishedSpec
 from llmb_tui.launch.refusal import may_have_been_submitted
 from llmb_tui.launch.traces import Place, Traces
-from llmb_tui.launch.way import Jobs, Preparation, helper_script
+from llmb_tui.launch.way import Jobs, Preparation
 
 
 class PublishedWay:
@@ -27,13 +28,13 @@ class PublishedWay:
             folder=spec.folder,
             helper=f"{spec.folder}/launch.sh",
             arguments=(spec.index, spec.token_file, where),
-            reading=helper_script("launched.sh"),
+            reading=remote_text("launched.sh"),
         )
 
     def preparation(self, script: str) -> Preparation:
         """The command, and what runs it."""
         folder = self.place.folder
-        helper = helper_script("claim.sh", "lock.sh", "launch.sh")
+        helper = remote_text("claim.sh", "lock.sh", "launch.sh")
         return Preparation(
             needed=self._spec.needed,
             folder=folder,
