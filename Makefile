@@ -3,7 +3,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-nemo cluster lint types contracts bench fit lock clean
+# Half of what a worker does is waiting for clusters. Python keeps what it has compiled, whoever starts this.
+WORKERS ?= 4
+export PYTHONDONTWRITEBYTECODE =
+
+QUICK := $(addprefix tests/,catalog plan wizard fit store watch launch cluster house) \
+	--ignore tests/watch/test_watch_monitor.py --ignore tests/launch/test_upstream_steps.py --ignore-glob '*_on_demo*'
+TIMES ?= 20
+TESTS ?= tests/rig tests/ui tests/journey
+
+.PHONY: demo test quick steady test-nemo cluster lint types contracts bench fit lock clean
 
 demo: $(VENV)/.ready
 	@$(BIN)/llmb-tui demo
@@ -11,8 +20,17 @@ demo: $(VENV)/.ready
 # The tests' own cluster is made of Debian's OpenSSH server and Slurm: they are installed where that is possible.
 test: $(VENV)/.ready
 	$(BIN)/python -m tests.rig packages
-	$(BIN)/python -m pytest -n 3 --dist loadfile --ignore tests/nemo
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --ignore tests/nemo
 	@echo "Not run here: tests/nemo, for which NeMo itself is installed (2 GB): make test-nemo"
+
+# At each save: no rig, no screen and no run on a demo cluster.
+quick: $(VENV)/.ready
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(QUICK)
+
+# The tests with a rig or a screen, or those named by TESTS, again and again: none may fail even once.
+steady: $(VENV)/.ready
+	$(BIN)/python -m tests.rig packages
+	$(BIN)/python -m tests.kit.repeat --times $(TIMES) $(TESTS)
 
 # The recipes of the presets on real NeMo, on the CPU: the first time installs it into .nemo, beside .venv.
 test-nemo: $(VENV)/.ready

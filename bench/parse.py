@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 
 from llmb_tui.watch.parse import StepParser
-from llmb_tui.watch.step import Step
+from llmb_tui.watch.state import Step
 
 PIECE = 1 << 18
 _ROUNDS = 5

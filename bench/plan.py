@@ -14,12 +14,11 @@ from typing import Any
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.load import load_presets
 from llmb_tui.plan.document import document
-from llmb_tui.plan.draft import draft_of
 from llmb_tui.plan.evidence import evidence_of
-from llmb_tui.plan.listing import listed
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.physics import terms
 from llmb_tui.plan.request import plan_lines, read_request
+from llmb_tui.plan.resolved import resolve, selections
 
 ASKED: dict[str, Any] = {"workload": "nemotron4", "size": "15b", "gpu": "h100", "dtype": "bf16", "scale": 64}
 KINDS: dict[str, dict[str, Any]] = {
@@ -54,7 +53,7 @@ def main() -> None:
 
 def _model(catalog: Catalog) -> Callable[[], object]:
     """Physical terms and their sum for the row that is asked for."""
-    draft, evidence = draft_of(catalog, read_request(catalog, ASKED)), evidence_of(catalog)
+    draft, evidence = resolve(catalog, read_request(catalog, ASKED)), evidence_of(catalog)
     asked, model = draft.selection, evidence.model
     machine = evidence.machine(asked.gpu, draft.gpu, asked.dtype)
     if model is None or machine is None:
@@ -75,7 +74,7 @@ def _lines(catalog: Catalog) -> list[str]:
             "strong_scaling": selection.strong_scaling,
         }
         for recipe in catalog.recipes
-        for selection in listed(recipe)
+        for selection in selections(recipe)
         for more in (0, 8)
     ]
     return [json.dumps(request) for request in asked] * 20

@@ -28,6 +28,16 @@ def clean(text: str) -> str:
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", _ESCAPE_SEQUENCE.sub("", text))
 
 
+def capital(text: str) -> str:
+    """A phrase as the start of a sentence."""
+    return text[0].upper() + text[1:]
+
+
+def plural(number: int, noun: str) -> str:
+    """A number of things: `1 node`, `1,024 nodes`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def clean_line(text: str) -> str:
     """`clean` for a single line: tabs become spaces and newlines are shown as control characters are."""
     return clean(text).replace("\t", "    ").replace("\n", "\N{REPLACEMENT CHARACTER}")

@@ -65,7 +65,7 @@ def take(pilot: Pilot[None], name: str) -> None:
 async def walk(app: LlmbApp) -> None:
     """From the first screen to a verdict, with a picture at each step that the README shows."""
     async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: any(preview.made for preview in app.screen.query(Preview)))
+        await until(pilot, lambda: any(preview.plan for preview in app.screen.query(Preview)))
         await pilot.pause()
         await choose(pilot, "nemotron4@25.04/15b")
         await pilot.press("enter", "tab")
@@ -98,7 +98,7 @@ def main() -> None:
         root = Path(folder)
         with DemoCluster(root / "cluster") as cluster:
             services = Services(Places(root / "config", root / "state"))
-            services.save_profile(cluster.profile)
+            services.clusters.save(cluster.profile)
             asyncio.run(walk(LlmbApp(services)))
             cluster.end_jobs()
     from tests.rig.cluster import Rig  # noqa: PLC0415 - only where the pictures of a real login node are made

@@ -19,10 +19,9 @@ from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import Secret
 from llmb_tui.wizard.steps import StepId
 from tests.journey.test_rig_journey import brought_image
-from tests.journey.test_screen_journey import SIZE, marks, state, submit
+from tests.kit.pilot import SIZE, choose, loaded, marks, on_top, shown_run_state, submit, until
 from tests.rig.cluster import Rig
 from tests.rig.line import Line
-from tests.ui_wizard.wizard_pilot import choose, loaded, on_top, until
 
 NOTICE = "test cluster, simulated GPUs"
 
@@ -36,7 +35,7 @@ def make(folder: Path) -> None:
             services = Services(Places(Path(home) / "config", Path(home) / "state"))
             install_dir = str(brought_image(rig))
             profile = rig.profile("mfa", name="testbed", install_dir=install_dir, notice=NOTICE)
-            services.save_profile(line.profile(profile))
+            services.clusters.save(line.profile(profile))
             rig.set("speed", "20")
             asyncio.run(walk(services, rig, line, folder))
     finally:
@@ -69,16 +68,16 @@ async def walk(services: Services, rig: Rig, line: Line, folder: Path) -> None:
         await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the install is whole")
         await pilot.press("enter")
         await submit(pilot)
-        await until(pilot, lambda: state(pilot).progress.steps_done >= 20, "some steps are done")
+        await until(pilot, lambda: shown_run_state(pilot).progress.steps_done >= 20, "some steps are done")
         line.cut()
-        await until(pilot, lambda: state(pilot).link == "lost", "the link is lost")
+        await until(pilot, lambda: shown_run_state(pilot).link == "lost", "the link is lost")
         await until(pilot, lambda: bool(app.screen.check_action("log_in", ())), "logging in is offered")
         app.screen.refresh_bindings()
         await pilot.pause(0.5)
         take("link-lost")
         await pilot.press("l")
         await give_code(pilot, rig)
-        await until(pilot, lambda: state(pilot).stage == "done", "the run is done")
+        await until(pilot, lambda: shown_run_state(pilot).stage == "done", "the run is done")
         await pilot.pause(0.5)
         take("run-on-slurm")
 

@@ -1,21 +1,90 @@
-"""The rig's fixtures, for all tests, and the list of what was not run because this machine cannot have a rig."""
+"""For all tests: the rig's fixtures, hypothesis's settings, and the list of what this machine has no rig for."""
 
 from __future__ import annotations
 
+import gc
+import itertools
+import os
+import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
+from tests.kit.warm import SOCKET, Warm
 from tests.told import told
 
 if TYPE_CHECKING:
+    from llmb_tui.catalog.catalog import Catalog
     from tests.recipes.outside import Outside
     from tests.rig.cluster import Rig
 
 NOT_RUN = "not run: "
 TOLD = "told"
 _RUNNING: list[Rig] = []
+
+# How long an example takes says how busy the machine is, nothing about the program.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Start what all processes of a test run share."""
+    if SOCKET not in os.environ:
+        folder = tempfile.TemporaryDirectory(prefix="llmb-tui-warm-")
+        warm = Warm(folder.name)
+        os.environ[SOCKET] = warm.place
+        config.add_cleanup(folder.cleanup)
+        config.add_cleanup(lambda: os.environ.__delitem__(SOCKET))
+        config.add_cleanup(warm.close)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with few and long tests first, so that no process is left with one while the others have nothing to do."""
+    long = ("tests/rig/", "tests/journey/", "tests/demo/")
+    items.sort(key=lambda item: not item.nodeid.startswith(long))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _thawed_now_and_then() -> Iterator[None]:
+    """The wizard freezes what it has made. Here it has successors, and hundreds of them would stay in memory."""
+    freeze, counted = gc.freeze, itertools.count(1)
+
+    def freeze_for_a_while() -> None:
+        if next(counted) % 20 == 0:
+            gc.unfreeze()
+            gc.collect()
+        freeze()
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(gc, "freeze", freeze_for_a_while)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _warm_renderer() -> Iterator[None]:
+    """Scripts are rendered without importing NeMo-Run each time, which takes three seconds."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        command = (*Warm.python(), "-m", "llmb_tui.launch.direct.render_worker")
+        monkeypatch.setattr("llmb_tui.launch.direct.render._COMMAND", command)
+        yield
+
+
+@pytest.fixture
+def _cold_renderer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process that renders is Python itself, as it is outside of tests."""
+    command = (sys.executable, "-m", "llmb_tui.launch.direct.render_worker")
+    monkeypatch.setattr("llmb_tui.launch.direct.render._COMMAND", command)
+
+
+@pytest.fixture(scope="session")
+def catalog() -> Catalog:
+    """The presets of the package."""
+    from tests.kit.runs import CATALOG
+
+    return CATALOG
 
 
 @pytest.fixture(scope="session")

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Gt
 
-from llmb_tui.catalog.published import Published
-from llmb_tui.catalog.settings import STRICT, Settings
+from llmb_tui.catalog.settings import STRICT, SettingsGroup
+from llmb_tui.catalog.upstream import UpstreamScripts
 
 Scaling = Literal["weak", "strong"]
 LogFormat = Literal["nemo2", "hydra"]
@@ -81,18 +81,28 @@ class Model:
     load_min_gpus: dict[str, Count] = field(default_factory=dict)
     """Smallest tested scale for loading a checkpoint, by GPU type."""
     gated_access: tuple[str, ...] = ()
-    """Model hub repositories that the published procedure needs access to."""
+    """Model hub repositories that NVIDIA's own scripts need access to."""
     hub_tokenizer: str | None = None
     """Model hub repository of the model's own tokenizer, where a run may take it instead of one without a download."""
     note: str | None = None
+
+    @property
+    def attention_parameters(self) -> float:
+        """Of one layer: queries and output, keys and values of the groups."""
+        return 2 * self.hidden**2 * (1 + self.query_groups / self.heads)
+
+    @property
+    def mlp_parameters(self) -> int:
+        """Of one layer, or of one expert of it."""
+        return (3 if self.gated else 2) * self.hidden * self.ffn
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigTable:
     """One table of configurations, laid out like the README's: named columns, one row per scale.
 
-    Columns are `gpus seq_len layers tp pp cp ep dp vp mbs gbs ga`; a column that the README does not
-    have is left out, a cell that it prints as NA is the string "NA".
+    Columns are `gpus` and `rows.PRINTED_COLUMNS`; one that the README does not have is left out, a cell that it prints
+    as NA is the string "NA".
     """
 
     __pydantic_config__ = STRICT
@@ -195,7 +205,7 @@ class ResultRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class LaunchFacts:
     """What starts the training in the container."""
 
     __pydantic_config__ = STRICT
@@ -215,7 +225,7 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What the published procedure needs before it can be installed."""
+    """What NVIDIA's own scripts need before they can be installed."""
 
     __pydantic_config__ = STRICT
     hub_token: bool
@@ -243,11 +253,11 @@ class Recipe:
     models: dict[str, Model]
     tables: tuple[ConfigTable, ...]
     rule: ResultRule
-    launch: Launch
+    launch: LaunchFacts
     access: Access
-    settings: tuple[Settings, ...] = ()
+    settings: tuple[SettingsGroup, ...] = ()
     """Everything that the launch sets, in groups that name their sources."""
-    published: Published | None = None
+    upstream: UpstreamScripts | None = None
     """How the recipe's own scripts install and launch it."""
     printed_flops: Flops | None = None
     """The formula behind the printed MFU where upstream corrected it later; then `flops` is the corrected one."""

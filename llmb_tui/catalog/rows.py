@@ -7,8 +7,9 @@ from fractions import Fraction
 from functools import lru_cache
 
 from llmb_tui.catalog.recipe import ConfigTable, Recipe, ResultTable, Scaling
+from llmb_tui.catalog.settings import LAYOUT
 
-PRINTED_COLUMNS = tuple("tp pp cp ep dp vp mbs gbs ga seq_len layers".split())
+PRINTED_COLUMNS = (*LAYOUT, "dp", "ga")
 """Columns of a README's configuration table, without the GPU count that names the row."""
 
 

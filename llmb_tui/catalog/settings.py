@@ -1,4 +1,4 @@
-"""`Settings`: some of a recipe's settings that have one source, and where they apply.
+"""`SettingsGroup`: some of a recipe's settings that have one source, and where they apply.
 
 A string may hold placeholders, such as `{tp}` or `{steps*gbs}`, for what the plan says. A string that is nothing but
 one placeholder becomes the plan's value with its type; in a longer one the value is written as Hydra reads it.
@@ -22,10 +22,11 @@ STRICT = {"extra": "forbid", "strict": True, "allow_inf_nan": False}
 Value = int | str | bool | list[int] | None
 Values = Mapping[str, Value]
 
-NUMBERS = tuple(
-    """
-    tp pp cp ep vp dp mbs gbs ga seq_len layers hidden vocab nodes gpus_per_node gpus steps profile_start profile_stop
-    """.split()
+LAYOUT = tuple("tp pp cp ep vp mbs gbs seq_len layers".split())
+"""What a configuration table says of a layout; `dp` and `ga` follow from it."""
+NUMBERS = (
+    *LAYOUT,
+    *"dp ga hidden vocab nodes gpus_per_node gpus steps profile_start profile_stop".split(),
 )
 PLACEHOLDERS = (
     *NUMBERS,
@@ -42,7 +43,7 @@ _COMPARE = {">": operator.gt, "<": operator.lt, "==": operator.eq}
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class SettingsGroup:
     """A group of settings. It applies where every filter and condition holds; of two groups the later one wins."""
 
     __pydantic_config__ = STRICT
@@ -56,7 +57,7 @@ class Settings:
     """Conditions, such as `pp > 1`, `mbs == 2`, `profile` or `not profile`. Null counts as 0."""
     note: str | None = None
     differs: str | None = None
-    """What is otherwise than in the published procedure, in a few words for who reviews a run."""
+    """What is otherwise than in NVIDIA's own scripts, in a few words for who reviews a run."""
     recipe: dict[str, Any] = field(default_factory=dict)
     """nemo2: fields of NeMo's recipe, as `remote/pretrain.py` reads them."""
     base: dict[str, Any] = field(default_factory=dict)
@@ -78,8 +79,8 @@ class Settings:
 def holds(condition: str, values: Values) -> bool:
     """Whether one condition is met. Raises ValueError for one that cannot be read."""
     match = _CONDITION.fullmatch(condition)
-    known = PLACEHOLDERS if match is None or match[3] is None else NUMBERS
-    if match is None or match[2] not in known or (match[1] and match[3]):
+    names = PLACEHOLDERS if match is None or match[3] is None else NUMBERS
+    if match is None or match[2] not in names or (match[1] and match[3]):
         raise ValueError(f"{condition!r} is no condition such as `pp > 1`, `profile` or `not profile`")
     value = values[match[2]]
     if match[3] is None:
@@ -87,12 +88,12 @@ def holds(condition: str, values: Values) -> bool:
     return bool(_COMPARE[match[3]](_number(value), int(match[4])))
 
 
-def filled(value: Any, values: Values) -> Any:
+def fill(value: Any, values: Values) -> Any:
     """A setting's value, also inside lists and tables, with every placeholder replaced."""
     if isinstance(value, dict):
-        return {name: filled(part, values) for name, part in value.items()}
+        return {name: fill(part, values) for name, part in value.items()}
     if isinstance(value, list):
-        return [filled(part, values) for part in value]
+        return [fill(part, values) for part in value]
     if not isinstance(value, str):
         return value
     parts = list(Formatter().parse(value))
@@ -119,8 +120,8 @@ def placeholder_faults(value: Any) -> Iterator[str]:
 
 def _is_product(names: str, spec: str | None, conversion: str | None) -> bool:
     factors = names.split("*")
-    known = all(name in (NUMBERS if len(factors) > 1 else PLACEHOLDERS) for name in factors)
-    return known and not spec and not conversion
+    all_known = all(name in (NUMBERS if len(factors) > 1 else PLACEHOLDERS) for name in factors)
+    return all_known and not spec and not conversion
 
 
 def _value(names: str, values: Values) -> Value:

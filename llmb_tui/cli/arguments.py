@@ -9,13 +9,11 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from llmb_tui import __version__
+from llmb_tui.plan.selection import DEFAULT_PROCEDURE, FIELDS, NEW_RUN_PROCEDURES, OLD_PROCEDURES, OPTIONS, Field
 
 Verb = Callable[[argparse.Namespace], int]
+_READ_ONLY = "observer mode: refuse whatever would change a cluster"
 SECRETS = ("ngc", "hugging-face")
-OVERRIDES = ("tp", "pp", "cp", "ep", "vp", "mbs", "gbs", "seq_len", "layers")
-_SWITCHES = ("strong_scaling", "profile", "nccl_trace", "save_checkpoint", "hub_tokenizer")
-_NUMBERS = ("scale", *OVERRIDES, "steps", "profile_start", "profile_stop")
-_TEXTS = ("workload", "size", "gpu", "dtype", "time_limit", "load_checkpoint")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -30,6 +28,14 @@ def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
     return int(text)
+
+
+def _procedure(text: str) -> str:
+    """The name of today; an older one is taken, and said to be old."""
+    name = OLD_PROCEDURES.get(text, text)
+    if name != text:
+        print(f"llmb-tui: --procedure {text} is called {name} now.", file=sys.stderr)
+    return name
 
 
 def _later(module: str, function: str) -> Verb:
@@ -47,51 +53,45 @@ def _add(verbs: Any, name: str, module: str, help_text: str) -> argparse.Argumen
     sub: argparse.ArgumentParser = verbs.add_parser(name, help=help_text, description=help_text)
     sub.set_defaults(verb=_later(module, f"{name}_verb"))
     sub.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    _add_settings(sub, "set_for_verb")
+    sub.add_argument("--read-only", action="store_true", default=argparse.SUPPRESS, help=_READ_ONLY)
     return sub
 
 
+def _add_settings(parser: argparse.ArgumentParser, dest: str) -> None:
+    """Before the verb and after it are two lists, because argparse would let the second replace the first."""
+    text = "a setting for this call, such as verdict.threshold=0.97; may be repeated"
+    parser.add_argument("--set", dest=dest, metavar="KEY=VALUE", action="append", default=[], help=text)
+
+
 def _add_selection(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("-w", "--workload", metavar="W[@RELEASE]", help="workload; the newest release unless one is named")
-    sub.add_argument("-s", "--size", help="model size, such as 15b")
-    sub.add_argument("--gpu", metavar="TYPE", help="GPU type, such as h100")
-    sub.add_argument("-d", "--dtype", help="precision: bf16 or fp8")
-    sub.add_argument("--scale", metavar="GPUS", help="number of GPUs")
-    sub.add_argument("--strong-scaling", action="store_true", help="keep the global batch size constant")
-    for name in OVERRIDES:
-        sub.add_argument(f"--{name.replace('_', '-')}", metavar="N", help=argparse.SUPPRESS)
-    sub.add_argument("--steps", metavar="N", help="training steps (the recipe's default otherwise)")
-    sub.add_argument("--time-limit", metavar="HH:MM:SS", help="Slurm time limit (the recipe's default otherwise)")
-    _add_options(sub)
+    """A flag for everything that can be set; what a run can do beside the benchmark is in a group of its own."""
+    more = sub.add_argument_group("beside the benchmark, where the recipe has it")
+    for field in filter(lambda field: field.has_flag, FIELDS.values()):
+        target = more if field in OPTIONS else sub
+        names = [name for name in (field.short, field.flag) if name]
+        text = field.help or argparse.SUPPRESS
+        if field.kind == "switch":
+            target.add_argument(*names, action="store_true", help=text)
+        else:
+            target.add_argument(*names, metavar=field.metavar or None, help=text)
 
 
 def _add_procedure(sub: argparse.ArgumentParser) -> None:
-    text = "direct: our script in the container (default); recipe: the published procedure, NVIDIA's own scripts"
-    sub.add_argument("--procedure", choices=("direct", "recipe"), default="direct", help=text)
-
-
-def _add_options(sub: argparse.ArgumentParser) -> None:
-    """What a run can do beside the benchmark, where its recipe has it."""
-    more = sub.add_argument_group("beside the benchmark, where the recipe has it")
-    more.add_argument("-p", "--profile", action="store_true", help="profile some steps with Nsight Systems")
-    more.add_argument("--profile-start", metavar="STEP", help="first profiled step (the recipe's default otherwise)")
-    more.add_argument("--profile-stop", metavar="STEP", help="last profiled step (the recipe's default otherwise)")
-    more.add_argument("--nccl-trace", action="store_true", help="let NCCL log its calls, over a few steps")
-    more.add_argument("--save-checkpoint", action="store_true", help="save a checkpoint after the last step")
-    more.add_argument("--load-checkpoint", metavar="PATH", help="load a checkpoint of the cluster, then take one step")
-    more.add_argument("--hub-tokenizer", action="store_true", help="take the tokenizer from the model hub")
+    text = "direct: our script in the container (default); upstream: NVIDIA's own scripts"
+    names = NEW_RUN_PROCEDURES
+    sub.add_argument("--procedure", choices=names, type=_procedure, default=DEFAULT_PROCEDURE, help=text)
 
 
 def selection_mapping(arguments: argparse.Namespace) -> dict[str, object]:
     """The selection flags that were given, by their long names with underscores."""
-    mapping: dict[str, object] = {
-        name: value for name in (*_TEXTS, *_NUMBERS) if (value := getattr(arguments, name)) is not None
-    }
-    for name in _NUMBERS:
-        text = mapping.get(name)
-        if isinstance(text, str) and text.lstrip("-").isdigit():
-            mapping[name] = int(text)
-    mapping |= {name: True for name in _SWITCHES if getattr(arguments, name)}
-    return mapping
+    values = {field: getattr(arguments, field.name) for field in FIELDS.values() if field.has_flag}
+    return {field.name: _typed(field, value) for field, value in values.items() if value not in (None, False)}
+
+
+def _typed(field: Field, text: str) -> object:
+    """The number where one is meant; what is none stays, and is refused by who reads the selection."""
+    return int(text) if field.kind == "number" and text.removeprefix("-").isdecimal() else text
 
 
 def parser() -> argparse.ArgumentParser:
@@ -103,6 +103,8 @@ def parser() -> argparse.ArgumentParser:
         "2 the cluster or the machine failed, 3 a verdict of FAIL, 130 interrupted.",
     )
     top.add_argument("--version", action="version", version=f"llmb-tui {__version__}")
+    _add_settings(top, "set")
+    top.add_argument("--read-only", action="store_true", help=_READ_ONLY)
     top.set_defaults(verb=_later("screen", "wizard_verb"))
     verbs = top.add_subparsers(title="verbs", metavar="VERB", parser_class=_Parser)
     _add_planning_verbs(verbs)
@@ -122,7 +124,7 @@ def _add_planning_verbs(verbs: Any) -> None:
     text = "the N fastest layouts that are valid for it, by the estimate (20 without a number)"
     sub.add_argument("--layouts", metavar="N", nargs="?", type=_count, const=20, help=text)
     sub.add_argument("--cluster", metavar="C", help="say what finished runs on this cluster let one expect, too")
-    _add(verbs, "accuracy", "accuracy", "leave-one-out errors of the estimate on the published rows")
+    _add(verbs, "accuracy", "planning", "leave-one-out errors of the estimate on the published rows")
 
 
 def _add_cluster_verbs(verbs: Any) -> None:
@@ -132,7 +134,7 @@ def _add_cluster_verbs(verbs: Any) -> None:
     _add(verbs, "clusters", "clusters", "saved clusters")
     sub = _add(verbs, "config", "config", "where settings live, what is in force, and whether every file can be read")
     sub.add_argument("action", choices=("path", "show", "validate"))
-    sub = _add(verbs, "doctor", "doctor", "preflight of a saved cluster, for a selection if one is given")
+    sub = _add(verbs, "doctor", "clusters", "preflight of a saved cluster, for a selection if one is given")
     sub.add_argument("cluster", metavar="CLUSTER")
     _add_procedure(sub)
     _add_selection(sub)
@@ -156,7 +158,7 @@ def _add_cluster_verbs(verbs: Any) -> None:
     _add_selection(sub)
     sub.add_argument("--cluster", metavar="C", required=True)
     _add_procedure(sub)
-    text = "print the batch script, or the published procedure's command, and submit nothing"
+    text = "print the batch script, or the command of NVIDIA's own scripts, and submit nothing"
     sub.add_argument("--dry-run", action="store_true", help=text)
     sub.add_argument("--yes", action="store_true", help="submit without asking")
 

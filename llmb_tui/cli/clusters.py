@@ -1,35 +1,40 @@
-"""`clusters`, `install` and `submit`: saved clusters, and making a plan run on one."""
+"""`clusters`, `doctor`, `install` and `submit`: saved clusters, what is found on one, and making a plan run there."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 
-from llmb_tui.cli.doctor import check
-from llmb_tui.cli.output import print_json, print_table, say
-from llmb_tui.cli.published import possible, print_command
+from llmb_tui.cli.arguments import selection_mapping
+from llmb_tui.cli.output import print_json, print_line, print_table, say
+from llmb_tui.cli.request import ask_for_selection, print_command, request_of, say_problems
 from llmb_tui.cli.secrets import ask_for_key
-from llmb_tui.cli.user import confirm, has_terminal, user_services
+from llmb_tui.cli.user import confirm, has_terminal, terminal_prompter, user_services
 from llmb_tui.cluster.profiles import profile_document
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.install import StepState
+from llmb_tui.launch.prepared import PreparedRun
+from llmb_tui.launch.procedure import preview
+from llmb_tui.launch.readiness import ClusterEvidence, failures, impossible, observed, refuse
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.secret import SecretId
-from llmb_tui.plan.plan import Plan
-from llmb_tui.plan.selection import Procedure
-from llmb_tui.services import Draft, Services
+from llmb_tui.launch.step_state import StepState
+from llmb_tui.preflight.report import Check, Preflight
+from llmb_tui.request import RunRequest
+from llmb_tui.services import Services
 from llmb_tui.watch.report import document
 from llmb_tui.watch.state import RunState
 
 _PROGRESS_EVERY_S = 15.0
+_TITLE = 20
 
 
 def clusters_verb(arguments: argparse.Namespace) -> int:
     """The saved clusters."""
-    profiles = user_services().profiles()
+    profiles = user_services(arguments).clusters.profiles()
     if arguments.json:
         print_json([profile_document(profile) for profile in profiles])
     elif profiles:
@@ -38,17 +43,79 @@ def clusters_verb(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def doctor_verb(arguments: argparse.Namespace) -> int:
+    """What is found on a cluster, what is needed, and how to mend the difference; 2 when a check fails."""
+    ask_for_selection(arguments)
+    services = user_services(arguments)
+    mapping = selection_mapping(arguments)
+    target = request_of(services, arguments) if mapping else services.clusters.profile(arguments.cluster)
+    services.clusters.session(arguments.cluster).connect(terminal_prompter())
+    if not arguments.json:
+        report = services.launcher.preflight(target, teller(print_line))
+        print_line(f"{arguments.cluster}: {summary(report)}")
+        return 0 if report.passed else 2
+    tell = teller(say) if sys.stderr.isatty() else None
+    report = services.launcher.preflight(target, tell)
+    checks = [_check_document(check) for check in report.checks]
+    print_json({"cluster": arguments.cluster, "passed": report.passed, "checks": checks})
+    return 0 if report.passed else 2
+
+
+def _check_document(check: Check) -> dict[str, object]:
+    """A check as JSON; scripts know what mends it as `mend`."""
+    document = asdict(check)
+    return {("mend" if name == "fix" else name): value for name, value in document.items()}
+
+
+def check(services: Services, request: RunRequest, tell: Callable[[str], None]) -> Preflight:
+    """Preflight: tell each check as soon as it is made. Raises `NotReady` when one fails."""
+    report = services.launcher.preflight(request, teller(tell))
+    refuse(request, failures(report))
+    return report
+
+
+def teller(tell: Callable[[str], None]) -> Callable[[Preflight], None]:
+    """What tells each check of a growing report once."""
+    count = 0
+
+    def progress(report: Preflight) -> None:
+        nonlocal count
+        for one in report.checks[count:]:
+            for line in check_lines(one):
+                tell(line)
+        count = len(report.checks)
+
+    return progress
+
+
+def check_lines(one: Check) -> Iterator[str]:
+    """Status, name and what was found; where that is not enough, what is needed and how to mend it."""
+    yield f"  {one.status:7}  {one.title:{_TITLE}}  {one.found}"
+    if one.status != "ok":
+        yield f"  {'':7}  {'needed':>{_TITLE}}  {one.needed}"
+        yield f"  {'':7}  {'mend':>{_TITLE}}  {one.fix}"
+
+
+def summary(report: Preflight) -> str:
+    """How many checks came out how."""
+    counts = {status: sum(one.status == status for one in report.checks) for status in ("ok", "warning", "failed")}
+    words = f"{counts['ok']} ok, {counts['warning']} warnings, {counts['failed']} failed"
+    return f"{words}: {'ready' if report.passed else 'not ready'}"
+
+
 def install_verb(arguments: argparse.Namespace) -> int:
     """Install what a run needs, or go on where an earlier install stopped; ask for a key where one would help."""
-    services = user_services()
-    made = possible(services, arguments)
+    services = user_services(arguments)
+    request = request_of(services, arguments)
+    refuse(request, observed(request.profile, services.policy))
+    services.clusters.session(arguments.cluster).connect(terminal_prompter())
     try:
-        states = install(services, arguments.cluster, made, say, arguments.procedure)
+        states = install(services, request, say)
     except KeyWouldHelp as refused:
         if not has_terminal():
             raise
-        ask_for_key(services, arguments.cluster, made, refused.key, arguments.procedure)
-        states = install(services, arguments.cluster, made, say, arguments.procedure)
+        ask_for_key(services, request, refused.key)
+        states = install(services, request, say)
     if arguments.json:
         print_json([asdict(state) for state in states])
     return 0
@@ -56,29 +123,35 @@ def install_verb(arguments: argparse.Namespace) -> int:
 
 def submit_verb(arguments: argparse.Namespace) -> int:
     """Render a run and submit it, once, after a yes."""
-    services = user_services()
-    if arguments.procedure == "recipe" and arguments.dry_run:
-        print_command(services, arguments)
-        return 0
-    made = possible(services, arguments)
-    for problem in made.problems:
-        if problem.severity == "warning":
-            say(f"{problem.field}: {problem.reason} {problem.fix}".rstrip())
-    if not arguments.dry_run:
-        _agree(arguments, made)
-    draft = services.draft(arguments.cluster, made, arguments.procedure)
+    services = user_services(arguments)
+    request = request_of(services, arguments)
     if arguments.dry_run:
-        if arguments.json:
-            print_json({"id": draft.run.id, "script": draft.script})
-        else:
-            print(draft.script, end="")
-        return 0
-    check(services, arguments.cluster, made, say, arguments.procedure)
-    run = submit(services, draft, say, arguments.procedure)
+        return _dry_run(services, request, as_json=arguments.json)
+    refuse(request, impossible(request, services.policy))
+    say_problems(request.plan.problems)
+    _agree(arguments, request)
+    prepared = services.launcher.prepare(request, terminal_prompter())
+    services.clusters.session(arguments.cluster).connect(terminal_prompter())
+    run = submit(services, prepared, check(services, request, say), say)
     if arguments.json:
         print_json(document(run, RunState(run.id)))
     else:
         print(run.id)
+    return 0
+
+
+def _dry_run(services: Services, request: RunRequest, *, as_json: bool) -> int:
+    """Print what would be submitted, and submit nothing; a command needs no connection."""
+    launch = preview(request)
+    if launch.command:
+        print_command(request, launch, as_json=as_json)
+        return 0
+    say_problems(request.plan.problems)
+    prepared = services.launcher.prepare(request, terminal_prompter())
+    if as_json:
+        print_json({"id": prepared.run.id, "script": prepared.script})
+    else:
+        print(prepared.script, end="")
     return 0
 
 
@@ -91,29 +164,27 @@ class KeyWouldHelp(Trouble):
         self.key = key
 
 
-def install(
-    services: Services, cluster: str, made: Plan, tell: Callable[[str], None], procedure: Procedure = "direct"
-) -> tuple[StepState, ...]:
+def install(services: Services, request: RunRequest, tell: Callable[[str], None]) -> tuple[StepState, ...]:
     """Run the install steps, telling what changes. Raises `Trouble` when one fails, `KeyWouldHelp` where a key may."""
-    told: dict[str, tuple[str, float]] = {}
+    last_lines: dict[str, tuple[str, float]] = {}
 
     def on_change(states: tuple[StepState, ...]) -> None:
         for state in states:
-            line, said_at = told.get(state.id, ("", 0.0))
+            line, printed_at = last_lines.get(state.id, ("", 0.0))
             now = time.monotonic()
             news = f"  {state.status:7}  {state.title}" + (f": {state.detail}" if state.detail else "")
-            if news != line or (state.status == "running" and now > said_at + _PROGRESS_EVERY_S):
-                told[state.id] = (news, now)
+            if news != line or (state.status == "running" and now > printed_at + _PROGRESS_EVERY_S):
+                last_lines[state.id] = (news, now)
                 tell(news + (f" ({state.size})" if state.size else ""))
 
-    states = services.installer(cluster, made, procedure).run(on_change, threading.Event())
+    states = services.launcher.installer(request).run(on_change, threading.Event())
     failed = [state for state in states if state.status != "done"]
     if failed:
         stopped = failed[0]
         if stopped.key_would_help:
-            raise KeyWouldHelp(cluster, stopped, stopped.key_would_help)
+            raise KeyWouldHelp(request.profile.name, stopped, stopped.key_would_help)
         fix = stopped.fix or "Install again: steps that are done are not repeated."
-        raise Trouble(*_stopped_at(cluster, stopped), fix)
+        raise Trouble(*_stopped_at(request.profile.name, stopped), fix)
     return states
 
 
@@ -122,19 +193,13 @@ def _stopped_at(cluster: str, stopped: StepState) -> tuple[str, str]:
     return f"Installing on {cluster} stopped at: {stopped.title}.", why
 
 
-def submit(services: Services, draft: Draft, tell: Callable[[str], None], procedure: Procedure = "direct") -> Run:
-    """Submit a draft whose install is whole, telling what a launch says.
+def submit(services: Services, prepared: PreparedRun, report: Preflight, tell: Callable[[str], None]) -> Run:
+    """Submit a prepared run whose cluster was checked, telling what a launch says.
 
-    Raises `Trouble` when it is not, or when Slurm refuses.
+    Raises `NotReady` when its install is not whole, and `Trouble` when Slurm refuses.
     """
-    missing = [s for s in services.installer(draft.run.cluster, draft.run.plan, procedure).look() if s.status != "done"]
-    if missing:
-        raise Trouble(
-            f"{draft.run.cluster} is not installed for this run: {missing[0].title} is missing.",
-            fix=f"Run `llmb-tui install {draft.run.cluster}` with the same selection first.",
-            exit_code=1,
-        )
-    run = services.submit(draft, lambda said: tell(f"  {said}"))
+    evidence = ClusterEvidence(report, services.launcher.installer(prepared.request).probe())
+    run = services.launcher.submit(prepared, evidence, lambda words: tell(f"  {words}"))
     if run.submission == "unknown":
         raise Trouble(
             f"It is not known whether run {run.id} was submitted.",
@@ -145,7 +210,7 @@ def submit(services: Services, draft: Draft, tell: Callable[[str], None], proced
     return run
 
 
-def _agree(arguments: argparse.Namespace, made: Plan) -> None:
+def _agree(arguments: argparse.Namespace, request: RunRequest) -> None:
     if arguments.yes:
         return
     if not has_terminal():
@@ -155,6 +220,7 @@ def _agree(arguments: argparse.Namespace, made: Plan) -> None:
             "Add --yes to submit without asking.",
             exit_code=1,
         )
-    cost = "unknown GPU-hours" if made.gpu_hours is None else f"{made.gpu_hours:.1f} GPU-hours and start-up"
-    if not confirm(f"Submit {made.selection.scale} GPUs on {arguments.cluster}, {cost}?"):
+    plan = request.plan
+    cost = "unknown GPU-hours" if plan.gpu_hours is None else f"{plan.gpu_hours:.1f} GPU-hours and start-up"
+    if not confirm(f"Submit {plan.selection.scale} GPUs on {request.profile.name}, {cost}?"):
         raise Trouble("Nothing was submitted.", exit_code=1)

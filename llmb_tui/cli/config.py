@@ -5,43 +5,35 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from llmb_tui.catalog.load import PresetProblem, load_presets, preset_files, read_preset
+from llmb_tui.catalog.load import PresetProblem, load_presets, read_preset
 from llmb_tui.cli.output import print_json, print_line, print_table
+from llmb_tui.cli.user import flags_of
 from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.cluster.profiles import ProfileProblem, load_profiles, profile_document, profile_files
+from llmb_tui.cluster.profiles import load_profiles, profile_document
+from llmb_tui.diagnosis.load import example_problems, load_rules
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store.journal import Journal
 from llmb_tui.store.paths import CONFIG_VARIABLE, STATE_VARIABLE, Places
+from llmb_tui.store.settings import Setting, SettingProblem, key_line, load_settings, settings_in_force
+from llmb_tui.toml.read import FileProblem, toml_files
 
 _DEFAULT = "default"
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """Something wrong with a file of the user's own."""
-
-    file: str
-    line: int | None
-    field: str
-    what: str
-    why: str
-    mend: str
 
 
 def config_verb(arguments: argparse.Namespace) -> int:
     """`path`, `show` or `validate`."""
     places = Places.of_user()
     verbs = {"path": _path, "show": _show, "validate": _validate}
-    return verbs[arguments.action](places, arguments.json)
+    return verbs[arguments.action](places, flags_of(arguments), arguments.json)
 
 
-def _path(places: Places, as_json: bool) -> int:
+def _path(places: Places, _: Sequence[str], as_json: bool) -> int:
     rows = list(_places(places))
     if as_json:
         print_json({name: {"path": path, "from": source} for name, path, source in rows})
@@ -52,7 +44,7 @@ def _path(places: Places, as_json: bool) -> int:
 
 def _places(places: Places) -> Iterator[tuple[str, str, str]]:
     for names, variable in (
-        (("config", "clusters", "presets"), CONFIG_VARIABLE),
+        (("config", "settings", "clusters", "presets", "failures"), CONFIG_VARIABLE),
         (("state", "runs", "journal"), STATE_VARIABLE),
     ):
         source = variable if os.environ.get(variable) else _DEFAULT
@@ -60,25 +52,44 @@ def _places(places: Places) -> Iterator[tuple[str, str, str]]:
             yield name, str(getattr(places, name)), source
 
 
-def _show(places: Places, as_json: bool) -> int:
-    """Settings in force. A file that cannot be read is left out here: `validate` names it."""
+def _show(places: Places, flags: Sequence[str], as_json: bool) -> int:
+    """Settings in force. A cluster's file that cannot be read is left out here: `validate` names it."""
+    settings = list(_in_force(places, flags))
     profiles = load_profiles(places.clusters, lambda _: None)
     files = {profile.name: str(places.clusters / f"{profile.name}.toml") for profile in profiles}
-    own = list(_own_presets(places))
+    preset_files = list(_own_presets(places))
     if as_json:
         where = {name: {"path": path, "from": source} for name, path, source in _places(places)}
         clusters = [{"file": files[p.name], "settings": _settings(p)} for p in profiles]
-        presets = [{"preset": name, "file": file} for name, file in own]
-        print_json({"places": where, "clusters": clusters, "presets": presets})
+        presets = [{"preset": name, "file": file} for name, file in preset_files]
+        in_force = {one.name: {"value": one.value, "from": one.source} for one in settings}
+        print_json({"places": where, "settings": in_force, "clusters": clusters, "presets": presets})
         return 0
     rows = list(_places(places))
+    rows += [(one.name, _as_text(one.value), _from(one, places)) for one in settings]
     for profile in profiles:
         for name, setting in _settings(profile).items():
             source = files[profile.name] if setting["from"] == "file" else setting["from"]
-            rows.append((f"{profile.name}.{name}", _shown(setting["value"]), source))
-    rows += [(f"preset {name}", name, file) for name, file in own]
+            rows.append((f"{profile.name}.{name}", _as_text(setting["value"]), source))
+    rows += [(f"preset {name}", name, file) for name, file in preset_files]
     print_table(("setting", "value", "from"), rows)
     return 0
+
+
+def _in_force(places: Places, flags: Sequence[str]) -> Iterator[Setting]:
+    """The settings, and after them the keys that are as they always are."""
+    from llmb_tui.ui.screen_settings import keys_by_id  # the bindings stand on the screens
+
+    settings = settings_in_force(places.settings, flags)
+    yield from settings
+    names = {one.name for one in settings}
+    for name, key in sorted(keys_by_id().items()):
+        if f"keys.{name}" not in names:
+            yield Setting(f"keys.{name}", key, "default")
+
+
+def _from(setting: Setting, places: Places) -> str:
+    return str(places.settings) if setting.source == "file" else setting.source
 
 
 def _settings(profile: ClusterProfile) -> dict[str, dict[str, Any]]:
@@ -91,7 +102,7 @@ def _settings(profile: ClusterProfile) -> dict[str, dict[str, Any]]:
     }
 
 
-def _shown(value: object) -> str:
+def _as_text(value: object) -> str:
     if value is None:
         return "–"
     if isinstance(value, dict):
@@ -102,39 +113,61 @@ def _shown(value: object) -> str:
 
 
 def _own_presets(places: Places) -> Iterator[tuple[str, str]]:
-    for file in preset_files([places.presets]):
+    for file in toml_files([places.presets]):
         with contextlib.suppress(PresetProblem):
             yield read_preset(file).id, str(file)
 
 
-def _validate(places: Places, as_json: bool) -> int:
+def _validate(places: Places, flags: Sequence[str], as_json: bool) -> int:
     """Read every file; 1 when one cannot be read."""
-    faults = list(_faults(places))
-    checked = len(profile_files(places.clusters)) + len(list(preset_files([places.presets])))
+    faults = [*_faults_of_settings(places, flags), *_faults(places)]
+    checked = len(list(toml_files([places.clusters, places.presets, places.failures])))
+    checked += places.settings.exists()
     if as_json:
-        print_json({"ok": not faults, "files": checked, "faults": [asdict(fault) for fault in faults]})
+        print_json({"ok": not faults, "files": checked, "faults": faults})
     else:
         for fault in faults:
-            for line in filter(None, (fault.what, f"  {fault.why}" if fault.why else "", f"  {fault.mend}")):
-                print_line(line)
-        print_line(f"{checked} files of clusters and presets, journal and runs: {len(faults) or 'no'} faults")
+            print_line(fault["what"])
+            for line in filter(None, (fault["why"], fault["mend"])):
+                print_line(f"  {line}")
+        files = f"{checked} files of settings, clusters, presets and failure rules, journal and runs"
+        print_line(f"{files}: {len(faults) or 'no'} faults")
     return 1 if faults else 0
 
 
-def _faults(places: Places) -> Iterator[Fault]:
-    found: list[PresetProblem | ProfileProblem] = []
-    load_profiles(places.clusters, found.append)
-    load_presets((places.presets,), found.append)
-    for problem in found:
-        yield Fault(str(problem.file), problem.line, problem.field, problem.what, problem.why, problem.fix)
+def _faults_of_settings(places: Places, flags: Sequence[str]) -> Iterator[dict[str, Any]]:
+    try:
+        settings = load_settings(places.settings, flags)
+    except SettingProblem as problem:
+        yield _fault(problem, problem.file, problem.line, problem.key)
+        return
+    from llmb_tui.ui.screen_settings import screen_faults  # what can be set of the screen, the screen knows
+
+    in_file = {one.name for one in settings_in_force(places.settings, flags) if one.source == "file"}
+    for key, why in screen_faults(settings):
+        line = key_line(places.settings, key) if key in in_file else None
+        where = f"{places.settings}, line {line}," if line else key
+        trouble = Trouble(f"{where} has no effect.", f"{key}: {why}", "Correct it, or take it out.")
+        yield _fault(trouble, places.settings if line else None, line, key)
+
+
+def _faults(places: Places) -> Iterator[dict[str, Any]]:
+    problems: list[FileProblem] = []
+    load_profiles(places.clusters, problems.append)
+    load_presets((places.presets,), problems.append)
+    problems += example_problems(load_rules([places.failures], problems.append))
+    for problem in problems:
+        yield _fault(problem, problem.file, problem.line, problem.field)
     for trouble in Runs(places).unreadable():
-        yield _of_state(places.runs, trouble)
+        yield _fault(trouble, places.runs)
     try:
         Journal(places.journal).read()
     except Trouble as trouble:
-        yield _of_state(places.journal, trouble)
+        yield _fault(trouble, places.journal)
 
 
-def _of_state(path: Path, trouble: Trouble) -> Fault:
+def _fault(trouble: Trouble, file: Path | None, line: int | None = None, field: str = "") -> dict[str, Any]:
+    """Something wrong with a file of the user's own, as JSON."""
     mend = trouble.fix or "Mend the permissions of the file, or move it away."
-    return Fault(str(path), None, "", trouble.what, trouble.why, mend)
+    where = {"file": str(file or ""), "line": line, "field": field}
+    return {**where, "what": trouble.what, "why": trouble.why, "mend": mend}

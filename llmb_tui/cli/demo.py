@@ -13,11 +13,12 @@ import tempfile
 import threading
 from pathlib import Path
 
-from llmb_tui.cli import clusters, doctor
+from llmb_tui.cli import clusters
 from llmb_tui.cli.output import print_json, print_line, say
 from llmb_tui.cli.planning import launchable
 from llmb_tui.cli.runs import exit_code, final_line, line_teller
 from llmb_tui.cli.screen import show
+from llmb_tui.cli.user import settings_of
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
@@ -32,22 +33,23 @@ def demo_verb(arguments: argparse.Namespace) -> int:
     """Start the embedded cluster, then the wizard or the headless journey."""
     root = demo_folder()
     with DemoCluster(root / "cluster") as cluster:
-        services = Services(Places(root / "config", root / "state"))
-        services.save_profile(cluster.profile)
+        places = Places(root / "config", root / "state")
+        services = Services(places, settings_of(places, arguments), read_only=arguments.read_only)
+        services.clusters.save(cluster.profile)
         try:
             if arguments.headless or not (sys.stdin.isatty() and sys.stdout.isatty()):
                 return _headless(arguments, services, cluster.profile.name)
             return show(services)
         finally:
-            services.close()
+            services.clusters.close()
 
 
 def demo_folder() -> Path:
     """Where the demo lives between calls, so that who quits and comes back finds the run again."""
     folder = Path(tempfile.gettempdir()) / f"llmb-tui-demo-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or stat.S_IMODE(status.st_mode) & 0o077:
         raise Trouble(
             f"{folder} is not a private folder of yours.", fix="Move it away, or set TMPDIR to another folder."
         )
@@ -59,23 +61,25 @@ def _headless(arguments: argparse.Namespace, services: Services, cluster: str) -
     if arguments.workload is None:
         vars(arguments).update({name: value for name, value in DEFAULT.items() if getattr(arguments, name) is None})
     tell = say if arguments.json else print_line
-    made = launchable(services, arguments)
-    chosen = made.selection
+    plan = launchable(services, arguments)
+    selection = plan.selection
     tell(
-        f"plan: {chosen.workload}@{chosen.release} {chosen.size} {chosen.dtype}, {chosen.scale} × {chosen.gpu.upper()}"
+        f"plan: {selection.workload}@{selection.release} {selection.size} {selection.dtype}, "
+        f"{selection.scale} × {selection.gpu.upper()}"
     )
-    tell(f"connect: {cluster}, {services.profile(cluster).notice}")
+    tell(f"connect: {cluster}, {services.clusters.profile(cluster).notice}")
     tell("preflight:")
-    doctor.check(services, cluster, made, tell)
+    request = services.request(cluster, plan)
+    report = clusters.check(services, request, tell)
     tell("install:")
-    clusters.install(services, cluster, made, tell)
+    clusters.install(services, request, tell)
     tell("render: nemo-run writes the batch script")
-    draft = services.draft(cluster, made)
+    prepared = services.launcher.prepare(request)
     tell("submit:")
-    run = clusters.submit(services, draft, tell)
+    run = clusters.submit(services, prepared, report, tell)
     tell("watch:")
-    state = services.monitor(run.id).watch(line_teller(tell), threading.Event())
+    state = services.feed.monitor(run.id).watch(line_teller(tell), threading.Event())
     if arguments.json:
-        print_json(document(services.runs().load(run.id), state))
+        print_json(document(services.runs.load(run.id), state))
     tell(final_line(state))
     return exit_code(state)

@@ -9,12 +9,14 @@ from dataclasses import asdict
 from typing import Any
 
 from llmb_tui.cli.output import print_json, print_line, print_table, say
-from llmb_tui.cli.user import user_services
-from llmb_tui.cluster.llmb.install import LlmbInstall
-from llmb_tui.cluster.llmb.settings import request_of, settings_of
+from llmb_tui.cli.user import terminal_prompter, user_services
+from llmb_tui.cluster.llmb.find import find_installs
+from llmb_tui.cluster.llmb.install import LlmbInstall, request_of, settings_of
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.llmb.adopt import Listed
+from llmb_tui.launch.llmb.import_run import ImportableRun, import_run, importable_runs, list_importable_runs
+from llmb_tui.launch.llmb.run import list_runs
 from llmb_tui.launch.llmb.workloads import known_workloads, summary
+from llmb_tui.launch.run import Run
 from llmb_tui.services import Services
 from llmb_tui.watch.report import document
 from llmb_tui.watch.state import RunState
@@ -24,31 +26,35 @@ _HEADINGS = ("job", "workload", "release", "GPUs", "submitted", "here as", "")
 
 def llmb_verb(arguments: argparse.Namespace) -> int:
     """What NVIDIA's own tools have on a cluster; with `--open` one of its runs is remembered here."""
-    services = user_services()
+    services = user_services(arguments)
+    profile = services.clusters.profile(arguments.cluster)
+    session = services.clusters.session(profile)
+    session.connect(terminal_prompter())
     if arguments.open is not None:
-        return _open(services, arguments.cluster, arguments.open, as_json=arguments.json)
-    found = services.llmb(services.profile(arguments.cluster))
-    listed = services.llmb_runs(arguments.cluster) if found.installs else ()
-    for trouble in found.troubles:
+        runs = list_importable_runs(session, services.catalog, services.runs, profile)
+        run = import_run(services.catalog, services.runs, profile.name, _with_job(runs, profile.name, arguments.open))
+        return _say_opened(run, arguments.open, as_json=arguments.json)
+    survey = find_installs(session, profile.install_dir)
+    jobs = list_runs(session, [install.root for install in survey.installs])
+    runs = importable_runs(services.catalog, services.runs, profile.name, jobs)
+    for trouble in survey.troubles:
         say(f"llmb-tui: passed over: {trouble}")
     if arguments.json:
-        installations = [_installation(services, install) for install in found.installs]
-        print_json({"installations": installations, "runs": [_run(one) for one in listed]})
+        installations = [_installation(services, install) for install in survey.installs]
+        print_json({"installations": installations, "runs": [_run(one) for one in runs]})
         return 0
-    for install in found.installs:
-        print_line(summary(services.catalog(), install))
+    for install in survey.installs:
+        print_line(summary(services.catalog, install))
         for name, value in _settings(install).items():
             print_line(f"  {name:14} {value}")
-    if not found.installs:
+    if not survey.installs:
         say(f"No installation of NVIDIA's llmb-run was found on {arguments.cluster}.")
-    if listed:
-        print_table(_HEADINGS, [_row(one) for one in listed])
+    if runs:
+        print_table(_HEADINGS, [_row(one) for one in runs])
     return 0
 
 
-def _open(services: Services, cluster: str, job_id: str, *, as_json: bool) -> int:
-    one = _with_job(services.llmb_runs(cluster), cluster, job_id)
-    run = services.adopt(cluster, one)
+def _say_opened(run: Run, job_id: str, *, as_json: bool) -> int:
     if as_json:
         print_json(document(run, RunState(run.id)))
     else:
@@ -57,13 +63,13 @@ def _open(services: Services, cluster: str, job_id: str, *, as_json: bool) -> in
     return 0
 
 
-def _with_job(listed: Sequence[Listed], cluster: str, job_id: str) -> Listed:
-    for one in listed:
+def _with_job(runs: Sequence[ImportableRun], cluster: str, job_id: str) -> ImportableRun:
+    for one in runs:
         if one.run.job_id == job_id:
             return one
     raise Trouble(
         f"llmb-run has no job {job_id} on {cluster}.",
-        f"Its newest {len(listed)} runs were looked at." if listed else "No run of llmb-run was found there.",
+        f"Its newest {len(runs)} runs were looked at." if runs else "No run of llmb-run was found there.",
         f"`llmb-tui llmb {cluster}` lists them.",
         exit_code=1,
     )
@@ -78,12 +84,12 @@ def _settings(install: LlmbInstall) -> dict[str, str]:
 def _installation(services: Services, install: LlmbInstall) -> dict[str, Any]:
     """The JSON object of an installation. No value of a variable is in it."""
     request, count = request_of(install)
-    own = asdict(install)
-    workloads = known_workloads(services.catalog(), install)
+    fields = asdict(install)
+    workloads = known_workloads(services.catalog, install)
     environments = {workload.name: list(workload.environment) for workload in install.workloads}
     return {
-        **{name: own[name] for name in ("path", "version", "release", "root", "repository", "cluster_name")},
-        **{name: own[name] for name in ("gpu_type", "architecture")},
+        **{name: fields[name] for name in ("path", "version", "release", "root", "repository", "cluster_name")},
+        **{name: fields[name] for name in ("gpu_type", "architecture")},
         "environment": list(install.environment),
         "settings": {**settings_of(install), "gpu_request": request},
         "gpus_per_node": count or None,
@@ -92,7 +98,7 @@ def _installation(services: Services, install: LlmbInstall) -> dict[str, Any]:
     }
 
 
-def _run(one: Listed) -> dict[str, Any]:
+def _run(one: ImportableRun) -> dict[str, Any]:
     """The JSON object of a run that may be opened."""
     run = one.run
     return {
@@ -106,12 +112,12 @@ def _run(one: Listed) -> dict[str, Any]:
         "submitted_at": run.written_at or None,
         "folder": run.folder,
         "changed": list(run.changed),
-        "id": one.opened or None,
+        "id": one.imported_id or None,
         "why_not": one.why_not or None,
     }
 
 
-def _row(one: Listed) -> tuple[str, ...]:
+def _row(one: ImportableRun) -> tuple[str, ...]:
     run = one.run
     at = time.strftime("%Y-%m-%d %H:%M", time.localtime(run.written_at)) if run.written_at else "–"
     return (
@@ -120,6 +126,6 @@ def _row(one: Listed) -> tuple[str, ...]:
         run.release or "–",
         f"{run.scale} {run.gpu.upper()}" if run.scale else "–",
         at,
-        one.opened or "–",
+        one.imported_id or "–",
         f"cannot be opened: {one.why_not}" if one.why_not else "",
     )

@@ -1,102 +1,106 @@
-"""`list` and `plan`: what can be run and how fast, without a cluster."""
+"""`list`, `plan` and `accuracy`: what can be run, how fast, and how good that estimate is, without a cluster."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+import time
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from io import TextIOWrapper
-from typing import TextIO
+from typing import Any, TextIO
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cli.arguments import selection_mapping
-from llmb_tui.cli.output import print_json, print_line, print_table
+from llmb_tui.cli.output import print_json, print_line, print_table, say
 from llmb_tui.cli.user import user_services
+from llmb_tui.cluster.profile import LOCAL
 from llmb_tui.errors import Trouble
+from llmb_tui.plan import make
 from llmb_tui.plan.calibration import MeasuredHere, measured_here
 from llmb_tui.plan.document import document
-from llmb_tui.plan.listing import listed
-from llmb_tui.plan.make import plan
-from llmb_tui.plan.plan import Plan
+from llmb_tui.plan.layouts import Layout, Layouts, layouts
+from llmb_tui.plan.plan import METHOD_NAMES, Plan
+from llmb_tui.plan.request import plan_lines, read_request
+from llmb_tui.plan.resolved import selections
+from llmb_tui.plan.selection import FIELDS
 from llmb_tui.services import Services
+
+_LAYOUT = ("TP", "PP", "CP", "EP", "DP", "VP", "MBS", "GA", "step s", "low", "high", "memory GB", "memory", "marks")
+_ACCURACY = ("case", "way", "rows", "mean %", "p90 %", "worst %", "in band %")
+_PATIENCE_S = 1.0
+"""What takes longer says what it is doing."""
 
 
 def list_verb(arguments: argparse.Namespace) -> int:
     """Every published configuration."""
-    catalog = user_services().catalog()
+    catalog = user_services(arguments).catalog
     recipes = [catalog.recipe(arguments.workload)] if arguments.workload else catalog.recipes
-    made = [plan(catalog, selection) for recipe in recipes for selection in listed(recipe)]
+    plans = [make.plan(catalog, selection) for recipe in recipes for selection in selections(recipe)]
     if arguments.json:
-        print_json([document(one) for one in made])
+        print_json([document(plan) for plan in plans])
     else:
-        print_table(("workload", "size", "GPU", "dtype", "GPUs", "scaling", "step s", "from"), map(_list_row, made))
+        print_table(("workload", "size", "GPU", "dtype", "GPUs", "scaling", "step s", "from"), map(_list_row, plans))
     return 0
 
 
 def plan_verb(arguments: argparse.Namespace) -> int:
     """One plan from flags, or many from JSON lines."""
-    services = user_services()
-    catalog = services.catalog()
+    services = user_services(arguments)
+    catalog = services.catalog
     if arguments.source is not None:
         if arguments.layouts is not None or arguments.cluster is not None:
             raise Trouble("--from goes with neither --layouts nor --cluster.", fix="Ask for one plan.", exit_code=1)
         return _many(catalog, arguments.source)
-    from llmb_tui.plan.request import read_request
-
-    made = plan(catalog, read_request(catalog, selection_mapping(arguments)))
+    plan = plan_of(services, arguments)
     if arguments.layouts is not None:
-        from llmb_tui.cli.layouts import print_layouts
-        from llmb_tui.plan.layouts import layouts
-
-        print_layouts(made, layouts(catalog, made.selection, arguments.layouts), as_json=arguments.json)
+        print_layouts(plan, layouts(catalog, plan.selection, arguments.layouts), as_json=arguments.json)
     else:
-        _print_one(services, made, arguments)
-    for problem in made.problems:
+        _print_one(services, plan, arguments)
+    for problem in plan.problems:
         if problem.severity == "error":
             print(f"llmb-tui: {problem.field}: {problem.reason}\n{problem.fix}", file=sys.stderr)
-    return 0 if made.launchable else 1
+    return 0 if plan.launchable else 1
 
 
-def _print_one(services: Services, made: Plan, arguments: argparse.Namespace) -> None:
+def _print_one(services: Services, plan: Plan, arguments: argparse.Namespace) -> None:
     """One plan, and what a cluster's own runs say about it where one is named."""
-    here = None if arguments.cluster is None else _measured_on(services, arguments.cluster, made)
+    local = None if arguments.cluster is None else _measured_on(services, arguments.cluster, plan)
     if arguments.json:
-        print_json(document(made) | ({} if arguments.cluster is None else {"measured_here": here and asdict(here)}))
+        print_json(document(plan) | ({} if arguments.cluster is None else {"measured_here": local and asdict(local)}))
         return
-    print_plan(made)
-    if here is not None:
-        band = f"({here.low_s:.4g} to {here.high_s:.4g})"
-        print_line(f"here       {here.step_time_s:.4g} s  {band}, measured here: {here.basis}")
+    print_plan(plan)
+    if local is not None:
+        band = f"({local.low_s:.4g} to {local.high_s:.4g})"
+        print_line(f"here       {local.step_time_s:.4g} s  {band}, measured here: {local.basis}")
     elif arguments.cluster is not None:
         print_line(f"here       nothing was measured on {arguments.cluster} that says something about this")
 
 
-def _measured_on(services: Services, cluster: str, made: Plan) -> MeasuredHere | None:
+def _measured_on(services: Services, cluster: str, plan: Plan) -> MeasuredHere | None:
     """Raises `Trouble` for a cluster that is not known."""
-    from llmb_tui.cluster.local_profile import NAME
+    results = services.local_results.of(cluster)
+    if not results and cluster != LOCAL:
+        services.clusters.profile(cluster)
+    return measured_here(plan, results)
 
-    results = services.own_results(cluster)
-    if not results and cluster != NAME:
-        services.profile(cluster)
-    return measured_here(made, results)
+
+def plan_of(services: Services, arguments: argparse.Namespace) -> Plan:
+    """The plan of the selection flags. Raises `Trouble` for what is no selection."""
+    return make.plan(services.catalog, read_request(services.catalog, selection_mapping(arguments)))
 
 
 def launchable(services: Services, arguments: argparse.Namespace) -> Plan:
     """The plan of the selection flags. Raises `Trouble` when it cannot be launched."""
-    from llmb_tui.plan.request import read_request
-
-    made = plan(services.catalog(), read_request(services.catalog(), selection_mapping(arguments)))
-    errors = [problem for problem in made.problems if problem.severity == "error"]
+    plan = plan_of(services, arguments)
+    errors = [problem for problem in plan.problems if problem.severity == "error"]
     if errors:
         reasons = "\n".join(f"{e.field}: {e.reason} {e.fix}".rstrip() for e in errors)
         raise Trouble("This selection cannot be launched.", reasons, exit_code=1)
-    return made
+    return plan
 
 
 def _many(catalog: Catalog, source: str) -> int:
-    from llmb_tui.plan.request import plan_lines
-
     with _open(source) as lines:
         for answer in plan_lines(catalog, lines):
             print_json(answer)
@@ -115,44 +119,118 @@ def _open(source: str) -> AbstractContextManager[TextIO]:
         ) from error
 
 
-def _list_row(made: Plan) -> tuple[str, ...]:
-    chosen, estimate = made.selection, made.estimate
+def _list_row(plan: Plan) -> tuple[str, ...]:
+    selection, estimate = plan.selection, plan.estimate
     return (
-        f"{chosen.workload}@{chosen.release}",
-        chosen.size,
-        chosen.gpu,
-        chosen.dtype,
-        str(chosen.scale),
-        made.scaling,
+        f"{selection.workload}@{selection.release}",
+        selection.size,
+        selection.gpu,
+        selection.dtype,
+        str(selection.scale),
+        plan.scaling,
         f"{estimate.step_time_s:.3g}" if estimate else "–",
-        estimate.method.replace("_", " ") if estimate else "no number",
+        METHOD_NAMES[estimate.method] if estimate else "no number",
     )
 
 
-def print_plan(made: Plan) -> None:
+def print_plan(plan: Plan) -> None:
     """A plan for a person: what will run, how fast, and what stands in the way."""
-    chosen, layout = made.selection, made.parallelism
+    selection, layout = plan.selection, plan.parallelism
     print(
-        f"{chosen.workload}@{chosen.release} {chosen.size} · {chosen.gpu.upper()} · {chosen.dtype} · "
-        f"{chosen.scale} GPUs ({made.nodes} × {made.gpus_per_node}) · {made.scaling} scaling"
+        f"{selection.workload}@{selection.release} {selection.size} · {selection.gpu.upper()} · {selection.dtype} · "
+        f"{selection.scale} GPUs ({plan.nodes} × {plan.gpus_per_node}) · {plan.scaling} scaling"
     )
-    names = ("TP", "PP", "CP", "EP", "DP", "VP", "MBS", "GBS", "GA", "seq", "layers")
-    values = (layout.tp, layout.pp, layout.cp, layout.ep, layout.dp, layout.vp, layout.mbs, layout.gbs, layout.ga,
-              layout.seq_len, layout.layers)  # fmt: skip
-    print("  ".join(f"{name} {'–' if value is None else value}" for name, value in zip(names, values, strict=True)))
-    if made.estimate is not None:
-        e = made.estimate
-        method = e.method.replace("_", " ") + (f", {e.basis}" if e.method == "modelled" else "")
+    cells = (
+        f"{FIELDS[name].label if name in FIELDS else name.upper()} {'–' if value is None else value}"
+        for name, value in asdict(layout).items()
+    )
+    print("  ".join(cells))
+    if plan.estimate is not None:
+        e = plan.estimate
+        method = METHOD_NAMES[e.method] + (f", {e.basis}" if e.method == "modelled" else "")
         print(f"step time  {e.step_time_s:.4g} s  ({e.low_s:.4g} to {e.high_s:.4g}), {method}: {e.anchor}")
         print(f"tokens/s   {e.tokens_per_s:,.0f}")
         print(f"MFU        {e.mfu_pct:.2f} % of {e.peak_tflops:g} TFLOPS, {e.flops_formula}")
         if e.days_per_1t_tokens is not None:
             print(f"1T tokens  {e.days_per_1t_tokens:.2f} days")
-    if made.memory is not None:
-        m = made.memory
+    if plan.memory is not None:
+        m = plan.memory
         print(f"memory     {m.peak_gb:.1f} of {m.capacity_gb:g} GB, {m.state_gb:.1f} of it for the state: {m.verdict}")
-    if made.gpu_hours is not None:
-        print(f"this run   {made.gpu_hours:.1f} GPU-hours for {made.steps} steps, and start-up")
-    for problem in made.problems:
+    if plan.gpu_hours is not None:
+        print(f"this run   {plan.gpu_hours:.1f} GPU-hours for {plan.steps} steps, and start-up")
+    for problem in plan.problems:
         if problem.severity != "error":
             print(f"{problem.severity}: {problem.reason}" + (f" {problem.fix}" if problem.fix else ""))
+
+
+def print_layouts(plan: Plan, ranking: Layouts, *, as_json: bool) -> None:
+    """The ranking: a table with a line above and below it, or one JSON document."""
+    if as_json:
+        best = [_layout_document(plan, layout) for layout in ranking.best]
+        print_json({"selection": document(plan)["selection"], "valid": ranking.valid, "layouts": best})
+        return
+    selection, runs = plan.selection, plan.parallelism
+    print_line(
+        f"{selection.workload}@{selection.release} {selection.size} · {selection.gpu.upper()} · {selection.dtype} · "
+        f"{selection.scale} GPUs · GBS {runs.gbs}, sequence {runs.seq_len}, {runs.layers} layers"
+    )
+    if ranking.best:
+        print_table(_LAYOUT, map(_layout_row, ranking.best))
+    print_line(
+        f"{len(ranking.best)} of {ranking.valid:,} valid layouts. Two whose bands overlap are equally fast as far as "
+        f"is known; a layout that nobody has tuned can be slower than its band."
+    )
+
+
+def _layout_document(plan: Plan, layout: Layout) -> dict[str, Any]:
+    parts = document(replace(plan, parallelism=layout.parallelism, estimate=layout.estimate, memory=layout.memory))
+    return {
+        "overrides": layout.overrides.set_fields(),
+        **{name: parts[name] for name in ("parallelism", "estimate", "memory")},
+        "published": layout.published,
+        "unusual": list(layout.unusual),
+    }
+
+
+def _layout_row(layout: Layout) -> tuple[str, ...]:
+    runs, estimate, memory = layout.parallelism, layout.estimate, layout.memory
+    numbers = (runs.tp, runs.pp, runs.cp, runs.ep, runs.dp, runs.vp, runs.mbs, runs.ga)
+    seconds = (estimate.step_time_s, estimate.low_s, estimate.high_s) if estimate else (None, None, None)
+    return (
+        *("–" if number is None else str(number) for number in numbers),
+        *("–" if one is None else f"{one:.4g}" for one in seconds),
+        f"{memory.peak_gb:.1f}" if memory else "–",
+        memory.verdict if memory else "–",
+        " ".join([*(["published"] if layout.published else []), *layout.unusual]),
+    )
+
+
+def accuracy_verb(arguments: argparse.Namespace) -> int:
+    """Leave-one-out errors of the estimate and of naive ways, with refits; a second or two."""
+    from llmb_tui.fit.accuracy import accuracy
+
+    began = time.monotonic()
+
+    def progress(case: str) -> None:
+        if time.monotonic() - began > _PATIENCE_S:
+            say(f"accuracy: {case}")
+
+    cases = accuracy(user_services(arguments).catalog, progress)
+    if arguments.json:
+        print_json(cases)
+        return 0
+    print_line("Absolute error of step times that were left out, also of the fit, in per cent of the published ones.")
+    print_table(_ACCURACY, [line for case, numbers in cases.items() for line in _accuracy_lines(case, numbers)])
+    print_line("With experts nothing is left to estimate from when a size or a recipe is out: those rows are refused.")
+    return 0
+
+
+def _accuracy_lines(case: str, numbers: dict[str, Any]) -> list[tuple[str, ...]]:
+    """The estimate's line, and one for each naive way."""
+    name = case.replace("_", " ")
+    first = (name, "estimate", *_figures(numbers), f"{numbers['coverage_pct']:.0f}")
+    return [first, *(("", way.replace("_", " "), *_figures(one), "") for way, one in numbers["baselines"].items())]
+
+
+def _figures(numbers: dict[str, Any]) -> tuple[str, ...]:
+    return (str(numbers["n"]), *(f"{numbers[key]:.2f}" for key in ("mean_pct", "p90_pct", "worst_pct")))

@@ -10,57 +10,69 @@ from pathlib import Path
 from typing import Any
 
 from llmb_tui.cli.output import print_json, print_line, print_table, say
-from llmb_tui.cli.unknown import settle_all, settled
-from llmb_tui.cli.user import confirm, has_terminal, user_services
+from llmb_tui.cli.user import confirm, has_terminal, require_changes, terminal_prompter, user_services
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
+from llmb_tui.plan.selection import PROCEDURE_TITLES
 from llmb_tui.services import Services
-from llmb_tui.watch.lines import LineSplitter
-from llmb_tui.watch.logfile import Measured, log_files, measure
-from llmb_tui.watch.monitor import replay
+from llmb_tui.watch.lines import LineReader
+from llmb_tui.watch.logfile import LogSummary, log_files, measure
 from llmb_tui.watch.report import document
-from llmb_tui.watch.roster import look_at
+from llmb_tui.watch.runs_feed import LINE_TROUBLE
 from llmb_tui.watch.state import RunState
 
 FAILED_VERDICT = 3
-_PIECE = 1 << 18
 _HEADINGS = ("run", "state", "workload", "GPUs", "cluster", "procedure", "step", "step s", "verdict")
 
 
 def jobs_verb(arguments: argparse.Namespace) -> int:
     """All runs, newest first; a cluster that does not answer leaves its runs as they were last seen."""
-    services = user_services()
-    runs = services.runs()
-    settle_all(services)
-    _look_at_going(services)
-    known = [(run, replay(runs, run)) for run in runs.all()]
+    services = user_services(arguments)
+    feed = services.feed
+    for run, why in feed.settle_all(terminal_prompter()):
+        _say_unknown(run, why)
+    for cluster, trouble in feed.poll(terminal_prompter()).items():
+        say(f"{cluster}: {trouble.what} Its runs are shown as they were last seen.")
+    records = feed.records.all()
     if arguments.json:
-        print_json([document(run, state) for run, state in known])
-    elif known:
-        print_table(_HEADINGS, [_row(run, state) for run, state in known])
-    for trouble in runs.unreadable():
+        print_json([document(record.run, record.state) for record in records])
+    elif records:
+        print_table(_HEADINGS, [_row(record.run, record.state) for record in records])
+    for trouble in services.runs.unreadable():
         say(str(trouble))
     return 0
 
 
-def _look_at_going(services: Services) -> None:
-    """One look for each cluster that has a run which is not known to have ended."""
-    runs = services.runs()
-    going = [run for run in runs.all() if run.going and run.job_ids]
-    for cluster in sorted({run.cluster for run in going}):
-        try:
-            look_at(services.session(cluster), runs, [run for run in going if run.cluster == cluster])
-        except Trouble as trouble:
-            say(f"{cluster}: {trouble.what} Its runs are shown as they were last seen.")
+def settle(services: Services, run_id: str, *, patiently: bool = False) -> Run:
+    """A run, after its cluster was asked about it if it is unknown; `patiently` again and again, until it is known.
+
+    While it is not, says why. Raises Trouble when there is no such run, or the cluster does not let us in.
+    """
+    last_reason = ""
+
+    def tell(run: Run, why: str) -> None:
+        nonlocal last_reason
+        if why != last_reason:
+            last_reason = why
+            _say_unknown(run, why)
+
+    stop = threading.Event()
+    if not patiently:
+        stop.set()
+    return services.feed.settle_patiently(run_id, tell, stop, terminal_prompter(), passing=LINE_TROUBLE)
+
+
+def _say_unknown(run: Run, why: str) -> None:
+    say(f"{run.cluster}: it is not known yet whether run {run.id} was submitted. {why}".rstrip())
 
 
 def watch_verb(arguments: argparse.Namespace) -> int:
     """Follow a run to its end, or say how it stands."""
-    services = user_services()
-    run = settled(services, arguments.run, patiently=not arguments.once)
+    services = user_services(arguments)
+    run = settle(services, arguments.run, patiently=not arguments.once)
     if arguments.once:
-        state = services.monitor(run.id).once()
-        run = services.runs().load(run.id)
+        state = services.feed.monitor(run.id).once(terminal_prompter())
+        run = services.runs.load(run.id)
         for note in filter(None, (state.link_note, state.slurm_note)):
             say(note)
         if arguments.json:
@@ -69,9 +81,9 @@ def watch_verb(arguments: argparse.Namespace) -> int:
             print_table(_HEADINGS, [_row(run, state)])
         return exit_code(state)
     if not arguments.json:
-        print_line(f"run {run.id} on {run.cluster}, {run.procedure} procedure")
+        print_line(f"run {run.id} on {run.cluster}, {PROCEDURE_TITLES[run.procedure]}")
     tell = _json_teller(run) if arguments.json else line_teller(print_line)
-    state = services.monitor(run.id).watch(tell, threading.Event())
+    state = services.feed.monitor(run.id).watch(tell, threading.Event(), terminal_prompter())
     if not arguments.json:
         print_line(final_line(state))
     return exit_code(state)
@@ -84,22 +96,24 @@ def logs_verb(arguments: argparse.Namespace) -> int:
     if path.is_file():
         _print_whole(path, write)
         return 0
-    services = user_services()
-    run = settled(services, arguments.run, patiently=arguments.follow)
-    monitor = services.monitor(run.id)
+    services = user_services(arguments)
+    run = settle(services, arguments.run, patiently=arguments.follow)
+    monitor = services.feed.monitor(run.id)
     if not arguments.follow:
-        state = monitor.once()
-        _print_whole(services.runs().folder(run.id) / state.log_name, write)
+        state = monitor.once(terminal_prompter())
+        _print_whole(services.runs.folder(run.id) / state.log_name, write)
         return 0
-    printers: dict[str, _LogPrinter] = {}
+    readers: dict[str, LineReader] = {}
 
     def print_new(state: RunState) -> None:
-        path = services.runs().folder(run.id) / state.log_name
-        printers.setdefault(state.log_name, _LogPrinter(path, write)).print_new()
+        path = services.runs.folder(run.id) / state.log_name
+        for line in readers.setdefault(state.log_name, LineReader(path)).new():
+            write(line)
+        sys.stdout.flush()
 
-    print_new(monitor.watch(print_new, threading.Event()))
-    for printer in printers.values():
-        printer.end()
+    print_new(monitor.watch(print_new, threading.Event(), terminal_prompter()))
+    for reader in readers.values():
+        _print_rest(reader, write)
     return 0
 
 
@@ -112,15 +126,23 @@ def _json_line(line: str) -> None:
 
 
 def _print_whole(path: Path, write: Callable[[str], None]) -> None:
-    printer = _LogPrinter(path, write)
-    printer.print_new()
-    printer.end()
+    reader = LineReader(path)
+    for line in reader.new():
+        write(line)
+    _print_rest(reader, write)
+
+
+def _print_rest(reader: LineReader, write: Callable[[str], None]) -> None:
+    """The last line, where it has no end."""
+    if reader.rest:
+        write(reader.rest)
 
 
 def cancel_verb(arguments: argparse.Namespace) -> int:
     """Cancel every job of a run, after a yes where there is a terminal."""
-    services = user_services()
-    run = settled(services, arguments.run)
+    services = user_services(arguments)
+    require_changes(services, services.runs.load(arguments.run).cluster)
+    run = settle(services, arguments.run)
     if run.submission == "unknown":
         raise Trouble(f"It is not known yet whether run {run.id} has a job. Nothing was cancelled.", run.note)
     if not run.job_ids:
@@ -128,7 +150,7 @@ def cancel_verb(arguments: argparse.Namespace) -> int:
     jobs = ", ".join(run.job_ids)
     if not arguments.yes and has_terminal() and not confirm(f"Cancel job {jobs} on {run.cluster}?"):
         raise Trouble("Nothing was cancelled.", exit_code=1)
-    services.cancel(run)
+    services.feed.cancel(run, terminal_prompter())
     if arguments.json:
         print_json({"id": run.id, "cancelled": list(run.job_ids)})
     else:
@@ -138,7 +160,7 @@ def cancel_verb(arguments: argparse.Namespace) -> int:
 
 def results_verb(arguments: argparse.Namespace) -> int:
     """Verdicts of runs; step times of log files and of folders of them."""
-    runs = user_services().runs()
+    feed = user_services(arguments).feed
     documents: list[dict[str, Any]] = []
     worst = 0
     for name in arguments.runs:
@@ -146,10 +168,9 @@ def results_verb(arguments: argparse.Namespace) -> int:
         if path.exists():
             documents += [_log_document(measure(file)) for file in log_files(path)]
         else:
-            run = runs.load(name)
-            state = replay(runs, run)
-            documents.append(document(run, state))
-            worst = max(worst, exit_code(state))
+            record = feed.record(name)
+            documents.append(document(record.run, record.state))
+            worst = max(worst, exit_code(record.state))
     if arguments.json:
         print_json(documents)
     else:
@@ -166,24 +187,25 @@ def exit_code(state: RunState) -> int:
 def final_line(state: RunState) -> str:
     """How a run ended, in one line."""
     if state.verdict is None:
-        why = state.progress.failure_reason if state.stage == "failed" else ""
-        return f"verdict: none. {state.no_verdict} {why}".rstrip()
+        return f"verdict: none. {state.no_verdict} {state.why_failed}".rstrip()
     method = state.verdict.against.split(" ", 1)[0]
     return f"verdict: {state.verdict.result} {state.verdict.ratio * 100:.1f} % of {method}"
 
 
 def line_teller(tell: Callable[[str], None]) -> Callable[[RunState], None]:
     """A `publish` that tells each change of stage, of the link, of its notes and of the step in one line."""
-    told: list[tuple[object, ...]] = []
+    last_key: tuple[object, ...] = ()
+    last_notes: tuple[str, ...] = ()
 
     def publish(state: RunState) -> None:
+        nonlocal last_key, last_notes
         progress = state.progress
         notes = (state.link_note, state.slurm_note)
         key = (state.stage, state.link, notes, progress.steps_done)
-        if told and told[-1] == key:
+        if key == last_key:
             return
-        again = bool(told) and told[-1][2] == notes
-        told[:] = [key]
+        again = notes == last_notes
+        last_key, last_notes = key, notes
         parts = [f"  {state.stage}"]
         if state.job:
             parts.append(f"job {state.job.id} {state.job.state}")
@@ -199,51 +221,25 @@ def line_teller(tell: Callable[[str], None]) -> Callable[[RunState], None]:
 
 
 def _json_teller(run: Run) -> Callable[[RunState], None]:
-    told: list[dict[str, object]] = []
+    last_document: dict[str, object] = {}
 
     def publish(state: RunState) -> None:
+        nonlocal last_document
         now = document(run, state)
-        if told != [now]:
-            told[:] = [now]
+        if now != last_document:
+            last_document = now
             print_json(now)
 
     return publish
 
 
-class _LogPrinter:
-    """Prints the lines of a log that were not printed yet, one frame of a progress bar at a time."""
-
-    def __init__(self, path: Path, write: Callable[[str], None]) -> None:
-        self._path = path
-        self._write = write
-        self._splitter = LineSplitter()
-        self._read = 0
-
-    def print_new(self) -> None:
-        """Print what was appended since the last time."""
-        if not self._path.is_file():
-            return
-        with self._path.open("rb") as file:
-            file.seek(self._read)
-            while data := file.read(_PIECE):
-                self._read += len(data)
-                for line in self._splitter.feed(data):
-                    self._write(line)
-        sys.stdout.flush()
-
-    def end(self) -> None:
-        """Print the unfinished last line, if there is one."""
-        if self._splitter.rest:
-            self._write(self._splitter.rest)
-
-
 def _row(run: Run, state: RunState) -> tuple[str, ...]:
-    chosen, progress = run.plan.selection, state.progress
+    selection, progress = run.plan.selection, state.progress
     return (
         run.id,
         state.stage if run.submission == "submitted" else run.submission,
-        f"{chosen.workload}@{chosen.release} {chosen.size} {chosen.dtype}",
-        f"{chosen.scale} {chosen.gpu.upper()}",
+        f"{selection.workload}@{selection.release} {selection.size} {selection.dtype}",
+        f"{selection.scale} {selection.gpu.upper()}",
         run.cluster,
         run.procedure,
         f"{progress.steps_done}/{progress.steps_total or run.plan.steps}",
@@ -252,20 +248,20 @@ def _row(run: Run, state: RunState) -> tuple[str, ...]:
     )
 
 
-def _log_document(measured: Measured) -> dict[str, object]:
+def _log_document(summary: LogSummary) -> dict[str, object]:
     """The run object for a log of which nothing else is known: its last step, and no verdict."""
     reason = "A log alone does not say which configuration it is, so there is nothing to compare with."
     return {
-        "id": str(measured.path),
+        "id": str(summary.path),
         "selection": None,
         "procedure": None,
         "cluster": None,
         "job_ids": [],
         "state": "unknown",
         "submitted_at": None,
-        "steps_done": measured.steps_done,
-        "steps_total": measured.steps_total,
-        "step_time_s": measured.last_s,
+        "steps_done": summary.steps_done,
+        "steps_total": summary.steps_total,
+        "step_time_s": summary.last_s,
         "rule": "last step",
         "verdict": {"result": None, "ratio": None, "against": None, "reasons": [reason]},
     }

@@ -1,20 +1,25 @@
-"""The bare command: the wizard."""
+"""The bare command: the wizard, which ends with its terminal."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import select
+import signal
 import sys
+import threading
 
-from llmb_tui.cli.hangup import end_with_terminal
 from llmb_tui.cli.output import say
+from llmb_tui.cli.user import settings_of
 from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 
 
-def wizard_verb(arguments: argparse.Namespace) -> int:  # noqa: ARG001  (every verb takes its arguments)
+def wizard_verb(arguments: argparse.Namespace) -> int:
     """Open the wizard on the user's own places."""
-    return show(Services(Places.of_user()))
+    places = Places.of_user()
+    return show(Services(places, settings_of(places, arguments), read_only=arguments.read_only))
 
 
 def show(services: Services) -> int:
@@ -28,7 +33,25 @@ def show(services: Services) -> int:
     services.on_broken_file = services.on_broken_file or broken.append
     app = LlmbApp(services)
     app.run()
-    services.close()
+    services.clusters.close()
     for problem in broken:
         say(f"llmb-tui: passed over: {problem}")
     return app.return_code or 0
+
+
+def end_with_terminal(descriptor: int) -> None:
+    """From now on a hang-up of this terminal ends the process as SIGHUP does. Runs and installs on clusters go on.
+
+    Also where nobody sends the signal: a terminal's hang-up is signalled to the leader of its session, which may be a
+    program that only waits for us, such as `make`, and Textual then reads the end of its input again and again. Also
+    below `nohup`, say of a script that has this program in it: what is only a screen cannot outlive its terminal.
+    """
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    threading.Thread(target=_wait_for_hangup, args=(descriptor,), name="hangup", daemon=True).start()
+
+
+def _wait_for_hangup(descriptor: int) -> None:
+    terminal = select.poll()
+    terminal.register(descriptor, 0)  # hang-ups are always reported
+    if any(event & select.POLLHUP for _, event in terminal.poll()):
+        os.kill(os.getpid(), signal.SIGHUP)

@@ -9,29 +9,33 @@ from getpass import getpass
 
 from llmb_tui.cli.arguments import selection_mapping
 from llmb_tui.cli.output import print_json, print_line, print_table, say
-from llmb_tui.cli.published import ask_for_selection
-from llmb_tui.cli.user import confirm, has_terminal, user_services
+from llmb_tui.cli.planning import plan_of
+from llmb_tui.cli.request import ask_for_selection
+from llmb_tui.cli.user import confirm, has_terminal, require_changes, terminal_prompter, user_services
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.secret import TITLES, SecretId, SecretNeed
-from llmb_tui.plan.make import plan
-from llmb_tui.plan.plan import Plan
-from llmb_tui.plan.request import read_request
-from llmb_tui.plan.selection import Procedure
+from llmb_tui.launch.procedure import secrets_of
+from llmb_tui.launch.secret import TITLES, SecretId, SecretNeed, secret_of
+from llmb_tui.launch.secrets import forget_secret, give_secret, secret_states, try_secret
+from llmb_tui.request import RunRequest
 from llmb_tui.services import Services
 
 
 def secrets_verb(arguments: argparse.Namespace) -> int:
     """Say which keys are on a cluster; with a selection, what it needs and what they open. Give or forget one."""
     ask_for_selection(arguments)
-    services = user_services()
+    services = user_services(arguments)
+    if arguments.give or arguments.forget:
+        require_changes(services, arguments.cluster)
+    session = services.clusters.session(arguments.cluster)
+    session.connect(terminal_prompter())
     if arguments.forget:
-        say(services.forget_secret(arguments.cluster, arguments.forget))
+        say(forget_secret(session, arguments.forget))
     if arguments.give:
         value = None if arguments.from_keyring else _typed(arguments.give)
-        say(services.give_secret(arguments.cluster, arguments.give, value, keep=arguments.keep))
-    states = services.secret_states(arguments.cluster)
+        say(give_secret(session, arguments.give, value, keep=arguments.keep))
+    states = secret_states(session, keyring=True)
     needs = _needs(services, arguments)
-    tests = [services.test_secret(arguments.cluster, need) for need in needs]
+    tests = [try_secret(session, need, None, services.sources) for need in needs]
     if arguments.json:
         print_json(
             {
@@ -50,20 +54,21 @@ def secrets_verb(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def ask_for_key(services: Services, cluster: str, made: Plan, key: SecretId, procedure: Procedure = "direct") -> None:
+def ask_for_key(services: Services, request: RunRequest, key: SecretId) -> None:
     """Ask at the terminal for a key that an install lacks, test it and put it on the cluster.
 
     Raises Trouble (exit code 1) when none is given, or the servers do not take it.
     """
-    need = next(need for need in services.secrets_needed(made, procedure) if need.id == key)
+    session = services.clusters.session(request.profile)
+    need = next(need for need in secrets_of(request) if need.id == key)
     say(f"{need.why}\nMake one at {need.where}. {need.how_long}")
     value = _typed(key)
-    test = services.test_secret(cluster, need, value)
+    test = try_secret(session, need, secret_of(key, value), services.sources)
     say(test.words)
     if test.result in ("refused", "no access yet"):
         raise Trouble("The key was not put on the cluster.", test.words, test.fix, exit_code=1)
     keep = confirm("Keep it in this computer's keyring too?")
-    say(services.give_secret(cluster, key, value, keep=keep))
+    say(give_secret(session, key, value, keep=keep))
 
 
 def _typed(secret_id: SecretId) -> str:
@@ -80,8 +85,6 @@ def _where(on_cluster: bool, own: bool) -> str:
 
 
 def _needs(services: Services, arguments: argparse.Namespace) -> tuple[SecretNeed, ...]:
-    mapping = selection_mapping(arguments)
-    if not mapping:
+    if not selection_mapping(arguments):
         return ()
-    made = plan(services.catalog(), read_request(services.catalog(), mapping))
-    return services.secrets_needed(made, arguments.procedure)
+    return secrets_of(services.request(arguments.cluster, plan_of(services, arguments), arguments.procedure))

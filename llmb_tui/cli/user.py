@@ -2,27 +2,51 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from getpass import getpass
 
 from llmb_tui.cli.output import say
+from llmb_tui.cluster.failures import ObserverMode
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
+from llmb_tui.store.settings import Settings, load_settings
 from llmb_tui.text import clean
 
 
-def user_services() -> Services:
-    """The rooms, with the user's own places and their terminal to ask at."""
-    services = Services(Places.of_user())
+def user_services(arguments: argparse.Namespace) -> Services:
+    """The rooms, with the user's own places and settings. Raises `SettingProblem`."""
+    places = Places.of_user()
+    services = Services(places, settings_of(places, arguments), read_only=arguments.read_only)
     services.on_broken_file = lambda problem: say(f"llmb-tui: passed over: {problem}")
-    if has_terminal():
-        services.prompter = TerminalPrompter()
     return services
+
+
+def settings_of(places: Places, arguments: argparse.Namespace) -> Settings:
+    """The settings in force for one call of the program. Raises `SettingProblem`."""
+    return load_settings(places.settings, flags_of(arguments))
+
+
+def flags_of(arguments: argparse.Namespace) -> list[str]:
+    """What `--set` said, before the verb and after it."""
+    return [*arguments.set, *getattr(arguments, "set_for_verb", ())]
+
+
+def require_changes(services: Services, cluster: str) -> None:
+    """Raise `ObserverMode`, before anybody is asked anything, where a cluster is only looked at."""
+    profile = services.clusters.profile(cluster)
+    if services.policy.observes(profile):
+        raise ObserverMode(profile)
 
 
 def has_terminal() -> bool:
     """True when a question can be asked and its answer read."""
     return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def terminal_prompter() -> TerminalPrompter | None:
+    """Who answers what connecting asks; None where there is nobody."""
+    return TerminalPrompter() if has_terminal() else None
 
 
 def confirm(question: str) -> bool:

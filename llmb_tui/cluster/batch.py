@@ -8,10 +8,11 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from llmb_tui.cluster.session import Session
+if TYPE_CHECKING:
+    from llmb_tui.cluster.session import Session
 
-_MARK = "\x1e"
 _LIMITED = 'limited() { if command -v timeout >/dev/null 2>&1; then timeout "$@"; else shift; "$@"; fi; }'
 
 
@@ -36,8 +37,8 @@ def run_batch(session: Session, commands: Mapping[str, str], deadline_s: float) 
     Raises what `Session.run` raises.
     """
     token = secrets.token_hex(8)
-    done = session.run_script(batch_script(commands, token), deadline_s=deadline_s)
-    return batch_answers(done.stdout, commands, token)
+    result = session.run_script(batch_script(commands, token), deadline_s=deadline_s)
+    return batch_answers(result.stdout, commands, token)
 
 
 def batch_script(commands: Mapping[str, str], token: str) -> str:
@@ -56,10 +57,15 @@ def batch_answers(output: str, commands: Mapping[str, str], token: str) -> dict[
     """Take the output of a `batch_script` apart; what is outside of its frames is not the commands'."""
     answers = dict.fromkeys(commands, NO_ANSWER)
     name = text = ""
-    for part in output.split(f"{_MARK}{token} ")[1:]:
-        head, _, rest = part.partition("\n")
+    for head, rest in frames(output, token):
         if not head.startswith("= "):
             name, text = head, rest
         elif name in answers:
             answers[name] = Answer(int(head[2:]), text)
     return answers
+
+
+def frames(output: str, token: str) -> list[tuple[str, str]]:
+    """Head and text of each part that a script framed by a line of a record separator, the token and the head."""
+    parts = (part.partition("\n") for part in output.split(f"\x1e{token} ")[1:])
+    return [(head, text) for head, _, text in parts]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.errors import Trouble
 
 
@@ -46,3 +47,15 @@ class LoginNeeded(Trouble):
 
 class DeadlinePassed(Trouble):
     """A command took longer than it was given. It may still be running on the cluster."""
+
+
+class ObserverMode(Trouble):
+    """Nothing on this cluster may be changed. Exit code 1."""
+
+    def __init__(self, profile: ClusterProfile) -> None:
+        why, fix = "`--read-only` was given.", "Start the program without it."
+        if profile.read_only:
+            why, fix = "Its profile says `read_only`.", "Take `read_only` out of the cluster's profile."
+        super().__init__(
+            f"{profile.name or profile.host} is only looked at: nothing is changed.", why, fix, exit_code=1
+        )

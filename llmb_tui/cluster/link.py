@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import secrets
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from llmb_tui.errors import Trouble
 from llmb_tui.text import clean
 
+LinkState = Literal["connecting", "live", "lost", "needs-login", "closed"]
+
+# An answer that is this late is worth a word; one that takes as long as a slow line does is not.
+_LATE_S = 3.0
+_STDERR_KEPT = 4096
+_WRITE_DEADLINE_S = 60.0
+
 # Complete or not at all: the size is compared because a cut connection ends stdin as a complete one does.
 _WRITE_FILE = """
 umask 077
-if cat > "$2" && [ "$(wc -c < "$2")" -eq "$4" ] && chmod "$3" "$2" && [ ! -d "$1" ] && mv -f "$2" "$1"; then exit 0; fi
+if cat > "$2" && [ "$(wc -c < "$2")" -eq "$3" ] && chmod 600 "$2" && [ ! -d "$1" ] && mv -f "$2" "$1"; then exit 0; fi
 rm -f "$2"
 exit 1
 """
@@ -23,7 +32,6 @@ exit 1
 class Completed:
     """What a command answered. Its output is remote text: `clean` it before it is shown."""
 
-    argv: tuple[str, ...]
     exit_code: int
     """-1 when a signal ended it."""
     stdout: str
@@ -42,13 +50,44 @@ class Pulse:
     """Seconds for which an answer is owed and nothing at all has come; 0.0 when none is owed."""
 
 
+@dataclass(frozen=True, slots=True)
+class LinkHealth:
+    """A snapshot. A Slurm controller that hangs behind a live link does not show in it."""
+
+    state: LinkState
+    round_trip_s: float | None
+    """Of the last heartbeat; None before the first, and on this machine."""
+    note: str
+    """What is wrong, or is being done about it, in words; empty when all is well."""
+
+
+def note(state: LinkState, pulse: Pulse, *, trying_again: bool, next_try_s: float | None) -> str:
+    """The words for a state. `next_try_s`: seconds until a lost link is tried again by itself; None: it is not."""
+    if state == "live" and pulse.awaited_s >= _LATE_S:
+        return f"no answer for {pulse.silent_s:.0f} s"
+    if state == "needs-login":
+        return "needs you to log in again"
+    if state == "connecting" and trying_again:
+        return "trying again"
+    if state == "lost":
+        if next_try_s is None:
+            return "tried again when it is next used"
+        return f"trying again in {next_try_s:.0f} s" if next_try_s >= 1 else "trying again"
+    return ""
+
+
 class Stream(ABC):
     """The output of one long-running command. Its stdin stays open until `close`, or until the link breaks."""
 
+    def __init__(self) -> None:
+        self._errors = b""
+        self._closing = threading.Lock()
+        self._is_closed = False
+
     @property
-    @abstractmethod
     def stderr(self) -> str:
         """The end of what the command said on stderr so far: remote text, not cleaned."""
+        return self._errors.decode(errors="replace")
 
     @abstractmethod
     def read(self, timeout_s: float) -> bytes | None:
@@ -58,9 +97,19 @@ class Stream(ABC):
         Bytes that had arrived may be lost with it: who goes on reads again from the last byte that was given.
         """
 
-    @abstractmethod
     def close(self) -> None:
         """Let go of the command. It ends at its next write, or when it sees the end of its stdin."""
+        with self._closing:
+            was_closed, self._is_closed = self._is_closed, True
+        if not was_closed:
+            self._end()
+
+    @abstractmethod
+    def _end(self) -> None:
+        """What closes it; called once."""
+
+    def _keep_errors(self, data: bytes) -> None:
+        self._errors = (self._errors + data)[-_STDERR_KEPT:]
 
     def __enter__(self) -> Stream:
         return self
@@ -97,8 +146,11 @@ class Link(ABC):
         """
 
     @abstractmethod
-    def stream(self, argv: Sequence[str], *, deadline_s: float = 20.0) -> Stream:
-        """Start one long-running command, within `deadline_s`, and read its output as it comes. Raises as `run`."""
+    def stream(self, argv: Sequence[str]) -> Stream:
+        """Start one long-running command, within 20 seconds, and read its output as it comes.
+
+        Raises DeadlinePassed, Disconnected, and Trouble when the server runs no commands.
+        """
 
     @abstractmethod
     def close(self) -> None:
@@ -107,21 +159,24 @@ class Link(ABC):
     def run_script(
         self, script: str, args: Sequence[str] = (), *, stdin: bytes = b"", deadline_s: float = 20.0
     ) -> Completed:
-        """Run a POSIX sh script, whatever the login shell is; `args` are its $1, $2 and so on. Raises as `run`."""
+        """Run a POSIX sh script, whatever the login shell is; `args` are its $1, $2 and so on.
+
+        Raises DeadlinePassed, Disconnected, and Trouble when the server runs no commands.
+        """
         return self.run(["sh", "-c", script, "sh", *args], stdin=stdin, deadline_s=deadline_s)
 
-    def write_file(self, path: str, data: bytes, mode: int = 0o600, *, deadline_s: float = 60.0) -> None:
-        """Replace the file at the absolute path by `data`, all of it or none; its directory must exist.
+    def write_file(self, path: str, data: bytes) -> None:
+        """Replace the file at the absolute path by `data`, all of it or none; mode 0600. Its directory must exist.
 
-        Raises Trouble when it cannot be written, and as `run` does.
+        Raises Trouble when it cannot be written, DeadlinePassed and Disconnected.
         """
         temporary = f"{path}.{secrets.token_hex(4)}.part"
-        args = [path, temporary, f"{mode:o}", str(len(data))]
-        done = self.run_script(_WRITE_FILE, args, stdin=data, deadline_s=deadline_s)
-        if done.exit_code != 0:
+        args = [path, temporary, str(len(data))]
+        result = self.run_script(_WRITE_FILE, args, stdin=data, deadline_s=_WRITE_DEADLINE_S)
+        if result.exit_code != 0:
             raise Trouble(
                 f"Could not write {clean(path)} on {self.host}.",
-                clean(done.stderr.strip()) or "The file was cut short.",
+                clean(result.stderr.strip()) or "The file was cut short.",
                 "Check the directory's permissions, and the free space and quota there.",
             )
 

@@ -18,7 +18,6 @@ from llmb_tui.cluster.link import Completed, Link, Pulse, Stream, command_name
 from llmb_tui.text import clean
 
 _CHUNK = 1 << 20
-_STDERR_KEPT = 4096
 _OWN_VARIABLES = "LLMB_TUI_"
 # A waiting command notices `close` this soon, and a killed one is waited for this long.
 _LOOK_EVERY_S = 0.2
@@ -32,7 +31,8 @@ class LocalConnection(Link):
     def __init__(self, host: str) -> None:
         self.host = clean(host)
         self._closed = threading.Event()
-        self._streams: set[_LocalStream] = set()
+        self.streams: set[_LocalStream] = set()
+        """Those that are not closed."""
 
     @property
     def alive(self) -> bool:
@@ -41,13 +41,13 @@ class LocalConnection(Link):
 
     @property
     def pulse(self) -> Pulse:
-        """There is no line that could fall silent."""
+        """Always a good one: there is no line that could fall silent."""
         return Pulse()
 
     def close(self) -> None:
         """End streams, and the waiting for commands; commands may live on."""
         self._closed.set()
-        for stream in tuple(self._streams):
+        for stream in tuple(self.streams):
             stream.close()
 
     def run(self, argv: Sequence[str], *, stdin: bytes = b"", deadline_s: float = 20.0) -> Completed:
@@ -56,9 +56,9 @@ class LocalConnection(Link):
         process = self._start(argv)
         _feed(process, stdin)
         while True:
-            left = max(0.0, ends - time.monotonic())
+            remaining_s = max(0.0, ends - time.monotonic())
             try:
-                stdout, stderr = process.communicate(timeout=min(_LOOK_EVERY_S, left))
+                stdout, stderr = process.communicate(timeout=min(_LOOK_EVERY_S, remaining_s))
             except subprocess.TimeoutExpired:
                 if self._closed.is_set():
                     raise self.closed_here(may_have_run=True) from None
@@ -67,17 +67,13 @@ class LocalConnection(Link):
                     raise self._deadline_passed(argv) from None
             else:
                 exit_code = max(process.returncode, -1)
-                return Completed(tuple(argv), exit_code, _text(stdout), _text(stderr))
+                return Completed(exit_code, _text(stdout), _text(stderr))
 
-    def stream(self, argv: Sequence[str], *, deadline_s: float = 20.0) -> Stream:  # noqa: ARG002 - it starts at once
+    def stream(self, argv: Sequence[str]) -> Stream:
         """As `Link.stream`."""
         stream = _LocalStream(self, self._start(argv))
-        self._streams.add(stream)
+        self.streams.add(stream)
         return stream
-
-    def forget(self, stream: _LocalStream) -> None:
-        """The stream has ended."""
-        self._streams.discard(stream)
 
     def closed_here(self, *, may_have_run: bool) -> Disconnected:
         """The error for whoever uses a connection that was closed."""
@@ -106,20 +102,14 @@ class _LocalStream(Stream):
     """A `Stream` over the pipes of one process."""
 
     def __init__(self, connection: LocalConnection, process: subprocess.Popen[bytes]) -> None:
+        super().__init__()
         self._connection = connection
         self._process = process
         self._output, self._complaints = _pipe(process.stdout).fileno(), _pipe(process.stderr).fileno()
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._output, selectors.EVENT_READ)
         self._selector.register(self._complaints, selectors.EVENT_READ)
-        self._errors = b""
         self._reading = threading.Lock()
-        self._closing = threading.Lock()
-        self._is_closed = False
-
-    @property
-    def stderr(self) -> str:
-        return _text(self._errors)
 
     def read(self, timeout_s: float) -> bytes | None:
         ends = time.monotonic() + timeout_s
@@ -129,12 +119,8 @@ class _LocalStream(Stream):
             raise self._connection.closed_here(may_have_run=True)
         return data
 
-    def close(self) -> None:
-        with self._closing:
-            was_closed, self._is_closed = self._is_closed, True
-        if was_closed:
-            return
-        self._connection.forget(self)
+    def _end(self) -> None:
+        self._connection.streams.discard(self)
         _kill(self._process)  # which ends a read that waits
         with self._reading:
             self._selector.close()
@@ -144,11 +130,11 @@ class _LocalStream(Stream):
         while True:
             ready = self._ready(ends)
             if self._complaints in ready:
-                self._keep_errors()
+                self._read_errors()
             if self._output in ready:
                 data = os.read(self._output, _CHUNK)
                 while not data and self._complaints in self._ready(0.0):
-                    self._keep_errors()
+                    self._read_errors()
                 return data
             if time.monotonic() >= ends:
                 return None
@@ -156,11 +142,11 @@ class _LocalStream(Stream):
     def _ready(self, ends: float) -> set[int]:
         return {key.fd for key, _ in self._selector.select(max(0.0, ends - time.monotonic()))}
 
-    def _keep_errors(self) -> None:
+    def _read_errors(self) -> None:
         data = os.read(self._complaints, _CHUNK)
         if not data:
             self._selector.unregister(self._complaints)
-        self._errors = (self._errors + data)[-_STDERR_KEPT:]
+        self._keep_errors(data)
 
 
 def _popen(argv: Sequence[str]) -> subprocess.Popen[bytes]:

@@ -10,6 +10,8 @@ Transport = Literal["ssh", "local"]
 
 NO_SSH_CONFIG = "none"
 """Value of `ssh_config` that means: read no OpenSSH configuration at all."""
+LOCAL = "local"
+"""Name of the cluster whose login node this machine is, unless a saved one has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,8 @@ class ClusterProfile:
     """Whether tasks are bound to NUMA nodes where the recipe binds them."""
     vboost: bool = False
     """Whether a job first gives the GPUs' tensor cores more power, which takes `sudo` on the nodes."""
+    read_only: bool = False
+    """Observer mode: nothing is submitted, cancelled, installed or otherwise changed there."""
     notice: str | None = None
     """Shown wherever the cluster is named, such as `simulated, clock x30`."""
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import fields
 from typing import get_args
 
 from llmb_tui.cluster.profile import NO_SSH_CONFIG, ClusterProfile, GpuRequest, Transport
 from llmb_tui.cluster.quoting import one_line
 from llmb_tui.cluster.slurm.params import sbatch_options
-from llmb_tui.cluster.words import ENV_NAME, FEATURES, HOSTS, MEMORY, MOUNT_FLAGS, NAME, NAMES, PATH, fits
+from llmb_tui.cluster.validation import ENV_NAME, FEATURES, HOSTS, MEMORY, MOUNT_FLAGS, NAME, NAMES, PATH, matches
 from llmb_tui.errors import Trouble
 from llmb_tui.text import clean_line
 
@@ -28,27 +27,28 @@ OWN_TARGETS = ("/", "/nemo_run")
 
 _ONE_NAME = "It takes letters, digits and . _ + @ = -, and does not begin with a dash."
 _ABSOLUTE = "Give an absolute path on the cluster's shared file system, of letters, digits and . _ + @ = - only."
-_RULES: dict[str, tuple[Callable[[str], bool], str]] = {
-    "name": (
-        lambda v: bool(_PROFILE_NAME.fullmatch(v)),
-        "Use at most 64 letters, digits, dots, dashes and underscores.",
-    ),
-    "host": (lambda v: bool(_WORD.fullmatch(v)), "It is one word that does not begin with a dash."),
-    "user": (lambda v: bool(_WORD.fullmatch(v)), "It is one word that does not begin with a dash."),
-    "account": (lambda v: fits(NAME, v), _ONE_NAME),
-    "partition": (lambda v: fits(NAMES, v), "It is the name of a partition, or several separated by commas."),
-    "cpu_partition": (lambda v: fits(NAMES, v), "It is the name of a partition, or several separated by commas."),
-    "install_dir": (lambda v: fits(PATH, v), _ABSOLUTE),
-    "identity_file": (bool, "Give the path of a private key, or leave the field out."),
-    "known_hosts": (bool, "Give the path of a file, or leave the field out."),
-    "ssh_config": (bool, f"Give the path of a file, or {NO_SSH_CONFIG!r} for none at all."),
-    "gpu_request": (lambda v: v in get_args(GpuRequest), f"It is one of {', '.join(get_args(GpuRequest))}."),
-    "transport": (lambda v: v in get_args(Transport), f"It is one of {', '.join(get_args(Transport))}."),
-    "reservation": (lambda v: fits(NAMES, v), _ONE_NAME),
-    "qos": (lambda v: fits(NAME, v), _ONE_NAME),
-    "constraint": (lambda v: fits(FEATURES, v), "It is made of node features and & | ! [ ] ( ) * such as gpu&memory."),
-    "exclude": (lambda v: fits(HOSTS, v), "It is a Slurm host list such as cn[003,007]."),
-    "memory": (lambda v: fits(MEMORY, v), "It is 0 for a whole node's, or an amount such as 500G."),
+_SEVERAL = "It is the name of a partition, or several separated by commas."
+_ONE_WORD = "It is one word that does not begin with a dash."
+_RULES: dict[str, tuple[re.Pattern[str], str]] = {
+    "name": (_PROFILE_NAME, "Use at most 64 letters, digits, dots, dashes and underscores."),
+    "host": (_WORD, _ONE_WORD),
+    "user": (_WORD, _ONE_WORD),
+    "account": (NAME, _ONE_NAME),
+    "partition": (NAMES, _SEVERAL),
+    "cpu_partition": (NAMES, _SEVERAL),
+    "install_dir": (PATH, _ABSOLUTE),
+    "gpu_request": (re.compile("|".join(get_args(GpuRequest))), f"It is one of {', '.join(get_args(GpuRequest))}."),
+    "transport": (re.compile("|".join(get_args(Transport))), f"It is one of {', '.join(get_args(Transport))}."),
+    "reservation": (NAMES, _ONE_NAME),
+    "qos": (NAME, _ONE_NAME),
+    "constraint": (FEATURES, "It is made of node features and & | ! [ ] ( ) * such as gpu&memory."),
+    "exclude": (HOSTS, "It is a Slurm host list such as cn[003,007]."),
+    "memory": (MEMORY, "It is 0 for a whole node's, or an amount such as 500G."),
+}
+_NOT_EMPTY = {
+    "identity_file": "Give the path of a private key, or leave the field out.",
+    "known_hosts": "Give the path of a file, or leave the field out.",
+    "ssh_config": f"Give the path of a file, or {NO_SSH_CONFIG!r} for none at all.",
 }
 
 
@@ -58,8 +58,8 @@ class WrongField(Trouble):
     def __init__(self, field: str, value: str, fix: str, why: str = "") -> None:
         self.field = field
         """Its name; of an environment variable `env.NAME`."""
-        shown = clean_line(value) or "empty"
-        super().__init__(f"The cluster's {clean_line(field)} cannot be {shown}.", why, fix, exit_code=1)
+        text = clean_line(value) or "empty"
+        super().__init__(f"The cluster's {clean_line(field)} cannot be {text}.", why, fix, exit_code=1)
 
 
 def check_profile(profile: ClusterProfile) -> None:
@@ -87,7 +87,7 @@ def split_mount(mount: str) -> tuple[str, str, str]:
     """Source, target and flags (empty for none) of a container mount. Raises `WrongField`."""
     source, _, rest = mount.partition(":")
     target, colon, flags = rest.partition(":")
-    if not (fits(PATH, source) and fits(PATH, target)) or (colon and not MOUNT_FLAGS.fullmatch(flags)):
+    if not (matches(PATH, source) and matches(PATH, target)) or (colon and not MOUNT_FLAGS.fullmatch(flags)):
         fix = "Give SOURCE:TARGET or SOURCE:TARGET:FLAGS with absolute paths, such as /data:/data:ro."
         raise WrongField("mounts", mount, fix)
     return source, target, flags
@@ -100,20 +100,21 @@ def _check_text(name: str, value: str) -> None:
         raise WrongField(name, value, trouble.fix, trouble.why) from trouble
     if _SECRET_VALUE.search(value):
         raise _secret(name)
-    is_right, fix = _RULES.get(name, (None, ""))
-    if is_right is not None and not is_right(value):
-        raise WrongField(name, value, fix)
+    if name in _RULES and not matches(_RULES[name][0], value):
+        raise WrongField(name, value, _RULES[name][1])
+    if name in _NOT_EMPTY and not value:
+        raise WrongField(name, value, _NOT_EMPTY[name])
 
 
 def _check_mounts(mounts: tuple[str, ...]) -> None:
-    taken: set[str] = set()
+    targets: set[str] = set()
     for mount in mounts:
         target = split_mount(mount)[1].rstrip("/") or "/"
         if target in OWN_TARGETS:
             raise WrongField("mounts", mount, "Choose another target.", f"{target} is the run's own in the container.")
-        if target in taken:
+        if target in targets:
             raise WrongField("mounts", mount, "Leave one of them out.", f"{target} is the target of two mounts.")
-        taken.add(target)
+        targets.add(target)
 
 
 def _check_env(env: tuple[tuple[str, str], ...]) -> None:

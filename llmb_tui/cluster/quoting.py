@@ -15,6 +15,7 @@ from llmb_tui.text import clean_line
 
 _PLAIN = re.compile(r"[A-Za-z0-9_./:,+-]+")
 _OUTSIDE_QUOTES = re.compile(r"(['\\!])")
+_UNSENDABLE = re.compile("[\0\ud800-\udfff]")
 _ENCODED = re.compile(rb"[^A-Za-z0-9_./:,+ -]")
 
 
@@ -29,7 +30,7 @@ def shell_join(argv: Sequence[str]) -> str:
 def command_line(argv: Sequence[str]) -> str:
     """What to send to a login shell so that it runs `argv`, and not an alias or a function of that name.
 
-    Raises Trouble as `shell_join` does.
+    Raises Trouble for an argument with a NUL or a lone surrogate.
     """
     command = "exec " + shell_join(argv)
     if "\n" not in command:
@@ -48,7 +49,7 @@ def one_line(value: str, what: str) -> str:
     if value.isprintable():
         return value
     raise Trouble(
-        f"{what} holds a character that does not print: {_shown(value)}",
+        f"{what} holds a character that does not print: {_excerpt(value)}",
         "It goes into a script or a command, where one line could become two.",
         "Type it again, as plain text on one line.",
         exit_code=1,
@@ -56,8 +57,13 @@ def one_line(value: str, what: str) -> str:
 
 
 def _quote(argument: str) -> str:
-    if "\0" in argument or not argument.isascii():
-        _refuse_unsendable(argument)
+    if _UNSENDABLE.search(argument):
+        raise Trouble(
+            f"A command cannot be given this argument: {_excerpt(argument)}",
+            "It holds a NUL, or text that is no Unicode.",
+            "Type it again, as plain text.",
+            exit_code=1,
+        )
     if _PLAIN.fullmatch(argument):
         return argument
     if not argument:
@@ -66,21 +72,5 @@ def _quote(argument: str) -> str:
     return "".join(f"\\{part}" if _OUTSIDE_QUOTES.fullmatch(part) else f"'{part}'" for part in parts if part)
 
 
-def _refuse_unsendable(argument: str) -> None:
-    try:
-        argument.encode()
-    except UnicodeEncodeError:
-        sendable = False
-    else:
-        sendable = "\0" not in argument
-    if not sendable:
-        raise Trouble(
-            f"A command cannot be given this argument: {_shown(argument)}",
-            "It holds a NUL, or text that is no Unicode.",
-            "Type it again, as plain text.",
-            exit_code=1,
-        )
-
-
-def _shown(value: str) -> str:
+def _excerpt(value: str) -> str:
     return clean_line(value.encode(errors="replace").decode())

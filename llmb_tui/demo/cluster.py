@@ -1,4 +1,4 @@
-"""`DemoCluster`: a login node with a small Slurm, inside this process. Simulated, and it says so."""
+"""`DemoCluster`: a login node with a simulated Slurm, inside this process. Simulated, and it says so."""
 
 from __future__ import annotations
 
@@ -7,24 +7,18 @@ import os
 import pwd
 import shlex
 import sys
-import time
-from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 
 import paramiko
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from llmb_tui.cluster.profile import NO_SSH_CONFIG, ClusterProfile
-from llmb_tui.demo import command, faults
+from llmb_tui.demo import command
 from llmb_tui.demo.server import HOST, Account, Server
-from llmb_tui.demo.slurm import facts, scancel, store
+from llmb_tui.demo.slurm import facts, store
 from llmb_tui.demo.slurm.pyxis import SYSTEM_PATH
 from llmb_tui.errors import Trouble
 
 SPEED = 60.0
-END_JOBS_S = 10.0
 
 
 class DemoCluster:
@@ -40,16 +34,14 @@ class DemoCluster:
             raise ValueError(f"speed must be a positive number, not {speed}")
         self.root = root.resolve()
         self.speed = speed
-        self._server: Server | None = None
-        self._open = ExitStack()
+        self.server: Server | None = None
+        """The login node; None before `start` and after `stop`."""
 
     def __enter__(self) -> DemoCluster:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def start(self) -> None:
@@ -58,7 +50,7 @@ class DemoCluster:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._take_root()
         user = _user_name()
-        self._store = store.create(self.root / "slurm", {"speed": self.speed, "user": user})
+        store.create(self.root / "slurm", {"speed": self.speed, "user": user})
         self._write_commands()
         host_key, user_key = self._key("host"), self._key("user")
         path = f"{self.root / 'bin'}:{SYSTEM_PATH}"
@@ -66,18 +58,18 @@ class DemoCluster:
         environment = {"HOME": str(home), "LOGNAME": user, "PATH": path, "SHELL": "/bin/sh", "USER": user}
         # Where images are unpacked there is as much simulated space as where they are kept.
         environment["ENROOT_TEMP_PATH"] = str(self.root / "shared")
-        self._server = Server(host_key, Account(user, user_key, home, environment, self.banner))
-        self._server.start()
+        self.server = Server(host_key, Account(user, user_key, home, environment, self.banner))
+        self.server.start()
         known_hosts = paramiko.HostKeys()
-        known_hosts.add(f"[{HOST}]:{self._server.port}", host_key.get_name(), host_key)
+        known_hosts.add(f"[{HOST}]:{self.server.port}", host_key.get_name(), host_key)
         known_hosts.save(str(self._known_hosts))
 
     def stop(self) -> None:
         """End the server and its connections. Jobs run on."""
-        if self._server:
-            self._server.stop()
-            self._server = None
-        self._open.close()
+        if self.server:
+            self.server.stop()
+            self.server = None
+            os.close(self._lock)
 
     @property
     def banner(self) -> str:
@@ -90,65 +82,35 @@ class DemoCluster:
     @property
     def profile(self) -> ClusterProfile:
         """How to reach the cluster. Raises RuntimeError before `start`."""
-        if self._server is None:
+        if self.server is None:
             raise RuntimeError("the demo cluster is not started")
         return ClusterProfile(
             name="demo",
             host=HOST,
-            port=self._server.port,
+            port=self.server.port,
             user=_user_name(),
-            identity_file=str(self.root / "keys" / "user_ed25519"),
+            identity_file=str(self._key_file("user")),
             known_hosts=str(self._known_hosts),
             ssh_config=NO_SSH_CONFIG,
             account=facts.ACCOUNT,
-            partition=facts.PARTITIONS[0].name,
+            partition=facts.DEFAULT.name,
             install_dir=str(self.root / "shared" / "llmb"),
             notice=f"simulated, clock x{self.speed:g}",
         )
-
-    def fault(self, name: str, text: str | None = "") -> None:
-        """Switch a fault of `faults.NAMES` on, with its text; None switches it off."""
-        if name not in faults.NAMES:
-            raise ValueError(f"no fault is called {name!r}")
-        path = faults.folder(self.root / "slurm") / name
-        if text is None:
-            path.unlink(missing_ok=True)
-        else:
-            path.write_text(text)
-
-    def drop_connections(self) -> None:
-        """Cut every SSH connection."""
-        if self._server:
-            self._server.drop_connections()
-
-    def refuse(self, refused: bool) -> None:
-        """Refuse new SSH connections, or take them again."""
-        if self._server:
-            self._server.refuse(refused)
-
-    def end_jobs(self) -> None:
-        """Cancel all jobs and wait until their processes are gone. Raises Trouble when they are not."""
-        jobs = store.Store(self.root / "slurm")
-        for job in jobs.all():
-            if job.active:
-                scancel.cancel(jobs, job.id)
-        deadline = time.monotonic() + END_JOBS_S
-        while any(jobs.is_alive(job.id) for job in jobs.all()):
-            if time.monotonic() > deadline:
-                raise Trouble("A job of the demo cluster does not end.", f"Its folder is {jobs.path / 'jobs'}.")
-            time.sleep(0.02)
 
     @property
     def _known_hosts(self) -> Path:
         return self.root / "keys" / "known_hosts"
 
+    def _key_file(self, name: str) -> Path:
+        return self.root / "keys" / f"{name}_ecdsa"
+
     def _take_root(self) -> None:
-        handle = os.open(self.root / "in-use", os.O_RDWR | os.O_CREAT, 0o600)
-        self._open.callback(os.close, handle)
+        self._lock = os.open(self.root / "in-use", os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            self._open.close()
+            os.close(self._lock)
             raise Trouble(
                 f"The demo cluster in {self.root} is running already.",
                 "Another llmb-tui has started it.",
@@ -158,22 +120,16 @@ class DemoCluster:
 
     def _key(self, name: str) -> paramiko.PKey:
         """The key of that name; made once and kept."""
-        path = self.root / "keys" / f"{name}_ed25519"
+        path = self._key_file(name)
         if not path.exists():
-            key = Ed25519PrivateKey.generate()
             fresh = path.with_suffix(".new")
-            with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-                file.write(key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()))
+            paramiko.ECDSAKey.generate().write_private_key_file(str(fresh))
             fresh.replace(path)
-        return paramiko.Ed25519Key.from_private_key_file(str(path))
+        return paramiko.ECDSAKey.from_private_key_file(str(path))
 
     def _write_commands(self) -> None:
         start = [sys.executable, "-S", "-E", command.__file__, str(self.root / "slurm")]
-        for folder, names in (
-            ("bin", command.LOGIN_COMMANDS),
-            ("node-bin", command.NODE_COMMANDS),
-            ("container-bin", command.CONTAINER_COMMANDS),
-        ):
+        for folder, names in command.FOLDERS.items():
             (self.root / folder).mkdir(mode=0o700, exist_ok=True)
             for name in names:
                 path = self.root / folder / name

@@ -9,17 +9,35 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-CLIENTS = ("sacct", "sacctmgr", "sbatch", "scancel", "scontrol", "sinfo", "squeue", "srun")
-"""Slurm's commands."""
-LOGIN_COMMANDS = (*CLIENTS, "curl", "df", "enroot", "git")
-"""On the PATH of the login node."""
-NODE_COMMANDS = ("hostname", "sudo")
-"""Before all others on the PATH of a job."""
+if TYPE_CHECKING:
+    from llmb_tui.demo.slurm.store import Store
+
+ACCOUNTING = ("sacct", "sacctmgr")
+CLIENTS = ("sbatch", "scancel", "scontrol", "sinfo", "squeue", "srun")
+"""Slurm's commands that ask the controller."""
+LOGIN = ("curl", "df", "git")
+NODE = ("hostname", "sudo", "nsys", "numactl")
 TRAINERS = ("python", "python3")
-CONTAINER_COMMANDS = (*TRAINERS, "nsys", "numactl")
-"""Before all others on the PATH of a step with a container image."""
+MODULES = {
+    "enroot": "enroot",
+    **dict.fromkeys(ACCOUNTING, "slurm.accounting"),
+    **dict.fromkeys(("scontrol", "sinfo"), "slurm.site"),
+    **dict.fromkeys(("scancel", "squeue"), "slurm.queue"),
+    **dict.fromkeys(TRAINERS, "trainer"),
+    **dict.fromkeys(LOGIN, "login_programs"),
+    **dict.fromkeys(NODE, "node_programs"),
+}
+"""What runs a program, where it is not a module of `slurm` by the same name."""
+FOLDERS = {
+    "bin": (*ACCOUNTING, *CLIENTS, *LOGIN, "enroot"),
+    "node-bin": NODE[:2],
+    "container-bin": (*TRAINERS, *NODE[2:]),
+}
+"""Programs on the PATH of the login node, before all others on that of a job, and on that of a step in a container."""
 
 
 def main() -> int:
@@ -29,17 +47,23 @@ def main() -> int:
 
     state, name, *arguments = sys.argv[1:]
     store = Store(Path(state))
-    module = "llmb_tui.demo.trainer" if name in TRAINERS else f"llmb_tui.demo.slurm.{name}"
     try:
-        if name in CLIENTS and store.fault("controller-down") is not None and name not in ("sacct", "sacctmgr"):
+        if name in CLIENTS and store.fault("controller-down") is not None:
             raise Refusal("slurm_load_jobs error: Unable to contact slurm controller (connect failure)")
-        return int(importlib.import_module(module).main(store, arguments))
+        return program(name)(store, arguments)
     except Refusal as refusal:
         sys.stderr.write(f"{refusal.text}\n")
         return refusal.code
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+
+
+def program(name: str) -> Callable[[Store, list[str]], int]:
+    """What runs a command: the state and the arguments in, the exit status out."""
+    module = importlib.import_module(f"llmb_tui.demo.{MODULES.get(name, f'slurm.{name}')}")
+    main_of: Callable[[Store, list[str]], int] = getattr(module, name, None) or module.main
+    return main_of
 
 
 if __name__ == "__main__":

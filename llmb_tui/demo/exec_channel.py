@@ -8,7 +8,7 @@ import signal
 import subprocess
 import threading
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import IO, cast
 
@@ -17,8 +17,6 @@ import paramiko
 CHUNK = 65536
 LOOK_S = 0.1
 """How often the loop looks for what no file descriptor tells: the command has ended, the channel was closed."""
-FULL_S = 0.005
-"""How often it looks while the client takes no more data."""
 HANG_UP_S = 0.3
 """From SIGHUP to SIGKILL."""
 
@@ -45,15 +43,12 @@ class ExecChannel(threading.Thread):
 
     def run(self) -> None:
         """The thread's work."""
-        with suppress(OSError, EOFError, paramiko.SSHException):  # the line was cut, or no process could be made
+        # The line may be cut, or no process be made.
+        with suppress(OSError, EOFError, paramiko.SSHException), closing(self._channel), self._process() as process:
             try:
-                with self._process() as process:
-                    try:
-                        self._serve(process)
-                    finally:
-                        _hang_up(process)
+                self._serve(process)
             finally:
-                self._channel.close()
+                _hang_up(process)
 
     def _process(self) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
@@ -70,13 +65,13 @@ class ExecChannel(threading.Thread):
     def _serve(self, process: subprocess.Popen[bytes]) -> None:
         pipes = cast("tuple[IO[bytes], IO[bytes], IO[bytes]]", (process.stdin, process.stdout, process.stderr))
         streams = _Streams(self._channel, *pipes)
-        told = False
+        has_ended = False
         while not (self._stopped.is_set() or self._channel.closed):
-            if not told and process.poll() is not None:
-                told = True
+            if not has_ended and process.poll() is not None:
+                has_ended = True
                 if process.returncode >= 0:  # of a signal sshd sends no exit status
                     self._channel.send_exit_status(process.returncode)
-            if told and streams.ended:
+            if has_ended and streams.ended:
                 return
             if streams.ended:
                 with suppress(subprocess.TimeoutExpired):
@@ -94,31 +89,28 @@ class _Streams:
         os.set_blocking(stdin.fileno(), False)
         self._input = b""
         self._input_ended = False
-        self._open = [stdout, stderr]
-        self._send = {stdout: channel.send, stderr: channel.send_stderr}
-        self._output = dict.fromkeys(self._open, b"")
+        self._send = {stdout: channel.sendall, stderr: channel.sendall_stderr}
 
     @property
     def ended(self) -> bool:
         """True when the process can write nothing more and all that it wrote was sent."""
-        return not self._open and not any(self._output.values())
+        return not self._send
 
     def move(self) -> None:
         """Wait a moment for data and pass on what there is, in all directions."""
-        reads: list[IO[bytes] | paramiko.Channel] = [pipe for pipe in self._open if not self._output[pipe]]
+        reads: list[IO[bytes] | paramiko.Channel] = [*self._send]
         if not self._input and not self._input_ended:
             reads.append(self._channel)
-        writes = [self._stdin] if self._input else []
-        readable, writable, _ = select.select(reads, writes, [], FULL_S if any(self._output.values()) else LOOK_S)
-        for pipe in [pipe for pipe in self._open if pipe in readable]:
-            self._output[pipe] = os.read(pipe.fileno(), CHUNK)
-            if not self._output[pipe]:
-                self._open.remove(pipe)
+        readable, writable, _ = select.select(reads, [self._stdin] if self._input else [], [], LOOK_S)
+        for pipe in self._send.keys() & readable:
+            if data := os.read(pipe.fileno(), CHUNK):
+                self._send[pipe](data)
+            else:
+                del self._send[pipe]
         if self._channel in readable:
             self._take_input()
         if writable:
             self._give_input()
-        self._send_output()
 
     def _take_input(self) -> None:
         if self._channel.recv_ready():
@@ -135,11 +127,6 @@ class _Streams:
         except BrokenPipeError:  # the process does not read; what comes is thrown away
             self._stdin.close()
             self._input = b""
-
-    def _send_output(self) -> None:
-        for pipe, send in self._send.items():
-            while self._output[pipe] and self._channel.send_ready():
-                self._output[pipe] = self._output[pipe][send(self._output[pipe]) :]
 
 
 def _hang_up(process: subprocess.Popen[bytes]) -> None:

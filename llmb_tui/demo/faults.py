@@ -18,10 +18,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-NAMES = frozenset(
-    "fail-at-step hang-at-step slow queue-wait controller-down no-accounting answer-delay no-space".split()
-)
-
 
 def folder(state: Path) -> Path:
     """Where the files lie, from the state directory of the small Slurm."""
@@ -38,5 +34,5 @@ def text(state: Path, name: str) -> str | None:
 
 def number(state: Path, name: str) -> float | None:
     """The number of a fault that is switched on, else None."""
-    found = text(state, name)
-    return None if found is None else float(found)
+    digits = text(state, name)
+    return None if digits is None else float(digits)

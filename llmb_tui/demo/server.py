@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
-import select
 import socket
+import socketserver
 import struct
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import paramiko
 from paramiko.common import (
@@ -28,6 +29,8 @@ HOST = "127.0.0.1"
 MAX_SESSIONS = 10
 """Channels of one connection, as OpenSSH's default."""
 STOP_S = 1.0
+LOOK_S = 0.1
+"""How soon it notices that it shall listen no more."""
 _LOG = "llmb_tui.demo.ssh"
 
 # A cut connection is this server's daily bread; nothing of it belongs on the screen.
@@ -46,6 +49,21 @@ class Account:
     banner: str
 
 
+class _Listener(socketserver.TCPServer):
+    """Hands each new connection to `welcome`, and leaves it open."""
+
+    allow_reuse_address = True
+    request_queue_size = 16
+
+    def __init__(self, port: int, welcome: Callable[[socket.socket], None]) -> None:
+        super().__init__((HOST, port), socketserver.BaseRequestHandler)
+        self._welcome = welcome
+
+    def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the base class's
+        with suppress(OSError, paramiko.SSHException):  # who came has left already
+            self._welcome(request)
+
+
 class Server:
     """Listens on a free loopback port from `start` to `stop`."""
 
@@ -54,24 +72,19 @@ class Server:
         self._account = account
         self._guard = threading.Lock()
         self._connections: list[_Connection] = []
-        self._waker, self._wakes = socket.socketpair()
-        self._obeyed = threading.Event()
-        self._stopping = False
-        self._thread = threading.Thread(target=self._listen, name="demo-ssh", daemon=True)
-        self._wanted: socket.socket | None = socket.create_server((HOST, 0), backlog=16)
-        self._listener: socket.socket | None = self._wanted
-        self.port: int = self._wanted.getsockname()[1]
+        self._listener = _Listener(0, self._welcome)
+        self.port: int = self._listener.server_address[1]
+        self._thread = threading.Thread()
 
     def start(self) -> None:
         """Begin to take connections."""
+        listen = self._listener.serve_forever
+        self._thread = threading.Thread(target=listen, args=(LOOK_S,), name="demo-ssh", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
         """End all connections and their commands. No thread is left."""
-        self._stopping = True
-        self._waker.send(b"!")
-        self._thread.join()
-        self._waker.close()
+        self.refuse(True)
         for connection in self._connections:
             connection.end()
         for connection in self._connections:
@@ -85,40 +98,20 @@ class Server:
 
     def refuse(self, refused: bool) -> None:
         """Let nobody connect any more, or again. Connections that exist stay."""
-        if refused:
-            self._wanted = None
-        elif self._wanted is None:
-            self._wanted = socket.create_server((HOST, self.port), backlog=16)
-        self._obeyed.clear()
-        self._waker.send(b"!")
-        self._obeyed.wait()
+        if not refused:
+            self._listener = _Listener(self.port, self._welcome)
+            self.start()
+        elif self._thread.is_alive():
+            self._listener.shutdown()
+            self._listener.server_close()
+            self._thread.join()
 
-    def _listen(self) -> None:
-        """The listening thread; it alone touches the listening socket, which closes for good only when nobody waits."""
-        while not self._stopping:
-            if self._wanted is not self._listener:
-                if self._listener:
-                    self._listener.close()
-                self._listener = self._wanted
-            self._obeyed.set()
-            waited_for = [self._wakes, self._listener] if self._listener else [self._wakes]
-            ready, _, _ = select.select(waited_for, [], [])
-            if self._wakes in ready:
-                self._wakes.recv(1)
-            elif self._listener:
-                self._welcome(self._listener)
-        if self._listener:
-            self._listener.close()
-        self._wakes.close()
-
-    def _welcome(self, listener: socket.socket) -> None:
-        with suppress(OSError, paramiko.SSHException):  # who came has left already
-            client, _ = listener.accept()
-            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            connection = _Connection(client, self._host_key, self._account)
-            with self._guard:
-                self._connections = [known for known in self._connections if known.tidy()]
-                self._connections.append(connection)
+    def _welcome(self, client: socket.socket) -> None:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection = _Connection(client, self._host_key, self._account)
+        with self._guard:
+            self._connections = [known for known in self._connections if known.tidy()]
+            self._connections.append(connection)
 
 
 class _Connection(paramiko.ServerInterface):
@@ -127,12 +120,11 @@ class _Connection(paramiko.ServerInterface):
     def __init__(self, client: socket.socket, host_key: paramiko.PKey, account: Account) -> None:
         self._account = account
         self._socket = client
-        self._address = " ".join(str(part) for end in (client.getpeername(), client.getsockname()) for part in end)
-        self._asked: dict[int, ExecChannel] = {}
+        self._waiting: dict[int, ExecChannel] = {}
         self._commands: list[ExecChannel] = []
         self._channels: list[paramiko.Channel] = []
         self._tidying = threading.Lock()
-        self._transport = AnsweringTransport(client, self.start_asked)
+        self._transport = AnsweringTransport(client, self.start_waiting)
         self._transport.set_log_channel(_LOG)
         self._transport.add_server_key(host_key)
         self._transport.start_server(event=threading.Event(), server=self)
@@ -166,10 +158,10 @@ class _Connection(paramiko.ServerInterface):
         for command in self._commands:
             command.join(STOP_S)
 
-    def start_asked(self, channel: paramiko.Channel) -> None:
-        """Start the command that was asked for on the channel, if it waits to be started."""
+    def start_waiting(self, channel: paramiko.Channel) -> None:
+        """Start the command that waits on the channel, if one does."""
         self.tidy()
-        command = self._asked.pop(channel.chanid, None)
+        command = self._waiting.pop(channel.chanid, None)
         if command:
             with self._tidying:
                 self._commands.append(command)
@@ -192,13 +184,12 @@ class _Connection(paramiko.ServerInterface):
         """Sessions only, and not more than OpenSSH gives."""
         if kind != "session":
             return OPEN_FAILED_ADMINISTRATIVELY_PROHIBITED
-        busy = sum(command.is_alive() for command in self._commands) + len(self._asked)
+        busy = sum(command.is_alive() for command in self._commands) + len(self._waiting)
         return OPEN_SUCCEEDED if busy < MAX_SESSIONS else OPEN_FAILED_CONNECT_FAILED
 
     def check_channel_exec_request(self, channel: paramiko.Channel, command: bytes) -> bool:
         """Take a command; it starts when the client has been told so."""
-        environment = {**self._account.environment, "SSH_CONNECTION": self._address}
-        self._asked[channel.chanid] = ExecChannel(channel, command, self._account.home, environment)
+        self._waiting[channel.chanid] = ExecChannel(channel, command, self._account.home, self._account.environment)
         return True
 
 

@@ -1,10 +1,10 @@
 """`python` in a simulated container: takes the part of NeMo, prints its log, computes nothing.
 
 It understands the two commands that the recipes run, `python /nemo_run/code/pretrain.py LAUNCH.json` and
-`python3 -u …/megatron_gpt_pretraining.py --config-path=FOLDER --config-name=FILE OVERRIDE…`; any other program is run
-by the real Python. The files that a command names must be there; what is trained it reads from
+`python3 -u …/megatron_gpt_pretraining.py --config-path=FOLDER --config-name=FILE OVERRIDE…`; no other program
+is offered. The files that a command names must be there; what is trained it reads from
 `/nemo_run/configs/plan.json`, through the mounts of the container. Its steps take the expected time, spread as on a
-healthy cluster, on the job's clock.
+healthy cluster, on the job's clock. The lines follow NeMo's `ProgressPrinter`, and tqdm as Lightning drives it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import hashlib
 import json
 import math
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -23,10 +22,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from llmb_tui.demo import faults
-from llmb_tui.demo.loglines import hydra_bar, nemo2_line
-from llmb_tui.demo.slurm.job import Job
-from llmb_tui.demo.slurm.options import Refusal
-from llmb_tui.demo.slurm.pyxis import MOUNTS, place
+from llmb_tui.demo.slurm.job import DemoJob
+from llmb_tui.demo.slurm.options import Refusal, not_offered
+from llmb_tui.demo.slurm.pyxis import mounted, place
 from llmb_tui.demo.slurm.store import Store
 
 PLAN = "/nemo_run/configs/plan.json"
@@ -45,6 +43,10 @@ SIGMA = 0.004
 """Relative spread of the step time within a run."""
 RUN_SPREAD = 0.015
 """A run is slower than expected by up to this."""
+
+_BLOCKS = " ▏▎▍▌▋▊▉█"
+_BAR_WIDTH = 10
+_PADDED_TO = 5
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class Measured:
 class Clock:
     """The job's clock, as the program in the job sees it."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: DemoJob) -> None:
         self._job = job
         self._due = job.now()
 
@@ -97,26 +99,23 @@ class Clock:
 
 def main(store: Store, arguments: list[str]) -> int:
     """Run `python`."""
-    mounts = [(source, target) for source, target in json.loads(os.environ.get(MOUNTS, "[]"))]
+    mounts = mounted()
     flags = list(takewhile(lambda word: word.startswith("-"), arguments))
-    program, *given = arguments[len(flags) :] or [""]
-    outside = place(program, mounts) or program
+    program, *words = arguments[len(flags) :] or [""]
     name = os.path.basename(program)
-    if {"-c", "-m"} & set(flags) or not program:
-        return subprocess.call([sys.executable, *arguments])
-    if name != HYDRA_PROGRAM and not os.path.exists(outside):
+    if {"-c", "-m"} & set(flags) or name not in (HYDRA_PROGRAM, NEMO2_PROGRAM):
+        raise not_offered("python", " ".join(arguments), of="container")
+    if name == NEMO2_PROGRAM and not os.path.exists(place(program, mounts)):
         raise Refusal(f"python: can't open file '{program}': [Errno 2] No such file or directory", 2)
-    if name not in (HYDRA_PROGRAM, NEMO2_PROGRAM):
-        return subprocess.call([sys.executable, *flags, outside, *given])
     job = store.read(int(os.environ["SLURM_JOB_ID"]))
     _say(sys.stderr, f"simulated: no training happens; the clock of this job runs {job.speed:g} times faster")
     plan = _document(PLAN, mounts)
     if name == HYDRA_PROGRAM:
-        overrides = dict(word.lstrip("+").split("=", 1) for word in given if "=" in word)
+        overrides = dict(word.lstrip("+").split("=", 1) for word in words if "=" in word)
         _find_configuration(overrides, mounts)
         _train_hydra(store, job, training(plan, overrides))
     else:
-        _document(given[0], mounts)
+        _document(words[0], mounts)
         _train_nemo2(store, job, training(plan, {}))
     return 0
 
@@ -175,7 +174,7 @@ def _chance(text: str) -> float:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big") / 2**48
 
 
-def _steps(store: Store, job: Job, clock: Clock, task: Training) -> Iterator[Measured]:
+def _steps(store: Store, job: DemoJob, clock: Clock, task: Training) -> Iterator[Measured]:
     """Make the steps, each in its time, with the faults that are switched on."""
     for index in range(task.steps):
         if faults.number(store.path, "fail-at-step") == index:
@@ -190,7 +189,7 @@ def _steps(store: Store, job: Job, clock: Clock, task: Training) -> Iterator[Mea
         yield Measured(index, seconds, 11.7 + 1.4 * math.exp(-index / 18) + noise)
 
 
-def _train_nemo2(store: Store, job: Job, task: Training) -> None:
+def _train_nemo2(store: Store, job: DemoJob, task: Training) -> None:
     clock = Clock(job)
 
     def inform(text: str) -> None:
@@ -233,7 +232,7 @@ def _start_up(clock: Clock, inform: Callable[[str], None], task: Training) -> No
     inform("Setting up optimizers")
 
 
-def _train_hydra(store: Store, job: Job, task: Training) -> None:
+def _train_hydra(store: Store, job: DemoJob, task: Training) -> None:
     clock = Clock(job)
     title = "************** Experiment configuration ***********"
     _say(sys.stdout, f"[NeMo I {clock.stamp()} megatron_gpt_pretraining:37] {title}")
@@ -256,7 +255,49 @@ def _train_hydra(store: Store, job: Job, task: Training) -> None:
     _show(f"{bar}\n")
 
 
-def _run_number(job: Job) -> str:
+def nemo2_line(iteration: int, total: int, values: Mapping[str, float]) -> str:
+    """One step of NeMo 2, without newline: four significant digits, whole numbers as integers."""
+    parts = [f"Training epoch 0, iteration {iteration}/{total - 1}"]
+    parts += [f"{name}: {_four_digits(value)}" for name, value in values.items()]
+    return " | ".join(parts)
+
+
+def hydra_bar(done: int, total: int, elapsed_s: float, values: Mapping[str, float | str]) -> str:
+    """The progress bar of NeMo 1 after `done` steps; the carriage return before it is the caller's."""
+    fraction = done / total
+    full, part = divmod(int(fraction * _BAR_WIDTH * (len(_BLOCKS) - 1)), len(_BLOCKS) - 1)
+    bar = _BLOCKS[-1] * full
+    if full < _BAR_WIDTH:
+        bar += _BLOCKS[part] + _BLOCKS[0] * (_BAR_WIDTH - full - 1)
+    left = _interval(elapsed_s / done * (total - done)) if done else "?"
+    postfix = "".join(f", {name}={_padded(value)}" for name, value in values.items())
+    return f"Epoch 0: : {100 * fraction:3.0f}%|{bar}| {done}/{total} [{_interval(elapsed_s)}<{left}{postfix}]"
+
+
+def _four_digits(value: float) -> str:
+    return str(int(value)) if float(value).is_integer() else f"{value:.4}"
+
+
+def _interval(seconds: float) -> str:
+    minutes, second = divmod(int(seconds), 60)
+    hour, minute = divmod(minutes, 60)
+    return f"{hour}:{minute:02d}:{second:02d}" if hour else f"{minute:02d}:{second:02d}"
+
+
+def _padded(value: float | str) -> str:
+    """A number as tqdm writes it (three digits where that is shorter), filled up with zeros as Lightning does."""
+    if isinstance(value, str):
+        return value
+    three_digits = f"{value:.3g}".replace("e+0", "e+").replace("e-0", "e-")
+    text = three_digits if len(three_digits) < len(str(value)) else str(value)
+    if "e" in text:
+        return text
+    if "." not in text and len(text) < _PADDED_TO:
+        text += "."
+    return text.ljust(_PADDED_TO, "0")
+
+
+def _run_number(job: DemoJob) -> str:
     """Four letters, as the logger of NeMo 1 names a run."""
     digest = hashlib.sha256(f"{job.id}/v_num".encode()).digest()
     return "".join(chr(ord("a") + byte % 26) for byte in digest[:4])

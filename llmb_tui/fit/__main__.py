@@ -7,17 +7,17 @@ from datetime import date
 
 from llmb_tui.catalog.load import load_presets, model_dir
 from llmb_tui.fit.observations import observations
-from llmb_tui.fit.solve import fitted
+from llmb_tui.fit.solve import fit_model
 from llmb_tui.fit.store import document, write
 
 
 def main() -> None:
     """Fit, write, and say what came out."""
     catalog = load_presets()
-    used = observations(catalog)
-    model = fitted(used.work, [each.step_time_s for each in used.rows])
+    sample = observations(catalog)
+    model = fit_model(sample.work, [each.step_time_s for each in sample.rows])
     file = model_dir() / "coefficients.toml"
-    stored = document(catalog, used, model, date.today().isoformat())
+    stored = document(catalog, sample, model, date.today().isoformat())
     write(file, stored)
     for part in ("rows", "terms", "errors"):
         sys.stdout.write(f"{part}: {', '.join(f'{name} {value:g}' for name, value in stored[part].items())}\n")

@@ -6,20 +6,26 @@ other types. With experts, a size or recipe that is left out takes every row of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.fit.baselines import BASELINES, Baseline
-from llmb_tui.fit.errors import Errors, errors_of
-from llmb_tui.fit.leave_out import Prediction, Trial
-from llmb_tui.fit.observations import FITTED_ON
+from llmb_tui.fit.observations import FITTED_ON, observations, published_rows
+from llmb_tui.fit.solve import fit_model
 from llmb_tui.plan import bands
-from llmb_tui.plan.curves import layout_of
-from llmb_tui.plan.estimate import Expectation
-from llmb_tui.plan.measured import Key, Measured, architecture
+from llmb_tui.plan.estimate import expect
+from llmb_tui.plan.evidence import Evidence, evidence
+from llmb_tui.plan.measurements import Key, Measurement, architecture, layout_of, measurements
+from llmb_tui.plan.plan import Expectation
+from llmb_tui.plan.resolved import ResolvedSelection, resolve
+from llmb_tui.plan.selection import Selection
+from llmb_tui.plan.step_model import StepModel
 
-Rows = Callable[[Measured], bool]
+Rows = Callable[[Measurement], bool]
 
 
 def accuracy(catalog: Catalog, progress: Callable[[str], None] = lambda _: None) -> dict[str, dict[str, Any]]:
@@ -60,35 +66,35 @@ def _and_dense(name: str, predictions: list[Prediction]) -> Iterator[tuple[str, 
     yield f"{name}_dense", [each for each in predictions if _is_dense(each.row)]
 
 
-def _on_fitted(each: Measured) -> bool:
+def _on_fitted(each: Measurement) -> bool:
     return each.row.gpu == FITTED_ON
 
 
-def _is_dense(each: Measured) -> bool:
+def _is_dense(each: Measurement) -> bool:
     return each.model.experts == 1
 
 
-def _row(each: Measured) -> Key:
+def _row(each: Measurement) -> Key:
     return (each.recipe, each.row)
 
 
-def _batch(each: Measured) -> Key:
+def _batch(each: Measurement) -> Key:
     return (*_layout(each), each.row.gbs / each.row.gpus)
 
 
-def _layout(each: Measured) -> Key:
+def _layout(each: Measurement) -> Key:
     return (*_precision(each), layout_of(each.row), each.row.layers, each.row.seq_len)
 
 
-def _precision(each: Measured) -> Key:
+def _precision(each: Measurement) -> Key:
     return (*_size(each), each.row.gpu, each.row.dtype)
 
 
-def _size(each: Measured) -> Key:
+def _size(each: Measurement) -> Key:
     return architecture(each.model)
 
 
-def _recipe(each: Measured) -> str:
+def _recipe(each: Measurement) -> str:
     return each.recipe.id
 
 
@@ -97,17 +103,16 @@ def _in_sample(trial: Trial) -> list[Prediction]:
     model, half = trial.model(), bands.quadrature(bands.CLUSTER, bands.SIZE)
     return [
         Prediction(row, Expectation(model.seconds(work), half, "modelled", "", ""), ())
-        for row, work in zip(trial.used.rows, trial.used.work, strict=True)
+        for row, work in zip(trial.sample.rows, trial.sample.work, strict=True)
     ]
 
 
 def _summary(predictions: Sequence[Prediction]) -> dict[str, Any]:
     pairs = [(each.expected.step_time_s, each.row.step_time_s) for each in predictions]
     hits = sum(_inside(each) for each in predictions)
-    baselines = {name: found for name, way in BASELINES.items() if (found := _baseline(predictions, way))}
-    return _numbers(errors_of(pairs)) | {
+    return _numbers(pairs) | {
         "coverage_pct": round(100 * hits / len(predictions), 1),
-        "baselines": {name: _numbers(found) for name, found in baselines.items()},
+        "baselines": {name: errors for name, way in BASELINES.items() if (errors := _baseline(predictions, way))},
     }
 
 
@@ -117,16 +122,79 @@ def _inside(each: Prediction) -> bool:
     return abs(each.row.step_time_s / expected.step_time_s - 1) * 100 <= expected.half_width_pct
 
 
-def _baseline(predictions: Sequence[Prediction], way: Baseline) -> Errors | None:
+def _baseline(predictions: Sequence[Prediction], way: Baseline) -> dict[str, Any] | None:
     """A naive way on the same rows, as far as it has an answer."""
-    pairs = [(found, each.row.step_time_s) for each in predictions if (found := way(each.row, each.known)) is not None]
-    return errors_of(pairs) if pairs else None
+    pairs = [
+        (seconds, each.row.step_time_s) for each in predictions if (seconds := way(each.row, each.rows)) is not None
+    ]
+    return _numbers(pairs) if pairs else None
 
 
-def _numbers(found: Errors) -> dict[str, Any]:
-    return {
-        "n": found.n,
-        "mean_pct": round(found.mean_pct, 2),
-        "p90_pct": round(found.p90_pct, 2),
-        "worst_pct": round(found.worst_pct, 2),
-    }
+def _numbers(pairs: Sequence[tuple[float, float]]) -> dict[str, Any]:
+    return {"n": len(pairs), **errors_of(pairs)}
+
+
+Group = Callable[[Measurement], Hashable]
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """A published row, what was expected of it, and the rows that were known."""
+
+    row: Measurement
+    expected: Expectation
+    rows: tuple[Measurement, ...]
+
+
+class Trial:
+    """The published rows of a catalog, and how well some are predicted from the others."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+        self.rows = published_rows(catalog)
+        self.sample = observations(catalog)
+        self._models: dict[frozenset[Measurement], StepModel] = {}
+
+    def leave_out(self, rows: Iterable[Measurement], group: Group) -> list[Prediction]:
+        """Each row from all of other groups, worked examples too. Rows that get no estimate are passed over."""
+        groups: dict[Hashable, list[Measurement]] = {}
+        for row in rows:
+            groups.setdefault(group(row), []).append(row)
+        predictions = []
+        for name, members in groups.items():
+            rest = tuple(each for each in measurements(self.catalog) if group(each) != name)
+            proof = self._evidence(rest)
+            tables = tuple(each for each in rest if each.result)
+            for row in members:
+                expected = expect(self._resolved(row), proof)
+                if isinstance(expected, Expectation):
+                    predictions.append(Prediction(row, expected, tables))
+        return predictions
+
+    def model(self, left_out: frozenset[Measurement] = frozenset()) -> StepModel:
+        """The model fitted without some rows."""
+        if left_out not in self._models:
+            sample = self.sample.without(left_out)
+            self._models[left_out] = fit_model(sample.work, [each.step_time_s for each in sample.rows])
+        return self._models[left_out]
+
+    def _evidence(self, rows: tuple[Measurement, ...]) -> Evidence:
+        present = set(rows)
+        left_out = frozenset(each for each in self.sample.rows if each not in present)
+        return evidence(self.catalog, rows, self.model(left_out))
+
+    def _resolved(self, target: Measurement) -> ResolvedSelection:
+        """The selection of a published configuration, as a person would make it."""
+        row, recipe = target.row, target.recipe
+        names = (recipe.workload, recipe.release, row.size, row.gpu, row.dtype)
+        return resolve(self.catalog, Selection(*names, row.gpus, row.scaling == "strong"))
+
+
+def errors_of(pairs: Sequence[tuple[float, float]]) -> dict[str, float]:
+    """Absolute errors of (predicted, published) seconds, per cent of the published ones, to two digits.
+
+    There must be one pair at least.
+    """
+    errors = np.array([abs(predicted / actual - 1) * 100 for predicted, actual in pairs])
+    percentages = {"mean_pct": errors.mean(), "p90_pct": np.percentile(errors, 90), "worst_pct": errors.max()}
+    return {name: round(float(value), 2) for name, value in percentages.items()}

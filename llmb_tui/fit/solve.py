@@ -57,25 +57,25 @@ PRIORS = {
 """By name of the term, and the share of stragglers for each doubling of the GPUs."""
 
 
-def fitted(work: Sequence[Terms], step_times_s: Sequence[float]) -> StepModel:
+def fit_model(work: Sequence[Terms], step_times_s: Sequence[float]) -> StepModel:
     """The model that fits these steps best. A few milliseconds; the same rows give the same coefficients."""
     terms = np.array(work, dtype=float)
     features = terms[:, : len(TIMES)].copy()
     features[:, : len(IN_STAGES)] *= 1 + terms[:, [Terms._fields.index("bubble")]]
     doublings = terms[:, Terms._fields.index("doublings")]
-    wanted = np.log(step_times_s)
+    targets = np.log(step_times_s)
     priors = [PRIORS[name] for name in (*TIMES, "stragglers")]
     mean, deviation = np.array([p.mean for p in priors]), np.array([p.deviation for p in priors])
 
-    def residuals(found: np.ndarray) -> np.ndarray:
-        modelled = np.log(features @ found[:-1]) + np.log1p(found[-1] * doublings)
-        return np.concatenate([(modelled - wanted) / _ERROR, (found - mean) / deviation])
+    def residuals(weights: np.ndarray) -> np.ndarray:
+        modelled = np.log(features @ weights[:-1]) + np.log1p(weights[-1] * doublings)
+        return np.concatenate([(modelled - targets) / _ERROR, (weights - mean) / deviation])
 
-    def slopes(found: np.ndarray) -> np.ndarray:
-        stage = features / (features @ found[:-1])[:, None]
-        straggling = doublings / (1 + found[-1] * doublings)
+    def slopes(weights: np.ndarray) -> np.ndarray:
+        stage = features / (features @ weights[:-1])[:, None]
+        straggling = doublings / (1 + weights[-1] * doublings)
         return np.vstack([np.column_stack([stage, straggling]) / _ERROR, np.diag(1 / deviation)])
 
     least = np.array([p.least for p in priors])
-    found = least_squares(residuals, np.maximum(mean, least + 1e-9), slopes, bounds=(least, np.inf), xtol=1e-12).x
-    return StepModel(tuple(float(value) for value in found[:-1]), float(found[-1]))
+    weights = least_squares(residuals, np.maximum(mean, least + 1e-9), slopes, bounds=(least, np.inf), xtol=1e-12).x
+    return StepModel(tuple(float(value) for value in weights[:-1]), float(weights[-1]))

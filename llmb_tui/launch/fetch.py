@@ -50,12 +50,12 @@ def fetch(
     lines += ["head"] if head else []
     config = "".join(f"{line}\n" for line in lines).encode()
     arguments = [url, credentials.netrc, credentials.bearer]
-    done = session.run_script(remote_text("fetch.sh"), arguments, stdin=config, deadline_s=_DEADLINE_S)
-    text = done.stdout.replace("\r\n", "\n")
+    result = session.run_script(remote_text("fetch.sh"), arguments, stdin=config, deadline_s=_DEADLINE_S)
+    text = result.stdout.replace("\r\n", "\n")
     page, _, status = text.rstrip("\n").rpartition("\n")
     if not status.isdecimal() or int(status) == 0:
-        said = done.stderr.strip().splitlines()
-        return WebAnswer(0, "", "", clean_line(said[-1]) if said else f"curl ended with exit code {done.exit_code}.")
+        complaints = result.stderr.strip().splitlines() or [f"curl ended with exit code {result.exit_code}."]
+        return WebAnswer(0, "", "", clean_line(complaints[-1]))
     header = ""
     while page.startswith("HTTP/"):  # a proxy's answer comes before the server's
         header, _, page = page.partition("\n\n")

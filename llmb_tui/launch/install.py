@@ -13,18 +13,16 @@ import time
 from collections.abc import Callable
 
 from llmb_tui.cluster.failures import DeadlinePassed, Disconnected, Unreachable
-from llmb_tui.cluster.preflight.needs import Sources
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
+from llmb_tui.launch.install_step import InstallPlan, InstallStep
 from llmb_tui.launch.registry import ask_registry
-from llmb_tui.launch.step_state import Found, Pace, StepState, StepStatus, read_found, state_of
-from llmb_tui.launch.steps import InstallStep, install_steps
+from llmb_tui.launch.step_state import StepProbe, StepState, read_probes, state_of, step_pace
+from llmb_tui.preflight.needs import Sources
 from llmb_tui.text import clean
-
-__all__ = ["InstallStep", "Installer", "StepState", "StepStatus", "install_steps"]
 
 _SOURCES = Sources()
 _LOOK_EVERY_S = 1.0
@@ -41,28 +39,24 @@ class Installer:
     """The steps of one plan on one cluster, in their order."""
 
     def __init__(
-        self,
-        session: Session,
-        profile: ClusterProfile,
-        steps: tuple[InstallStep, ...],
-        sources: Sources = _SOURCES,
+        self, session: Session, profile: ClusterProfile, plan: InstallPlan, sources: Sources = _SOURCES
     ) -> None:
         self._session = session
         self._registry = sources.registry
         self._folder = f"{profile.install_dir.rstrip('/')}/.llmb-tui/steps"
-        self._steps = steps
-        self._paces = {step.id: Pace() for step in steps}
+        self._steps = plan.steps
+        self._paces = {step.id: step_pace() for step in plan.steps}
         self._totals: dict[str, int | None] = {}
         self._asked_slurm_at: float | None = None
 
-    def look(self) -> tuple[StepState, ...]:
+    def probe(self) -> tuple[StepState, ...]:
         """Every step as it is now. Where something is still to be fetched, the registry is asked once how much.
 
         Raises Trouble when the cluster cannot be asked.
         """
-        found = self._find(ask_slurm=True)
-        self._ask_sizes(found)
-        return self._states(found)
+        probes = self._probes(ask_slurm=True)
+        self._ask_sizes(probes)
+        return self._states(probes)
 
     def run(self, on_change: Callable[[tuple[StepState, ...]], None], stop: threading.Event) -> tuple[StepState, ...]:
         """Run what is missing, one step after the other; answer when all are done, one has failed, or `stop` is set.
@@ -70,18 +64,19 @@ class Installer:
         A step that is running already is waited for, one that failed earlier is tried once more, one that is ended from
         outside is started again, and one that runs when `stop` is set goes on without us. `on_change` is called from
         this thread. Raises Trouble when a step does not start or is ended again and again, and when the cluster cannot
-        be reached for five minutes.
+        be reached for five minutes; `ObserverMode` where it is only looked at.
         """
+        self._session.require_changes()
         starts: dict[str, int] = {}
         started_at = 0.0
-        shown: tuple[StepState, ...] = ()
+        last_states: tuple[StepState, ...] = ()
         while True:
-            found = self._find_patiently(stop)
-            states = self._states(found)
-            if states != shown:
+            probes = self._probes_patiently(stop)
+            states = self._states(probes)
+            if states != last_states:
                 on_change(states)
-                shown = states
-            open_steps = [pair for pair in zip(self._steps, found, strict=True) if pair[1].state != "done"]
+                last_states = states
+            open_steps = [pair for pair in zip(self._steps, probes, strict=True) if pair[1].state != "done"]
             if not open_steps or stop.is_set():
                 return states
             step, now = open_steps[0]
@@ -99,40 +94,42 @@ class Installer:
                 started_at = time.monotonic()
             stop.wait(_LOOK_EVERY_S)
 
-    def _find(self, *, ask_slurm: bool) -> list[Found]:
+    def _probes(self, *, ask_slurm: bool) -> list[StepProbe]:
         ask = "ask" if ask_slurm else "no"
         calls = [shell_join(["look", ask, self._step_folder(s), s.growing, *s.results]) for s in self._steps]
         script = "\n".join([remote_text("lock.sh", "look.sh"), *calls, "exit 0\n"])
-        done = self._session.run(["sh", "-s"], stdin=script.encode(), deadline_s=_START_DEADLINE_S)
-        if done.exit_code:
-            raise Trouble("The install steps could not be looked at.", clean(done.stderr).strip() or "No answer came.")
-        return read_found(done.stdout, len(self._steps))
+        result = self._session.run(["sh", "-s"], stdin=script.encode(), deadline_s=_START_DEADLINE_S)
+        if result.exit_code:
+            raise Trouble(
+                "The install steps could not be looked at.", clean(result.stderr).strip() or "No answer came."
+            )
+        return read_probes(result.stdout, len(self._steps))
 
-    def _states(self, found: list[Found]) -> tuple[StepState, ...]:
+    def _states(self, probes: list[StepProbe]) -> tuple[StepState, ...]:
         now = time.monotonic()
-        pairs = zip(self._steps, found, strict=True)
+        pairs = zip(self._steps, probes, strict=True)
         return tuple(state_of(s, f, self._totals.get(s.id), self._paces[s.id], now) for s, f in pairs)
 
-    def _find_patiently(self, stop: threading.Event) -> list[Found]:
-        """`_find`, however often the line breaks, for some minutes. Slurm is asked every ten seconds only."""
+    def _probes_patiently(self, stop: threading.Event) -> list[StepProbe]:
+        """`_probes`, however often the line breaks, for some minutes. Slurm is asked every ten seconds only."""
         until = time.monotonic() + _LINK_PATIENCE_S
         while True:
             now = time.monotonic()
             ask_slurm = self._asked_slurm_at is None or now >= self._asked_slurm_at + _ASK_SLURM_EVERY_S
             try:
-                found = self._find(ask_slurm=ask_slurm)
+                probes = self._probes(ask_slurm=ask_slurm)
                 if ask_slurm:
                     self._asked_slurm_at = now
-                self._ask_sizes(found)
+                self._ask_sizes(probes)
             except (Disconnected, DeadlinePassed, Unreachable):
                 if self._session.state == "closed" or time.monotonic() > until or stop.wait(_LOOK_EVERY_S):
                     raise
             else:
-                return found
+                return probes
 
-    def _ask_sizes(self, found: list[Found]) -> None:
+    def _ask_sizes(self, probes: list[StepProbe]) -> None:
         """How much there is to download, once; where the registry cannot be asked it stays unknown."""
-        for step, now in zip(self._steps, found, strict=True):
+        for step, now in zip(self._steps, probes, strict=True):
             if step.image and now.state != "done" and step.id not in self._totals:
                 self._totals[step.id] = ask_registry(self._session, step.image, None, self._registry).download_bytes
 
@@ -141,11 +138,11 @@ class Installer:
         folder = self._step_folder(step)
         job = [_job_name(folder, step), step.in_job.command, *step.in_job.options] if step.in_job else ["", ""]
         try:
-            done = self._session.run(["mkdir", "-p", folder])
-            if done.exit_code:
+            result = self._session.run(["mkdir", "-p", folder])
+            if result.exit_code:
                 raise Trouble(
                     f"The install directory cannot be written: {clean(folder)}",
-                    clean(done.stderr).strip(),
+                    clean(result.stderr).strip(),
                     "Choose an install directory that you may write to, on a file system that all nodes share.",
                 )
             self._session.write_file(f"{folder}/step.sh", _step_script(folder, step).encode())

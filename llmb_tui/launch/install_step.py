@@ -1,8 +1,25 @@
-"""`InstallStep`: one thing that has to be on a cluster, and how it gets there."""
+"""`InstallStep`: one thing that has to be on a cluster, and how it gets there; `InstallPlan`: all that a run needs.
+
+`image_step` is the one that the procedures have in common.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.remote_text import remote_text
+from llmb_tui.cluster.slurm.params import arguments_of, gpu_options, sbatch_options
+from llmb_tui.launch.naming import container, image_path
+from llmb_tui.launch.secret import ENROOT_CREDENTIALS, REGISTRY
+from llmb_tui.preflight.needs import architecture_of
+from llmb_tui.request import RunRequest
+
+OFFLINE = "offline"
+"""Below the install directory: what a person brings to a cluster without a way to the internet."""
+
+_IMAGE_SIZE = "5–60 GB"  # the recipes' own documentation
+_IMPORT_TIME = "01:00:00"  # as in the recipes' setup.sh
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +54,47 @@ class InstallStep:
     """The container image that it fetches, such as `nvidia/nemo:25.02.01`: the registry knows how big it is."""
     in_job: InJob | None = None
     """None: it always runs where it is started."""
+
+
+@dataclass(frozen=True)
+class InstallPlan:
+    """The steps of an install by name. Each procedure has its own: its fields are the parts, in their order."""
+
+    @property
+    def steps(self) -> tuple[InstallStep, ...]:
+        """Those that there are, in the order in which they are run."""
+        parts = (getattr(self, part.name) for part in fields(self))
+        return tuple(part for part in parts if isinstance(part, InstallStep))
+
+
+def image_step(request: RunRequest) -> InstallStep:
+    """Imports the image into the install directory. Raises Trouble when no image is known for the plan."""
+    plan, profile = request.plan, request.profile
+    install = profile.install_dir.rstrip("/")
+    reference = container(plan)
+    path = image_path(install, reference)
+    folder, _, name = path.rpartition("/")
+    brought = f"{install}/{OFFLINE}/{name}"
+    architecture = architecture_of(plan.selection.gpu)
+    return InstallStep(
+        id=f"image-{name.removesuffix('.sqsh')}",
+        title=f"Container image {reference}",
+        results=(path,),
+        work=remote_text("import_image.sh") + 'import_image "$@"',
+        args=(path, f"docker://{REGISTRY}#{reference}", ENROOT_CREDENTIALS, architecture, brought),
+        size=_IMAGE_SIZE,
+        growing=f"{folder}/.{name}.",
+        image=reference,
+        in_job=_import_job(profile, plan.gpus_per_node),
+    )
+
+
+def _import_job(profile: ClusterProfile, gpus_per_node: int) -> InJob:
+    """On the CPU partition where there is one; what the profile asks for besides belongs to the other."""
+    common = (f"--account={profile.account}", "--nodes=1", "--ntasks=1", "--exclusive", f"--time={_IMPORT_TIME}")
+    if profile.cpu_partition:
+        return InJob("enroot", (*common, f"--partition={profile.cpu_partition}"))
+    # One node is no block of nodes.
+    further = [option for option in sbatch_options(profile) if option[0] != "segment"]
+    options = arguments_of([*gpu_options(profile, gpus_per_node), *further])
+    return InJob("enroot", (*common, f"--partition={profile.partition}", *options))

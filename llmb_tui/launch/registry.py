@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import urlencode, urljoin, urlsplit
 
-from llmb_tui.cluster.preflight.needs import Sources
 from llmb_tui.cluster.session import Session
 from llmb_tui.launch.fetch import NOBODY, Credentials, WebAnswer, fetch
-from llmb_tui.launch.secret import ENROOT_CREDENTIALS, Secret
+from llmb_tui.launch.secret import ENROOT_CREDENTIALS, SecretValue
 
 Granted = Literal["granted", "login refused", "no access", "no such image", "unknown"]
 
@@ -38,9 +37,7 @@ class RegistryAnswer:
     """Of all layers together, compressed; only where it is granted."""
 
 
-def ask_registry(
-    session: Session, image: str, secret: Secret | None = None, registry: str = Sources().registry
-) -> RegistryAnswer:
+def ask_registry(session: Session, image: str, secret: SecretValue | None, registry: str) -> RegistryAnswer:
     """Ask for the manifest of `image`, such as `nvidia/nemo:25.02.01`, as enroot does: first for a token, then with it.
 
     The login is `secret`, or what lies on the cluster, or nobody's. Raises what `Session.run` raises.
@@ -65,10 +62,10 @@ def ask_registry(
     return RegistryAnswer("granted", f"HTTP {answer.status}", size)
 
 
-def _token(session: Session, challenge: WebAnswer, secret: Secret | None, registry: str) -> str | RegistryAnswer:
+def _token(session: Session, challenge: WebAnswer, secret: SecretValue | None, registry: str) -> str | RegistryAnswer:
     """The bearer token that the registry hands out, or the host that it sends us to."""
-    found = _CHALLENGE.search(challenge.header)
-    parameters = dict(_PARAMETER.findall(found[1])) if found else {}
+    match = _CHALLENGE.search(challenge.header)
+    parameters = dict(_PARAMETER.findall(match[1])) if match else {}
     url = f"{parameters.pop('realm', '')}?{urlencode(parameters)}"
     stored = Credentials(netrc=ENROOT_CREDENTIALS)
     credentials = Credentials(login=f"$oauthtoken:{secret.value}") if secret else stored
@@ -88,8 +85,8 @@ def _token(session: Session, challenge: WebAnswer, secret: Secret | None, regist
 
 
 def _may_have_the_key(url: str, registry: str) -> bool:
-    place, own = urlsplit(url), urlsplit(registry)
-    same = (place.scheme, place.netloc) == (own.scheme, own.netloc)
+    place, home = urlsplit(url), urlsplit(registry)
+    same = (place.scheme, place.netloc) == (home.scheme, home.netloc)
     return same or (place.scheme == "https" and (place.hostname or "").endswith(_NVIDIA))
 
 
@@ -100,8 +97,8 @@ def _refused(answer: WebAnswer, meanings: dict[int, Granted]) -> RegistryAnswer:
 def _size(manifest: str) -> int | None:
     layers = _json(manifest).get("layers")
     sizes = [layer.get("size") for layer in layers if isinstance(layer, dict)] if isinstance(layers, list) else []
-    known = [size for size in sizes if isinstance(size, int)]
-    return sum(known) if known and len(known) == len(sizes) else None
+    numbers = [size for size in sizes if isinstance(size, int)]
+    return sum(numbers) if numbers and len(numbers) == len(sizes) else None
 
 
 def _digest(index: str) -> str:
@@ -114,7 +111,7 @@ def _digest(index: str) -> str:
 
 def _json(text: str) -> dict[str, Any]:
     try:
-        read = json.loads(text)
+        value = json.loads(text)
     except ValueError:
         return {}
-    return read if isinstance(read, dict) else {}
+    return value if isinstance(value, dict) else {}

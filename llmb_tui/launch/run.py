@@ -7,14 +7,11 @@ from typing import Literal
 
 from llmb_tui.catalog.recipe import LogFormat, ResultRule
 from llmb_tui.cluster.slurm.job import TERMINAL_STATES
-from llmb_tui.launch.job_log import JobLog
-from llmb_tui.launch.published.spec import PublishedSpec
-from llmb_tui.launch.spec import LaunchSpec
+from llmb_tui.launch.spec import JobLog, LaunchSpec, UpstreamSpec
 from llmb_tui.plan.plan import Plan
-from llmb_tui.plan.selection import Procedure
+from llmb_tui.plan.selection import ProcedureId
+from llmb_tui.request import RunRequest
 
-RunProcedure = Literal[Procedure, "llmb-run"]
-"""How a run was started: by us in one of the two ways, or by NVIDIA's own launcher."""
 Submission = Literal["intended", "submitted", "refused", "withdrawn", "unknown"]
 
 
@@ -24,11 +21,11 @@ class Run:
 
     id: str
     plan: Plan
-    spec: LaunchSpec | PublishedSpec | None
+    spec: LaunchSpec | UpstreamSpec | None
     """What it was submitted from; None for a run that somebody else submitted."""
     rule: ResultRule
     log_format: LogFormat
-    procedure: RunProcedure
+    procedure: ProcedureId
     cluster: str
     """Name of the cluster profile."""
     created_at: float
@@ -47,17 +44,22 @@ class Run:
     other_states: tuple[tuple[str, str], ...] = ()
     """(job id, Slurm's last known state) of the jobs before the last."""
 
-    @property
-    def direct(self) -> LaunchSpec:
-        """The spec of a run by the direct procedure, for what only that has. Raises TypeError for another run."""
-        if not isinstance(self.spec, LaunchSpec):
-            raise TypeError(f"run {self.id} is not by the direct procedure")
-        return self.spec
+    @classmethod
+    def of(cls, request: RunRequest, spec: LaunchSpec | UpstreamSpec, now: float) -> Run:
+        """The intent to run a request by a spec that was made of it, at Unix time `now`."""
+        recipe, cluster = request.recipe, request.profile.name
+        rule, log_format = recipe.rule, recipe.launch.kind
+        return cls(spec.run_id, request.plan, spec, rule, log_format, request.procedure, cluster, created_at=now)
 
     @property
     def job_log(self) -> JobLog | None:
         """Where the job writes; None while that is not known."""
         return self.log or (self.spec.log if self.spec else None)
+
+    @property
+    def results(self) -> str:
+        """Folder on the cluster with what a person may look for after it; empty where there is no such."""
+        return self.spec.results_in(self.log) if self.spec else ""
 
     @property
     def job_name(self) -> str:
@@ -74,7 +76,7 @@ class Run:
         """Slurm's last known state of one of the run's jobs."""
         return self.job_state if job_id == self.job_ids[-1] else dict(self.other_states).get(job_id)
 
-    def told(self, job_id: str, state: str) -> Run:
+    def with_state(self, job_id: str, state: str) -> Run:
         """The run with what Slurm says of one of its jobs; a job that is none of its own changes nothing."""
         if job_id not in self.job_ids:
             return self

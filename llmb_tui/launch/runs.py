@@ -6,24 +6,40 @@ import contextlib
 import fcntl
 import os
 import re
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
+from llmb_tui.cluster.slurm.job import Job
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
+from llmb_tui.plan.selection import OLD_PROCEDURES
 from llmb_tui.store import documents
 from llmb_tui.store.files import make_private_directory, write_atomic
 from llmb_tui.store.paths import Places
 from llmb_tui.text import clean_line
 
 _ID = re.compile(r"[a-z0-9]{1,64}")
+_Stamp = tuple[int, int, int]
+
+
+def _today(document: dict[str, Any]) -> dict[str, Any]:
+    """A stored run in today's words: older versions called two procedures otherwise."""
+    name = document.get("procedure")
+    return document | {"procedure": OLD_PROCEDURES.get(name, name)} if isinstance(name, str) else document
 
 
 class Runs:
-    """A run's folder holds `run.json`, `script.sh` as it was submitted, and `log`, the copy of its training log."""
+    """A run's folder holds `run.json`, `script.sh` as it was submitted, and `log`, the copy of its training log.
+
+    Thread-safe. Who lists the runs again and again keeps one of these: it reads only what has changed.
+    """
 
     def __init__(self, places: Places) -> None:
         self._directory = places.runs
+        self._reading = threading.Lock()
+        self._cache: dict[str, tuple[_Stamp, Run | Trouble]] = {}
 
     def folder(self, run_id: str) -> Path:
         """Folder of a run, which need not exist. Raises Trouble (exit code 1) for what cannot be a run id."""
@@ -49,15 +65,28 @@ class Runs:
         """Read a run. Raises Trouble: exit code 1 if there is none, 2 if its file cannot be read."""
         if not self.has(run_id):
             raise Trouble(f"There is no run {run_id}.", fix="`llmb-tui jobs` lists runs.", exit_code=1)
-        return documents.load(self.folder(run_id) / "run.json", Run)
+        return documents.load(self.folder(run_id) / "run.json", Run, _today)
 
     def all(self) -> tuple[Run, ...]:
         """Every run that can be read, newest first. What cannot be read is in `unreadable`."""
-        return tuple(sorted(self._read()[0], key=lambda run: run.created_at, reverse=True))
+        runs = [run for run in self._load_all() if isinstance(run, Run)]
+        return tuple(sorted(runs, key=lambda run: run.created_at, reverse=True))
 
     def unreadable(self) -> tuple[Trouble, ...]:
         """Why some runs are missing from `all`, one for each."""
-        return tuple(self._read()[1])
+        return tuple(trouble for trouble in self._load_all() if isinstance(trouble, Trouble))
+
+    def save_states(self, run: Run, jobs: Sequence[Job]) -> bool:
+        """Save the states of a run's jobs if one is another, and nobody else here is at work on the run."""
+        if all(run.state_of(job.id) == job.state for job in jobs):
+            return False
+        with self.lock(run.id, wait=False) as mine:
+            if mine:
+                current = self.load(run.id)
+                for job in jobs:
+                    current = current.with_state(job.id, job.state)
+                self.save(current)
+            return mine
 
     @contextlib.contextmanager
     def lock(self, run_id: str, *, wait: bool = True) -> Iterator[bool]:
@@ -77,11 +106,35 @@ class Runs:
         finally:
             os.close(handle)
 
-    def _read(self) -> tuple[list[Run], list[Trouble]]:
-        runs, troubles = [], []
-        for path in self._directory.glob("*/run.json"):
-            try:
-                runs.append(self.load(path.parent.name))
-            except Trouble as trouble:
-                troubles.append(trouble)
-        return runs, troubles
+    def _load_all(self) -> list[Run | Trouble]:
+        """Every run, or why it cannot be read; a file that has not changed is not read again."""
+        with self._reading:
+            cache, self._cache = self._cache, {}
+            for folder in self._folders():
+                stamp, before = _stamp(f"{folder}/run.json"), cache.get(folder)
+                if before is not None and before[0] == stamp:
+                    self._cache[folder] = before
+                elif stamp is not None:
+                    self._cache[folder] = (stamp, self._try(Path(folder).name))
+            return [run for _, run in self._cache.values()]
+
+    def _folders(self) -> list[str]:
+        try:
+            return [entry.path for entry in os.scandir(self._directory)]
+        except FileNotFoundError:
+            return []
+
+    def _try(self, run_id: str) -> Run | Trouble:
+        try:
+            return self.load(run_id)
+        except Trouble as trouble:
+            return trouble
+
+
+def _stamp(path: str) -> _Stamp | None:
+    """What changes whenever a file is replaced; None if there is none."""
+    try:
+        stat = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns

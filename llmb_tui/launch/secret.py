@@ -1,4 +1,4 @@
-"""`needed_secrets`: the keys that a plan may need, where to get them and how long that takes. Pure."""
+"""`SecretNeed`: the keys that a run may need, where to get them and how long that takes. Pure."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal
 
-from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.errors import Trouble
 from llmb_tui.plan.plan import Plan
+from llmb_tui.request import RunRequest
 
 SecretId = Literal["ngc", "hugging-face"]
 SECRETS: tuple[SecretId, ...] = ("ngc", "hugging-face")
@@ -29,7 +29,7 @@ _VALUE = re.compile(r"[A-Za-z0-9._~+/=-]{8,512}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Secret:
+class SecretValue:
     """A key itself. Its value is in no repr, and goes nowhere but over stdin and into the system's keyring."""
 
     id: SecretId
@@ -53,12 +53,12 @@ class SecretNeed:
     """The image reference, or the model hub's gated repositories, that it has to open."""
 
 
-def secret_of(secret_id: str, typed: str) -> Secret:
+def secret_of(secret_id: str, typed: str) -> SecretValue:
     """The secret that somebody typed or pasted. Raises Trouble (exit code 1), without quoting it, for what is none."""
     value = typed.strip()
-    for known in SECRETS:
-        if known == secret_id and _VALUE.fullmatch(value):
-            return Secret(known, value)
+    for name in SECRETS:
+        if name == secret_id and _VALUE.fullmatch(value):
+            return SecretValue(name, value)
     if secret_id not in SECRETS:
         raise Trouble(f"No secret is called {secret_id!r}.", "", f"There are {' and '.join(SECRETS)}.", exit_code=1)
     raise Trouble(
@@ -69,20 +69,11 @@ def secret_of(secret_id: str, typed: str) -> Secret:
     )
 
 
-def needed_secrets(
-    recipe: Recipe, plan: Plan, procedure: Literal["direct", "recipe"] = "direct"
-) -> tuple[SecretNeed, ...]:
-    """The keys that matter for a plan in a procedure."""
-    needs = [_registry_key(plan)] if plan.container else []
-    scripts = (recipe.published.setup, recipe.published.launch) if recipe.published else ()
-    by_scripts = any(script.needs_hub_token for script in scripts)
-    if by_scripts or plan.options.hub_tokenizer:
-        needs.append(_hub_token(recipe, plan, procedure))
-    return tuple(needs)
-
-
-def _registry_key(plan: Plan) -> SecretNeed:
-    return SecretNeed(
+def registry_key(plan: Plan) -> tuple[SecretNeed, ...]:
+    """The key of the container registry, for the plan's image; none where no image is known."""
+    if plan.container is None:
+        return ()
+    need = SecretNeed(
         id="ngc",
         title=TITLES["ngc"],
         why=f"The image {plan.container} comes from {REGISTRY}. The recipes fetch it without a key; "
@@ -90,26 +81,31 @@ def _registry_key(plan: Plan) -> SecretNeed:
         where="https://org.ngc.nvidia.com/setup/api-keys",
         how_long="The account is free and gives access at once (NVIDIA's page of Llama2-70B-SteerLM-Chat).",
         required=False,
-        opens=(plan.container or "",),
+        opens=(plan.container,),
     )
+    return (need,)
 
 
-def _hub_token(recipe: Recipe, plan: Plan, procedure: str) -> SecretNeed:
-    model = recipe.models.get(plan.selection.size)
+def hub_token(request: RunRequest, *, required: bool, more: str = "") -> tuple[SecretNeed, ...]:
+    """The model hub's token, for NVIDIA's own scripts, of which `more` is said, or for an option of the run."""
+    recipe, options = request.recipe, request.plan.options
+    scripts = (recipe.upstream.setup, recipe.upstream.launch) if recipe.upstream else ()
+    if not (options.hub_tokenizer or any(script.needs_hub_token for script in scripts)):
+        return ()
+    model = recipe.models.get(request.plan.selection.size)
     opens = model.gated_access if model else ()
-    why = "The published procedure fetches the tokenizer from the model hub."
-    if plan.options.hub_tokenizer and model and model.hub_tokenizer:
+    why = f"NVIDIA's own scripts fetch the tokenizer from the model hub. {more}".rstrip()
+    if options.hub_tokenizer and model and model.hub_tokenizer:
         opens = (model.hub_tokenizer,)
         why = f"The run takes the tokenizer of {model.hub_tokenizer} from the model hub."
-    elif procedure == "direct":
-        why += " The direct procedure, which is used here, fetches nothing from it."
     access = recipe.access
-    return SecretNeed(
+    need = SecretNeed(
         id="hugging-face",
         title=TITLES["hugging-face"],
         why=why,
         where="https://huggingface.co/settings/tokens",
         how_long=f"{access.note} ({access.source})" if access.hub_token and access.note else "",
-        required=procedure == "recipe" or plan.options.hub_tokenizer,
+        required=required or options.hub_tokenizer,
         opens=opens,
     )
+    return (need,)

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from llmb_tui.cluster.preflight.needs import Sources
-from llmb_tui.cluster.preflight.report import Check, CheckStatus
+from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.fetch import Credentials, fetch
@@ -23,31 +22,26 @@ from llmb_tui.launch.secret import (
     SECRETS,
     SECRETS_FOLDER,
     TITLES,
-    Secret,
     SecretId,
     SecretNeed,
+    SecretValue,
     secret_of,
 )
+from llmb_tui.preflight.check_group import CheckGroup
+from llmb_tui.preflight.needs import Sources
+from llmb_tui.preflight.network import HUB, servers_in_use
+from llmb_tui.preflight.network import REGISTRY as REGISTRY_CHECK
+from llmb_tui.preflight.report import Check, CheckStatus, Preflight
 from llmb_tui.store import secret_store
 from llmb_tui.text import clean, clean_line
 
 TestResult = Literal["valid", "refused", "no access yet", "not tested"]
 
-_SOURCES = Sources()
 # What the key of the registry has to be given for: enroot's documentation asks for both.
 _LOGIN_HOSTS = (REGISTRY, "authn.nvidia.com")
+_SERVERS: dict[SecretId, str] = {"ngc": REGISTRY_CHECK, "hugging-face": HUB}
 _FILES: dict[SecretId, str] = {"ngc": ENROOT_CREDENTIALS, "hugging-face": HUB_TOKEN}
 
-# For each secret a line: is our file there, and does the operator have one of their own?
-_STATES = """
-own=${ENROOT_CONFIG_PATH:-${XDG_CONFIG_HOME:-$HOME/.config}/enroot}/.credentials
-say() {
-    if [ -s "$HOME/$1" ]; then printf 'ours '; else printf 'none '; fi
-    if [ "$2" ]; then echo own; else echo none; fi
-}
-say "$1" "$(grep -s '^[[:space:]]*machine[[:space:]]*nvcr\\.io[[:space:]]' "$own" | head -c 1)"
-say "$2" "$(head -c 1 "${HF_TOKEN_PATH:-${HF_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/huggingface}/token}" 2>/dev/null)"
-"""
 # Prints the path of the file to write. $1 is the folder, $2 the file, both below the home directory.
 _PREPARE = """
 umask 077
@@ -84,10 +78,10 @@ def secret_states(session: Session, *, keyring: bool = False) -> tuple[SecretSta
 
     Raises what `Session.run` raises, and Trouble when nobody can say.
     """
-    done = session.run_script(_STATES, [_FILES[secret_id] for secret_id in SECRETS])
-    lines = [line.split() for line in done.stdout.splitlines()]
+    result = session.run_script(remote_text("secret_states.sh"), [_FILES[secret_id] for secret_id in SECRETS])
+    lines = [line.split() for line in result.stdout.splitlines()]
     if [len(words) for words in lines] != [2] * len(SECRETS):
-        raise Trouble("It could not be found out which keys are on the cluster.", clean(done.stderr).strip())
+        raise Trouble("It could not be found out which keys are on the cluster.", clean(result.stderr).strip())
     return tuple(
         SecretState(secret_id, TITLES[secret_id], ours == "ours", own == "own", keyring and _is_kept(secret_id))
         for secret_id, (ours, own) in zip(SECRETS, lines, strict=True)
@@ -96,7 +90,7 @@ def secret_states(session: Session, *, keyring: bool = False) -> tuple[SecretSta
 
 def _is_kept(secret_id: SecretId) -> bool:
     try:
-        return secret_store.kept(secret_id) is not None
+        return secret_store.read(secret_id) is not None
     except secret_store.NotKept:
         return False
 
@@ -105,7 +99,7 @@ def give_secret(session: Session, secret_id: str, typed: str | None, *, keep: bo
     """Put what was typed, or else what the keyring keeps, on the cluster; with `keep` also into the keyring.
 
     The answer says in a sentence where it is now, and why it is not in the keyring if it should be. Raises Trouble
-    (exit code 1) for what can be no secret, and as `put_secret` does.
+    (exit code 1) for what can be no secret, Trouble when it cannot be written, and what `Session.run` raises.
     """
     secret = secret_of(secret_id, typed) if typed is not None else _from_keyring(secret_id)
     where = f"The {TITLES[secret.id]} is in {put_secret(session, secret)}, for you alone."
@@ -118,16 +112,23 @@ def give_secret(session: Session, secret_id: str, typed: str | None, *, keep: bo
     return f"{where} This computer's keyring keeps it too."
 
 
-def _from_keyring(secret_id: str) -> Secret:
-    value = secret_store.kept(secret_id)
+def _from_keyring(secret_id: str) -> SecretValue:
+    value = secret_store.read(secret_id)
     if value is None:
         raise Trouble("This computer's keyring keeps no such key.", "", "Type or paste it.", exit_code=1)
     return secret_of(secret_id, value)
 
 
 def forget_secret(session: Session, secret_id: SecretId) -> str:
-    """Remove a secret from the cluster and from the keyring; the answer says so. Raises as `put_secret` does."""
-    remove_secret(session, secret_id)
+    """Remove a secret from the cluster and from the keyring; the answer says so.
+
+    One that is not there is no error. Raises Trouble when it cannot be removed from the cluster, and what `Session.run`
+    raises.
+    """
+    session.require_changes()
+    result = session.run_script('rm -f "$HOME/$1"', [_FILES[secret_id]])
+    if result.exit_code != 0:
+        raise Trouble(f"The {TITLES[secret_id]} is still on the cluster.", clean(result.stderr).strip())
     try:
         secret_store.forget(secret_id)
     except secret_store.NotKept:
@@ -135,36 +136,28 @@ def forget_secret(session: Session, secret_id: SecretId) -> str:
     return f"The {TITLES[secret_id]} is no longer on the cluster, nor in this computer's keyring."
 
 
-def put_secret(session: Session, secret: Secret) -> str:
+def put_secret(session: Session, secret: SecretValue) -> str:
     """Write a secret into its file on the cluster, all of it or nothing; the answer is the file's path, clean.
 
     Raises Trouble when it cannot be written, and what `Session.run` raises.
     """
-    done = session.run_script(_PREPARE, [SECRETS_FOLDER, _FILES[secret.id]])
-    path = done.stdout.rstrip("\n")
-    if done.exit_code != 0 or not path.startswith("/"):
+    session.require_changes()
+    result = session.run_script(_PREPARE, [SECRETS_FOLDER, _FILES[secret.id]])
+    path = result.stdout.rstrip("\n")
+    if result.exit_code != 0 or not path.startswith("/"):
         raise Trouble(
             f"The {TITLES[secret.id]} could not be put on the cluster.",
-            clean(done.stderr).strip(),
+            clean(result.stderr).strip(),
             "Check that your home directory there can be written, and its quota.",
         )
     text = f"{secret.value}\n"
     if secret.id == "ngc":
         text = "".join(f"machine {host} login $oauthtoken password {secret.value}\n" for host in _LOGIN_HOSTS)
-    session.write_file(path, text.encode(), 0o600)
+    session.write_file(path, text.encode())
     return clean(path)
 
 
-def remove_secret(session: Session, secret_id: SecretId) -> None:
-    """Remove our file of a secret; one that is not there is no error. Raises as `put_secret` does."""
-    done = session.run_script('rm -f "$HOME/$1"', [_FILES[secret_id]])
-    if done.exit_code != 0:
-        raise Trouble(f"The {TITLES[secret_id]} is still on the cluster.", clean(done.stderr).strip())
-
-
-def try_secret(
-    session: Session, need: SecretNeed, secret: Secret | None = None, sources: Sources = _SOURCES
-) -> SecretTest:
+def try_secret(session: Session, need: SecretNeed, secret: SecretValue | None, sources: Sources) -> SecretTest:
     """Ask, from the cluster, whether a secret opens what a plan needs: the given one, else the one that lies there.
 
     For the registry, without either, whether it hands the image out to anybody. Raises what `Session.run` raises.
@@ -189,11 +182,8 @@ def _of_registry(answer: RegistryAnswer, need: SecretNeed, *, keyless: bool) -> 
     if answer.granted == "unknown":
         return _not_tested(need, answer.words)
     if keyless:
-        words, fix = (
-            f"The registry does not hand {image} out without a key",
-            f"Make a key at {need.where}, and give it.",
-        )
-        return SecretTest("ngc", "refused", f"{words} ({answer.words}).", fix)
+        words = f"The registry does not hand {image} out without a key ({answer.words})."
+        return SecretTest("ngc", "refused", words, f"Make a key at {need.where}, and give it.")
     if answer.granted == "login refused":
         fix = f"Copy it again, as a whole, or make a new one at {need.where}."
         return SecretTest("ngc", "refused", f"The registry does not take this key ({answer.words}).", fix)
@@ -201,7 +191,7 @@ def _of_registry(answer: RegistryAnswer, need: SecretNeed, *, keyless: bool) -> 
     return SecretTest("ngc", "no access yet", f"The key is valid, but not for {image} ({answer.words}).", fix)
 
 
-def _try_hub_token(session: Session, need: SecretNeed, secret: Secret | None, hub: str) -> SecretTest:
+def _try_hub_token(session: Session, need: SecretNeed, secret: SecretValue | None, hub: str) -> SecretTest:
     if secret is None and not _is_there(session, "hugging-face"):
         return _not_tested(need, "none is on the cluster")
     credentials = Credentials(token=secret.value) if secret else Credentials(bearer=HUB_TOKEN)
@@ -228,16 +218,27 @@ def _not_tested(need: SecretNeed, why: str) -> SecretTest:
     return SecretTest(need.id, "not tested", f"The {need.title} could not be tested from the cluster: {why}.")
 
 
-def secret_checks(session: Session, needs: Sequence[SecretNeed], sources: Sources = _SOURCES) -> tuple[Check, ...]:
-    """For the preflight: what each needed secret opens. One that is not required is only looked at where it is given.
+def access_group(needs: Sequence[SecretNeed], sources: Sources) -> CheckGroup:
+    """For the preflight: what the keys open of the servers in use. Asks nothing where none was reached."""
+
+    def group(session: Session, report: Preflight) -> tuple[Check, ...]:
+        servers = servers_in_use(report)
+        in_use = [need for need in needs if _SERVERS[need.id] in servers]
+        return secret_checks(session, in_use, sources) if in_use else ()
+
+    return group
+
+
+def secret_checks(session: Session, needs: Sequence[SecretNeed], sources: Sources) -> tuple[Check, ...]:
+    """What each needed secret opens. One that is not required is only looked at where it is given.
 
     Raises what `Session.run` raises.
     """
-    there = {state.id for state in secret_states(session) if state.on_cluster}
+    present = {state.id for state in secret_states(session) if state.on_cluster}
     tests = [
         (need, try_secret(session, need, None, sources))
         for need in needs
-        if need.id == "ngc" or need.required or need.id in there
+        if need.id == "ngc" or need.required or need.id in present
     ]
     return tuple(_check(need, test) for need, test in tests)
 

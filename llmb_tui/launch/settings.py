@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
-from llmb_tui.catalog.recipe import Recipe
-from llmb_tui.catalog.settings import Settings, Value, Values, filled, holds
-from llmb_tui.plan.plan import Plan
+from llmb_tui.catalog.settings import SettingsGroup, Values, fill, holds
+from llmb_tui.errors import Trouble
+from llmb_tui.plan.plan import Problem
+from llmb_tui.request import RunRequest
 
 T = TypeVar("T")
 
@@ -32,34 +33,41 @@ class Applied:
     tasks_per_numa_node: int | None = None
     segment: int | None = None
     differs: tuple[str, ...] = ()
-    """What is otherwise than in the published procedure, a few words each."""
+    """What is otherwise than in NVIDIA's own scripts, a few words each."""
 
 
-def applied(recipe: Recipe, plan: Plan) -> Applied:
-    """What the preset sets for this plan. Of two groups that set the same, the later one wins."""
-    values = plan_values(recipe, plan)
-    groups = list(_groups(recipe, plan, values))
+def refuse_errors(what: str, problems: Iterable[Problem]) -> None:
+    """Raise Trouble (exit code 1), which says `what`, for the first problem that is an error."""
+    error = next((problem for problem in problems if problem.severity == "error"), None)
+    if error:
+        raise Trouble(what, error.reason, error.fix, exit_code=1)
+
+
+def applied(request: RunRequest) -> Applied:
+    """What the preset sets for the plan. Of two groups that set the same, the later one wins."""
+    values = plan_values(request)
+    groups = list(_groups(request, values))
     return Applied(
         recipe=_merged([group.recipe for group in groups], values),
         base=_merged([group.base for group in groups], values),
-        overrides=tuple(str(filled(f" {text}", values))[1:] for group in groups for text in group.overrides),
-        env={name: str(value) for group in groups for name, value in filled(group.env, values).items()},
+        overrides=tuple(text_of(text, values) for group in groups for text in group.overrides),
+        env={name: str(value) for group in groups for name, value in fill(group.env, values).items()},
         srun=_merged([group.srun for group in groups], values),
-        prefix=tuple(str(filled(f" {word}", values))[1:] for word in _last(group.prefix for group in groups) or ()),
+        prefix=tuple(text_of(word, values) for word in _last(group.prefix for group in groups) or ()),
         tasks_per_numa_node=_last(group.tasks_per_numa_node for group in groups),
         segment=_last(group.segment for group in groups),
-        differs=tuple(str(filled(f" {group.differs}", values))[1:] for group in groups if group.differs),
+        differs=tuple(text_of(group.differs, values) for group in groups if group.differs),
     )
 
 
-def _groups(recipe: Recipe, plan: Plan, values: Values) -> Iterator[Settings]:
-    asked = plan.selection
-    for group in recipe.settings:
+def _groups(request: RunRequest, values: Values) -> Iterator[SettingsGroup]:
+    selection = request.plan.selection
+    for group in request.recipe.settings:
         mine = (
-            (group.containers, plan.container),
-            (group.sizes, asked.size),
-            (group.gpus, asked.gpu),
-            (group.dtypes, asked.dtype),
+            (group.containers, request.plan.container),
+            (group.sizes, selection.size),
+            (group.gpus, selection.gpu),
+            (group.dtypes, selection.dtype),
         )
         if all(not names or name in names for names, name in mine) and all(holds(text, values) for text in group.when):
             yield group
@@ -67,8 +75,8 @@ def _groups(recipe: Recipe, plan: Plan, values: Values) -> Iterator[Settings]:
 
 def _last(values: Iterable[T | None]) -> T | None:
     """The last value that is set."""
-    found = [value for value in values if value]
-    return found[-1] if found else None
+    non_empty = [value for value in values if value]
+    return non_empty[-1] if non_empty else None
 
 
 def _merged(tables: list[dict[str, Any]], values: Values) -> dict[str, Any]:
@@ -77,29 +85,34 @@ def _merged(tables: list[dict[str, Any]], values: Values) -> dict[str, Any]:
     for table in tables:
         for name, value in table.items():
             merged.pop(name, None)
-            merged[name] = filled(value, values)
+            merged[name] = fill(value, values)
     return merged
 
 
-def plan_values(recipe: Recipe, plan: Plan) -> Values:
+def text_of(text: str, values: Values) -> str:
+    """A text of a preset with its placeholders filled, never a value; null is the word `null`."""
+    return str(fill(f" {text}", values))[1:]
+
+
+def plan_values(request: RunRequest) -> Values:
     """What the placeholders of `catalog.settings` stand for."""
-    asked, options = plan.selection, plan.options
-    model = recipe.models[asked.size]
-    values: dict[str, Value] = {name: getattr(plan.parallelism, name) for name in plan.parallelism.__slots__}
-    values |= {name: getattr(options, name) for name in options.__slots__}
-    return values | {
+    plan, selection, options = request.plan, request.plan.selection, request.plan.options
+    model = request.recipe.models[selection.size]
+    return {
+        **asdict(plan.parallelism),
+        **asdict(options),
         "nodes": plan.nodes,
         "gpus_per_node": plan.gpus_per_node,
-        "gpus": asked.scale,
-        "all_ranks": list(range(asked.scale)),
+        "gpus": selection.scale,
+        "all_ranks": list(range(selection.scale)),
         "steps": plan.steps,
-        "dtype": asked.dtype,
-        "fp8": asked.dtype == "fp8",
+        "dtype": selection.dtype,
+        "fp8": selection.dtype == "fp8",
         "pipelined": plan.parallelism.pp > 1,
         "hidden": model.hidden,
         "vocab": model.vocab,
         "tokenizer": model.hub_tokenizer,
-        "strong": asked.strong_scaling,
+        "strong": selection.strong_scaling,
         "results_dir": RESULTS_DIR,
         "none": None,
     }

@@ -1,15 +1,58 @@
-"""`LaunchSpec`: everything that the batch script is rendered from. No secret is in it."""
+"""`LaunchSpec` and `UpstreamSpec`: what a run was submitted from, as it is remembered; `JobLog`: where its job writes.
+
+No secret is in any of them.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
-from llmb_tui.launch.job_log import JobLog
+
+@dataclass(frozen=True, slots=True)
+class JobLog:
+    """Absolute paths on the cluster. In them `%j` stands for the job's id, `%r` for how often it was restarted."""
+
+    training: str
+    """The log of the training. Without `%r` every start of the job writes to the same file."""
+    beside: tuple[str, ...] = ()
+    """Files that may say why the job failed, such as the output of its batch script."""
+
+    @classmethod
+    def of_nemo_run(cls, folder: str, job_name: str) -> JobLog:
+        """Where a job of NeMo-Run's writes, by its own names for the files in a task's folder."""
+        return cls(f"{folder}/log-{job_name}_%j_%r.out", (f"{folder}/sbatch_{job_name}_%j.out",))
+
+    @property
+    def folder(self) -> str:
+        """Where the training logs are."""
+        return self.training.rpartition("/")[0]
+
+    @property
+    def one_for_all(self) -> bool:
+        """Every start of the job writes to the same file: after it, or over it from its beginning."""
+        return "%r" not in self.training
+
+    def path(self, job_id: str, restart: int = 0) -> str:
+        """The training log of one start of a job."""
+        return self.training.replace("%j", job_id).replace("%r", str(restart))
+
+    def beside_of(self, job_id: str) -> tuple[str, ...]:
+        """The files beside the training log of a job."""
+        return tuple(path.replace("%j", job_id) for path in self.beside)
+
+    def restarts(self, job_id: str, names: Iterable[str]) -> list[int]:
+        """The restarts of a job whose logs are among these names of files in `folder`, ascending."""
+        name = re.escape(self.training.rpartition("/")[2]).replace("%j", re.escape(job_id)).replace("%r", r"(\d+)")
+        matches = (re.fullmatch(name, one) for one in names)
+        return sorted(int(one[1]) if one.groups() else 0 for one in matches if one)
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchSpec:
-    """One job, before it is rendered. Paths are on the cluster."""
+    """One job by the direct procedure, before it is rendered. Paths are on the cluster."""
 
     run_id: str
     """Lower-case letters and digits; unique; part of the task name and so of the job name."""
@@ -55,12 +98,67 @@ class LaunchSpec:
     """Further `sbatch` options: long name and value, None for a flag."""
     overridden: tuple[tuple[str, str, str], ...] = ()
     """(name, recipe's value, profile's value) of the recipe's variables that the profile changes: a result that was
-    made with one of them is not the published procedure's."""
+    made with one of them is not the recipe's."""
     notes: tuple[str, ...] = ()
     """Where the job is not what the recipe makes of it, beside `overridden`: a few words each."""
+
+    def results_in(self, log: JobLog | None) -> str:  # noqa: ARG002 - as every spec has it
+        """None but the log, which is copied."""
+        return ""
 
     @property
     def log(self) -> JobLog:
         """Where the job writes, as NeMo-Run names it."""
-        name = f"{self.job_name}_%j"
-        return JobLog(f"{self.task_dir}/log-{name}_%r.out", (f"{self.task_dir}/sbatch_{name}.out",))
+        return JobLog.of_nemo_run(self.task_dir, self.job_name)
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamSpec:
+    """One launch by NVIDIA's own scripts, before it. Paths are on the cluster."""
+
+    run_id: str
+    """Lower-case letters and digits; unique."""
+    experiment: str
+    """NeMo-Run's experiment title, as far as it can be said before; the sbatch recipes have none of their own."""
+    job_name: str
+    """Slurm job name: the script's own, or for NeMo-Run's tasks what each of their names begins with."""
+    folder: str
+    """`<root>/.llmb-tui/launches/<run id>`: the command, its output, and what tells its jobs from others."""
+    script: str
+    """Name of the launch script."""
+    how: Literal["bash", "sbatch"]
+    """`bash`: NeMo-Run calls sbatch, once for each task. `sbatch`: the script is the batch script itself."""
+    command: str
+    """What is run, to the letter."""
+    directory: str
+    """Where it is run; for `sbatch` the job's working directory."""
+    root: str
+    """What the recipe's variable names."""
+    results: str
+    """Where the results go: for `bash` NeMo-Run's experiments."""
+    needed: tuple[str, ...]
+    """What the install leaves: directories, and files that are not empty."""
+    token_file: str
+    """Below the home directory: the command reads the Hugging Face token there; empty: it needs none."""
+    account: str
+    partition: str
+    nodes: int
+    tasks_per_node: int
+    gpu_request: str
+    time_limit: str
+    memory: str
+    options: tuple[tuple[str, str | None], ...]
+    """Further `sbatch` options that the cluster's profile asks for."""
+    log: JobLog | None = None
+    """Where the job writes; None for `bash`, where the launch's output says it."""
+    notes: tuple[str, ...] = ()
+    """Where the job is not what the selection or the profile asks for: a sentence each."""
+
+    def results_in(self, log: JobLog | None) -> str:
+        """NeMo-Run makes a folder for each experiment, which is known when the job's `log` is."""
+        return log.folder if self.how == "bash" and log is not None else self.results
+
+    @property
+    def index(self) -> str:
+        """Where NeMo-Run writes its jobs down, `NEMORUN_HOME/.slurm_jobs`; empty without NeMo-Run."""
+        return f"{self.results.rpartition('/')[0]}/.slurm_jobs" if self.how == "bash" else ""

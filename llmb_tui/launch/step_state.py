@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections import deque
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from llmb_tui.cluster.slurm.pending import pending_reason
+from llmb_tui.cluster.slurm.job import pending_reason
+from llmb_tui.diagnosis.rule import Diagnosis
+from llmb_tui.diagnosis.rules import rules
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.install_failure import InstallFailure, explain
 from llmb_tui.launch.install_step import InstallStep
 from llmb_tui.launch.secret import SecretId
+from llmb_tui.rates import Pace
 from llmb_tui.text import clean_line
 
 StepStatus = Literal["missing", "running", "done", "failed"]
@@ -19,8 +21,6 @@ StepStatus = Literal["missing", "running", "done", "failed"]
 _HEAD = re.compile(r"= (missing|lost|gone|waiting|running|done|failed) (\d+) (\d+) (\d+) (\d+) (\S+)")
 # git's own words for how far it is.
 _GIT = re.compile(r"(?:Receiving objects|Resolving deltas|Updating files): +(\d+)% \((\d+)/(\d+)\)")
-_PACE_WINDOW_S = 60.0
-_PACE_AFTER_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class StepState:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class StepProbe:
     """What `remote/look.sh` said about a step."""
 
     state: str
@@ -70,9 +70,9 @@ class Found:
     """The end of the log, not clean."""
 
 
-def read_found(output: str, count: int) -> list[Found]:
+def read_probes(output: str, count: int) -> list[StepProbe]:
     """What look.sh printed about `count` steps. Raises Trouble when it is not that."""
-    found: list[Found] = []
+    probes: list[StepProbe] = []
     blocks = re.split(r"(?m)^(?== )", output)[1:]
     for block in blocks:
         head, *rest = block.rstrip("\n").split("\n")
@@ -83,86 +83,74 @@ def read_found(output: str, count: int) -> list[Found]:
         queued = next((line[1:] for line in rest if line.startswith("?")), "")
         log = tuple(line[1:] for line in rest if line.startswith("|"))
         numbers = (int(written), int(cached), int(layers), int(of_layers))
-        found.append(Found(state, *numbers, "" if job == "-" else job, queued, log))
-    if len(found) != count:
+        probes.append(StepProbe(state, *numbers, "" if job == "-" else job, queued, log))
+    if len(probes) != count:
         raise _unreadable(output[:200])
-    return found
+    return probes
 
 
-def _unreadable(said: str) -> Trouble:
-    return Trouble("The install steps could not be looked at.", f"The answer was {clean_line(said)!r}.")
+def _unreadable(answer: str) -> Trouble:
+    return Trouble("The install steps could not be looked at.", f"The answer was {clean_line(answer)!r}.")
 
 
-class Pace:
+def step_pace() -> Pace:
     """How fast the bytes of one step come, over the last minute."""
-
-    def __init__(self) -> None:
-        self._seen: deque[tuple[float, int]] = deque()
-
-    def seconds_left(self, now: float, so_far: int, total: int | None) -> float | None:
-        """Note the bytes at the monotonic time `now`; None until a rate can be seen."""
-        if self._seen and so_far < self._seen[-1][1]:
-            self._seen.clear()  # the next part of the work
-        self._seen.append((now, so_far))
-        while now - self._seen[0][0] > _PACE_WINDOW_S:
-            self._seen.popleft()
-        since, before = self._seen[0]
-        if total is None or now - since < _PACE_AFTER_S or so_far <= before:
-            return None
-        return max(0.0, total - so_far) * (now - since) / (so_far - before)
+    return Pace(within_s=60.0, after_s=5.0)
 
 
-def state_of(step: InstallStep, found: Found, total: int | None, pace: Pace, now: float) -> StepState:
+def state_of(step: InstallStep, probe: StepProbe, total: int | None, pace: Pace, now: float) -> StepState:
     """What is shown of a step; `total` is the size of its download in bytes, if the registry said so."""
-    if found.state == "done":
-        return StepState(step.id, step.title, "done", size=_gb(found.written) if step.size else "")
-    if found.state == "missing":
-        return StepState(step.id, step.title, "missing", size=_planned(step, total))
-    if found.state == "lost":
-        lost = "An earlier attempt was ended from outside; what it fetched is kept."
-        return StepState(step.id, step.title, "missing", lost, _planned(step, total))
-    if found.state in ("failed", "gone"):
-        failure = explain(found.log)
-        if found.state == "gone" and not failure.reason:
-            failure = _job_is_gone(found, failure)
-        return StepState(
-            step.id, step.title, "failed", failure.line, _planned(step, total),
-            failure.reason, failure.fix, failure.key_would_help,
-        )  # fmt: skip
-    if found.state == "waiting":
-        return StepState(step.id, step.title, "running", _waits(found), _planned(step, total))
-    return _running(step, found, total, pace, now)
+    size = step.size if total is None else f"{_gb(total)} to download"
+    missing = StepState(step.id, step.title, "missing", size=size)
+    if probe.state == "done":
+        return replace(missing, status="done", size=_gb(probe.written) if step.size else "")
+    if probe.state == "lost":
+        return replace(missing, detail="An earlier attempt was ended from outside; what it fetched is kept.")
+    if probe.state in ("failed", "gone"):
+        why = explain(probe.log)
+        if probe.state == "gone" and not why.reason:
+            reason = f"Job {probe.job}, which was to do it, has ended without a word."
+            why = Diagnosis(
+                why.line, reason, "Look at it with `sacct`, and install again: it goes on where it stopped."
+            )
+        key = why.key_would_help
+        return replace(missing, status="failed", detail=why.line, reason=why.reason, fix=why.fix, key_would_help=key)
+    if probe.state == "waiting":
+        return replace(missing, status="running", detail=_waits(probe))
+    return _running(step, probe, total, pace, now) if probe.state == "running" else missing
 
 
-def _running(step: InstallStep, found: Found, total: int | None, pace: Pace, now: float) -> StepState:
-    detail = clean_line(found.log[-1]).strip() if found.log else ""
-    if found.job:
-        detail = f"Job {found.job}: {detail}"
+def _running(step: InstallStep, probe: StepProbe, total: int | None, pace: Pace, now: float) -> StepState:
+    detail = clean_line(probe.log[-1]).strip() if probe.log else ""
+    if probe.job:
+        detail = f"Job {probe.job}: {detail}"
     if not step.size:
         left, size = None, ""
         if part := _GIT.search(detail):
-            left = pace.seconds_left(now, int(part[2]), int(part[3]))
+            pace.note(int(part[2]), now)
+            left = pace.seconds_left(int(part[3]), now)
             size = f"{part[1]} %" + ("" if left is None else f", {_duration(left)} left")
         return StepState(step.id, step.title, "running", detail, size, seconds_left=left)
-    so_far, of = (found.written, None) if found.written else (found.cached, total)
-    left = pace.seconds_left(now, so_far, of)
-    size = _progress(found, total) + ("" if left is None else f", {_duration(left)} left")
+    so_far, of = (probe.written, None) if probe.written else (probe.cached, total)
+    pace.note(so_far, now)
+    left = pace.seconds_left(of, now)
+    size = _progress(probe, total) + ("" if left is None else f", {_duration(left)} left")
     return StepState(step.id, step.title, "running", detail, size, bytes_so_far=so_far, bytes_of=of, seconds_left=left)
 
 
-def _progress(found: Found, total: int | None) -> str:
-    if found.written:
-        return f"{_gb(found.written)} written"
+def _progress(probe: StepProbe, total: int | None) -> str:
+    if probe.written:
+        return f"{_gb(probe.written)} written"
     of_total = "" if total is None else f" of {_gb(total)}"
     layers = (
-        f", {min(max(0, found.layers - 1), found.of_layers)} of {found.of_layers} layers" if found.of_layers else ""
+        f", {min(max(0, probe.layers - 1), probe.of_layers)} of {probe.of_layers} layers" if probe.of_layers else ""
     )
-    return f"{_gb(found.cached)}{of_total} downloaded{layers}"
+    return f"{_gb(probe.cached)}{of_total} downloaded{layers}"
 
 
-def _waits(found: Found) -> str:
-    reason, _, start = found.queued.partition("|")
-    words = f"Job {found.job} waits in the queue"
+def _waits(probe: StepProbe) -> str:
+    reason, _, start = probe.queued.partition("|")
+    words = f"Job {probe.job} waits in the queue"
     if reason and reason != "None":
         words += f": {pending_reason(reason)}"
     if re.match(r"\d{4}-\d\d-\d\d", start):
@@ -170,16 +158,14 @@ def _waits(found: Found) -> str:
     return words
 
 
-def _job_is_gone(found: Found, failure: InstallFailure) -> InstallFailure:
-    return InstallFailure(
-        failure.line,
-        f"Job {found.job}, which was to do it, has ended without a word.",
-        "Look at it with `sacct`, and install again: it goes on where it stopped.",
-    )
-
-
-def _planned(step: InstallStep, total: int | None) -> str:
-    return step.size if total is None else f"{_gb(total)} to download"
+def explain(log: Iterable[str]) -> Diagnosis:
+    """Why a step failed: the most telling line of its log; the last one, without a reason, where none is known."""
+    lines = [line for raw in log if (line := clean_line(raw).strip())]
+    matches = [match for line in lines if (match := rules("install").match(line))]
+    if matches:
+        return min(matches, key=lambda match: match.order).diagnosis()
+    fix = "Look at the step's log on the cluster. Install again: it goes on where it stopped."
+    return Diagnosis(lines[-1] if lines else "", "", fix)
 
 
 def _gb(size: int) -> str:

@@ -1,9 +1,9 @@
-"""`submit` and `reconcile`: one intent, at most one submission, and no job that is not known here.
+"""`submit_once` and `reconcile`: one intent, at most one submission, and no unknown job.
 
 What is intended is on the local disk before anything happens. On the cluster a helper of `remote/` runs detached, and
-the files that it leaves (`traces.py`) say what happened, however often the line was cut. Where they do not, the run is
-`unknown`, and only a look at the cluster changes that: nothing is ever submitted a second time. Both procedures are
-submitted so; in what they differ is in `DirectWay` and `PublishedWay`.
+the files that it leaves (`submission_status.py`) say what happened, however often the line was cut. Where they do not,
+the run is `unknown`, and only a look at the cluster changes that: nothing is ever submitted a second time. Every
+procedure submits so; in what they differ is in `Submitter`.
 
 The helper outlives its SSH session, except where systemd-logind kills what a user leaves behind
 (`KillUserProcesses=yes`): it is then over before it has answered, and Slurm is asked.
@@ -16,22 +16,23 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from llmb_tui.cluster.failures import DeadlinePassed, Disconnected, Unreachable
+from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.client import partitions
 from llmb_tui.cluster.slurm.partition import Partition
 from llmb_tui.errors import Trouble
-from llmb_tui.launch import traces
-from llmb_tui.launch.direct_way import DirectWay
-from llmb_tui.launch.prepare import prepare
-from llmb_tui.launch.published.spec import PublishedSpec
-from llmb_tui.launch.published.way import PublishedWay
-from llmb_tui.launch.refusal import NEVER_SENT, NEVER_TAKEN, refusal, withdrawal
+from llmb_tui.launch import submission_status
+from llmb_tui.launch.procedure import procedure
+from llmb_tui.launch.refusal import NEVER_SENT, NEVER_TAKEN, withdrawal
 from llmb_tui.launch.run import Run, Submission
 from llmb_tui.launch.runs import Runs
-from llmb_tui.launch.traces import Traces
-from llmb_tui.launch.way import Jobs, Way
+from llmb_tui.launch.submission_status import SubmissionStatus
+from llmb_tui.launch.submitter import Jobs, Preparation
 from llmb_tui.store.journal import Journal
+from llmb_tui.text import clean
 
+# Exit codes of prepare.sh.
+_NOT_INSTALLED, _NO_TOKEN = 3, 4
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 2.0
 
 # A busy controller may take a job long after sbatch gave up waiting for its answer, and one that hung may answer a
@@ -43,12 +44,7 @@ OnProgress = Callable[[str], None]
 """Told what the submission is doing, one clean line, each time that it changes."""
 
 
-def way_of(run: Run) -> Way:
-    """How a run is submitted. Raises TypeError for one that somebody else submitted."""
-    return PublishedWay(run.spec) if isinstance(run.spec, PublishedSpec) else DirectWay(run.direct)
-
-
-def submit(  # noqa: PLR0913 - the program's memory, the run, and who is told of it
+def submit_once(  # noqa: PLR0913 - the program's memory, the run, and who is told of it
     session: Session, runs: Runs, journal: Journal, run: Run, script: str, *, on_progress: OnProgress | None = None
 ) -> Run:
     """Submit a run, at most once however often this is called with it; answers with the run as it then is.
@@ -57,6 +53,7 @@ def submit(  # noqa: PLR0913 - the program's memory, the run, and who is told of
     when the run was withdrawn, and for what prevents the submission before it begins: then the run stays `intended`,
     and may be submitted again.
     """
+    session.require_changes()
     with runs.lock(run.id):
         if runs.has(run.id):
             run = runs.load(run.id)
@@ -65,12 +62,12 @@ def submit(  # noqa: PLR0913 - the program's memory, the run, and who is told of
             runs.save(run)
             runs.save_script(run.id, script)
             journal.append("intent", run=run.id, cluster=run.cluster, job_name=run.job_name)
-            prepare(session, run.cluster, submission.way.preparation(script))
+            _prepare(session, run.cluster, submission.submitter.preparation(script))
             run = submission.begin()
         elif run.submission == "unknown":
-            run = submission.settle(traces.look(session, submission.way.place))
+            run = submission.settle(submission_status.probe(session, submission.submitter.place))
     if run.submission == "refused":
-        raise refusal(run, lambda: _partitions(session))
+        raise submission.submitter.refusal(run, lambda: _partitions(session))
     if run.submission == "withdrawn":
         raise withdrawal(run)
     return run
@@ -79,17 +76,53 @@ def submit(  # noqa: PLR0913 - the program's memory, the run, and who is told of
 def reconcile(session: Session, runs: Runs, journal: Journal, run: Run) -> Run:
     """Settle a run that is `unknown` by what the cluster says; others stay as they are.
 
-    A submission that has not begun by now is withdrawn on the cluster, so that it never will. A run that another
-    thread or process is just submitting is left alone. It stays `unknown` while what submits may still be at work, some
-    minutes after that ended without an answer, and while it cannot be told which jobs are its own. Raises Trouble when
-    the cluster cannot be asked.
+    A submission that has not begun by now is withdrawn on the cluster, so that it never will; in observer mode it is
+    only looked at. A run that another thread or process is just submitting is left alone. It stays `unknown` while what
+    submits may still be at work, some minutes after that ended without an answer, and while it cannot be told which
+    jobs are its own. Raises Trouble when the cluster cannot be asked.
     """
     with runs.lock(run.id, wait=False) as mine:
         run = runs.load(run.id)
         if not mine or run.submission != "unknown":
             return run
         submission = _Submission(session, runs, journal, run)
-        return submission.settle(traces.look(session, submission.way.place, "withdraw"))
+        how: submission_status.ProbeMode = "look" if session.read_only else "withdraw"
+        return submission.settle(submission_status.probe(session, submission.submitter.place, how))
+
+
+def _prepare(session: Session, cluster: str, preparation: Preparation) -> None:
+    """Make sure of everything that is wanted; nothing is started.
+
+    Raises Trouble (exit code 1) where something is not installed or the token is not there, and where the folder of
+    the run cannot be made.
+    """
+    words = [preparation.token, str(len(preparation.needed)), *preparation.needed]
+    words += [str(len(preparation.folders)), *preparation.folders]
+    words += [str(len(preparation.links)), *(part for link in preparation.links for part in link)]
+    words += [part for copy in preparation.copies for part in copy]
+    result = session.run_script(remote_text("prepare.sh"), words)
+    if result.exit_code == _NOT_INSTALLED:
+        raise Trouble(
+            f"Not installed on {cluster}: {clean(result.stderr).strip()}",
+            "The job would wait in the queue only to fail.",
+            "Install the same selection first.",
+            exit_code=1,
+        )
+    if result.exit_code == _NO_TOKEN:
+        raise Trouble(
+            f"There is no Hugging Face token on {cluster}.",
+            "The recipe's launch script needs one.",
+            f"Give it among the keys: `llmb-tui secrets {cluster} --give hugging-face` asks for it.",
+            exit_code=1,
+        )
+    if result.exit_code:
+        raise Trouble(
+            f"The folder of the run could not be made: {preparation.folder}",
+            clean(result.stderr).strip(),
+            "Free some space, or choose an install directory that you may write to.",
+        )
+    for path, text in preparation.files:
+        session.write_file(path, text.encode())
 
 
 class _Submission:
@@ -98,95 +131,95 @@ class _Submission:
     def __init__(
         self, session: Session, runs: Runs, journal: Journal, run: Run, on_progress: OnProgress | None = None
     ) -> None:
-        self.way = way_of(run)
+        self.submitter = procedure(run.procedure).submitter(run)
         self._session = session
         self._runs = runs
         self._journal = journal
         self._run = run
         self._on_progress = on_progress
-        self._told = ""
+        self._last_line = ""
 
     def begin(self) -> Run:
         """Start the submission on the cluster, and wait for what comes of it."""
         # On the disk before the command is sent: whatever happens to this process, the run is looked for afterwards.
         self._remember("unknown", note="The cluster has not answered yet.")
-        found = Traces()
+        status = SubmissionStatus()
         try:
-            found = traces.look(self._session, self.way.place, "start")
+            status = submission_status.probe(self._session, self.submitter.place, "start")
         except Trouble as trouble:
             if not _may_have_run(trouble):
                 self._remember("intended")
                 raise
         try:
-            return self.settle(self._wait(found))
+            return self.settle(self._wait(status))
         except Trouble as trouble:  # a cluster that cannot be asked leaves the run as it is: unknown
             return self._remember("unknown", note=f"The cluster could not be asked. {trouble}")
 
-    def settle(self, found: Traces) -> Run:
+    def settle(self, status: SubmissionStatus) -> Run:
         """Remember what the traces mean. Raises Trouble when Slurm has to be asked and does not answer."""
-        if found.withdrawn:
+        if status.withdrawn:
             return self._remember("withdrawn", note=NEVER_SENT)
-        if never := self.way.never(found):
+        if never := self.submitter.never(status):
             return self._remember("refused", note=never)
-        late = found.over and found.age_s > _TAKEN_WITHIN_S
-        jobs = self.way.jobs(self._session, found)
+        late = status.over and status.age_s > _TAKEN_WITHIN_S
+        jobs = self.submitter.jobs(self._session, status)
         if late and jobs == Jobs():
             time.sleep(_ASK_AGAIN_AFTER_S)
-            jobs = self.way.jobs(self._session, found)
+            jobs = self.submitter.jobs(self._session, status)
         if jobs.ids:
-            return self._submitted(jobs, found)
-        return self._without_jobs(found, jobs.question, late=late)
+            return self._submitted(jobs, status)
+        return self._without_jobs(status, jobs.question, late=late)
 
-    def _without_jobs(self, found: Traces, question: str, *, late: bool) -> Run:
+    def _without_jobs(self, status: SubmissionStatus, question: str, *, late: bool) -> Run:
         """Remember why no job is known."""
-        reason, program = self.way.reason(found), self.way.program
-        said = f"{program} said: {reason}" if reason else ""
+        reason, program = self.submitter.reason(status), self.submitter.program
+        words = f"{program} said: {reason}" if reason else ""
         if question:
             return self._remember("unknown", note=question)
-        if found.over and not self.way.may_still_come(found):
+        if status.over and not self.submitter.may_still_come(status):
             return self._remember("refused", note=reason)
         if late:
-            return self._remember("withdrawn", note=f"{NEVER_TAKEN.format(program)} {said}".strip())
-        return self._remember("unknown", note=self._open_question(found, said))
+            return self._remember("withdrawn", note=f"{NEVER_TAKEN.format(program)} {words}".strip())
+        return self._remember("unknown", note=self._open_question(status, words))
 
-    def _wait(self, found: Traces) -> Traces:
+    def _wait(self, status: SubmissionStatus) -> SubmissionStatus:
         """Look until the submission is settled or the time is up; the session mends a broken line meanwhile.
 
         A command that was lost on the way is sent again: who claims the submission first is the only one to do it.
         """
-        until = time.monotonic() + self.way.answers_within_s
+        until = time.monotonic() + self.submitter.answers_within_s
         pause = _FIRST_PAUSE_S
-        self._tell(found)
-        while not (found.settled or self.way.answered(found)) and time.monotonic() < until:
+        self._tell(status)
+        while not (status.settled or self.submitter.answered(status)) and time.monotonic() < until:
             time.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE_S)
             try:
-                found = traces.look(self._session, self.way.place, "start")
+                status = submission_status.probe(self._session, self.submitter.place, "start")
             except (Disconnected, DeadlinePassed, Unreachable):
                 if self._session.state == "closed":
                     raise
-            self._tell(found)
-        return found
+            self._tell(status)
+        return status
 
-    def _tell(self, found: Traces) -> None:
-        line = self.way.progress(found)
-        if self._on_progress is not None and line and line != self._told:
-            self._told = line
+    def _tell(self, status: SubmissionStatus) -> None:
+        line = self.submitter.progress(status)
+        if self._on_progress is not None and line and line != self._last_line:
+            self._last_line = line
             self._on_progress(line)
 
-    def _submitted(self, jobs: Jobs, found: Traces) -> Run:
+    def _submitted(self, jobs: Jobs, status: SubmissionStatus) -> Run:
         self._run = replace(self._run, log=jobs.log or self._run.log)
-        submitted_at = time.time() - found.age_s
+        submitted_at = time.time() - status.age_s
         return self._remember("submitted", note=jobs.note, job_ids=jobs.ids, submitted_at=submitted_at)
 
-    def _open_question(self, found: Traces, said: str) -> str:
-        known, program = "No job of its name is known to Slurm yet.", self.way.program
-        if found.over:
-            return f"{known} {program} ended without an answer; Slurm may still take it. {said}".strip()
-        if found.owner:
-            says = self.way.progress(found)
-            return f"{known} {program} was started by {found.owner}, and has not answered. {says}".strip()
-        return f"{known} The connection broke while the submission was on its way."
+    def _open_question(self, status: SubmissionStatus, words: str) -> str:
+        no_job, program = "No job of its name is known to Slurm yet.", self.submitter.program
+        if status.over:
+            return f"{no_job} {program} ended without an answer; Slurm may still take it. {words}".strip()
+        if status.owner:
+            says = self.submitter.progress(status)
+            return f"{no_job} {program} was started by {status.owner}, and has not answered. {says}".strip()
+        return f"{no_job} The connection broke while the submission was on its way."
 
     def _remember(
         self,

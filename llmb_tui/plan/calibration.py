@@ -9,6 +9,8 @@ from statistics import fmean
 
 from llmb_tui.plan.bands import CLUSTER, quadrature
 from llmb_tui.plan.plan import Estimate, Plan
+from llmb_tui.plan.selection import PROCEDURE_TITLES, ProcedureId
+from llmb_tui.text import plural
 
 _ONE_RUN = CLUSTER
 """Half-width in per cent around a single run: it may have met a slow node, as one published row may."""
@@ -31,7 +33,7 @@ class OwnResult:
     step_time_s: float
     ended_at: float
     """Unix time at which its log last grew."""
-    procedure: str
+    procedure: ProcedureId
     """How it was started, such as `direct`."""
 
 
@@ -64,7 +66,7 @@ def _repeated(same: Sequence[OwnResult]) -> MeasuredHere:
     mean = fmean(result.step_time_s for result in same)
     farthest = max(abs(result.step_time_s / mean - 1) for result in same) * 100
     half = (_ONE_RUN if len(same) == 1 else max(_AT_LEAST, farthest)) / 100
-    basis = f"{_counted(same)} of this configuration on this cluster, {_procedures(same)}"
+    basis = f"{plural(len(same), 'run')} of this configuration on this cluster, {_procedures(same)}"
     return MeasuredHere(mean, mean * (1 - half), mean * (1 + half), basis, _ids(same))
 
 
@@ -82,23 +84,23 @@ def _scaled(plan: Plan, newest: Sequence[OwnResult]) -> MeasuredHere | None:
     weights = [1 / half**2 for _, _, half in near]
     mean = _weighted([ratio for _, ratio, _ in near], weights)
     apart = 100 * math.sqrt(_weighted([(ratio - mean) ** 2 for _, ratio, _ in near], weights))
-    own = math.sqrt(_weighted([half**2 for _, _, half in near], weights))
+    runs_half = math.sqrt(_weighted([half**2 for _, _, half in near], weights))
     step, runs = estimate.step_time_s * math.exp(mean), [result for result, _, _ in near]
-    below, above = (quadrature(_without_cluster(side), own, apart) / 100 for side in _sides_pct(estimate))
+    below, above = (quadrature(_without_cluster(side), runs_half, apart) / 100 for side in _sides_pct(estimate))
     low = max(_LOWEST, 1 - below)
     return MeasuredHere(step, step * low, step * (1 + above), _ratio_words(plan, runs, mean), _ids(runs))
 
 
 def _compared(plan: Plan, newest: Sequence[OwnResult]) -> Iterator[tuple[OwnResult, float, float]]:
     """Runs on the same GPU type, the logarithm of measured / expected, and its half-width in per cent."""
-    asked = plan.selection
+    selection = plan.selection
     for result in newest:
         ran, expected = result.plan.selection, result.plan.estimate
-        if ran.gpu != asked.gpu or expected is None:
+        if ran.gpu != selection.gpu or expected is None:
             continue
         shifts = [
-            _OTHER_MODEL * ((ran.workload, ran.size) != (asked.workload, asked.size)),
-            _OTHER_MODEL * (ran.dtype != asked.dtype),
+            _OTHER_MODEL * ((ran.workload, ran.size) != (selection.workload, selection.size)),
+            _OTHER_MODEL * (ran.dtype != selection.dtype),
         ]
         doubt = _without_cluster(max(_sides_pct(expected)))
         yield result, math.log(result.step_time_s / expected.step_time_s), quadrature(_ONE_RUN, doubt, *shifts)
@@ -119,26 +121,21 @@ def _without_cluster(half_pct: float) -> float:
 
 
 def _configuration(plan: Plan) -> tuple[object, ...]:
-    chosen = plan.selection
-    named = (chosen.workload, chosen.release, chosen.size, chosen.gpu, chosen.dtype, chosen.scale)
-    return (*named, plan.parallelism)
+    selection = plan.selection
+    names = (selection.workload, selection.release, selection.size, selection.gpu, selection.dtype, selection.scale)
+    return (*names, plan.parallelism)
 
 
 def _ratio_words(plan: Plan, runs: Sequence[OwnResult], mean: float) -> str:
     percent = 100 * (math.exp(mean) - 1)
     took = f"{abs(percent):.1f} % {'longer' if percent > 0 else 'less'} than expected"
-    counted = f"{_counted(runs)} of other configurations on {plan.selection.gpu.upper()} of this cluster"
+    counted = f"{plural(len(runs), 'run')} of other configurations on {plan.selection.gpu.upper()} of this cluster"
     return f"the estimate, and {counted} that took {took}, {_procedures(runs)}"
 
 
-def _counted(runs: Sequence[OwnResult]) -> str:
-    return f"{len(runs)} run{'s' * (len(runs) != 1)}"
-
-
 def _procedures(runs: Sequence[OwnResult]) -> str:
-    """By which procedure they ran: the two do not always set the same."""
-    names = sorted({"published" if result.procedure == "recipe" else result.procedure for result in runs})
-    return f"{' and '.join(names)} procedure{'s' * (len(names) > 1)}"
+    """By which procedure they ran: they do not always set the same."""
+    return " and ".join(PROCEDURE_TITLES[name] for name in sorted({result.procedure for result in runs}))
 
 
 def _ids(runs: Sequence[OwnResult]) -> tuple[str, ...]:

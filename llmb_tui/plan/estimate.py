@@ -1,73 +1,59 @@
-"""`expect`: the step time that published results promise for a draft; `estimate_of`: what follows from it.
+"""`expect`: the step time that published results promise for a selection; `estimate_of`: what follows from it.
 
 The methods, most trusted first: the published row; the same configuration in another release; log-log between its
 published scales, and up to twice beyond; from then on, and for everything else, the model of the hardware, anchored on
-what was measured for the most similar configuration (`anchored`).
+what was measured for the most similar configuration (`anchoring`).
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from llmb_tui.catalog.rows import ResultRow
 from llmb_tui.plan import bands, throughput
-from llmb_tui.plan.anchored import anchored
-from llmb_tui.plan.curves import Curve, curve_key, is_own
-from llmb_tui.plan.draft import Draft
+from llmb_tui.plan.anchoring import anchored_estimate
 from llmb_tui.plan.evidence import Evidence
-from llmb_tui.plan.flops import flops_per_sample
-from llmb_tui.plan.physics import Terms, terms
-from llmb_tui.plan.plan import Breakdown, Estimate, Method
+from llmb_tui.plan.measurements import Curve, curve_key, is_own
+from llmb_tui.plan.physics import terms
+from llmb_tui.plan.plan import Estimate, Expectation
+from llmb_tui.plan.resolved import ResolvedSelection
+from llmb_tui.plan.throughput import flops_per_sample
 
 # Weak scaling slows down with the number of GPUs, seldom by more than this for each doubling.
 _STEEPEST = 1.03
 _OTHER_SCALES = "the same layout on other scales"
 
 
-@dataclass(frozen=True, slots=True)
-class Expectation:
-    """A step time in seconds, half its band in per cent, and what both rest on."""
-
-    step_time_s: float
-    half_width_pct: float
-    method: Method
-    anchor: str
-    basis: str
-    published: ResultRow | None = None
-    """The row itself, where the recipe's own tables have this configuration."""
-    breakdown: Breakdown | None = None
-    new_layout: bool = False
-    """True where nobody has measured the layout."""
-
-
-def expect(draft: Draft, evidence: Evidence) -> Expectation | str:
+def expect(resolved: ResolvedSelection, evidence: Evidence) -> Expectation | str:
     """What to expect, or why nothing can be said."""
-    asked = draft.selection
-    if not draft.divides:
+    selection = resolved.selection
+    if not resolved.divides:
         return "No estimate: these numbers do not divide, so nothing can run."
-    if asked.strong_scaling != draft.base.strong and "gbs" not in draft.own:
+    if selection.strong_scaling != resolved.base.strong and "gbs" not in resolved.by_hand:
         return "No estimate: the recipe gives no global batch for this kind of scaling."
-    if asked.dtype not in draft.gpu.peak_tflops:
-        return f"No estimate: no peak of {asked.gpu.upper()} in {asked.dtype} is known."
-    machine = evidence.machine(asked.gpu, draft.gpu, asked.dtype)
-    work = terms(draft.model, machine, asked.scale, draft.parallelism) if machine else None
-    key = curve_key(draft.model, asked.gpu, asked.dtype, asked.scale, draft.parallelism)
-    found = _on_curves(draft, evidence, evidence.curves.of(key, draft.recipe)) or _modelled(draft, evidence, work)
-    if found is None:
-        return _why_none(draft, evidence)
+    if selection.dtype not in resolved.gpu.peak_tflops:
+        return f"No estimate: no peak of {selection.gpu.upper()} in {selection.dtype} is known."
+    machine = evidence.machine(selection.gpu, resolved.gpu, selection.dtype)
+    work = terms(resolved.model, machine, selection.scale, resolved.parallelism) if machine else None
+    key = curve_key(resolved.model, selection.gpu, selection.dtype, selection.scale, resolved.parallelism)
+    curves = sorted(evidence.curves.get(key, ()), key=lambda curve: not is_own(curve, resolved.recipe))
+    expectation = _on_curves(resolved, evidence, curves)
+    if expectation is None and work:
+        expectation = anchored_estimate(resolved, evidence, work)
+    if expectation is None:
+        return _why_none(resolved, evidence)
     if evidence.model and work:
-        return replace(found, breakdown=evidence.model.breakdown(work, found.step_time_s))
-    return found
+        return replace(expectation, breakdown=evidence.model.breakdown(work, expectation.step_time_s))
+    return expectation
 
 
-def estimate_of(draft: Draft, expected: Expectation) -> Estimate:
+def estimate_of(resolved: ResolvedSelection, expected: Expectation) -> Estimate:
     """The expected step time with its band, and all that follows from it."""
-    runs, step, half = draft.parallelism, expected.step_time_s, expected.half_width_pct / 100
-    flops = flops_per_sample(draft.recipe.flops, draft.model, runs.layers, runs.seq_len)
-    peak = draft.gpu.peak_tflops[draft.selection.dtype]
+    runs, step, half = resolved.parallelism, expected.step_time_s, expected.half_width_pct / 100
+    flops = flops_per_sample(resolved.recipe.flops, resolved.model, runs.layers, runs.seq_len)
+    peak = resolved.gpu.peak_tflops[resolved.selection.dtype]
     tokens = throughput.tokens_per_s(runs.gbs, runs.seq_len, step)
-    tflops = throughput.tflops_per_gpu(runs.gbs, flops, step, draft.selection.scale)
+    tflops = throughput.tflops_per_gpu(runs.gbs, flops, step, resolved.selection.scale)
     return Estimate(
         step_time_s=step,
         low_s=step * (1 - half),
@@ -76,108 +62,100 @@ def estimate_of(draft: Draft, expected: Expectation) -> Estimate:
         anchor=expected.anchor,
         tokens_per_s=tokens,
         mfu_pct=throughput.mfu_pct(tflops, peak),
-        days_per_1t_tokens=None if draft.scaling == "proxy" else throughput.days_per_1t_tokens(tokens),
+        days_per_1t_tokens=None if resolved.scaling == "proxy" else throughput.days_per_1t_tokens(tokens),
         tflops_per_gpu=tflops,
         model_flops_per_sample=flops,
         peak_tflops=peak,
-        flops_formula=draft.recipe.flops.name,
+        flops_formula=resolved.recipe.flops.name,
         basis=expected.basis,
         breakdown=expected.breakdown,
     )
 
 
-def _on_curves(draft: Draft, evidence: Evidence, found: list[Curve]) -> Expectation | None:
+def _on_curves(resolved: ResolvedSelection, evidence: Evidence, curves: list[Curve]) -> Expectation | None:
     """The most trusted method that one of the curves allows."""
-    for curve in found:
-        if draft.selection.scale in curve.points:
-            return _exact(draft, curve)
-    if draft.scaling == "proxy":
+    for curve in curves:
+        if resolved.selection.scale in curve.points:
+            return _exact(resolved, curve)
+    if resolved.scaling == "proxy":
         return None  # a proxy is made for its scale: its layers are no measure of another one
-    between = (_between(draft, curve) for curve in found)
-    beyond = (_beyond(draft, evidence, curve) for curve in found)
+    between = (_between(resolved, curve) for curve in curves)
+    beyond = (_beyond(resolved, evidence, curve) for curve in curves)
     return next((expectation for expectation in (*between, *beyond) if expectation), None)
 
 
-def _exact(draft: Draft, curve: Curve) -> Expectation:
-    scale = draft.selection.scale
+def _exact(resolved: ResolvedSelection, curve: Curve) -> Expectation:
+    scale = resolved.selection.scale
     result = curve.points[scale]
     hardware = f"{scale} x {result.gpu.upper()}"
     anchor = f"{curve.name} {result.size} {result.dtype}, {hardware}, {result.step_time_s:g} s"
-    if is_own(curve, draft.recipe):
-        return Expectation(result.step_time_s, _half(draft, curve), "published", anchor, "published", result)
+    if is_own(curve, resolved.recipe):
+        return Expectation(result.step_time_s, _half(resolved, curve), "published", anchor, "published", result)
     return Expectation(
-        result.step_time_s, _half(draft, curve), "other_release", anchor, "published for another release"
+        result.step_time_s, _half(resolved, curve), "other_release", anchor, "published for another release"
     )
 
 
-def _between(draft: Draft, curve: Curve) -> Expectation | None:
+def _between(resolved: ResolvedSelection, curve: Curve) -> Expectation | None:
     """Log-log between the two neighbours. The batch for each GPU is the same, so the step times compare as they are."""
-    scale = draft.selection.scale
+    scale = resolved.selection.scale
     below = [gpus for gpus in curve.points if gpus < scale]
     above = [gpus for gpus in curve.points if gpus > scale]
     if not below or not above:
         return None
     left, right = below[-1], above[0]
     step = _at(curve, left) * _growth(curve, left, right) ** math.log2(scale / left)
-    anchor = f"between {_named(curve, left)} and {_named(curve, right)} GPUs, {curve.name}"
-    return Expectation(step, _half(draft, curve, bands.BETWEEN), "interpolated", anchor, _OTHER_SCALES)
+    anchor = f"between {_point(curve, left)} and {_point(curve, right)} GPUs, {curve.name}"
+    return Expectation(step, _half(resolved, curve, bands.BETWEEN), "interpolated", anchor, _OTHER_SCALES)
 
 
-def _beyond(draft: Draft, evidence: Evidence, curve: Curve) -> Expectation | None:
+def _beyond(resolved: ResolvedSelection, evidence: Evidence, curve: Curve) -> Expectation | None:
     """From the nearest end of the curve: one doubling with the slope of its two nearest points, then by the model."""
-    scale, gpus = draft.selection.scale, list(curve.points)
+    scale, gpus = resolved.selection.scale, list(curve.points)
     end, inner = (gpus[-1], gpus[-2:][0]) if scale > gpus[-1] else (gpus[0], gpus[:2][-1])
     doublings = math.log2(scale / end)
     near = max(-1.0, min(doublings, 1.0))
     growth = 1.0
-    anchor = f"from {_named(curve, end)} GPUs alone, {curve.name}"
+    anchor = f"from {_point(curve, end)} GPUs alone, {curve.name}"
     if inner != end:
         first, second = sorted((end, inner))
         growth = min(max(_growth(curve, first, second), 1.0), _STEEPEST)
-        anchor = f"from {_named(curve, first)} and {_named(curve, second)} GPUs, {curve.name}"
+        anchor = f"from {_point(curve, first)} and {_point(curve, second)} GPUs, {curve.name}"
     step = _at(curve, end) * growth**near
     if near != doublings:
-        modelled = _modelled_growth(draft, evidence, end)
+        modelled = _modelled_growth(resolved, evidence, end)
         if modelled is None:
             return None
         step *= modelled ** (1 - near / doublings)
-    half = _half(draft, curve, bands.beyond(abs(doublings)))
+    half = _half(resolved, curve, bands.beyond(abs(doublings)))
     return Expectation(step, half, "extrapolated", anchor, _OTHER_SCALES)
 
 
-def _modelled_growth(draft: Draft, evidence: Evidence, gpus: int) -> float | None:
+def _modelled_growth(resolved: ResolvedSelection, evidence: Evidence, gpus: int) -> float | None:
     """Factor of the modelled step time from so many GPUs to the scale that is asked, with the same batch for each."""
-    asked, runs = draft.selection, draft.parallelism
-    machine = evidence.machine(asked.gpu, draft.gpu, asked.dtype)
+    selection, runs = resolved.selection, resolved.parallelism
+    machine = evidence.machine(selection.gpu, resolved.gpu, selection.dtype)
     if evidence.model is None or machine is None:
         return None
-    there = replace(runs, gbs=runs.gbs * gpus // asked.scale)
-    times = [terms(draft.model, machine, n, at) for n, at in ((asked.scale, runs), (gpus, there))]
+    rescaled = replace(runs, gbs=runs.gbs * gpus // selection.scale)
+    times = [terms(resolved.model, machine, n, at) for n, at in ((selection.scale, runs), (gpus, rescaled))]
     return evidence.model.seconds(times[0]) / evidence.model.seconds(times[1])
 
 
-def _modelled(draft: Draft, evidence: Evidence, work: Terms | None) -> Expectation | None:
-    found = anchored(draft, evidence, work) if work else None
-    if found is None:
-        return None
-    expected = Expectation(found.step_time_s, found.half_width_pct, "modelled", found.anchor, found.basis)
-    return replace(expected, new_layout=found.new_layout)
-
-
-def _why_none(draft: Draft, evidence: Evidence) -> str:
-    asked = draft.selection
-    if draft.model.experts > 1:
+def _why_none(resolved: ResolvedSelection, evidence: Evidence) -> str:
+    selection = resolved.selection
+    if resolved.model.experts > 1:
         return (
             "No estimate: with experts only step times of the same model on the same GPU type are compared, and in "
             "another layout only those of the same release."
         )
-    if asked.gpu not in evidence.chips:
-        return f"No estimate: nothing is known of {asked.gpu.upper()} beside its peak."
+    if selection.gpu not in evidence.chips:
+        return f"No estimate: nothing is known of {selection.gpu.upper()} beside its peak."
     return "No estimate: nothing was published that is near enough to this."
 
 
-def _half(draft: Draft, curve: Curve, *steps: float) -> float:
-    return bands.quadrature(bands.CLUSTER, *(() if is_own(curve, draft.recipe) else (bands.RELEASE,)), *steps)
+def _half(resolved: ResolvedSelection, curve: Curve, *steps: float) -> float:
+    return bands.quadrature(bands.CLUSTER, *(() if is_own(curve, resolved.recipe) else (bands.RELEASE,)), *steps)
 
 
 def _growth(curve: Curve, left: int, right: int) -> float:
@@ -189,5 +167,5 @@ def _at(curve: Curve, gpus: int) -> float:
     return curve.points[gpus].step_time_s
 
 
-def _named(curve: Curve, gpus: int) -> str:
+def _point(curve: Curve, gpus: int) -> str:
     return f"{gpus} ({_at(curve, gpus):g} s)"

@@ -11,8 +11,7 @@ from statistics import fmean
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.hardware import Chip
 from llmb_tui.catalog.recipe import Gpu
-from llmb_tui.plan.curves import Curves, curve_key, curves_of
-from llmb_tui.plan.measured import Key, Measured, architecture, measured
+from llmb_tui.plan.measurements import Curve, Key, Measurement, architecture, curve_key, curves_of, measurements
 from llmb_tui.plan.physics import TIMES, Machine, terms
 from llmb_tui.plan.step_model import StepModel, step_model
 
@@ -21,7 +20,7 @@ from llmb_tui.plan.step_model import StepModel, step_model
 class Anchor:
     """A step time that others are measured against, and what the model has to be corrected by to give it."""
 
-    measured: Measured
+    measurement: Measurement
     correction: float
     """Logarithm of measured over modelled step time."""
 
@@ -31,7 +30,7 @@ class Anchors:
     """Anchors that differ in scale alone: one release's step times of one configuration."""
 
     architecture: Key
-    first: Measured
+    first: Measurement
     at: tuple[Anchor, ...]
 
 
@@ -39,7 +38,8 @@ class Anchors:
 class Evidence:
     """Curves for scales; the model, with anchors, for everything else."""
 
-    curves: Curves
+    curves: Mapping[Key, tuple[Curve, ...]]
+    """By what their points share; newest release first."""
     anchors: Mapping[str, tuple[Anchors, ...]]
     """By GPU type; empty without a model."""
     chips: Mapping[str, Chip]
@@ -52,24 +52,24 @@ class Evidence:
     def machine(self, name: str, gpu: Gpu, dtype: str) -> Machine | None:
         """A GPU type at work; None for a type or precision of which too little is known."""
         chip = self.chips.get(name)
-        known = f"linear_{dtype}" in TIMES and gpu.peak_tflops.keys() >= {"bf16", dtype}
-        return Machine(gpu, chip, dtype) if chip and known else None
+        has_peaks = f"linear_{dtype}" in TIMES and gpu.peak_tflops.keys() >= {"bf16", dtype}
+        return Machine(gpu, chip, dtype) if chip and has_peaks else None
 
 
 @lru_cache(maxsize=8)
 def evidence_of(catalog: Catalog) -> Evidence:
     """Everything that a catalog has; cached."""
     model = step_model(catalog.coefficients) if catalog.coefficients else None
-    return evidence(catalog, measured(catalog), model)
+    return evidence(catalog, measurements(catalog), model)
 
 
-def evidence(catalog: Catalog, found: Iterable[Measured], model: StepModel | None) -> Evidence:
+def evidence(catalog: Catalog, measurements: Iterable[Measurement], model: StepModel | None) -> Evidence:
     """Only these step times, and a model that may have been fitted without the others."""
-    found = tuple(found)
+    measurements = tuple(measurements)
     fitted_on = catalog.coefficients.gpu if catalog.coefficients else None
-    bare = Evidence(curves_of(found), {}, catalog.chips, model, fitted_on, {})
+    bare = Evidence(curves_of(measurements), {}, catalog.chips, model, fitted_on, {})
     groups: dict[Key, list[Anchor]] = {}
-    for each in found:
+    for each in measurements:
         row = each.row
         machine = bare.machine(row.gpu, each.recipe.gpus[row.gpu], row.dtype)
         if model and machine:
@@ -78,14 +78,14 @@ def evidence(catalog: Catalog, found: Iterable[Measured], model: StepModel | Non
             groups.setdefault(same, []).append(Anchor(each, correction))
     anchors: dict[str, list[Anchors]] = {}
     for at in groups.values():
-        first = at[0].measured
+        first = at[0].measurement
         anchors.setdefault(first.row.gpu, []).append(Anchors(architecture(first.model), first, tuple(at)))
     by_gpu = {gpu: tuple(group) for gpu, group in anchors.items()}
     levels = {gpu: level for gpu, group in by_gpu.items() if (level := _level(group)) is not None}
     return Evidence(bare.curves, by_gpu, catalog.chips, model, fitted_on, levels)
 
 
-def _level(there: Iterable[Anchors]) -> float | None:
+def _level(anchors: Iterable[Anchors]) -> float | None:
     """Mean correction of the dense models of a GPU type."""
-    dense = [anchor.correction for group in there if group.first.model.experts == 1 for anchor in group.at]
+    dense = [anchor.correction for group in anchors if group.first.model.experts == 1 for anchor in group.at]
     return fmean(dense) if dense else None

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.plan.draft import Draft, draft_of, quotient
-from llmb_tui.plan.estimate import Expectation, estimate_of, expect
+from llmb_tui.plan.checks import unusual_of
+from llmb_tui.plan.estimate import estimate_of, expect
 from llmb_tui.plan.evidence import Evidence, evidence_of
 from llmb_tui.plan.memory import memory_of
-from llmb_tui.plan.nearest import divisors
-from llmb_tui.plan.plan import Estimate, Memory, Parallelism
+from llmb_tui.plan.plan import Estimate, Expectation, Memory, Parallelism
+from llmb_tui.plan.resolved import ResolvedSelection, quotient, resolve
 from llmb_tui.plan.rules import (
+    divisors,
     fills_pipeline,
     runs_as_listed,
     sequence_pieces,
@@ -22,7 +23,6 @@ from llmb_tui.plan.rules import (
     tensor_reach,
 )
 from llmb_tui.plan.selection import Overrides, Selection
-from llmb_tui.plan.unusual import unusual_of
 
 _FREE = ("tp", "pp", "cp", "ep", "vp", "mbs")
 
@@ -58,26 +58,26 @@ def layouts(catalog: Catalog, selection: Selection, most: int = 20) -> Layouts:
     one, and one that needs recomputation or sharding after all others. The published one is always among them. TP
     stays on NVLink. Raises `Unknown` for a recipe, size or GPU type that no preset has.
     """
-    draft = draft_of(catalog, selection)
-    fitting: list[Draft] = []
-    others: list[Draft] = []
-    for runs in _valid(draft):
-        candidate = replace(draft, parallelism=runs)
+    resolved = resolve(catalog, selection)
+    fitting: list[ResolvedSelection] = []
+    tight: list[ResolvedSelection] = []
+    for runs in _valid(resolved):
+        candidate = replace(resolved, parallelism=runs)
         memory = memory_of(candidate)
-        (others if memory and memory.verdict == "needs recompute or sharding" else fitting).append(candidate)
+        (tight if memory and memory.verdict == "needs recompute or sharding" else fitting).append(candidate)
     evidence = evidence_of(catalog)
     best = _fastest(fitting, evidence, most)
     if len(best) < most:
-        best += _fastest(others, evidence, most - len(best))
-    chosen = _with_published(best, [*fitting, *others])
-    return Layouts(tuple(_layout(catalog, selection, one, evidence) for one in chosen), len(fitting) + len(others))
+        best += _fastest(tight, evidence, most - len(best))
+    candidates = _with_published(best, [*fitting, *tight])
+    return Layouts(tuple(_layout(catalog, selection, one, evidence) for one in candidates), len(fitting) + len(tight))
 
 
-def _valid(draft: Draft) -> Iterator[Parallelism]:
+def _valid(resolved: ResolvedSelection) -> Iterator[Parallelism]:
     """Every layout that divides all that it has to."""
-    runs, model, scale = draft.parallelism, draft.model, draft.selection.scale
+    runs, model, scale = resolved.parallelism, resolved.model, resolved.selection.scale
     places = stage_places(model, runs.layers)
-    reach = tensor_reach(draft)
+    reach = tensor_reach(resolved)
     for tp in divisors(shared_heads(model)):
         if tp > reach or scale % tp:
             continue
@@ -87,13 +87,13 @@ def _valid(draft: Draft) -> Iterator[Parallelism]:
             for pp in divisors(places):
                 dp = quotient(scale, tp * cp * pp)
                 if dp:
-                    yield from _batched(draft, replace(runs, tp=tp, cp=cp, pp=pp, dp=dp), dp, divisors(places // pp))
+                    yield from _batched(resolved, replace(runs, tp=tp, cp=cp, pp=pp, dp=dp), dp, divisors(places // pp))
 
 
-def _batched(draft: Draft, runs: Parallelism, dp: int, stages: Iterable[int]) -> Iterator[Parallelism]:
+def _batched(resolved: ResolvedSelection, runs: Parallelism, dp: int, stages: Iterable[int]) -> Iterator[Parallelism]:
     """The micro-batches, expert groups and virtual stages that a layout can have."""
     samples = quotient(runs.gbs, dp)
-    groups = [ep for ep in divisors(draft.model.experts) if dp % ep == 0]
+    groups = [ep for ep in divisors(resolved.model.experts) if dp % ep == 0]
     for mbs in divisors(samples) if samples else ():
         ga = (samples or 0) // mbs
         several = runs.pp > 1 and fills_pipeline(ga, runs.pp)
@@ -103,46 +103,46 @@ def _batched(draft: Draft, runs: Parallelism, dp: int, stages: Iterable[int]) ->
                     yield replace(runs, ep=ep, vp=vp if vp > 1 else None, mbs=mbs, ga=ga)
 
 
-def _fastest(drafts: Iterable[Draft], evidence: Evidence, most: int) -> list[Draft]:
-    """The `most` drafts of the shortest step time; of equal ones the one whose layout is closest to the published."""
-    return heapq.nsmallest(most, drafts, key=lambda draft: (_step_time_s(draft, evidence), _distance(draft)))
+def _fastest(candidates: Iterable[ResolvedSelection], evidence: Evidence, most: int) -> list[ResolvedSelection]:
+    """The `most` fastest by step time; of equal ones the one that is closest to the published layout."""
+    return heapq.nsmallest(most, candidates, key=lambda one: (_step_time_s(one, evidence), _distance(one)))
 
 
-def _step_time_s(draft: Draft, evidence: Evidence) -> float:
-    expected = expect(draft, evidence)
+def _step_time_s(resolved: ResolvedSelection, evidence: Evidence) -> float:
+    expected = expect(resolved, evidence)
     return expected.step_time_s if isinstance(expected, Expectation) else float("inf")
 
 
-def _distance(draft: Draft) -> int:
+def _distance(resolved: ResolvedSelection) -> int:
     """In how many numbers a layout differs from the recipe's."""
-    return len(_differing(draft, draft.parallelism))
+    return len(_differing(resolved, resolved.parallelism))
 
 
-def _differing(draft: Draft, runs: Parallelism) -> dict[str, int]:
+def _differing(resolved: ResolvedSelection, runs: Parallelism) -> dict[str, int]:
     """The numbers of a layout that differ from the recipe's row, as a selection overrides them."""
-    row = draft.base.row_for(draft.selection.scale)
+    row = resolved.base.row_for(resolved.selection.scale)
     values = {name: getattr(runs, name) for name in _FREE if getattr(runs, name) != getattr(row, name)}
     return {name: value or 1 for name, value in values.items()}
 
 
-def _with_published(best: list[Draft], every: Iterable[Draft]) -> list[Draft]:
+def _with_published(best: list[ResolvedSelection], every: Iterable[ResolvedSelection]) -> list[ResolvedSelection]:
     """The recipe's own layout takes the last place where it would not be listed."""
-    if not best or any(runs_as_listed(draft) for draft in best):
+    if not best or any(runs_as_listed(resolved) for resolved in best):
         return best
-    published = next((draft for draft in every if runs_as_listed(draft)), None)
-    return [*best[:-1], published] if published else best
+    own_layout = next((resolved for resolved in every if runs_as_listed(resolved)), None)
+    return [*best[:-1], own_layout] if own_layout else best
 
 
-def _layout(catalog: Catalog, selection: Selection, chosen: Draft, evidence: Evidence) -> Layout:
-    kept = {name: value for name, value in selection.overrides.given().items() if name not in _FREE}
-    overrides = Overrides(**kept, **_differing(chosen, chosen.parallelism))
-    draft = draft_of(catalog, replace(selection, overrides=overrides))
-    expected = expect(draft, evidence)
+def _layout(catalog: Catalog, selection: Selection, candidate: ResolvedSelection, evidence: Evidence) -> Layout:
+    rest = {name: value for name, value in selection.overrides.set_fields().items() if name not in _FREE}
+    overrides = Overrides(**rest, **_differing(candidate, candidate.parallelism))
+    resolved = resolve(catalog, replace(selection, overrides=overrides))
+    expected = expect(resolved, evidence)
     return Layout(
         overrides=overrides,
-        parallelism=draft.parallelism,
-        estimate=estimate_of(draft, expected) if isinstance(expected, Expectation) else None,
-        memory=memory_of(draft),
-        published=runs_as_listed(draft),
-        unusual=tuple(problem.reason for problem in unusual_of(draft)),
+        parallelism=resolved.parallelism,
+        estimate=estimate_of(resolved, expected) if isinstance(expected, Expectation) else None,
+        memory=memory_of(resolved),
+        published=runs_as_listed(resolved),
+        unusual=tuple(problem.reason for problem in unusual_of(resolved)),
     )

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.catalog.rows import ResultRow
+from llmb_tui.catalog.rows import ResultRow, Row
 from llmb_tui.plan import throughput
 from llmb_tui.plan.checks import problems_of
-from llmb_tui.plan.draft import Draft, draft_of
-from llmb_tui.plan.estimate import Expectation, estimate_of, expect
+from llmb_tui.plan.estimate import estimate_of, expect
 from llmb_tui.plan.evidence import evidence_of
-from llmb_tui.plan.limits import limit_problems, steps_of, time_limit_of
 from llmb_tui.plan.memory import memory_of, memory_problems
-from llmb_tui.plan.notes import estimate_notes, formula_notes, result_notes, row_notes
-from llmb_tui.plan.options import option_problems, resolved_options
-from llmb_tui.plan.plan import Estimate, Plan, Printed, Problem, Published
+from llmb_tui.plan.options import limit_problems, option_problems, resolved_options, steps_of, time_limit_of
+from llmb_tui.plan.plan import Estimate, Expectation, Memory, Plan, Printed, Problem, PublishedResult, note, warning
+from llmb_tui.plan.resolved import ResolvedSelection, resolve
 from llmb_tui.plan.selection import Selection
+from llmb_tui.plan.throughput import flops_per_sample
 
 _GRAVEST_FIRST = ("error", "warning", "note")
 
@@ -27,42 +26,42 @@ def plan(catalog: Catalog, selection: Selection) -> Plan:
     Whatever its numbers, there is a plan: what cannot run has a problem of severity `error`. Raises `Unknown`
     for a recipe, size or GPU type that no preset has.
     """
-    draft = draft_of(catalog, selection)
-    expected = expect(draft, evidence_of(catalog))
-    estimate = estimate_of(draft, expected) if isinstance(expected, Expectation) else None
+    resolved = resolve(catalog, selection)
+    expected = expect(resolved, evidence_of(catalog))
+    estimate = estimate_of(resolved, expected) if isinstance(expected, Expectation) else None
     result = expected.published if isinstance(expected, Expectation) else None
-    steps, limit = steps_of(draft), time_limit_of(draft)
-    problems = [*problems_of(draft), *limit_problems(draft, estimate), *option_problems(draft, steps, limit)]
+    steps, limit = steps_of(resolved), time_limit_of(resolved)
+    problems = [*problems_of(resolved), *limit_problems(resolved, estimate), *option_problems(resolved, steps, limit)]
     if isinstance(expected, str):
         problems.append(_no_estimate(expected, impossible=any(p.severity == "error" for p in problems)))
-    memory = memory_of(draft)
-    problems += [*memory_problems(draft, memory), *_notes(draft, result, estimate)]
+    memory = memory_of(resolved)
+    problems += [*memory_problems(resolved, memory), *_notes(resolved, result, estimate)]
     if isinstance(expected, Expectation):
-        problems += estimate_notes(expected, memory)
-    runs_on = draft.recipe.gpus.get(selection.gpu)
-    whole = draft.parallelism.layers == draft.model.layers
+        problems += _estimate_notes(expected, memory)
+    runs_on = resolved.recipe.gpus.get(selection.gpu)
+    whole = resolved.parallelism.layers == resolved.model.layers
     return Plan(
         selection=selection,
-        scaling=draft.scaling,
-        nodes=-(-selection.scale // draft.gpu.gpus_per_node),
-        gpus_per_node=draft.gpu.gpus_per_node,
-        parallelism=draft.parallelism,
-        printed=Printed(**draft.base.rows[selection.scale].printed) if draft.listed else None,
-        published=_published(result) if result else None,
+        scaling=resolved.scaling,
+        nodes=-(-selection.scale // resolved.gpu.gpus_per_node),
+        gpus_per_node=resolved.gpu.gpus_per_node,
+        parallelism=resolved.parallelism,
+        printed=Printed(**resolved.base.rows[selection.scale].printed) if resolved.listed else None,
+        published=_published_result(result) if result else None,
         estimate=estimate,
         memory=memory,
-        checkpoint_gb=draft.model.checkpoint_gb if whole else None,
+        checkpoint_gb=resolved.model.checkpoint_gb if whole else None,
         gpu_hours=throughput.gpu_hours(selection.scale, steps, estimate.step_time_s) if estimate else None,
         steps=steps,
         time_limit=limit,
         container=runs_on.container if runs_on else None,
         problems=tuple(sorted(problems, key=lambda problem: _GRAVEST_FIRST.index(problem.severity))),
-        options=resolved_options(draft),
+        options=resolved_options(resolved),
     )
 
 
-def _published(result: ResultRow) -> Published:
-    return Published(
+def _published_result(result: ResultRow) -> PublishedResult:
+    return PublishedResult(
         step_time_s=result.step_time_s,
         tokens_per_s=result.tokens_per_s,
         mfu_pct=result.mfu_pct,
@@ -75,13 +74,57 @@ def _published(result: ResultRow) -> Published:
 def _no_estimate(why: str, *, impossible: bool) -> Problem:
     """What cannot run anyway needs no estimate; what can will end without a verdict."""
     if impossible:
-        return Problem("estimate", "note", why, "")
-    return Problem("estimate", "warning", why, "The run can go ahead, but there will be no verdict.")
+        return note("estimate", why)
+    return warning("estimate", why, "The run can go ahead, but there will be no verdict.")
 
 
-def _notes(draft: Draft, result: ResultRow | None, estimate: Estimate | None) -> Iterator[Problem]:
-    yield from row_notes(draft, draft.base.row_for(draft.selection.scale))
-    if result and estimate:
-        yield from result_notes(draft, result, estimate)
-    if estimate:
-        yield from formula_notes(draft)
+def _notes(resolved: ResolvedSelection, result: ResultRow | None, estimate: Estimate | None) -> Iterator[Problem]:
+    """What is odd about the published numbers that a plan shows."""
+    yield from _row_notes(resolved, resolved.base.row_for(resolved.selection.scale))
+    if estimate is None:
+        return
+    if result and result.note:
+        yield _note("published", result.note)
+    printed, runs = resolved.recipe.printed_flops, resolved.parallelism
+    if result and printed:
+        flops = flops_per_sample(printed, resolved.model, runs.layers, runs.seq_len)
+        yield _note(
+            "mfu_pct",
+            f"Printed {result.mfu_pct:g} %, made with an older formula ({_scientific(flops)} FLOPs per sample); "
+            f"the corrected one ({_scientific(estimate.model_flops_per_sample)}) gives {estimate.mfu_pct:.1f} %.",
+        )
+    if resolved.recipe.flops.causal:
+        yield _note("mfu_pct", "The formula counts attention scores half (causal); the other recipes count them whole.")
+
+
+def _row_notes(resolved: ResolvedSelection, row: Row) -> Iterator[Problem]:
+    """Where the script runs something else than the README prints, and what is odd about the row or the model."""
+    corrections = [c for c in resolved.recipe.corrections if c.size == row.size and (not c.gpus or row.gpus in c.gpus)]
+    for correction in corrections:
+        yield _note(correction.column, correction.reason)
+    if resolved.listed:
+        for text in row.notes:
+            if not any(text.startswith(correction.reason) for correction in corrections):
+                yield _note("printed", text)
+    if resolved.model.note:
+        yield _note("size", resolved.model.note)
+
+
+def _estimate_notes(expected: Expectation, memory: Memory | None) -> Iterator[Problem]:
+    """Where a run can be slower than the band of a modelled step time says."""
+    high = expected.step_time_s * (1 + expected.half_width_pct / 100)
+    if expected.new_layout:
+        reason = "Nobody has published this layout. Published ones are tuned: a poor one can take longer than"
+        yield _note("estimate", f"{reason} {high:.3g} s")
+    if expected.method == "modelled" and memory and memory.verdict == "needs recompute or sharding":
+        reason = "The recomputation or sharding that memory asks for takes time that is not in the estimate"
+        yield _note("estimate", reason)
+
+
+def _note(field: str, reason: str) -> Problem:
+    """Something to know; there is nothing to mend."""
+    return note(field, reason if reason.endswith(".") else f"{reason}.")
+
+
+def _scientific(number: float) -> str:
+    return f"{number:.4g}".replace("e+", "e")

@@ -1,4 +1,4 @@
-"""`memory_of`: what one GPU holds while a draft trains, counted from the model's numbers and the layout.
+"""`memory_of`: what one GPU holds while a selection trains, counted from the model's numbers and the layout.
 
 All sizes are decimal GB of one GPU, the fullest one. Parameters P are those of one GPU: P_dense / (TP PP), the experts'
 P_expert / (TP PP EP), and the embedding and the output layer, V h / TP each, which share a GPU only where PP is 1.
@@ -24,8 +24,8 @@ from functools import lru_cache
 from typing import Literal
 
 from llmb_tui.catalog.recipe import Model, Recipe
-from llmb_tui.plan.draft import Draft
-from llmb_tui.plan.plan import Memory, Parallelism, Problem
+from llmb_tui.plan.plan import Memory, Parallelism, Problem, note, warning
+from llmb_tui.plan.resolved import ResolvedSelection
 from llmb_tui.plan.rules import runs_as_listed
 
 _GB = 1e9
@@ -40,55 +40,52 @@ _FITS, _TIGHT = 0.90, 1.05
 """Most of the capacity that counts as `fits` and as `tight`: the count errs by some per cent either way."""
 
 
-def memory_of(draft: Draft) -> Memory | None:
+def memory_of(resolved: ResolvedSelection) -> Memory | None:
     """State and peak against the GPU's capacity; None where the numbers do not divide."""
-    runs, model = draft.parallelism, draft.model
+    runs, model = resolved.parallelism, resolved.model
     if runs.dp is None or runs.ga is None:
         return None
-    asked = draft.selection
-    optimizer = _optimizer_bytes(draft.recipe, asked.size, asked.gpu, asked.dtype)
+    selection = resolved.selection
+    optimizer = _optimizer_bytes(resolved.recipe, selection.size, selection.gpu, selection.dtype)
     state = _state_bytes(model, runs, runs.dp * runs.cp, optimizer) / _GB
     peak = state + _working_bytes(model, runs, runs.ga) / _GB + _REST_GB
-    capacity = draft.gpu.memory_gb
+    capacity = resolved.gpu.memory_gb
     return Memory(state, peak, capacity, _verdict(peak / capacity))
 
 
-def memory_problems(draft: Draft, memory: Memory | None) -> Iterator[Problem]:
+def memory_problems(resolved: ResolvedSelection, memory: Memory | None) -> Iterator[Problem]:
     """What a count means that is above the capacity, and that experts were never compared with a run."""
     if memory is None:
         return
     if memory.verdict == "needs recompute or sharding":
-        yield _too_much(draft, memory)
-    if draft.model.experts > 1:
-        yield Problem("memory", "note", "Memory with experts is a count that no run was compared with.", "")
+        yield _too_much(resolved, memory)
+    if resolved.model.experts > 1:
+        yield note("memory", "Memory with experts is a count that no run was compared with.")
 
 
-def _too_much(draft: Draft, memory: Memory) -> Problem:
+def _too_much(resolved: ResolvedSelection, memory: Memory) -> Problem:
     counted = f"{memory.peak_gb:.0f} GB are counted for a GPU of {memory.capacity_gb:g} GB"
-    if runs_as_listed(draft):
+    if runs_as_listed(resolved):
         reason = f"{counted}, more than fit. But this is the published configuration, and that runs."
-        return Problem("memory", "note", reason, "")
+        return note("memory", reason)
     reason = f"{counted}: this needs activations recomputed, or more sharding, than the recipe has."
-    return Problem("memory", "warning", reason, "Choose a larger TP, PP or CP, a smaller MBS, or more GPUs.")
+    return warning("memory", reason, "Choose a larger TP, PP or CP, a smaller MBS, or more GPUs.")
 
 
-def _verdict(filled: float) -> Literal["fits", "tight", "needs recompute or sharding"]:
-    if filled <= _FITS:
+def _verdict(share: float) -> Literal["fits", "tight", "needs recompute or sharding"]:
+    if share <= _FITS:
         return "fits"
-    return "tight" if filled <= _TIGHT else "needs recompute or sharding"
+    return "tight" if share <= _TIGHT else "needs recompute or sharding"
 
 
 def _state_bytes(model: Model, runs: Parallelism, ranks: int, optimizer: int) -> float:
     """Weights, gradients and optimizer of one GPU; `ranks` share the optimizer of the dense parameters."""
-    kv = model.hidden * model.query_groups / model.heads
-    attention = 2 * model.hidden * (model.hidden + kv)
-    mlp = (3 if model.gated else 2) * model.hidden * model.ffn
     layers = runs.layers / (runs.tp * runs.pp)
     embeddings = (2 if runs.pp == 1 else 1) * model.vocab * model.hidden / runs.tp
-    shared = layers * attention + embeddings
+    shared = layers * model.attention_parameters + embeddings
     if model.experts == 1:
-        return (shared + layers * mlp) * (_WEIGHT_AND_GRADIENT + optimizer / ranks)
-    experts = layers * mlp * model.experts / runs.ep
+        return (shared + layers * model.mlp_parameters) * (_WEIGHT_AND_GRADIENT + optimizer / ranks)
+    experts = layers * model.mlp_parameters * model.experts / runs.ep
     copies = max(1.0, ranks / runs.ep)
     return shared * (_WEIGHT_AND_GRADIENT + optimizer / ranks) + experts * (_WEIGHT_AND_GRADIENT + optimizer / copies)
 
@@ -127,7 +124,7 @@ def _optimizer_bytes(recipe: Recipe, size: str, gpu: str, dtype: str) -> int:
     `store_param_remainders`, unless the weights are FP8), and Megatron Core's precision-aware optimizer (core 0.13,
     optimizer_config.py) keep half a master weight.
     """
-    found = _OPTIMIZER
+    bytes_each = _OPTIMIZER
     for group in recipe.settings:
         filters = ((group.sizes, size), (group.gpus, gpu), (group.dtypes, dtype))
         if group.when or any(names and name not in names for names, name in filters):
@@ -135,5 +132,5 @@ def _optimizer_bytes(recipe: Recipe, size: str, gpu: str, dtype: str) -> int:
         optim = (group.base.get("model") or {}).get("optim") or {}
         fused = optim.get("name") == "distributed_fused_adam" and dtype == "bf16"
         if fused or group.recipe.get("optim.config.use_precision_aware_optimizer") is True:
-            found = _OPTIMIZER_WITH_REMAINDERS
-    return found
+            bytes_each = _OPTIMIZER_WITH_REMAINDERS
+    return bytes_each

@@ -1,191 +1,215 @@
-"""What a run does beside the benchmark: which of it a recipe has, what becomes of the steps, what must agree."""
+"""How long a run is and what it does beside the benchmark: what a recipe has of it, and what must agree."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 
 from llmb_tui.catalog.recipe import Option, Recipe
-from llmb_tui.plan.draft import Draft
-from llmb_tui.plan.plan import Problem
-from llmb_tui.plan.selection import RunOptions
-
-TITLES = {
-    "profile": "Nsight profile",
-    "nccl_trace": "NCCL trace",
-    "save_checkpoint": "save checkpoint",
-    "load_checkpoint": "load checkpoint",
-    "hub_tokenizer": "hub tokenizer",
-}
-"""What can be switched on, by its field in `RunOptions`; all but the last are named so in a preset's options too."""
+from llmb_tui.plan.plan import Estimate, Problem, error, note, warning
+from llmb_tui.plan.resolved import ResolvedSelection
+from llmb_tui.plan.selection import FIELDS, OPTIONS, Field, RunOptions
+from llmb_tui.text import capital, plural
 
 # Of these a run does one at most: each takes its own number of steps.
 _ALONE = ("profile", "nccl_trace", "load_checkpoint")
-_PROFILE_STEPS = {"profile_start": "profile from step", "profile_stop": "profile to step"}
 # As batch scripts take paths.
 _PATH = re.compile(r"/[\w.+@=-][\w./+@=-]*", re.ASCII)
 _WARN = "the verdict is WARN at best"
+_TIME_LIMIT = re.compile(r"(?:(\d{1,3})-)?(\d{1,3}):([0-5]\d):([0-5]\d)", re.ASCII)
 
 
-def chosen_options(options: RunOptions) -> tuple[str, ...]:
-    """The fields of what is switched on, in the order of `TITLES`."""
-    return tuple(field for field in TITLES if getattr(options, field))
+def steps_of(resolved: ResolvedSelection) -> int:
+    """Training steps: an option's own, else those asked for, else (also where these are impossible) the recipe's."""
+    steps = resolved.selection.steps
+    return option_steps(resolved) or (steps if steps is not None and steps > 0 else resolved.recipe.launch.steps)
 
 
-def why_not(recipe: Recipe, size: str, field: str) -> str:
-    """Why a field of `TITLES` cannot be switched on for a size, as the end of a sentence; empty where it can."""
-    if field == "hub_tokenizer":
+def time_limit_of(resolved: ResolvedSelection) -> str:
+    """Slurm time limit: the one asked for, else (also where it cannot be read) the recipe's."""
+    time_limit, launch = resolved.selection.time_limit, resolved.recipe.launch
+    if time_limit is not None and seconds_of(time_limit):
+        return time_limit
+    usual = (resolved.selection.strong_scaling and launch.time_limit_strong) or launch.time_limit
+    return option_time_limit(resolved) or usual
+
+
+def seconds_of(time_limit: str) -> int:
+    """Seconds of `HH:MM:SS` or `D-HH:MM:SS`; 0 for anything else."""
+    match = _TIME_LIMIT.fullmatch(time_limit)
+    if not match:
+        return 0
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+
+
+def limit_problems(resolved: ResolvedSelection, estimate: Estimate | None) -> Iterator[Problem]:
+    """Steps and time limits that cannot be, and a time limit that the steps would not keep."""
+    selection = resolved.selection
+    steps, limit = steps_of(resolved), time_limit_of(resolved)
+    if selection.steps is not None and selection.steps < 1:
+        yield error("steps", f"A run needs at least 1 step, not {selection.steps}.", f"Choose {steps}.")
+    elif selection.steps is not None and selection.steps != steps:
+        reason = f"The run takes {plural(steps, 'step')} for what it does beside the benchmark"
+        yield error("steps", f"{reason}, not {selection.steps}.", "Give no number of steps.")
+    if selection.time_limit is not None and selection.time_limit != limit:
+        reason = "The time limit is not HH:MM:SS or D-HH:MM:SS, or it is zero."
+        yield error("time_limit", reason, f"Write it like {limit}.")
+    elif estimate and steps * estimate.step_time_s > seconds_of(limit):
+        minutes = math.ceil(steps * estimate.step_time_s / 60)
+        reason = f"{steps} steps take about {minutes} minutes and start-up is not in that; the limit is {limit}."
+        yield warning("time_limit", reason, "Raise the time limit, or take fewer steps.")
+
+
+def chosen_options(options: RunOptions) -> tuple[Field, ...]:
+    """What is switched on or given, in the order in which it is offered; how it is done is no option of its own."""
+    return tuple(option for option in OPTIONS if not option.of and getattr(options, option.name))
+
+
+def why_not(recipe: Recipe, size: str, option: Field) -> str:
+    """Why a run of this size cannot do it, as the end of a sentence; empty where it can."""
+    if option.name == "hub_tokenizer":
         model = recipe.models.get(size)
         return "" if model and model.hub_tokenizer else "not in this recipe"
-    row = option_row(recipe, TITLES[field])
+    row = option_row(recipe, option)
     if row is None:
         return "not in this recipe"
     return "" if row.effective else "no effect in this recipe"
 
 
-def option_row(recipe: Recipe, name: str) -> Option | None:
+def option_row(recipe: Recipe, option: Field) -> Option | None:
     """The recipe's documented option of that name."""
-    return next((row for row in recipe.options if row.name == name), None)
+    return next((row for row in recipe.options if row.name == option.label), None)
 
 
-def resolved_options(draft: Draft) -> RunOptions:
+def resolved_options(resolved: ResolvedSelection) -> RunOptions:
     """The chosen options, with the recipe's own first and last step of a profile where none are given."""
-    asked = draft.selection.options
-    if not asked.profile:
-        return asked
-    start, stop = profile_steps(draft.recipe)
+    options = resolved.selection.options
+    if not options.profile:
+        return options
+    start, stop = profile_steps(resolved.recipe)
     return replace(
-        asked,
-        profile_start=start if asked.profile_start is None else asked.profile_start,
-        profile_stop=stop if asked.profile_stop is None else asked.profile_stop,
+        options,
+        profile_start=start if options.profile_start is None else options.profile_start,
+        profile_stop=stop if options.profile_stop is None else options.profile_stop,
     )
 
 
 def profile_steps(recipe: Recipe) -> tuple[int | None, int | None]:
     """First and last step that the recipe profiles by itself; None where it does not say."""
-    defaults = [row.default if row else None for row in (option_row(recipe, name) for name in _PROFILE_STEPS.values())]
-    start, stop = (value if isinstance(value, int) else None for value in defaults)
+    rows = (option_row(recipe, FIELDS[name]) for name in ("profile_start", "profile_stop"))
+    start, stop = (row.default if row and isinstance(row.default, int) else None for row in rows)
     return start, stop
 
 
 def ends_run(recipe: Recipe) -> bool:
     """True where a profiled run ends with its profile."""
-    row = option_row(recipe, _PROFILE_STEPS["profile_stop"])
+    row = option_row(recipe, FIELDS["profile_stop"])
     return row is not None and row.ends_run
 
 
-def option_steps(draft: Draft) -> int | None:
+def option_steps(resolved: ResolvedSelection) -> int | None:
     """Training steps that an option of the run gives it; None where none does."""
-    options = resolved_options(draft)
-    for field in ("load_checkpoint", "nccl_trace"):
-        row = option_row(draft.recipe, TITLES[field])
-        if getattr(options, field) and row is not None and row.steps is not None:
+    options = resolved_options(resolved)
+    for option in reversed(chosen_options(options)):
+        row = option_row(resolved.recipe, option)
+        if row is not None and row.steps is not None:
             return row.steps
-    if ends_run(draft.recipe) and options.profile and options.profile_stop and options.profile_stop > 0:
+    if ends_run(resolved.recipe) and options.profile and options.profile_stop and options.profile_stop > 0:
         return options.profile_stop
     return None
 
 
-def option_time_limit(draft: Draft) -> str | None:
+def option_time_limit(resolved: ResolvedSelection) -> str | None:
     """Time limit that the recipe has for what the run does; None where that is its usual one."""
-    rows = (option_row(draft.recipe, TITLES[field]) for field in chosen_options(draft.selection.options))
+    rows = (option_row(resolved.recipe, option) for option in chosen_options(resolved.selection.options))
     return next((row.time_limit for row in rows if row is not None and row.time_limit), None)
 
 
-def option_problems(draft: Draft, steps: int, time_limit: str) -> Iterator[Problem]:
+def option_problems(resolved: ResolvedSelection, steps: int, time_limit: str) -> Iterator[Problem]:
     """What cannot be, what was never tested, and what the chosen options mean. `steps` are those of the run."""
-    asked = draft.selection.options
-    for field in chosen_options(asked):
-        reason = why_not(draft.recipe, draft.selection.size, field)
+    options = resolved.selection.options
+    for option in chosen_options(options):
+        reason = why_not(resolved.recipe, resolved.selection.size, option)
         if reason:
-            yield _error(field, f"{_capital(TITLES[field])}: {reason}, {draft.recipe.id}.", "Leave it out.")
-    yield from _alone(asked)
-    yield from _profile(draft, steps)
-    if asked.nccl_trace:
-        at_most = f", at most {time_limit}" if option_time_limit(draft) == time_limit else ""
+            yield error(option.name, f"{capital(option.label)}: {reason}, {resolved.recipe.id}.", "Leave it out.")
+    yield from _alone(options)
+    yield from _profile(resolved, steps)
+    if options.nccl_trace:
+        at_most = f", at most {time_limit}" if option_time_limit(resolved) == time_limit else ""
         reason = f"NCCL logs every call, over {steps} steps{at_most}. That is too slow to compare: {_WARN}."
-        yield _note("nccl_trace", reason)
-    yield from _checkpoints(draft)
-    if asked.hub_tokenizer and draft.model.hub_tokenizer:
-        reason = f"The tokenizer is {draft.model.hub_tokenizer}, from the model hub."
-        yield _note("hub_tokenizer", f"{reason} The cluster needs a Hugging Face token that opens it.")
+        yield note("nccl_trace", reason)
+    yield from _checkpoints(resolved)
+    if options.hub_tokenizer and resolved.model.hub_tokenizer:
+        reason = f"The tokenizer is {resolved.model.hub_tokenizer}, from the model hub."
+        yield note("hub_tokenizer", f"{reason} The cluster needs a Hugging Face token that opens it.")
 
 
 def _alone(options: RunOptions) -> Iterator[Problem]:
-    chosen = [field for field in chosen_options(options) if field in _ALONE]
-    if options.load_checkpoint and len(chosen) > 1:
-        what = " and no ".join(TITLES[field] for field in chosen if field != "load_checkpoint")
+    exclusive = [option for option in chosen_options(options) if option.name in _ALONE]
+    if options.load_checkpoint and len(exclusive) > 1:
+        what = " and no ".join(option.label for option in exclusive if option.name != "load_checkpoint")
         reason = f"A run that loads a checkpoint takes one step: there is no {what} of it."
-        yield _error(
+        yield error(
             "load_checkpoint", reason, f"Leave out the checkpoint, or the {what.replace(' and no', ' and the')}."
         )
-    elif len(chosen) > 1:
+    elif len(exclusive) > 1:
         reason = "An Nsight profile and an NCCL trace exclude each other, as the recipes say."
-        yield _error("nccl_trace", reason, "Leave out one of them.")
+        yield error("nccl_trace", reason, "Leave out one of them.")
 
 
-def _profile(draft: Draft, steps: int) -> Iterator[Problem]:
-    asked, options = draft.selection.options, resolved_options(draft)
-    if not asked.profile:
-        for field, name in _PROFILE_STEPS.items():
-            if getattr(asked, field) is not None:
-                yield _error(field, f"`{name}` does nothing without a profile.", "Profile the run, or leave it out.")
+def _profile(resolved: ResolvedSelection, steps: int) -> Iterator[Problem]:
+    choice, options = resolved.selection.options, resolved_options(resolved)
+    if not choice.profile:
+        for option in OPTIONS:
+            if option.of == "profile" and getattr(choice, option.name) is not None:
+                reason = f"`{option.label}` does nothing without a profile."
+                yield error(option.name, reason, "Profile the run, or leave it out.")
         return
     start, stop = options.profile_start, options.profile_stop
     if start is None or stop is None:
         return
-    ends = ends_run(draft.recipe)
+    ends = ends_run(resolved.recipe)
     if start < 0:
-        yield _error("profile_start", f"There is no step {start}.", "Choose 0 or more.")
+        yield error("profile_start", f"There is no step {start}.", "Choose 0 or more.")
     elif stop <= start:
-        field = "profile_stop" if asked.profile_stop is not None else "profile_start"
-        yield _error(field, f"A profile from step {start} to step {stop} has no steps.", "Choose a later last step.")
+        field = "profile_stop" if choice.profile_stop is not None else "profile_start"
+        yield error(field, f"A profile from step {start} to step {stop} has no steps.", "Choose a later last step.")
     elif not ends and stop > steps:
         reason = f"The profile ends at step {stop}, and the run at step {steps}."
-        yield _error("profile_stop", reason, f"Profile to step {steps} at most, or take more steps.")
+        yield error("profile_stop", reason, f"Profile to step {steps} at most, or take more steps.")
     else:
         until = ", where the run ends" if ends else ""
-        yield _note("profile", f"Steps {start} to {stop} are profiled{until}. The profiler slows them down: {_WARN}.")
+        yield note("profile", f"Steps {start} to {stop} are profiled{until}. The profiler slows them down: {_WARN}.")
 
 
-def _checkpoints(draft: Draft) -> Iterator[Problem]:
-    options, model = draft.selection.options, draft.model
+def _checkpoints(resolved: ResolvedSelection) -> Iterator[Problem]:
+    options, model = resolved.selection.options, resolved.model
     if options.save_checkpoint:
-        yield from _tested(draft, "save_checkpoint", model.save_min_gpus, "saved")
-        whole = draft.parallelism.layers == model.layers
+        yield from _smallest_scale(resolved, "save_checkpoint", model.save_min_gpus, "saved")
+        whole = resolved.parallelism.layers == model.layers
         size = f", about {model.checkpoint_gb:,g} GB" if whole and model.checkpoint_gb else ""
-        yield _note("save_checkpoint", f"A checkpoint{size} is written into the run's folder after the last step.")
+        yield note("save_checkpoint", f"A checkpoint{size} is written into the run's folder after the last step.")
     path = options.load_checkpoint
     if path is None:
         return
     if not _PATH.fullmatch(path):
         reason = "The checkpoint's directory must be an absolute path of letters, digits and . _ + @ = -."
-        yield _error("load_checkpoint", reason, "Give the directory above `weights`, as the cluster names it.")
-    yield from _tested(draft, "load_checkpoint", model.load_min_gpus, "loaded")
-    yield _note("load_checkpoint", f"One step follows the loading, which is too short to compare: {_WARN}.")
+        yield error("load_checkpoint", reason, "Give the directory above `weights`, as the cluster names it.")
+    yield from _smallest_scale(resolved, "load_checkpoint", model.load_min_gpus, "loaded")
+    yield note("load_checkpoint", f"One step follows the loading, which is too short to compare: {_WARN}.")
 
 
-def _tested(draft: Draft, field: str, smallest: dict[str, int], done: str) -> Iterator[Problem]:
+def _smallest_scale(resolved: ResolvedSelection, field: str, smallest: dict[str, int], verb: str) -> Iterator[Problem]:
     """A warning below the smallest scale at which the recipe tested it."""
-    scale, gpu = draft.selection.scale, draft.selection.gpu
+    scale, gpu = resolved.selection.scale, resolved.selection.gpu
     least = smallest.get(gpu)
     if least is not None and scale < least:
         reason = (
-            f"The smallest scale at which a checkpoint was {done} is {least} {gpu.upper()}: {scale} may not suffice."
+            f"The smallest scale at which a checkpoint was {verb} is {least} {gpu.upper()}: {scale} may not suffice."
         )
-        yield Problem(field, "warning", reason, f"Choose {least} GPUs or more.")
+        yield warning(field, reason, f"Choose {least} GPUs or more.")
     elif least is None and smallest:
-        yield _note(field, f"No scale at which a checkpoint was {done} is published for {gpu.upper()}.")
-
-
-def _capital(text: str) -> str:
-    return text[0].upper() + text[1:]
-
-
-def _error(field: str, reason: str, fix: str) -> Problem:
-    return Problem(field, "error", reason, fix)
-
-
-def _note(field: str, reason: str) -> Problem:
-    return Problem(field, "note", reason, "")
+        yield note(field, f"No scale at which a checkpoint was {verb} is published for {gpu.upper()}.")

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.plan.draft import draft_of
-from llmb_tui.plan.make import plan
+from llmb_tui.plan import make
 from llmb_tui.plan.plan import Estimate
+from llmb_tui.plan.resolved import resolve
 from llmb_tui.plan.selection import NOTHING_MORE, Selection
 
 
@@ -30,25 +30,25 @@ def over_scale(catalog: Catalog, selection: Selection) -> tuple[AtScale, ...]:
     Raises `Unknown` for a recipe, size or GPU type that no preset has.
     """
     # Nothing else of a selection changes how fast a step is, and the less there is, the more is known already.
-    asked = replace(selection, steps=None, time_limit=None, options=NOTHING_MORE)
-    chosen = draft_of(catalog, asked)
-    scales = {selection.scale, *chosen.base.rows, *_between_and_beyond(tuple(chosen.base.rows))}
-    found = (_at(catalog, replace(asked, scale=scale)) for scale in sorted(scales))
-    layers = chosen.parallelism.layers
-    return tuple(point for runs, point in found if point is not None and runs == layers)
+    bare = replace(selection, steps=None, time_limit=None, options=NOTHING_MORE)
+    resolved = resolve(catalog, bare)
+    scales = {selection.scale, *resolved.base.rows, *_between_and_beyond(tuple(resolved.base.rows))}
+    points = (_at(catalog, replace(bare, scale=scale)) for scale in sorted(scales))
+    layers = resolved.parallelism.layers
+    return tuple(point for runs, point in points if point is not None and runs == layers)
 
 
-def _between_and_beyond(listed: tuple[int, ...]) -> list[int]:
-    """The powers of two between the smallest scale and the largest, and twice the largest. `listed` is ascending."""
-    powers = (1 << power for power in range(listed[0].bit_length(), listed[-1].bit_length()))
-    return [*powers, 2 * listed[-1]]
+def _between_and_beyond(scales: tuple[int, ...]) -> list[int]:
+    """The powers of two between the smallest scale and the largest, and twice the largest. `scales` is ascending."""
+    powers = (1 << power for power in range(scales[0].bit_length(), scales[-1].bit_length()))
+    return [*powers, 2 * scales[-1]]
 
 
 # Moving over the scales of one selection asks for the same points again and again.
 @lru_cache(maxsize=512)
 def _at(catalog: Catalog, selection: Selection) -> tuple[int, AtScale | None]:
     """The number of layers that run there, and the point."""
-    made = plan(catalog, selection)
-    if made.estimate is None:
-        return made.parallelism.layers, None
-    return made.parallelism.layers, AtScale(selection.scale, made.estimate, made.published is not None)
+    plan = make.plan(catalog, selection)
+    if plan.estimate is None:
+        return plan.parallelism.layers, None
+    return plan.parallelism.layers, AtScale(selection.scale, plan.estimate, plan.published is not None)

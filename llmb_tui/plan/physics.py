@@ -88,13 +88,14 @@ def terms(model: Model, machine: Machine, gpus: int, runs: Row | Parallelism) ->
     group_tokens = tokens * tp * pp  # that pass through one stage's tensor parallel group
     stage, last = _busiest_stage(model, runs)
     layers = stage * pp  # the layers that all ranks seem to have, where each is as busy as the busiest
-    weights, key_value = _layer_weights(model, model.experts_per_token), model.hidden * model.query_groups / model.heads
+    weights = model.attention_parameters + model.mlp_parameters * model.experts_per_token
+    key_value = model.hidden * model.query_groups / model.heads
     peak16, peak = gpu.peak_tflops["bf16"] * 1e12, gpu.peak_tflops[dtype] * 1e12
     linear = 6 * tokens * layers * weights / peak
     ffn = 3 * (3 if model.gated else 2) * model.ffn * model.experts_per_token
     memory = tokens * layers * (12 * model.hidden + ffn) * _BF16_BYTES / (chip.hbm_gb_s * 1e9)
     moe, ep = _experts(model, chip, runs, tokens * layers) if model.experts > 1 else (0.0, 0.0)
-    held, shards = _held_weights(model, runs), replicas * cp
+    stage_weights, shards = _held_weights(model, runs), replicas * cp
     return Terms(
         linear_bf16=linear if dtype == "bf16" else 0.0,
         linear_fp8=linear if dtype == "fp8" else 0.0,
@@ -108,8 +109,8 @@ def terms(model: Model, machine: Machine, gpus: int, runs: Row | Parallelism) ->
         latency=micro_batches * stage * _LAYER_LATENCY_S,
         head=6 * tokens * model.hidden * model.vocab / peak16 * pp if last else 0.0,
         pp=2 * group_tokens * model.hidden * _BF16_BYTES / tp * vp / _rate(chip, gpus) if pp > 1 else 0.0,
-        dp=2 * _BF16_BYTES * held * (shards - 1) / shards / _rate(chip, gpus // pp),
-        optimizer=_OPTIMIZER_BYTES * held / shards / (chip.hbm_gb_s * 1e9),
+        dp=2 * _BF16_BYTES * stage_weights * (shards - 1) / shards / _rate(chip, gpus // pp),
+        optimizer=_OPTIMIZER_BYTES * stage_weights / shards / (chip.hbm_gb_s * 1e9),
         bubble=(pp - 1) / (vp * micro_batches),
         doublings=math.log2(max(gpus, _NODE) / _NODE),
     )
@@ -128,19 +129,13 @@ def _busiest_stage(model: Model, runs: Row | Parallelism) -> tuple[float, bool]:
 def _experts(model: Model, chip: Chip, runs: Row | Parallelism, token_layers: float) -> tuple[float, float]:
     """Routing inside the GPU, and between GPUs."""
     routed = token_layers * model.experts_per_token * model.hidden
-    sent = 4 * routed * _BF16_BYTES * (runs.ep - 1) / runs.ep
-    return routed * _MOE_BYTES / (chip.hbm_gb_s * 1e9), sent / _rate(chip, runs.tp * runs.cp * runs.ep)
-
-
-def _layer_weights(model: Model, experts: float) -> float:
-    """Parameters of one layer with so many experts: four attention matrices, and two or three of the MLP."""
-    attention = 2 * model.hidden**2 * (1 + model.query_groups / model.heads)
-    return attention + (3 if model.gated else 2) * model.hidden * model.ffn * experts
+    traffic = 4 * routed * _BF16_BYTES * (runs.ep - 1) / runs.ep
+    return routed * _MOE_BYTES / (chip.hbm_gb_s * 1e9), traffic / _rate(chip, runs.tp * runs.cp * runs.ep)
 
 
 def _held_weights(model: Model, runs: Row | Parallelism) -> float:
     """Parameters that one rank holds; in a pipeline the mean of a stage with an embedding and one without."""
-    layers = runs.layers / runs.pp * _layer_weights(model, model.experts / runs.ep)
+    layers = runs.layers / runs.pp * (model.attention_parameters + model.mlp_parameters * model.experts / runs.ep)
     return (layers + 2 * model.hidden * model.vocab / (1 if runs.pp == 1 else 2)) / runs.tp
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
+from llmb_tui.catalog.rows import ResultRow
 from llmb_tui.plan.selection import NOTHING_MORE, RunOptions, Selection
 
 Severity = Literal["error", "warning", "note"]
 Method = Literal["published", "other_release", "interpolated", "extrapolated", "modelled"]
 Scaling = Literal["weak", "strong", "proxy"]
+METHOD_NAMES: dict[Method, str] = {method: method.replace("_", " ") for method in get_args(Method)}
+METHOD_WORDS: dict[Method, str] = {**METHOD_NAMES, "other_release": "published for another release"}
+"""Where a step time comes from, as a sentence says it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,7 @@ class Printed:
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedResult:
     """One row of the recipe's own result tables, as printed."""
 
     step_time_s: float
@@ -69,6 +73,22 @@ class Breakdown:
     bubble_s: float
     """Pipeline stages that wait for their first or after their last micro-batch."""
     optimizer_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """A step time in seconds, half its band in per cent, and what both rest on."""
+
+    step_time_s: float
+    half_width_pct: float
+    method: Method
+    anchor: str
+    basis: str
+    published: ResultRow | None = None
+    """The row itself, where the recipe's own tables have this configuration."""
+    breakdown: Breakdown | None = None
+    new_layout: bool = False
+    """True where nobody has measured the layout."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +133,21 @@ class Problem:
     fix: str
 
 
+def error(field: str, reason: str, fix: str) -> Problem:
+    """What cannot be launched."""
+    return Problem(field, "error", reason, fix)
+
+
+def warning(field: str, reason: str, fix: str) -> Problem:
+    """What can be launched, and should not be."""
+    return Problem(field, "warning", reason, fix)
+
+
+def note(field: str, reason: str) -> Problem:
+    """What is to be known, and asks for nothing."""
+    return Problem(field, "note", reason, "")
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Everything that is known about a selection before it runs."""
@@ -123,7 +158,7 @@ class Plan:
     gpus_per_node: int
     parallelism: Parallelism
     printed: Printed | None
-    published: Published | None
+    published: PublishedResult | None
     estimate: Estimate | None
     memory: Memory | None
     checkpoint_gb: float | None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -12,25 +12,12 @@ from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.errors import Trouble
 from llmb_tui.plan.document import document
 from llmb_tui.plan.make import plan
-from llmb_tui.plan.selection import Overrides, RunOptions, Selection
+from llmb_tui.plan.selection import FIELDS, LAYOUT, LONGEST_PATH, OPTIONS, Kind, Overrides, RunOptions, Selection
 
-_OVERRIDES = tuple("tp pp cp ep vp mbs gbs seq_len layers".split())
-_SWITCHES = tuple("hub_tokenizer profile nccl_trace save_checkpoint".split())
-_OPTIONS = (*_SWITCHES, "profile_start", "profile_stop", "load_checkpoint")
-KEYS = (
-    *"workload release size gpu dtype scale strong_scaling".split(),
-    *_OVERRIDES,
-    "steps",
-    "time_limit",
-    *_OPTIONS,
-)
-"""What a request may hold: the long flags, with underscores."""
-_KNOWN = frozenset(KEYS)
 # More than any machine has, and small enough for every number that is made from it.
 _LARGEST = 2**31 - 1
 # Longer names are cut before they are searched for and quoted.
 _LONGEST = 100
-_LONGEST_PATH = 4096
 
 
 class Unreadable(Trouble):
@@ -43,56 +30,48 @@ class Unreadable(Trouble):
 
 
 def read_request(catalog: Catalog, request: Mapping[str, Any]) -> Selection:
-    """The selection that a request means; a key whose value is None counts as not given.
+    """The selection that a request means. Its keys are those of `FIELDS`; one whose value is None counts as not given.
 
     `workload` may carry `@RELEASE` and the prefix `pretrain_`; without a release the newest is meant. Names may
     be in upper case. Raises `Unreadable` or `Unknown`: both have `field` and `nearest`.
     """
-    given = {key: value for key, value in request.items() if value is not None}
-    if not _KNOWN.issuperset(given):
-        key = next(str(key)[:_LONGEST] for key in given if key not in _KNOWN)
-        raise Unreadable(key, f"{key!r} is no key of a selection", get_close_matches(key.lower(), KEYS, n=3))
-    recipe = _recipe(catalog, given)
-    scale = _whole(given, "scale")
-    if scale is None or scale < 1:
-        raise Unreadable("scale", "scale is missing" if scale is None else "scale must be at least 1")
+    values = {key: value for key, value in request.items() if value is not None}
+    unknown = next((str(key)[:_LONGEST] for key in values if key not in FIELDS), None)
+    if unknown is not None:
+        nearest = get_close_matches(unknown.lower(), FIELDS, n=3)
+        raise Unreadable(unknown, f"{unknown!r} is no key of a selection", nearest)
+    recipe = _recipe(catalog, values)
+    scale = _whole(values, "scale")
+    if scale is None:
+        raise Unreadable("scale", "scale is missing")
+    if scale < FIELDS["scale"].least:
+        raise Unreadable("scale", f"scale must be at least {FIELDS['scale'].least}")
     return Selection(
         workload=recipe.workload,
         release=recipe.release,
-        size=_name(given, "size", tuple(recipe.models)),
-        gpu=_name(given, "gpu", catalog.gpu_types()),
-        dtype=_name(given, "dtype", catalog.dtypes()),
+        size=_name(values, "size", tuple(recipe.models)),
+        gpu=_name(values, "gpu", catalog.gpu_types()),
+        dtype=_name(values, "dtype", catalog.dtypes()),
         scale=scale,
-        strong_scaling=_switch(given, "strong_scaling"),
-        overrides=Overrides(*(_whole(given, name) for name in _OVERRIDES)),
-        steps=_whole(given, "steps"),
-        time_limit=_text(given, "time_limit"),
-        options=_options(given),
-    )
-
-
-def _options(given: Mapping[str, Any]) -> RunOptions:
-    return RunOptions(
-        **{name: _switch(given, name) for name in _SWITCHES},
-        profile_start=_whole(given, "profile_start"),
-        profile_stop=_whole(given, "profile_stop"),
-        load_checkpoint=_path(given, "load_checkpoint"),
+        strong_scaling=_switch(values, "strong_scaling"),
+        overrides=Overrides(**{field.name: _whole(values, field.name) for field in LAYOUT}),
+        steps=_whole(values, "steps"),
+        time_limit=_text(values, "time_limit"),
+        options=RunOptions(**{field.name: _READERS[field.kind](values, field.name) for field in OPTIONS}),
     )
 
 
 def plan_lines(catalog: Catalog, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """The document of a plan, or of an error, for each line of JSON, in the same order. Bad lines don't stop it."""
+    """The document of a plan, or of an error, for each line of JSON, in the same order. Bad lines don't stop it.
+
+    `field` of an error is empty where the whole line is meant.
+    """
     for line in lines:
         try:
             yield document(plan(catalog, read_request(catalog, _read_line(line))))
         except (Unreadable, Unknown) as trouble:
-            yield error_document(trouble)
-
-
-def error_document(trouble: Unreadable | Unknown) -> dict[str, Any]:
-    """The JSON object for a request that cannot be read: `field` is empty where the whole line is meant."""
-    error = f"{trouble.what}; {trouble.why}" if trouble.why else trouble.what
-    return {"error": error, "field": trouble.field, "nearest": list(trouble.nearest)}
+            error = f"{trouble.what}; {trouble.why}" if trouble.why else trouble.what
+            yield {"error": error, "field": trouble.field, "nearest": list(trouble.nearest)}
 
 
 def _read_line(line: str) -> dict[str, Any]:
@@ -105,8 +84,8 @@ def _read_line(line: str) -> dict[str, Any]:
     return request
 
 
-def _recipe(catalog: Catalog, given: Mapping[str, Any]) -> Recipe:
-    workload, release = _text(given, "workload"), _text(given, "release")
+def _recipe(catalog: Catalog, values: Mapping[str, Any]) -> Recipe:
+    workload, release = _text(values, "workload"), _text(values, "release")
     if workload is None:
         raise Unreadable("workload", "workload is missing", catalog.workloads())
     try:
@@ -117,43 +96,43 @@ def _recipe(catalog: Catalog, given: Mapping[str, Any]) -> Recipe:
         raise Unreadable("release", trouble.what) from trouble
 
 
-def _name(given: Mapping[str, Any], field: str, known: tuple[str, ...]) -> str:
-    name = _text(given, field)
+def _name(values: Mapping[str, Any], field: str, choices: tuple[str, ...]) -> str:
+    name = _text(values, field)
     if name is None:
-        raise Unreadable(field, f"{field} is missing", known)
-    if name.lower() not in known:
-        raise Unknown(field, name, known)
+        raise Unreadable(field, f"{field} is missing", choices)
+    if name.lower() not in choices:
+        raise Unknown(field, name, choices)
     return name.lower()
 
 
-def _text(given: Mapping[str, Any], field: str) -> str | None:
-    text = _whole_text(given, field)
+def _text(values: Mapping[str, Any], field: str) -> str | None:
+    text = _whole_text(values, field)
     return text[:_LONGEST] if text else text
 
 
-def _path(given: Mapping[str, Any], field: str) -> str | None:
-    path = _whole_text(given, field)
-    if path and len(path) > _LONGEST_PATH:
-        raise Unreadable(field, f"{field} is longer than {_LONGEST_PATH} characters")
+def _path(values: Mapping[str, Any], field: str) -> str | None:
+    path = _whole_text(values, field)
+    if path and len(path) > LONGEST_PATH:
+        raise Unreadable(field, f"{field} is longer than {LONGEST_PATH} characters")
     return path
 
 
-def _whole_text(given: Mapping[str, Any], field: str) -> str | None:
-    value = given.get(field)
+def _whole_text(values: Mapping[str, Any], field: str) -> str | None:
+    value = values.get(field)
     if value is not None and not isinstance(value, str):
         raise Unreadable(field, f"{field} must be text")
     return value
 
 
-def _switch(given: Mapping[str, Any], field: str) -> bool:
-    value = given.get(field, False)
+def _switch(values: Mapping[str, Any], field: str) -> bool:
+    value = values.get(field, False)
     if not isinstance(value, bool):
         raise Unreadable(field, f"{field} must be true or false")
     return value
 
 
-def _whole(given: Mapping[str, Any], field: str) -> int | None:
-    value = given.get(field)
+def _whole(values: Mapping[str, Any], field: str) -> int | None:
+    value = values.get(field)
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool):
@@ -161,3 +140,11 @@ def _whole(given: Mapping[str, Any], field: str) -> int | None:
     if abs(value) > _LARGEST:
         raise Unreadable(field, f"{field} is larger than {_LARGEST}")
     return value
+
+
+_READERS: dict[Kind, Callable[[Mapping[str, Any], str], Any]] = {
+    "number": _whole,
+    "switch": _switch,
+    "text": _text,
+    "path": _path,
+}

@@ -1,12 +1,90 @@
-"""`Selection`: what a person has chosen to run."""
+"""`Selection`: what a person has chosen to run, and `FIELDS`, the table of all that can be chosen.
+
+A new option is an attribute of `RunOptions` and a row of `OPTIONS`: its flag, its key in JSON, its place in the wizard
+and in the review follow from that.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from typing import Literal
 
-Procedure = Literal["direct", "recipe"]
-"""How a run is started: by our script in the container, or by the recipe's own scripts, as published."""
+Kind = Literal["name", "number", "switch", "text", "path"]
+"""A name is one of those that presets know; a path is one of the cluster."""
+Value = str | int | bool | None
+
+ON = "on"
+"""A switch that is on, as a form writes it; one that is off is empty."""
+LONGEST_PATH = 4096
+"""Characters, as Linux has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """What can be set, and what it is called."""
+
+    name: str
+    """Attribute of the class that holds it, and key in JSON; the long flag is made of it."""
+    kind: Kind
+    label: str = ""
+    """On the screen, where the wizard makes a form of it; an option is called so in presets too."""
+    help: str = ""
+    """Of the flag; `--help` leaves out one without it."""
+    short: str = ""
+    """The flag of one letter."""
+    metavar: str = ""
+    word: str = ""
+    """The label of an option where there is room for one word."""
+    prompt: str = ""
+    """What stands before the text where an option is typed."""
+    of: str = ""
+    """The switch without which it means nothing."""
+    least: int = 0
+    """The smallest number that a run can have."""
+    has_flag: bool = True
+
+    @property
+    def flag(self) -> str:
+        """The long flag."""
+        return f"--{self.name.replace('_', '-')}"
+
+    def value(self, text: str) -> Value:
+        """What was typed or switched in a form; None or False where that is nothing."""
+        if self.kind == "switch":
+            return text == ON
+        if self.kind == "number":
+            return int(text) if text.isdecimal() else None
+        return text or None
+
+    def words(self, value: Value) -> list[str]:
+        """The value as words of a command line; none where it is not set."""
+        if value is None or value is False:
+            return []
+        return [self.flag] if value is True else [self.short or self.flag, str(value)]
+
+
+def text_of(value: Value) -> str:
+    """A value as a form shows it."""
+    if isinstance(value, bool):
+        return ON if value else ""
+    return "" if value is None else str(value)
+
+
+ProcedureId = Literal["direct", "upstream", "llmb"]
+"""How a run is started: by our script in the container, by NVIDIA's own scripts, or by NVIDIA's llmb-run."""
+DEFAULT_PROCEDURE: ProcedureId = "direct"
+NEW_RUN_PROCEDURES: tuple[ProcedureId, ...] = ("direct", "upstream")
+"""Those that a run can be started by from here."""
+PROCEDURE_NAMES: dict[ProcedureId, str] = {
+    "direct": "direct",
+    "upstream": "NVIDIA's own scripts",
+    "llmb": "NVIDIA's llmb-run",
+}
+"""As a person reads them."""
+PROCEDURE_TITLES: dict[ProcedureId, str] = PROCEDURE_NAMES | {"direct": "direct procedure"}
+"""The same, where nothing else says that it is a procedure."""
+OLD_PROCEDURES: dict[str, ProcedureId] = {"recipe": "upstream", "llmb-run": "llmb"}
+"""What older versions called them, in stored runs and on the command line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +101,7 @@ class Overrides:
     seq_len: int | None = None
     layers: int | None = None
 
-    def given(self) -> dict[str, int]:
+    def set_fields(self) -> dict[str, int]:
         """The fields that are set."""
         return {f.name: v for f in fields(self) if (v := getattr(self, f.name)) is not None}
 
@@ -69,3 +147,65 @@ class Selection:
     time_limit: str | None = None
     """Slurm time limit `HH:MM:SS`; None is the recipe's default."""
     options: RunOptions = NOTHING_MORE
+
+
+_DEFAULT = "(the recipe's default otherwise)"
+
+LAYOUT = (
+    *(Field(name, "number", name.upper(), least=1) for name in ("tp", "pp", "cp", "ep", "vp", "mbs", "gbs")),
+    Field("seq_len", "number", "seq", least=1),
+    Field("layers", "number", "layers", least=1),
+)
+"""The attributes of `Overrides`."""
+
+OPTIONS = (
+    Field("profile", "switch", "Nsight profile", "profile some steps with Nsight Systems", short="-p", word="profile"),
+    Field(
+        "profile_start",
+        "number",
+        "profile from step",
+        f"first profiled step {_DEFAULT}",
+        metavar="STEP",
+        prompt="profile from",
+        of="profile",
+    ),
+    Field(
+        "profile_stop",
+        "number",
+        "profile to step",
+        f"last profiled step {_DEFAULT}",
+        metavar="STEP",
+        prompt="to step",
+        of="profile",
+    ),
+    Field("nccl_trace", "switch", "NCCL trace", "let NCCL log its calls, over a few steps", word="trace"),
+    Field("save_checkpoint", "switch", "save checkpoint", "save a checkpoint after the last step", word="save"),
+    Field(
+        "load_checkpoint",
+        "path",
+        "load checkpoint",
+        "load a checkpoint of the cluster, then take one step",
+        metavar="PATH",
+        word="load",
+        prompt="load from",
+    ),
+    Field("hub_tokenizer", "switch", "hub tokenizer", "take the tokenizer from the model hub", word="tokenizer"),
+)
+"""The attributes of `RunOptions`, in the order in which they are offered."""
+
+_TABLE = (
+    Field("workload", "name", "", "workload; the newest release unless one is named", "-w", "W[@RELEASE]"),
+    # Its flag is the workload's.
+    Field("release", "name", has_flag=False),
+    Field("size", "name", help="model size, such as 15b", short="-s"),
+    Field("gpu", "name", help="GPU type, such as h100", metavar="TYPE"),
+    Field("dtype", "name", help="precision: bf16 or fp8", short="-d"),
+    Field("scale", "number", help="number of GPUs", metavar="GPUS", least=1),
+    Field("strong_scaling", "switch", help="keep the global batch size constant"),
+    *LAYOUT,
+    Field("steps", "number", "steps", f"training steps {_DEFAULT}", metavar="N", least=1),
+    Field("time_limit", "text", "time limit", f"Slurm time limit {_DEFAULT}", metavar="HH:MM:SS"),
+    *OPTIONS,
+)
+FIELDS = {field.name: field for field in _TABLE}
+"""Everything that can be set, by name: the attributes of `Selection`, and of its `overrides` and `options`."""

@@ -49,7 +49,7 @@ class UnknownError(Exception):
 
 
 @dataclass(frozen=True)
-class Launch:
+class LaunchFile:
     """What `launch.json` holds: exactly these keys."""
 
     factory: str
@@ -57,14 +57,14 @@ class Launch:
     settings: dict[str, Any]
 
 
-def read_launch(text: str) -> Launch:
+def read_launch(text: str) -> LaunchFile:
     """Read the JSON text. Raises ValueError saying what is wrong with it; needs no NeMo."""
     values = json.loads(text)
     if not isinstance(values, dict):
         raise ValueError("not a JSON object")
-    if wrong := {field.name for field in fields(Launch)} ^ values.keys():
+    if wrong := {field.name for field in fields(LaunchFile)} ^ values.keys():
         raise ValueError(f"keys that are unknown or missing: {', '.join(sorted(wrong))}")
-    launch = Launch(**values)
+    launch = LaunchFile(**values)
     _check_value({"call": launch.factory, "with": launch.arguments}, "factory")
     if not isinstance(launch.settings, dict):
         raise ValueError("settings are no JSON object")
@@ -88,11 +88,11 @@ def _check_value(value: object, where: str) -> None:
         _check_value(part, where)
 
 
-def build(launch: Launch) -> Any:
+def build(launch: LaunchFile) -> Any:
     """NeMo's recipe, a `fiddle.Partial`, with the settings applied. Raises UnknownError."""
-    version, where = _found("nemo:__version__"), "factory"
+    version, where = _import_name("nemo:__version__"), "factory"
     try:
-        recipe = _made(None, {"call": launch.factory, "with": launch.arguments})
+        recipe = _build_value(None, {"call": launch.factory, "with": launch.arguments})
         for where, value in launch.settings.items():
             _apply(recipe, where, value)
     except UnknownError as error:
@@ -103,19 +103,19 @@ def build(launch: Launch) -> Any:
 
 def _apply(recipe: Any, path: str, value: object) -> None:
     *steps, last = _STEP.findall(path)
-    made, node, name = _made(recipe, value), _at(recipe, steps), last.strip("[]")
+    built, node, name = _build_value(recipe, value), _at(recipe, steps), last.strip("[]")
     if name == last:
         _need_field(node, name)
-        setattr(node, name, made)
+        setattr(node, name, built)
     elif not isinstance(node, list):
         raise UnknownError(f"{_text(node)} is no list")
-    elif made is None:
+    elif built is None:
         del node[_place(node, name)]
-    elif _class_name(made) != name:
-        raise UnknownError(f"{_text(made)} is no {name}")
+    elif _class_name(built) != name:
+        raise UnknownError(f"{_text(built)} is no {name}")
     else:
         place = _place(node, name) if name in map(_class_name, node) else len(node)
-        node[place : place + 1] = [made]
+        node[place : place + 1] = [built]
 
 
 def _at(recipe: Any, steps: list[str]) -> Any:
@@ -137,32 +137,32 @@ def _place(items: Any, name: str) -> int:
     return names.index(name)
 
 
-def _made(recipe: Any, value: Any) -> Any:
+def _build_value(recipe: Any, value: Any) -> Any:
     """The value that a JSON value stands for."""
     if isinstance(value, list):
-        return [_made(recipe, part) for part in value]
+        return [_build_value(recipe, part) for part in value]
     if not isinstance(value, dict):
         return value
     form = next((form for form in _FORMS if form in value), None)
     parts = value.get("with", {}) if form else value
-    made = {name: _made(recipe, part) for name, part in parts.items()}
-    return _made_object(recipe, form, value[form], made) if form else made
+    arguments = {name: _build_value(recipe, part) for name, part in parts.items()}
+    return _build_object(recipe, form, value[form], arguments) if form else arguments
 
 
-def _made_object(recipe: Any, form: str, name: str, arguments: dict[str, Any]) -> Any:
+def _build_object(recipe: Any, form: str, name: str, arguments: dict[str, Any]) -> Any:
     if form == "part":
         return _at(recipe, _STEP.findall(name))
-    found = _found(name)
+    target = _import_name(name)
     if form == "object":
-        return _as_config(found)
-    if not callable(found):
+        return _as_config(target)
+    if not callable(target):
         raise UnknownError(f"{name} cannot be called")
-    if unknown := sorted(arguments.keys() - _fields(found)):
+    if unknown := sorted(arguments.keys() - _fields(target)):
         raise UnknownError(f"{name} has no argument {', '.join(unknown)}")
     if form == "call":
-        return found(**arguments)
+        return target(**arguments)
     nemo_run = importlib.import_module("nemo_run")
-    return (nemo_run.Config if form == "config" else nemo_run.Partial)(found, **arguments)
+    return (nemo_run.Config if form == "config" else nemo_run.Partial)(target, **arguments)
 
 
 def _as_config(value: Any) -> Any:
@@ -177,7 +177,7 @@ def _as_config(value: Any) -> Any:
     return importlib.import_module("fiddle").cast(importlib.import_module("nemo_run").Config, plain)
 
 
-def _found(name: str) -> Any:
+def _import_name(name: str) -> Any:
     """What a module holds under `module:name`. A module that is there but cannot be imported raises what it raises."""
     module, _, names = name.partition(":")
     try:
@@ -271,7 +271,7 @@ def main(arguments: list[str]) -> int:
     if not paths or (len(paths) > 1 and not check):
         sys.stderr.write("usage: pretrain.py launch.json | pretrain.py --check launch.json ...\n")
         return 2
-    launches: list[tuple[str, Launch]] = []
+    launches: list[tuple[str, LaunchFile]] = []
     for path in paths:
         try:
             with open(path, encoding="utf-8") as file:

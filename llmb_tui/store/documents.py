@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -27,8 +28,8 @@ def save(path: Path, instance: DataclassInstance) -> None:
     write_atomic(path, json.dumps(dataclasses.asdict(instance), indent=2).encode() + b"\n")
 
 
-def load(path: Path, type_: type[T]) -> T:
-    """Read what `save` wrote.
+def load(path: Path, type_: type[T], today: Callable[[dict[str, Any]], dict[str, Any]] | None = None) -> T:
+    """Read what `save` wrote; `today` puts a document of an older version into today's form.
 
     Unknown keys are ignored, so that an older version reads what a newer one wrote.
     Raises Trouble, naming the file and the field, when the content does not fit the type.
@@ -36,7 +37,10 @@ def load(path: Path, type_: type[T]) -> T:
     from pydantic import ValidationError  # noqa: PLC0415 - costs 0.1 s, and the first frame needs no document
 
     try:
-        document: T = _adapter(type_).validate_json(path.read_bytes(), strict=True)
+        content = path.read_bytes()
+        if today is not None:
+            content = _converted(content, today)
+        document: T = _adapter(type_).validate_json(content, strict=True)
         return document
     except OSError as error:
         raise Trouble(f"Could not read {path}.", f"{error.strerror}.", "") from error
@@ -48,6 +52,15 @@ def load(path: Path, type_: type[T]) -> T:
             clean_line(f"{field}: {first['msg']}" if field else first["msg"]) + ".",
             "Restore the file from a backup, or move it away.",
         ) from error
+
+
+def _converted(content: bytes, today: Callable[[dict[str, Any]], dict[str, Any]]) -> bytes:
+    """The document in today's form; what is none stays as it is, for the check to say what is wrong."""
+    try:
+        document = json.loads(content)
+    except ValueError:
+        return content
+    return json.dumps(today(document)).encode() if isinstance(document, dict) else content
 
 
 @cache

@@ -30,6 +30,11 @@ class Places:
         return cls(config=_absolute(config), state=_absolute(state))
 
     @property
+    def settings(self) -> Path:
+        """File of what is set for all clusters and runs."""
+        return self.config / "config.toml"
+
+    @property
     def clusters(self) -> Path:
         """Directory of cluster profiles, one TOML file each."""
         return self.config / "clusters"
@@ -38,6 +43,11 @@ class Places:
     def presets(self) -> Path:
         """Directory of the user's own presets."""
         return self.config / "presets"
+
+    @property
+    def failures(self) -> Path:
+        """Directory of the user's own failure rules."""
+        return self.config / "failures"
 
     @property
     def runs(self) -> Path:

@@ -24,15 +24,15 @@ def keep(name: str, value: str) -> None:
         keyring.set_password(_SERVICE, name, value)
 
 
-def kept(name: str) -> str | None:
-    """A secret that was kept; None where there is none. Raises NotKept as `keep` does."""
+def read(name: str) -> str | None:
+    """A secret that was kept; None where there is none. Raises NotKept where the keyring cannot show it."""
     with _keyring() as keyring:
         value: str | None = keyring.get_password(_SERVICE, name)
         return value
 
 
 def forget(name: str) -> None:
-    """Forget a secret; one that is not there is no error. Raises NotKept as `keep` does."""
+    """Forget a secret; one that is not there is no error. Raises NotKept where the keyring stays locked."""
     with _keyring() as keyring:
         if keyring.get_password(_SERVICE, name) is not None:
             keyring.delete_password(_SERVICE, name)

@@ -3,30 +3,34 @@
 # ruff: noqa: PLC0415 - nothing heavy is imported before the first frame
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
+from textual import work
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.screen import Screen
+from textual.theme import Theme
 
 from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
+from llmb_tui.store.settings import Settings, keep_theme
+from llmb_tui.ui.daemon import in_daemon
 from llmb_tui.ui.dialogs import Help
-from llmb_tui.ui.panes.install import InstallPane
 from llmb_tui.ui.prompter import Ask, ModalPrompter
 from llmb_tui.ui.screens.wizard import WizardScreen
 from llmb_tui.ui.text import tell
 
 
+@dataclass
 class PassedOver(Message):
     """A file of the user's own cannot be used."""
 
-    def __init__(self, problem: Trouble) -> None:
-        super().__init__()
-        self.problem = problem
+    problem: Trouble
 
 
 class LlmbApp(App[None]):
@@ -43,12 +47,37 @@ class LlmbApp(App[None]):
         super().__init__()
         self.services = services
         self.prompter = ModalPrompter(self)
-        services.prompter = self.prompter
+        self._theme_in_force = ""
         self._also_told = services.on_broken_file
         services.on_broken_file = self._hear_of_broken_file
 
+    def on_mount(self) -> None:
+        settings = self.services.settings
+        if settings.theme and settings.theme in self.available_themes:
+            self.theme = settings.theme
+        self._theme_in_force = self.theme
+        self.set_keymap(settings.keys)
+        self.theme_changed_signal.subscribe(self, self._keep_theme)
+        if settings != Settings():
+            self.call_after_refresh(self._check_settings)
+
+    def _check_settings(self) -> None:
+        from llmb_tui.ui.screen_settings import screen_faults
+
+        for key, why in screen_faults(self.services.settings):
+            tell(self, f"{key}: {why}", "warning")
+
+    @work
+    async def _keep_theme(self, theme: Theme) -> None:
+        if theme.name == self._theme_in_force:
+            return
+        self._theme_in_force = theme.name
+        try:
+            await in_daemon(keep_theme, self.services.places.settings, theme.name)
+        except Trouble as trouble:
+            tell(self, f"The theme could not be kept. {trouble}", "warning")
+
     def get_default_screen(self) -> Screen[None]:
-        """The wizard."""
         return WizardScreen(self.services, self.prompter)
 
     def _hear_of_broken_file(self, problem: Trouble) -> None:
@@ -58,12 +87,9 @@ class LlmbApp(App[None]):
         self.post_message(PassedOver(problem))
 
     def on_passed_over(self, event: PassedOver) -> None:
-        """Say which file, and why."""
         tell(self, f"Passed over: {event.problem}", "warning")
 
     def on_ask(self, event: Ask) -> None:
-        """A thread wants to know something of the person."""
-
         def give(result: object) -> None:
             if not event.result.done():
                 event.result.set_result(result)
@@ -73,37 +99,27 @@ class LlmbApp(App[None]):
     def on_unmount(self) -> None:
         """Let no waiting thread hold the program."""
         self.prompter.give_up()
-        self.services.close()
+        self.services.clusters.close()
 
     def on_app_blur(self) -> None:
         """Another window is in front: the clusters are asked less often."""
-        self.services.attend(False)
+        self.services.clusters.set_focused(False)
 
     def on_app_focus(self) -> None:
         """Somebody looks again: what changed meanwhile is asked for at once."""
-        self.services.attend(True)
+        self.services.clusters.set_focused(True)
 
-    def on_wizard_screen_open_run(self, event: WizardScreen.OpenRun) -> None:
-        """Show one run."""
-        from llmb_tui.ui.screens.run import RunScreen
-
-        self.push_screen(RunScreen(self.services, event.run_id))
-
-    def on_install_pane_keys(self, event: InstallPane.Keys) -> None:
-        """Show the keys that an install may need."""
-        from llmb_tui.ui.screens.keys import KeysDialog
-
-        self.prompter.quiet = False
-        self.push_screen(KeysDialog(self.services, event.profile_name, event.plan, event.procedure, event.wanted))
+    def on_wizard_screen_started(self) -> None:
+        """Presets and widgets stay: a full collection that walks over them all would hold up a key for 60 ms."""
+        gc.collect()
+        gc.freeze()
 
     def action_jobs(self) -> None:
-        """Show all runs."""
         from llmb_tui.ui.screens.jobs import JobsScreen
 
-        self.push_screen(JobsScreen(self.services))
+        self.push_screen(JobsScreen(self.services, self.prompter))
 
     def action_keys(self) -> None:
-        """Show the keys that work here."""
         self.push_screen(Help(self.screen))
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:

@@ -12,11 +12,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 from textual.app import App
 
+from llmb_tui.ui.daemon import in_daemon
 from llmb_tui.ui.text import tell
 
 _DEADLINE_S = 2.0
@@ -27,7 +27,7 @@ def copy(app: App[Any], text: str, what: str) -> None:
     app.copy_to_clipboard(text)
     tool = native_tool(sys.platform, os.environ, shutil.which)
     if tool:
-        app.run_worker(partial(_feed, tool, text.encode()), thread=True, exit_on_error=False, group="clipboard")
+        app.run_worker(in_daemon(_feed, tool, text.encode()), exit_on_error=False, group="clipboard")
     tell(app, f"{what} sent to the clipboard.")
 
 

@@ -1,42 +1,52 @@
 """`in_daemon`: a blocking call in a thread that the program does not wait for when it ends.
 
 Textual's own thread workers belong to an executor that Python joins at exit, so that a command on a dead link would
-hold the terminal for its whole deadline. Use it inside an async worker:
-`self.run_worker(in_daemon(call), exit_on_error=False)`.
+hold the terminal for its whole deadline. Every screen uses it in the same way, inside an async worker:
+
+    @work(group="read", exclusive=True, exit_on_error=False)
+    async def _read(self) -> None:
+        try:
+            answer = await in_daemon(call, argument)
+        except Trouble as trouble:
+            ...
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import threading
 from collections.abc import Callable
-from typing import TypeVar
+from concurrent.futures import Future
+from typing import ParamSpec, TypeVar
 
+from llmb_tui.errors import Trouble
+from llmb_tui.text import clean_line
+
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
-async def in_daemon(call: Callable[[], T]) -> T:
-    """Result of the call, or its exception. Cancelled, it returns at once and the thread's result is dropped."""
-    loop = asyncio.get_running_loop()
-    outcome: asyncio.Future[T] = loop.create_future()
+class Defect(Trouble):
+    """Something of ours is wrong."""
 
-    def settle(result: T | None, error: Exception | None) -> None:
-        if outcome.done():
-            return
-        if error is not None:
-            outcome.set_exception(error)
-        else:
-            outcome.set_result(result)  # type: ignore[arg-type]  # None only where T is None
+
+async def in_daemon(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Result of the call. Cancelled, it returns at once and the thread's result is dropped.
+
+    Raises Trouble: that of the call, or `Defect`.
+    """
+    outcome: Future[T] = Future()
+    outcome.set_running_or_notify_cancel()
 
     def run() -> None:
-        result, failure = None, None
         try:
-            result = call()
-        except Exception as error:  # noqa: BLE001 - it is raised again where the call is awaited
-            failure = error
-        with contextlib.suppress(RuntimeError):  # the loop has closed: nobody waits any more
-            loop.call_soon_threadsafe(settle, result, failure)
+            outcome.set_result(call(*args, **kwargs))
+        except Trouble as trouble:
+            outcome.set_exception(trouble)
+        except Exception as error:  # noqa: BLE001 - a defect is told where the call is awaited; the screen stays usable
+            defect = Defect("This should not have happened.", clean_line(f"{type(error).__name__}: {error}"))
+            defect.__cause__ = error
+            outcome.set_exception(defect)
 
     threading.Thread(target=run, daemon=True).start()
-    return await outcome
+    return await asyncio.wrap_future(outcome)

@@ -1,4 +1,4 @@
-"""The dialogs: a yes that must be clear, a host key, a secret, an error, the help."""
+"""The dialogs: a yes that must be clear, a host key, a secret, an error, a report, the help."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from typing import ClassVar, Generic, TypeVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Button, Input, Static
 
 from llmb_tui.errors import Trouble
 from llmb_tui.text import clean
+from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.text import MUTED, line, lines, plain, told
-from llmb_tui.ui.widgets.scroller import Scroller
+from llmb_tui.ui.widgets.texts import Scroller
 
 _Result = TypeVar("_Result")
 
@@ -31,7 +32,6 @@ class Dialog(ModalScreen[_Result], Generic[_Result]):
         self._heading = title
 
     def compose(self) -> ComposeResult:
-        """The box, filled by `body`."""
         with Vertical(classes="dialog") as box:
             box.border_title = self._heading
             yield from self.body()
@@ -41,7 +41,6 @@ class Dialog(ModalScreen[_Result], Generic[_Result]):
         raise NotImplementedError
 
     def action_leave(self) -> None:
-        """Close without an answer."""
         self.dismiss(None)
 
 
@@ -60,7 +59,6 @@ class Confirm(Dialog[bool]):
         self._labels = (no, yes)
 
     def body(self) -> ComposeResult:
-        """The question, then No (focused) and Yes."""
         yield Static(self._question, markup=False)
         with Horizontal(classes="buttons"):
             no, yes = self._labels
@@ -72,19 +70,15 @@ class Confirm(Dialog[bool]):
         self.query_one("#no", Button).focus()
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
-        """Answer by the button's meaning."""
         self.dismiss(event.button.id == "yes")
 
     def action_yes(self) -> None:
-        """Answer yes."""
         self.dismiss(True)
 
     def action_no(self) -> None:
-        """Answer no."""
         self.dismiss(False)
 
     def action_other(self) -> None:
-        """Move between the two buttons."""
         self.focus_next()
 
     def action_leave(self) -> None:
@@ -118,13 +112,11 @@ class Secret(Dialog[str | None]):
         self._echo = echo
 
     def body(self) -> ComposeResult:
-        """The server's own prompt and a field, masked unless the server says that it may be seen."""
         yield Static(plain(self._prompt.strip()), markup=False)
         yield Input(password=not self._echo, compact=True, id="secret")
         yield Static(line(("enter sends it, escape gives none. It is stored nowhere.", MUTED)), markup=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Hand the text on."""
         self.dismiss(event.value)
 
 
@@ -138,18 +130,15 @@ class Failure(Dialog[None]):
         self._trouble = trouble
 
     def body(self) -> ComposeResult:
-        """The three parts, and a button."""
         with Scroller(can_focus=False):
             yield Static(told(self._trouble), markup=False)
         with Horizontal(classes="buttons"):
             yield Button("Close", id="close", compact=True)
 
     def on_button_pressed(self) -> None:
-        """Close."""
         self.dismiss(None)
 
     def action_copy(self) -> None:
-        """Put the text on the clipboard."""
         self.app.copy_to_clipboard(clean(str(self._trouble)))
 
 
@@ -163,15 +152,35 @@ class Help(Dialog[None]):
     def __init__(self, below: Screen[object]) -> None:
         super().__init__("Help")
         rows = [plain((below.HELP or "").strip()), Content("")] if below.HELP else []
-        found = [one for one in below.active_bindings.values() if one.binding.tooltip and not one.binding.system]
+        shown = [one for one in below.active_bindings.values() if one.binding.tooltip and not one.binding.system]
         keys: dict[str, list[str]] = {}
-        for one in sorted(found, key=lambda one: one.node is not below):
+        for one in sorted(shown, key=lambda one: one.node is not below):
             keys.setdefault(one.binding.tooltip, []).append(below.app.get_key_display(one.binding))
         for tooltip, names in keys.items():
             rows.append(line((f"{' '.join(dict.fromkeys(names)):<12}", "bold"), tooltip))
         self._text = lines(rows)
 
     def body(self) -> ComposeResult:
-        """Text and keys, scrolled where they are many."""
         with Scroller():
             yield Static(self._text, markup=False)
+
+
+class Report(Dialog[None]):
+    """The document in a box."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "copy", "Copy", id="report.copy", tooltip="Copy the document"),
+        Binding("q,r", "leave", "Close", show=False, id="report.leave", tooltip="Close"),
+    ]
+
+    def __init__(self, text: str) -> None:
+        super().__init__("Report")
+        self._text = text
+
+    def body(self) -> ComposeResult:
+        with VerticalScroll():
+            yield Static(plain(self._text), markup=False)
+        yield Static(line(("y copies it, escape closes.", MUTED)), markup=False)
+
+    def action_copy(self) -> None:
+        copy(self.app, self._text, "The report")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Any
 
 from textual.app import App
@@ -13,22 +14,21 @@ from textual.screen import ModalScreen
 from llmb_tui.ui.dialogs import HostKey, Secret
 
 
+@dataclass
 class Ask(Message):
     """A thread wants a dialog to be shown; its result goes into `result`."""
 
-    def __init__(self, dialog: Callable[[], ModalScreen[Any]], result: Future[Any]) -> None:
-        super().__init__()
-        self.dialog = dialog
-        self.result = result
+    dialog: Callable[[], ModalScreen[Any]]
+    result: Future[Any]
 
 
 class ModalPrompter:
-    """Asks through the app. Quiet, it asks nothing: a connection tried in the background must not interrupt anybody."""
+    """Asks through the app. Given to a connection that a person has asked for; one in the background has none."""
 
     def __init__(self, app: App[Any]) -> None:
         self._app = app
         self._waiting: set[Future[Any]] = set()
-        self.quiet = True
+        self._given_up = False
 
     def accept_host_key(self, host: str, key_type: str, fingerprint: str) -> bool:
         """True when the person says that the key of an unknown host is the right one."""
@@ -40,18 +40,18 @@ class ModalPrompter:
         return text
 
     def give_up(self) -> None:
-        """Let every waiting thread go on without an answer."""
-        self.quiet = True
+        """The app ends: let every waiting thread go on without an answer, and ask nothing any more."""
+        self._given_up = True
         for result in tuple(self._waiting):
             if not result.done():
                 result.set_result(None)
 
     def _ask(self, dialog: Callable[[], ModalScreen[Any]]) -> Any:
-        if self.quiet:
-            return None
         result: Future[Any] = Future()
-        self._waiting.add(result)
+        self._waiting.add(result)  # before the look whether all was given up, so that one of the two sees the other
         try:
-            return result.result() if self._app.post_message(Ask(dialog, result)) else None
+            if self._given_up or not self._app.post_message(Ask(dialog, result)):
+                return None
+            return result.result()
         finally:
             self._waiting.discard(result)

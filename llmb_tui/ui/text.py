@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from textual.app import App
 from textual.content import Content
+from textual.widgets import Static
 
 from llmb_tui.errors import Trouble
 from llmb_tui.text import clean, clean_line
@@ -17,7 +18,7 @@ from llmb_tui.text import clean, clean_line
 MUTED = "dim"
 """Style of secondary text. (`$text-muted` is a CSS colour with an automatic part, which `Content` paints white.)"""
 
-Part = str | tuple[str, str]
+Part = str | tuple[str, str] | Content
 
 
 def plain(text: str) -> Content:
@@ -26,10 +27,14 @@ def plain(text: str) -> Content:
 
 
 def line(*parts: Part) -> Content:
-    """One line from texts and (text, style) pairs, each shown as it is."""
-    return Content.assemble(
-        *(clean_line(part) if isinstance(part, str) else (clean_line(part[0]), part[1]) for part in parts)
-    )
+    """One line from texts, (text, style) pairs and what was made of such, each shown as it is."""
+    return Content.assemble(*map(_clean_part, parts))
+
+
+def _clean_part(part: Part) -> Part:
+    if isinstance(part, Content):
+        return part
+    return clean_line(part) if isinstance(part, str) else (clean_line(part[0]), part[1])
 
 
 def lines(rows: list[Content]) -> Content:
@@ -49,6 +54,12 @@ def told(trouble: Trouble) -> Content:
     parts = [Content.styled(clean(trouble.what), "bold")]
     parts += [plain(part) for part in (trouble.why, trouble.fix) if part]
     return lines(parts)
+
+
+def say(static: Static, text: Content | str) -> None:
+    """Show a text, unless it is what is shown: each update lays out the screen."""
+    if static.content != text:
+        static.update(text)
 
 
 def tell(app: App[Any], text: str, severity: Literal["information", "warning", "error"] = "information") -> None:

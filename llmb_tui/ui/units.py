@@ -1,14 +1,13 @@
-"""Figures as the screens write them: the same digits and units everywhere."""
+"""Figures, durations and ages as the screens write them: the same digits and units everywhere."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import time
+
+from textual.content import Content
 
 from llmb_tui.plan.plan import Severity
 from llmb_tui.ui.text import MUTED
-
-if TYPE_CHECKING:
-    from llmb_tui.launch.run import RunProcedure
 
 SEVERITIES: dict[Severity, tuple[str, str]] = {
     "error": ("✗", "$text-error"),
@@ -16,9 +15,7 @@ SEVERITIES: dict[Severity, tuple[str, str]] = {
     "note": ("·", MUTED),
 }
 """Glyph and style of a problem; the word itself stands beside them."""
-
-PROCEDURES: dict[RunProcedure, str] = {"direct": "direct", "recipe": "published", "llmb-run": "llmb-run"}
-"""How a run was started."""
+_EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 def seconds(value: float) -> str:
@@ -58,11 +55,6 @@ def gigabytes(value: float) -> str:
     return f"{value:,.1f} GB" if value < 100 else f"{value:,.0f} GB"
 
 
-def nodes(count: int) -> str:
-    """`1 node`, `8 nodes`."""
-    return f"{count:,} node{'' if count == 1 else 's'}"
-
-
 def optional(value: int | None) -> str:
     """A number of the table, or a dash where there is none."""
     return "–" if value is None else str(value)
@@ -73,3 +65,41 @@ def track(value: float, low: float, high: float, width: int) -> str:
     inside = max(width - 2, 1)
     place = round((value - low) / (high - low) * (inside - 1)) if high > low else inside // 2
     return "├" + "".join("●" if cell == place else "─" for cell in range(inside)) + "┤"
+
+
+def clock(seconds: float) -> str:
+    """A duration as `MM:SS`, `H:MM:SS` or `Dd HH:MM:SS`."""
+    minutes, second = divmod(int(max(seconds, 0)), 60)
+    hours, minute = divmod(minutes, 60)
+    days, hour = divmod(hours, 24)
+    if days:
+        return f"{days}d {hour:02}:{minute:02}:{second:02}"
+    return f"{hour}:{minute:02}:{second:02}" if hour else f"{minute:02}:{second:02}"
+
+
+def age(seconds: float) -> str:
+    """How long ago, in the one unit that matters: `12 s`, `4 min`, `3 h`, `2 d`."""
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit}"
+    return f"{int(max(seconds, 0))} s"
+
+
+def moment(at: float) -> str:
+    """A time of day here, such as `14:05`, and its date unless that is today's. `at` is Unix time."""
+    there, today = time.localtime(at), time.localtime()
+    same_day = there[:3] == today[:3]
+    return time.strftime("%H:%M" if same_day else "%d %b %H:%M", there)
+
+
+def filled(done: int, total: int, width: int) -> str:
+    """The filled cells of a bar of `width` cells; at most `width` characters."""
+    part = min(max(done / total, 0.0), 1.0) if total else 0.0
+    full, rest = divmod(int(part * width * 8), 8)
+    return "█" * full + (_EIGHTHS[rest] if rest else "")
+
+
+def gauge(done: int, total: int, width: int) -> Content:
+    """A bar with its track."""
+    cells = filled(done, total, width)
+    return Content.assemble((cells, "$text-accent on $panel"), (" " * (width - len(cells)), "on $panel"))

@@ -1,57 +1,53 @@
 """Lines that say why a run failed, in plain words with what to do; and the ones that only look like it.
 
-A log holds thousands of lines with the word error in them. Only what is named in `failure_rules` counts, the most
-telling line wins, and among equals the first one: the ranks that follow only report that another died.
+A log holds thousands of lines with the word error in them. Only what a rule knows counts, the most telling line wins,
+and among equals the first one: the ranks that follow only report that another died.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
-from llmb_tui.watch.failure_rules import NOISE, RULES, WORDS
-from llmb_tui.watch.lines import shown
+from llmb_tui.cluster.slurm.job import Job
+from llmb_tui.diagnosis.rule import Diagnosis
+from llmb_tui.diagnosis.rules import rules
+from llmb_tui.text import clean_line
+from llmb_tui.watch.lines import display_text
 
 # How far a line is looked at on either side of the word that was found: a line can have many megabytes.
 _REACH = 2000
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Why a run failed, as far as one line of its log says."""
-
-    line: str
-    """The line itself, clean."""
-    reason: str
-    fix: str
-    weight: int
-    """How telling the line is; the greater wins."""
-
-
-def explain(line: bytes) -> Failure | None:
+def explain(line: bytes) -> Diagnosis | None:
     """What one raw line says about a failure, or None."""
-    if NOISE.search(line):
-        return None
-    for rule in RULES:
-        if rule.pattern.search(line):
-            return Failure(shown(line), rule.reason, rule.fix, rule.weight)
-    return None
+    return _most_telling([line])
 
 
-def worst(data: bytes, start: int = 0, end: int | None = None) -> Failure | None:
+def worst(data: bytes, start: int = 0, end: int | None = None) -> Diagnosis | None:
     """The most telling failure line of `data[start:end]`, which holds whole lines."""
-    found: Failure | None = None
-    for line in _suspects(data, start, len(data) if end is None else end):
-        failure = explain(line)
-        if failure and (found is None or failure.weight > found.weight):
-            found = failure
-    return found
+    return _most_telling(_suspects(data, start, len(data) if end is None else end))
+
+
+def _most_telling(lines: Iterable[bytes]) -> Diagnosis | None:
+    rule_set = rules("training")
+    matches = ((line, match) for line in lines if (match := rule_set.match(line.decode("utf-8", "replace"))))
+    line, match = max(matches, key=lambda pair: pair[1].weight, default=(b"", None))
+    return replace(match.diagnosis(), line=display_text(line)) if match else None
+
+
+def of_job(job: Job) -> Diagnosis | None:
+    """Why a job failed as far as Slurm's own words for its end say; None of one that did not."""
+    code = f"exit code {job.exit_code}" if job.exit_code and job.exit_code != "0:0" else ""
+    match = rules("job").match(", ".join(filter(None, (job.state, code, job.reason, *job.bad_nodes))))
+    line = clean_line(f"Slurm: {', '.join(filter(None, (job.state, code, *job.bad_nodes)))}")
+    return replace(match.diagnosis(), line=line) if match else None
 
 
 def _suspects(data: bytes, start: int, end: int) -> Iterator[bytes]:
     """The lines with a word that failures have, in order, each once."""
     hits = set[int]()
-    for word in WORDS:
+    for word in rules("training").search_words:
         at = data.find(word, start, end)
         while at >= 0:
             hits.add(at)

@@ -7,15 +7,75 @@ the blocks before and after the place that was reached at the proof before.
 
 from __future__ import annotations
 
+import fcntl
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from llmb_tui.cluster.failures import Disconnected
 from llmb_tui.errors import Trouble
+from llmb_tui.store.files import make_private_directory
 from llmb_tui.text import clean_line
-from llmb_tui.watch.localcopy import LocalCopy
 from llmb_tui.watch.remotelog import Proof, RemoteLog, Sample, Tail, cksum
+
+
+class LocalCopy:
+    """One file, which one process at a time adds to. Not for use by several threads at once."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._fd: int | None = None
+        self._mine = False
+
+    @property
+    def size(self) -> int:
+        """Bytes that are copied."""
+        return os.fstat(self._open()).st_size
+
+    def take(self) -> bool:
+        """True if this process may add to it: from now on, and until `close`, no other process may."""
+        if not self._mine:
+            try:
+                fcntl.flock(self._open(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+            except OSError:
+                pass  # A file system without locks: each process writes the same bytes to the same place.
+            self._mine = True
+        return True
+
+    def read(self, start: int, length: int) -> bytes:
+        """The bytes at an offset, as many of them as there are."""
+        return os.pread(self._open(), length, start)
+
+    def write(self, data: bytes, offset: int) -> None:
+        """Put the bytes at their offset. Raises Trouble; what was written before is right, and counts."""
+        view = memoryview(data)
+        try:
+            while view:
+                count = os.pwrite(self._open(), view, offset)
+                view, offset = view[count:], offset + count
+        except OSError as error:
+            raise Trouble(
+                f"The log's copy {self.path} cannot be written.",
+                f"{error.strerror}.",
+                "Free space on this machine; copying goes on where it stopped.",
+            ) from error
+
+    def close(self) -> None:
+        """Close the file; the next `take` or `write` opens it again."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+            self._mine = False
+
+    def _open(self) -> int:
+        if self._fd is None:
+            make_private_directory(self.path.parent)
+            self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        return self._fd
+
 
 if TYPE_CHECKING:
     from llmb_tui.cluster.session import Session
@@ -85,7 +145,7 @@ class Follower:
     def behind(self) -> int:
         """Bytes that the remote file holds at this moment and the copy does not; 0 if there is no such file.
 
-        Raises as `pump` does.
+        Raises LogReplaced, Disconnected and what else a `Session` raises, and Trouble when the log cannot be read.
         """
         size = self._copy.size
         proof = self._remote.prove(self._sample(size))
@@ -94,7 +154,7 @@ class Follower:
         self._check(proof, size)
         return max(0, proof.size - self._copy.size)
 
-    def look_soon(self) -> None:
+    def retry_soon(self) -> None:
         """A file that was not there may be there now."""
         self._pause_s, self._not_before = _FIRST_PAUSE_S, 0.0
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 from llmb_tui.text import clean_line
 
 SHOWN_CHARACTERS = 4096
@@ -9,6 +12,8 @@ SHOWN_CHARACTERS = 4096
 
 # UTF-8 needs at most four bytes for a character, so this many bytes always hold what is shown.
 _SHOWN_BYTES = 4 * SHOWN_CHARACTERS
+_TAIL_BYTES = 1 << 16
+_PIECE = 1 << 18
 
 
 def last_frame(line: bytes) -> bytes:
@@ -16,7 +21,7 @@ def last_frame(line: bytes) -> bytes:
     return line.rstrip(b"\r").rpartition(b"\r")[2]
 
 
-def shown(line: bytes) -> str:
+def display_text(line: bytes) -> str:
     """One raw line without its newline, as text that a screen may show.
 
     The last frame only, decoded (what is no UTF-8 becomes U+FFFD), free of control characters, tabs as
@@ -44,12 +49,12 @@ class LineSplitter:
         # cut off with it would have begun a new frame, so it is kept.
         cut = frame[: _SHOWN_BYTES + 1]
         self._rest = cut if len(cut) == len(frame) else cut.rstrip(b"\r") + (b"\r" if frame.endswith(b"\r") else b"")
-        return [shown(line) for line in ended]
+        return [display_text(line) for line in ended]
 
     @property
     def rest(self) -> str:
         """The line that has not ended yet, as it would be shown now."""
-        return shown(self._rest)
+        return display_text(self._rest)
 
 
 def split_lines(data: bytes) -> list[str]:
@@ -57,3 +62,39 @@ def split_lines(data: bytes) -> list[str]:
     splitter = LineSplitter()
     lines = splitter.feed(data)
     return [*lines, splitter.rest] if splitter.rest else lines
+
+
+def last_lines(path: Path, count: int) -> list[str]:
+    """The last lines of a file; none if there is no such file. A line of 64 KiB and more is cut."""
+    try:
+        with path.open("rb") as file:
+            start = max(file.seek(0, 2) - _TAIL_BYTES, 0)
+            file.seek(start)
+            data = file.read(_TAIL_BYTES)
+    except OSError:
+        return []
+    return split_lines(data)[1 if start and b"\n" in data else 0 :][-count:]
+
+
+class LineReader:
+    """The lines of a file that grows, each once."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._splitter = LineSplitter()
+        self._offset = 0
+
+    def new(self) -> Iterator[str]:
+        """Those that were completed since the last time."""
+        if not self._path.is_file():
+            return
+        with self._path.open("rb") as file:
+            file.seek(self._offset)
+            while data := file.read(_PIECE):
+                self._offset += len(data)
+                yield from self._splitter.feed(data)
+
+    @property
+    def rest(self) -> str:
+        """The unfinished last line; empty if there is none."""
+        return self._splitter.rest

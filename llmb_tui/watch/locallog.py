@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from llmb_tui.launch.run import Run
-from llmb_tui.watch.failure import Failure
+from llmb_tui.watch.events import LogRead
 from llmb_tui.watch.parse import StepParser
-from llmb_tui.watch.progress import fold, with_failure
-from llmb_tui.watch.stage import only_container_lines
+from llmb_tui.watch.progress import fold
 from llmb_tui.watch.state import Progress
 
 _PIECE = 1 << 18
@@ -18,6 +19,8 @@ _AT_ONCE = 1 << 23
 _HEAD = 1 << 16
 
 _NAME = re.compile(r"log(?:\.(\d+))?")
+# What Pyxis and Enroot print while they fetch and unpack an image.
+_CONTAINER_LINE = re.compile(rb"(?:\d+: ?)?(?:(?:slurmstepd|srun): )?(?:pyxis: |enroot|\[INFO\] )|\s*$")
 
 
 def local_name(restart: int) -> str:
@@ -43,8 +46,8 @@ class LocalLog:
         """With the newest step, although a bar may still repaint it."""
         self.size = 0
         """Bytes that were read."""
-        self.started = False
-        """The log has a line that is not the container's own."""
+        self._grew_at = 0.0
+        self._started = False
 
     def read(self) -> bool:
         """Read what was appended, but no more than 8 MiB; True if there may be more."""
@@ -54,13 +57,14 @@ class LocalLog:
             return False
         began = self.size
         with file:
+            self._grew_at = os.fstat(file.fileno()).st_mtime
             file.seek(began)
             while self.size - began < _AT_ONCE and (data := file.read(_PIECE)):
                 self.size += len(data)
                 self._final = fold(self._final, self._parser.feed(data), self._plan)
-            if self.size > began and not self.started:
+            if self.size > began and not self._started:
                 file.seek(0)
-                self.started = not only_container_lines(file.read(_HEAD))
+                self._started = not only_container_lines(file.read(_HEAD))
         if self.size > began:
             self._show()
         return self.size - began >= _AT_ONCE
@@ -71,17 +75,15 @@ class LocalLog:
         self._show()
 
     @property
-    def failure(self) -> Failure | None:
-        """The most telling failure line since the newest step."""
-        return self._parser.failure
-
-    def age_s(self) -> float:
-        """Seconds since the copy last grew, by its time stamp; 0 if there is none."""
-        try:
-            return max(0.0, time.time() - self.path.stat().st_mtime)
-        except FileNotFoundError:
-            return 0.0
+    def reading(self) -> LogRead:
+        """What it says, as far as it was read."""
+        return LogRead(self.path.name, self.size, self._grew_at, time.time(), self._started, self.progress)
 
     def _show(self) -> None:
         pending = (self._parser.pending,) if self._parser.pending else ()
-        self.progress = with_failure(fold(self._final, pending, self._plan), self._parser.failure)
+        self.progress = replace(fold(self._final, pending, self._plan), failure=self._parser.failure)
+
+
+def only_container_lines(log: bytes) -> bool:
+    """True while a log, from its beginning, holds nothing but the container's own lines."""
+    return all(_CONTAINER_LINE.match(line) for line in log.splitlines())

@@ -13,10 +13,10 @@ from pathlib import Path
 from llmb_tui.cluster.failures import Disconnected, GaveWay, LoginNeeded, Unreachable
 from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.job_log import JobLog
+from llmb_tui.launch.spec import JobLog
+from llmb_tui.watch.events import LOGIN_TROUBLE, BatchTail, Ended, EventSink, LinkChanged, LogGrown, LogTrouble
 from llmb_tui.watch.follow import Follower, LogReplaced
 from llmb_tui.watch.locallog import local_name, newest_restart
-from llmb_tui.watch.news import LOGIN_TROUBLE, BatchTail, Ended, LinkNews, LogNews, LogTrouble, Post
 from llmb_tui.watch.state import Link
 
 _PUMP_S = 0.2
@@ -37,7 +37,7 @@ class LogFeed(threading.Thread):
     """Copies the logs of all restarts, one after the other, until the job is over and the newest copy is whole."""
 
     def __init__(  # noqa: PLR0913 - each is a thing of its own
-        self, session: Session, log: JobLog, job_id: str, folder: Path, *, post: Post, stop: threading.Event
+        self, session: Session, log: JobLog, job_id: str, folder: Path, *, post: EventSink, stop: threading.Event
     ) -> None:
         super().__init__(name="watch-log", daemon=True)
         self._session = session
@@ -103,7 +103,7 @@ class LogFeed(threading.Thread):
     def _go_on(self) -> bool:
         """One turn; True if there is nothing left to do."""
         try:
-            done = self._copy()
+            is_whole = self._copy()
         except LogReplaced as trouble:
             if self._log.one_for_all:
                 self._begin_anew()
@@ -122,7 +122,7 @@ class LogFeed(threading.Thread):
             self._stop_event.wait(_AFTER_TROUBLE_S)
         else:
             self._tell_live()
-            return done
+            return is_whole
         return False
 
     def _copy(self) -> bool:
@@ -132,7 +132,7 @@ class LogFeed(threading.Thread):
         if not self._replaced and self._follower.pump(_PUMP_S):
             self._whole_since = None
             self._in_trouble = False
-            self._post(LogNews(self._restart))
+            self._post(LogGrown(self._restart))
         elif self._job_over.is_set() and self._is_whole() and not self._look_for_restarts.is_set():
             self._post(BatchTail(self._batch_tail()))
             return True
@@ -140,14 +140,14 @@ class LogFeed(threading.Thread):
             self._stop_event.wait(_PUMP_S)
         elif self._in_trouble and self._follower.follows:
             self._in_trouble = False
-            self._post(LogNews(self._restart))
+            self._post(LogGrown(self._restart))
         return False
 
     def _move_on(self) -> None:
         """Turn to the logs of later restarts, if there are any, each after the rest of the one before."""
         self._look_for_restarts.clear()
         self._next_look = time.monotonic() + _LOOK_EVERY_S
-        self._follower.look_soon()
+        self._follower.retry_soon()
         try:
             for restart in self._later_restarts():
                 self._copy_the_rest()
@@ -167,7 +167,7 @@ class LogFeed(threading.Thread):
     def _turn_to(self, restart: int, note: str = "") -> None:
         self._follower.close()
         self._restart, self._follower, self._replaced = restart, self._follow(restart), False
-        self._post(LogNews(restart, note))
+        self._post(LogGrown(restart, note))
 
     def _is_whole(self) -> bool:
         """True if the copy was found whole twice, some time apart: what a node wrote last may come late."""
@@ -199,9 +199,9 @@ class LogFeed(threading.Thread):
         """The restarts after the known one that have a log of their own on the cluster, oldest first."""
         if self._log.one_for_all:
             return []
-        listed = self._session.run_script('cd "$1" 2> /dev/null && ls', [self._log.folder]).stdout
-        found = self._log.restarts(self._job_id, listed.splitlines())
-        return [restart for restart in found if restart > self._restart]
+        names = self._session.run_script('cd "$1" 2> /dev/null && ls', [self._log.folder]).stdout
+        restarts = self._log.restarts(self._job_id, names.splitlines())
+        return [restart for restart in restarts if restart > self._restart]
 
     def _batch_tail(self) -> bytes:
         """The ends of the files beside the log; tail passes over those that are not there."""
@@ -215,9 +215,9 @@ class LogFeed(threading.Thread):
             return True
         if self._link != "lost":
             self._lost_at = time.monotonic()
-            kept = f"The {self._follower.copied:,} bytes of the log that came are kept, the rest is read later."
-            self._tell("lost", f"{trouble.what} Since {_clock()}. {kept}")
-        self._follower.look_soon()
+            so_far = f"The {self._follower.copied:,} bytes of the log that came are kept, the rest is read later."
+            self._tell("lost", f"{trouble.what} Since {_clock()}. {so_far}")
+        self._follower.retry_soon()
         self._stop_event.wait(_PUMP_S)  # the Session itself waits longer and longer between its tries
         return False
 
@@ -234,12 +234,12 @@ class LogFeed(threading.Thread):
             self._tell("live")
         elif self._good_news_until is not None and time.monotonic() >= self._good_news_until:
             self._good_news_until = None
-            self._post(LinkNews("live"))
+            self._post(LinkChanged("live"))
 
     def _tell(self, link: Link, note: str = "") -> None:
         if link != self._link:
             self._link = link
-            self._post(LinkNews(link, note))
+            self._post(LinkChanged(link, note))
 
     def _say(self, trouble: Trouble) -> None:
         self._in_trouble = True

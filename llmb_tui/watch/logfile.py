@@ -10,7 +10,7 @@ from llmb_tui.catalog.recipe import LogFormat
 from llmb_tui.errors import Trouble
 from llmb_tui.watch.parse import StepParser
 from llmb_tui.watch.progress import after_warm_up
-from llmb_tui.watch.step import Step
+from llmb_tui.watch.state import Step
 
 _PIECE = 1 << 20
 _FORMATS: tuple[LogFormat, ...] = ("nemo2", "hydra")
@@ -20,7 +20,7 @@ _NOT_TRAINING = ("sbatch_", "vboost", "nccltrace")
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class LogSummary:
     """What one log says. Step times are None where it has no step with one."""
 
     path: Path
@@ -36,30 +36,30 @@ def log_files(path: Path) -> list[Path]:
     """A log file itself, or the training logs (`*.out`) below a folder, by name."""
     if path.is_file():
         return [path]
-    found = (file for file in path.rglob("*.out") if file.is_file())
-    return sorted(file for file in found if not any(word in file.name for word in _NOT_TRAINING))
+    files = (file for file in path.rglob("*.out") if file.is_file())
+    return sorted(file for file in files if not any(word in file.name for word in _NOT_TRAINING))
 
 
-def measure(path: Path) -> Measured:
+def measure(path: Path) -> LogSummary:
     """Read a log whole, in pieces. Raises Trouble when it cannot be read."""
     parsers = [StepParser(log_format) for log_format in _FORMATS]
     steps: list[list[Step]] = [[] for _ in parsers]
     try:
         with path.open("rb") as file:
             while data := file.read(_PIECE):
-                for parser, found in zip(parsers, steps, strict=True):
-                    found.extend(parser.feed(data))
+                for parser, of_parser in zip(parsers, steps, strict=True):
+                    of_parser.extend(parser.feed(data))
     except OSError as error:
         raise Trouble(f"{path} cannot be read.", f"{error.strerror}.", "Name a training log.", exit_code=1) from error
-    for parser, found in zip(parsers, steps, strict=True):
-        found.extend(parser.close())
-    return _measured(path, max(steps, key=len))
+    for parser, of_parser in zip(parsers, steps, strict=True):
+        of_parser.extend(parser.close())
+    return _summary(path, max(steps, key=len))
 
 
-def _measured(path: Path, steps: list[Step]) -> Measured:
+def _summary(path: Path, steps: list[Step]) -> LogSummary:
     if not steps:
-        return Measured(path, 0, None, None, None)
+        return LogSummary(path, 0, None, None, None)
     times = [(step.index, step.step_time_s) for step in steps if step.step_time_s is not None]
     warm = after_warm_up(times) if times else []
     last = steps[-1]
-    return Measured(path, last.index + 1, last.total, last.step_time_s, median(warm) if warm else None)
+    return LogSummary(path, last.index + 1, last.total, last.step_time_s, median(warm) if warm else None)

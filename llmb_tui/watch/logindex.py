@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from llmb_tui.watch.lines import shown
+from llmb_tui.watch.lines import display_text
 
 _BLOCK = 1 << 16
 _READ = 1 << 20
@@ -22,8 +22,8 @@ _READ = 1 << 20
 _WINDOW = 1 << 20
 
 
-class _Seen(NamedTuple):
-    """What has been indexed; replaced as a whole, so that a reader in another thread sees no half of it."""
+class _Extent(NamedTuple):
+    """How much of the file is indexed; replaced as a whole, so that a reader in another thread sees no half of it."""
 
     size: int = 0
     newlines: int = 0
@@ -41,15 +41,15 @@ class LogIndex:
         self._fd: int | None = None
         self._before = array("Q", [0])
         """Newlines before each block."""
-        self._seen = _Seen()
+        self._extent = _Extent()
 
     def refresh(self) -> None:
         """Index what was appended since the last time. Takes about half a second for the first GB."""
         size = self._file_size()
-        if size < self._seen.size:
-            self._before, self._seen = array("Q", [0]), _Seen()
-        while self._seen.size < size:
-            data = self._pread(min(_READ, size - self._seen.size), self._seen.size)
+        if size < self._extent.size:
+            self._before, self._extent = array("Q", [0]), _Extent()
+        while self._extent.size < size:
+            data = self._pread(min(_READ, size - self._extent.size), self._extent.size)
             if not data:
                 return
             self._count(data)
@@ -57,27 +57,27 @@ class LogIndex:
     @property
     def lines(self) -> int:
         """Number of lines, with an unfinished last one."""
-        return self._seen.newlines + self._seen.open_end
+        return self._extent.newlines + self._extent.open_end
 
     @property
     def size(self) -> int:
         """Number of bytes that are indexed."""
-        return self._seen.size
+        return self._extent.size
 
     def read(self, first: int, count: int) -> list[str]:
         """Lines `first` to `first + count - 1`, as many of them as there are, as `lines.shown` makes them.
 
         A carriage return further than 64 KiB from the end of a line of more than 1 MiB is not looked for.
         """
-        seen = self._seen
-        first, end = max(0, first), min(first + count, seen.newlines + seen.open_end)
+        extent = self._extent
+        first, end = max(0, first), min(first + count, extent.newlines + extent.open_end)
         if first >= end:
             return []
-        start, stop = self._start(first, seen), self._start(end, seen)
+        start, stop = self._start(first, extent), self._start(end, extent)
         if stop - start <= _WINDOW:
             lines = self._pread(stop - start, start).split(b"\n")
-            return [shown(line) for line in lines[: end - first]]
-        bounds = [start, *(self._start(line, seen) for line in range(first + 1, end)), stop]
+            return [display_text(line) for line in lines[: end - first]]
+        bounds = [start, *(self._start(line, extent) for line in range(first + 1, end)), stop]
         return [self._read_one(a, b) for a, b in pairwise(bounds)]
 
     def find(self, pattern: re.Pattern[str], start: int, direction: Literal[1, -1] = 1) -> int | None:
@@ -85,14 +85,14 @@ class LogIndex:
 
         The text that is searched is the text that `read` gives. A GB takes seconds: call it in a thread.
         """
-        seen = self._seen
-        start = min(max(0, start), seen.newlines)
+        extent = self._extent
+        start = min(max(0, start), extent.newlines)
         anywhere = re.compile(pattern.pattern, pattern.flags | re.MULTILINE)
         block = self._block_of(start)
         while 0 <= block < len(self._before):
-            first, end = self._lines_of(block, seen)
+            first, end = self._lines_of(block, extent)
             first, end = (max(first, start), end) if direction == 1 else (first, min(end, start + 1))
-            if first < end and self._may_hold(anywhere, first, end, seen):
+            if first < end and self._may_hold(anywhere, first, end, extent):
                 lines = self.read(first, end - first)
                 hits = [at for at, line in enumerate(lines) if pattern.search(line)]
                 if hits:
@@ -101,7 +101,7 @@ class LogIndex:
         return None
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file; `refresh` opens it again."""
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
@@ -119,7 +119,7 @@ class LogIndex:
 
     def _count(self, data: bytes) -> None:
         """Take in what follows on the bytes that are indexed already."""
-        size, newlines, _ = self._seen
+        size, newlines, _ = self._extent
         at = 0
         while at < len(data):
             part = min(_BLOCK - size % _BLOCK, len(data) - at)
@@ -127,24 +127,24 @@ class LogIndex:
             at, size = at + part, size + part
             if size % _BLOCK == 0:
                 self._before.append(newlines)
-        self._seen = _Seen(size, newlines, open_end=not data.endswith(b"\n"))
+        self._extent = _Extent(size, newlines, open_end=not data.endswith(b"\n"))
 
     def _block_of(self, line: int) -> int:
         """The block with the newline that line `line` begins after; line 0 begins in block 0."""
         return max(0, bisect_left(self._before, line) - 1)
 
-    def _lines_of(self, block: int, seen: _Seen) -> tuple[int, int]:
+    def _lines_of(self, block: int, extent: _Extent) -> tuple[int, int]:
         """The lines (first, one after the last) that begin after a newline of `block`."""
-        total = seen.newlines + seen.open_end
-        after = self._before[block + 1] if block + 1 < len(self._before) else seen.newlines
+        total = extent.newlines + extent.open_end
+        after = self._before[block + 1] if block + 1 < len(self._before) else extent.newlines
         return (self._before[block] + 1 if block else 0), min(after + 1, total)
 
-    def _start(self, line: int, seen: _Seen) -> int:
+    def _start(self, line: int, extent: _Extent) -> int:
         """Offset of the first byte of a line."""
         if line <= 0:
             return 0
-        if line > seen.newlines:
-            return seen.size
+        if line > extent.newlines:
+            return extent.size
         block = self._block_of(line)
         data = self._pread(_BLOCK, block * _BLOCK)
         return block * _BLOCK + _after_newline(data, line - self._before[block])
@@ -152,13 +152,13 @@ class LogIndex:
     def _read_one(self, start: int, stop: int) -> str:
         """One line of any length, from its last bytes if it is a progress bar, else from its first."""
         if stop - start <= _BLOCK:
-            return shown(self._pread(stop - start, start).rstrip(b"\n"))
+            return display_text(self._pread(stop - start, start).rstrip(b"\n"))
         end = self._pread(_BLOCK, stop - _BLOCK).rstrip(b"\r\n")
-        return shown(end if b"\r" in end else self._pread(_BLOCK, start))
+        return display_text(end if b"\r" in end else self._pread(_BLOCK, start))
 
-    def _may_hold(self, pattern: re.Pattern[str], first: int, end: int, seen: _Seen) -> bool:
+    def _may_hold(self, pattern: re.Pattern[str], first: int, end: int, extent: _Extent) -> bool:
         """False if none of these lines can match: one search over the whole text is cheaper than one for each line."""
-        start, stop = self._start(first, seen), self._start(end, seen)
+        start, stop = self._start(first, extent), self._start(end, extent)
         if stop - start > _WINDOW:
             return True
         data = self._pread(stop - start, start)

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from math import isfinite
 
 from llmb_tui.catalog.recipe import LogFormat
-from llmb_tui.watch.failure import Failure, worst
-from llmb_tui.watch.step import Step
+from llmb_tui.diagnosis.rule import Diagnosis
+from llmb_tui.watch.failure import worst
+from llmb_tui.watch.state import Step
 
 # Longest record that is read as a step; they have some 300 bytes.
 _RECORD = 2000
@@ -64,7 +65,7 @@ class StepParser:
         self._step_end = 0  # offset after the first paint of the newest step
         self.pending: Step | None = None
         """The newest step as it was last painted, while it may still be painted again."""
-        self.failure: Failure | None = None
+        self.failure: Diagnosis | None = None
         """The most telling failure line since the newest step. A run that goes on has not failed."""
         self.complete = False
         """The last step was seen; what comes after it is clean-up, whatever it looks like."""
@@ -91,8 +92,8 @@ class StepParser:
 
     def close(self) -> list[Step]:
         """The step that was held back; the log has ended. An unfinished line is not trusted: its numbers may be cut."""
-        held, self.pending = self.pending, None
-        return [held] if held else []
+        last, self.pending = self.pending, None
+        return [last] if last else []
 
     def _begins_again(self, step: Step, end: int) -> bool:
         """True at the first step of a further start, which writes into the same log. `end` is where it ends."""
@@ -105,8 +106,8 @@ class StepParser:
         self.complete = step.total is not None and step.index + 1 >= step.total
         if not self._repaints:
             return [step]
-        held, self.pending = self.pending, step
-        return [held] if held else []
+        before, self.pending = self.pending, step
+        return [before] if before else []
 
     def _look_for_failure(self, start: int, end: int) -> None:
         failure = worst(self._text, start, end) if start < end else None

@@ -1,17 +1,14 @@
-"""Steps folded into `Progress`, and the pace at which they arrive."""
+"""Steps folded into `Progress`."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median, quantiles
 
 from llmb_tui.plan import throughput
 from llmb_tui.plan.plan import Plan
-from llmb_tui.watch.failure import Failure
-from llmb_tui.watch.state import Progress
-from llmb_tui.watch.step import Step
+from llmb_tui.watch.state import Progress, Step
 
 WARM_UP_STEPS = 5
 """The first steps compile kernels and fill caches; they do not count for the median."""
@@ -19,8 +16,6 @@ WARM_UP_STEPS = 5
 # A chart and a median need no more. The oldest are kept as well, for the recipes' windows lie among them.
 _OLDEST_KEPT = 100
 _NEWEST_KEPT = 4000
-
-_PACE_STEPS = 10
 
 
 def fold(progress: Progress, steps: Sequence[Step], plan: Plan) -> Progress:
@@ -32,31 +27,24 @@ def fold(progress: Progress, steps: Sequence[Step], plan: Plan) -> Progress:
         return progress
     again = [at for at in range(1, len(steps)) if steps[at].index <= steps[at - 1].index]
     steps = steps[again[-1] :] if again else steps
-    times = tuple(known for known in progress.step_times_s if known[0] < steps[0].index)
+    times = tuple(pair for pair in progress.step_times_s if pair[0] < steps[0].index)
     times += tuple((step.index, step.step_time_s) for step in steps if step.step_time_s is not None)
     if len(times) > _OLDEST_KEPT + _NEWEST_KEPT:
         times = times[:_OLDEST_KEPT] + times[-_NEWEST_KEPT:]
-    last = steps[-1]
-    measured = after_warm_up(times)
-    seconds = median(measured) if measured else last.step_time_s
+    last, runs = steps[-1], plan.parallelism
+    steady = after_warm_up(times)
+    seconds = median(steady) if steady else last.step_time_s
     return replace(
         progress,
         steps_done=last.index + 1,
         steps_total=last.total if last.total is not None else progress.steps_total,
         last=last,
         step_times_s=times,
-        median_s=median(measured) if measured else None,
-        spread=_spread(measured),
-        tokens_per_s=_tokens_per_s(plan, seconds),
+        median_s=median(steady) if steady else None,
+        spread=_spread(steady),
+        tokens_per_s=None if seconds is None else throughput.tokens_per_s(runs.gbs, runs.seq_len, seconds),
         mfu_pct=_mfu_pct(plan, seconds),
     )
-
-
-def with_failure(progress: Progress, failure: Failure | None) -> Progress:
-    """The same progress with the reason why the run failed, or without one."""
-    if failure is None:
-        return replace(progress, failure=None, failure_reason="", failure_fix="")
-    return replace(progress, failure=failure.line, failure_reason=failure.reason, failure_fix=failure.fix)
 
 
 def after_warm_up(times: Sequence[tuple[int, float]]) -> list[float]:
@@ -71,12 +59,6 @@ def _spread(seconds: list[float]) -> float | None:
     return (high - low) / 2 / middle
 
 
-def _tokens_per_s(plan: Plan, seconds: float | None) -> float | None:
-    if seconds is None:
-        return None
-    return throughput.tokens_per_s(plan.parallelism.gbs, plan.parallelism.seq_len, seconds)
-
-
 def _mfu_pct(plan: Plan, seconds: float | None) -> float | None:
     """None without an estimate: it is the estimate that names the formula and the peak."""
     if seconds is None or plan.estimate is None:
@@ -84,24 +66,3 @@ def _mfu_pct(plan: Plan, seconds: float | None) -> float | None:
     flops = plan.estimate.model_flops_per_sample
     tflops = throughput.tflops_per_gpu(plan.parallelism.gbs, flops, seconds, plan.selection.scale)
     return throughput.mfu_pct(tflops, plan.estimate.peak_tflops)
-
-
-class Pace:
-    """When the run will be done, by the clock on the wall: simulated runs have another clock of their own."""
-
-    def __init__(self) -> None:
-        self._seen: deque[tuple[int, float]] = deque(maxlen=_PACE_STEPS + 1)
-
-    def note(self, steps_done: int, now: float) -> None:
-        """Take in how far the run is at the monotonic time `now`. Fewer steps than before are a new start."""
-        if self._seen and steps_done < self._seen[-1][0]:
-            self._seen.clear()
-        if not self._seen or steps_done > self._seen[-1][0]:
-            self._seen.append((steps_done, now))
-
-    def eta_s(self, steps_total: int | None, now: float) -> float | None:
-        """Seconds until the last step; None before two arrivals were seen, and after the last step."""
-        if len(self._seen) < 2 or steps_total is None or self._seen[-1][0] >= steps_total:
-            return None
-        (first, began), (done, latest) = self._seen[0], self._seen[-1]
-        return max(0.0, (steps_total - done) * (latest - began) / (done - first) - (now - latest))

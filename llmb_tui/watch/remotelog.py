@@ -17,6 +17,7 @@ import zlib
 from typing import TYPE_CHECKING, NamedTuple
 
 from llmb_tui.cluster.failures import DeadlinePassed
+from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.errors import Trouble
 from llmb_tui.text import clean_line
 
@@ -33,38 +34,8 @@ _GAP_TO_COMPRESS = 4 << 20
 # tail says on stderr that the file was cut short, and starts anew on it. sshd may send the bytes first.
 _SETTLE_S = 0.02
 
-# What the file $1 is, on one line of its own: a login shell may print before it. The inode, the size, the checksum of
-# its first $2 bytes and $4 bytes from byte $3 on (bytes are counted from 1), and how the bytes from $5 on will come:
-# compressed if they are more than $6.
-_PROOF = """
-[ -e "$1" ] || { echo "llmb-log missing"; exit; }
-exec 4< "$1" || exit
-size=$(wc -c < "$1") || exit
-gap=$((size - $5 + 1)) how=plain
-if [ "$gap" -gt "$6" ] && command -v gzip > /dev/null; then how=gzip; fi
-sample() { head -c "$2" "$1" && tail -c "+$3" "$1" | head -c "$4"; }
-ls -Lid "$1" | {
-    read -r inode name && echo "llmb-log $inode $((size)) $(sample "$@" | cksum) $how"
-} || exit
-"""
 _HEADER = re.compile(rb"^llmb-log (?:missing|(\d+) (\d+) (\d+) (\d+) (plain|gzip))\n", re.MULTILINE)
 _LONGEST_HEADER = 1 << 16
-
-# The bytes from $5 on. GNU tail looks once a second unless told otherwise; others look often enough and have no -s.
-_TAIL = """
-if [ "$how" = gzip ]; then
-    tail -c "+$5" <&4 | head -c "$gap" | gzip -1
-    exit
-fi
-exec 3<&0
-export LC_ALL=C
-every=
-if tail --version > /dev/null 2>&1; then every="-s 0.5"; fi
-tail $every -c "+$5" -f <&4 &
-exec > /dev/null 2>&1 4<&-
-cat <&3
-kill "$!"
-"""
 
 # timeout ends all that was started below it; what it is given is a script and its arguments.
 _LEASE = 'if command -v timeout > /dev/null; then exec timeout "$0" sh -c "$@"; fi; exec sh -c "$@"'
@@ -113,7 +84,7 @@ class Tail:
         """Wait for what the file is. Raises DeadlinePassed, Disconnected, and Trouble when it cannot be read."""
         ends = time.monotonic() + _HEADER_WITHIN_S
         header = b""
-        while (found := _HEADER.search(header)) is None:
+        while (match := _HEADER.search(header)) is None:
             if len(header) > _LONGEST_HEADER:
                 raise _unreadable(self._path, self._stream.stderr)
             data = self._stream.read(max(0.0, ends - time.monotonic()))
@@ -126,9 +97,9 @@ class Tail:
             if not data:
                 raise _unreadable(self._path, self._stream.stderr)
             header += data
-        self.proof = _proof(found, sample, self._path, self._stream.stderr)
-        rest = header[found.end() :]
-        if found[5] == b"gzip":
+        self.proof = _proof(match, sample, self._path, self._stream.stderr)
+        rest = header[match.end() :]
+        if match[5] == b"gzip":
             self._inflate, self._rest = zlib.decompressobj(wbits=31), rest
         else:
             self._next = rest or None
@@ -161,7 +132,7 @@ class Tail:
 
 
 class RemoteLog:
-    """One path on the cluster."""
+    """The file at one path on the cluster, which may be another one later."""
 
     def __init__(self, session: Session, path: str) -> None:
         self.path = path
@@ -172,15 +143,19 @@ class RemoteLog:
 
         Raises what a `Session` raises, and Trouble when it cannot be read.
         """
-        done = self._session.run_script(_PROOF, self._args(sample, 0))
-        found = _HEADER.search(done.stdout.encode())
-        if found is None:
-            raise _unreadable(self.path, done.stderr)
-        return _proof(found, sample, self.path, done.stderr)
+        result = self._session.run_script(remote_text("log_proof.sh"), self._args(sample, 0))
+        match = _HEADER.search(result.stdout.encode())
+        if match is None:
+            raise _unreadable(self.path, result.stderr)
+        return _proof(match, sample, self.path, result.stderr)
 
     def tail(self, sample: Sample, offset: int) -> Tail:
-        """The bytes from `offset` on, with the same proof as `prove`. Raises as `prove`."""
-        argv = ["sh", "-c", _LEASE, str(LEASE_S), _PROOF + _TAIL, "sh", *self._args(sample, offset)]
+        """The bytes from `offset` on, with the same proof as `prove`.
+
+        Raises what a `Session` raises, and Trouble when it cannot be read.
+        """
+        script = remote_text("log_proof.sh", "log_tail.sh")
+        argv = ["sh", "-c", _LEASE, str(LEASE_S), script, "sh", *self._args(sample, offset)]
         tail = Tail(self._session.stream(argv, bulk=True), self.path)
         try:
             tail.begin(sample)
@@ -193,10 +168,10 @@ class RemoteLog:
         return [self.path, *map(str, (sample.head, sample.start + 1, sample.length, offset + 1, _GAP_TO_COMPRESS))]
 
 
-def _proof(found: re.Match[bytes], sample: Sample, path: str, stderr: str) -> Proof | None:
-    if found[1] is None:
+def _proof(match: re.Match[bytes], sample: Sample, path: str, stderr: str) -> Proof | None:
+    if match[1] is None:
         return None
-    inode, size, checksum, length = (found[group].decode() for group in (1, 2, 3, 4))
+    inode, size, checksum, length = (match[group].decode() for group in (1, 2, 3, 4))
     if int(length) < sample.head + sample.length and int(size) >= sample.start + sample.length:
         raise _unreadable(path, stderr)
     return Proof(inode, int(size), f"{checksum} {length}")

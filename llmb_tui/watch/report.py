@@ -21,8 +21,7 @@ def document(run: Run, state: RunState) -> dict[str, Any]:
     step_time = verdict.measured_s if verdict else progress.median_s
     if step_time is None and progress.last:
         step_time = progress.last.step_time_s
-    why = progress.failure_reason if state.stage == "failed" else ""
-    reasons = verdict.reasons if verdict else tuple(filter(None, (state.no_verdict, why)))
+    reasons = verdict.reasons if verdict else tuple(filter(None, (state.no_verdict, state.why_failed)))
     return {
         "id": run.id,
         "selection": plan_document(run.plan)["selection"],

@@ -6,11 +6,27 @@ from dataclasses import dataclass
 from typing import Literal
 
 from llmb_tui.cluster.slurm.job import Job
-from llmb_tui.watch.step import Step
+from llmb_tui.diagnosis.rule import Diagnosis
 
 Stage = Literal["unknown", "queued", "image", "start", "warm-up", "measuring", "done", "failed", "cancelled"]
 Link = Literal["live", "connecting", "lost", "closed"]
 Result = Literal["PASS", "WARN", "FAIL"]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step. Fields that the log does not carry are None."""
+
+    index: int
+    """0-based training step."""
+    total: int | None
+    """Number of steps of the run."""
+    step_time_s: float | None = None
+    loss: float | None = None
+    consumed_samples: float | None = None
+    memory_peak_bytes: float | None = None
+    memory_allocated_bytes: float | None = None
+    tflops_per_gpu: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +59,8 @@ class Progress:
     """Half of the interquartile range of those steps, as a part of the median."""
     tokens_per_s: float | None = None
     mfu_pct: float | None = None
-    failure: str | None = None
-    """A line of the log that says why the run failed, in clean text."""
-    failure_reason: str = ""
-    """What that line means, in plain words."""
-    failure_fix: str = ""
-    """What to do about it."""
+    failure: Diagnosis | None = None
+    """A line of the log that says why the run failed, and what it means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +83,6 @@ class RunState:
     link_note: str = ""
     slurm_note: str = ""
     """Why Slurm could not be asked, or does not know the job, although the link may be well."""
-    looked_at: float | None = None
-    """When Slurm last answered, Unix time."""
     calls_per_minute: int = 0
     """Remote commands in the last minute that asked Slurm about the jobs of this cluster."""
     verdict: Verdict | None = None
@@ -81,3 +91,8 @@ class RunState:
     """Why there is no verdict."""
     others: tuple[Job, ...] = ()
     """The run's other jobs, of which only the state is known."""
+
+    @property
+    def why_failed(self) -> str:
+        """Why a failed run did, in plain words; empty where that is not known, and of another run."""
+        return self.progress.failure.reason if self.stage == "failed" and self.progress.failure else ""

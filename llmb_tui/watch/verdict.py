@@ -6,27 +6,22 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from llmb_tui.catalog.recipe import ResultRule
-from llmb_tui.plan.plan import Estimate, Method, Plan
+from llmb_tui.plan.plan import METHOD_WORDS, Estimate, Method, Plan
 from llmb_tui.plan.selection import RunOptions
+from llmb_tui.store.settings import VerdictSettings
+from llmb_tui.text import plural
 from llmb_tui.watch.progress import WARM_UP_STEPS, after_warm_up
 from llmb_tui.watch.state import Progress, Result, Verdict
 
-THRESHOLD = 0.95
-"""Smallest ratio that passes; the Exemplar programme's."""
+THRESHOLD = VerdictSettings().threshold
+"""Smallest ratio that passes, where nothing else is set."""
 
 _TRUSTED: tuple[Method, ...] = ("published", "other_release")
-_WORDS: dict[Method, str] = {
-    "published": "published",
-    "other_release": "published for another release",
-    "interpolated": "interpolated",
-    "extrapolated": "extrapolated",
-    "modelled": "modelled",
-}
 
 
 @dataclass(frozen=True, slots=True)
-class _Measured:
-    """A step time, how it came about, and why it is not what the rule means."""
+class _StepTime:
+    """A step time of the run, how it came about, and why it is not what the rule means."""
 
     seconds: float
     note: str = ""
@@ -44,23 +39,25 @@ def judge(
     estimate = plan.estimate
     if estimate is None:
         return None, "No verdict: there is no expected step time for this configuration to compare with."
-    measured = _by_rule(plan, rule, progress) or (None if finished else _so_far(plan, rule, progress))
-    if measured is None:
+    step_time = _by_rule(plan, rule, progress) or (None if finished else _so_far(plan, rule, progress))
+    if step_time is None:
         return None, _why_not(plan, rule, progress, finished=finished)
-    ratio = estimate.step_time_s / measured.seconds
-    doubts = [measured.short] if measured.short else []
+    ratio = estimate.step_time_s / step_time.seconds
+    doubts = [step_time.short] if step_time.short else []
     doubts += _slowed_down(plan.options)
     if estimate.method not in _TRUSTED:
-        doubts.append(f"The expected step time is {_WORDS[estimate.method]}, not published for this configuration.")
-    result, place = _compare(estimate, measured.seconds, ratio >= threshold)
+        doubts.append(
+            f"The expected step time is {METHOD_WORDS[estimate.method]}, not published for this configuration."
+        )
+    result, place = _compare(estimate, step_time.seconds, ratio >= threshold)
     saved = (
         "A checkpoint was saved; the expected step time is that of a run without."
         if plan.options.save_checkpoint
         else ""
     )
-    reasons = tuple(text for text in (measured.note, place, *doubts, saved) if text)
+    reasons = tuple(text for text in (step_time.note, place, *doubts, saved) if text)
     return Verdict(
-        "WARN" if doubts else result, ratio, measured.seconds, _against(plan, estimate), rule_words(rule), reasons
+        "WARN" if doubts else result, ratio, step_time.seconds, _against(plan, estimate), rule_words(rule), reasons
     ), ""
 
 
@@ -69,8 +66,8 @@ def benchmark_s(plan: Plan, rule: ResultRule, progress: Progress) -> float | Non
 
     That is one that was too short for the rule, misses steps that count, or did what slows it down.
     """
-    measured = _by_rule(plan, rule, progress)
-    return measured.seconds if measured and not measured.short and not _slowed_down(plan.options) else None
+    step_time = _by_rule(plan, rule, progress)
+    return step_time.seconds if step_time and not step_time.short and not _slowed_down(plan.options) else None
 
 
 def rule_words(rule: ResultRule) -> str:
@@ -85,7 +82,7 @@ def _slowed_down(options: RunOptions) -> list[str]:
         (options.nccl_trace, "NCCL logged every call, which slows the run down."),
         (options.load_checkpoint is not None, "The run loaded a checkpoint, and its one step comes right after that."),
     )
-    return [reason for done, reason in did if done]
+    return [reason for applies, reason in did if applies]
 
 
 def _compare(estimate: Estimate, seconds: float, passes: bool) -> tuple[Result, str]:
@@ -99,29 +96,29 @@ def _compare(estimate: Estimate, seconds: float, passes: bool) -> tuple[Result, 
 
 
 def _against(plan: Plan, estimate: Estimate) -> str:
-    base = f"{_WORDS[estimate.method]} {estimate.step_time_s:.4g} s, "
+    base = f"{METHOD_WORDS[estimate.method]} {estimate.step_time_s:.4g} s, "
     if estimate.method == "published":
         return base + f"{plan.selection.workload}@{plan.selection.release}"
     return base + estimate.anchor
 
 
-def _by_rule(plan: Plan, rule: ResultRule, progress: Progress) -> _Measured | None:
+def _by_rule(plan: Plan, rule: ResultRule, progress: Progress) -> _StepTime | None:
     """The result by the recipe's rule, or by what there is when the run was too short for it from the start."""
     whole = progress.steps_done >= _total(plan, progress) > 0
     if rule.kind == "last":
         if not whole or progress.last is None or progress.last.step_time_s is None:
             return None
-        return _Measured(progress.last.step_time_s, short=_too_short(plan, rule, progress))
+        return _StepTime(progress.last.step_time_s, short=_too_short(plan, rule, progress))
     first, last = _window(rule)
     if progress.steps_done > last:
         seconds = [seconds for index, seconds in progress.step_times_s if first <= index <= last]
         missing = last - first + 1 - len(seconds)
         short = f"{missing} of the {last - first + 1} steps that count are missing in the log." if missing else ""
-        return _Measured(fmean(seconds), short=short) if seconds else None
+        return _StepTime(fmean(seconds), short=short) if seconds else None
     return _so_far(plan, rule, progress, over=True) if whole else None
 
 
-def _so_far(plan: Plan, rule: ResultRule, progress: Progress, *, over: bool = False) -> _Measured | None:
+def _so_far(plan: Plan, rule: ResultRule, progress: Progress, *, over: bool = False) -> _StepTime | None:
     seconds = progress.median_s
     if seconds is None and over and progress.last:
         seconds = progress.last.step_time_s
@@ -131,7 +128,7 @@ def _so_far(plan: Plan, rule: ResultRule, progress: Progress, *, over: bool = Fa
     spread = "" if progress.spread is None else f", ± {progress.spread * 100:.1f} %"
     how = f"median of {steps} steps after {WARM_UP_STEPS} of warm-up{spread}" if steps else "last step"
     note = f"Measured: {how}." if over else f"So far: {how}. What counts: {rule_words(rule)}."
-    return _Measured(seconds, note, _too_short(plan, rule, progress))
+    return _StepTime(seconds, note, _too_short(plan, rule, progress))
 
 
 def _too_short(plan: Plan, rule: ResultRule, progress: Progress) -> str:
@@ -139,7 +136,7 @@ def _too_short(plan: Plan, rule: ResultRule, progress: Progress) -> str:
     needed = WARM_UP_STEPS if rule.kind == "last" else _window(rule)[1]
     if total > needed:
         return ""
-    return f"The run has {total} step{'s' * (total != 1)}; the rule ({rule_words(rule)}) needs at least {needed + 1}."
+    return f"The run has {plural(total, 'step')}; the rule ({rule_words(rule)}) needs at least {needed + 1}."
 
 
 def _why_not(plan: Plan, rule: ResultRule, progress: Progress, *, finished: bool) -> str:

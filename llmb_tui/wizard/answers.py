@@ -8,41 +8,29 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeVar
+from typing import TypeVar
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.catalog.rows import rows
 from llmb_tui.plan.plan import Problem
-from llmb_tui.plan.selection import NOTHING_MORE, Overrides, Procedure, RunOptions, Selection
-
-OptionField = Literal[
-    "profile", "profile_start", "profile_stop", "nccl_trace", "save_checkpoint", "load_checkpoint", "hub_tokenizer"
-]
-LayoutField = Literal["tp", "pp", "cp", "ep", "vp", "mbs", "gbs", "seq_len", "layers"]
-Field = (
-    Literal["workload", "gpu", "dtype", "scaling", "scale", "layout", "steps", "time_limit", "procedure"]
-    | LayoutField
-    | OptionField
+from llmb_tui.plan.selection import (
+    DEFAULT_PROCEDURE,
+    FIELDS,
+    LAYOUT,
+    NEW_RUN_PROCEDURES,
+    NOTHING_MORE,
+    OPTIONS,
+    Overrides,
+    ProcedureId,
+    RunOptions,
+    Selection,
+    Value,
+    text_of,
 )
-_AS_PUBLISHED = Overrides()
-ON = "on"
-"""Value of a switch that is on; of one that is off it is empty."""
 
-_OPTION_FLAGS: dict[OptionField, str] = {
-    "profile": "--profile",
-    "profile_start": "--profile-start",
-    "profile_stop": "--profile-stop",
-    "nccl_trace": "--nccl-trace",
-    "save_checkpoint": "--save-checkpoint",
-    "load_checkpoint": "--load-checkpoint",
-    "hub_tokenizer": "--hub-tokenizer",
-}
-LAYOUT_FIELDS: tuple[LayoutField, ...] = ("tp", "pp", "cp", "ep", "vp", "mbs", "gbs", "seq_len", "layers")
-"""Set by hand one by one; the field `layout` is all of them at once, as `layout_text` writes it."""
-_T = TypeVar("_T")
+_AS_PUBLISHED = Overrides()
 _TIME_LIMIT = re.compile(r"(\d+-)?\d{1,3}:[0-5]\d:[0-5]\d", re.ASCII)
 
 
@@ -65,11 +53,10 @@ class Answers:
     """As typed."""
     options: RunOptions = NOTHING_MORE
     cluster: str | None = None
-    procedure: Procedure = "direct"
-    """`recipe`: the published one, with the recipe's own scripts."""
+    procedure: ProcedureId = DEFAULT_PROCEDURE
 
 
-def answers_of(selection: Selection, cluster: str | None = None, procedure: Procedure = "direct") -> Answers:
+def answers_of(selection: Selection, cluster: str | None = None, procedure: ProcedureId = DEFAULT_PROCEDURE) -> Answers:
     """The answers that lead to a selection: who comes back starts where they were."""
     return Answers(
         recipe=f"{selection.workload}@{selection.release}",
@@ -87,72 +74,68 @@ def answers_of(selection: Selection, cluster: str | None = None, procedure: Proc
     )
 
 
-def answer(answers: Answers, field: Field, value: str) -> Answers:
-    """The answers with one more given: a choice's value, or a text as it was typed. Empty takes the answer back."""
-    if field == "workload":
-        recipe, _, size = value.rpartition("/")
-        return replace(answers, recipe=recipe, size=size)
-    option = next((name for name in _OPTION_FLAGS if name == field), None)
-    if option is not None:
-        return replace(answers, options=_option(answers.options, option, value))
-    number = int(value) if value.isdecimal() else None
-    if field in LAYOUT_FIELDS:
-        return replace(answers, overrides=replace(answers.overrides, **{field: number}))
-    given: dict[str, dict[str, Any]] = {
-        "gpu": {"gpu": value},
-        "dtype": {"dtype": value},
-        "scaling": {"strong": value == "strong"},
-        "scale": {"scale": number},
-        "layout": {"overrides": _layout(value)},
-        "steps": {"steps": number},
-        "time_limit": {"time_limit": value or None},
-        "procedure": {"procedure": "recipe" if value == "recipe" else "direct"},
-    }
-    return replace(answers, **given[field])
+_Holder = TypeVar("_Holder", Answers, Overrides, RunOptions)
 
 
-def _option(options: RunOptions, field: OptionField, value: str) -> RunOptions:
-    if field == "load_checkpoint":
-        return replace(options, load_checkpoint=value or None)
-    number = int(value) if value.isdecimal() else None
-    if field == "profile_start":
-        return replace(options, profile_start=number)
-    if field == "profile_stop":
-        return replace(options, profile_stop=number)
-    on: dict[str, Any] = {field: value == ON}
-    return replace(options, **on)
+def answer(answers: Answers, field: str, value: str) -> Answers:  # noqa: PLR0911 - one for each kind of field
+    """The answers with one more given: a choice's value, or a text as it was typed. Empty takes the answer back.
+
+    `field` is a name of `FIELDS`, of which `workload` is `recipe/size`; or `scaling`, or `procedure`, or `layout`,
+    which is the whole layout as `layout_text` writes it.
+    """
+    match field:
+        case "workload":
+            recipe, _, size = value.rpartition("/")
+            return replace(answers, recipe=recipe, size=size)
+        case "scaling":
+            return replace(answers, strong=value == "strong")
+        case "layout":
+            return replace(answers, overrides=_layout(value))
+        case "procedure":
+            return replace(answers, procedure=next((n for n in NEW_RUN_PROCEDURES if n == value), DEFAULT_PROCEDURE))
+    row = FIELDS[field]
+    if row in LAYOUT:
+        return replace(answers, overrides=_with(answers.overrides, field, row.value(value)))
+    if row in OPTIONS:
+        return replace(answers, options=_with(answers.options, field, row.value(value)))
+    return _with(answers, field, row.value(value))
+
+
+def _with(holder: _Holder, field: str, value: Value) -> _Holder:
+    return replace(holder, **{field: value})  # type: ignore[arg-type]  # the kind of a field is its attribute's type
 
 
 def layout_text(overrides: Overrides) -> str:
     """A layout as one value: `tp=4 mbs=1`; empty for the recipe's own."""
-    return " ".join(f"{name}={value}" for name, value in overrides.given().items())
+    return " ".join(f"{name}={value}" for name, value in overrides.set_fields().items())
 
 
 def _layout(text: str) -> Overrides:
     named = (word.partition("=") for word in text.split())
-    return Overrides(**{name: int(value) for name, _, value in named if name in LAYOUT_FIELDS and value.isdecimal()})
+    known = {field.name for field in LAYOUT}
+    return Overrides(**{name: int(value) for name, _, value in named if name in known and value.isdecimal()})
 
 
 def settled(catalog: Catalog, answers: Answers) -> Answers:
     """The answers, with a default that fits for each one not given: first size, smallest listed scale, and so on."""
     recipe = recipe_of(catalog, answers)
     size = answers.size or next(iter(recipe.models))
-    here = [row for row in rows(recipe) if row.size == size]
-    gpu = answers.gpu or _first((row.gpu for row in here), next(iter(recipe.gpus)))
-    here = [row for row in here if row.gpu == gpu]
-    dtype = answers.dtype or _first((d for d in recipe.dtypes if any(r.dtype == d for r in here)), recipe.dtypes[0])
-    here = [row for row in here if row.dtype == dtype]
+    matching = [row for row in rows(recipe) if row.size == size]
+    gpu = answers.gpu or next((row.gpu for row in matching), next(iter(recipe.gpus)))
+    matching = [row for row in matching if row.gpu == gpu]
+    dtypes = {row.dtype for row in matching}
+    dtype = answers.dtype or next((name for name in recipe.dtypes if name in dtypes), recipe.dtypes[0])
+    matching = [row for row in matching if row.dtype == dtype]
     strong = answers.strong
     if strong is None:
-        strong = bool(here) and all(row.scaling == "strong" for row in here)
-    listed = sorted(row.gpus for row in here if (row.scaling == "strong") == strong)
-    scale = answers.scale if answers.scale is not None else _first(listed, node_size(recipe, gpu))
+        strong = bool(matching) and all(row.scaling == "strong" for row in matching)
+    scales = (row.gpus for row in matching if (row.scaling == "strong") == strong)
+    scale = answers.scale if answers.scale is not None else min(scales, default=node_size(recipe, gpu))
     return replace(answers, recipe=recipe.id, size=size, gpu=gpu, dtype=dtype, strong=strong, scale=scale)
 
 
-def selection(catalog: Catalog, answers: Answers) -> Selection | None:
-    """What the answers choose. None while a number is none that a run can have: `input_problems` says which."""
-    full = settled(catalog, answers)
+def selection(catalog: Catalog, full: Answers) -> Selection | None:
+    """What answers choose as they are `settled`. None while a number is none that a run can have (`input_problems`)."""
     if input_problems(full) or full.size is None or full.gpu is None or full.dtype is None or full.scale is None:
         return None
     recipe = recipe_of(catalog, full)
@@ -167,67 +150,64 @@ def selection(catalog: Catalog, answers: Answers) -> Selection | None:
         overrides=full.overrides,
         steps=full.steps,
         time_limit=full.time_limit,
-        options=_without_idle_steps(full.options),
+        options=_without_idle(full.options),
     )
 
 
-def _without_idle_steps(options: RunOptions) -> RunOptions:
-    """The steps of a profile stay answered while the profile is switched off, and mean nothing then."""
-    return options if options.profile else replace(options, profile_start=None, profile_stop=None)
+def _without_idle(options: RunOptions) -> RunOptions:
+    """What belongs to a switch, such as a profile's steps, stays answered while that is off, and means nothing then."""
+    for option in OPTIONS:
+        if option.of and not getattr(options, option.of):
+            options = _with(options, option.name, None)
+    return options
 
 
 def input_problems(answers: Answers) -> tuple[Problem, ...]:
     """What was typed and cannot be read as a selection."""
-    found = []
-    if answers.scale is not None and answers.scale < 1:
-        found.append(Problem("scale", "error", "A run needs at least 1 GPU.", "Type a number of GPUs."))
-    if answers.steps is not None and answers.steps < 1:
-        found.append(Problem("steps", "error", "A run needs at least 1 step.", "Type a number of steps."))
+    problems = [
+        Problem(name, "error", f"A run needs at least {FIELDS[name].least} {unit}.", f"Type a number of {unit}s.")
+        for name, unit in (("scale", "GPU"), ("steps", "step"))
+        if (number := getattr(answers, name)) is not None and number < FIELDS[name].least
+    ]
     if answers.time_limit is not None and not _TIME_LIMIT.fullmatch(answers.time_limit):
-        found.append(
+        problems.append(
             Problem(
                 "time_limit", "error", "This is not a time limit.", "Type HH:MM:SS, such as 00:30:00, or D-HH:MM:SS."
             )
         )
-    return tuple(found)
+    return tuple(problems)
 
 
-def value_of(answers: Answers, field: Field) -> str:
-    """The chosen value of a field, as its choices name it; the text of a typed one."""
+def value_of(answers: Answers, field: str) -> str:
+    """The chosen value of a field, as its choices name it; the text of a typed one. Its names are those of `answer`."""
     if field == "workload":
         return f"{answers.recipe}/{answers.size}"
     if field == "scaling":
         return "strong" if answers.strong else "weak"
     if field == "layout":
         return layout_text(answers.overrides)
-    held = answers.options if field in _OPTION_FLAGS else answers.overrides if field in LAYOUT_FIELDS else answers
-    value = getattr(held, field)
-    if isinstance(value, bool):
-        return ON if value else ""
-    return "" if value is None else str(value)
+    return text_of(getattr(_holder(answers, field), field))
 
 
-def command(chosen: Selection, cluster: str | None, procedure: Procedure = "direct") -> str:
+def command(chosen: Selection, cluster: str | None, procedure: ProcedureId = DEFAULT_PROCEDURE) -> str:
     """The same choice as a command line: `submit` where a cluster is chosen, else `plan`."""
-    words = ["llmb-tui", "submit" if cluster else "plan", "-w", f"{chosen.workload}@{chosen.release}"]
-    words += ["-s", chosen.size, "--gpu", chosen.gpu, "-d", chosen.dtype, "--scale", str(chosen.scale)]
-    if chosen.strong_scaling:
-        words.append("--strong-scaling")
-    for name, number in chosen.overrides.given().items():
-        words += [f"--{name.replace('_', '-')}", str(number)]
-    if chosen.steps is not None:
-        words += ["--steps", str(chosen.steps)]
-    if chosen.time_limit is not None:
-        words += ["--time-limit", chosen.time_limit]
-    for field, flag in _OPTION_FLAGS.items():
-        value = getattr(chosen.options, field)
-        if value is not None and value is not False:
-            words += [flag] if value is True else [flag, str(value)]
+    words = ["llmb-tui", "submit" if cluster else "plan"]
+    for name, field in FIELDS.items():
+        if name == "workload":
+            words += field.words(f"{chosen.workload}@{chosen.release}")
+        elif field.has_flag:
+            words += field.words(getattr(_holder(chosen, name), name))
     if cluster:
         words += ["--cluster", cluster]
-    if cluster and procedure == "recipe":
+    if cluster and procedure != DEFAULT_PROCEDURE:
         words += ["--procedure", procedure]
     return shlex.join(words)
+
+
+def _holder(of: Answers | Selection, field: str) -> Answers | Selection | Overrides | RunOptions:
+    """What has the field as an attribute."""
+    known = FIELDS.get(field)
+    return of.overrides if known in LAYOUT else of.options if known in OPTIONS else of
 
 
 def recipe_of(catalog: Catalog, answers: Answers) -> Recipe:
@@ -239,7 +219,3 @@ def node_size(recipe: Recipe, gpu: str) -> int:
     """GPUs in one node; 8 for a GPU type that the recipe does not have."""
     facts = recipe.gpus.get(gpu)
     return facts.gpus_per_node if facts else 8
-
-
-def _first(values: Iterable[_T], otherwise: _T) -> _T:
-    return next(iter(values), otherwise)

@@ -1,13 +1,17 @@
-"""`Choice`: what can be chosen, and what cannot, with the reason."""
+"""`Choice` and `Switch`: what can be chosen or switched on, and what cannot, with the reason."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.catalog.rows import ResultRow, Row, results, rows
-from llmb_tui.wizard.answers import Answers, Field, node_size, recipe_of, settled
+from llmb_tui.plan.options import option_row, profile_steps, why_not
+from llmb_tui.plan.plan import Problem
+from llmb_tui.plan.selection import NEW_RUN_PROCEDURES, ON, OPTIONS, PROCEDURE_NAMES, Field, ProcedureId
+from llmb_tui.wizard.answers import Answers, node_size, recipe_of, value_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,105 +33,163 @@ class Choice:
         return f"{self.label} {self.detail} {self.keywords}".lower()
 
 
-def choices(catalog: Catalog, answers: Answers, field: Field) -> tuple[Choice, ...]:
-    """What can be chosen for a field, and what cannot, with the reason. Empty for a field that is only typed."""
-    full = settled(catalog, answers)
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """One thing that can be switched on, or the reason why it cannot."""
+
+    field: str
+    label: str
+    detail: str
+    on: bool
+    disabled_reason: str = ""
+
+    @property
+    def movable(self) -> bool:
+        """False where it is off and has to stay so. What became impossible while it was on can be switched off."""
+        return self.on or not self.disabled_reason
+
+
+def choices(catalog: Catalog, full: Answers, field: str) -> tuple[Choice, ...]:
+    """What can be chosen for a field, and what cannot, with the reason. Empty for a field that is only typed.
+
+    `full`: the answers as they are `settled`.
+    """
     recipe = recipe_of(catalog, full)
-    sized = [row for row in rows(recipe) if row.size == full.size]
-    here = [row for row in sized if row.gpu == full.gpu]
-    found: tuple[Choice, ...] = ()
-    if field == "workload":
-        found = tuple(_workload(one, size) for one in catalog.recipes for size in one.models)
-    elif field == "gpu":
-        found = tuple(_gpu(recipe, full, sized, gpu) for gpu in catalog.gpu_types())
-    elif field == "dtype":
-        found = tuple(_dtype(recipe, full, sized, dtype) for dtype in catalog.dtypes())
-    elif field == "scaling":
-        found = _scalings(recipe, full, here)
-    elif field == "scale":
-        found = _scales(recipe, full, here)
-    return found
+    of_size = [row for row in rows(recipe) if row.size == full.size]
+    of_gpu = [row for row in of_size if row.gpu == full.gpu]
+    match field:
+        case "workload":
+            return tuple(_workload(one, size) for one in catalog.recipes for size in one.models)
+        case "gpu":
+            return tuple(_gpu(recipe, full, of_size, gpu) for gpu in catalog.gpu_types())
+        case "dtype":
+            return tuple(_dtype(recipe, full, of_gpu, dtype) for dtype in catalog.dtypes())
+        case "scaling":
+            return _scalings(recipe, full, of_gpu)
+        case "scale":
+            return _scales(recipe, full, of_gpu)
+        case _:
+            return ()
 
 
-def details(catalog: Catalog, answers: Answers) -> tuple[tuple[str, str], ...]:
-    """What is to be known of the chosen workload: (name, text)."""
-    full = settled(catalog, answers)
+def procedures(recipe: Recipe, against: Mapping[ProcedureId, Sequence[Problem]]) -> tuple[Choice, ...]:
+    """Ways to install and start a run. `against` is what one cannot do of what is asked for, or does otherwise."""
+    details: dict[ProcedureId, str] = {
+        "direct": "our own script",
+        "upstream": f"of {recipe.upstream.tag}" if recipe.upstream else "",
+    }
+    errors = {name: [one.reason for one in against.get(name, ()) if one.severity == "error"] for name in details}
+    return tuple(
+        Choice(name, PROCEDURE_NAMES[name], details[name], next(iter(errors[name]), None))
+        for name in NEW_RUN_PROCEDURES
+    )
+
+
+def switches(catalog: Catalog, full: Answers) -> tuple[Switch, ...]:
+    """Everything that is simply on or off."""
+    recipe = recipe_of(catalog, full)
+    model, chosen = recipe.models[full.size or ""], full.options
+    start, stop = profile_steps(recipe)
+    start = start if chosen.profile_start is None else chosen.profile_start
+    stop = stop if chosen.profile_stop is None else chosen.profile_stop
+    details = {
+        "profile": f"steps {start}–{stop}",
+        "save_checkpoint": f"about {model.checkpoint_gb:,g} GB" if model.checkpoint_gb else "",
+        "hub_tokenizer": (model.hub_tokenizer or "").rpartition("/")[2],
+    }
+    return tuple(
+        Switch(
+            option.name,
+            option.label,
+            details.get(option.name) or _steps(recipe, option),
+            value_of(full, option.name) == ON,
+            why_not(recipe, full.size or "", option),
+        )
+        for option in OPTIONS
+        if option.kind == "switch"
+    )
+
+
+def no_typing(catalog: Catalog, full: Answers) -> dict[str, str]:
+    """Why a typed option cannot be given, by its name; empty where it can."""
+    recipe = recipe_of(catalog, full)
+    return {option.name: why_not(recipe, full.size or "", option) for option in OPTIONS if option.kind != "switch"}
+
+
+def details(catalog: Catalog, full: Answers) -> tuple[tuple[str, str], ...]:
+    """What is to be known of the chosen workload: (name, text). `full` as above."""
     recipe = recipe_of(catalog, full)
     model = recipe.models[full.size or ""]
-    here = [row for row in rows(recipe) if row.size == full.size]
-    scalings = dict.fromkeys(row.scaling for row in here)
+    of_size = [row for row in rows(recipe) if row.size == full.size]
     rule = recipe.rule
-    found = [
+    facts = [
         ("recipe", recipe.title),
         ("source", recipe.source),
-        ("GPU types", ", ".join(dict.fromkeys(row.gpu.upper() for row in here))),
-        ("precisions", ", ".join(dict.fromkeys(row.dtype for row in here))),
-        ("scaling", ", ".join(scalings)),
+        ("GPU types", ", ".join(dict.fromkeys(row.gpu.upper() for row in of_size))),
+        ("precisions", ", ".join(dict.fromkeys(row.dtype for row in of_size))),
+        ("scaling", ", ".join(dict.fromkeys(row.scaling for row in of_size))),
         ("model", f"{model.layers} layers, hidden {model.hidden}, sequence {model.seq_len}"),
         ("result rule", "last step" if rule.kind == "last" else f"mean of iterations {rule.first} to {rule.last}"),
     ]
     if model.gated_access:
-        found.append(("needs access", ", ".join(model.gated_access)))
-    return tuple(found)
+        facts.append(("needs access", ", ".join(model.gated_access)))
+    return tuple(facts)
 
 
 def _workload(recipe: Recipe, size: str) -> Choice:
-    here = [row for row in rows(recipe) if row.size == size]
-    scales = sorted({row.gpus for row in here})
+    of_size = [row for row in rows(recipe) if row.size == size]
+    scales = sorted({row.gpus for row in of_size})
     reach = f"{scales[0]:,}–{scales[-1]:,}" if scales else ""
     return Choice(
         f"{recipe.id}/{size}",
         f"{recipe.workload} {size}",
         f"{recipe.release}  {reach}",
-        None if here else "no configuration is published",
-        keywords=" ".join((recipe.id, *(row.gpu for row in here), *(row.dtype for row in here))),
+        None if of_size else "no configuration is published",
+        keywords=" ".join((recipe.id, *(row.gpu for row in of_size), *(row.dtype for row in of_size))),
     )
 
 
-def _gpu(recipe: Recipe, full: Answers, sized: list[Row], gpu: str) -> Choice:
+def _gpu(recipe: Recipe, full: Answers, of_size: list[Row], gpu: str) -> Choice:
     facts = recipe.gpus.get(gpu)
     if facts is None:
         return Choice(gpu, gpu.upper(), disabled_reason=f"not in {recipe.id}")
     detail = f"{facts.memory_gb:g} GB  {facts.gpus_per_node} per node"
-    has = any(row.gpu == gpu for row in sized)
-    return Choice(gpu, gpu.upper(), detail, None if has else f"not published for {full.size}")
+    listed = any(row.gpu == gpu for row in of_size)
+    return Choice(gpu, gpu.upper(), detail, None if listed else f"not published for {full.size}")
 
 
-def _dtype(recipe: Recipe, full: Answers, sized: list[Row], dtype: str) -> Choice:
+def _dtype(recipe: Recipe, full: Answers, of_gpu: list[Row], dtype: str) -> Choice:
     gpu = recipe.gpus.get(full.gpu or "")
     peak = gpu.peak_tflops.get(dtype) if gpu else None
     detail = f"peak {peak:,g} TFLOPS" if peak else ""
-    if any(row.dtype == dtype and row.gpu == full.gpu for row in sized):
+    if any(row.dtype == dtype for row in of_gpu):
         return Choice(dtype, dtype, detail)
     if dtype not in recipe.dtypes:
         return Choice(dtype, dtype, detail, f"not in {recipe.id}")
     return Choice(dtype, dtype, detail, f"not published for {full.size} on {(full.gpu or '').upper()}")
 
 
-def _scalings(recipe: Recipe, full: Answers, here: list[Row]) -> tuple[Choice, ...]:
-    details = {"weak": "global batch grows with the GPUs", "strong": "global batch stays constant"}
-    offered = {row.scaling for row in here if row.dtype == full.dtype}
-    other = {"weak": "strong", "strong": "weak"}
+def _scalings(recipe: Recipe, full: Answers, of_gpu: list[Row]) -> tuple[Choice, ...]:
+    offered = {row.scaling for row in of_gpu if row.dtype == full.dtype}
+    only = f"{recipe.id} is {next(iter(offered), '')} only"
     return tuple(
-        Choice(
-            scaling,
-            scaling,
-            detail,
-            None if scaling in offered or not offered else f"{recipe.id} is {other[scaling]} only",
+        Choice(scaling, scaling, detail, None if scaling in offered or not offered else only)
+        for scaling, detail in (
+            ("weak", "global batch grows with the GPUs"),
+            ("strong", "global batch stays constant"),
         )
-        for scaling, detail in details.items()
     )
 
 
-def _scales(recipe: Recipe, full: Answers, here: list[Row]) -> tuple[Choice, ...]:
+def _scales(recipe: Recipe, full: Answers, of_gpu: list[Row]) -> tuple[Choice, ...]:
     scaling = "strong" if full.strong else "weak"
-    mine = {row.gpus: row for row in here if row.dtype == full.dtype and row.scaling == scaling}
+    mine = {row.gpus: row for row in of_gpu if row.dtype == full.dtype and row.scaling == scaling}
     printed = {
         result.gpus: result
         for result in results(recipe)
         if (result.size, result.gpu, result.dtype, result.scaling) == (full.size, full.gpu, full.dtype, scaling)
     }
-    every = sorted({row.gpus for row in here})
+    every = sorted({row.gpus for row in of_gpu})
     what = f"{scaling} scaling, {full.dtype}"
     return tuple(_scale(recipe, gpus, mine.get(gpus), printed.get(gpus), what) for gpus in every)
 
@@ -140,3 +202,8 @@ def _scale(recipe: Recipe, gpus: int, row: Row | None, result: ResultRow | None,
     proxy = f"proxy, {row.layers} layers" if row.proxy else ""
     detail = f"{step_time:<9}  {nodes:>3,} node{'' if nodes == 1 else 's'}  {proxy}".rstrip()
     return Choice(str(gpus), f"{gpus:,}", detail, published=result is not None)
+
+
+def _steps(recipe: Recipe, option: Field) -> str:
+    row = option_row(recipe, option)
+    return f"{row.steps} steps" if row is not None and row.steps else ""

@@ -4,9 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.catalog.load import load_presets
-
 # The smallest preset that holds one of everything that can disagree with something else.
 TINY = """\
 workload = "tiny"
@@ -143,11 +140,6 @@ source = "a test"
 hub_token = false
 source = "a test"
 """
-
-
-@pytest.fixture(scope="session")
-def catalog() -> Catalog:
-    return load_presets()
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.catalog.load import load_presets
 from llmb_tui.catalog.recipe import Flops, Model, Recipe
 from llmb_tui.catalog.rows import ResultRow, Row, gbs_by_rule, results, rows
+from tests.kit.runs import CATALOG
 
 COUNTS = {
     "nemotron4@25.04": (24, 24),
@@ -24,17 +24,16 @@ COUNTS = {
 GROK_MISPRINT = ("grok1@25.02", "fp8", 1024)
 TOLERANCE = 0.002
 
-_CATALOG = load_presets()
 ROWS = [
     pytest.param(recipe, row, id=f"{recipe.id} {row.size} {row.gpu} {row.dtype} {row.gpus} {row.scaling}")
-    for recipe in _CATALOG.recipes
+    for recipe in CATALOG.recipes
     for row in rows(recipe)
 ]
 RESULTS = [
     pytest.param(
         recipe, result, id=f"{recipe.id} {result.size} {result.gpu} {result.dtype} {result.gpus} {result.scaling}"
     )
-    for recipe in _CATALOG.recipes
+    for recipe in CATALOG.recipes
     for result in results(recipe)
 ]
 GOLDEN = json.loads((Path(__file__).parent / "golden_rows.json").read_text(encoding="utf-8"))

@@ -11,7 +11,7 @@ import tomli_w
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmb_tui.catalog.locate import KeyPath, line_of
+from llmb_tui.toml.lines import KeyPath, line_of
 
 TEXT = '''\
 a = 1 # a comment with a [

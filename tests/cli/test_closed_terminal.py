@@ -7,12 +7,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 
-def test_closing_the_terminal_ends_the_program_that_nobody_signals(tmp_path: Path) -> None:
+IGNORED = ("sh", "-c", 'trap "" HUP; exec "$0" "$@"')
+"""What `nohup` does to the signal, and to all that is started below it."""
+
+
+@pytest.mark.parametrize("before", [(), IGNORED], ids=["by itself", "below nohup"])
+def test_closing_the_terminal_ends_the_program_that_nobody_signals(tmp_path: Path, before: tuple[str, ...]) -> None:
     """As below `make`: the terminal is not that of its own session, so the kernel sends it nothing."""
     ours, its = pty.openpty()
     environment = {**os.environ, "HOME": str(tmp_path), "TERM": "xterm-256color", "LLMB_TUI_STATE_DIR": str(tmp_path)}
-    command = [sys.executable, "-m", "llmb_tui"]
+    command = [*before, sys.executable, "-m", "llmb_tui"]
     program = subprocess.Popen(command, stdin=its, stdout=its, stderr=its, env=environment)
     os.close(its)
     try:

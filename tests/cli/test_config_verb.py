@@ -93,6 +93,23 @@ def test_validate_names_file_line_field_and_mend_of_everything_that_is_wrong(
     assert "bad.toml, line 3" in text
 
 
+def test_validate_tries_the_examples_of_own_failure_rules(call: Any, tmp_path: Path) -> None:
+    failures = tmp_path / "config" / "failures"
+    failures.mkdir(parents=True)
+    rule = '[[submit]]\nwords = ["no GPUs"]\nreason = "ask for GPUs."\nfix = "See the wiki."\nexamples = ["{}"]\n'
+    (failures / "site.toml").write_text(rule.format("sorry, no GPUs asked for"))
+    assert json.loads(call("config", "validate", "--json").stdout) == {"ok": True, "files": 1, "faults": []}
+    (failures / "site.toml").write_text(rule.format("sorry"))
+    (failures / "torn.toml").write_text("[[submit\n")
+    done = call("config", "validate", "--json")
+    assert done.returncode == 1
+    faults = {Path(fault["file"]).name: fault for fault in json.loads(done.stdout)["faults"]}
+    assert (faults["site.toml"]["line"], faults["site.toml"]["field"]) == (5, "submit[0].examples[0]")
+    assert faults["torn.toml"]["line"] == 1
+    assert "failures directory" in faults["site.toml"]["mend"]
+    assert str(failures) in call("config", "path").stdout
+
+
 def test_a_journal_that_cannot_be_read_is_a_fault(call: Any) -> None:
     path = Path(json.loads(call("config", "path", "--json").stdout)["journal"]["path"])
     path.mkdir(parents=True)  # root may read any file, but nobody a directory
@@ -125,3 +142,28 @@ def test_a_broken_cluster_that_is_asked_for_says_why(call: Any, clusters: Path) 
 def test_an_unknown_cluster_is_a_wrong_request(call: Any) -> None:
     done = call("doctor", "nowhere")
     assert (done.returncode, "nowhere" in done.stderr) == (1, True)
+
+
+def test_settings_are_shown_with_their_source_and_checked(call: Any, tmp_path: Path) -> None:
+    file = tmp_path / "config" / "config.toml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text('[verdict]\nthreshold = 0.97\n[keys]\napp.qit = "x"\n', encoding="utf-8")
+    shown = json.loads(call("--set", "limits.gpu_hours=5", "config", "show", "--json").stdout)["settings"]
+    assert shown["verdict.threshold"] == {"value": 0.97, "from": "file"}
+    assert shown["limits.gpu_hours"] == {"value": 5, "from": "flag"}
+    assert shown["keys.app.quit"] == {"value": "q", "from": "default"}
+    done = call("config", "validate", "--json")
+    (fault,) = json.loads(done.stdout)["faults"]
+    assert (done.returncode, fault["file"], fault["line"], fault["field"]) == (1, str(file), 4, "keys.app.qit")
+    file.write_text("[verdict]\nthreshold = 97\n", encoding="utf-8")
+    done = call("jobs")
+    assert done.returncode == 1
+    assert f"{file}, line 2" in done.stderr
+    assert "verdict.threshold" in done.stderr
+
+
+def test_flags_before_and_after_the_verb_both_count(call: Any) -> None:
+    done = call("--set", "verdict.threshold=0.9", "config", "show", "--json", "--set", "limits.gpu_hours=5")
+    shown = json.loads(done.stdout)["settings"]
+    assert shown["verdict.threshold"]["value"] == 0.9
+    assert shown["limits.gpu_hours"]["value"] == 5

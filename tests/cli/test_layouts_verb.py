@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.catalog.load import load_presets
 from llmb_tui.launch.runs import Runs
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Selection
 from llmb_tui.store.paths import Places
-from tests.ui_wizard.found_states import draft_of
+from tests.kit.runs import CATALOG
+from tests.ui.wizard.found_states import draft_of
 
 CHOICE = ("-w", "nemotron4", "-s", "15b", "--gpu", "h100", "-d", "bf16")
 PLAN = ("plan", *CHOICE, "--scale", "64")
@@ -42,7 +42,7 @@ def ended(tmp_path: Path) -> Callable[[int, float], str]:
     """Stores a run of Nemotron4 15b BF16 that took every step in so many seconds; its cluster's name."""
 
     def make(scale: int, seconds: float) -> str:
-        made = plan(load_presets(), Selection("nemotron4", "25.04", "15b", "h100", "bf16", scale))
+        made = plan(CATALOG, Selection("nemotron4", "25.04", "15b", "h100", "bf16", scale))
         drafted = draft_of(made).run
         run = replace(drafted, submission="submitted", job_ids=("7",), submitted_at=1.0, job_state="COMPLETED")
         runs = Runs(Places(tmp_path / "config", tmp_path / "state"))

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.catalog.load import load_presets
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.plan.make import plan
-from llmb_tui.plan.selection import NOTHING_MORE, RunOptions, Selection
+from llmb_tui.plan.selection import NOTHING_MORE, RunOptions
 from llmb_tui.store.paths import Places
-from tests.ui_wizard.found_states import draft_of
+from tests.kit.runs import CATALOG, NEMOTRON
+from tests.ui.wizard.found_states import draft_of
 
 STEP = "Training epoch 0, iteration {0}/{1} | global_step: {0} | train_step_timing in s: 1.97 | consumed_samples: {0}\n"
 Ended = Callable[[RunOptions], Run]
@@ -27,7 +27,7 @@ def ended(tmp_path: Path) -> Ended:
     """A run of Nemotron4 15b that took every step in 1.97 s, of 1.98 s that are published."""
 
     def make(options: RunOptions) -> Run:
-        made = plan(load_presets(), Selection("nemotron4", "25.04", "15b", "h100", "fp8", 64, options=options))
+        made = plan(CATALOG, replace(NEMOTRON, options=options))
         drafted = draft_of(made).run
         run = replace(drafted, submission="submitted", job_ids=("7",), submitted_at=1.0, job_state="COMPLETED")
         runs = Runs(Places(tmp_path / "config", tmp_path / "state"))

@@ -2,59 +2,84 @@
 
 from __future__ import annotations
 
+import json
+from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from llmb_tui.catalog.load import load_presets
-from llmb_tui.cli import unknown
-from llmb_tui.cli.unknown import settle_all, settled
+from llmb_tui.cli import user
+from llmb_tui.cli.runs import jobs_verb, settle
 from llmb_tui.cluster.failures import AuthenticationFailed, Unreachable
-from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.prompter import Prompter
+from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.trouble import SlurmTrouble
+from llmb_tui.clusters import Clusters
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.spec_of import launch_spec
-from llmb_tui.plan.make import plan
-from llmb_tui.plan.selection import Selection
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
+from llmb_tui.watch.timing import Timing
+from tests.kit.runs import make_run
 
 Answer = Trouble | Callable[[Run], Run]
+
+
+class AskedClusters(Clusters):
+    """They let everybody in, and note whether somebody could answer."""
+
+    def __init__(self, places: Places) -> None:
+        super().__init__(places.clusters, look_every_s=10.0)
+        self.attended: list[bool] = []
+
+    def session(self, cluster: object) -> Session:  # noqa: ARG002 - the rooms'
+        return cast("Session", self)
+
+    def connect(self, prompter: Prompter | None) -> None:
+        self.attended.append(prompter is not None)
+
+    def run_script(self, *_: object, **__: object) -> None:
+        raise Trouble("Slurm is not asked by this test.")
 
 
 class AskedServices(Services):
     """Whose cluster answers what it is told to."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(Places(folder / "config", folder / "state"))
+        super().__init__(Places(folder / "config", folder / "state"), timing=Timing(settle_every_s=0.0))
         self.answers: list[Answer] = []
         self.asked: list[str] = []
+        self.clusters = clusters = AskedClusters(self.places)
+        self.attended = clusters.attended
+        """At each attempt to connect."""
 
     def remember(self, run_id: str, cluster: str) -> None:
-        catalog = load_presets()
-        recipe = catalog.recipe("nemotron4@25.04")
-        made = plan(catalog, Selection("nemotron4", "25.04", "15b", "h100", "fp8", 64))
-        spec = launch_spec(recipe, made, ClusterProfile(cluster, "host", "acct", "batch", "/lustre"), run_id)
-        run = Run(run_id, made, spec, recipe.rule, recipe.launch.kind, "direct", cluster, created_at=len(run_id))
-        self.runs().save(replace(run, submission="unknown", note="The cluster has not answered yet."))
+        note = "The cluster has not answered yet."
+        self.runs.save(
+            make_run(
+                run_id, cluster=cluster, created_at=len(run_id), submission="unknown", job_ids=(), job_state=None,
+                submitted_at=None, note=note,
+            )
+        )  # fmt: skip
 
-    def reconcile(self, run_id: str) -> Run:
-        self.asked.append(run_id)
+    def reconcile(self, _session: object, _runs: object, _journal: object, run: Run) -> Run:
+        self.asked.append(run.id)
         answer = self.answers.pop(0)
         if isinstance(answer, Trouble):
             raise answer
-        run = answer(self.runs().load(run_id))
-        self.runs().save(run)
+        run = answer(run)
+        self.runs.save(run)
         return run
 
 
 @pytest.fixture
 def services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AskedServices:
-    monkeypatch.setattr(unknown, "ASK_EVERY_S", 0.0)
-    return AskedServices(tmp_path)
+    asked = AskedServices(tmp_path)
+    monkeypatch.setattr("llmb_tui.watch.runs_feed.reconcile", asked.reconcile)
+    return asked
 
 
 def _submitted(run: Run) -> Run:
@@ -71,7 +96,7 @@ def test_watching_asks_until_it_is_known_and_says_each_reason_once(
     services.remember("a1", "eos")
     silence = SlurmTrouble("squeue failed.", "It hangs.", "")
     services.answers = [Unreachable("No route."), silence, silence, _still_unknown, _still_unknown, _submitted]
-    assert settled(services, "a1", patiently=True).job_ids == ("7",)
+    assert settle(services, "a1", patiently=True).job_ids == ("7",)
     said = capsys.readouterr().err.splitlines()
     assert [line.partition("submitted. ")[2] for line in said] == [
         "No route.",
@@ -83,15 +108,32 @@ def test_watching_asks_until_it_is_known_and_says_each_reason_once(
 def test_looking_once_asks_once(services: AskedServices) -> None:
     services.remember("a1", "eos")
     services.answers = [_still_unknown]
-    assert settled(services, "a1").submission == "unknown"
+    assert settle(services, "a1").submission == "unknown"
     assert services.asked == ["a1"]
+
+
+def test_who_waits_may_be_asked_for_a_password_once_and_not_for_every_line_that_breaks(
+    services: AskedServices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(user, "has_terminal", lambda: True)
+    services.remember("a1", "eos")
+    services.answers = [_still_unknown, _still_unknown, _submitted]
+    settle(services, "a1", patiently=True)
+    assert services.attended == [True, False, False]
+
+
+def test_without_a_terminal_nobody_is_asked(services: AskedServices, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(user, "has_terminal", lambda: False)
+    services.remember("a1", "eos")
+    services.answers = [_submitted]
+    settle(services, "a1")
+    assert services.attended == [False]
 
 
 def test_what_is_known_is_not_asked_about(services: AskedServices) -> None:
     services.remember("a1", "eos")
-    services.runs().save(_submitted(services.runs().load("a1")))
-    assert settled(services, "a1", patiently=True).submission == "submitted"
-    settle_all(services)
+    services.runs.save(_submitted(services.runs.load("a1")))
+    assert settle(services, "a1", patiently=True).submission == "submitted"
     assert services.asked == []
 
 
@@ -99,16 +141,24 @@ def test_who_is_not_let_in_does_not_knock_again(services: AskedServices) -> None
     services.remember("a1", "eos")
     services.answers = [AuthenticationFailed("The server did not let you in.")]
     with pytest.raises(AuthenticationFailed):
-        settled(services, "a1", patiently=True)
+        settle(services, "a1", patiently=True)
 
 
 def test_listing_asks_about_all_but_a_silent_cluster_only_once(
-    services: AskedServices, capsys: pytest.CaptureFixture[str]
+    services: AskedServices, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("llmb_tui.cli.runs.user_services", lambda _arguments: services)
     for run_id, cluster in (("aaa", "eos"), ("bb", "eos"), ("c", "other")):
         services.remember(run_id, cluster)
     services.answers = [Unreachable("No route to eos."), _submitted]
-    settle_all(services)
+    assert jobs_verb(Namespace(json=True)) == 0
     assert services.asked == ["aaa", "c"]
-    assert services.runs().load("c").submission == "submitted"
-    assert "eos: it is not known yet whether run aaa was submitted. No route to eos." in capsys.readouterr().err
+    assert services.runs.load("c").submission == "submitted"
+    said = capsys.readouterr()
+    assert "eos: it is not known yet whether run aaa was submitted. No route to eos." in said.err
+    assert "Its runs are shown as they were last seen." in said.err, "the submitted one's cluster is not known here"
+    assert [(run["id"], run["state"]) for run in json.loads(said.out)] == [
+        ("aaa", "unknown"),
+        ("bb", "unknown"),
+        ("c", "unknown"),
+    ]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from llmb_tui.cluster.batch import Answer
-from llmb_tui.cluster.preflight.containers import PYXIS_OPTIONS
-from llmb_tui.cluster.preflight.examination import Answers
+from llmb_tui.preflight.check_group import Answers
+from llmb_tui.preflight.scheduler import PYXIS_OPTIONS
 
 PARTITION_22_05 = """\
 PartitionName=batch

@@ -8,7 +8,6 @@ import shlex
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,13 +33,6 @@ def make_key(path: Path, kind: str = "ed25519", passphrase: str = "") -> paramik
     subprocess.run(["ssh-keygen", "-q", "-t", kind, "-N", passphrase, "-f", str(path)], check=True)
     classes: dict[str, type[paramiko.PKey]] = {"ed25519": paramiko.Ed25519Key, "ecdsa": paramiko.ECDSAKey}
     return classes[kind].from_private_key_file(str(path), passphrase or None)
-
-
-def wait_until(condition: Callable[[], object], deadline_s: float = 10.0) -> None:
-    ends = time.monotonic() + deadline_s
-    while not condition():
-        assert time.monotonic() < ends, "the condition did not become true in time"
-        time.sleep(0.01)
 
 
 @dataclass

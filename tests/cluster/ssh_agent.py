@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.cluster.login_node import wait_until
+from tests.kit.waiting import until
 
 
 @contextmanager
@@ -17,7 +17,7 @@ def ssh_agent(socket: Path, *keys: Path) -> Iterator[Path]:
     command = ["ssh-agent", "-D", "-a", str(socket)]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as agent:
         try:
-            wait_until(socket.exists)
+            until(socket.exists)
             for key in keys:
                 environment = os.environ | {"SSH_AUTH_SOCK": str(socket)}
                 subprocess.run(["ssh-add", "-q", str(key)], check=True, stdin=subprocess.DEVNULL, env=environment)

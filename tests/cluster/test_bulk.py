@@ -8,17 +8,17 @@ import pytest
 
 from llmb_tui.cluster.failures import Disconnected
 from llmb_tui.cluster.link import Stream
-from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.session import Session
-from llmb_tui.cluster.ssh import bulk
-from tests.cluster.login_node import LoginNode, Person, make_key, wait_until
+from llmb_tui.cluster.ssh import connection
+from tests.cluster.login_node import LoginNode, Person, make_key
+from tests.kit.waiting import until
 
 _LONG = ("sh", "-c", "echo up; cat; exit")
 
 
 @pytest.fixture
 def session(node: LoginNode) -> Iterator[Session]:
-    session = Session(node.profile(), Unattended())
+    session = Session(node.profile())
     yield session
     session.close()
 
@@ -31,10 +31,10 @@ def long_stream(session: Session) -> Stream:
 
 def test_long_streams_share_a_second_connection_where_a_login_asks_nobody(node: LoginNode, session: Session) -> None:
     session.run(["true"])
-    assert (len(node.transports), session.health.bulk) == (1, "shared")
+    assert (len(node.transports), session.bulk.alive) == (1, False)
     streams = [long_stream(session) for _ in range(3)]
     session.run(["true"])
-    assert (len(node.transports), session.health.bulk) == (2, "own")
+    assert (len(node.transports), session.bulk.alive) == (2, True)
     session.close()
     for stream in streams:
         with pytest.raises(Disconnected):
@@ -52,10 +52,11 @@ def test_a_login_that_asked_is_not_repeated_for_streams(node: LoginNode) -> None
     node.rounds = (("Verification code: ",),)
     node.codes = ["111111", "222222"]
     person = Person(answers=["111111", "222222"])
-    session = Session(node.profile(), person)
+    session = Session(node.profile())
+    session.connect(person)
     with long_stream(session):
         session.run(["true"])
-        assert session.health.bulk == "shared"
+        assert not session.bulk.alive
     assert (len(person.prompts), len(node.transports)) == (1, 1)
     session.close()
 
@@ -67,20 +68,20 @@ def test_where_a_second_login_is_refused_streams_share_the_first_in_silence(node
         pass
     tried = len(node.transports)
     with long_stream(session):
-        assert session.health.bulk == "shared"
+        assert not session.bulk.alive
     assert len(node.transports) == tried  # not again for a while
 
 
 def test_a_second_connection_that_failed_is_tried_again_later(
     node: LoginNode, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bulk, "_RETRY_AFTER_S", 0.0)
+    monkeypatch.setattr(connection, "_RETRY_AFTER_S", 0.0)
     session.run(["true"])
     mine, node.user_key = node.user_key, make_key(node.directory / "another")
     long_stream(session).close()
     node.user_key = mine
     long_stream(session).close()
-    assert session.health.bulk == "own"
+    assert session.bulk.alive
 
 
 def test_a_second_connection_that_breaks_is_made_again_and_disturbs_nobody(node: LoginNode, session: Session) -> None:
@@ -90,9 +91,9 @@ def test_a_second_connection_that_breaks_is_made_again_and_disturbs_nobody(node:
     with pytest.raises(Disconnected):
         stream.read(10)
     assert session.state == "live"
-    wait_until(lambda: session.health.bulk == "shared")
+    until(lambda: not session.bulk.alive)
     long_stream(session)
-    assert (len(node.transports), session.health.bulk) == (3, "own")
+    assert (len(node.transports), session.bulk.alive) == (3, True)
 
 
 def test_with_one_session_for_each_connection_a_long_stream_and_commands_go_on_together(

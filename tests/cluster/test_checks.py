@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmb_tui.cluster.batch import Answer
-from llmb_tui.cluster.preflight.examination import Answers, cleaned
-from llmb_tui.cluster.preflight.report import Check, Preflight
-from llmb_tui.cluster.preflight.scheduler import slurm_checks, slurm_examination
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.plan.plan import Plan
+from llmb_tui.preflight.check_group import Answers, clean_check
+from llmb_tui.preflight.needs import Needs
+from llmb_tui.preflight.report import Check, Preflight
+from llmb_tui.preflight.scheduler import slurm_checks, slurm_group
 from llmb_tui.text import clean_line
 from tests.cluster.examples import PLAN, PROFILE
 from tests.cluster.facts import CONFIG, PARTITION_20_11, PARTITION_22_05, PARTITION_25_05, SLURM
@@ -26,7 +27,7 @@ PARTITION = PARTITION_22_05
 def checks(
     changes: dict[str, Answer] | None = None, profile: ClusterProfile = PROFILE, plan: Plan | None = PLAN
 ) -> dict[str, Check]:
-    found = [cleaned(check) for check in slurm_checks({**SLURM, **(changes or {})}, profile, plan)]
+    found = [clean_check(check) for check in slurm_checks({**SLURM, **(changes or {})}, Needs(profile, plan))]
     return {check.id: check for check in found}
 
 
@@ -40,7 +41,7 @@ def with_gpu(gpu: str, gpus_per_node: int = 8) -> Plan:
 
 def test_a_good_cluster_passes_without_a_word_of_advice() -> None:
     names = "scheduler controller account partition time-limit nodes gpus gpu-request cpu trial pyxis pmix"
-    assert [(c.id, c.status, c.mend) for c in checks().values()] == [(name, "ok", "") for name in names.split()]
+    assert [(c.id, c.status, c.fix) for c in checks().values()] == [(name, "ok", "") for name in names.split()]
     assert checks()["nodes"].found == "10 working of 10"
     assert checks()["pyxis"].found == "srun knows --container-image; runtime_path=/run/pyxis"
     assert checks()["trial"].found == "could start at 2026-11-21T11:37:03"
@@ -132,7 +133,7 @@ def test_each_fault_is_found_and_says_how_to_mend_it(
 ) -> None:
     found = checks(changes)[check]
     assert found.status == status
-    assert words in found.mend
+    assert words in found.fix
 
 
 @pytest.mark.parametrize(
@@ -169,7 +170,7 @@ def test_an_account_that_slurm_does_not_enforce_is_a_warning() -> None:
 
 def test_no_gpu_request_where_slurm_counts_gpus_is_a_warning() -> None:
     found = checks(profile=replace(PROFILE, gpu_request="none"))["gpu-request"]
-    assert (found.status, "gpus-per-node" in found.mend) == ("warning", True)
+    assert (found.status, "gpus-per-node" in found.fix) == ("warning", True)
 
 
 def test_no_gpu_request_where_slurm_counts_none_is_right() -> None:
@@ -203,7 +204,7 @@ def test_only_nodes_with_the_right_gpus_count() -> None:
 def test_a_partition_of_two_kinds_of_gpus_says_how_to_tell_them_apart() -> None:
     mixed = nodes("9|idle|gpu:h100:8|hbm3,ib", "90|idle|gpu:a100:8|hbm2,ib")
     found = checks(mixed)["gpus"]
-    assert (found.status, found.mend) == (
+    assert (found.status, found.fix) == (
         "warning",
         "The job could get other GPUs than H100: set the cluster's constraint to hbm3.",
     )
@@ -318,13 +319,13 @@ def test_what_a_profile_asks_for_besides(
 
 def test_what_is_not_asked_for_is_not_looked_at() -> None:
     assert not {"reservation", "constraint", "exclude", "segment", "qos"} & set(checks())
-    commands = slurm_examination(PROFILE, PLAN).commands
+    commands = slurm_group(Needs(PROFILE, PLAN)).commands
     assert not {"reservations", "exclude"} & set(commands)
 
 
 def test_every_value_of_a_profile_is_one_word_of_its_command() -> None:
     profile = replace(PROFILE, account="$(id)", partition="a;b", exclude="c d", slurm_params="comment=e f;")
-    trial = shlex.split(slurm_examination(profile, PLAN).commands["trial"])
+    trial = shlex.split(slurm_group(Needs(profile, PLAN)).commands["trial"])
     assert {"--account=$(id)", "--partition=a;b", "--exclude=c d", "--comment=e f"} <= set(trial)
 
 
@@ -336,9 +337,9 @@ REQUESTS = replace(PROFILE, reservation="r", constraint="c", exclude="e", segmen
 
 @given(st.fixed_dictionaries(dict.fromkeys(SLURM, answers)), st.sampled_from([None, PLAN]))
 def test_whatever_a_cluster_says_the_report_is_clean_text(facts: Answers, plan: Plan | None) -> None:
-    for check in map(cleaned, slurm_checks(facts, REQUESTS, plan)):
-        for text in (check.found, check.needed, check.mend):
+    for check in map(clean_check, slurm_checks(facts, Needs(REQUESTS, plan))):
+        for text in (check.found, check.needed, check.fix):
             assert text == clean_line(text)
         assert check.found
         assert check.needed
-        assert (check.mend == "") == (check.status == "ok")
+        assert (check.fix == "") == (check.status == "ok")

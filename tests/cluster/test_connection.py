@@ -14,7 +14,8 @@ from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.ssh.connect import connect
 from llmb_tui.cluster.ssh.connection import Connection
 from llmb_tui.errors import Trouble
-from tests.cluster.login_node import LoginNode, wait_until
+from tests.cluster.login_node import LoginNode
+from tests.kit.waiting import until
 
 
 @pytest.fixture
@@ -52,7 +53,7 @@ def test_a_connection_that_breaks_under_a_command_leaves_its_outcome_unknown(
 
     thread = threading.Thread(target=run)
     thread.start()
-    wait_until((node.home / "started").exists)
+    until((node.home / "started").exists)
     node.cut()
     thread.join(10)
 
@@ -126,7 +127,7 @@ def test_closing_a_stream_ends_a_command_that_watches_its_stdin(node: LoginNode,
     stream = connection.stream(["sh", "-c", "echo up; cat; touch ended"])
     assert stream.read(10) == b"up\n"
     stream.close()
-    wait_until((node.home / "ended").exists)
+    until((node.home / "ended").exists)
 
 
 @pytest.mark.parametrize(
@@ -162,10 +163,10 @@ def test_an_upload_that_is_cut_leaves_the_old_file(node: LoginNode, connection: 
 
     thread = threading.Thread(target=upload)
     thread.start()
-    wait_until(lambda: any(p.name.endswith(".part") and p.stat().st_size for p in node.home.iterdir()))
+    until(lambda: any(p.name.endswith(".part") and p.stat().st_size for p in node.home.iterdir()))
     node.cut()
     thread.join(20)
-    wait_until(lambda: list(node.home.iterdir()) == [path])
+    until(lambda: list(node.home.iterdir()) == [path])
     assert path.read_bytes() == b"old"
 
 

@@ -13,8 +13,9 @@ from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.ssh import heartbeat
 from llmb_tui.cluster.ssh.connect import connect
 from llmb_tui.cluster.ssh.connection import Connection
-from tests.cluster.login_node import LoginNode, wait_until
+from tests.cluster.login_node import LoginNode
 from tests.cluster.narrow_line import NarrowLine
+from tests.kit.waiting import until
 from tests.rig.line import Line
 
 
@@ -57,10 +58,8 @@ def test_everybody_who_waits_on_a_dead_line_is_told(node: LoginNode, line: Line)
     assert stream.read(10) == b"up\n"
     reading, read_failures = in_thread(lambda: stream.read(300))
     running, run_failures = in_thread(lambda: connection.run(["sleep", "300"], deadline_s=300))
-    writing, write_failures = in_thread(
-        lambda: connection.write_file(str(node.home / "big"), b"x" * 300_000_000, deadline_s=300)
-    )
-    wait_until(lambda: line.bytes_up > 10_000_000)
+    writing, write_failures = in_thread(lambda: connection.write_file(str(node.home / "big"), b"x" * 300_000_000))
+    until(lambda: line.bytes_up > 10_000_000)
     line.hang()
     for thread in (reading, running, writing):
         thread.join(30)
@@ -72,10 +71,10 @@ def test_a_line_that_hangs_for_a_moment_lives_on(node: LoginNode, line: Line, mo
     monkeypatch.setattr(heartbeat, "_PATIENCE_S", 30.0)
     connection = over(line, node)
     line.hang()
-    wait_until(lambda: connection.pulse.awaited_s > 1)
+    until(lambda: connection.pulse.awaited_s > 1)
     assert connection.pulse.silent_s > 1
     line.resume()
-    wait_until(lambda: connection.pulse.awaited_s == 0.0)
+    until(lambda: connection.pulse.awaited_s == 0.0)
     assert connection.run(["echo", "well"]).stdout == "well\n"
     connection.close()
 
@@ -105,7 +104,7 @@ def test_a_line_full_of_output_is_not_silent(node: LoginNode) -> None:
 def test_the_round_trip_is_measured(node: LoginNode, line: Line) -> None:
     line.delay_s = 0.4
     connection = over(line, node)
-    wait_until(lambda: connection.pulse.round_trip_s is not None)
+    until(lambda: connection.pulse.round_trip_s is not None)
     assert (connection.pulse.round_trip_s or 0) >= 0.4
     connection.close()
 
@@ -118,8 +117,8 @@ def test_whatever_ends_a_connection_its_way_there_is_let_go_once(node: LoginNode
     connection = over(line, node)
     again = Connection(connection._transport, "node", on_close=lambda: ended.append(end))
     {"closed here": again.close, "cut": line.cut, "silent": line.hang}[end]()
-    wait_until(lambda: ended)
-    wait_until(lambda: threading.active_count() <= known + 1)  # of the server's own, one may still sit on the line
+    until(lambda: ended)
+    until(lambda: threading.active_count() <= known + 1)  # of the server's own, one may still sit on the line
     assert ended == [end]
 
 
@@ -140,9 +139,9 @@ def test_a_program_that_was_stopped_does_not_blame_the_line(
     monkeypatch.setattr(heartbeat, "time", clock)
     connection = over(line, node)
     line.hang()
-    wait_until(lambda: connection.pulse.awaited_s > 0.5, 20)
+    until(lambda: connection.pulse.awaited_s > 0.5)
     clock.ahead_s = 3600.0  # as after ctrl+z and fg: what has come meanwhile is not read yet
-    wait_until(lambda: 1.0 < connection.pulse.awaited_s < 5.0 or not connection.alive, 20)
+    until(lambda: 1.0 < connection.pulse.awaited_s < 5.0 or not connection.alive)
     line.resume()
     assert connection.run(["echo", "well"]).stdout == "well\n"
     connection.close()

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from llmb_tui.cluster.failures import HostKeyChanged, HostKeyUnknown
 from llmb_tui.cluster.prompter import Unattended
-from llmb_tui.cluster.ssh.host_keys import HostKey, KnownHosts
+from llmb_tui.cluster.ssh.host_keys import KnownHosts, ServerKey
 from tests.cluster.login_node import Person
 
-ONE = HostKey("ssh-ed25519", b"one")
-TWO = HostKey("ssh-ed25519", b"two")
+ONE = ServerKey("ssh-ed25519", b"one")
+TWO = ServerKey("ssh-ed25519", b"two")
 
 
-def line(names: str, key: HostKey = ONE) -> str:
+def line(names: str, key: ServerKey = ONE) -> str:
     return f"{names} {key.type} {base64.b64encode(key.blob).decode()} comment\n"
 
 
@@ -77,7 +77,7 @@ def test_anything_else_is_an_unknown_host(tmp_path: Path, content: str) -> None:
     "content",
     [
         line("eos", TWO),
-        line("eos", HostKey("ssh-rsa", b"one")),
+        line("eos", ServerKey("ssh-rsa", b"one")),
         line(hashed("eos"), TWO),
         "@revoked " + line("*"),
         line("eos") + "@revoked " + line("eos"),

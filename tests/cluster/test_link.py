@@ -19,7 +19,8 @@ from llmb_tui.cluster.local import LocalConnection
 from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.ssh.connect import connect
 from llmb_tui.errors import Trouble
-from tests.cluster.login_node import LoginNode, wait_until
+from tests.cluster.login_node import LoginNode
+from tests.kit.waiting import until
 
 
 def is_running(pid: int) -> bool:
@@ -123,7 +124,7 @@ def test_closing_a_stream_ends_its_command(link: Link) -> None:
     stream = link.stream(["sh", "-c", "echo $$; cat; exit"])
     pid = int(stream.read(10) or b"0")
     stream.close()
-    wait_until(lambda: not is_running(pid))
+    until(lambda: not is_running(pid))
     assert stream.read(0.1) == b""
 
 
@@ -165,7 +166,7 @@ def test_closing_ends_whoever_waits(link: Link) -> None:
         wait_for(lambda: stream.read(60)),
         wait_for(lambda: link.run_script("touch running; sleep 5; exit", deadline_s=60)),
     ]
-    wait_until(lambda: link.run(["ls"]).stdout == "running\n")
+    until(lambda: link.run(["ls"]).stdout == "running\n")
     link.close()
     for thread in threads:
         thread.join(10)
@@ -181,7 +182,7 @@ def test_what_a_command_leaves_running_detached_goes_on(node: LoginNode, link: L
     link.run_script('nohup sh -c "$1" < /dev/null > /dev/null 2>&1 &', [helper])
     link.close()
     (node.home / "go").touch()
-    wait_until((node.home / "done").exists)
+    until((node.home / "done").exists)
 
 
 def test_a_written_file_has_its_content_and_mode_and_no_rest(node: LoginNode, link: Link) -> None:
@@ -189,16 +190,15 @@ def test_a_written_file_has_its_content_and_mode_and_no_rest(node: LoginNode, li
     data = bytes(range(256)) * 1000
 
     link.write_file(str(path), b"old")
-    link.write_file(str(path), data, 0o755)
+    link.write_file(str(path), data)
 
     assert path.read_bytes() == data
-    assert stat.S_IMODE(path.stat().st_mode) == 0o755
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert list(node.home.iterdir()) == [path]
 
 
-def test_a_written_file_is_private_by_default(node: LoginNode, link: Link) -> None:
+def test_a_file_may_be_written_empty(node: LoginNode, link: Link) -> None:
     link.write_file(str(node.home / "secret"), b"")
-    assert stat.S_IMODE((node.home / "secret").stat().st_mode) == 0o600
     assert (node.home / "secret").read_bytes() == b""
 
 
@@ -216,7 +216,7 @@ def test_past_its_deadline_a_local_command_is_ended_with_what_it_started(
     with pytest.raises(DeadlinePassed):
         local.run_script("sleep 60 & echo $! > pid; wait", deadline_s=1)
     pid = int((node.home / "pid").read_text())
-    wait_until(lambda: not is_running(pid))
+    until(lambda: not is_running(pid))
 
 
 def test_a_local_command_has_the_users_environment_and_none_of_ours(
@@ -244,4 +244,4 @@ def test_a_program_that_ends_leaves_no_local_stream_behind() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=False)
     assert done.returncode == -signal.SIGKILL
-    wait_until(lambda: not is_running(int(done.stdout)))
+    until(lambda: not is_running(int(done.stdout)))

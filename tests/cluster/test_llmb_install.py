@@ -6,8 +6,7 @@ from dataclasses import asdict
 
 import pytest
 
-from llmb_tui.cluster.llmb.install import LlmbInstall, LlmbWorkload, install_of
-from llmb_tui.cluster.llmb.settings import request_of, settings_of
+from llmb_tui.cluster.llmb.install import LlmbInstall, LlmbWorkload, install_of, request_of, settings_of
 from llmb_tui.errors import Trouble
 
 SECRET = "hf_abcdefghijklmnopqrstuvwxyz"
@@ -106,8 +105,7 @@ workloads:
 
 def test_the_first_form_is_read() -> None:
     install = install_of("/lustre/me/llmb", FIRST, release="25.05\n", images=["a.sqsh"], venvs=["b"])
-    assert (install.version, install.root, install.repository) == (1, "/lustre/me/llmb", "/lustre/me/dgxc-benchmarking")
-    assert (install.gpu_type, install.architecture, install.cluster_name) == ("h100", None, None)
+    assert (install.root, install.gpu_type) == ("/lustre/me/llmb", "h100")
     venv = "/lustre/me/llmb/venvs/pretraining_nemotron_venv"
     assert install.workloads == (LlmbWorkload("pretraining_nemotron", venv),)
     assert (install.release, install.images, install.venvs) == ("25.05", ("a.sqsh",), ("b",))
@@ -116,7 +114,6 @@ def test_the_first_form_is_read() -> None:
 
 def test_the_first_form_grew() -> None:
     install = install_of("/lustre/me/llmb", LAST_OF_V1)
-    assert (install.version, install.architecture, install.cluster_name) == (1, "aarch64", "eos")
     assert [workload.name for workload in install.workloads] == [
         "pretrain_nemotron4-340b",
         "microbenchmark_cpu_overhead",
@@ -128,7 +125,7 @@ def test_the_first_form_grew() -> None:
 
 def test_the_second_form_is_read() -> None:
     install = install_of("/lustre/me/llmb", SECOND)
-    assert (install.version, install.gpu_type, install.architecture) == (2, "gb300", "aarch64")
+    assert install.gpu_type == "gb300"
     assert dict(install.gpu) == {
         "account": "research",
         "qos": "gold",
@@ -206,7 +203,7 @@ BROKEN = {
     "a later form of the first": (f"schema_version: 3\n{FIRST}", "3; known are 1 and 2"),
     "the first form without its part": ("schema_version: 1\nslurm: {}\n", "`llmb_repo`"),
     "a missing key": (SECOND.replace("gpu_type: gb300\n", ""), "`gpu_type`"),
-    "a key of another kind": (SECOND.replace("/lustre/me/llmb/llmb_repo", f"[{SECRET}]"), "`llmb_repo`"),
+    "a key of another kind": (SECOND.replace("gpu_type: gb300", f"gpu_type: [{SECRET}]"), "`gpu_type`"),
     "no Slurm": (FIRST.replace("slurm:", "slrum:"), "`slurm`"),
     "both kinds of Slurm": (FIRST.replace("  gpu_gres: 8", "  gpu: {partition: x}"), "both forms"),
     "no part for GPUs": (SECOND.replace("  gpu:\n", "  gpus:\n", 1), "part `gpu`"),

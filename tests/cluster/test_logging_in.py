@@ -16,7 +16,7 @@ from llmb_tui.cluster.failures import AuthenticationFailed, HostKeyChanged, Host
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.ssh.connect import connect
-from llmb_tui.cluster.ssh.host_keys import HostKey
+from llmb_tui.cluster.ssh.host_keys import ServerKey
 from llmb_tui.cluster.ssh.keys import UnlockedKeys
 from tests.cluster.login_node import PASSWORD, LoginNode, Person, make_key
 from tests.cluster.ssh_agent import ssh_agent
@@ -336,7 +336,7 @@ def test_a_changed_host_key_asks_nobody_and_sends_nothing(node: LoginNode, tmp_p
         log_in(node, person)
 
     for key in (old, node.host_keys[0]):
-        assert HostKey(key.get_name(), key.asbytes()).fingerprint in caught.value.why
+        assert ServerKey(key.get_name(), key.asbytes()).fingerprint in caught.value.why
     assert person.host_keys == []
     assert node.offered == []
 

@@ -9,17 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmb_tui.cluster.batch import Answer
-from llmb_tui.cluster.preflight.examination import Answers, cleaned
-from llmb_tui.cluster.preflight.login_node import login_node_checks
-from llmb_tui.cluster.preflight.needs import Needs, Sources
-from llmb_tui.cluster.preflight.network import network_checks, network_examination, servers_in_use
-from llmb_tui.cluster.preflight.report import Check, Preflight
 from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.preflight.check_group import Answers, clean_check
+from llmb_tui.preflight.login_node import login_node_checks
+from llmb_tui.preflight.needs import Needs, Sources
+from llmb_tui.preflight.network import network_checks, network_group, servers_in_use
+from llmb_tui.preflight.report import Check, Preflight
 from llmb_tui.text import clean_line
-from tests.cluster.examples import PROFILE
+from tests.cluster.examples import PLAN, PROFILE
 from tests.cluster.facts import DF, INODES, LOGIN_NODE, NETWORK
 
-DIRECT = Needs(known=True, image="/lustre/llmb/images/x.sqsh", python="3.10.12")
+DIRECT = Needs(PROFILE, PLAN, image="/lustre/llmb/images/x.sqsh", python="3.10.12")
 PUBLISHED = replace(DIRECT, venv=True, git=True, hub=True)
 QUOTA = (
     "Disk quotas for user me (uid 1000): \n"
@@ -33,14 +33,19 @@ LFS = "/lustre/a_b {used} 90000000 100000000 - {files} 150000 200000 -\n"
 def checks(
     changes: dict[str, Answer] | None = None, needs: Needs = DIRECT, profile: ClusterProfile = PROFILE
 ) -> dict[str, Check]:
-    found = [cleaned(check) for check in login_node_checks({**LOGIN_NODE, **(changes or {})}, profile, needs)]
+    found = [
+        clean_check(check)
+        for check in login_node_checks({**LOGIN_NODE, **(changes or {})}, replace(needs, profile=profile))
+    ]
     return {check.id: check for check in found}
 
 
 def reach(
     changes: dict[str, Answer] | None = None, needs: Needs = DIRECT, profile: ClusterProfile = PROFILE
 ) -> dict[str, Check]:
-    found = [cleaned(check) for check in network_checks({**NETWORK, **(changes or {})}, profile, needs)]
+    found = [
+        clean_check(check) for check in network_checks({**NETWORK, **(changes or {})}, replace(needs, profile=profile))
+    ]
     return {check.id: check for check in found}
 
 
@@ -48,7 +53,7 @@ def free(gb: float) -> dict[str, Answer]:
     return {"df": Answer(0, DF.format(int(gb * 1e9 / 1024)))}
 
 
-@pytest.mark.parametrize("needs", [DIRECT, PUBLISHED, Needs()])
+@pytest.mark.parametrize("needs", [DIRECT, PUBLISHED, Needs(PROFILE)])
 def test_a_good_login_node_passes_without_a_word_of_advice(needs: Needs) -> None:
     found = {**checks(needs=needs), **reach(needs=needs)}
     assert {check.status for check in found.values()} == {"ok"}
@@ -114,7 +119,7 @@ def test_each_fault_of_the_login_node_says_how_to_mend_it(
     changes: dict[str, Answer], needs: Needs, check: str, status: str, words: str
 ) -> None:
     found = checks(changes, needs)[check]
-    assert (found.status, words in found.mend) == (status, True), found
+    assert (found.status, words in found.fix) == (status, True), found
 
 
 @pytest.mark.parametrize(
@@ -155,7 +160,7 @@ def test_an_image_that_is_there_needs_no_enroot_no_space_and_no_registry() -> No
 
 def test_the_cpu_partition_is_where_an_image_is_imported() -> None:
     found = checks({"enroot": Answer(127, "")}, profile=replace(PROFILE, cpu_partition="cpu"))
-    assert "in partition cpu" in found["enroot"].mend
+    assert "in partition cpu" in found["enroot"].fix
 
 
 def test_an_install_directory_that_is_to_be_made() -> None:
@@ -193,7 +198,7 @@ REFUSED = "curl: (7) Failed to connect to nvcr.io port 443 after 2 ms: Couldn't 
         ("registry HTTP 503", DIRECT, "registry", "failed", "bring the container image by hand"),
         ("registry HTTP 407", DIRECT, "registry", "failed", "The site's proxy refuses"),
         ("registry curl: (5) Could not resolve proxy: p HTTP 000", DIRECT, "registry", "failed", "proxy refuses"),
-        (f"registry {REFUSED}", Needs(), "registry", "warning", "by hand"),
+        (f"registry {REFUSED}", Needs(PROFILE), "registry", "warning", "by hand"),
         (f"git {REFUSED}", PUBLISHED, "git", "failed", "the recipe's repository"),
         (f"hub {REFUSED}", PUBLISHED, "hub", "failed", "the tokenizer"),
         ("", DIRECT, "registry", "failed", "by hand"),
@@ -203,7 +208,7 @@ def test_a_server_that_is_not_reached_gates_only_what_needs_it(
     line: str, needs: Needs, check: str, status: str, words: str
 ) -> None:
     found = reach({"probe": Answer(0, line + "\n")}, needs)[check]
-    assert (found.status, words in found.mend) == (status, True), found
+    assert (found.status, words in found.fix) == (status, True), found
     assert "HTTP 000" not in found.found
 
 
@@ -240,7 +245,7 @@ def test_a_registry_that_only_the_login_node_misses_is_a_warning(
         ({}, DIRECT, {"registry"}),
         ({}, PUBLISHED, {"registry", "git", "hub"}),
         ({"image": Answer(0, "")}, DIRECT, set()),
-        ({}, Needs(), set()),
+        ({}, Needs(PROFILE), set()),
         ({"probe": Answer(0, "hub HTTP 200\n")}, PUBLISHED, {"hub"}),
     ],
 )
@@ -252,7 +257,7 @@ def test_only_servers_that_are_needed_and_reached_are_asked_for_access(
 
 def test_the_servers_are_data() -> None:
     sources = Sources("http://127.0.0.1:1", "http://127.0.0.1:2", "http://127.0.0.1:3")
-    probe = network_examination(PROFILE, replace(DIRECT, sources=sources)).commands["probe"]
+    probe = network_group(replace(DIRECT, sources=sources)).commands["probe"]
     for address in ("http://127.0.0.1:1/v2/", "http://127.0.0.1:2/", "http://127.0.0.1:3/"):
         assert address in probe
     assert "nvcr.io" not in probe
@@ -261,14 +266,14 @@ def test_the_servers_are_data() -> None:
 answers = st.builds(
     Answer, st.integers(-1, 200), st.text() | st.text("|=:, python3.12\n/\x1b[31m0123456789*HTPfre", max_size=90)
 )
-NEEDS = st.sampled_from([DIRECT, PUBLISHED, Needs()])
+NEEDS = st.sampled_from([DIRECT, PUBLISHED, Needs(PROFILE)])
 
 
 @given(st.fixed_dictionaries(dict.fromkeys([*LOGIN_NODE, *NETWORK], answers)), NEEDS)
 def test_whatever_a_login_node_says_the_report_is_clean_text(facts: Answers, needs: Needs) -> None:
-    for check in map(cleaned, [*login_node_checks(facts, PROFILE, needs), *network_checks(facts, PROFILE, needs)]):
-        for text in (check.found, check.needed, check.mend):
+    for check in map(clean_check, [*login_node_checks(facts, needs), *network_checks(facts, needs)]):
+        for text in (check.found, check.needed, check.fix):
             assert text == clean_line(text)
         assert check.found
         assert check.needed
-        assert (check.mend == "") == (check.status == "ok")
+        assert (check.fix == "") == (check.status == "ok")

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from llmb_tui.cluster.batch import Answer
-from llmb_tui.cluster.offers import Directory, Offers, offers_of
+from llmb_tui.cluster.inventory import ClusterInventory, Directory, inventory_of
 from llmb_tui.cluster.slurm.partition import Gpus
 from llmb_tui.cluster.slurm.trouble import SlurmTrouble
 from tests.cluster.examples import PROFILE
@@ -30,8 +30,8 @@ GOOD = {
 EMPTY = replace(PROFILE, account="", partition="", install_dir="")
 
 
-def offers(changes: dict[str, Answer] | None = None) -> Offers:
-    return offers_of({**GOOD, **(changes or {})})
+def offers(changes: dict[str, Answer] | None = None) -> ClusterInventory:
+    return inventory_of({**GOOD, **(changes or {})})
 
 
 def test_everything_that_a_profile_needs_is_offered() -> None:
@@ -48,9 +48,9 @@ def test_everything_that_a_profile_needs_is_offered() -> None:
 
 
 def test_an_empty_profile_is_filled_with_what_fits() -> None:
-    filled = offers().filled(EMPTY)
+    filled = offers().with_defaults(EMPTY)
     assert (filled.account, filled.partition, filled.install_dir) == ("b", "batch", "/lustre/me/llmb")
-    assert offers().filled(PROFILE) == PROFILE
+    assert offers().with_defaults(PROFILE) == PROFILE
 
 
 def test_the_sites_default_partition_is_taken_where_it_has_gpus() -> None:
@@ -64,7 +64,7 @@ def test_with_accounting_off_the_user_pays() -> None:
     off = Answer(1, "You are not running a supported accounting_storage plugin\n")
     found = offers({"associations": off, "default": off})
     assert (found.accounts, found.default_account, found.qos) == ((), None, ())
-    assert found.filled(EMPTY).account == "me"
+    assert found.with_defaults(EMPTY).account == "me"
 
 
 def test_with_the_database_down_the_rest_is_offered_all_the_same() -> None:

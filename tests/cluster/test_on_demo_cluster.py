@@ -9,15 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.cluster.preflight.run import run_preflight
-from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.session import Session
-from llmb_tui.cluster.slurm.client import cancel, estimated_start, find_jobs, look, partitions
+from llmb_tui.cluster.slurm.client import cancel, find_jobs, look, partitions
 from llmb_tui.cluster.slurm.trouble import SlurmTrouble
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.errors import Trouble
+from llmb_tui.preflight.needs import Needs
+from llmb_tui.preflight.run import cluster_checks, run_preflight
 from tests.cluster.examples import PLAN
-from tests.cluster.login_node import wait_until
+from tests.kit.demo import end_jobs, fault
+from tests.kit.waiting import until
 
 
 @pytest.fixture
@@ -25,32 +26,32 @@ def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DemoCluste
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     with DemoCluster(tmp_path / "demo", speed=100) as cluster:
         yield cluster
-        cluster.end_jobs()
+        end_jobs(cluster)
 
 
 @pytest.fixture
 def session(demo: DemoCluster) -> Iterator[Session]:
-    session = Session(demo.profile, Unattended())
+    session = Session(demo.profile)
     yield session
     session.close()
 
 
 def submit(session: Session, name: str, *options: str, script: str = "sleep 600") -> str:
-    argv = ["sbatch", "--parsable", "-A", "demo", "-J", name, "-o", "/dev/null", *options]
+    argv = ["sbatch", "--parsable", "--account=demo", f"--job-name={name}", "--output=/dev/null", *options]
     done = session.run(argv, stdin=f"#!/bin/sh\n{script}\n".encode())
     assert done.exit_code == 0, done.stderr
     return done.stdout.strip()
 
 
 def test_a_job_from_submission_to_its_end(session: Session) -> None:
-    job_id = submit(session, "llmb-a.run one", "-N", "2", "--gpus-per-node=8", "-t", "60")
+    job_id = submit(session, "llmb-a.run one", "--nodes=2", "--gpus-per-node=8", "--time=01:00:00")
     assert look(session, [job_id])[job_id].name == "llmb-a.run one"
-    wait_until(lambda: look(session, [job_id])[job_id].state == "RUNNING")
+    until(lambda: look(session, [job_id])[job_id].state == "RUNNING")
     job = look(session, [job_id, "999999"])[job_id]
     assert (job.nodes, job.finished, job.exit_code) == (2, False, None)
 
     cancel(session, job_id)
-    wait_until(lambda: look(session, [job_id])[job_id].finished)
+    until(lambda: look(session, [job_id])[job_id].finished)
     job = look(session, [job_id])[job_id]
     assert job.state == "CANCELLED"
     assert job.exit_code is not None
@@ -58,46 +59,42 @@ def test_a_job_from_submission_to_its_end(session: Session) -> None:
 
 
 def test_when_a_job_starts_and_where(demo: DemoCluster, session: Session) -> None:
-    demo.fault("queue-wait", "1e6")
-    script = "#!/bin/sh\n#SBATCH -A demo -N 2\ntrue\n"
-    assert estimated_start(session, script) == pytest.approx(time.time() + 1e6, abs=1e5)
-    with pytest.raises(SlurmTrouble, match="test-only"):
-        estimated_start(session, script.replace("-N 2", "-N 2000"))
-    waits = look(session, [submit(session, "waits", "-N", "2")])
+    fault(demo, "queue-wait", "1e6")
+    waits = look(session, [submit(session, "waits", "--nodes=2")])
     assert [job.starts_at for job in waits.values()] == [pytest.approx(time.time() + 1e6, abs=1e5)]
-    demo.fault("queue-wait", "0")
-    job_id = submit(session, "runs", "-N", "2")
-    wait_until(lambda: look(session, [job_id])[job_id].state == "RUNNING")
+    fault(demo, "queue-wait", "0")
+    job_id = submit(session, "runs", "--nodes=2")
+    until(lambda: look(session, [job_id])[job_id].state == "RUNNING")
     job = look(session, [job_id])[job_id]
     assert (job.starts_at, job.node_list) == (None, "demo[001-002]")
 
 
 def test_a_job_that_fails_tells_its_exit_code(session: Session) -> None:
-    job_id = submit(session, "fails", "-N", "1", script="exit 3")
-    wait_until(lambda: look(session, [job_id])[job_id].finished)
+    job_id = submit(session, "fails", "--nodes=1", script="exit 3")
+    until(lambda: look(session, [job_id])[job_id].finished)
     job = look(session, [job_id])[job_id]
     assert (job.state, job.exit_code) == ("FAILED", "3:0")
 
 
 def test_unknown_jobs_are_absent_and_none_asks_nothing(session: Session) -> None:
     assert look(session, []) == {}
-    assert not session.alive
+    assert session.state != "live"
     assert look(session, ["424242"]) == {}
 
 
 def test_jobs_are_found_by_their_exact_name_whether_they_go_on_or_ended(session: Session) -> None:
-    ended = submit(session, "acct-acct.x_abc", "-N", "1", script="true")
-    wait_until(lambda: look(session, [ended])[ended].finished)
-    going = submit(session, "acct-acct.x_abc", "-N", "1")
-    submit(session, "acct-acct.x_abcd", "-N", "1")
+    ended = submit(session, "acct-acct.x_abc", "--nodes=1", script="true")
+    until(lambda: look(session, [ended])[ended].finished)
+    going = submit(session, "acct-acct.x_abc", "--nodes=1")
+    submit(session, "acct-acct.x_abcd", "--nodes=1")
     assert [job.id for job in find_jobs(session, "acct-acct.x_abc")] == [ended, going]
     assert find_jobs(session, "acct-acct.x") == []
 
 
 def test_accounting_may_be_off(demo: DemoCluster, session: Session) -> None:
-    demo.fault("no-accounting")
-    job_id = submit(session, "quiet", "-N", "1", script="exit 3")
-    wait_until(lambda: look(session, [job_id])[job_id].finished)
+    fault(demo, "no-accounting")
+    job_id = submit(session, "quiet", "--nodes=1", script="exit 3")
+    until(lambda: look(session, [job_id])[job_id].finished)
     job = look(session, [job_id, "424242"])[job_id]
     assert (job.state, job.exit_code) == ("FAILED", "3:0")
     assert [job.id for job in find_jobs(session, "quiet")] == [job_id]
@@ -108,7 +105,7 @@ def test_what_is_no_job_id_never_reaches_the_cluster(session: Session, job_id: s
     for refused in (lambda: look(session, [job_id]), lambda: cancel(session, job_id)):
         with pytest.raises(Trouble, match="no Slurm job id"):
             refused()
-    assert not session.alive
+    assert session.state != "live"
 
 
 def test_partitions(session: Session) -> None:
@@ -118,12 +115,12 @@ def test_partitions(session: Session) -> None:
 
 
 def test_the_demo_cluster_passes_its_preflight(demo: DemoCluster, session: Session) -> None:
-    report = run_preflight(session, demo.profile, PLAN)
+    report = run_preflight(session, cluster_checks(Needs(demo.profile, PLAN)))
     assert {check.id: check.status for check in report.checks if check.status != "ok" and check.id != "disk"} == {}
 
 
 def test_a_partition_that_is_not_there_lists_the_others(demo: DemoCluster, session: Session) -> None:
-    report = run_preflight(session, replace(demo.profile, partition="$(reboot)"), PLAN)
+    report = run_preflight(session, cluster_checks(Needs(replace(demo.profile, partition="$(reboot)"), PLAN)))
     check = next(check for check in report.checks if check.id == "partition")
     assert (check.status, check.found) == ("failed", "batch, debug")
     assert not report.passed
@@ -136,4 +133,4 @@ def test_a_cluster_without_slurm(demo: DemoCluster, session: Session) -> None:
         look(session, ["1"])
     with pytest.raises(SlurmTrouble):
         partitions(session)
-    assert not run_preflight(session, demo.profile, PLAN).passed
+    assert not run_preflight(session, cluster_checks(Needs(demo.profile, PLAN))).passed

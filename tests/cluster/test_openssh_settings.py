@@ -4,7 +4,6 @@ import getpass
 import os
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,8 +12,8 @@ import pytest
 from llmb_tui.cluster.failures import BadSshConfig
 from llmb_tui.cluster.profile import NO_SSH_CONFIG, ClusterProfile
 from llmb_tui.cluster.ssh import openssh
-from llmb_tui.cluster.ssh.openssh import METHODS, HostSettings, resolve, settings_of
-from llmb_tui.cluster.ssh.way import way_to
+from llmb_tui.cluster.ssh.openssh import METHODS, HostSettings, jump_route, resolve, settings_of
+from tests.kit.waiting import until
 
 PROFILE = ClusterProfile(name="eos", host="eos", account="", partition="", install_dir="/x")
 
@@ -30,7 +29,7 @@ def asked(tmp_path: Path, text: str, host: str = "eos") -> HostSettings:
 
 def way(tmp_path: Path, text: str, host: str = "eos") -> list[str]:
     profile = replace(PROFILE, host=host, ssh_config=write(tmp_path, text))
-    return [f"{hop.user}@{hop.host}:{hop.port}" for hop in way_to(profile)]
+    return [f"{hop.user}@{hop.host}:{hop.port}" for hop in jump_route(profile)]
 
 
 def test_an_alias_is_what_the_configuration_says(tmp_path: Path) -> None:
@@ -209,10 +208,7 @@ def test_a_configuration_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(BadSshConfig, match="Match exec"):
         asked(tmp_path, f'Match exec "echo $$ > {started}; sleep 60"\n  User alice\n')
     pid = int(started.read_text())
-    ends = time.monotonic() + 10
-    while _runs(pid):
-        assert time.monotonic() < ends, "what the configuration started still runs"
-        time.sleep(0.01)
+    until(lambda: not _runs(pid), "what the configuration started has ended")
 
 
 def _runs(pid: int) -> bool:
@@ -234,9 +230,9 @@ def test_with_none_for_a_configuration_ssh_is_not_run(monkeypatch: pytest.Monkey
     ssh.write_text(f"#!/bin/sh\n: > {tmp_path}/ran\n")
     ssh.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    way_to(replace(PROFILE, ssh_config=NO_SSH_CONFIG))
+    jump_route(replace(PROFILE, ssh_config=NO_SSH_CONFIG))
     assert not (tmp_path / "ran").exists()
-    way_to(PROFILE)
+    jump_route(PROFILE)
     assert (tmp_path / "ran").exists()
 
 

@@ -151,7 +151,7 @@ def test_a_file_that_does_not_fit_is_named_with_its_field(tmp_path: Path, conten
     with pytest.raises(Trouble) as caught:
         load_profiles(tmp_path)
     assert str(tmp_path / "eos.toml") in caught.value.what
-    assert field in caught.value.why
+    assert field in caught.value.what
     assert "secret" not in str(caught.value)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -10,12 +9,13 @@ from dataclasses import replace
 
 import pytest
 
-from llmb_tui.cluster import dialer
+from llmb_tui.cluster import reconnector
 from llmb_tui.cluster.failures import AuthenticationFailed, LoginNeeded, Unreachable
 from llmb_tui.cluster.link import Link
-from llmb_tui.cluster.prompter import Prompter, Unattended
+from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.session import Session
-from tests.cluster.login_node import LoginNode, Person, make_key, wait_until
+from tests.cluster.login_node import LoginNode, Person, make_key
+from tests.kit.waiting import until
 
 
 @pytest.fixture
@@ -42,10 +42,10 @@ def wants_a_code(node: LoginNode, *codes: str) -> None:
 def test_a_login_with_a_code_is_never_repeated_unbidden(node: LoginNode, opened: Callable[[Session], Session]) -> None:
     wants_a_code(node, "111111", "222222")
     person = Person(answers=["111111", "222222"])
-    session = opened(Session(node.profile(), person))
-    session.run(["true"])
+    session = opened(Session(node.profile()))
+    session.connect(person)
     node.cut()
-    wait_until(lambda: session.state == "needs-login")
+    until(lambda: session.state == "needs-login")
 
     for use in (lambda: session.run(["true"]), lambda: session.stream(["true"]), session.connect):
         with pytest.raises(LoginNeeded):
@@ -53,7 +53,7 @@ def test_a_login_with_a_code_is_never_repeated_unbidden(node: LoginNode, opened:
 
     assert session.health.note == "needs you to log in again"
     assert (len(person.prompts), len(node.transports)) == (1, 1)
-    session.connect(attended=True)
+    session.connect(person)
     assert session.run(["echo", "back"]).stdout == "back\n"
     assert (len(person.prompts), len(node.transports), session.state) == (2, 2, "live")
 
@@ -71,34 +71,36 @@ def test_who_waits_while_a_person_logs_in_goes_on_afterwards(
                 may_answer.wait(20)
             return super().answer(prompt, echo)
 
-    session = opened(Session(node.profile(), Slow(answers=["111111", "222222"])))
-    session.run(["true"])
+    person = Slow(answers=["111111", "222222"])
+    session = opened(Session(node.profile()))
+    session.connect(person)
     node.cut()
-    wait_until(lambda: session.state == "needs-login")
-    person = threading.Thread(target=lambda: session.connect(attended=True))
-    person.start()
+    until(lambda: session.state == "needs-login")
+    again = threading.Thread(target=lambda: session.connect(person))
+    again.start()
     assert asked.wait(20)
     assert session.state == "connecting"
     answers: list[str] = []
     waiting = threading.Thread(target=lambda: answers.append(session.run(["echo", "back"]).stdout))
     waiting.start()
     may_answer.set()
-    for thread in (person, waiting):
+    for thread in (again, waiting):
         thread.join(20)
     assert answers == ["back\n"]
 
 
 def test_a_person_who_gives_up_may_log_in_later(node: LoginNode, opened: Callable[[Session], Session]) -> None:
     wants_a_code(node, "111111", "222222")
-    session = opened(Session(node.profile(), Person(answers=["111111", None, "222222"])))
-    session.run(["true"])
+    person = Person(answers=["111111", None, "222222"])
+    session = opened(Session(node.profile()))
+    session.connect(person)
     node.cut()
-    wait_until(lambda: session.state == "needs-login")
+    until(lambda: session.state == "needs-login")
     with pytest.raises(AuthenticationFailed):
-        session.connect(attended=True)
+        session.connect(person)
     with pytest.raises(LoginNeeded):
         session.run(["true"])
-    session.connect(attended=True)
+    session.connect(person)
     assert session.state == "live"
 
 
@@ -106,10 +108,12 @@ def test_the_first_connection_may_ask_as_often_as_it_takes(
     node: LoginNode, opened: Callable[[Session], Session]
 ) -> None:
     wants_a_code(node, "111111")
-    session = opened(Session(node.profile(), Person(answers=[None, "111111"])))
+    person = Person(answers=[None, "111111"])
+    session = opened(Session(node.profile()))
     with pytest.raises(AuthenticationFailed):
-        session.run(["true"])
+        session.connect(person)
     assert session.state == "lost"
+    session.connect(person)
     assert session.run(["echo", "in"]).stdout == "in\n"
 
 
@@ -117,10 +121,10 @@ def test_a_login_that_asks_nobody_is_repeated_without_being_used(
     node: LoginNode, opened: Callable[[Session], Session]
 ) -> None:
     person = Person()
-    session = opened(Session(node.profile(), person))
-    session.run(["true"])
+    session = opened(Session(node.profile()))
+    session.connect(person)
     node.cut()
-    wait_until(lambda: len(node.transports) == 2 and session.state == "live", 20)
+    until(lambda: len(node.transports) == 2 and session.state == "live")
     assert person.prompts == []
 
 
@@ -128,8 +132,8 @@ def test_a_key_that_was_unlocked_once_asks_nobody_again(node: LoginNode, opened:
     locked = node.directory / "locked_key"
     node.user_key = make_key(locked, passphrase="secret")
     person = Person(answers=["secret"])
-    session = opened(Session(replace(node.profile(), identity_file=str(locked)), person))
-    session.run(["true"])
+    session = opened(Session(replace(node.profile(), identity_file=str(locked))))
+    session.connect(person)
     node.cut()
     assert session.run(["echo", "back"]).stdout == "back\n"
     assert len(person.prompts) == 1
@@ -138,18 +142,18 @@ def test_a_key_that_was_unlocked_once_asks_nobody_again(node: LoginNode, opened:
 def test_a_login_that_is_refused_later_is_left_to_a_person(
     node: LoginNode, opened: Callable[[Session], Session]
 ) -> None:
-    session = opened(Session(node.profile(), Person()))
+    session = opened(Session(node.profile()))
     session.run(["true"])
     mine = node.user_key
     node.user_key = make_key(node.directory / "another")
     node.cut()
-    wait_until(lambda: session.state == "needs-login", 20)
+    until(lambda: session.state == "needs-login")
     tried = len(node.transports)
     with pytest.raises(LoginNeeded):
         session.run(["true"])
     assert len(node.transports) == tried
     node.user_key = mine
-    session.connect(attended=True)
+    session.connect(Person())
     assert session.state == "live"
 
 
@@ -157,12 +161,12 @@ def test_a_link_that_nobody_wants_any_more_is_left_alone(
     node: LoginNode, opened: Callable[[Session], Session], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[float] = []
-    monkeypatch.setattr(dialer, "_LOOK_EVERY_S", 0.05)
-    monkeypatch.setattr(dialer.Dialer, "_is_wanted", property(lambda _: looks.append(time.monotonic())))
-    session = opened(Session(node.profile(), Unattended()))
+    monkeypatch.setattr(reconnector, "_LOOK_EVERY_S", 0.05)
+    monkeypatch.setattr(reconnector.Reconnector, "_is_wanted", property(lambda _: looks.append(time.monotonic())))
+    session = opened(Session(node.profile()))
     session.run(["true"])
     node.cut()
-    wait_until(lambda: len(looks) > 5)
+    until(lambda: len(looks) > 5)
     assert (session.state, session.health.note) == ("lost", "tried again when it is next used")
     assert len(node.transports) == 1
     assert session.run(["echo", "back"]).stdout == "back\n"
@@ -171,15 +175,15 @@ def test_a_link_that_nobody_wants_any_more_is_left_alone(
 def test_an_unreachable_host_is_tried_again_by_itself_and_the_note_says_when(
     node: LoginNode, opened: Callable[[Session], Session], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dialer, "_LOOK_EVERY_S", 0.05)
-    session = opened(Session(node.profile(), Unattended()))
+    monkeypatch.setattr(reconnector, "_LOOK_EVERY_S", 0.05)
+    session = opened(Session(node.profile()))
     session.run(["true"])
     there = session.profile
     session.profile = replace(there, port=1)
     node.cut()
-    wait_until(lambda: session.health.note == "trying again in 2 s", 20)  # after 0.5 s, 1 s and 2 s
+    until(lambda: session.health.note == "trying again in 2 s")  # after 0.5 s, 1 s and 2 s
     session.profile = there
-    wait_until(lambda: session.state == "live", 30)
+    until(lambda: session.state == "live")
     assert len(node.transports) == 2
 
 
@@ -191,7 +195,7 @@ def test_programs_that_lost_the_same_host_do_not_come_back_in_step() -> None:
             mine.append(time.monotonic())
             raise Unreachable("away")
 
-        lost = dialer.Dialer(dial, Unattended(), "away")
+        lost = reconnector.Reconnector(dial, "away")
         for _ in range(2):
             with pytest.raises(Unreachable):
                 lost.live()
@@ -204,48 +208,30 @@ def test_programs_that_lost_the_same_host_do_not_come_back_in_step() -> None:
     for thread in threads:
         thread.join(30)
     pauses = [second - first for first, second in tries]
-    assert min(pauses) >= dialer.FIRST_PAUSE_S
+    assert min(pauses) >= reconnector.FIRST_PAUSE_S
     assert max(pauses) - min(pauses) > 0.02
 
 
 def test_a_person_does_not_wait_for_the_pause(
     node: LoginNode, opened: Callable[[Session], Session], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dialer, "FIRST_PAUSE_S", 300.0)
-    session = opened(Session(replace(node.profile(), port=1), Person()))
+    monkeypatch.setattr(reconnector, "FIRST_PAUSE_S", 300.0)
+    session = opened(Session(replace(node.profile(), port=1)))
     with pytest.raises(Unreachable):
         session.connect()
     session.profile = node.profile()
-    session.connect(attended=True)
+    session.connect(Person())
     assert session.state == "live"
 
 
-def test_patience_keeps_its_pauses_for_a_person_too(
-    node: LoginNode, opened: Callable[[Session], Session], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tries: list[float] = []
-
-    def away(*_: object, **__: object) -> Link:
-        tries.append(time.monotonic())
-        raise Unreachable("away")
-
-    monkeypatch.setattr("llmb_tui.cluster.session.connect", away)
-    with pytest.raises(Unreachable):
-        opened(Session(node.profile(), Person())).connect(attended=True, patience_s=1.6)
-    pauses = [second - first for first, second in itertools.pairwise(tries)]
-    assert pauses
-    assert min(pauses) >= dialer.FIRST_PAUSE_S
-
-
 def test_health_of_a_link_that_is_well(node: LoginNode, opened: Callable[[Session], Session]) -> None:
-    session = opened(Session(node.profile(), Unattended()))
+    session = opened(Session(node.profile()))
     before = session.health
-    assert (before.state, before.round_trip_s, before.note, before.bulk) == ("connecting", None, "", "shared")
+    assert (before.state, before.round_trip_s, before.note) == ("connecting", None, "")
     session.run(["true"])
-    wait_until(lambda: session.health.round_trip_s is not None)
+    until(lambda: session.health.round_trip_s is not None)
     now = session.health
     assert (now.state, now.note) == ("live", "")
-    assert 0 <= now.silent_s < 15
     session.close()
     assert (session.health.state, session.health.round_trip_s, session.health.note) == ("closed", None, "")
 
@@ -253,15 +239,15 @@ def test_health_of_a_link_that_is_well(node: LoginNode, opened: Callable[[Sessio
 def test_calls_of_the_last_minute_are_counted(
     node: LoginNode, opened: Callable[[Session], Session], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session = opened(Session(node.profile(), Unattended()))
+    session = opened(Session(node.profile()))
     assert session.calls_last_minute == 0
     session.run(["true"])
     session.run_script("true")
     session.write_file(str(node.home / "file"), b"")
     session.stream(["true"]).close()
-    wait_until(lambda: session.health.round_trip_s is not None)  # a heartbeat is no call
+    until(lambda: session.health.round_trip_s is not None)  # a heartbeat is no call
     assert session.calls_last_minute == 4
-    monkeypatch.setattr("llmb_tui.cluster.session._MINUTE_S", 0.0)
+    monkeypatch.setattr("llmb_tui.rates._MINUTE_S", 0.0)
     assert session.calls_last_minute == 0
 
 
@@ -269,12 +255,12 @@ def test_a_session_on_the_login_node_itself(
     node: LoginNode, opened: Callable[[Session], Session], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(node.home))
-    session = opened(Session(replace(node.profile(), transport="local"), Unattended()))
+    session = opened(Session(replace(node.profile(), transport="local")))
     assert session.run(["pwd"]).stdout == f"{node.home}\n"
     session.write_file(str(node.home / "file"), b"data")
     with session.stream(["cat", "file"], bulk=True) as stream:
         assert stream.read(10) == b"data"
-    assert (session.health.state, session.health.round_trip_s, session.health.bulk) == ("live", None, "shared")
+    assert (session.health.state, session.health.round_trip_s, session.bulk.alive) == ("live", None, False)
     assert node.transports == []
     session.close()
     assert session.state == "closed"

@@ -4,22 +4,27 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from llmb_tui.cluster import dialer
+from llmb_tui.cluster import reconnector
 from llmb_tui.cluster.failures import AuthenticationFailed, Disconnected, Unreachable
-from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.prompter import Prompter, Unattended
 from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.ssh.connect import connect
+from llmb_tui.cluster.ssh.connection import Connection
 from llmb_tui.errors import Trouble
-from tests.cluster.login_node import PASSWORD, LoginNode, Person, wait_until
+from tests.cluster.login_node import PASSWORD, LoginNode, Person
+from tests.kit.waiting import until
 
 
 @pytest.fixture
 def session(node: LoginNode) -> Iterator[Session]:
-    session = Session(node.profile(), Unattended())
+    session = Session(node.profile())
     yield session
     session.close()
 
@@ -32,10 +37,10 @@ def closed_port() -> int:
 
 
 def test_the_first_command_connects_and_the_next_ones_share_the_connection(node: LoginNode, session: Session) -> None:
-    assert (session.state, session.alive, session.banner) == ("connecting", False, "")
+    assert (session.state, session.banner) == ("connecting", "")
     assert session.run(["echo", "one"]).stdout == "one\n"
     assert session.run_script('echo "$1"', ["two"]).stdout == "two\n"
-    assert (session.state, session.alive) == ("live", True)
+    assert session.state == "live"
     assert len(node.transports) == 1
 
 
@@ -65,7 +70,7 @@ def test_a_command_whose_outcome_is_unknown_is_not_run_again(node: LoginNode, se
 
     thread = threading.Thread(target=submit)
     thread.start()
-    wait_until((node.home / "submissions").exists)
+    until((node.home / "submissions").exists)
     node.cut()
     thread.join(10)
 
@@ -91,9 +96,9 @@ def test_threads_that_need_a_connection_at_once_make_one(node: LoginNode, sessio
 
 
 def stands_in_dialer(thread: threading.Thread) -> bool:
-    """True when the thread's innermost frame is the dialer's own: it waits for the one that connects."""
+    """True when the thread's innermost frame is the reconnector's own: it waits for the one that connects."""
     frame = sys._current_frames().get(thread.ident or 0)
-    return frame is not None and frame.f_code.co_filename == dialer.__file__
+    return frame is not None and frame.f_code.co_filename == reconnector.__file__
 
 
 def test_threads_that_wait_for_a_try_share_its_failure(node: LoginNode) -> None:
@@ -104,41 +109,119 @@ def test_threads_that_wait_for_a_try_share_its_failure(node: LoginNode) -> None:
         def answer(self, prompt: str, echo: bool) -> str | None:
             super().answer(prompt, echo)
             asked.set()
-            may_answer.wait(10)
+            may_answer.wait(60)
             return None
 
     node.factors = ("password",)
     person = Slow()
-    session = Session(node.profile(), person)
+    session = Session(node.profile())
     failures: list[Trouble] = []
 
-    def run() -> None:
+    def attempt(use: Callable[[], object]) -> None:
+        try:
+            use()
+        except Trouble as trouble:
+            failures.append(trouble)
+
+    first = threading.Thread(target=attempt, args=(lambda: session.connect(person),))
+    first.start()
+    assert asked.wait(60)
+    assert session.state == "connecting"
+    uses = (lambda: session.run(["true"]), session.connect, lambda: session.connect(person))
+    others = [threading.Thread(target=attempt, args=(use,)) for use in uses]
+    for thread in others:
+        thread.start()
+    until(lambda: all(stands_in_dialer(thread) for thread in others))
+    may_answer.set()
+    for thread in [first, *others]:
+        thread.join(60)
+
+    assert [type(failure) for failure in failures] == [AuthenticationFailed] * 4
+    assert len(person.prompts) == 1
+    session.close()
+
+
+def test_who_has_a_prompter_is_asked_though_a_try_without_one_came_first(
+    node: LoginNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node.factors = ("password",)
+    knocking, may_go_on = threading.Event(), threading.Event()
+
+    def slowly(profile: ClusterProfile, prompter: Prompter, **keys: Any) -> Connection:
+        if isinstance(prompter, Unattended):
+            knocking.set()
+            may_go_on.wait(60)
+        return connect(profile, prompter, **keys)
+
+    monkeypatch.setattr("llmb_tui.cluster.session.connect", slowly)
+    session = Session(node.profile())
+    failures: list[Trouble] = []
+
+    def in_background() -> None:
         try:
             session.run(["true"])
         except Trouble as trouble:
             failures.append(trouble)
 
-    first = threading.Thread(target=run)
-    first.start()
-    assert asked.wait(10)
-    assert session.state == "connecting"
-    others = [threading.Thread(target=run) for _ in range(2)]
-    for thread in others:
-        thread.start()
-    wait_until(lambda: all(stands_in_dialer(thread) for thread in others))
-    may_answer.set()
-    for thread in [first, *others]:
-        thread.join(10)
+    person = Person(answers=[PASSWORD])
+    background = threading.Thread(target=in_background)
+    background.start()
+    assert knocking.wait(60)
+    attended = threading.Thread(target=lambda: session.connect(person))
+    attended.start()
+    until(lambda: stands_in_dialer(attended))
+    may_go_on.set()
+    for thread in (background, attended):
+        thread.join(60)
 
-    assert [type(failure) for failure in failures] == [AuthenticationFailed] * 3
+    assert [type(failure) for failure in failures] == [AuthenticationFailed]
+    assert session.state == "live"
     assert len(person.prompts) == 1
     session.close()
+
+
+def test_who_has_no_prompter_shares_the_login_of_who_has_one(node: LoginNode) -> None:
+    node.factors = ("password",)
+    asked, may_answer = threading.Event(), threading.Event()
+
+    class Slow(Person):
+        def answer(self, prompt: str, echo: bool) -> str | None:
+            asked.set()
+            may_answer.wait(60)
+            return super().answer(prompt, echo)
+
+    person = Slow(answers=[PASSWORD])
+    session = Session(node.profile())
+    answers: list[str] = []
+    attended = threading.Thread(target=lambda: session.connect(person))
+    attended.start()
+    assert asked.wait(60)
+    background = threading.Thread(target=lambda: answers.append(session.run(["echo", "in"]).stdout))
+    background.start()
+    until(lambda: stands_in_dialer(background))
+    may_answer.set()
+    for thread in (attended, background):
+        thread.join(60)
+
+    assert answers == ["in\n"]
+    assert (len(person.prompts), len(node.transports)) == (1, 1)
+    session.close()
+
+
+def test_a_command_asks_nobody_also_where_it_is_the_first(node: LoginNode, session: Session) -> None:
+    node.factors = ("password",)
+    with pytest.raises(AuthenticationFailed, match="No answer was given"):
+        session.run(["true"])
+    assert session.state == "lost"
+    person = Person(answers=[PASSWORD])
+    session.connect(person)
+    assert session.run(["echo", "in"]).stdout == "in\n"
 
 
 def test_a_broken_connection_and_a_failed_try_show_as_lost(node: LoginNode, session: Session) -> None:
     session.run(["true"])
     node.cut()
-    wait_until(lambda: session.state == "lost")
+    until(lambda: session.state == "lost")
     node.close()
     with pytest.raises(Unreachable):
         session.run(["true"])
@@ -146,7 +229,7 @@ def test_a_broken_connection_and_a_failed_try_show_as_lost(node: LoginNode, sess
 
 
 def test_failed_tries_are_spaced(closed_port: int, node: LoginNode) -> None:
-    session = Session(replace(node.profile(), port=closed_port), Unattended())
+    session = Session(replace(node.profile(), port=closed_port))
     started = time.monotonic()
     for _ in range(3):
         with pytest.raises(Unreachable):
@@ -155,60 +238,32 @@ def test_failed_tries_are_spaced(closed_port: int, node: LoginNode) -> None:
     session.close()
 
 
-def test_patience_tries_until_the_host_is_there(
-    closed_port: int, node: LoginNode, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(dialer, "FIRST_PAUSE_S", 0.05)
-    session = Session(replace(node.profile(), port=closed_port), Unattended())
-    thread = threading.Thread(target=lambda: session.connect(patience_s=30))
-    thread.start()
-    wait_until(lambda: session.state == "lost")
-    session.profile = node.profile()
-    thread.join(20)
-    assert session.state == "live"
-    session.close()
-
-
-def test_patience_ends(closed_port: int, node: LoginNode, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dialer, "FIRST_PAUSE_S", 0.05)
-    session = Session(replace(node.profile(), port=closed_port), Unattended())
-    with pytest.raises(Unreachable):
-        session.connect(patience_s=0.3)
-    session.close()
-
-
-def test_patience_is_not_for_a_refused_log_in(node: LoginNode) -> None:
-    node.factors = ("password",)
-    person = Person(answers=["wrong", "wrong", "wrong", PASSWORD])
-    session = Session(node.profile(), person)
-    with pytest.raises(AuthenticationFailed):
-        session.connect(patience_s=30)
-    assert person.answers == [PASSWORD]
-    session.close()
-
-
 def test_a_closed_session_stays_closed(node: LoginNode, session: Session) -> None:
     session.run(["true"])
     session.close()
-    assert (session.state, session.alive) == ("closed", False)
+    assert session.state == "closed"
     with pytest.raises(Disconnected, match="closed here"):
         session.run(["true"])
     assert len(node.transports) == 1
 
 
-def test_closing_ends_a_thread_that_waits_for_its_next_try(closed_port: int, node: LoginNode) -> None:
-    session = Session(replace(node.profile(), port=closed_port), Unattended())
+def test_closing_ends_a_thread_that_waits_for_its_next_try(
+    closed_port: int, node: LoginNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reconnector, "FIRST_PAUSE_S", 60.0)
+    session = Session(replace(node.profile(), port=closed_port))
     failures: list[Trouble] = []
 
-    def connect() -> None:
+    def run() -> None:
         try:
-            session.connect(patience_s=60)
+            session.run(["true"])
         except Trouble as trouble:
             failures.append(trouble)
 
-    thread = threading.Thread(target=connect)
+    with pytest.raises(Unreachable):
+        session.connect()
+    thread = threading.Thread(target=run)
     thread.start()
-    wait_until(lambda: session.state == "lost")
     session.close()
     thread.join(10)
     assert not thread.is_alive()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from llmb_tui.cluster.batch import NO_ANSWER, Answer, batch_answers, batch_script
 from llmb_tui.cluster.slurm.accounting import parse_sacct
 from llmb_tui.cluster.slurm.client import parse_bad_nodes, read_jobs
-from llmb_tui.cluster.slurm.job import Job
+from llmb_tui.cluster.slurm.job import Job, pending_reason
 from llmb_tui.cluster.slurm.partition import (
     Gpus,
     NodeGroup,
@@ -22,7 +22,6 @@ from llmb_tui.cluster.slurm.partition import (
     parse_partitions,
     parse_time,
 )
-from llmb_tui.cluster.slurm.pending import pending_reason
 from llmb_tui.cluster.slurm.queue import SEPARATOR, parse_squeue
 from llmb_tui.cluster.slurm.trouble import SlurmTrouble
 

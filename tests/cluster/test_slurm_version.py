@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from llmb_tui.cluster.slurm.version import SEGMENT_SINCE, Version, parse_version
+from llmb_tui.cluster.slurm.client import SEGMENT_SINCE, Version, parse_version
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,11 @@ from llmb_tui.cluster.failures import DeadlinePassed, Disconnected, GaveWay
 from llmb_tui.cluster.link import Stream
 from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.session import Session
-from llmb_tui.cluster.ssh import turns
+from llmb_tui.cluster.ssh import channel_slots
 from llmb_tui.cluster.ssh.connect import connect
 from llmb_tui.cluster.ssh.connection import Connection
-from tests.cluster.login_node import LoginNode, wait_until
+from tests.cluster.login_node import LoginNode
+from tests.kit.waiting import until
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ def test_a_stream_gives_way_to_a_command_and_may_begin_again(connection: Connect
 
 def test_what_a_stream_had_received_is_given_before_it_says_so(connection: Connection) -> None:
     stream = connection.stream(["sh", "-c", "echo one; cat; exit"])
-    wait_until(lambda: connection.run(["true"], deadline_s=30))
+    until(lambda: connection.run(["true"], deadline_s=30))
     assert stream.read(10) == b"one\n"
     with pytest.raises(GaveWay):
         stream.read(10)
@@ -50,7 +51,7 @@ def test_what_a_stream_had_received_is_given_before_it_says_so(connection: Conne
 
 
 def test_a_stream_has_its_turn_first(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "_TURN_S", 3600.0)
+    monkeypatch.setattr(channel_slots, "_TURN_S", 3600.0)
     stream = begun(connection)
     with pytest.raises(DeadlinePassed):
         connection.run(["true"], deadline_s=1)
@@ -59,7 +60,7 @@ def test_a_stream_has_its_turn_first(connection: Connection, monkeypatch: pytest
 
 
 def test_streams_take_turns_too(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "_TURN_S", 0.1)
+    monkeypatch.setattr(channel_slots, "_TURN_S", 0.1)
     first = begun(connection)
     second = begun(connection)
     with pytest.raises(GaveWay):
@@ -69,7 +70,7 @@ def test_streams_take_turns_too(connection: Connection, monkeypatch: pytest.Monk
 
 
 def test_the_oldest_stream_gives_way(node: LoginNode, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "_TURN_S", 0.1)
+    monkeypatch.setattr(channel_slots, "_TURN_S", 0.1)
     node.max_sessions = 3
     connection = connect(node.profile(), Unattended())
     streams = [begun(connection) for _ in range(3)]
@@ -83,7 +84,7 @@ def test_the_oldest_stream_gives_way(node: LoginNode, monkeypatch: pytest.Monkey
 def test_a_server_is_not_asked_again_and_again_for_what_it_has_not_got(node: LoginNode, connection: Connection) -> None:
     first = threading.Thread(target=connection.run_script, args=("while [ ! -e go ]; do sleep 0.05; done",))
     first.start()
-    wait_until(lambda: node.sessions_at_once == 1)
+    until(lambda: node.sessions_at_once == 1)
     with pytest.raises(DeadlinePassed):
         connection.run(["true"], deadline_s=2)
     (node.home / "go").touch()
@@ -93,21 +94,21 @@ def test_a_server_is_not_asked_again_and_again_for_what_it_has_not_got(node: Log
 
 
 def test_what_a_refusal_taught_is_forgotten_in_time(node: LoginNode, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "_BELIEVED_S", 0.5)
+    monkeypatch.setattr(channel_slots, "_BELIEVED_S", 0.5)
     node.max_sessions = 1
     connection = connect(node.profile(), Unattended())
     stream = begun(connection)
     connection.run(["true"], deadline_s=30)
     stream.close()
     node.max_sessions = 10
-    wait_until(lambda: begun(connection) and node.sessions_at_once > 1)
+    until(lambda: begun(connection) and node.sessions_at_once > 1)
     connection.close()
 
 
 def test_commands_that_hang_there_do_not_keep_the_others_out(node: LoginNode) -> None:
     """A command that was given up keeps its session for as long as it hangs; a new connection has new ones."""
     node.max_sessions = 1
-    session = Session(node.profile(), Unattended())
+    session = Session(node.profile())
     with pytest.raises(DeadlinePassed):
         session.run_script("exec sleep 60", deadline_s=0.5)
     assert session.run(["echo", "here"], deadline_s=30).stdout == "here\n"

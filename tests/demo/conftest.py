@@ -11,13 +11,14 @@ import pytest
 
 from llmb_tui.demo.cluster import DemoCluster
 from tests.demo.demo_client import BATCH_SCRIPT, NEMO2, PLAN, SPEED, Client, Task
+from tests.kit.demo import end_jobs
 
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[DemoCluster]:
     with DemoCluster(tmp_path / "demo", speed=SPEED) as started:
         yield started
-        started.end_jobs()
+        end_jobs(started)
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def client(cluster: DemoCluster) -> Iterator[Client]:
 
 @pytest.fixture
 def make_task(cluster: DemoCluster) -> Callable[..., Task]:
-    def make(command: str = NEMO2, *, retries: int = 0, **changes: Any) -> Task:
+    def make(command: str = NEMO2, **changes: Any) -> Task:
         install = Path(cluster.profile.install_dir)
         task = install / "task"
         for folder in (task / "code", task / "configs", install / "images"):
@@ -41,7 +42,7 @@ def make_task(cluster: DemoCluster) -> Callable[..., Task]:
         (task / "configs" / "launch.json").write_text("{}")
         (task / "configs" / "plan.json").write_text(json.dumps({**PLAN, **changes}))
         name = "pretrain_nemotron4_15b_fp8_64_r1"
-        script = BATCH_SCRIPT.format(name=name, task=task, image=image, command=command, retries=retries)
+        script = BATCH_SCRIPT.format(name=name, task=task, image=image, command=command)
         return Task(task, name, script)
 
     return make

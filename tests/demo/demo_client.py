@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import socket
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ from typing import Any
 import paramiko
 
 from llmb_tui.cluster.profile import ClusterProfile
+from tests.kit.waiting import until
 
 SPEED = 600.0
 DEADLINE_S = 30.0
@@ -74,23 +73,29 @@ class Client:
         assert answer.code == 0, answer.err
         return answer.out.strip()
 
+    def on_node(self, command: str) -> str:
+        """What a command writes that runs as a job; its last line is its exit code."""
+        job = self.submit(f"#!/bin/sh\n#SBATCH --output=on-node.%j\n{command}\necho $?\n")
+        self.wait_for_state(job, "COMPLETED")
+        return self.run(f"cat on-node.{job}").out
+
     def state(self, job: str) -> str:
         """State of a job in accounting, first word."""
-        return self.run(f"sacct -X -n -P -j {job} -o State").out.split()[0]
+        return self.accounting(job, "State").split()[0]
+
+    def accounting(self, job: str, columns: str) -> str:
+        """Columns of a job in accounting."""
+        return self.run(f"sacct -X -n -P -j {job} -o {columns}").out.strip()
+
+    def queue(self, columns: str) -> list[str]:
+        """Columns of each job that the controller knows."""
+        listed = ",".join(f"{name}:|" for name in columns.split(","))
+        return [line.rstrip("|") for line in self.run(f"squeue -h -t all -O '{listed}'").out.splitlines()]
 
     def wait_for_state(self, job: str, *states: str) -> str:
         """Wait until the job is in one of the states."""
-        wait_for(lambda: self.state(job) in states, f"job {job} to be {states}")
+        until(lambda: self.state(job) in states, f"job {job} to be {states}")
         return self.state(job)
-
-
-def wait_for(found: Callable[[], Any], what: str) -> Any:
-    """Wait until the function finds something; what it found."""
-    deadline = time.monotonic() + DEADLINE_S
-    while not (result := found()):
-        assert time.monotonic() < deadline, f"waited in vain for {what}"
-        time.sleep(0.05)
-    return result
 
 
 PLAN: dict[str, Any] = {
@@ -125,6 +130,7 @@ BATCH_SCRIPT = """\
 #SBATCH --gpus-per-node=8
 #SBATCH --job-name=demo-demo.{name}
 #SBATCH --mem=0
+#SBATCH --no-requeue
 #SBATCH --nodes=8
 #SBATCH --ntasks-per-node=8
 #SBATCH --open-mode=append
@@ -136,7 +142,7 @@ set -evx
 
 export PYTHONUNBUFFERED=1
 export SLURM_UNBUFFEREDIO=1
-export TORCHX_MAX_RETRIES={retries}
+export TORCHX_MAX_RETRIES=0
 
 set +e
 

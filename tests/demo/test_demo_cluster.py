@@ -11,7 +11,9 @@ import pytest
 
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.errors import Trouble
-from tests.demo.demo_client import SPEED, Client, wait_for
+from tests.demo.demo_client import SPEED, Client
+from tests.kit.demo import end_jobs
+from tests.kit.waiting import until
 
 
 def test_the_profile_names_everything_that_a_client_needs(cluster: DemoCluster) -> None:
@@ -30,15 +32,15 @@ def test_the_user_of_the_profile_is_the_user_of_the_commands(cluster: DemoCluste
 def test_who_comes_back_finds_the_same_keys_and_the_running_job(tmp_path: Path) -> None:
     with DemoCluster(tmp_path, speed=SPEED) as cluster:
         client = Client(cluster.profile)
-        keys = {path.name: path.read_bytes() for path in (tmp_path / "keys").glob("*_ed25519")}
+        keys = {path.name: path.read_bytes() for path in (tmp_path / "keys").glob("*_ecdsa")}
         job = client.submit("#!/bin/sh\nsleep 60\n")
         client.wait_for_state(job, "RUNNING")
         client.ssh.close()
     with DemoCluster(tmp_path, speed=SPEED * 2) as cluster:
         client = Client(cluster.profile)  # known_hosts has the new port
-        assert {path.name: path.read_bytes() for path in (tmp_path / "keys").glob("*_ed25519")} == keys
-        assert client.run("squeue -h -o '%i %T'").out == f"{job} RUNNING\n"
-        cluster.end_jobs()
+        assert {path.name: path.read_bytes() for path in (tmp_path / "keys").glob("*_ecdsa")} == keys
+        assert client.queue("JobID,State") == [f"{job}|RUNNING"]
+        end_jobs(cluster)
         assert client.state(job) == "CANCELLED"
         client.ssh.close()
 
@@ -51,7 +53,7 @@ def test_jobs_of_another_version_are_put_aside(tmp_path: Path) -> None:
     record.write_text('{"id": 1, "colour": "blue", "steps": []}')
     with DemoCluster(tmp_path) as cluster:
         client = Client(cluster.profile)
-        assert client.run("squeue -h -t all").code == 0
+        assert client.queue("JobID") == []
         client.ssh.close()
     (kept,) = (tmp_path / "slurm").glob("jobs-put-aside-*")
     assert (kept / "1" / "job.json").exists()
@@ -66,7 +68,7 @@ def test_one_folder_has_one_running_cluster(cluster: DemoCluster) -> None:
 def test_a_job_whose_process_vanished_is_a_node_failure(cluster: DemoCluster, client: Client) -> None:
     job = client.submit("#!/bin/sh\necho $PPID $$ >new\nmv new pids\nexec sleep 60\n")
     pids = cluster.root / "home" / "pids"
-    wait_for(pids.exists, "the job to run")
+    until(pids.exists, "the job to run")
     for pid in pids.read_text().split():
         os.kill(int(pid), signal.SIGKILL)
     assert client.wait_for_state(job, "NODE_FAIL")
@@ -76,11 +78,6 @@ def test_a_job_whose_process_vanished_is_a_node_failure(cluster: DemoCluster, cl
 def test_the_speed_is_a_positive_number(tmp_path: Path, speed: float) -> None:
     with pytest.raises(ValueError, match="positive"):
         DemoCluster(tmp_path, speed=speed)
-
-
-def test_only_known_faults_can_be_switched_on(cluster: DemoCluster) -> None:
-    with pytest.raises(ValueError, match="no fault"):
-        cluster.fault("earthquake")
 
 
 def test_there_is_no_profile_before_the_start(tmp_path: Path) -> None:

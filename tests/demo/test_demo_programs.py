@@ -1,85 +1,92 @@
-"""`srun`, `enroot`, `df` and `git` on the login node of the demo cluster."""
+"""Programs of the demo cluster that are not Slurm's: on its login node, on its nodes and in its containers."""
 
 from __future__ import annotations
 
+import pytest
+
 from llmb_tui.demo.cluster import DemoCluster
-from tests.demo.demo_client import Client, wait_for
+from tests.demo.demo_client import Client
+from tests.kit.demo import fault
+
+IMPORT = "enroot import --output {} --arch x86_64 docker://nvcr.io#nvidia/nemo:25.02.01"
 
 
-def test_srun_has_an_allocation_of_its_own(client: Client) -> None:
-    answer = client.run("srun -N 2 sh -c 'hostname; echo $SLURM_NTASKS $SLURM_JOB_NODELIST; cat; exit 3'", b"input\n")
-    assert answer.code == 3
-    assert answer.out == "demo001\n2 demo[001-002]\ninput\n"
-    assert answer.err == (
-        "srun: job 1 queued and waiting for resources\nsrun: job 1 has been allocated resources\n"
-        "srun: simulated cluster: task 0 of 2 is a real process, the others are not\n"
-        "srun: error: demo001: task 0: Exited with exit code 3\n"
-    )
-    assert client.run("sacct -n -P -j 1 -o jobid,jobname,state,exitcode").out == "1|sh|FAILED|3:0\n1.0|sh|FAILED|3:0\n"
-
-
-def test_srun_refuses(client: Client) -> None:
-    for words, code, text in (
-        ("", 1, "srun: fatal: No command given to execute.\n"),
-        ("--bogus true", 255, "srun: unrecognized option '--bogus'\n"),
-        ("-A x true", 1, "srun: error: Unable to allocate resources: Invalid account or account/partition"),
-        ("-N 999 true", 1, "srun: error: Unable to allocate resources: Node count specification invalid\n"),
-        ("--jobid=99 true", 1, "srun: error: Unable to confirm allocation for job 99: Invalid job id specified\n"),
-    ):
-        answer = client.run(f"srun {words}")
-        assert answer.code == code
-        assert answer.err.startswith(text)
-    answer = client.run("srun no-such-program")
-    assert answer.code == 2
-    assert "slurmstepd: error: execve(): no-such-program: No such file or directory\n" in answer.err
-
-
-def test_a_broken_line_ends_an_interactive_srun(cluster: DemoCluster, client: Client) -> None:
-    channel = client.start("exec srun sleep 60")
-    wait_for(lambda: client.run("squeue -h -o %T").out == "RUNNING\n", "the job to run")
-    cluster.drop_connections()
-    again = Client(cluster.profile)
-    again.wait_for_state("1", "CANCELLED", "NODE_FAIL")
-    assert channel.closed
-    again.ssh.close()
-
-
-def test_pyxis_is_a_plugin_of_srun_and_sbatch(client: Client) -> None:
-    for program in ("srun", "sbatch"):
-        assert "--container-image=" in client.run(f"{program} --help").out
+@pytest.fixture
+def srun(cluster: DemoCluster) -> str:
+    """Begin of a command that runs in a container."""
+    image = cluster.root / "home" / "image.sqsh"
+    image.write_bytes(b"hsqs")
+    return f"srun --container-image={image}"
 
 
 def test_enroot_imports_an_image_that_srun_takes(cluster: DemoCluster, client: Client) -> None:
-    answer = client.run("enroot import -o nemo.sqsh docker://nvcr.io#nvidia/nemo:25.02.01")
+    answer = client.run(IMPORT.format("nemo.sqsh"))
     assert answer.code == 0
     assert answer.err.startswith("[INFO] Simulated cluster: nothing is downloaded")
     assert "[INFO] Downloading 66 missing layers...\n" in answer.err
     image = cluster.root / "home" / "nemo.sqsh"
     assert image.stat().st_size > 5e9
     assert image.stat().st_blocks * 512 < 1e8
-    assert client.run(f"srun --container-image={image} python -c 'print(1)'").out == "1\n"
-    again = client.run("enroot import --output=nemo.sqsh docker://nvcr.io#nvidia/nemo:25.02.01")
-    assert (again.code, again.err) == (1, f"[ERROR] File already exists: {image}\n")
+    assert client.on_node(f"srun --container-image={image} echo here") == "here\n0\n"
+    again = client.run(IMPORT.format("nemo.sqsh"))
+    assert (again.code, again.err.splitlines()[-1]) == (1, "Could not create destination file: File exists")
 
 
 def test_enroot_refuses(cluster: DemoCluster, client: Client) -> None:
-    for words, text in (
-        ("import http://x", "[ERROR] Invalid argument: http://x\n"),
-        ("import 'docker://a b#c#d'", "[ERROR] Invalid image reference: docker://a b#c#d\n"),
-        ("import docker://nvcr.io#nvidia/nemo:latest", "returned error code: 404 Not Found\n"),
-        ("import -o /nonexistent/x docker://nvcr.io#nvidia/nemo:24.09", "No such file or directory\n"),
-        ("import", "Usage: enroot import"),
-        ("import --bogus x", "Usage: enroot import"),
-        ("bogus", "Usage: enroot COMMAND"),
+    good = IMPORT.format("x.sqsh")
+    for command, text in (
+        (good.replace("docker:", "http:"), "[ERROR] Invalid image reference: http://nvcr.io#nvidia/nemo:25.02.01\n"),
+        (good.replace("25.02.01", "latest"), "returned error code: 404 Not Found\n"),
+        (IMPORT.format("/nonexistent/x"), "No such file or directory\n"),
+        ("enroot create x.sqsh", "the simulated enroot of the demo does not offer that\n"),
+        (f"{good} --bogus", "unrecognized option '--bogus': the simulated enroot of the demo does not offer that\n"),
     ):
-        answer = client.run(f"enroot {words}")
-        assert answer.code == 1, words
+        answer = client.run(command)
+        assert answer.code == 1, command
         assert text in answer.err
-    cluster.fault("no-space")
-    answer = client.run("enroot import -o x.sqsh docker://nvcr.io#nvidia/nemo:24.09")
+    fault(cluster, "no-space")
+    answer = client.run(good)
     assert answer.code == 1
     assert "No space left on device" in answer.err
     assert not (cluster.root / "home" / "x.sqsh").exists()
+
+
+def test_numactl_knows_two_numa_nodes(client: Client, srun: str) -> None:
+    assert client.on_node(f"{srun} numactl --cpunodebind=1 --membind=1 echo bound") == "bound\n0\n"
+    for words in ("--cpunodebind=2 echo x", "--membind=all echo x", "--cpunodebind=0", "--bogus echo x"):
+        assert client.on_node(f"{srun} numactl {words}").endswith("Exited with exit code 1\n1\n")
+
+
+def test_nsys_runs_the_command_and_leaves_a_report_that_tells_the_truth(
+    cluster: DemoCluster, client: Client, srun: str
+) -> None:
+    folder = cluster.root / "home" / "reports"
+    folder.mkdir()
+    mounts = f"--container-mounts={folder}:/out"
+    report = "-o /out/%q{SLURM_JOB_ID}_rank%q{SLURM_PROCID} --force-overwrite=true -s none"
+    log = client.on_node(f"{srun} {mounts} nsys profile {report} sh -c 'echo $0; exit 3' x")
+    assert log.startswith("x\n")
+    assert log.endswith("\n3\n")
+    (made,) = folder.iterdir()
+    assert made.name == "1_rank0.nsys-rep"
+    assert made.read_text() == "simulated: nothing was profiled\n"
+    assert "nsys: there is no folder" in client.on_node(f"{srun} nsys profile -o /nowhere/x true")
+    assert "does not offer that" in client.on_node(f"{srun} nsys launch true")
+    assert "does not offer that" in client.on_node(f"{srun} nsys profile -o x")
+
+
+def test_nobody_may_do_anything_by_sudo_on_a_node(client: Client) -> None:
+    assert "sudo: a password is required" in client.on_node("srun sudo -n id")
+
+
+@pytest.mark.parametrize(
+    "words", ["clone --depth 1 https://github.com/NVIDIA/x.git there", "ls-remote git@github.com:a/b"]
+)
+def test_git_fetches_nothing_to_this_machine(client: Client, words: str) -> None:
+    answer = client.run(f"git {words}")
+    assert (answer.code, answer.out) == (128, "")
+    assert "the demo cluster has no internet" in answer.err
+    assert client.run("git init -q --bare here.git && ls").out.splitlines() == ["here.git"]
 
 
 def test_df_knows_the_shared_file_system_and_is_the_real_one_otherwise(cluster: DemoCluster, client: Client) -> None:
@@ -92,8 +99,10 @@ def test_df_knows_the_shared_file_system_and_is_the_real_one_otherwise(cluster: 
 
 
 def test_curl_simulates_the_registry_and_the_hub(client: Client) -> None:
-    answer = client.run("curl -sSi -w '\\n%{http_code}\\n' -- https://nvcr.io/v2/nvidia/nemo/manifests/25.02.01")
+    answer = client.run(
+        "curl -q -sSi -w '\\n%{http_code}\\n' -K - -- https://nvcr.io/v2/nvidia/nemo/manifests/25.02.01"
+    )
     assert answer.out.startswith("HTTP/2 200\r\nx-simulated: yes\r\n\r\n{")
     assert answer.out.endswith("\n200\n")
-    assert client.run("curl -s -o /dev/null -w '%{http_code}' https://huggingface.co/api/whoami-v2").out == "401"
+    assert client.run("curl -sS -o /dev/null -w '%{http_code}' https://huggingface.co/api/whoami-v2").out == "401"
     assert client.run("curl -sS http://127.0.0.1:1").code == 7

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -15,7 +16,9 @@ import paramiko
 import pytest
 
 from llmb_tui.demo.cluster import DemoCluster
-from tests.demo.demo_client import Client, wait_for
+from tests.demo.demo_client import Client
+from tests.kit.demo import drop_connections, refuse
+from tests.kit.waiting import until
 
 
 def gone(pid: int) -> bool:
@@ -24,6 +27,10 @@ def gone(pid: int) -> bool:
     except ProcessLookupError:
         return True
     return False
+
+
+def program_of(pid: int) -> str:
+    return subprocess.check_output(["ps", "-o", "comm=", "-p", str(pid)], text=True).strip()
 
 
 def test_a_command_has_its_output_errors_and_exit_status(client: Client) -> None:
@@ -105,7 +112,7 @@ def test_ten_channels_at_once_and_not_one_more(client: Client) -> None:
     assert refused.value.code == 2
     channels[0].shutdown_write()
     assert channels[0].recv(100) == b""
-    wait_for(lambda: channels[0].closed, "the channel to be closed")
+    until(lambda: channels[0].closed, "the channel to be closed")
     assert client.run("echo again").out == "again\n"
 
 
@@ -113,7 +120,7 @@ def test_closing_the_channel_ends_the_command(client: Client) -> None:
     channel = client.start("echo $$; sleep 60")
     pid = int(channel.recv(100))
     channel.close()
-    wait_for(lambda: gone(pid), "the command to end")
+    until(lambda: gone(pid), "the command to end")
 
 
 @pytest.mark.parametrize(
@@ -128,8 +135,9 @@ def test_what_was_detached_lives_on(client: Client, detached: str) -> None:
     channel = client.start(f"{detached}; echo $$; sleep 60")
     lines = channel.makefile("r")
     pids = [int(lines.readline()) for _ in range(2)]
+    until(lambda: program_of(pids[0]) == "sleep", "nohup to have become its program")
     channel.close()
-    wait_for(lambda: gone(pids[1]), "the command to end")
+    until(lambda: gone(pids[1]), "the command to end")
     assert not gone(pids[0])
     os.kill(pids[0], 9)
 
@@ -140,7 +148,7 @@ def test_nobody_else_gets_in(cluster: DemoCluster, change: str) -> None:
     assert profile.identity_file
     with paramiko.Transport((profile.host, profile.port or 0)) as transport:
         transport.start_client(timeout=10)
-        key = paramiko.Ed25519Key.from_private_key_file(profile.identity_file)
+        key = paramiko.ECDSAKey.from_private_key_file(profile.identity_file)
         user = profile.user or ""
         attempts = {
             "user": lambda: transport.auth_publickey("somebody-else", key),
@@ -176,9 +184,9 @@ def test_a_keepalive_request_is_answered(client: Client) -> None:
 
 def test_dropped_connections_are_cut_and_their_commands_end(cluster: DemoCluster, client: Client) -> None:
     pid = int(client.start("echo $$; sleep 60").recv(100))
-    cluster.drop_connections()
-    wait_for(lambda: not client.transport.is_active(), "the client to notice")
-    wait_for(lambda: gone(pid), "the command to end")
+    drop_connections(cluster)
+    until(lambda: not client.transport.is_active(), "the client to notice")
+    until(lambda: gone(pid), "the command to end")
     again = Client(cluster.profile)
     assert again.run("echo back").out == "back\n"
     again.ssh.close()
@@ -186,11 +194,11 @@ def test_dropped_connections_are_cut_and_their_commands_end(cluster: DemoCluster
 
 def test_new_connections_can_be_refused_for_a_while(cluster: DemoCluster, client: Client) -> None:
     address = (cluster.profile.host, cluster.profile.port or 0)
-    cluster.refuse(True)
+    refuse(cluster, True)
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(address, timeout=10)
     assert client.run("echo still here").out == "still here\n"
-    cluster.refuse(False)
+    refuse(cluster, False)
     again = Client(cluster.profile)
     assert again.run("echo back").out == "back\n"
     again.ssh.close()
@@ -202,8 +210,8 @@ def test_stopping_leaves_no_thread_and_no_command(cluster: DemoCluster, client: 
     began = time.monotonic()
     cluster.stop()
     assert time.monotonic() - began < 5
-    wait_for(lambda: all(gone(pid) for pid in pids), "the commands to end")
-    wait_for(lambda: not client.transport.is_alive(), "the client to notice")
+    until(lambda: all(gone(pid) for pid in pids), "the commands to end")
+    until(lambda: not client.transport.is_alive(), "the client to notice")
     started_by_the_server = {thread for thread in set(threading.enumerate()) - before if thread.name.startswith("demo")}
     assert not started_by_the_server
     cluster.start()

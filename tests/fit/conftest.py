@@ -5,13 +5,7 @@ from typing import Any
 import pytest
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.catalog.load import load_presets
 from llmb_tui.fit.accuracy import accuracy
-
-
-@pytest.fixture(scope="session")
-def catalog() -> Catalog:
-    return load_presets()
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ import pytest
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.rows import results
 from llmb_tui.fit.observations import FITTED_ON, observations
-from llmb_tui.fit.solve import PRIORS, fitted
+from llmb_tui.fit.solve import PRIORS, fit_model
 from llmb_tui.fit.store import document, inputs_sha256, write
 from llmb_tui.plan.physics import TIMES
 from llmb_tui.plan.step_model import StepModel, step_model
@@ -20,7 +20,7 @@ from llmb_tui.plan.step_model import StepModel, step_model
 
 def refitted(catalog: Catalog) -> StepModel:
     used = observations(catalog)
-    return fitted(used.work, [each.step_time_s for each in used.rows])
+    return fit_model(used.work, [each.step_time_s for each in used.rows])
 
 
 def test_a_fit_gives_what_is_stored(catalog: Catalog) -> None:
@@ -68,7 +68,7 @@ def test_it_finds_a_model_that_made_the_steps(catalog: Catalog) -> None:
     used = observations(catalog)
     true = StepModel(tuple(PRIORS[name].mean + 0.5 * PRIORS[name].deviation for name in TIMES), 0.004)
     steps = [true.seconds(work) for work in used.work]
-    found = fitted(used.work, steps)
+    found = fit_model(used.work, steps)
     for work, step in zip(used.work, steps, strict=True):
         assert found.seconds(work) == pytest.approx(step, rel=0.01)
 

@@ -23,7 +23,9 @@ def test_help_loads_nothing_heavy() -> None:
     assert loaded.isdisjoint(HEAVY)
 
 
-@pytest.mark.parametrize("room", ["catalog.catalog", "catalog.rows", "plan.make", "wizard.steps", "wizard.choices"])
+@pytest.mark.parametrize(
+    "room", ["catalog.catalog", "catalog.rows", "plan.make", "wizard.choices", "wizard.update", "diagnosis.rules"]
+)
 def test_pure_rooms_need_only_the_standard_library(room: str) -> None:
     assert loaded_by(f"import llmb_tui.{room}").isdisjoint(HEAVY)
 

@@ -25,8 +25,8 @@ def places(tmp_path: Path) -> Places:
 
 
 @pytest.fixture
-def cluster(tmp_path: Path, places: Places) -> Iterator[DemoCluster]:
-    with DemoCluster(tmp_path / "cluster", speed=FAST) as demo:
+def cluster(tmp_path: Path, places: Places, request: pytest.FixtureRequest) -> Iterator[DemoCluster]:
+    with DemoCluster(tmp_path / "cluster", speed=getattr(request, "param", FAST)) as demo:
         save_profile(places.clusters, demo.profile)
         yield demo
 

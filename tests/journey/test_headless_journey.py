@@ -10,6 +10,7 @@ import pytest
 
 from llmb_tui.demo.cluster import DemoCluster
 from tests.journey.journey_selections import LLAMA_HYDRA, NEMOTRON, Call
+from tests.kit.demo import fault
 
 BOTH_FAMILIES = pytest.mark.parametrize("selection", [NEMOTRON, LLAMA_HYDRA], ids=["nemo2", "hydra"])
 
@@ -84,7 +85,7 @@ def test_a_dry_run_prints_the_script_and_submits_nothing(call: Call, cluster: De
 
 
 def test_a_slow_cluster_fails_and_exits_with_3(call: Call, cluster: DemoCluster) -> None:
-    cluster.fault("slow", "1.2")
+    fault(cluster, "slow", "1.2")
     name = cluster.profile.name
     call("install", name, *NEMOTRON)
     run = call("submit", "--cluster", name, *NEMOTRON, "--yes").stdout.strip()
@@ -93,7 +94,7 @@ def test_a_slow_cluster_fails_and_exits_with_3(call: Call, cluster: DemoCluster)
 
 
 def test_cancel_ends_the_job_and_the_watch(call: Call, cluster: DemoCluster) -> None:
-    cluster.fault("hang-at-step", "3")
+    fault(cluster, "hang-at-step", "3")
     name = cluster.profile.name
     call("install", name, *NEMOTRON)
     run = call("submit", "--cluster", name, *NEMOTRON, "--yes").stdout.strip()

@@ -13,17 +13,17 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.launch.direct.submitter import direct_spec
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import Secret
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.wizard.steps import StepId
-from tests.journey.test_screen_journey import SIZE, marks, state, submit
+from tests.kit import waiting
+from tests.kit.pilot import SIZE, choose, loaded, marks, on_top, shown_run_state, submit, until
 from tests.rig.cluster import Rig
 from tests.rig.line import Line
-from tests.rig.waiting import wait_for
-from tests.ui_wizard.wizard_pilot import choose, loaded, on_top, until
 
 IMAGE = "images/nvidia+nemo+25.02.01.sqsh"
 
@@ -54,7 +54,7 @@ def brought_image(rig: Rig) -> Path:
 
 def saved(places: Places, profile: ClusterProfile) -> Services:
     services = Services(places)
-    services.save_profile(profile)
+    services.clusters.save(profile)
     return services
 
 
@@ -65,8 +65,8 @@ async def walk_to_review(pilot: Pilot[None]) -> None:
 
 
 def remote_log(services: Services) -> bytes:
-    run = services.runs().all()[0]
-    return Path(run.direct.log.path(run.job_ids[0])).read_bytes()
+    run = services.runs.all()[0]
+    return Path(direct_spec(run).log.path(run.job_ids[0])).read_bytes()
 
 
 async def test_from_a_second_factor_to_a_verdict(rig: Rig, places: Places, install_dir: Path) -> None:
@@ -82,18 +82,16 @@ async def test_from_a_second_factor_to_a_verdict(rig: Rig, places: Places, insta
         await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the cluster is checked and ticked")
         await walk_to_review(pilot)
         await submit(pilot)
-        await until(pilot, lambda: state(pilot).stage == "done", "the run is done")
-        final = state(pilot)
+        await until(pilot, lambda: shown_run_state(pilot).stage == "done", "the run is done")
+        final = shown_run_state(pilot)
         assert final.progress.steps_done == 50
         assert final.verdict is not None
         assert final.verdict.result == "PASS"
-    run = services.runs().all()[0]
-    assert (services.runs().folder(run.id) / "log").read_bytes() == remote_log(services)
+    run = services.runs.all()[0]
+    assert (services.runs.folder(run.id) / "log").read_bytes() == remote_log(services)
     query = ["sacct", "-X", "-n", "-P", "-o", "JobID,State", f"--name={run.job_name}"]
-    wait_for(
-        "accounting knows one job of this name",
-        lambda: rig.as_root(query).stdout.split() == [f"{run.job_ids[0]}|COMPLETED"],
-    )
+    ended = [f"{run.job_ids[0]}|COMPLETED"]
+    waiting.until(lambda: rig.as_root(query).stdout.split() == ended, "accounting knows one job of this name")
 
 
 async def test_a_line_that_is_cut_while_the_run_goes_on_loses_nothing(
@@ -108,16 +106,16 @@ async def test_a_line_that_is_cut_while_the_run_goes_on_loses_nothing(
         await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the saved cluster answers and is ticked")
         await walk_to_review(pilot)
         await submit(pilot)
-        await until(pilot, lambda: state(pilot).progress.steps_done >= 5, "some steps are done")
+        await until(pilot, lambda: shown_run_state(pilot).progress.steps_done >= 5, "some steps are done")
         line.refuse()
         line.cut()
-        await until(pilot, lambda: state(pilot).link == "lost", "the screen says that the link is lost")
+        await until(pilot, lambda: shown_run_state(pilot).link == "lost", "the screen says that the link is lost")
         assert isinstance(app.screen, RunScreen)
         line.accept()
-        await until(pilot, lambda: state(pilot).link == "live", "the link is back by itself")
-        await until(pilot, lambda: state(pilot).stage == "done", "the run is done")
-        final = state(pilot)
+        await until(pilot, lambda: shown_run_state(pilot).link == "live", "the link is back by itself")
+        await until(pilot, lambda: shown_run_state(pilot).stage == "done", "the run is done")
+        final = shown_run_state(pilot)
         assert final.verdict is not None
         assert final.verdict.result == "PASS"
-    run = services.runs().all()[0]
-    assert (services.runs().folder(run.id) / "log").read_bytes() == remote_log(services)
+    run = services.runs.all()[0]
+    assert (services.runs.folder(run.id) / "log").read_bytes() == remote_log(services)

@@ -12,9 +12,8 @@ from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.screens.keys import KeysDialog
 from llmb_tui.ui.screens.wizard import WizardScreen
 from llmb_tui.wizard.steps import StepId
-from tests.journey.test_screen_journey import SIZE, marks
+from tests.kit.pilot import SIZE, choose, loaded, marks, on_top, until
 from tests.rig.cluster import Rig
-from tests.ui_wizard.wizard_pilot import choose, loaded, on_top, until
 
 KEY = "nvapi-0123456789abcdef0123456789abcdef"
 
@@ -22,7 +21,7 @@ KEY = "nvapi-0123456789abcdef0123456789abcdef"
 async def test_an_image_that_is_refused_is_fetched_with_a_key_typed_on_the_screen(rig: Rig, places: Places) -> None:
     rig.set("needs-key", KEY)
     services = Services(places)
-    services.save_profile(rig.profile(name="rig", install_dir=str(rig.new_dir())))
+    services.clusters.save(rig.profile(name="rig", install_dir=str(rig.new_dir())))
     app = LlmbApp(services)
     with rig.fresh_home():
         async with app.run_test(size=SIZE) as pilot:

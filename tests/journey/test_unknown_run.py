@@ -9,20 +9,21 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.demo.cluster import DemoCluster
+from llmb_tui.launch.direct.submitter import direct_spec
+from llmb_tui.launch.procedure import procedure
 from llmb_tui.launch.runs import Runs
-from llmb_tui.launch.submit import way_of
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from llmb_tui.ui.app import LlmbApp
 from tests.journey.journey_selections import NEMOTRON, Call
-from tests.journey.test_screen_journey import SIZE, state
-from tests.ui_wizard.wizard_pilot import loaded, until
+from tests.kit.demo import fault
+from tests.kit.pilot import SIZE, loaded, shown_run_state, until
 
 
 @pytest.fixture
 def unknown(call: Call, cluster: DemoCluster, places: Places) -> str:
     """Id of a run that was submitted, of which the answer was lost."""
-    cluster.fault("hang-at-step", "3")
+    fault(cluster, "hang-at-step", "3")
     call("install", cluster.profile.name, *NEMOTRON)
     run_id = call("submit", "--cluster", cluster.profile.name, *NEMOTRON, "--yes").stdout.strip()
     _forget(places, run_id)
@@ -58,9 +59,9 @@ def test_a_cluster_that_does_not_answer_leaves_it_unknown(call: Call, cluster: D
 
 def test_a_submission_that_never_began_is_withdrawn(call: Call, places: Places, unknown: str) -> None:
     run = Runs(places).load(unknown)
-    for trace in Path(way_of(run).place.folder).iterdir():
+    for trace in Path(procedure(run.procedure).submitter(run).place.folder).iterdir():
         trace.unlink()
-    for output in Path(run.direct.task_dir).glob("sbatch_*"):
+    for output in Path(direct_spec(run).task_dir).glob("sbatch_*"):
         output.unlink()
     (known,) = json.loads(call("jobs", "--json").stdout)
     assert known["state"] == "withdrawn"
@@ -82,7 +83,7 @@ async def test_the_runs_own_screen_asks_when_it_is_opened(places: Places, unknow
     async with app.run_test(size=SIZE) as pilot:
         await loaded(pilot)
         await pilot.press("w")
-        await until(pilot, lambda: state(pilot).progress.steps_done > 0, "the run is found and watched")
+        await until(pilot, lambda: shown_run_state(pilot).progress.steps_done > 0, "the run is found and watched")
     assert Runs(places).load(unknown).submission == "submitted"
 
 

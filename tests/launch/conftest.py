@@ -7,21 +7,17 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.catalog.load import load_presets
 from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.launch.direct.spec_of import launch_spec
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.spec import LaunchSpec
-from llmb_tui.launch.spec_of import launch_spec
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import Selection
+from llmb_tui.request import RunRequest
+from tests.kit.runs import NEMOTRON, intended_run, request_for
 from tests.launch.launch_cases import PROFILE, RUN_ID, MakePlan, MakeRun, MakeSpec
 from tests.launch.submit_stage import Stage
-
-
-@pytest.fixture(scope="session")
-def catalog() -> Catalog:
-    return load_presets()
 
 
 @pytest.fixture(scope="session")
@@ -36,20 +32,17 @@ def make_plan(catalog: Catalog) -> MakePlan:
 @pytest.fixture(scope="session")
 def make_spec(catalog: Catalog, make_plan: MakePlan) -> MakeSpec:
     def make(recipe: str, *selection: object, profile: ClusterProfile = PROFILE, **more: object) -> LaunchSpec:
-        return launch_spec(catalog.recipe(recipe), make_plan(recipe, *selection, **more), profile, RUN_ID)
+        return launch_spec(RunRequest(catalog.recipe(recipe), make_plan(recipe, *selection, **more), profile), RUN_ID)
 
     return make
 
 
 @pytest.fixture(scope="session")
-def make_run(catalog: Catalog, make_plan: MakePlan) -> MakeRun:
+def make_run() -> MakeRun:
     """A run of Nemotron4 15b fp8 on 64 GPUs, on the cluster of `profile`."""
 
     def make(profile: ClusterProfile = PROFILE, run_id: str = RUN_ID) -> Run:
-        recipe = catalog.recipe("nemotron4@25.04")
-        made = make_plan("nemotron4@25.04", "15b", "h100", "fp8", 64)
-        spec = launch_spec(recipe, made, profile, run_id)
-        return Run(run_id, made, spec, recipe.rule, recipe.launch.kind, "direct", profile.name, created_at=1763712000.0)
+        return replace(intended_run(request_for(NEMOTRON, profile), run_id), created_at=1763712000.0)
 
     return make
 
@@ -57,7 +50,6 @@ def make_run(catalog: Catalog, make_plan: MakePlan) -> MakeRun:
 @pytest.fixture
 def stage(tmp_path: Path, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     """A cluster on which a submission can fail at any point."""
-    monkeypatch.setattr("llmb_tui.launch.direct_way.DirectWay.answers_within_s", 5.0)
-    made = Stage(tmp_path, make_run)
+    made = Stage(tmp_path, make_run, monkeypatch)
     yield made
     made.close()

@@ -8,7 +8,6 @@ from typing import Literal
 from llmb_tui.cluster.failures import Disconnected
 from llmb_tui.cluster.link import Completed
 from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.session import Session
 
 When = Literal["never sent", "command lost", "answer lost"]
@@ -25,7 +24,7 @@ class CuttingSession(Session):
     def __init__(
         self, profile: ClusterProfile, cut: Callable[[], object] = lambda: None, at: int = 0, when: When = "answer lost"
     ) -> None:
-        super().__init__(profile, Unattended())
+        super().__init__(profile)
         self.at = at
         self.calls = 0
         self.cut, self._when = cut, when
@@ -37,8 +36,8 @@ class CuttingSession(Session):
             lambda: super(CuttingSession, self).run_script(script, args, stdin=stdin, deadline_s=deadline_s)
         )
 
-    def write_file(self, path: str, data: bytes, mode: int = 0o600, *, deadline_s: float = 60.0) -> None:
-        self._cutting(lambda: super(CuttingSession, self).write_file(path, data, mode, deadline_s=deadline_s))
+    def write_file(self, path: str, data: bytes) -> None:
+        self._cutting(lambda: super(CuttingSession, self).write_file(path, data))
 
     def _cutting(self, call: Callable[[], Completed | None]) -> Completed:
         self.calls += 1
@@ -47,4 +46,4 @@ class CuttingSession(Session):
         if here:
             self.cut()
             raise Disconnected("The connection broke.", may_have_run=self._when != "never sent")
-        return answer or Completed((), 0, "", "")
+        return answer or Completed(0, "", "")

@@ -1,4 +1,4 @@
-"""What the published procedures of the Hydra recipes give the training, and what a run of ours gives it."""
+"""What NVIDIA's own scripts of the Hydra recipes give the training, and what a run of ours gives it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.launch.direct.spec_of import launch_spec
 from llmb_tui.launch.spec import LaunchSpec
-from llmb_tui.launch.spec_of import launch_spec
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import RunOptions, Selection
+from llmb_tui.request import RunRequest
 from tests.launch.launch_cases import PROFILE, RUN_ID
 
 _TOKENIZER = (
@@ -50,7 +51,9 @@ class Row(NamedTuple):
     def spec(self, catalog: Catalog) -> LaunchSpec:
         workload, release, size = _SELECTED[self.preset]
         selection = Selection(workload, release, size, "h100", self.dtype, self.gpus, options=self.options)
-        return launch_spec(catalog.recipe(f"{workload}@{release}"), plan(catalog, selection), PROFILE, RUN_ID)
+        return launch_spec(
+            RunRequest(catalog.recipe(f"{workload}@{release}"), plan(catalog, selection), PROFILE), RUN_ID
+        )
 
 
 def golden() -> dict[str, tuple[Row, dict[str, Any]]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,13 +25,6 @@ ROWS: dict[str, tuple[str, str, str, str, int]] = {
 MakePlan = Callable[..., Plan]
 MakeSpec = Callable[..., LaunchSpec]
 MakeRun = Callable[..., Run]
-
-
-def wait_until(condition: Callable[[], object], deadline_s: float = 20.0) -> None:
-    ends = time.monotonic() + deadline_s
-    while not condition():
-        assert time.monotonic() < ends, "the condition did not become true in time"
-        time.sleep(0.01)
 
 
 def replace_command(root: Path, name: str, body: str) -> None:

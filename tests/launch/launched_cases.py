@@ -1,13 +1,13 @@
-"""What launches by the published procedure say, and the specs that they belong to."""
+"""What launches by NVIDIA's own scripts say, and the specs that they belong to."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
-from llmb_tui.cluster.slurm.own_jobs import OwnJob
-from llmb_tui.launch.published.spec import PublishedSpec
-from llmb_tui.launch.traces import Traces, parse
+from llmb_tui.cluster.slurm.job import OwnJob
+from llmb_tui.launch.spec import UpstreamSpec
+from llmb_tui.launch.submission_status import SubmissionStatus, parse
 
 ROOT = "/lustre/llmb/published/llama3.1-25.04"
 EXPERIMENTS = f"{ROOT}/experiments"
@@ -15,7 +15,7 @@ EXPERIMENT = "pretrain_llama3.1_8b_bf16_8"
 NAME = f"research_llm_bench-bench.{EXPERIMENT}"
 BEGAN, ENDED, NOW = 1763712000, 1763712060, 1763712100
 
-NEMO_RUN = PublishedSpec(
+NEMO_RUN = UpstreamSpec(
     run_id="251121080102abcd",
     experiment=EXPERIMENT,
     job_name=NAME,
@@ -56,7 +56,7 @@ Task {number}: {EXPERIMENT}{mark}
 """
 
 
-def found(words: str = "", *more: str, exit_code: str | None = "0") -> Traces:
+def found(words: str = "", *more: str, exit_code: str | None = "0") -> SubmissionStatus:
     """What a look finds of a launch that began; `more` are lines of `remote/launched.sh`."""
     end = "" if exit_code is None else f"exit {exit_code} {ENDED}"
     head = [f"claim me@login1 77 {BEGAN - 1}", f"now {NOW}", f"beat {ENDED}", end, f"began {BEGAN}", *more]

@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from llmb_tui.cluster.prompter import Unattended
+import pytest
+
 from llmb_tui.cluster.session import Session
 from llmb_tui.demo.cluster import DemoCluster
-from llmb_tui.launch.entry import entry_path
+from llmb_tui.launch.direct.install import entry_path
+from llmb_tui.launch.direct.submitter import DirectSubmitter, direct_spec
+from llmb_tui.launch.procedure import procedure
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
-from llmb_tui.launch.submit import reconcile, submit, way_of
+from llmb_tui.launch.submit import reconcile, submit_once
 from llmb_tui.store.journal import Journal
 from llmb_tui.store.paths import Places
 from tests.launch.launch_cases import MakeRun, replace_command
@@ -42,7 +45,9 @@ done <"$STAGE/jobs"
 class Stage:
     """A cluster, what this machine remembers, and one run to submit."""
 
-    def __init__(self, folder: Path, make_run: MakeRun) -> None:
+    def __init__(self, folder: Path, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._monkeypatch = monkeypatch
+        self.give_up_after(5.0)
         self.folder = folder
         self.cluster = DemoCluster(folder / "cluster")
         self.cluster.start()
@@ -51,16 +56,20 @@ class Stage:
         for name in ("jobs", "sbatch", "after"):
             (folder / name).touch()
         self.profile = self.cluster.profile
-        self.session = Session(self.profile, Unattended())
+        self.session = Session(self.profile)
         self.session.connect()
         self.runs = Runs(Places(folder / "config", folder / "state"))
         self.journal = Journal(folder / "journal.jsonl")
         self.run = make_run(self.profile)
         self.next_job_is_of(self.run)
-        self.task = Path(self.run.direct.task_dir)
-        self.place = way_of(self.run).place
+        self.task = Path(direct_spec(self.run).task_dir)
+        self.place = procedure(self.run.procedure).submitter(self.run).place
         self.traces = Path(self.place.folder)
         self.install()
+
+    def give_up_after(self, seconds: float) -> None:
+        """How long a submission waits for Slurm's answer."""
+        self._monkeypatch.setattr(DirectSubmitter, "answers_within_s", seconds)
 
     def close(self) -> None:
         (self.folder / "go").touch()
@@ -71,7 +80,7 @@ class Stage:
         (self.folder / "name").write_text(run.job_name)
 
     def install(self) -> None:
-        for path in (self.run.direct.container_image, entry_path(self.profile.install_dir)):
+        for path in (direct_spec(self.run).container_image, entry_path(self.profile.install_dir)):
             Path(path).parent.mkdir(parents=True, exist_ok=True)
             Path(path).write_text("installed")
 
@@ -85,7 +94,7 @@ class Stage:
         (self.folder / "after").write_text(commands)
 
     def submit(self, run: Run | None = None) -> Run:
-        return submit(self.session, self.runs, self.journal, run or self.run, SCRIPT)
+        return submit_once(self.session, self.runs, self.journal, run or self.run, SCRIPT)
 
     def reconcile(self, run: Run | None = None) -> Run:
         return reconcile(self.session, self.runs, self.journal, run or self.run)

@@ -9,7 +9,8 @@ import pytest
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.llmb.adopt import Listed, adopt, listed
+from llmb_tui.launch.direct.submitter import direct_spec
+from llmb_tui.launch.llmb.import_run import ImportableRun, import_run, importable_runs
 from llmb_tui.launch.llmb.run import LlmbRun, run_of
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store.paths import Places
@@ -66,8 +67,8 @@ def found(config: str = CONFIG, folder: str = FOLDER, **texts: str) -> LlmbRun:
     return run_of(f"{folder}/llmb-config_48123.yaml", given)
 
 
-def one(catalog: Catalog, runs: Runs, run: LlmbRun) -> Listed:
-    return listed(catalog, runs, "eos", [run])[0]
+def one(catalog: Catalog, runs: Runs, run: LlmbRun) -> ImportableRun:
+    return importable_runs(catalog, runs, "eos", [run])[0]
 
 
 def test_the_file_says_what_runs_and_the_folder_where() -> None:
@@ -141,7 +142,7 @@ def test_a_run_is_planned_by_the_preset_of_its_release(catalog: Catalog, runs: R
     selection = plan.selection
     assert (selection.workload, selection.release, selection.size) == ("nemotron4-340b", "25.12", "340b")
     assert (selection.gpu, selection.dtype, selection.scale) == ("gb200", "fp8", 256)
-    assert selection.overrides.given() == {}
+    assert selection.overrides.set_fields() == {}
     assert plan.estimate is not None
     assert plan.estimate.method == "other_release"
 
@@ -172,7 +173,7 @@ def test_the_name_of_the_folder_says_another_layout(catalog: Catalog, runs: Runs
     assert plan is not None
     p = plan.parallelism
     assert (p.tp, p.pp, p.vp, p.gbs) == (8, 8, None, 128)
-    assert plan.selection.overrides.given() == {"pp": 8, "vp": 1, "gbs": 128}
+    assert plan.selection.overrides.set_fields() == {"pp": 8, "vp": 1, "gbs": 128}
     assert plan.estimate is None or plan.estimate.method not in ("published", "other_release")
 
 
@@ -193,7 +194,7 @@ def test_one_that_no_preset_knows_says_why(before: str, after: str, words: str, 
     assert run.plan is None
     assert words in run.why_not
     with pytest.raises(Trouble) as caught:
-        adopt(catalog, runs, "eos", run)
+        import_run(catalog, runs, "eos", run)
     assert caught.value.exit_code == 1
     assert runs.all() == ()
 
@@ -205,27 +206,27 @@ def test_another_workload_is_listed_too(catalog: Catalog, runs: Runs) -> None:
 
 
 def test_it_is_remembered_as_llmb_runs_and_never_as_one_of_ours(catalog: Catalog, runs: Runs) -> None:
-    run = adopt(catalog, runs, "eos", one(catalog, runs, found()))
-    assert (run.procedure, run.spec, run.submission, run.job_ids) == ("llmb-run", None, "submitted", ("48123",))
+    run = import_run(catalog, runs, "eos", one(catalog, runs, found()))
+    assert (run.procedure, run.spec, run.submission, run.job_ids) == ("llmb", None, "submitted", ("48123",))
     assert (run.created_at, run.submitted_at, run.log) == (1769029518.0, 1769029518.0, found().log)
     assert (run.rule.kind, run.log_format, run.cluster, run.going) == ("mean", "nemo2", "eos", True)
     assert runs.load(run.id) == run
     with pytest.raises(TypeError, match="not by the direct procedure"):
-        _ = run.direct
+        _ = direct_spec(run)
 
 
 def test_opening_it_twice_gives_the_same_run_with_all_that_was_learned(catalog: Catalog, runs: Runs) -> None:
-    first = adopt(catalog, runs, "eos", one(catalog, runs, found()))
+    first = import_run(catalog, runs, "eos", one(catalog, runs, found()))
     runs.save(replace(first, job_state="COMPLETED"))
     again = one(catalog, runs, found())
-    assert again.opened == first.id
-    assert adopt(catalog, runs, "eos", again).job_state == "COMPLETED"
-    assert adopt(catalog, runs, "eos", replace(again, opened="")).id == first.id
+    assert again.imported_id == first.id
+    assert import_run(catalog, runs, "eos", again).job_state == "COMPLETED"
+    assert import_run(catalog, runs, "eos", replace(again, imported_id="")).id == first.id
     assert len(runs.all()) == 1
 
 
 def test_a_cluster_that_counts_its_jobs_anew_has_two_runs(catalog: Catalog, runs: Runs) -> None:
-    first = adopt(catalog, runs, "eos", one(catalog, runs, found()))
+    first = import_run(catalog, runs, "eos", one(catalog, runs, found()))
     later = one(catalog, runs, found(folder=FOLDER.replace("_1767000000", "_1799999999")))
-    assert later.opened == ""
-    assert adopt(catalog, runs, "eos", later).id != first.id
+    assert later.imported_id == ""
+    assert import_run(catalog, runs, "eos", later).id != first.id

@@ -16,13 +16,17 @@ import pytest
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.entry import entry_path, entry_script
-from llmb_tui.launch.install import Installer, StepState, install_steps
-from tests.launch.launch_cases import PROFILE, ROWS, MakePlan, replace_command, wait_until
+from llmb_tui.launch.direct.install import direct_install, entry_path
+from llmb_tui.launch.install import Installer
+from llmb_tui.launch.step_state import StepState
+from llmb_tui.request import RunRequest
+from tests.kit.demo import drop_connections
+from tests.kit.waiting import until
+from tests.launch.launch_cases import PROFILE, ROWS, MakePlan, replace_command
 
 ENROOT = """
 echo "$@" >>"$STAGE/calls"
@@ -57,13 +61,13 @@ class Stage:
 
     def close(self) -> None:
         self.go()
-        wait_until(lambda: not list(self.install.glob(".llmb-tui/steps/*/lock")))
+        until(lambda: not list(self.install.glob(".llmb-tui/steps/*/lock")))
         for session in self.sessions:
             session.close()
         self.cluster.stop()
 
     def connect(self) -> Session:
-        session = Session(self.profile, Unattended())
+        session = Session(self.profile)
         session.connect()
         self.sessions.append(session)
         return session
@@ -85,8 +89,8 @@ def make_installer(stage: Stage, catalog: Catalog, make_plan: MakePlan) -> MakeI
 
     def make() -> Installer:
         row = ROWS["nemotron4-25.04"]
-        steps = install_steps(catalog.recipe(row[0]), make_plan(*row), stage.profile)
-        return Installer(stage.connect(), stage.profile, steps)
+        wanted = direct_install(RunRequest(catalog.recipe(row[0]), make_plan(*row), stage.profile))
+        return Installer(stage.connect(), stage.profile, wanted)
 
     return make
 
@@ -124,7 +128,7 @@ class InBackground:
 
 
 def test_nothing_is_there_at_first_and_the_size_is_said_before(make_installer: MakeInstaller) -> None:
-    states = make_installer().look()
+    states = make_installer().probe()
     assert [state.status for state in states] == ["missing"] * 3
     assert [state.title for state in states] == ["Directories", "Container image nvidia/nemo:25.02.01", "Entry script"]
     assert states[1].size == "9.6 GB to download"
@@ -136,7 +140,7 @@ def test_a_run_makes_everything_once(stage: Stage, make_installer: MakeInstaller
     assert [state.status for state in states] == ["done"] * 3
     assert stage.image.stat().st_size == 1064
     assert (stage.install / "workloads/pretrain_nemotron4/experiments").is_dir()
-    assert Path(entry_path(str(stage.install))).read_text() == entry_script()
+    assert Path(entry_path(str(stage.install))).read_text() == remote_text("pretrain.py")
     assert list(stage.image.parent.iterdir()) == [stage.image]
     assert make_installer().run(lambda _: None, threading.Event()) == states
     assert stage.calls() == 1
@@ -144,7 +148,7 @@ def test_a_run_makes_everything_once(stage: Stage, make_installer: MakeInstaller
 
 def test_progress_is_the_last_line_of_the_log_and_the_bytes_so_far(stage: Stage, make_installer: MakeInstaller) -> None:
     run = InBackground(make_installer())
-    wait_until(lambda: run.status(1) == "running" and "of 9" in run.changes[-1][1].detail)
+    until(lambda: run.status(1) == "running" and "of 9" in run.changes[-1][1].detail)
     state = run.changes[-1][1]
     assert state.detail == "Downloading 5 of 9"
     assert state.size == "0.0 GB written"
@@ -154,8 +158,8 @@ def test_progress_is_the_last_line_of_the_log_and_the_bytes_so_far(stage: Stage,
 
 def test_a_broken_connection_does_not_stop_a_step(stage: Stage, make_installer: MakeInstaller) -> None:
     run = InBackground(make_installer())
-    wait_until(lambda: run.status(1) == "running")
-    stage.cluster.drop_connections()
+    until(lambda: run.status(1) == "running")
+    drop_connections(stage.cluster)
     stage.go()
     assert [state.status for state in run.join()] == ["done"] * 3
     assert stage.calls() == 1
@@ -163,11 +167,11 @@ def test_a_broken_connection_does_not_stop_a_step(stage: Stage, make_installer: 
 
 def test_a_second_run_picks_a_running_step_up(stage: Stage, make_installer: MakeInstaller) -> None:
     first = InBackground(make_installer())
-    wait_until(lambda: first.status(1) == "running")
+    until(lambda: first.status(1) == "running")
     first.stop.set()
     assert first.join()[1].status == "running"
     second = InBackground(make_installer())
-    wait_until(lambda: second.status(1) == "running")
+    until(lambda: second.status(1) == "running")
     stage.go()
     assert [state.status for state in second.join()] == ["done"] * 3
     assert stage.calls() == 1
@@ -175,7 +179,7 @@ def test_a_second_run_picks_a_running_step_up(stage: Stage, make_installer: Make
 
 def test_two_runs_at_once_import_once(stage: Stage, make_installer: MakeInstaller) -> None:
     both = [InBackground(installer) for installer in (make_installer(), make_installer())]
-    wait_until(lambda: all(run.status(1) == "running" for run in both))
+    until(lambda: all(run.status(1) == "running" for run in both))
     stage.go()
     assert [[state.status for state in run.join()] for run in both] == [["done"] * 3] * 2
     assert stage.calls() == 1
@@ -189,7 +193,7 @@ def test_a_failed_step_says_why_and_can_be_tried_again(stage: Stage, make_instal
     assert states[1].detail == "[ERROR] No space left  on device"
     assert states[1].fix == "Look at the step's log on the cluster. Install again: it goes on where it stopped."
     assert list(stage.image.parent.iterdir()) == []
-    assert make_installer().look() == states
+    assert make_installer().probe() == states
     (stage.folder / "fail").unlink()
     assert [state.status for state in make_installer().run(lambda _: None, threading.Event())] == ["done"] * 3
     assert stage.calls() == 2
@@ -197,7 +201,7 @@ def test_a_failed_step_says_why_and_can_be_tried_again(stage: Stage, make_instal
 
 def test_an_attempt_that_found_no_room_to_begin_is_told(stage: Stage, make_installer: MakeInstaller) -> None:
     (stage.step / "ended.full").mkdir(parents=True)
-    state = make_installer().look()[1]
+    state = make_installer().probe()[1]
     assert (state.status, state.detail) == ("failed", "No space left on device")
     assert state.reason == "The file system of the install directory is full."
 
@@ -206,7 +210,7 @@ def test_an_image_that_was_removed_is_missing_again(stage: Stage, make_installer
     stage.go()
     make_installer().run(lambda _: None, threading.Event())
     stage.image.unlink()
-    assert make_installer().look()[1].status == "missing"
+    assert make_installer().probe()[1].status == "missing"
 
 
 def _abandon(stage: Stage) -> None:
@@ -227,11 +231,11 @@ def _descendants(pid: int) -> list[int]:
 
 def test_a_step_whose_machine_died_is_taken_over(stage: Stage, make_installer: MakeInstaller) -> None:
     first = InBackground(make_installer())
-    wait_until(lambda: first.status(1) == "running" and stage.calls() == 1)
+    until(lambda: first.status(1) == "running" and stage.calls() == 1)
     first.stop.set()
     first.join()
     _abandon(stage)
-    state = make_installer().look()[1]
+    state = make_installer().probe()[1]
     assert state.status == "missing"
     assert state.detail == "An earlier attempt was ended from outside; what it fetched is kept."
     stage.go()
@@ -243,12 +247,12 @@ def test_a_step_whose_machine_died_is_taken_over(stage: Stage, make_installer: M
 
 def test_of_two_who_find_a_dead_lock_one_takes_it_over(stage: Stage, make_installer: MakeInstaller) -> None:
     first = InBackground(make_installer())
-    wait_until(lambda: first.status(1) == "running" and stage.calls() == 1)
+    until(lambda: first.status(1) == "running" and stage.calls() == 1)
     first.stop.set()
     first.join()
     _abandon(stage)
     both = [InBackground(installer) for installer in (make_installer(), make_installer())]
-    wait_until(lambda: all(run.status(1) == "running" for run in both))
+    until(lambda: all(run.status(1) == "running" for run in both))
     stage.go()
     assert [[state.status for state in run.join()] for run in both] == [["done"] * 3] * 2
     assert stage.calls() == 2
@@ -265,7 +269,7 @@ def test_an_image_that_somebody_else_put_there_is_used(stage: Stage, make_instal
 def test_an_empty_image_is_no_image(stage: Stage, make_installer: MakeInstaller) -> None:
     stage.image.parent.mkdir(parents=True)
     stage.image.touch()
-    assert make_installer().look()[1].status == "missing"
+    assert make_installer().probe()[1].status == "missing"
 
 
 def test_a_directory_that_cannot_be_made_is_told(stage: Stage, make_installer: MakeInstaller) -> None:
@@ -295,7 +299,7 @@ def test_without_enroot_on_the_login_node_the_import_is_a_job(stage: Stage, make
 
 def options(profile: ClusterProfile, catalog: Catalog, make_plan: MakePlan) -> tuple[str, ...]:
     row = ROWS["nemotron4-25.04"]
-    in_job = install_steps(catalog.recipe(row[0]), make_plan(*row), profile)[1].in_job
+    in_job = direct_install(RunRequest(catalog.recipe(row[0]), make_plan(*row), profile)).image.in_job
     assert in_job
     assert in_job.command == "enroot"
     return in_job.options
@@ -321,7 +325,7 @@ def test_without_a_cpu_partition_it_asks_for_a_node_as_the_run_does(catalog: Cat
 
 def test_a_hydra_recipe_needs_no_more_than_its_image(catalog: Catalog, make_plan: MakePlan) -> None:
     row = ROWS["grok1-25.02"]
-    directories, image = install_steps(catalog.recipe(row[0]), make_plan(*row), PROFILE)
+    directories, image = direct_install(RunRequest(catalog.recipe(row[0]), make_plan(*row), PROFILE)).steps
     assert (directories.title, image.title) == ("Directories", "Container image nvidia/nemo:24.12")
     assert directories.results == tuple(
         f"/lustre/llmb/{name}" for name in ("images", "venvs", "workloads/pretrain_grok1/experiments", ".llmb-tui/code")

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from llmb_tui.launch.published.launch_failure import launch_failure, launch_reason
-from llmb_tui.launch.refusal import may_have_been_submitted, refusal
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.procedure import procedure
 from llmb_tui.launch.run import Run
+from llmb_tui.launch.upstream.output import launch_failure, launch_reason, may_have_been_submitted
 from tests.launch.launch_cases import MakeRun
 from tests.launch.launched_cases import NEMO_RUN
 
@@ -89,11 +90,15 @@ def test_what_a_failed_launch_means(note: str, what: str, fix: str) -> None:
 
 def test_slurms_own_words_are_explained_as_in_the_direct_procedure(make_run: MakeRun) -> None:
     run = _refused(make_run(), "sbatch: Batch job submission failed: Invalid qos specification")
-    trouble = refusal(run)
+    trouble = explained(run)
     assert trouble.what.startswith("Slurm refused the job: account `research_llm_bench` may not use its default QOS")
     assert trouble.why == "sbatch said: Batch job submission failed: Invalid qos specification"
-    assert refusal(_refused(run, "TP: unbound variable")).what.startswith("The job was not submitted: ")
+    assert explained(_refused(run, "TP: unbound variable")).what.startswith("The job was not submitted: ")
+
+
+def explained(run: Run) -> Trouble:
+    return procedure(run.procedure).submitter(run).refusal(run, tuple)
 
 
 def _refused(run: Run, note: str) -> Run:
-    return replace(run, spec=NEMO_RUN, procedure="recipe", submission="refused", note=note)
+    return replace(run, spec=NEMO_RUN, procedure="upstream", submission="refused", note=note)

@@ -11,26 +11,31 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.client import find_jobs
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.install import Installer, install_steps
-from llmb_tui.launch.render import render
+from llmb_tui.launch.direct.install import direct_install
+from llmb_tui.launch.direct.render import render
+from llmb_tui.launch.direct.submitter import direct_spec
+from llmb_tui.launch.install import Installer
+from llmb_tui.launch.procedure import procedure
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
-from llmb_tui.launch.submit import submit, way_of
+from llmb_tui.launch.submit import submit_once
+from llmb_tui.request import RunRequest
 from llmb_tui.store.journal import Journal
 from llmb_tui.store.paths import Places
-from tests.launch.launch_cases import PROFILE, ROWS, MakePlan, MakeRun, MakeSpec, wait_until
+from tests.kit.demo import drop_connections, end_jobs, fault
+from tests.kit.waiting import until
+from tests.launch.launch_cases import PROFILE, ROWS, MakePlan, MakeRun, MakeSpec
 
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[DemoCluster]:
     with DemoCluster(tmp_path / "cluster", speed=1000.0) as demo:
         yield demo
-        demo.end_jobs()
+        end_jobs(demo)
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +45,7 @@ def _look_often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def session(cluster: DemoCluster) -> Iterator[Session]:
-    made = Session(cluster.profile, Unattended())
+    made = Session(cluster.profile)
     yield made
     made.close()
 
@@ -48,8 +53,8 @@ def session(cluster: DemoCluster) -> Iterator[Session]:
 @pytest.fixture
 def installed(session: Session, catalog: Catalog, make_plan: MakePlan) -> Session:
     row = ROWS["nemotron4-25.04"]
-    steps = install_steps(catalog.recipe(row[0]), make_plan(*row), session.profile)
-    states = Installer(session, session.profile, steps).run(lambda _: None, threading.Event())
+    wanted = direct_install(RunRequest(catalog.recipe(row[0]), make_plan(*row), session.profile))
+    states = Installer(session, session.profile, wanted).run(lambda _: None, threading.Event())
     assert [state.status for state in states] == ["done"] * 3
     assert states[1].size == "19.3 GB"
     return session
@@ -63,7 +68,7 @@ class Desk:
         self.journal = Journal(folder / "journal.jsonl")
 
     def submit(self, session: Session, run: Run) -> Run:
-        return submit(session, self.runs, self.journal, run, render(run.direct))
+        return submit_once(session, self.runs, self.journal, run, render(direct_spec(run)))
 
 
 @pytest.fixture(scope="module")
@@ -81,23 +86,23 @@ def desk(tmp_path: Path) -> Desk:
 def test_the_rendered_script_runs_the_training_to_its_end(installed: Session, desk: Desk, make_run: MakeRun) -> None:
     run = desk.submit(installed, make_run(installed.profile))
     (job_id,) = run.job_ids
-    log = Path(run.direct.log.path(job_id))
-    wait_until(lambda: log.exists() and "iteration 49/49" in log.read_text(), 60)
-    batch_log = Path(run.direct.task_dir) / f"sbatch_{run.job_name}_{job_id}.out"
-    wait_until(lambda: "job exited with code 0" in batch_log.read_text(), 20)
+    log = Path(direct_spec(run).log.path(job_id))
+    until(lambda: log.exists() and "iteration 49/49" in log.read_text())
+    batch_log = Path(direct_spec(run).task_dir) / f"sbatch_{run.job_name}_{job_id}.out"
+    until(lambda: "job exited with code 0" in batch_log.read_text())
     assert [job.id for job in find_jobs(installed, run.job_name)] == [job_id]
 
 
 def test_a_line_that_is_dropped_while_sbatch_answers_gives_one_known_job(
     cluster: DemoCluster, installed: Session, desk: Desk, make_run: MakeRun
 ) -> None:
-    cluster.fault("answer-delay", "1")
+    fault(cluster, "answer-delay", "1")
     run = make_run(cluster.profile)
-    claim = Path(way_of(run).place.folder) / "claim"
+    claim = Path(procedure(run.procedure).submitter(run).place.folder) / "claim"
 
     def drop() -> None:
-        wait_until(claim.is_symlink, 30)
-        cluster.drop_connections()
+        until(claim.is_symlink)
+        drop_connections(cluster)
 
     dropper = threading.Thread(target=drop)
     dropper.start()
@@ -125,11 +130,11 @@ def test_refusals_are_slurms_own_and_have_a_mend(
     run = make_run(session.profile)
     option = wrong.partition("=")[0]
     wrong_script = re.sub(rf"(?m)^#SBATCH {option}=.*$", f"#SBATCH {wrong}", script)
-    for path in (run.direct.container_image, run.direct.copies[0][0]):
+    for path in (direct_spec(run).container_image, direct_spec(run).copies[0][0]):
         session.run(["mkdir", "-p", path.rpartition("/")[0]])
         session.write_file(path, b"here")
     with pytest.raises(Trouble) as caught:
-        submit(session, desk.runs, desk.journal, run, wrong_script)
+        submit_once(session, desk.runs, desk.journal, run, wrong_script)
     assert caught.value.what.startswith("Slurm refused the job: ")
     assert REFUSED[wrong] in caught.value.fix
     remembered = desk.runs.load(run.id)
@@ -141,21 +146,21 @@ def test_refusals_are_slurms_own_and_have_a_mend(
 def test_a_controller_that_is_down_is_told_and_nothing_is_queued(
     cluster: DemoCluster, installed: Session, desk: Desk, make_run: MakeRun
 ) -> None:
-    cluster.fault("controller-down")
+    fault(cluster, "controller-down")
     with pytest.raises(Trouble) as caught:
         desk.submit(installed, make_run(cluster.profile))
     assert "controller" in caught.value.fix
-    cluster.fault("controller-down", None)
+    fault(cluster, "controller-down", None)
     assert find_jobs(installed, make_run(cluster.profile).job_name) == []
 
 
 def test_an_import_without_space_fails_with_enroots_words(
     cluster: DemoCluster, session: Session, catalog: Catalog, make_plan: MakePlan
 ) -> None:
-    cluster.fault("no-space")
+    fault(cluster, "no-space")
     row = ROWS["nemotron4-25.04"]
-    steps = install_steps(catalog.recipe(row[0]), make_plan(*row), session.profile)
-    states = Installer(session, session.profile, steps).run(lambda _: None, threading.Event())
+    wanted = direct_install(RunRequest(catalog.recipe(row[0]), make_plan(*row), session.profile))
+    states = Installer(session, session.profile, wanted).run(lambda _: None, threading.Event())
     assert [state.status for state in states] == ["done", "failed", "missing"]
     assert states[1].detail == "Write failed because No space left on device"
     assert states[1].fix

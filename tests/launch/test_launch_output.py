@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmb_tui.cluster.words import PATH, fits
-from llmb_tui.launch.published.output import Task, batch_job, indexed, last_line, of_script, tasks
+from llmb_tui.cluster.validation import PATH, matches
+from llmb_tui.launch.upstream.output import Task, batch_job, indexed_tasks, last_line, of_script, tasks
 from tests.launch.launched_cases import EXPERIMENT, EXPERIMENTS, block, folder, found
 
 
@@ -71,7 +71,7 @@ def test_a_task_without_a_job_does_not_take_the_next_ones() -> None:
 @given(st.text(alphabet=st.sampled_from("Task 0:-Jobid LocalDirectory/\n.x$(1"), max_size=300))
 def test_whatever_is_said_only_paths_below_the_experiments_are_taken(words: str) -> None:
     for task in tasks(f"Task 0: x\n- Job id: 1\n- Local Directory: {words}\n{words}", EXPERIMENTS):
-        assert fits(PATH, task.folder)
+        assert matches(PATH, task.folder)
         assert task.folder.startswith(f"{EXPERIMENTS}/")
 
 
@@ -99,7 +99,7 @@ def test_nemo_runs_own_list() -> None:
         "nonsense",
         "",
     ]
-    assert [(task.job_id, task.folder) for task in indexed(lines, EXPERIMENTS)] == [
+    assert [(task.job_id, task.folder) for task in indexed_tasks(lines, EXPERIMENTS)] == [
         ("48123", folder()),
         ("48124", folder("_nsys")),
     ]

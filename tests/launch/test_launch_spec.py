@@ -11,11 +11,13 @@ from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.rows import rows
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.errors import Trouble
+from llmb_tui.launch.direct.spec_of import checked, launch_spec
+from llmb_tui.launch.naming import new_run_id
 from llmb_tui.launch.secret import HUB_TOKEN
 from llmb_tui.launch.spec import LaunchSpec
-from llmb_tui.launch.spec_of import checked, launch_spec, new_run_id
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import RunOptions, Selection
+from llmb_tui.request import RunRequest
 from tests.launch.launch_cases import PROFILE, RUN_ID, MakePlan, MakeSpec
 
 
@@ -110,7 +112,7 @@ def test_every_published_row_becomes_a_job(catalog: Catalog) -> None:
             selection = Selection(
                 recipe.workload, recipe.release, row.size, row.gpu, row.dtype, row.gpus, row.scaling == "strong"
             )
-            spec = launch_spec(recipe, plan(catalog, selection), PROFILE, RUN_ID, (24, 5))
+            spec = launch_spec(RunRequest(recipe, plan(catalog, selection), PROFILE), RUN_ID, (24, 5))
             assert spec.nodes * spec.tasks_per_node == row.gpus
             assert {"mpi": "pmix", "container-writable": None}.items() <= dict(spec.srun).items()
             if recipe.launch.kind == "nemo2":
@@ -124,7 +126,7 @@ def test_a_plan_with_an_error_cannot_become_a_job(catalog: Catalog, make_plan: M
     made = make_plan("nemotron4@25.04", "15b", "h100", "fp8", 7)
     assert not made.launchable
     with pytest.raises(Trouble) as caught:
-        launch_spec(catalog.recipe("nemotron4"), made, PROFILE, RUN_ID)
+        launch_spec(RunRequest(catalog.recipe("nemotron4"), made, PROFILE), RUN_ID)
     assert caught.value.exit_code == 1
 
 
@@ -261,7 +263,7 @@ def place(catalog: Catalog, make_plan: MakePlan) -> MakeSpec:
     def made(
         recipe: str, *selection: object, slurm: tuple[int, int] | None, profile: ClusterProfile = PROFILE
     ) -> LaunchSpec:
-        return launch_spec(catalog.recipe(recipe), make_plan(recipe, *selection), profile, RUN_ID, slurm)
+        return launch_spec(RunRequest(catalog.recipe(recipe), make_plan(recipe, *selection), profile), RUN_ID, slurm)
 
     return made
 
@@ -398,7 +400,7 @@ def test_a_checkpoint_elsewhere_is_refused(catalog: Catalog, make_plan: MakePlan
     made = make_plan(*NEMOTRON)
     made = replace(made, options=RunOptions(load_checkpoint=path), problems=())
     with pytest.raises(Trouble) as caught:
-        launch_spec(catalog.recipe(NEMOTRON[0]), made, PROFILE, RUN_ID)
+        launch_spec(RunRequest(catalog.recipe(NEMOTRON[0]), made, PROFILE), RUN_ID)
     assert caught.value.exit_code == 1
 
 

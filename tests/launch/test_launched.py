@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from llmb_tui.launch.job_log import JobLog
-from llmb_tui.launch.published.launched import launched
-from llmb_tui.launch.way import Jobs
+from llmb_tui.launch.spec import JobLog
+from llmb_tui.launch.submitter import Jobs
+from llmb_tui.launch.upstream.jobs import jobs_of_launch
 from tests.launch.launched_cases import (
     BATCH,
     BEGAN,
@@ -29,60 +29,60 @@ LOG = JobLog(f"{folder()}/log-{NAME}_%j_%r.out", (f"{folder()}/sbatch_{NAME}_%j.
 
 
 def test_a_task_that_slurm_knows_is_the_runs_and_where_it_writes_is_known() -> None:
-    assert launched(NEMO_RUN, found(block(0, "5")), [job("5")]) == Jobs(("5",), LOG)
+    assert jobs_of_launch(NEMO_RUN, found(block(0, "5")), [job("5")]) == Jobs(("5",), LOG)
 
 
 def test_of_several_tasks_the_plain_one_comes_last() -> None:
     said = block(0, "5") + block(1, "6", "_nsys") + block(2, "7", "_nccltrace")
-    jobs = launched(NEMO_RUN, found(said), [job("5"), job("6", "_nsys"), job("7", "_nccltrace")])
+    jobs = jobs_of_launch(NEMO_RUN, found(said), [job("5"), job("6", "_nsys"), job("7", "_nccltrace")])
     assert jobs.ids == ("7", "6", "5")
     assert jobs.log == LOG
 
 
 def test_nemo_runs_own_list_is_a_witness_where_slurm_has_forgotten() -> None:
-    assert launched(NEMO_RUN, found(block(0, "5"), INDEX), []) == Jobs(("5",), LOG)
+    assert jobs_of_launch(NEMO_RUN, found(block(0, "5"), INDEX), []) == Jobs(("5",), LOG)
 
 
 @pytest.mark.parametrize(
     ("known", "words"), [([], "knows no such job"), ([job("5", name="other")], "its name is 'other'")]
 )
 def test_a_line_alone_is_never_enough(known: list[object], words: str) -> None:
-    jobs = launched(NEMO_RUN, found(block(0, "5")), known)  # type: ignore[arg-type] # jobs
+    jobs = jobs_of_launch(NEMO_RUN, found(block(0, "5")), known)  # type: ignore[arg-type] # jobs
     assert jobs.ids == ()
     assert words in jobs.question
 
 
 def test_a_batch_job_is_confirmed_by_slurm_or_by_its_output() -> None:
-    assert launched(BATCH, found(SAID), [batch_job("5")]) == Jobs(("5",))
-    assert launched(BATCH, found(SAID, "file slurm-5.out"), []) == Jobs(("5",))
-    assert "knows no such job" in launched(BATCH, found(SAID, "file slurm-6.out"), []).question
-    assert "its name is 'x'" in launched(BATCH, found(SAID), [batch_job("5", name="x")]).question
+    assert jobs_of_launch(BATCH, found(SAID), [batch_job("5")]) == Jobs(("5",))
+    assert jobs_of_launch(BATCH, found(SAID, "file slurm-5.out"), []) == Jobs(("5",))
+    assert "knows no such job" in jobs_of_launch(BATCH, found(SAID, "file slurm-6.out"), []).question
+    assert "its name is 'x'" in jobs_of_launch(BATCH, found(SAID), [batch_job("5", name="x")]).question
 
 
 def test_what_was_named_is_taken_whatever_else_came() -> None:
-    assert launched(BATCH, found(SAID), [batch_job("5"), batch_job("6")]).ids == ("5",)
-    assert launched(NEMO_RUN, found(block(0, "5")), [job("5"), job("6")]).ids == ("5",)
+    assert jobs_of_launch(BATCH, found(SAID), [batch_job("5"), batch_job("6")]).ids == ("5",)
+    assert jobs_of_launch(NEMO_RUN, found(block(0, "5")), [job("5"), job("6")]).ids == ("5",)
 
 
 @pytest.mark.parametrize("more", [(), (INDEX,)])
 def test_a_job_that_was_not_named_is_found_by_its_name_and_script(more: tuple[str, ...]) -> None:
-    jobs = launched(NEMO_RUN, found("", *more, "before 1 2", exit_code="137"), [job("5"), job("2")])
+    jobs = jobs_of_launch(NEMO_RUN, found("", *more, "before 1 2", exit_code="137"), [job("5"), job("2")])
     assert (jobs.ids, jobs.log) == (("5",), LOG)
     assert "launch.sh named no job; 5 came while it was at work" in jobs.note
 
 
 def test_a_job_that_only_nemo_run_has_written_down_is_found() -> None:
-    assert launched(NEMO_RUN, found("", INDEX, exit_code="1"), []).ids == ("5",)
+    assert jobs_of_launch(NEMO_RUN, found("", INDEX, exit_code="1"), []).ids == ("5",)
 
 
 def test_a_job_that_only_accounting_knows_is_found_without_its_folder() -> None:
-    jobs = launched(NEMO_RUN, found("", exit_code="1"), [job("5", script="", folder=f"{ROOT}/NeMo")])
+    jobs = jobs_of_launch(NEMO_RUN, found("", exit_code="1"), [job("5", script="", folder=f"{ROOT}/NeMo")])
     assert (jobs.ids, jobs.log) == (("5",), None)
 
 
 def test_until_the_launch_is_over_nothing_is_guessed() -> None:
-    assert launched(NEMO_RUN, found("", exit_code=None), [job("5")]) == Jobs()
-    assert launched(BATCH, found("", exit_code=None), [batch_job("5")]) == Jobs()
+    assert jobs_of_launch(NEMO_RUN, found("", exit_code=None), [job("5")]) == Jobs()
+    assert jobs_of_launch(BATCH, found("", exit_code=None), [batch_job("5")]) == Jobs()
 
 
 @pytest.mark.parametrize(
@@ -97,38 +97,40 @@ def test_until_the_launch_is_over_nothing_is_guessed() -> None:
     ],
 )
 def test_other_jobs_of_the_user_are_not_nemo_runs(changes: dict[str, Any]) -> None:
-    assert launched(NEMO_RUN, found("", exit_code="1"), [job("5", **changes)]) == Jobs()
+    assert jobs_of_launch(NEMO_RUN, found("", exit_code="1"), [job("5", **changes)]) == Jobs()
 
 
 @pytest.mark.parametrize("changes", [{"name": "x"}, {"folder": "/home/me"}, {"submitted_at": ENDED + 3600}])
 def test_other_jobs_of_the_user_are_not_the_batch_scripts(changes: dict[str, Any]) -> None:
-    assert launched(BATCH, found("", exit_code="1"), [batch_job("5", **changes)]) == Jobs()
+    assert jobs_of_launch(BATCH, found("", exit_code="1"), [batch_job("5", **changes)]) == Jobs()
 
 
 def test_the_folder_may_be_named_as_slurm_does() -> None:
-    assert launched(BATCH, found("", "place /mnt/l", exit_code="1"), [batch_job("5", folder="/mnt/l")]).ids == ("5",)
+    assert jobs_of_launch(BATCH, found("", "place /mnt/l", exit_code="1"), [batch_job("5", folder="/mnt/l")]).ids == (
+        "5",
+    )
 
 
 def test_two_jobs_of_one_name_are_both_named_and_none_is_taken() -> None:
-    jobs = launched(BATCH, found("", "before 4", exit_code="1"), [batch_job("4"), batch_job("5"), batch_job("6")])
+    jobs = jobs_of_launch(BATCH, found("", "before 4", exit_code="1"), [batch_job("4"), batch_job("5"), batch_job("6")])
     assert jobs.ids == ()
     assert jobs.question.startswith("Jobs 5 and 6 came while launch.sh was at work, and have the same name")
 
 
 def test_the_next_launch_knows_what_was_there_before_it() -> None:
     jobs = [batch_job("5"), batch_job("6")]
-    assert launched(BATCH, found("", "next 5", exit_code="1"), jobs).ids == ("5",)
-    assert launched(BATCH, found("", "next ", "other 6", exit_code="1"), jobs[1:]) == Jobs()
+    assert jobs_of_launch(BATCH, found("", "next 5", exit_code="1"), jobs).ids == ("5",)
+    assert jobs_of_launch(BATCH, found("", "next ", "other 6", exit_code="1"), jobs[1:]) == Jobs()
 
 
 def test_a_job_that_slurm_took_late_is_one_that_no_later_launch_has() -> None:
     jobs = [batch_job("5"), batch_job("6")]
-    assert launched(BATCH, found("", "next ", "other 6", exit_code="1"), jobs).ids == ("5",)
+    assert jobs_of_launch(BATCH, found("", "next ", "other 6", exit_code="1"), jobs).ids == ("5",)
 
 
 def test_while_a_later_launch_is_not_settled_its_jobs_are_not_taken() -> None:
     late = [batch_job("6")]
-    assert launched(BATCH, found("", "next ", "last lost", exit_code="1"), late) == Jobs()
-    waits = launched(BATCH, found("", "next ", "last working", exit_code="1"), late)
+    assert jobs_of_launch(BATCH, found("", "next ", "last lost", exit_code="1"), late) == Jobs()
+    waits = jobs_of_launch(BATCH, found("", "next ", "last working", exit_code="1"), late)
     assert (waits.ids, "is at work" in waits.question) == ((), True)
-    assert launched(BATCH, found("", "next 6", "last working", exit_code="1"), late).ids == ("6",)
+    assert jobs_of_launch(BATCH, found("", "next 6", "last working", exit_code="1"), late).ids == ("6",)

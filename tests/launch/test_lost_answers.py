@@ -9,8 +9,9 @@ import pytest
 
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.refusal import NEVER_TAKEN
-from llmb_tui.launch.traces import look
-from tests.launch.launch_cases import RUN_ID, replace_command, wait_until
+from llmb_tui.launch.submission_status import probe
+from tests.kit.waiting import until
+from tests.launch.launch_cases import RUN_ID, replace_command
 from tests.launch.submit_stage import Stage
 
 # submit.sh and sbatch end at once, as when the login node goes down: `before` Slurm has the job, and `after`.
@@ -103,24 +104,24 @@ def test_what_another_login_node_does_cannot_be_seen(stage: Stage) -> None:
     stage.set_unknown()
     stage.traces.mkdir(parents=True)
     os.symlink("operator@login2 99999999 1", stage.traces / "claim")
-    found = look(stage.session, stage.place)
+    found = probe(stage.session, stage.place)
     assert (found.owner, found.over) == ("operator@login2", True)  # since 1970
     (stage.traces / "claim").unlink()
     os.symlink("operator@login2 99999999 4000000000", stage.traces / "claim")
-    assert not look(stage.session, stage.place).over
+    assert not probe(stage.session, stage.place).over
     assert stage.reconcile().submission == "unknown"
 
 
 @pytest.mark.usefixtures("_late")
-def test_a_process_that_is_at_work_is_not_given_up(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("llmb_tui.launch.direct_way.DirectWay.answers_within_s", 0.5)
+def test_a_process_that_is_at_work_is_not_given_up(stage: Stage) -> None:
+    stage.give_up_after(0.5)
     # submit.sh is gone, and sbatch still at work.
     stage.on_sbatch('kill -9 $PPID; touch "$STAGE/alone"; while [ ! -e "$STAGE/go" ]; do sleep 0.02; done')
     assert stage.submit().submission == "unknown"
-    wait_until((stage.folder / "alone").exists)
+    until((stage.folder / "alone").exists)
     assert stage.reconcile().submission == "unknown"
     (stage.folder / "go").touch()
-    wait_until((stage.traces / "answer").read_text)
+    until((stage.traces / "answer").read_text)
     assert stage.reconcile().job_ids == ("48123",)
 
 

@@ -1,25 +1,20 @@
-"""What a run needs of a cluster beside its nodes: the hub and a token, and for the published procedure a Python."""
+"""What a run needs of a cluster beside its nodes: the hub and a token, and for NVIDIA's own scripts a Python."""
 
 from __future__ import annotations
 
 import pytest
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.catalog.load import load_presets
 from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.launch.needs import needs_of
-from llmb_tui.launch.secret import SecretNeed, needed_secrets
+from llmb_tui.launch.procedure import procedure, secrets_of
+from llmb_tui.launch.secret import SecretNeed
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import RunOptions, Selection
+from llmb_tui.request import RunRequest
 
 PROFILE = ClusterProfile(
     name="eos", host="eos", user="me", account="a", partition="batch", install_dir="/lustre/llmb", known_hosts="/k"
 )
-
-
-@pytest.fixture(scope="module")
-def catalog() -> Catalog:
-    return load_presets()
 
 
 @pytest.mark.parametrize("hub", [True, False])
@@ -35,9 +30,9 @@ def test_the_token_is_needed_where_the_run_itself_takes_it(
     catalog: Catalog, selection: tuple[str, str, str, str, str, int], repository: str, hub: bool
 ) -> None:
     made = plan(catalog, Selection(*selection, options=RunOptions(hub_tokenizer=hub)))
-    recipe = catalog.recipe(selection[0], selection[1])
-    tokens: list[SecretNeed] = [need for need in needed_secrets(recipe, made) if need.id == "hugging-face"]
-    assert needs_of(recipe, made, PROFILE).hub is hub
+    request = RunRequest(catalog.recipe(selection[0], selection[1]), made, PROFILE)
+    tokens: list[SecretNeed] = [need for need in secrets_of(request) if need.id == "hugging-face"]
+    assert procedure("direct").needs(request).hub is hub
     if hub:
         (token,) = tokens
         assert (token.required, token.opens) == (True, (repository,))
@@ -55,10 +50,12 @@ def test_the_token_is_needed_where_the_run_itself_takes_it(
     ],
     ids=["25.04", "25.12", "grok"],
 )
-def test_the_published_procedure_needs_the_python_of_its_scripts(
+def test_the_upstream_procedure_needs_the_python_of_its_scripts(
     catalog: Catalog, selection: tuple[str, str, str, str, str, int], python: tuple[str | None, bool]
 ) -> None:
-    needs = needs_of(catalog.recipe(*selection[:2]), plan(catalog, Selection(*selection)), PROFILE, "recipe")
+    needs = procedure("upstream").needs(
+        RunRequest(catalog.recipe(*selection[:2]), plan(catalog, Selection(*selection)), PROFILE)
+    )
     assert (needs.python, needs.python_only) == python
     assert needs.venv is (python[0] is not None)
 
@@ -74,8 +71,9 @@ def test_the_published_procedure_needs_the_python_of_its_scripts(
 def test_what_is_fetched_once_is_noted_when_it_is_there(
     catalog: Catalog, selection: tuple[str, str, str, str, str, int], file: str, each_run: bool
 ) -> None:
-    made, recipe = plan(catalog, Selection(*selection)), catalog.recipe(selection[0], selection[1])
-    needs = needs_of(recipe, made, PROFILE, "recipe")
+    recipe = catalog.recipe(selection[0], selection[1])
+    request = RunRequest(recipe, plan(catalog, Selection(*selection)), PROFILE)
+    needs = procedure("upstream").needs(request)
     assert needs.set_up.startswith(f"/lustre/llmb/.llmb-tui/published/{selection[0]}-{selection[1]}/{file}")
     assert needs.hub_each_run is each_run
-    assert needs_of(recipe, made, PROFILE).set_up == ""
+    assert procedure("direct").needs(request).set_up == ""

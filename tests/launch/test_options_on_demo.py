@@ -12,22 +12,26 @@ import pytest
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.session import Session
-from llmb_tui.cluster.slurm.version import slurm_version
+from llmb_tui.cluster.slurm.client import slurm_version
 from llmb_tui.demo.cluster import DemoCluster
-from llmb_tui.launch.render import render
+from llmb_tui.launch.direct.render import render
+from llmb_tui.launch.direct.spec_of import launch_spec
+from llmb_tui.launch.naming import new_run_id
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
-from llmb_tui.launch.secret import Secret
+from llmb_tui.launch.secret import SecretValue
 from llmb_tui.launch.secrets import put_secret
-from llmb_tui.launch.spec_of import launch_spec, new_run_id
-from llmb_tui.launch.submit import submit
+from llmb_tui.launch.submit import submit_once
 from llmb_tui.plan.selection import RunOptions
+from llmb_tui.request import RunRequest
 from llmb_tui.store.journal import Journal
 from llmb_tui.store.paths import Places
-from tests.launch.launch_cases import ROWS, MakePlan, wait_until
+from tests.kit.demo import end_jobs
+from tests.kit.waiting import until
+from tests.launch.launch_cases import ROWS, MakePlan
 
+PATIENCE_S = 300.0
 PLAIN = RunOptions()
 TOKEN = "hf_" + "t" * 20
 
@@ -36,12 +40,12 @@ TOKEN = "hf_" + "t" * 20
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoCluster]:
     with DemoCluster(tmp_path_factory.mktemp("options"), speed=2000.0) as demo:
         yield demo
-        demo.end_jobs()
+        end_jobs(demo)
 
 
 @pytest.fixture(scope="module")
 def session(cluster: DemoCluster) -> Iterator[Session]:
-    made = Session(cluster.profile, Unattended())
+    made = Session(cluster.profile)
     yield made
     made.close()
 
@@ -59,18 +63,22 @@ class Bench:
     def finished(self, name: str, profile: ClusterProfile, options: RunOptions = PLAIN) -> Path:
         """The run's folder, after a job that ended well."""
         row, run_id = ROWS[name], new_run_id(time.time())
-        recipe, plan = self.catalog.recipe(row[0]), self.make_plan(*row, options=options)
-        spec = launch_spec(recipe, plan, profile, run_id, slurm_version(self.session))
+        request = RunRequest(self.catalog.recipe(row[0]), self.make_plan(*row, options=options), profile)
+        spec = launch_spec(request, run_id, slurm_version(self.session))
         for path, text in ((spec.container_image, b"hsqs"), *((source, b"pass") for source, _ in spec.copies)):
             Path(path).parent.mkdir(parents=True, exist_ok=True)
             Path(path).write_bytes(text)
-        run = Run(run_id, plan, spec, recipe.rule, recipe.launch.kind, "direct", profile.name, created_at=0.0)
+        run = Run.of(request, spec, 0.0)
         runs = Runs(Places(self.folder / "config", self.folder / "state"))
         self.script = render(spec)
-        (job_id,) = submit(self.session, runs, Journal(self.folder / "journal.jsonl"), run, self.script).job_ids
+        (job_id,) = submit_once(self.session, runs, Journal(self.folder / "journal.jsonl"), run, self.script).job_ids
         task = Path(spec.task_dir)
         batch_log = task / f"sbatch_{spec.job_name}_{job_id}.out"
-        wait_until(lambda: batch_log.exists() and "job exited with code" in batch_log.read_text(), 60)
+        until(
+            lambda: batch_log.exists() and "job exited with code" in batch_log.read_text(),
+            "the job is over",
+            PATIENCE_S,
+        )
         log = Path(spec.log.path(job_id)).read_text()
         assert "job exited with code 0" in batch_log.read_text(), log
         return task
@@ -117,7 +125,7 @@ def test_pinning_memory_and_vboost_do_no_harm_where_sudo_is_refused(bench: Bench
 def test_a_token_reaches_the_container_as_a_file_of_the_operators(
     bench: Bench, cluster: DemoCluster, session: Session
 ) -> None:
-    kept = Path(put_secret(session, Secret("hugging-face", TOKEN)))
+    kept = Path(put_secret(session, SecretValue("hugging-face", TOKEN)))
     checkpoint = cluster.root / "shared" / "checkpoint"
     checkpoint.mkdir()
     options = RunOptions(hub_tokenizer=True, load_checkpoint=str(checkpoint))

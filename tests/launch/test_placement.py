@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.launch.placement import bound
+from llmb_tui.launch.direct.spec_of import bound
 from llmb_tui.launch.settings import Applied, applied
+from llmb_tui.request import RunRequest
 from tests.launch.launch_cases import PROFILE, ROWS, MakePlan
 
 HOSTILE = ("printf", "<%s>", "$HOME `id`", "\"'\\", "", "*", "a b")
@@ -22,7 +23,7 @@ PRINTED = "".join(f"<{word}>" for word in HOSTILE[2:])
 @pytest.fixture(scope="module")
 def settings(catalog: Catalog, make_plan: MakePlan) -> Applied:
     row = ROWS["nemotron4-340b-25.12"]
-    return applied(catalog.recipe(row[0]), make_plan(*row))
+    return applied(RunRequest(catalog.recipe(row[0]), make_plan(*row), PROFILE))
 
 
 def _task(settings: Applied, folder: Path, local: int, numactl: str | None) -> subprocess.CompletedProcess[str]:

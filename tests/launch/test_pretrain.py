@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmb_tui.launch.entry import entry_path, entry_script
+from llmb_tui.cluster.remote_text import remote_text
+from llmb_tui.launch.direct.install import entry_path
 from llmb_tui.remote import pretrain
+from tests.kit.warm import Warm
 
 RECIPE = "nemo.recipes:pretrain_recipe"
 
@@ -65,7 +66,7 @@ def site(tmp_path: Path) -> Path:
 def run(site: Path, settings: dict[str, Any], *options: str, rank: int = 0) -> subprocess.CompletedProcess[str]:
     """The installed script as a container would run it: from a folder that holds nothing else of the project."""
     script, launch = site.parent / "pretrain.py", site.parent / "launch.json"
-    script.write_text(entry_script())
+    script.write_text(remote_text("pretrain.py"))
     launch.write_text(json.dumps({"factory": RECIPE, "arguments": {"num_nodes": 2}, "settings": settings}))
     environment = {
         "PYTHONPATH": str(site),
@@ -73,7 +74,7 @@ def run(site: Path, settings: dict[str, Any], *options: str, rank: int = 0) -> s
         "PATH": "/usr/bin:/bin",
         "PYTHONWARNINGS": "ignore",
     }
-    command = [sys.executable, str(script), *options, str(launch)]
+    command = [*Warm.python(), str(script), *options, str(launch)]
     return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=site.parent, check=False)
 
 
@@ -161,7 +162,7 @@ def test_a_value_can_have_every_form() -> None:
         "plain": {"with": 1, "deep": {"call": "a:b.c"}},
         "null": None,
     }
-    assert pretrain.read_launch(text(**settings)) == pretrain.Launch(RECIPE, {}, settings)
+    assert pretrain.read_launch(text(**settings)) == pretrain.LaunchFile(RECIPE, {}, settings)
 
 
 @pytest.mark.parametrize(
@@ -222,5 +223,5 @@ def test_other_json_is_refused_in_words(value: object) -> None:
 def test_the_installed_name_changes_with_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
     before = entry_path("/lustre/llmb/")
     assert before.startswith("/lustre/llmb/.llmb-tui/code/pretrain-")
-    monkeypatch.setattr("llmb_tui.launch.entry.entry_script", lambda: entry_script() + "\n")
+    monkeypatch.setattr("llmb_tui.launch.direct.install.remote_text", lambda name: remote_text(name) + "\n")
     assert entry_path("/lustre/llmb/") != before

@@ -11,14 +11,15 @@ from typing import Any
 import pytest
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.catalog.published import Commit
+from llmb_tui.catalog.upstream import Commit
 from llmb_tui.cluster.failures import DeadlinePassed
 from llmb_tui.cluster.link import Completed
-from llmb_tui.cluster.preflight.report import Check, Preflight
-from llmb_tui.launch.published.commits import commits_step, look_for_commits, why_not_public, with_commits
 from llmb_tui.launch.step_state import StepState
+from llmb_tui.launch.upstream.commits import commits_group, look_for_commits, why_not_public
+from llmb_tui.preflight.report import Check
+from llmb_tui.request import RunRequest
 from tests.launch.launch_cases import PROFILE, ROWS, MakePlan
-from tests.launch.published_here import Here
+from tests.launch.upstream_install import UpstreamInstall
 
 LOST = "1" * 40
 
@@ -26,15 +27,15 @@ LOST = "1" * 40
 class Shell:
     """A session on this machine."""
 
-    def __init__(self, here: Here) -> None:
-        self._here = here
+    def __init__(self, site: UpstreamInstall) -> None:
+        self._site = site
 
     def run_script(self, script: str, args: Sequence[str], **_: object) -> Completed:
         done = subprocess.run(
-            ["sh", "-c", script, "sh", *args], env=self._here.environment() | {"TMPDIR": str(self._here.home)},
+            ["sh", "-c", script, "sh", *args], env=self._site.environment() | {"TMPDIR": str(self._site.home)},
             check=False, capture_output=True, text=True,
         )  # fmt: skip
-        return Completed(("sh",), done.returncode, done.stdout, done.stderr)
+        return Completed(done.returncode, done.stdout, done.stderr)
 
 
 class Silent:
@@ -45,64 +46,69 @@ class Silent:
 
 
 @pytest.fixture
-def here(tmp_path: Path, catalog: Catalog, make_plan: MakePlan) -> Here:
-    return Here(tmp_path, catalog.recipe("nemotron4@25.04"), make_plan)
+def site(tmp_path: Path, catalog: Catalog, make_plan: MakePlan) -> UpstreamInstall:
+    return UpstreamInstall(tmp_path, catalog.recipe("nemotron4@25.04"), make_plan)
 
 
-def look(here: Here, *commits: Commit) -> Check:
-    here.published = replace(here.published, commits=commits or here.published.commits)
-    shell: Any = Shell(here)
-    return look_for_commits(shell, here.steps()["commits"])
+def look(site: UpstreamInstall, *commits: Commit) -> Check:
+    site.scripts = replace(site.scripts, commits=commits or site.scripts.commits)
+    shell: Any = Shell(site)
+    return look_for_commits(shell, site.steps()["commits"])
 
 
-def test_commits_that_are_there_are_found_and_nothing_is_left(here: Here) -> None:
-    check = look(here)
+def test_commits_that_are_there_are_found_and_nothing_is_left(site: UpstreamInstall) -> None:
+    check = look(site)
     assert (check.id, check.status, check.found) == ("commits", "ok", "all are there")
-    assert list(here.home.iterdir()) == []
-    assert list(here.install.iterdir()) == []
-    assert why_not_public(check, ()) is None
+    assert list(site.home.iterdir()) == []
+    assert list(site.install.iterdir()) == []
+    assert why_not_public(site.request(), (check,), ()) is None
 
 
-def test_one_that_is_not_public_is_named_with_its_repository(here: Here) -> None:
-    check = look(here, *here.published.commits, Commit(here.url("NeMo"), LOST))
+def test_one_that_is_not_public_is_named_with_its_repository(site: UpstreamInstall) -> None:
+    check = look(site, *site.scripts.commits, Commit(site.url("NeMo"), LOST))
     assert check.status == "failed"
-    assert check.found == f"Commit {LOST} is not in {here.url('NeMo')}. It may not be public."
+    assert check.found == f"Commit {LOST} is not in {site.url('NeMo')}. It may not be public."
     assert check.needed.startswith("2 commits")
-    problem = why_not_public(check, ())
+    problem = why_not_public(site.request(), (check,), ())
     assert problem is not None
-    assert (problem.severity, problem.reason, problem.fix) == ("error", check.found, check.mend)
-    assert list(here.home.iterdir()) == []
+    assert (problem.severity, problem.reason, problem.fix) == ("error", check.found, check.fix)
+    assert list(site.home.iterdir()) == []
 
 
-def test_a_git_host_out_of_reach_blocks_nothing(here: Here) -> None:
-    check = look(here, Commit("https://127.0.0.1:1/NVIDIA/NeMo", LOST))
+def test_a_git_host_out_of_reach_blocks_nothing(site: UpstreamInstall) -> None:
+    check = look(site, Commit("https://127.0.0.1:1/NVIDIA/NeMo", LOST))
     assert check.status == "warning"
     assert "could not be asked" in check.found
-    assert "The install looks for them again" in check.mend
+    assert "The install looks for them again" in check.fix
     silent: Any = Silent()
-    assert look_for_commits(silent, here.steps()["commits"]).status == "warning"
-    assert why_not_public(check, ()) is None
+    assert look_for_commits(silent, site.steps()["commits"]).status == "warning"
+    assert why_not_public(site.request(), (check,), ()) is None
 
 
-def test_what_the_install_has_found_is_not_looked_for_again(here: Here) -> None:
-    here.made("directories", "commits")
-    (here.upstream / "NeMo").rename(here.upstream / "away")
-    assert look(here).status == "ok"
+def test_what_the_install_has_found_is_not_looked_for_again(site: UpstreamInstall) -> None:
+    site.made("directories", "commits")
+    (site.upstream / "NeMo").rename(site.upstream / "away")
+    assert look(site).status == "ok"
 
 
-def test_an_install_that_did_not_find_one_says_so_too_and_one_that_could_not_ask_does_not() -> None:
+def test_an_install_that_did_not_find_one_says_so_too_one_that_could_not_ask_does_not(
+    site: UpstreamInstall,
+) -> None:
     missing = f"Commit {LOST} is not in https://example.org/NeMo.git."
-    refused = StepState("commits-x", "Commits", "failed", missing, reason="It may not be public.")
-    problem = why_not_public(None, (refused,))
+    refused = StepState(site.steps()["commits"].id, "Commits", "failed", missing, reason="It may not be public.")
+    problem = why_not_public(site.request(), (), (refused,))
     assert problem is not None
     assert problem.reason.startswith(missing)
-    assert why_not_public(None, (replace(refused, detail="https://example.org could not be asked"),)) is None
-    assert why_not_public(None, (replace(refused, status="done"),)) is None
+    assert (
+        why_not_public(site.request(), (), (replace(refused, detail="https://example.org could not be asked"),)) is None
+    )
+    assert why_not_public(site.request(), (), (replace(refused, status="done"),)) is None
 
 
 def test_only_a_recipe_with_such_commits_is_looked_at(catalog: Catalog, make_plan: MakePlan) -> None:
     steps = {
-        name: commits_step(catalog.recipe(row[0]), make_plan(*row), PROFILE) is not None for name, row in ROWS.items()
+        name: bool(commits_group(RunRequest(catalog.recipe(row[0]), make_plan(*row), PROFILE)))
+        for name, row in ROWS.items()
     }
     assert steps == {
         "nemotron4-25.04": True,
@@ -111,5 +117,3 @@ def test_only_a_recipe_with_such_commits_is_looked_at(catalog: Catalog, make_pla
         "grok1-25.02": False,
         "nemotron4-340b-25.12": True,
     }
-    nobody: Any = None
-    assert with_commits(nobody, Preflight(()), None) == Preflight(())

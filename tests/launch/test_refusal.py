@@ -7,7 +7,10 @@ from dataclasses import replace
 import pytest
 
 from llmb_tui.cluster.slurm.partition import Partition, parse_partitions
-from llmb_tui.launch.refusal import NEVER_SENT, may_have_been_accepted, reason, refusal, withdrawal
+from llmb_tui.diagnosis.load import builtin_rules_dir, load_rules
+from llmb_tui.diagnosis.rule import FACTS, Rule
+from llmb_tui.launch.direct.submitter import direct_spec
+from llmb_tui.launch.refusal import NEVER_SENT, facts_of, may_have_been_accepted, reason, refusal, withdrawal
 from llmb_tui.launch.run import Run
 from tests.launch.launch_cases import MakeRun
 
@@ -20,7 +23,7 @@ OPTIONS = (("qos", "short"), ("reservation", "bench"), ("constraint", "h100&ib")
 def run(make_run: MakeRun) -> Run:
     """8 nodes with 8 GPUs each for 6 hours, in partition batch."""
     run = make_run()
-    return replace(run, spec=replace(run.direct, time_limit="06:00:00", memory="9000G", options=OPTIONS))
+    return replace(run, spec=replace(direct_spec(run), time_limit="06:00:00", memory="9000G", options=OPTIONS))
 
 
 def _refused(run: Run, words: str, exit_code: int = 1) -> Run:
@@ -158,6 +161,20 @@ def test_slurms_own_words_are_quoted(run: Run, words: str) -> None:
     assert said.startswith("sbatch said: ")
     for line in words.splitlines():
         assert line.removeprefix("sbatch: ").removeprefix("error: ") in said
+
+
+@pytest.mark.parametrize("rule", [rule for file in load_rules([builtin_rules_dir()]) for rule in file.rules.submit])
+def test_every_rule_goes_on_after_who_refused(run: Run, rule: Rule) -> None:
+    for words in rule.examples:
+        trouble = refusal(_refused(run, words))
+        who, _, reason_of_it = trouble.what.partition(": ")
+        assert who == ("The job was not submitted" if rule.unreachable else "Slurm refused the job")
+        assert reason_of_it
+        assert trouble.exit_code == rule.exit_code
+
+
+def test_what_a_rule_may_name_is_what_is_known_of_a_run(run: Run) -> None:
+    assert set(facts_of(run, ())) == FACTS["submit"]
 
 
 def _partition(name: str, nodes: int, hours: float | None) -> Partition:

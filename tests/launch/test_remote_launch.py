@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.cluster.remote_text import remote_text
-from tests.launch.launch_cases import wait_until
+from tests.kit.waiting import until
 
 TOKEN = "hf_" + "secret" * 5
 TOKEN_FILE = "keys/token"
@@ -99,7 +99,7 @@ printf '%s' "$token"
 
 def test_output_comes_as_it_is_written(recipe: Recipe) -> None:
     process = recipe.start("one", f"echo first; while [ ! -e {recipe.folder}/go ]; do sleep 0.02; done")
-    wait_until(lambda: recipe.trace("one", "output") == "first\n")
+    until(lambda: recipe.trace("one", "output") == "first\n")
     assert recipe.trace("one", "exit") == "-"
     (recipe.folder / "go").touch()
     process.wait()
@@ -117,9 +117,9 @@ def test_without_knowing_what_is_there_nothing_begins(recipe: Recipe) -> None:
 
 def test_one_launch_waits_for_the_other_and_says_for_which(recipe: Recipe) -> None:
     first = recipe.start("one", f"while [ ! -e {recipe.folder}/go ]; do sleep 0.02; done")
-    wait_until(lambda: recipe.trace("one", "began") != "-")
+    until(lambda: recipe.trace("one", "began") != "-")
     second = recipe.start("two", f"[ -s {recipe.launches}/one/exit ] && echo later")
-    wait_until(lambda: recipe.trace("two", "waits").startswith(f"one {getpass.getuser()}@"))
+    until(lambda: recipe.trace("two", "waits").startswith(f"one {getpass.getuser()}@"))
     assert recipe.trace("two", "began") == "-"
     (recipe.folder / "go").touch()
     first.wait()
@@ -130,7 +130,7 @@ def test_one_launch_waits_for_the_other_and_says_for_which(recipe: Recipe) -> No
 
 def test_the_lock_of_a_launch_that_was_killed_is_taken_over(recipe: Recipe) -> None:
     first = recipe.start("one", "sleep 60")
-    wait_until(lambda: recipe.trace("one", "beat") != "-")
+    until(lambda: recipe.trace("one", "beat") != "-")
     os.killpg(first.pid, 9)
     first.wait()
     recipe.launch("two", "echo done")
@@ -140,11 +140,11 @@ def test_the_lock_of_a_launch_that_was_killed_is_taken_over(recipe: Recipe) -> N
 def test_a_launch_whose_first_process_was_killed_is_still_at_work(recipe: Recipe) -> None:
     waits = f"while [ ! -e {recipe.folder}/go ]; do sleep 0.02; done"
     first = recipe.start("one", f"echo begun; {waits}; echo Submitted batch job 9")
-    wait_until(lambda: recipe.trace("one", "output") == "begun\n")
+    until(lambda: recipe.trace("one", "output") == "begun\n")
     first.kill()
     first.wait()
     second = recipe.start("two", "true")
-    wait_until(lambda: recipe.trace("two", "waits") != "-")
+    until(lambda: recipe.trace("two", "waits") != "-")
     (recipe.folder / "go").touch()
     second.wait(timeout=20)
     assert recipe.trace("one", "output") == "begun\nSubmitted batch job 9\n"

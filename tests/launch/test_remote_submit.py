@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.cluster.remote_text import remote_text
-from tests.launch.launch_cases import wait_until
+from tests.kit.waiting import until
 
 
 class Cluster:
@@ -110,7 +110,7 @@ def test_a_second_start_does_nothing_whatever_became_of_the_first(cluster: Clust
 def test_an_answer_survives_whoever_waited_for_it(cluster: Cluster) -> None:
     cluster.sbatch("kill -9 $PPID; echo 48123")
     cluster.submit()
-    wait_until(lambda: cluster.trace("answer") == "48123\n")
+    until(lambda: cluster.trace("answer") == "48123\n")
 
 
 def test_a_claim_that_was_made_for_a_withdrawal_is_respected(cluster: Cluster) -> None:

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.render import render
+from llmb_tui.launch.direct.render import render
+from llmb_tui.launch.direct.spec_of import launch_spec
 from llmb_tui.launch.spec import LaunchSpec
-from llmb_tui.launch.spec_of import launch_spec
 from llmb_tui.plan.selection import RunOptions
+from llmb_tui.request import RunRequest
 from tests.launch.launch_cases import PROFILE, ROWS, RUN_ID, MakePlan, MakeSpec
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -31,7 +32,7 @@ def test_the_script_is_the_golden_one(make_spec: MakeSpec, name: str) -> None:
 
 def test_a_segment_stands_in_the_script_where_slurm_knows_it(catalog: Catalog, make_plan: MakePlan) -> None:
     row = ROWS["nemotron4-340b-25.12"]
-    spec = launch_spec(catalog.recipe(row[0]), make_plan(*row), PROFILE, RUN_ID, (24, 5))
+    spec = launch_spec(RunRequest(catalog.recipe(row[0]), make_plan(*row), PROFILE), RUN_ID, (24, 5))
     _compare("segment", render(spec))
 
 
@@ -110,10 +111,8 @@ WORDS = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S", "Zs
 )
 
 
-# Each example takes a second, so none is shrunk.
-@settings(
-    max_examples=3, deadline=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+# Each example runs a script, so none is shrunk.
+@settings(max_examples=3, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(arguments=st.lists(WORDS, min_size=20, max_size=60), values=st.lists(WORDS, min_size=5, max_size=20))
 def test_arguments_and_environment_arrive_as_they_were_given(
     make_spec: MakeSpec, tmp_path: Path, arguments: list[str], values: list[str]
@@ -175,6 +174,7 @@ def _shadow_nemo_run(folder: Path, monkeypatch: pytest.MonkeyPatch, code: str) -
     monkeypatch.setenv("PYTHONPATH", str(folder))
 
 
+@pytest.mark.usefixtures("_cold_renderer")
 def test_a_broken_nemo_run_is_told_with_its_own_words(
     spec: LaunchSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,6 +188,7 @@ def test_a_broken_nemo_run_is_told_with_its_own_words(
     assert caught.value.fix
 
 
+@pytest.mark.usefixtures("_cold_renderer")
 def test_a_nemo_run_that_hangs_is_ended_with_its_children(
     spec: LaunchSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -207,6 +208,7 @@ def test_a_nemo_run_that_hangs_is_ended_with_its_children(
     )
 
 
+@pytest.mark.usefixtures("_cold_renderer")
 def test_what_nemo_run_prints_does_not_reach_the_script(
     spec: LaunchSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -215,6 +217,7 @@ def test_what_nemo_run_prints_does_not_reach_the_script(
     assert render(spec).startswith("#!/bin/bash\n")
 
 
+@pytest.mark.usefixtures("_cold_renderer")
 def test_rendering_leaves_nothing_behind(spec: LaunchSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home, temporary = tmp_path / "home", tmp_path / "tmp"
     home.mkdir()

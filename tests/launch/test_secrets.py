@@ -13,15 +13,15 @@ from keyring.errors import KeyringLocked
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cli import arguments
-from llmb_tui.cluster.preflight.needs import Sources
-from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.session import Session
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.errors import Trouble
+from llmb_tui.launch.direct.install import direct_install
 from llmb_tui.launch.fetch import Credentials
-from llmb_tui.launch.install import Installer, install_steps
+from llmb_tui.launch.install import Installer
+from llmb_tui.launch.procedure import secrets_of
 from llmb_tui.launch.registry import ask_registry
-from llmb_tui.launch.secret import SECRETS, Secret, SecretNeed, needed_secrets, secret_of
+from llmb_tui.launch.secret import SECRETS, SecretNeed, SecretValue, secret_of
 from llmb_tui.launch.secrets import (
     forget_secret,
     give_secret,
@@ -30,9 +30,11 @@ from llmb_tui.launch.secrets import (
     secret_states,
     try_secret,
 )
+from llmb_tui.preflight.needs import Sources
+from llmb_tui.request import RunRequest
 from llmb_tui.store import secret_store
-from tests.launch.launch_cases import ROWS, MakePlan, replace_command
-from tests.rig_install.web import LAYERS, Web
+from tests.launch.launch_cases import PROFILE, ROWS, MakePlan, replace_command
+from tests.rig.install.web import LAYERS, Web
 
 IMAGE = "nvidia/nemo:25.02.01"
 KEY = "nvapi-0123456789abcdef"
@@ -47,16 +49,16 @@ HUB = SecretNeed(
 
 def test_the_direct_procedure_requires_no_key(catalog: Catalog, make_plan: MakePlan) -> None:
     for row in ROWS.values():
-        needs = needed_secrets(catalog.recipe(row[0]), make_plan(*row))
+        needs = secrets_of(RunRequest(catalog.recipe(row[0]), make_plan(*row), PROFILE))
         assert needs[0].id == "ngc"
         assert not any(need.required for need in needs)
 
 
-def test_the_published_procedure_requires_the_hubs_token_where_its_scripts_take_it(
+def test_the_upstream_procedure_requires_the_hubs_token_where_its_scripts_take_it(
     catalog: Catalog, make_plan: MakePlan
 ) -> None:
     for name, row in ROWS.items():
-        needs = needed_secrets(catalog.recipe(row[0]), make_plan(*row), "recipe")
+        needs = secrets_of(RunRequest(catalog.recipe(row[0]), make_plan(*row), PROFILE, "upstream"))
         assert [need.id for need in needs if need.required] == (
             ["hugging-face"] if name in ("llama3.1-25.04", "llama3.1-24.11") else []
         )
@@ -64,7 +66,7 @@ def test_the_published_procedure_requires_the_hubs_token_where_its_scripts_take_
 
 def test_a_need_says_where_to_get_it_and_how_long_that_takes(catalog: Catalog, make_plan: MakePlan) -> None:
     row = ROWS["llama3.1-25.04"]
-    ngc, hub = needed_secrets(catalog.recipe(row[0]), make_plan(*row))
+    ngc, hub = secrets_of(RunRequest(catalog.recipe(row[0]), make_plan(*row), PROFILE))
     assert ngc.opens == ("nvidia/nemo:25.02.01",)
     assert (ngc.where, hub.where) == (
         "https://org.ngc.nvidia.com/setup/api-keys",
@@ -93,7 +95,7 @@ def test_blanks_around_a_key_are_the_terminals() -> None:
 
 
 def test_no_repr_shows_a_key() -> None:
-    assert KEY not in repr(Secret("ngc", KEY))
+    assert KEY not in repr(SecretValue("ngc", KEY))
     assert KEY not in repr(Credentials(token=KEY)) + repr(Credentials(login=KEY))
 
 
@@ -119,7 +121,7 @@ def cluster(tmp_path: Path) -> Iterator[DemoCluster]:
 
 @pytest.fixture
 def session(cluster: DemoCluster) -> Iterator[Session]:
-    made = Session(cluster.profile, Unattended())
+    made = Session(cluster.profile)
     yield made
     made.close()
 
@@ -158,7 +160,7 @@ def test_a_key_is_put_there_for_its_owner_alone(cluster: DemoCluster, session: S
 def test_a_home_directory_that_cannot_be_written_is_told(cluster: DemoCluster, session: Session) -> None:
     (cluster.root / "home/.llmb-tui").write_text("a file is in the way")
     with pytest.raises(Trouble, match="The NGC API key could not be put on the cluster") as caught:
-        put_secret(session, Secret("ngc", KEY))
+        put_secret(session, SecretValue("ngc", KEY))
     assert KEY not in str(caught.value)
 
 
@@ -173,19 +175,19 @@ def test_the_tokens_of_other_programs_are_seen(cluster: DemoCluster, session: Se
 
 
 def test_a_registry_that_wants_no_key_says_how_big_the_image_is(session: Session, web: Web) -> None:
-    answer = ask_registry(session, IMAGE, registry=web.url)
+    answer = ask_registry(session, IMAGE, None, web.url)
     assert (answer.granted, answer.download_bytes) == ("granted", sum(LAYERS))
 
 
 def test_a_valid_key_opens_the_image(session: Session, web: Web, endpoints: Sources) -> None:
     web.key = KEY
-    found = try_secret(session, NGC, Secret("ngc", KEY), endpoints)
+    found = try_secret(session, NGC, SecretValue("ngc", KEY), endpoints)
     assert (found.result, found.words) == ("valid", f"The registry hands {IMAGE} out with this key.")
 
 
 def test_a_wrong_key_is_refused(session: Session, web: Web, endpoints: Sources) -> None:
     web.key = KEY
-    found = try_secret(session, NGC, Secret("ngc", "nvapi-a-wrong-one"), endpoints)
+    found = try_secret(session, NGC, SecretValue("ngc", "nvapi-a-wrong-one"), endpoints)
     assert found.result == "refused"
     assert found.words == "The registry does not take this key (HTTP 401)."
     assert "make a new one at https://ngc.example.org" in found.fix
@@ -194,7 +196,7 @@ def test_a_wrong_key_is_refused(session: Session, web: Web, endpoints: Sources) 
 def test_a_key_may_be_valid_and_not_for_this_image(session: Session, web: Web, endpoints: Sources) -> None:
     web.key = KEY
     web.closed_images.add(IMAGE)
-    found = try_secret(session, NGC, Secret("ngc", KEY), endpoints)
+    found = try_secret(session, NGC, SecretValue("ngc", KEY), endpoints)
     assert found.result == "no access yet"
 
 
@@ -210,16 +212,16 @@ def test_an_unknown_image_and_a_broken_registry_say_nothing_about_the_key(
     session: Session, web: Web, endpoints: Sources
 ) -> None:
     web.key = KEY
-    unknown = try_secret(session, replace(NGC, opens=("nvidia/nemo:99.99",)), Secret("ngc", KEY), endpoints)
+    unknown = try_secret(session, replace(NGC, opens=("nvidia/nemo:99.99",)), SecretValue("ngc", KEY), endpoints)
     assert unknown.result == "not tested"
     web.out_of_order = True
-    broken = try_secret(session, NGC, Secret("ngc", KEY), endpoints)
+    broken = try_secret(session, NGC, SecretValue("ngc", KEY), endpoints)
     assert (broken.result, "HTTP 503" in broken.words) == ("not tested", True)
 
 
 def test_a_registry_is_not_sent_to_another_host_with_the_key(session: Session, web: Web) -> None:
     web.realm_host = "elsewhere.example.org"
-    answer = ask_registry(session, IMAGE, Secret("ngc", KEY), web.url)
+    answer = ask_registry(session, IMAGE, SecretValue("ngc", KEY), web.url)
     assert answer.granted == "unknown"
     assert not any("proxy_auth" in request for request in web.requests)
 
@@ -227,30 +229,30 @@ def test_a_registry_is_not_sent_to_another_host_with_the_key(session: Session, w
 def test_a_token_is_tested_with_the_repositories_that_it_has_to_open(
     session: Session, web: Web, endpoints: Sources
 ) -> None:
-    found = try_secret(session, HUB, Secret("hugging-face", web.token), endpoints)
+    found = try_secret(session, HUB, SecretValue("hugging-face", web.token), endpoints)
     assert (found.result, found.words) == ("valid", "The token is valid, and opens meta-llama/Llama-3.1.")
     web.gated.add("meta-llama/Llama-3.1")
-    closed = try_secret(session, HUB, Secret("hugging-face", web.token), endpoints)
+    closed = try_secret(session, HUB, SecretValue("hugging-face", web.token), endpoints)
     assert closed.result == "no access yet"
     assert closed.fix.startswith(f"Ask for access at {web.url}/meta-llama/Llama-3.1.")
-    wrong = try_secret(session, HUB, Secret("hugging-face", "hf_wrong-one"), endpoints)
+    wrong = try_secret(session, HUB, SecretValue("hugging-face", "hf_wrong-one"), endpoints)
     assert wrong.result == "refused"
 
 
 def test_a_login_node_without_curl_cannot_test(cluster: DemoCluster, session: Session, endpoints: Sources) -> None:
     replace_command(cluster.root, "curl", "echo 'curl: not found' >&2; exit 127")
-    found = try_secret(session, NGC, Secret("ngc", KEY), endpoints)
+    found = try_secret(session, NGC, SecretValue("ngc", KEY), endpoints)
     assert found.result == "not tested"
     assert found.words.endswith("curl: not found.")
 
 
 def test_the_checks_of_a_preflight(session: Session) -> None:
-    only = secret_checks(session, (NGC, replace(HUB, required=False)))
+    only = secret_checks(session, (NGC, replace(HUB, required=False)), Sources())
     assert [(check.id, check.status) for check in only] == [("secret-ngc", "ok")]
-    ngc, hub = secret_checks(session, (NGC, HUB))
+    ngc, hub = secret_checks(session, (NGC, HUB), Sources())
     assert (ngc.found, hub.status) == (f"The registry hands {IMAGE} out without a key.", "warning")
-    put_secret(session, Secret("hugging-face", "hf_not-known-there"))
-    assert secret_checks(session, (HUB,))[0].status == "failed"
+    put_secret(session, SecretValue("hugging-face", "hf_not-known-there"))
+    assert secret_checks(session, (HUB,), Sources())[0].status == "failed"
 
 
 def test_where_the_registry_cannot_be_asked_the_size_is_the_recipes_own(
@@ -258,8 +260,8 @@ def test_where_the_registry_cannot_be_asked_the_size_is_the_recipes_own(
 ) -> None:
     replace_command(cluster.root, "curl", "echo 'curl: (6) Could not resolve host: nvcr.io' >&2; exit 6")
     row = ROWS["nemotron4-25.04"]
-    steps = install_steps(catalog.recipe(row[0]), make_plan(*row), cluster.profile)
-    assert Installer(session, cluster.profile, steps).look()[1].size == "5–60 GB"
+    plan = direct_install(RunRequest(catalog.recipe(row[0]), make_plan(*row), cluster.profile))
+    assert Installer(session, cluster.profile, plan).probe()[1].size == "5–60 GB"
 
 
 # On this computer
@@ -328,7 +330,7 @@ def test_a_locked_keyring_stops_nothing_and_shows_nothing(memory: Memory, sessio
     assert secret_states(session, keyring=True)[0].on_cluster
 
 
-@pytest.mark.parametrize("use", [lambda: secret_store.keep("ngc", KEY), lambda: secret_store.kept("ngc")])
+@pytest.mark.parametrize("use", [lambda: secret_store.keep("ngc", KEY), lambda: secret_store.read("ngc")])
 def test_without_a_safe_keyring_nothing_is_kept(
     memory: Memory, monkeypatch: pytest.MonkeyPatch, use: Callable[[], object]
 ) -> None:

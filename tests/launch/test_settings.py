@@ -10,12 +10,13 @@ import pytest
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.catalog.rows import rows
-from llmb_tui.catalog.settings import PLACEHOLDERS, Settings
+from llmb_tui.catalog.settings import PLACEHOLDERS, SettingsGroup
 from llmb_tui.launch.settings import RESULTS_DIR, Applied, applied, plan_values
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import Overrides, RunOptions, Selection
-from tests.launch.launch_cases import MakePlan
+from llmb_tui.request import RunRequest
+from tests.launch.launch_cases import PROFILE, MakePlan
 
 OPTIONS = (
     RunOptions(),
@@ -40,10 +41,10 @@ def flat(make_plan: MakePlan) -> Plan:
     return make_plan("llama3.1@25.04", "8b", "h100", "bf16", 8)
 
 
-def settings_of(catalog: Catalog, plan: Plan, *groups: Settings) -> Applied:
+def settings_of(catalog: Catalog, plan: Plan, *groups: SettingsGroup) -> Applied:
     selection = plan.selection
     recipe = catalog.recipe(f"{selection.workload}@{selection.release}")
-    return applied(replace(recipe, settings=groups), plan)
+    return applied(RunRequest(replace(recipe, settings=groups), plan, PROFILE))
 
 
 @pytest.mark.parametrize(
@@ -67,7 +68,7 @@ def settings_of(catalog: Catalog, plan: Plan, *groups: Settings) -> Applied:
 def test_a_group_that_is_for_another_run_does_not_apply(
     catalog: Catalog, pipelined: Plan, filters: dict[str, Any]
 ) -> None:
-    group = Settings("a test", env={"A": "1"}, **filters)
+    group = SettingsGroup("a test", env={"A": "1"}, **filters)
     assert settings_of(catalog, pipelined, group).env == {}
 
 
@@ -82,19 +83,19 @@ def test_a_group_that_is_for_another_run_does_not_apply(
     ids=str,
 )
 def test_a_group_applies_where_all_its_filters_hold(catalog: Catalog, pipelined: Plan, filters: dict[str, Any]) -> None:
-    group = Settings("a test", env={"A": "1"}, **filters)
+    group = SettingsGroup("a test", env={"A": "1"}, **filters)
     assert settings_of(catalog, pipelined, group).env == {"A": "1"}
 
 
 @pytest.mark.parametrize(("condition", "holds"), [("vp > 0", False), ("vp < 1", True), ("vp", False), ("not vp", True)])
 def test_none_counts_as_zero_in_a_condition(catalog: Catalog, flat: Plan, condition: str, holds: bool) -> None:
     assert flat.parallelism.vp is None
-    group = Settings("a test", when=(condition,), env={"A": "1"})
+    group = SettingsGroup("a test", when=(condition,), env={"A": "1"})
     assert bool(settings_of(catalog, flat, group).env) == holds
 
 
 def test_a_placeholder_alone_keeps_its_type(catalog: Catalog, pipelined: Plan, flat: Plan) -> None:
-    group = Settings(
+    group = SettingsGroup(
         "a test",
         recipe={
             "tp": "{tp}",
@@ -128,20 +129,20 @@ def test_a_placeholder_alone_keeps_its_type(catalog: Catalog, pipelined: Plan, f
 
 
 def test_a_placeholder_in_a_longer_text_is_written_as_hydra_reads_it(catalog: Catalog, flat: Plan) -> None:
-    group = Settings("a test", recipe={"text": "tp{tp} vp {vp} fp8={fp8} {gbs*mbs}"})
+    group = SettingsGroup("a test", recipe={"text": "tp{tp} vp {vp} fp8={fp8} {gbs*mbs}"})
     assert settings_of(catalog, flat, group).recipe == {"text": "tp1 vp null fp8=False 128"}
 
 
 def test_placeholders_are_filled_at_any_depth(catalog: Catalog, pipelined: Plan) -> None:
     value = {"config": "a.module:Class_{dtype}", "with": {"sizes": ["{tp}", {"pp": "{pp}"}], "ranks": "{all_ranks}"}}
-    group = Settings("a test", recipe={"a": value}, base={"b": value})
+    group = SettingsGroup("a test", recipe={"a": value}, base={"b": value})
     done = settings_of(catalog, pipelined, group)
     wanted = {"config": "a.module:Class_fp8", "with": {"sizes": [8, {"pp": 4}], "ranks": list(range(128))}}
     assert (done.recipe, done.base) == ({"a": wanted}, {"b": wanted})
 
 
 def test_overrides_words_and_environment_are_text(catalog: Catalog, pipelined: Plan) -> None:
-    group = Settings(
+    group = SettingsGroup(
         "a test",
         overrides=("a={vp}", "{tp}"),
         prefix=("nsys", "{pp}", "%q{{JOB}}"),
@@ -154,7 +155,7 @@ def test_overrides_words_and_environment_are_text(catalog: Catalog, pipelined: P
 
 
 def test_of_two_groups_the_later_one_wins_key_by_key_and_in_the_order(catalog: Catalog, pipelined: Plan) -> None:
-    first = Settings(
+    first = SettingsGroup(
         "a test",
         recipe={"a": 1, "a.x": 2, "b": 3},
         env={"A": "1", "B": "1"},
@@ -164,7 +165,7 @@ def test_of_two_groups_the_later_one_wins_key_by_key_and_in_the_order(catalog: C
         segment=9,
         tasks_per_numa_node=4,
     )
-    later = Settings(
+    later = SettingsGroup(
         "a test",
         recipe={"a": "{none}"},
         env={"A": "2"},
@@ -183,7 +184,7 @@ def test_of_two_groups_the_later_one_wins_key_by_key_and_in_the_order(catalog: C
 def test_every_placeholder_stands_for_something(catalog: Catalog, make_plan: MakePlan) -> None:
     options = RunOptions(profile=True, profile_start=3, profile_stop=9, hub_tokenizer=True)
     asked = make_plan("llama3.1@25.04", "70b", "h100", "bf16", 64, options=options)
-    values = plan_values(catalog.recipe("llama3.1@25.04"), asked)
+    values = plan_values(RunRequest(catalog.recipe("llama3.1@25.04"), asked, PROFILE))
     assert set(values) == set(PLACEHOLDERS)
     wanted: dict[str, object] = {
         "nodes": 8,
@@ -227,10 +228,11 @@ def some_runs(catalog: Catalog, recipe: Recipe) -> list[Plan]:
 def test_every_group_of_every_preset_changes_some_run(catalog: Catalog) -> None:
     for recipe in catalog.recipes:
         plans = some_runs(catalog, recipe)
-        whole = [applied(recipe, each) for each in plans]
+        whole = [applied(RunRequest(recipe, each, PROFILE)) for each in plans]
         for index, group in enumerate(recipe.settings):
             without = replace(recipe, settings=recipe.settings[:index] + recipe.settings[index + 1 :])
-            changed = any(applied(without, each) != before for each, before in zip(plans, whole, strict=True))
+            others = [applied(RunRequest(without, each, PROFILE)) for each in plans]
+            changed = others != whole
             assert changed, f"{recipe.id}: group {index}, {group.source}"
 
 
@@ -239,4 +241,5 @@ def test_a_run_option_changes_no_setting_of_a_run_without_it(catalog: Catalog, f
     recipe = catalog.recipe("llama3.1@25.04")
     groups = tuple(group for group in recipe.settings if name not in group.when)
     assert len(groups) < len(recipe.settings)
-    assert applied(recipe, flat) == applied(replace(recipe, settings=groups), flat)
+    request = RunRequest(recipe, flat, PROFILE)
+    assert applied(request) == applied(replace(request, recipe=replace(recipe, settings=groups)))

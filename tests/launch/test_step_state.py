@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.step_state import Pace, read_found, state_of
-from llmb_tui.launch.steps import InstallStep
+from llmb_tui.launch.install_step import InstallStep
+from llmb_tui.launch.step_state import read_probes, state_of, step_pace
 
 STEP = InstallStep("image-a", "Container image a", ("/i/a.sqsh",), "true", (), size="5–60 GB", image="a")
 PLAIN = InstallStep("plain", "Directories", ("/i",), "true", ())
@@ -17,40 +17,33 @@ def running(cached: int = 0, written: int = 0, layers: int = 0, of: int = 0) -> 
 
 
 def test_a_download_says_bytes_layers_and_the_time_that_is_left() -> None:
-    pace, total = Pace(), 20_000_000_000
+    pace, total = step_pace(), 20_000_000_000
     for now, cached in ((100.0, 0), (110.0, 2_000_000_000)):
-        state = state_of(STEP, read_found(running(cached, 0, 7, 66), 1)[0], total, pace, now)
+        state = state_of(STEP, read_probes(running(cached, 0, 7, 66), 1)[0], total, pace, now)
     assert state.size == "2.0 GB of 20.0 GB downloaded, 6 of 66 layers, about 2 min left"
     assert (state.bytes_so_far, state.bytes_of, state.seconds_left) == (2_000_000_000, total, 90.0)
     assert state.detail == "[INFO] Downloading 66 missing layers..."
 
 
 def test_no_time_is_left_out_of_thin_air() -> None:
-    pace = Pace()
+    pace = step_pace()
     for now in (100.0, 130.0):
-        state = state_of(STEP, read_found(running(5_000_000_000, 0, 7, 66), 1)[0], None, pace, now)
+        state = state_of(STEP, read_probes(running(5_000_000_000, 0, 7, 66), 1)[0], None, pace, now)
     assert state.size == "5.0 GB downloaded, 6 of 66 layers"
     assert state.seconds_left is None
 
 
-def test_a_rate_is_that_of_the_last_minute_and_of_one_part_of_the_work() -> None:
-    pace = Pace()
-    assert pace.seconds_left(0.0, 0, 1000) is None
-    assert pace.seconds_left(10.0, 100, 1000) == 90.0
-    assert pace.seconds_left(80.0, 800, 1000) is None  # what was seen before is older than a minute
-    assert pace.seconds_left(90.0, 900, 1000) == 10.0
-    assert pace.seconds_left(100.0, 50, 1000) is None
-
-
 def test_writing_the_image_says_how_much_is_written() -> None:
-    state = state_of(STEP, read_found(running(9_000_000_000, 3_100_000_000, 67, 66), 1)[0], 9_000_000_000, Pace(), 0.0)
+    state = state_of(
+        STEP, read_probes(running(9_000_000_000, 3_100_000_000, 67, 66), 1)[0], 9_000_000_000, step_pace(), 0.0
+    )
     assert state.size == "3.1 GB written"
     assert state.bytes_of is None
 
 
 def test_a_waiting_job_says_why_and_since_when_it_may_start() -> None:
-    found = read_found("= waiting 0 0 0 0 17\n?Resources|2026-11-21T12:00:00\n", 1)[0]
-    state = state_of(STEP, found, None, Pace(), 0.0)
+    found = read_probes("= waiting 0 0 0 0 17\n?Resources|2026-11-21T12:00:00\n", 1)[0]
+    state = state_of(STEP, found, None, step_pace(), 0.0)
     assert state.status == "running"
     assert state.detail.startswith("Job 17 waits in the queue: ")
     assert state.detail.endswith("Slurm expects it to start at 2026-11-21T12:00:00.")
@@ -58,7 +51,7 @@ def test_a_waiting_job_says_why_and_since_when_it_may_start() -> None:
 
 def test_a_job_that_ended_without_a_word_says_so() -> None:
     state = state_of(
-        STEP, read_found("= gone 0 0 0 0 17\n|[INFO] Extracting image layers...\n", 1)[0], None, Pace(), 0.0
+        STEP, read_probes("= gone 0 0 0 0 17\n|[INFO] Extracting image layers...\n", 1)[0], None, step_pace(), 0.0
     )
     assert (state.status, state.detail) == ("failed", "[INFO] Extracting image layers...")
     assert state.reason == "Job 17, which was to do it, has ended without a word."
@@ -66,19 +59,19 @@ def test_a_job_that_ended_without_a_word_says_so() -> None:
 
 
 def test_a_small_step_has_no_sizes() -> None:
-    assert state_of(PLAIN, read_found(running(5, 5), 1)[0], None, Pace(), 0.0).size == ""
+    assert state_of(PLAIN, read_probes(running(5, 5), 1)[0], None, step_pace(), 0.0).size == ""
 
 
 @pytest.mark.parametrize("said", ["", "no such thing", "= running 1 2 3\n", "= flying 0 0 0 0 -\n"])
 def test_another_answer_is_refused(said: str) -> None:
     with pytest.raises(Trouble, match="could not be looked at"):
-        read_found(said, 1)
+        read_probes(said, 1)
 
 
 def test_what_git_says_of_its_progress_gives_the_time_that_is_left() -> None:
-    pace = Pace()
+    pace = step_pace()
     for now, words in ((100.0, "10% (100/1000), 1.00 MiB | 1.00 MiB/s"), (130.0, "40% (400/1000), 9.00 MiB")):
-        found = read_found(f"= running 0 0 0 0 7\n|Receiving objects:  {words}\n", 1)[0]
+        found = read_probes(f"= running 0 0 0 0 7\n|Receiving objects:  {words}\n", 1)[0]
         state = state_of(PLAIN, found, None, pace, now)
     assert state.detail == "Job 7: Receiving objects:  40% (400/1000), 9.00 MiB"
     assert (state.size, state.seconds_left) == ("40 %, about 1 min left", 60.0)

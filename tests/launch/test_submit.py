@@ -9,18 +9,20 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.cluster.failures import Disconnected, LoginNeeded
-from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.entry import entry_path
+from llmb_tui.launch.direct.install import entry_path
+from llmb_tui.launch.direct.submitter import direct_spec
 from llmb_tui.launch.refusal import NEVER_SENT
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
-from llmb_tui.launch.submit import reconcile, submit
-from llmb_tui.launch.traces import look
+from llmb_tui.launch.submission_status import probe
+from llmb_tui.launch.submit import reconcile, submit_once
 from llmb_tui.store.paths import Places
+from tests.kit.demo import drop_connections
+from tests.kit.waiting import until
 from tests.launch.cutting_session import WHENS, CuttingSession, When
-from tests.launch.launch_cases import RUN_ID, MakeRun, wait_until
+from tests.launch.launch_cases import RUN_ID, MakeRun
 from tests.launch.submit_stage import SCRIPT, Stage
 
 
@@ -39,10 +41,10 @@ def test_a_run_is_submitted_and_remembered(stage: Stage) -> None:
 
 def test_the_run_folder_holds_what_the_job_needs(stage: Stage) -> None:
     run = stage.submit()
-    assert (stage.task / "configs/plan.json").read_text() == dict(run.direct.files)["configs/plan.json"]
-    assert (stage.task / "configs/launch.json").read_text() == dict(run.direct.files)["configs/launch.json"]
+    assert (stage.task / "configs/plan.json").read_text() == dict(direct_spec(run).files)["configs/plan.json"]
+    assert (stage.task / "configs/launch.json").read_text() == dict(direct_spec(run).files)["configs/launch.json"]
     assert (stage.task / "code/pretrain.py").read_text() == "installed"
-    assert (stage.task.parent / f"{run.direct.task}_sbatch.sh").read_text() == SCRIPT
+    assert (stage.task.parent / f"{direct_spec(run).task}_sbatch.sh").read_text() == SCRIPT
 
 
 def test_the_intent_is_on_the_disk_before_anything_reaches_the_cluster(stage: Stage) -> None:
@@ -73,11 +75,11 @@ def test_submitting_at_once_from_many_threads_gives_one_job(stage: Stage) -> Non
 
 def test_two_machines_that_submit_the_same_run_give_one_job(stage: Stage) -> None:
     other = Runs(Places(stage.folder / "config", stage.folder / "other state"))
-    elsewhere = Session(stage.profile, Unattended())
+    elsewhere = Session(stage.profile)
     elsewhere.connect()
     outcomes: list[Run] = []
     thread = threading.Thread(
-        target=lambda: outcomes.append(submit(elsewhere, other, stage.journal, stage.run, SCRIPT))
+        target=lambda: outcomes.append(submit_once(elsewhere, other, stage.journal, stage.run, SCRIPT))
     )
     thread.start()
     outcomes.append(stage.submit())
@@ -110,7 +112,7 @@ def test_a_refused_run_stays_refused(stage: Stage) -> None:
 
 @pytest.mark.parametrize("missing", ["image", "entry"])
 def test_what_is_not_installed_is_found_before_the_submission_begins(stage: Stage, missing: str) -> None:
-    path = Path(stage.run.direct.container_image if missing == "image" else entry_path(stage.profile.install_dir))
+    path = Path(direct_spec(stage.run).container_image if missing == "image" else entry_path(stage.profile.install_dir))
     path.unlink()
     with pytest.raises(Trouble) as caught:
         stage.submit()
@@ -151,10 +153,8 @@ def test_a_lost_conversation_without_a_job_stays_unknown(stage: Stage) -> None:
     assert stage.reconcile().job_ids == ("48200",)
 
 
-def test_an_sbatch_that_hangs_leaves_the_run_unknown_until_it_answers(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("llmb_tui.launch.direct_way.DirectWay.answers_within_s", 0.5)
+def test_an_sbatch_that_hangs_leaves_the_run_unknown_until_it_answers(stage: Stage) -> None:
+    stage.give_up_after(0.5)
     stage.on_sbatch('while [ ! -e "$STAGE/go" ]; do sleep 0.02; done')
     run = stage.submit()
     assert run.submission == "unknown"
@@ -162,13 +162,13 @@ def test_an_sbatch_that_hangs_leaves_the_run_unknown_until_it_answers(
     assert stage.submit().submission == "unknown"
     assert stage.reconcile().submission == "unknown"
     (stage.folder / "go").touch()
-    wait_until((stage.traces / "exit").exists)
+    until((stage.traces / "exit").exists)
     assert stage.reconcile().job_ids == ("48123",)
     assert stage.jobs() == ["48123"]
 
 
-def test_a_job_whose_submission_was_killed_is_found_by_its_name(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("llmb_tui.launch.direct_way.DirectWay.answers_within_s", 0.5)
+def test_a_job_whose_submission_was_killed_is_found_by_its_name(stage: Stage) -> None:
+    stage.give_up_after(0.5)
     stage.before_the_answer("kill -9 $PPID; exit 1")  # submit.sh dies after Slurm took the job
     run = stage.submit()
     assert (run.submission, run.job_ids) == ("submitted", ("48123",))
@@ -176,8 +176,8 @@ def test_a_job_whose_submission_was_killed_is_found_by_its_name(stage: Stage, mo
     assert stage.jobs() == ["48123"]
 
 
-def test_jobs_of_other_names_are_not_taken_for_it(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("llmb_tui.launch.direct_way.DirectWay.answers_within_s", 0.5)
+def test_jobs_of_other_names_are_not_taken_for_it(stage: Stage) -> None:
+    stage.give_up_after(0.5)
     (stage.folder / "jobs").write_text(f"1 {stage.run.job_name}x\n2 x{stage.run.job_name}\n")
     stage.on_sbatch("kill -9 $PPID; exit 1")
     assert stage.submit().submission == "unknown"
@@ -187,7 +187,7 @@ def test_a_run_that_another_is_submitting_is_left_alone(stage: Stage) -> None:
     stage.on_sbatch('while [ ! -e "$STAGE/go" ]; do sleep 0.02; done')
     thread = threading.Thread(target=stage.submit)
     thread.start()
-    wait_until((stage.traces / "claim").is_symlink)
+    until((stage.traces / "claim").is_symlink)
     assert stage.reconcile().submission == "unknown"
     (stage.folder / "go").touch()
     thread.join()
@@ -207,8 +207,8 @@ def test_a_line_that_is_cut_while_slurm_thinks_changes_nothing(stage: Stage) -> 
     outcomes: list[Run] = []
     thread = threading.Thread(target=lambda: outcomes.append(stage.submit()))
     thread.start()
-    wait_until((stage.traces / "claim").is_symlink)
-    stage.cluster.drop_connections()
+    until((stage.traces / "claim").is_symlink)
+    drop_connections(stage.cluster)
     (stage.folder / "go").touch()
     thread.join()
     assert [run.job_ids for run in outcomes] == [("48123",)]
@@ -221,7 +221,7 @@ def test_a_line_that_is_cut_while_slurm_thinks_changes_nothing(stage: Stage) -> 
 def _count_calls(stage: Stage) -> int:
     """How many remote calls a submission makes when nothing goes wrong."""
     session = CuttingSession(stage.profile)
-    submit(session, stage.runs, stage.journal, stage.run, SCRIPT)
+    submit_once(session, stage.runs, stage.journal, stage.run, SCRIPT)
     session.close()
     return session.calls
 
@@ -238,15 +238,15 @@ def test_wherever_the_line_is_cut_there_is_never_a_second_job_nor_an_unknown_one
 def _cut_at(stage: Stage, run: Run, at: int, when: When) -> str:
     """Submit with a cut, then do what a person does: look again, submit again. Answers with the first outcome."""
     stage.next_job_is_of(run)
-    session = CuttingSession(stage.profile, stage.cluster.drop_connections, at, when)
+    session = CuttingSession(stage.profile, lambda: drop_connections(stage.cluster), at, when)
     try:
-        submit(session, stage.runs, stage.journal, run, SCRIPT)
+        submit_once(session, stage.runs, stage.journal, run, SCRIPT)
     except Disconnected:
         assert stage.runs.load(run.id).submission == "intended"
     first = stage.runs.load(run.id).submission
     session.at = 0
     if first == "intended":  # nothing has begun, so that trying again is right
-        submit(session, stage.runs, stage.journal, run, SCRIPT)
+        submit_once(session, stage.runs, stage.journal, run, SCRIPT)
     known = reconcile(session, stage.runs, stage.journal, run)
     session.close()
     jobs = [line.split()[0] for line in (stage.folder / "jobs").read_text().splitlines() if line.endswith(run.job_name)]
@@ -260,10 +260,10 @@ def test_a_submission_that_was_withdrawn_cannot_begin_later(stage: Stage) -> Non
     """The command that starts it was on its way when the line broke, and arrives after the run was settled."""
     session = CuttingSession(stage.profile, at=_count_until_start(stage), when="command lost")
     session.cut = session.close
-    assert submit(session, stage.runs, stage.journal, stage.run, SCRIPT).submission == "unknown"
+    assert submit_once(session, stage.runs, stage.journal, stage.run, SCRIPT).submission == "unknown"
     settled = stage.reconcile()
     assert (settled.submission, settled.note, settled.job_ids) == ("withdrawn", NEVER_SENT, ())
-    look(stage.session, stage.place, "start")
+    probe(stage.session, stage.place, "start")
     stage.session.run(["sh", stage.place.helper, stage.place.folder, *stage.place.arguments])
     assert stage.jobs() == []
     with pytest.raises(Trouble, match="was not submitted") as caught:
@@ -273,18 +273,18 @@ def test_a_submission_that_was_withdrawn_cannot_begin_later(stage: Stage) -> Non
 
 def _count_until_start(stage: Stage) -> int:
     """Number of the remote call that starts the submission: after preparing, the files, the script and the helper."""
-    return 1 + len(stage.run.direct.files) + 2 + 1
+    return 1 + len(direct_spec(stage.run).files) + 2 + 1
 
 
 def test_a_login_that_only_a_person_can_repeat_leaves_the_run_unknown(stage: Stage) -> None:
     session = CuttingSession(stage.profile, _ask_for_a_code, _count_until_start(stage) + 1)
     stage.on_sbatch('while [ ! -e "$STAGE/go" ]; do sleep 0.02; done')
-    run = submit(session, stage.runs, stage.journal, stage.run, SCRIPT)
+    run = submit_once(session, stage.runs, stage.journal, stage.run, SCRIPT)
     session.close()
     assert run.submission == "unknown"
     assert "log in" in run.note
     (stage.folder / "go").touch()
-    wait_until((stage.traces / "exit").exists)
+    until((stage.traces / "exit").exists)
     assert stage.reconcile().job_ids == ("48123",)
 
 
@@ -292,22 +292,20 @@ def _ask_for_a_code() -> None:
     raise LoginNeeded("Somebody has to log in again.")
 
 
-def test_a_cluster_that_goes_away_after_the_start_leaves_the_run_unknown(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("llmb_tui.launch.direct_way.DirectWay.answers_within_s", 0.5)
-    session = CuttingSession(stage.profile, stage.cluster.drop_connections, _count_until_start(stage))
+def test_a_cluster_that_goes_away_after_the_start_leaves_the_run_unknown(stage: Stage) -> None:
+    stage.give_up_after(0.5)
+    session = CuttingSession(stage.profile, lambda: drop_connections(stage.cluster), _count_until_start(stage))
     stage.before_the_answer('touch "$STAGE/accepted"; while [ ! -e "$STAGE/go" ]; do sleep 0.02; done')
 
     def leave() -> None:
-        wait_until((stage.folder / "accepted").exists)
+        until((stage.folder / "accepted").exists)
         session.close()
 
     thread = threading.Thread(target=leave)
     thread.start()
-    run = submit(session, stage.runs, stage.journal, stage.run, SCRIPT)
+    run = submit_once(session, stage.runs, stage.journal, stage.run, SCRIPT)
     thread.join()
     assert run.submission == "unknown"
     (stage.folder / "go").touch()
-    wait_until((stage.traces / "exit").exists)
+    until((stage.traces / "exit").exists)
     assert stage.reconcile().job_ids == ("48123",)

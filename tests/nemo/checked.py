@@ -14,11 +14,13 @@ from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.load import load_presets
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.catalog.rows import Row, rows
-from llmb_tui.launch.configs import config_files
+from llmb_tui.launch.direct.configs import config_files
 from llmb_tui.launch.settings import applied
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import NOTHING_MORE, RunOptions, Selection
+from llmb_tui.request import RunRequest
+from tests.launch.launch_cases import PROFILE
 from tests.nemo import environment
 
 PRETRAIN = Path(__file__).parents[2] / "llmb_tui/remote/pretrain.py"
@@ -85,7 +87,8 @@ def nemo_of(each: Build) -> str:
 
 def launch_file(each: Build, folder: Path) -> Path:
     """Write `launch.json` as a run takes it along."""
-    files = dict(config_files(each.recipe, each.plan, applied(each.recipe, each.plan)))
+    request = RunRequest(each.recipe, each.plan, PROFILE)
+    files = dict(config_files(request, applied(request)))
     folder.mkdir()
     (folder / "launch.json").write_text(files["configs/launch.json"])
     return folder / "launch.json"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from llmb_tui.launch.entry import entry_script
+from llmb_tui.cluster.remote_text import remote_text
 from tests.nemo import environment
 
 REFUSED = 3
@@ -49,7 +49,7 @@ def check(version: str, launches: Mapping[str, Mapping[str, Any]], folder: Path)
 def start(version: str, folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run the shipped script, as a file of its own, with that NeMo; `variables` are added to its environment."""
     script = folder / "pretrain.py"
-    script.write_text(entry_script())
+    script.write_text(remote_text("pretrain.py"))
     python, clean = environment.command(version)
     command = [*python, str(script), *arguments]
     return subprocess.run(command, env=clean | variables, capture_output=True, text=True, check=False, cwd=folder)

@@ -13,14 +13,16 @@ from typing import Any
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.load import read_preset
 from llmb_tui.catalog.recipe import Recipe
-from llmb_tui.launch.configs import config_files
+from llmb_tui.launch.direct.configs import config_files
 from llmb_tui.launch.settings import applied
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Selection
+from llmb_tui.request import RunRequest
+from tests.kit.waiting import until
+from tests.launch.launch_cases import PROFILE
 from tests.nemo import environment
 from tests.rig.cluster import Rig
 from tests.rig.machine import REPOSITORY
-from tests.rig.waiting import wait_for
 
 HERE = Path(__file__).parent
 PRESET = HERE / "shrunken.toml"
@@ -42,8 +44,8 @@ class Ended:
 
 def launch_file(recipe: Recipe, selection: Selection, **settings: Any) -> dict[str, Any]:
     """What the program writes into `launch.json` for a selection, with further settings at its end."""
-    made = plan(Catalog((recipe,)), selection)
-    launch: dict[str, Any] = json.loads(dict(config_files(recipe, made, applied(recipe, made)))["configs/launch.json"])
+    request = RunRequest(recipe, plan(Catalog((recipe,)), selection), PROFILE)
+    launch: dict[str, Any] = json.loads(dict(config_files(request, applied(request)))["configs/launch.json"])
     return launch | {"settings": {name: v for name, v in launch["settings"].items() if name not in settings} | settings}
 
 
@@ -59,7 +61,7 @@ def train(version: str, folder: Path, launch: dict[str, Any]) -> list[Ended]:
     processes = _start_ranks(version, ranks)
     try:
         # A rank waits for ever for one that failed.
-        wait_for("the ranks have ended", lambda: any(p.poll() for p in processes) or _all_ended(processes), 120)
+        until(lambda: any(p.poll() for p in processes) or _all_ended(processes), "the ranks have ended")
     finally:
         for process in processes:
             process.kill()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from llmb_tui.launch.entry import entry_script
+from llmb_tui.cluster.remote_text import remote_text
 from tests.nemo.environment import VERSIONS, command
 from tests.nemo.launches import Checked, check, start
 
@@ -184,7 +184,7 @@ def test_nemo_builds_the_recipe_as_it_was_set(version: str, tmp_path: Path) -> N
         "trainer.plugins": {"call": f"{PRECISION}:bf16_mixed"},
         "trainer.plugins.grad_reduce_in_fp32": False,
     }
-    (tmp_path / "pretrain.py").write_text(entry_script())
+    (tmp_path / "pretrain.py").write_text(remote_text("pretrain.py"))
     (tmp_path / "launch.json").write_text(json.dumps(launch(EVERYTHING | cpu)))
     python, environment = command(version)
     program = str(Path(__file__).with_name("building.py"))

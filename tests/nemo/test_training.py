@@ -13,7 +13,7 @@ import pytest
 from llmb_tui.catalog.load import load_presets, read_preset
 from llmb_tui.plan.selection import Overrides, RunOptions, Selection
 from llmb_tui.watch.parse import StepParser
-from llmb_tui.watch.step import Step
+from llmb_tui.watch.state import Step
 from tests.nemo.shrunken import PRESET, RANKS, Ended, launch_file, shrunken_launch, train
 
 STEPS = 4

@@ -14,15 +14,15 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from llmb_tui.launch.direct.submitter import direct_spec
 from llmb_tui.store.paths import Places
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.watch.parse import StepParser
 from llmb_tui.wizard.steps import StepId
 from tests.journey.test_rig_journey import brought_image, remote_log, saved, walk_to_review
-from tests.journey.test_screen_journey import SIZE, marks, state, submit
+from tests.kit.pilot import SIZE, choose, loaded, marks, shown_run_state, submit, until
 from tests.nemo.shrunken import PRESET, container_options
 from tests.rig.cluster import Rig
-from tests.ui_wizard.wizard_pilot import choose, loaded, until
 
 STEPS, BATCH = 30, 16
 PATIENCE_S = 150.0
@@ -42,7 +42,7 @@ async def watch_until(pilot: Pilot[None], true: Callable[[], bool]) -> None:
     """Wait for a state of the run, which may take long. A run that ends before it is not waited for."""
     ends = time.monotonic() + PATIENCE_S
     while not true():
-        now = state(pilot)
+        now = shown_run_state(pilot)
         assert now.stage not in ("failed", "cancelled"), now.progress
         assert time.monotonic() < ends, now
         await pilot.pause(0.05)
@@ -58,16 +58,16 @@ async def test_from_the_screen_to_a_verdict(rig: Rig, places: Places, monkeypatc
         await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the saved cluster answers and is ticked")
         await walk_to_review(pilot)
         await submit(pilot)
-        await watch_until(pilot, lambda: state(pilot).progress.steps_done > 0)
-        seen_first = state(pilot).progress.steps_done
-        await watch_until(pilot, lambda: state(pilot).stage == "done")
-        final = state(pilot)
+        await watch_until(pilot, lambda: shown_run_state(pilot).progress.steps_done > 0)
+        seen_first = shown_run_state(pilot).progress.steps_done
+        await watch_until(pilot, lambda: shown_run_state(pilot).stage == "done")
+        final = shown_run_state(pilot)
 
     log = remote_log(services)
-    run = services.runs().all()[0]
-    assert (services.runs().folder(run.id) / "log").read_bytes() == log
+    run = services.runs.all()[0]
+    assert (services.runs.folder(run.id) / "log").read_bytes() == log
     text = log.decode()
-    assert f"no container was started for image {run.direct.container_image}" in text
+    assert f"no container was started for image {direct_spec(run).container_image}" in text
     assert text.count("\nNeMo 2.2.1\n") == 1
     assert "\ntrainer.num_nodes = 2\n" in text
     assert text.index('\ntrainer.accelerator = "cpu"\n') < text.index("Training epoch 0, iteration 0/29")

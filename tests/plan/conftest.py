@@ -5,17 +5,11 @@ from collections.abc import Callable
 import pytest
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.catalog.load import load_presets
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.request import read_request
 
 PlanOf = Callable[..., Plan]
-
-
-@pytest.fixture(scope="session")
-def catalog() -> Catalog:
-    return load_presets()
 
 
 @pytest.fixture(scope="session")

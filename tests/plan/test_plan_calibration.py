@@ -10,12 +10,15 @@ import pytest
 
 from llmb_tui.plan.calibration import MeasuredHere, OwnResult, measured_here
 from llmb_tui.plan.plan import Plan
+from llmb_tui.plan.selection import ProcedureId
 
 PlanOf = Callable[..., Plan]
 N15B = "nemotron4@25.04 15b h100 bf16"
 
 
-def ran(run_id: str, plan: Plan, ratio: float, *, ended_at: float = 0.0, procedure: str = "direct") -> OwnResult:
+def ran(
+    run_id: str, plan: Plan, ratio: float, *, ended_at: float = 0.0, procedure: ProcedureId = "direct"
+) -> OwnResult:
     """A run that took `ratio` times what its plan expects."""
     assert plan.estimate is not None
     return OwnResult(run_id, plan, plan.estimate.step_time_s * ratio, ended_at, procedure)
@@ -135,7 +138,7 @@ def test_other_gpu_types_and_runs_without_an_expectation_say_nothing(plan_of: Pl
 
 def test_the_same_configuration_answers_even_where_no_estimate_can(plan_of: PlanOf) -> None:
     blind = replace(plan_of(N15B, 64), estimate=None)
-    assert here(blind, OwnResult("a", blind, 3.0, 0.0, "recipe")).step_time_s == 3.0
+    assert here(blind, OwnResult("a", blind, 3.0, 0.0, "upstream")).step_time_s == 3.0
     assert measured_here(blind, [ran("b", plan_of(N15B, 128), 1.0)]) is None
 
 
@@ -147,8 +150,8 @@ def test_another_layout_or_batch_is_another_configuration(plan_of: PlanOf, chang
 
 def test_the_procedures_are_named(plan_of: PlanOf) -> None:
     plan = plan_of(N15B, 64)
-    found = here(plan, ran("a", plan, 1.0), ran("b", plan, 1.0, procedure="recipe"))
-    assert found.basis == "2 runs of this configuration on this cluster, direct and published procedures"
+    found = here(plan, ran("a", plan, 1.0), ran("b", plan, 1.0, procedure="upstream"))
+    assert found.basis == "2 runs of this configuration on this cluster, direct procedure and NVIDIA's own scripts"
 
 
 def test_a_band_never_reaches_zero(plan_of: PlanOf) -> None:

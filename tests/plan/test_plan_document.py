@@ -9,9 +9,9 @@ import pytest
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.plan.document import document
-from llmb_tui.plan.listing import listed
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Plan
+from llmb_tui.plan.resolved import selections
 
 PlanOf = Callable[..., Plan]
 KEYS = {
@@ -73,7 +73,7 @@ def test_the_example_field_by_field(plan_of: PlanOf) -> None:
 
 def test_every_listed_plan_has_exactly_these_keys(catalog: Catalog) -> None:
     for recipe in catalog.recipes:
-        for selection in listed(recipe):
+        for selection in selections(recipe):
             made = json.loads(json.dumps(document(plan(catalog, selection)), allow_nan=False))
             assert set(made) == TOP
             for part, keys in KEYS.items():

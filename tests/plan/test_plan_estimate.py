@@ -10,10 +10,11 @@ import pytest
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.recipe import ResultTable
-from llmb_tui.plan.listing import listed
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Estimate, Plan, Problem
+from llmb_tui.plan.resolved import selections
 from llmb_tui.plan.selection import Overrides, Selection
+from tests.kit.runs import NEMOTRON
 
 PlanOf = Callable[..., Plan]
 OTHER_RELEASE = math.hypot(4, 10)
@@ -262,7 +263,7 @@ def test_a_layout_across_nodes_is_much_slower(plan_of: PlanOf) -> None:
 
 def test_the_other_precision_where_it_is_not_published(catalog: Catalog) -> None:
     only_bf16 = without(catalog, lambda table: (table.size, table.dtype) == ("15b", "fp8"))
-    made = plan(only_bf16, Selection("nemotron4", "25.04", "15b", "h100", "fp8", 64))
+    made = plan(only_bf16, NEMOTRON)
     assert estimate_of(made).basis == "the same model in bf16"
     assert half_pct(estimate_of(made)) == pytest.approx(math.hypot(4, 12))
     assert estimate_of(made).low_s < 1.98 < estimate_of(made).high_s, "what is published"
@@ -318,7 +319,7 @@ def test_strong_scaling_with_a_batch_of_ones_own(plan_of: PlanOf) -> None:
 
 def test_the_parts_of_a_step_add_up_to_it(catalog: Catalog) -> None:
     for recipe in catalog.recipes:
-        for selection in listed(recipe):
+        for selection in selections(recipe):
             estimate = estimate_of(plan(catalog, selection))
             parts = estimate.breakdown
             assert parts is not None

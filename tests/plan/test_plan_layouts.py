@@ -8,15 +8,14 @@ from functools import lru_cache
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llmb_tui.catalog.load import load_presets
 from llmb_tui.plan.layouts import Layout, Layouts, layouts
-from llmb_tui.plan.listing import listed
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Parallelism
+from llmb_tui.plan.resolved import selections
 from llmb_tui.plan.selection import Overrides, Selection
+from tests.kit.runs import CATALOG
 
-CATALOG = load_presets()
-PUBLISHED = [selection for recipe in CATALOG.recipes for selection in listed(recipe)]
+PUBLISHED = [selection for recipe in CATALOG.recipes for selection in selections(recipe)]
 FREE = ("tp", "pp", "cp", "ep", "vp", "mbs")
 N15B = Selection("nemotron4", "25.04", "15b", "h100", "bf16", 64)
 N340B = Selection("nemotron4", "25.04", "340b", "h100", "bf16", 256)
@@ -39,7 +38,7 @@ def needs_more(layout: Layout) -> bool:
 
 
 @given(st.sampled_from(PUBLISHED), st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_every_listed_layout_can_be_launched(selection: Selection, data: st.DataObject) -> None:
     found = layouts(CATALOG, selection, 50).best
     layout = data.draw(st.sampled_from(found))
@@ -52,7 +51,7 @@ def test_every_listed_layout_can_be_launched(selection: Selection, data: st.Data
     st.sampled_from([N15B, N340B, L405B, GROK]),
     st.builds(Overrides, *[st.sampled_from([None, 1, 2, 3, 4, 6, 7, 8, 12, 16, 32, 64])] * 6),
 )
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_a_layout_is_listed_exactly_if_it_can_be_launched(selection: Selection, overrides: Overrides) -> None:
     made = plan(CATALOG, replace(selection, overrides=overrides))
     beyond_node = any(p.field == "tp" and p.severity == "warning" for p in made.problems)
@@ -60,7 +59,7 @@ def test_a_layout_is_listed_exactly_if_it_can_be_launched(selection: Selection, 
 
 
 @given(st.sampled_from([N15B, N340B, L405B, GROK]), st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_every_valid_neighbour_of_a_listed_layout_is_listed(selection: Selection, data: st.DataObject) -> None:
     """Neighbours: one number times or by a prime, another one the other way."""
     start = data.draw(st.sampled_from(sorted(all_of(selection), key=repr)))
@@ -75,7 +74,7 @@ def test_every_valid_neighbour_of_a_listed_layout_is_listed(selection: Selection
 
 
 @given(st.sampled_from(PUBLISHED), st.integers(1, 30))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_published_layout_is_always_there_and_nothing_is_unusual_about_it(selection: Selection, most: int) -> None:
     found = layouts(CATALOG, selection, most)
     (published,) = [layout for layout in found.best if layout.published]
@@ -86,7 +85,7 @@ def test_the_published_layout_is_always_there_and_nothing_is_unusual_about_it(se
 
 
 @given(st.sampled_from([N15B, N340B, L405B, GROK]))
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=4)
 def test_what_fits_comes_first_and_the_fastest_of_it(selection: Selection) -> None:
     found = list(all_of(selection).values())
     assert [needs_more(layout) for layout in found] == sorted(needs_more(layout) for layout in found)

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.catalog.load import load_presets
-from llmb_tui.plan.listing import listed
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Memory, Plan
+from llmb_tui.plan.resolved import selections
 from llmb_tui.plan.selection import Overrides, Selection
+from tests.kit.runs import CATALOG
 
 PlanOf = Callable[..., Plan]
 N15B = "nemotron4@25.04 15b h100 bf16"
@@ -23,7 +23,6 @@ N340B = "nemotron4@25.04 340b h100 bf16"
 L8B = "llama3.1@25.04 8b h100 bf16"
 L405B = "llama3.1@24.11 405b h100"
 GROK = "grok1@25.02 314b h100 bf16"
-CATALOG = load_presets()
 
 
 def memory(plan: Plan) -> Memory:
@@ -54,7 +53,7 @@ def test_the_example_of_a_plan(plan_of: PlanOf) -> None:
 
 def test_every_published_configuration_fits_or_is_tight(catalog: Catalog) -> None:
     for recipe in catalog.recipes:
-        for selection in listed(recipe):
+        for selection in selections(recipe):
             made = plan(catalog, selection)
             assert memory(made).verdict in ("fits", "tight"), selection
             assert not [p for p in made.problems if p.field == "memory" and p.severity != "note"]
@@ -163,7 +162,7 @@ def test_numbers_that_do_not_divide_have_no_memory(plan_of: PlanOf) -> None:
 
 
 @given(
-    st.sampled_from([s for recipe in CATALOG.recipes for s in listed(recipe)]),
+    st.sampled_from([s for recipe in CATALOG.recipes for s in selections(recipe)]),
     st.builds(Overrides, *[st.sampled_from([None, 1, 2, 4, 8, 16, 64])] * 7),
 )
 def test_memory_is_a_number_wherever_the_numbers_divide(selection: Selection, overrides: Overrides) -> None:

@@ -9,11 +9,11 @@ import pytest
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.plan.document import document
-from llmb_tui.plan.listing import listed
 from llmb_tui.plan.make import plan
-from llmb_tui.plan.options import TITLES, option_row
+from llmb_tui.plan.options import option_row
 from llmb_tui.plan.plan import Plan, Problem
-from llmb_tui.plan.selection import NOTHING_MORE, RunOptions
+from llmb_tui.plan.resolved import selections
+from llmb_tui.plan.selection import FIELDS, NOTHING_MORE, OPTIONS, RunOptions
 
 PlanOf = Callable[..., Plan]
 NEMOTRON = "nemotron4@25.04 15b h100 bf16"
@@ -162,7 +162,7 @@ def test_what_a_recipe_does_not_have_is_refused(
 def test_an_option_that_its_script_does_not_read_is_refused(catalog: Catalog) -> None:
     recipe = catalog.recipe("nemotron4", "25.04")
     idle = replace(recipe, options=tuple(replace(row, effective=False) for row in recipe.options))
-    selection = replace(next(listed(recipe)), options=RunOptions(save_checkpoint=True))
+    selection = replace(next(selections(recipe)), options=RunOptions(save_checkpoint=True))
     reason = "Save checkpoint: no effect in this recipe, nemotron4@25.04."
     assert errors(plan(Catalog((idle,)), selection)) == {"save_checkpoint": reason}
     assert plan(catalog, selection).launchable
@@ -220,18 +220,18 @@ def test_a_plan_document_has_options_only_where_something_is_on(plan_of: PlanOf)
 
 def test_no_published_configuration_does_anything_else(catalog: Catalog) -> None:
     for recipe in catalog.recipes:
-        for selection in listed(recipe):
+        for selection in selections(recipe):
             made = plan(catalog, selection)
             fields = {problem.field for problem in made.problems}
             assert made.options == NOTHING_MORE
-            assert fields.isdisjoint(TITLES)
+            assert fields.isdisjoint(option.name for option in OPTIONS)
 
 
 def test_every_recipe_documents_a_profile_with_its_steps(catalog: Catalog) -> None:
     """The names of the options are what the plan looks for."""
     for recipe in catalog.recipes:
-        for name in ("Nsight profile", "profile from step", "profile to step"):
-            assert option_row(recipe, name) is not None, (recipe.id, name)
+        for name in ("profile", "profile_start", "profile_stop"):
+            assert option_row(recipe, FIELDS[name]) is not None, (recipe.id, name)
 
 
 def test_each_error_has_a_mend(plan_of: PlanOf) -> None:

@@ -9,9 +9,9 @@ import pytest
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.recipe import Flops, Model
 from llmb_tui.catalog.rows import Row, rows
-from llmb_tui.plan.flops import flops_per_sample
 from llmb_tui.plan.physics import IN_STAGES, TIMES, Machine, Terms, terms
 from llmb_tui.plan.step_model import StepModel
+from llmb_tui.plan.throughput import flops_per_sample
 
 
 def row_of(catalog: Catalog, recipe: str, size: str, dtype: str, gpus: int) -> tuple[Model, Machine, Row]:

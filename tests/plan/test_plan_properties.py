@@ -7,14 +7,12 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.catalog.load import load_presets
 from llmb_tui.plan.document import document
 from llmb_tui.plan.make import plan
-from llmb_tui.plan.nearest import divisors, multiples, neighbours
+from llmb_tui.plan.rules import divisors, multiples, neighbours
 from llmb_tui.plan.selection import Overrides, Selection
+from tests.kit.runs import CATALOG
 
-CATALOG: Catalog = load_presets()
 NAMES = sorted((r.workload, r.release, size) for r in CATALOG.recipes for size in r.models)
 SMALL = st.one_of(st.none(), st.sampled_from([1, 2, 3, 4, 8, 12, 16, 64]), st.integers(-(2**31), 2**31 - 1))
 SCALE = st.one_of(
@@ -40,7 +38,7 @@ def selections(draw: st.DrawFn) -> Selection:
 
 
 @given(selections())
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 def test_every_selection_that_can_be_read_has_a_plan_that_adds_up(selection: Selection) -> None:
     made = plan(CATALOG, selection)
     runs = made.parallelism
@@ -56,13 +54,13 @@ def test_every_selection_that_can_be_read_has_a_plan_that_adds_up(selection: Sel
         assert runs.dp is not None
         assert runs.dp % runs.ep == 0
         assert made.nodes * made.gpus_per_node == selection.scale
-        assert all(value > 0 for value in selection.overrides.given().values())
+        assert all(value > 0 for value in selection.overrides.set_fields().values())
     assert runs.vp != 1
     json.dumps(document(made), allow_nan=False)
 
 
 @given(selections())
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 def test_an_estimate_lies_in_its_band_and_its_absence_is_explained(selection: Selection) -> None:
     made = plan(CATALOG, selection)
     explained = [p for p in made.problems if p.field == "estimate"]
@@ -78,7 +76,7 @@ def test_an_estimate_lies_in_its_band_and_its_absence_is_explained(selection: Se
 
 
 @given(selections())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_every_problem_says_why_and_an_error_what_to_do(selection: Selection) -> None:
     problems = plan(CATALOG, selection).problems
     assert all(p.reason for p in problems)

@@ -8,11 +8,11 @@ from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.catalog.rows import ResultRow, results, rows
 from llmb_tui.plan import throughput
-from llmb_tui.plan.flops import flops_per_sample
-from llmb_tui.plan.listing import listed
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Plan
+from llmb_tui.plan.resolved import selections
 from llmb_tui.plan.selection import Selection
+from llmb_tui.plan.throughput import flops_per_sample
 
 
 def of_result(catalog: Catalog, recipe: Recipe, row: ResultRow) -> Plan:
@@ -37,7 +37,7 @@ def printed_tables_disagree(recipe: Recipe, row: ResultRow) -> bool:
 
 
 def test_every_listed_configuration_can_be_launched_and_is_whole(catalog: Catalog) -> None:
-    plans = [plan(catalog, selection) for recipe in catalog.recipes for selection in listed(recipe)]
+    plans = [plan(catalog, selection) for recipe in catalog.recipes for selection in selections(recipe)]
     assert len(plans) == 136
     for each in plans:
         runs = each.parallelism
@@ -109,7 +109,7 @@ def test_days_follow_from_the_step_time_and_are_left_out_for_proxies(catalog: Ca
 
 def test_only_the_full_model_has_a_checkpoint_size(catalog: Catalog) -> None:
     for recipe in catalog.recipes:
-        for selection in listed(recipe):
+        for selection in selections(recipe):
             each = plan(catalog, selection)
             size = recipe.models[selection.size].checkpoint_gb
             assert each.checkpoint_gb == (None if each.scaling == "proxy" else size)

@@ -20,6 +20,8 @@ ROOT = HERE.parents[1] / ".wheels"
 LOCK = HERE / "requirements.lock"
 PYTHON = "/usr/bin/python3"
 """The Python of the rig's login node."""
+PIP = "pip"
+"""Folder beside the wheels: what that Python puts into a new environment."""
 STAND_INS = {
     "torch": ("2.8.0",),
     "torchvision": ("0.23.0",),
@@ -38,7 +40,7 @@ def make() -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)  # tests run in several processes
         version = python_version()
         mark, folder = ROOT / f"complete-{version}", ROOT / version
-        digest = hashlib.sha256(LOCK.read_bytes()).hexdigest()
+        digest = hashlib.sha256(LOCK.read_bytes() + PIP.encode()).hexdigest()
         if not mark.is_file() or mark.read_text() != digest:
             shutil.rmtree(folder, ignore_errors=True)
             _download(folder, ROOT / "venv")
@@ -56,6 +58,8 @@ def _download(folder: Path, work: Path) -> None:
     _run([PYTHON, "-m", "venv", str(work)])
     pip = [str(work / "bin" / "pip"), "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
     _run([*pip, "--only-binary=:all:", "--dest", str(folder), "-r", str(LOCK)])
+    (packages,) = work.glob("lib/python*/site-packages")
+    packages.rename(folder / PIP)
     shutil.rmtree(work)
 
 

@@ -9,13 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.kit.waiting import until
 from tests.rig import packages
 from tests.rig.accounting import ACCOUNT
 from tests.rig.block import ROOT
 from tests.rig.client import ALIASES, PASSPHRASE
 from tests.rig.cluster import SPEED, Rig
 from tests.rig.totp import SECRET
-from tests.rig.waiting import wait_for
 
 BY_HAND = "by-hand.pid"
 """File in a rig's directory: the process that holds a rig that was started by hand."""
@@ -119,7 +119,7 @@ def end_rig(file: Path) -> bool:
         os.kill(int(file.read_text()), signal.SIGTERM)
     except ProcessLookupError:
         return False
-    wait_for(f"{file.parent.name} has ended", lambda: not file.exists())
+    until(lambda: not file.exists(), f"{file.parent.name} has ended")
     return True
 
 

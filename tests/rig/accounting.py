@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 import subprocess
 
+from tests.kit.waiting import until
 from tests.rig.machine import OPERATOR, Daemon, Machine
-from tests.rig.waiting import wait_for
 
 ACCOUNT, OTHER_ACCOUNT = "llmbench", "llmb_other"
 SHORT_QOS = "short"
@@ -67,7 +67,7 @@ class Accounting:
             raise RuntimeError(f"mariadb-install-db failed; see {machine.root}/log/mariadb-install.log")
         machine.run("chown mysql:mysql /run/mysqld", check=True)
         self.database = machine.daemon("mariadbd", [*_MARIADB.split(), f"--datadir={self._data}/data"])
-        wait_for("MariaDB answers", lambda: machine.run(["mariadb", "--no-defaults", "-e", "select 1"]).returncode == 0)
+        until(lambda: machine.run(["mariadb", "--no-defaults", "-e", "select 1"]).returncode == 0, "MariaDB answers")
         machine.run(["mariadb", "--no-defaults", "-e", _SQL], check=True)
         conf = machine.root / "etc" / "slurm" / "slurmdbd.conf"
         conf.write_text(_CONF.format(port=self.port, log=machine.root / "log"))
@@ -83,7 +83,7 @@ class Accounting:
     def wait_until_it_answers(self) -> None:
         """Return when `sacctmgr` gets an answer."""
         ask = ["sacctmgr", "--noheader", "list", "cluster"]
-        wait_for("slurmdbd answers", lambda: self._machine.run(ask).returncode == 0)
+        until(lambda: self._machine.run(ask).returncode == 0, "slurmdbd answers")
 
     def restart_slurmdbd(self) -> None:
         """Start slurmdbd again after `slurmdbd.stop()`."""

@@ -10,8 +10,8 @@ import contextlib
 import os
 from pathlib import Path
 
+from tests.kit.waiting import until
 from tests.rig.machine import Machine
-from tests.rig.waiting import wait_for
 
 MEMORY = Path("/sys/fs/cgroup/memory")
 CONF = "CgroupPlugin=cgroup/v1\nCgroupMountpoint=/sys/fs/cgroup\nConstrainRAMSpace=yes\nConstrainSwapSpace=yes\n"
@@ -35,7 +35,7 @@ def remove(machine: Machine) -> None:
     """Remove it, when the processes in it have ended."""
     own = MEMORY / machine.root.name
     if own.exists():
-        wait_for("the rig's cgroup is empty", lambda: _remove(own))
+        until(lambda: _remove(own), "the rig's cgroup is empty")
 
 
 def _remove(own: Path) -> bool:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from llmb_tui.cluster.profile import ClusterProfile
+from tests.kit.waiting import until
 from tests.rig import cgroup, faults, munge, packages, totp
 from tests.rig.accounting import Accounting
 from tests.rig.block import Block
@@ -20,7 +21,6 @@ from tests.rig.client import Client
 from tests.rig.machine import OPERATOR, OPERATOR_GROUP, OPERATOR_ID, PASSWORD, REPOSITORY, Machine
 from tests.rig.slurm import GROUPS, Slurm
 from tests.rig.sshd import ENDPOINTS, Servers
-from tests.rig.waiting import wait_for
 
 SPEED = 200.0
 """How much faster than real time the training stand-in runs."""
@@ -182,7 +182,7 @@ class Rig:
             return
         self.as_root(["scancel", "--quiet", *jobs])
         self.as_root(["scancel", "--quiet", "--signal=KILL", *jobs])
-        wait_for("all jobs have ended", lambda: not self.squeue())
+        until(lambda: not self.squeue(), "all jobs have ended")
 
     def tidy(self) -> None:
         """Back to a rig without jobs, faults and changed settings. Files on the cluster stay."""

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.kit.waiting import until
 from tests.rig.accounting import Accounting
 from tests.rig.machine import OPERATOR
 from tests.rig.slurm import Slurm
-from tests.rig.waiting import wait_for
 
 if TYPE_CHECKING:
     from tests.rig.cluster import Rig
@@ -61,7 +61,7 @@ def node_down(rig: Rig, name: str, reason: str = "xid79") -> Iterator[None]:
         rig.as_root(["scontrol", "update", f"NodeName={name}", "State=RESUME"])
         slurm.nodes[name].stop()
         slurm.start_node(name)
-        wait_for(f"{name} is back", lambda: slurm.node_states().get(name) == "idle")
+        until(lambda: slurm.node_states().get(name) == "idle", f"{name} is back")
 
 
 @contextmanager

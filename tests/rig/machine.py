@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-from tests.rig.waiting import wait_for
+from tests.kit.waiting import until
 
 REPOSITORY = Path(__file__).parents[2]
 HOST_NAME = "login01"
@@ -68,7 +68,7 @@ class Daemon:
     def __init__(self, name: str, process: subprocess.Popen[bytes]) -> None:
         self.name = name
         self._process = process
-        self.pid = wait_for(f"{name} has started", lambda: _only_child(process.pid) or self._ended())
+        self.pid = until(lambda: _only_child(process.pid) or self._ended(), f"{name} has started")
         """As this machine numbers it, not as the namespace does."""
 
     def _ended(self) -> int:

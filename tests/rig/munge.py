@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 
+from tests.kit.waiting import until
 from tests.rig.machine import Daemon, Machine
-from tests.rig.waiting import wait_for
 
 
 def start(machine: Machine) -> Daemon:
@@ -22,7 +22,7 @@ def start(machine: Machine) -> Daemon:
     daemon = machine.daemon(
         "munged", _as("munge", [*command, "--pid-file=/run/munge/pid", "--seed-file=/run/munge/seed"])
     )
-    wait_for("munge answers", lambda: machine.run(["munge", "--no-input"]).returncode == 0)
+    until(lambda: machine.run(["munge", "--no-input"]).returncode == 0, "munge answers")
     return daemon
 
 

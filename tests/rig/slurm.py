@@ -10,10 +10,10 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.kit.waiting import until
 from tests.rig import cgroup
 from tests.rig.accounting import Accounting
 from tests.rig.machine import HOST_NAME, Daemon, Machine
-from tests.rig.waiting import wait_for
 
 CLUSTER = "llmbrig"
 CPUS, MEMORY_MB = 112, 2_000_000
@@ -161,14 +161,14 @@ class Slurm:
     def start_controller(self) -> None:
         """Start slurmctld and wait until it answers."""
         self.controller = self._machine.daemon("slurmctld", ["slurmctld", "-D"])
-        wait_for("slurmctld answers", lambda: "UP" in self._machine.run(["scontrol", "ping"]).stdout)
+        until(lambda: "UP" in self._machine.run(["scontrol", "ping"]).stdout, "slurmctld answers")
 
     def restart_controller(self) -> None:
         """Start slurmctld again after `controller.stop()`, and wait until it knows its nodes."""
         self.start_controller()
         for node in self.nodes.values():
             node.send(signal.SIGHUP)  # they register at once then, not some seconds later
-        wait_for("the nodes are known", lambda: (states := self.node_states()) and "unknown" not in states.values())
+        until(lambda: (states := self.node_states()) and "unknown" not in states.values(), "the nodes are known")
 
     def start_node(self, name: str) -> None:
         """Start one slurmd."""
@@ -177,7 +177,7 @@ class Slurm:
 
     def wait_until_idle(self) -> None:
         """Return when every node is idle."""
-        wait_for("all nodes are idle", lambda: set(self.node_states().values()) == {"idle"})
+        until(lambda: set(self.node_states().values()) == {"idle"}, "all nodes are idle")
 
     def node_states(self) -> dict[str, str]:
         """State of each node, as sinfo writes it: `idle`, `down`, …; no answer: an empty mapping."""

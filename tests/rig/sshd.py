@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from tests.kit.waiting import until
 from tests.rig import totp
 from tests.rig.machine import OPERATOR, OPERATOR_GROUP, OPERATOR_ID, Daemon, Machine
-from tests.rig.waiting import wait_for
 
 BANNER = "*** llmb-rig: a test cluster on this machine. Authorised use only. ***\n"
 
@@ -108,7 +108,7 @@ class Servers:
     def _wait(self, name: str) -> None:
         port = self.ports[name]
         listening = f":{port:04X} 00000000:0000 0A"  # a connection to try it would count for MaxStartups
-        wait_for(f"sshd {name} listens", lambda: listening in Path("/proc/net/tcp").read_text())
+        until(lambda: listening in Path("/proc/net/tcp").read_text(), f"sshd {name} listens")
 
     def sessions(self, name: str) -> list[int]:
         """Process numbers of the server's own processes that serve connections."""
@@ -173,7 +173,7 @@ def _signal(pid: int, number: signal.Signals) -> None:
 def _stop(pid: int) -> None:
     """Stop a process, and wait until it is stopped: the signal alone lets it run a little further."""
     _signal(pid, signal.SIGSTOP)
-    wait_for(f"process {pid} has stopped", lambda: _state_and_parent(pid)[0] not in "RSD", 10)
+    until(lambda: _state_and_parent(pid)[0] not in "RSD", f"process {pid} has stopped")
 
 
 def _children(pid: int) -> list[int]:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import pytest
 
 from llmb_tui.errors import Trouble
-from llmb_tui.plan.plan import Estimate, Memory, Parallelism, Plan, Problem, Published
+from llmb_tui.plan.plan import Estimate, Memory, Parallelism, Plan, Problem, PublishedResult
 from llmb_tui.plan.selection import Overrides, Selection
 from llmb_tui.store.documents import load, save
 
@@ -48,7 +48,7 @@ PLAN = Plan(
     gpus_per_node=8,
     parallelism=Parallelism(2, 1, 1, 1, 32, None, 2, 256, 4, 4096, 32),
     printed=None,
-    published=Published(2.67, 392725, 65.82, 29.47, "table 3"),
+    published=PublishedResult(2.67, 392725, 65.82, 29.47, "table 3"),
     estimate=Estimate(2.67, 2.56, 2.78, "published", "row", 392725, 58.3, 29.47, 576.8, 3.85e14, 989, "grouped"),
     memory=Memory(34.2, 70.8, 80, "fits"),
     checkpoint_gb=204,

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from llmb_tui.watch.beside import Beside
+from llmb_tui.watch.failure import worst
+from llmb_tui.watch.local_run import load_sidecar, save_sidecar
 
 SCRIPT = b"""\
 export HF_TOKEN=hf_standinstandin
@@ -14,8 +15,8 @@ job exited with code 1
 
 
 def test_the_most_telling_line_is_remembered_and_nothing_else(tmp_path: Path) -> None:
-    Beside(tmp_path).take(SCRIPT)
-    failure = Beside(tmp_path).failure
+    save_sidecar(tmp_path, worst(SCRIPT))
+    failure = load_sidecar(tmp_path)
     assert failure is not None
     assert failure.line == "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB"
     assert failure.reason == "A GPU ran out of memory."
@@ -26,13 +27,13 @@ def test_the_most_telling_line_is_remembered_and_nothing_else(tmp_path: Path) ->
 
 def test_files_that_say_nothing_leave_nothing(tmp_path: Path) -> None:
     for text in (SCRIPT, b"job exited with code 0\n"):
-        Beside(tmp_path).take(text)
-    assert Beside(tmp_path).failure is None
+        save_sidecar(tmp_path, worst(text))
+    assert load_sidecar(tmp_path) is None
     assert list(tmp_path.iterdir()) == []
 
 
 def test_what_was_damaged_here_is_as_if_it_was_not_read(tmp_path: Path) -> None:
-    Beside(tmp_path).take(SCRIPT)
+    save_sidecar(tmp_path, worst(SCRIPT))
     (path,) = tmp_path.iterdir()
     path.write_text("{")
-    assert Beside(tmp_path).failure is None
+    assert load_sidecar(tmp_path) is None

@@ -16,12 +16,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
 from llmb_tui.watch.follow import Follower, LogReplaced
 from llmb_tui.watch.remotelog import cksum
 from tests.cluster.login_node import LoginNode
+from tests.kit.waiting import until
 
 DEADLINE_S = 30.0
 
@@ -50,7 +50,7 @@ def follow(node: LoginNode, remote: Path, local: Path) -> Iterator[Callable[[], 
     opened: list[tuple[Follower, Session]] = []
 
     def start() -> Follower:
-        session = Session(node.profile(), Unattended())
+        session = Session(node.profile())
         opened.append((Follower(session, str(remote), local), session))
         return opened[-1][0]
 
@@ -264,10 +264,7 @@ def test_nothing_is_left_running_on_the_cluster(follow: Callable[[], Follower], 
     pump_until(follower, holds(local, b"one\n"))
     assert running()
     follower.close()
-    ends = time.monotonic() + 5
-    while running():
-        assert time.monotonic() < ends, "tail still runs"
-        time.sleep(0.02)
+    until(lambda: not running(), "tail has ended")
 
 
 def test_a_log_that_may_not_be_read_is_a_trouble(follow: Callable[[], Follower], remote: Path) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from llmb_tui.watch.locallog import only_container_lines
 from llmb_tui.watch.parse import StepParser
-from llmb_tui.watch.stage import only_container_lines
-from llmb_tui.watch.step import Step
+from llmb_tui.watch.state import Step
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -11,7 +11,7 @@ import pytest
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store.paths import Places
-from llmb_tui.watch.monitor import replay
+from llmb_tui.watch.run_records import RunRecords
 
 MakeRun = Callable[..., Run]
 
@@ -22,7 +22,12 @@ def run(make_run: MakeRun) -> Run:
 
 
 def test_each_job_has_its_state(run: Run) -> None:
-    told = run.told("41", "RUNNING").told("42", "PENDING").told("41", "COMPLETED").told("7", "FAILED")
+    told = (
+        run.with_state("41", "RUNNING")
+        .with_state("42", "PENDING")
+        .with_state("41", "COMPLETED")
+        .with_state("7", "FAILED")
+    )
     assert (told.job_state, told.other_states) == ("PENDING", (("41", "COMPLETED"),))
     assert (told.state_of("41"), told.state_of("42")) == ("COMPLETED", "PENDING")
 
@@ -38,19 +43,20 @@ def test_each_job_has_its_state(run: Run) -> None:
     ],
 )
 def test_it_goes_on_while_one_of_them_does(run: Run, first: str | None, last: str | None, going: bool) -> None:
-    told = run.told("41", first) if first else run
+    told = run.with_state("41", first) if first else run
     assert replace(told, job_state=last).going is going
 
 
 def test_without_the_cluster_the_others_are_as_they_were_seen_last(run: Run, tmp_path: Path) -> None:
     runs = Runs(Places(tmp_path / "config", tmp_path / "state"))
-    runs.save(run.told("41", "RUNNING").told("42", "COMPLETED"))
-    state = replay(runs, runs.load(run.id))
+    runs.save(run.with_state("41", "RUNNING").with_state("42", "COMPLETED"))
+    state = RunRecords(runs).record(runs.load(run.id)).state
     assert [(job.id, job.state) for job in state.others] == [("41", "RUNNING")]
 
 
 def test_a_run_whose_log_is_not_known_says_so(run: Run, tmp_path: Path) -> None:
     runs = Runs(Places(tmp_path / "config", tmp_path / "state"))
-    state = replay(runs, replace(run, spec=None).told("42", "COMPLETED"))
+    runs.save(run)
+    state = RunRecords(runs).record(replace(run, spec=None).with_state("42", "COMPLETED")).state
     assert (state.stage, state.verdict) == ("done", None)
     assert state.no_verdict == "No verdict: it is not known where the job writes its log."

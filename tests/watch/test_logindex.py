@@ -55,7 +55,7 @@ def test_what_is_asked_beyond_the_ends_is_left_out(tmp_path: Path, first: int) -
     assert index.read(first, 3) == expected
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.data())
 def test_every_window_equals_the_whole_split(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     chance = random.Random(data.draw(st.integers(0, 1000)))
@@ -116,7 +116,7 @@ def test_find_looks_at_what_is_shown(tmp_path: Path) -> None:
     assert index.find(re.compile("x    y"), 0) == 2
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(st.text("ab c", max_size=6), max_size=60), st.integers(0, 70), st.sampled_from([1, -1]), st.booleans())
 def test_find_agrees_with_a_plain_search(
     tmp_path_factory: pytest.TempPathFactory, lines: list[str], start: int, direction: int, wide: bool

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from queue import SimpleQueue
 from typing import cast
 
@@ -17,12 +15,9 @@ from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.job import Job
 from llmb_tui.cluster.slurm.trouble import SlurmTrouble
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.run import Run
-from llmb_tui.launch.runs import Runs
-from llmb_tui.store.paths import Places
-from llmb_tui.watch.lookout import JOB_ENDED, Lookout, next_pause_s
-from llmb_tui.watch.news import Ended, JobNews, LinkNews, LookFailed, News
-from llmb_tui.watch.roster import Roster
+from llmb_tui.watch.events import Ended, JobUpdated, LinkChanged, PollFailed, WatchEvent
+from llmb_tui.watch.job_poller import JOB_ENDED, JobPoller, next_pause_s
+from tests.kit.waiting import until
 
 DEADLINE_S = 30.0
 
@@ -56,59 +51,52 @@ class Slurm:
 @pytest.fixture
 def slurm(monkeypatch: pytest.MonkeyPatch) -> Slurm:
     made = Slurm()
-    monkeypatch.setattr("llmb_tui.watch.lookout.look", made.look)
-    monkeypatch.setattr("llmb_tui.watch.lookout.bad_nodes", made.bad_nodes)
+    monkeypatch.setattr("llmb_tui.watch.job_poller.look", made.look)
+    monkeypatch.setattr("llmb_tui.watch.job_poller.bad_nodes", made.bad_nodes)
     return made
 
 
 @pytest.fixture
-def open_lookout(slurm: Slurm) -> Iterator[Callable[[float], Lookout]]:
-    opened: list[Lookout] = []
+def open_lookout(slurm: Slurm) -> Iterator[Callable[[float], JobPoller]]:
+    opened: list[JobPoller] = []
 
-    def make(every_s: float = 0.02) -> Lookout:
-        opened.append(Lookout(cast("Session", slurm), every_s=every_s))
+    def make(every_s: float = 0.02) -> JobPoller:
+        opened.append(JobPoller(cast("Session", slurm), every_s=every_s))
         return opened[-1]
 
     yield make
-    for lookout in opened:
-        lookout.close()
+    for poller in opened:
+        poller.close()
 
 
-OpenLookout = Callable[..., Lookout]
+OpenLookout = Callable[..., JobPoller]
 
 
 class Inbox:
     """What a follower was told."""
 
     def __init__(self) -> None:
-        self._queue: SimpleQueue[News] = SimpleQueue()
+        self._queue: SimpleQueue[WatchEvent] = SimpleQueue()
 
-    def post(self, news: News) -> None:
+    def post(self, news: WatchEvent) -> None:
         self._queue.put(news)
 
-    def next(self) -> News:
+    def next(self) -> WatchEvent:
         return self._queue.get(timeout=DEADLINE_S)
 
-    def until(self, condition: Callable[[News], object]) -> News:
+    def until(self, condition: Callable[[WatchEvent], object]) -> WatchEvent:
         while not condition(news := self.next()):
             pass
         return news
 
     def job(self, condition: Callable[[Job], object] = lambda _: True) -> Job:
-        news = self.until(lambda news: isinstance(news, JobNews) and news.job is not None and condition(news.job))
-        assert isinstance(news, JobNews)
+        news = self.until(lambda news: isinstance(news, JobUpdated) and news.job is not None and condition(news.job))
+        assert isinstance(news, JobUpdated)
         assert news.job is not None
         return news.job
 
     def empty(self) -> bool:
         return self._queue.empty()
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    ends = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < ends
-        time.sleep(0.005)
 
 
 def job(job_id: str, state: str, **more: object) -> Job:
@@ -117,13 +105,13 @@ def job(job_id: str, state: str, **more: object) -> Job:
 
 def test_one_look_asks_for_all_jobs_and_each_follower_hears_of_its_own(slurm: Slurm, open_lookout: OpenLookout) -> None:
     slurm.jobs = {"1": job("1", "RUNNING"), "2": job("2", "PENDING")}
-    lookout, one, two = open_lookout(), Inbox(), Inbox()
+    poller, one, two = open_lookout(), Inbox(), Inbox()
     slurm.may_answer.clear()
-    lookout.follow_all(["1"], one.post)
-    lookout.follow("2", two.post)
+    poller.follow_all(["1"], one.post)
+    poller.follow("2", two.post)
     slurm.may_answer.set()
     assert (one.job().id, two.job().id) == ("1", "2")
-    wait_until(lambda: ["1", "2"] in slurm.looks)
+    until(lambda: ["1", "2"] in slurm.looks)
     slurm.jobs["2"] = job("2", "RUNNING")
     assert two.job(lambda job: job.state == "RUNNING").id == "2"
 
@@ -137,45 +125,46 @@ def test_followed_together_they_are_asked_together(slurm: Slurm, open_lookout: O
 
 def test_who_comes_later_hears_at_once_what_is_known(slurm: Slurm, open_lookout: OpenLookout) -> None:
     slurm.jobs = {"1": job("1", "RUNNING")}
-    lookout, first, second = open_lookout(1000.0), Inbox(), Inbox()
-    lookout.follow("1", first.post)
+    poller, first, second = open_lookout(1000.0), Inbox(), Inbox()
+    poller.follow("1", first.post)
     first.job()
-    lookout.follow("1", second.post)
+    poller.follow("1", second.post)
     assert second.job().state == "RUNNING"
     assert len(slurm.looks) == 1
 
 
 def test_a_job_that_ended_is_followed_no_more(slurm: Slurm, open_lookout: OpenLookout) -> None:
     slurm.jobs = {"1": job("1", "COMPLETED")}
-    lookout, inbox = open_lookout(), Inbox()
-    lookout.follow("1", inbox.post)
+    poller, inbox = open_lookout(), Inbox()
+    poller.follow("1", inbox.post)
     assert inbox.job().state == "COMPLETED"
     assert inbox.next() == JOB_ENDED == Ended("watch-job")
-    wait_until(lambda: lookout.next_look_in_s is None)
+    until(lambda: poller.next_look_in_s is None)
     assert inbox.empty()
 
 
 def test_who_left_hears_nothing_and_nobody_is_asked(slurm: Slurm, open_lookout: OpenLookout) -> None:
     slurm.jobs = {"1": job("1", "RUNNING")}
-    lookout, inbox = open_lookout(), Inbox()
-    with lookout.follow("1", inbox.post):
-        inbox.job()
+    poller, inbox = open_lookout(), Inbox()
+    following = poller.follow("1", inbox.post)
+    inbox.job()
+    following.end()
     while not inbox.empty():
         inbox.next()
-    wait_until(lambda: lookout.next_look_in_s is None)
+    until(lambda: poller.next_look_in_s is None)
     assert inbox.empty()
     again = Inbox()
-    lookout.follow("1", again.post)
+    poller.follow("1", again.post)
     assert again.job().state == "RUNNING"
 
 
 def test_a_job_that_slurm_does_not_name_is_over_after_a_while_only(slurm: Slurm, open_lookout: OpenLookout) -> None:
     patient, hasty = Inbox(), Inbox()
-    lookout = open_lookout()
-    lookout.follow("1", patient.post, gone_after_s=1000.0)
-    lookout.follow("1", hasty.post, gone_after_s=0.1)
-    assert hasty.next() == JobNews(None, gone=False)
-    assert hasty.until(lambda news: news != JobNews(None, gone=False)) == JobNews(None, gone=True)
+    poller = open_lookout()
+    poller.follow("1", patient.post, gone_after_s=1000.0)
+    poller.follow("1", hasty.post, gone_after_s=0.1)
+    assert hasty.next() == JobUpdated(None, gone=False)
+    assert hasty.until(lambda news: news != JobUpdated(None, gone=False)) == JobUpdated(None, gone=True)
     assert hasty.next() == JOB_ENDED
     slurm.jobs = {"1": job("1", "RUNNING")}
     assert patient.job().state == "RUNNING"
@@ -185,9 +174,9 @@ def test_slurm_that_fails_is_no_link_that_fails(slurm: Slurm, open_lookout: Open
     inbox = Inbox()
     slurm.trouble = SlurmTrouble("`squeue` failed on the cluster.", "Socket timed out", "Wait.")
     open_lookout().follow("1", inbox.post)
-    assert inbox.next() == LookFailed("`squeue` failed on the cluster. Socket timed out", slurm=True)
+    assert inbox.next() == PollFailed("`squeue` failed on the cluster. Socket timed out", slurm=True)
     slurm.trouble = Disconnected("The connection broke.")
-    assert inbox.until(lambda news: news == LookFailed("The connection broke.", slurm=False))
+    assert inbox.until(lambda news: news == PollFailed("The connection broke.", slurm=False))
     slurm.trouble = None
     slurm.jobs = {"1": job("1", "RUNNING")}
     assert inbox.job().state == "RUNNING"
@@ -196,14 +185,14 @@ def test_slurm_that_fails_is_no_link_that_fails(slurm: Slurm, open_lookout: Open
 def test_a_refused_login_is_not_tried_again(slurm: Slurm, open_lookout: OpenLookout) -> None:
     one, two = Inbox(), Inbox()
     slurm.trouble = AuthenticationFailed("The key was not accepted.")
-    lookout = open_lookout()
+    poller = open_lookout()
     slurm.may_answer.clear()
-    lookout.follow("1", one.post)
-    lookout.follow("2", two.post)
+    poller.follow("1", one.post)
+    poller.follow("2", two.post)
     slurm.may_answer.set()
     for inbox in (one, two):
-        assert [inbox.next(), inbox.next()] == [LinkNews("closed", "The key was not accepted."), JOB_ENDED]
-    wait_until(lambda: lookout.next_look_in_s is None)
+        assert [inbox.next(), inbox.next()] == [LinkChanged("closed", "The key was not accepted."), JOB_ENDED]
+    until(lambda: poller.next_look_in_s is None)
     assert len(slurm.looks) == 1
 
 
@@ -216,11 +205,11 @@ def test_a_closed_session_ends_every_following(slurm: Slurm, open_lookout: OpenL
 
 def test_a_look_that_was_asked_for_while_one_is_on_its_way_follows_it(slurm: Slurm, open_lookout: OpenLookout) -> None:
     slurm.jobs = {"1": job("1", "PENDING")}
-    lookout, inbox = open_lookout(5.0), Inbox()
+    poller, inbox = open_lookout(5.0), Inbox()
     slurm.may_answer.clear()
-    lookout.follow("1", inbox.post)
-    wait_until(lambda: lookout.calls_last_minute == 1)
-    lookout.look_soon()
+    poller.follow("1", inbox.post)
+    until(lambda: poller.calls_last_minute == 1)
+    poller.poll_soon()
     slurm.may_answer.set()
     inbox.job()
     inbox.job()
@@ -229,22 +218,22 @@ def test_a_look_that_was_asked_for_while_one_is_on_its_way_follows_it(slurm: Slu
 
 def test_calls_are_counted(slurm: Slurm, open_lookout: OpenLookout) -> None:
     slurm.jobs = {"1": job("1", "RUNNING")}
-    lookout, inbox = open_lookout(1000.0), Inbox()
-    assert (lookout.calls_last_minute, lookout.next_look_in_s) == (0, None)
-    lookout.follow("1", inbox.post)
+    poller, inbox = open_lookout(1000.0), Inbox()
+    assert (poller.calls_last_minute, poller.next_look_in_s) == (0, None)
+    poller.follow("1", inbox.post)
     inbox.job()
-    assert lookout.calls_last_minute == 1
-    wait_until(lambda: (lookout.next_look_in_s or 0.0) > 100.0)
+    assert poller.calls_last_minute == 1
+    until(lambda: (poller.next_look_in_s or 0.0) > 100.0)
 
 
 def test_who_comes_back_to_the_screen_sees_it_at_once(slurm: Slurm, open_lookout: OpenLookout) -> None:
     slurm.jobs = {"1": job("1", "RUNNING")}
-    lookout, inbox = open_lookout(5.0), Inbox()
-    lookout.attend(False)
-    lookout.follow("1", inbox.post)
+    poller, inbox = open_lookout(5.0), Inbox()
+    poller.set_focused(False)
+    poller.follow("1", inbox.post)
     inbox.job()
-    wait_until(lambda: (lookout.next_look_in_s or 0.0) > 20.0)
-    lookout.attend(True)
+    until(lambda: (poller.next_look_in_s or 0.0) > 20.0)
+    poller.set_focused(True)
     inbox.job()
 
 
@@ -276,43 +265,14 @@ def test_after_a_node_failure_the_nodes_are_asked_for_once(slurm: Slurm, open_lo
 
 
 def test_the_pause_grows_while_nothing_changes() -> None:
-    def pauses(*, running: bool, attended: bool = True) -> list[float]:
+    def pauses(*, running: bool, focused: bool = True) -> list[float]:
         found = [10.0]
         for _ in range(8):
-            found.append(next_pause_s(found[-1], 10.0, changed=False, running=running, attended=attended))
+            found.append(next_pause_s(found[-1], 10.0, changed=False, running=running, focused=focused))
         return found
 
     running, waiting = pauses(running=True), pauses(running=False)
     assert running == sorted(running)
     assert (running[-1], waiting[-1]) == (30.0, 60.0)
-    assert pauses(running=True, attended=False)[1] == 60.0
-    assert next_pause_s(60.0, 10.0, changed=True, running=False, attended=True) == 10.0
-
-
-def test_a_roster_saves_what_slurm_says_of_going_runs(
-    slurm: Slurm, open_lookout: OpenLookout, make_run: Callable[..., Run], tmp_path: Path
-) -> None:
-    runs = Runs(Places(tmp_path / "config", tmp_path / "state"))
-    for run_id, job_id in (("run1", "1"), ("run2", "2")):
-        runs.save(make_run(id=run_id, job_ids=(job_id,), job_state="PENDING"))
-    slurm.jobs = {"1": job("1", "RUNNING")}
-    lookout = open_lookout()
-    roster = Roster(lookout, runs)
-
-    def states() -> list[str | None]:
-        """What is remembered after the roster took in what it heard."""
-        roster.follow([run for run in runs.all() if run.going])
-        return [runs.load(run_id).job_state for run_id in ("run1", "run2")]
-
-    wait_until(lambda: states() == ["RUNNING", "PENDING"])
-    slurm.trouble = SlurmTrouble("`squeue` failed on the cluster.", "Socket timed out", "Wait.")
-    wait_until(lambda: states() and "timed out" in roster.trouble)
-    slurm.trouble = None
-    slurm.jobs = {"1": job("1", "FAILED"), "2": job("2", "RUNNING")}
-    wait_until(lambda: states() and not roster.trouble)
-    wait_until(lambda: states() == ["FAILED", "RUNNING"])
-    wait_until(lambda: states() and slurm.looks[-1] == ["2"])
-    roster.end()
-    wait_until(lambda: lookout.next_look_in_s is None)
-    states()
-    assert lookout.next_look_in_s is None
+    assert pauses(running=True, focused=False)[1] == 60.0
+    assert next_pause_s(60.0, 10.0, changed=True, running=False, focused=True) == 10.0

@@ -9,20 +9,18 @@ from typing import Any
 
 import pytest
 
-from llmb_tui.catalog.load import load_presets
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.plan.calibration import measured_here
 from llmb_tui.plan.make import plan as plan_of
-from llmb_tui.plan.selection import RunOptions, Selection
+from llmb_tui.plan.selection import RunOptions
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
-from llmb_tui.watch.monitor import replay
-from llmb_tui.watch.own_runs import OwnRuns
-from llmb_tui.watch.state import RunState
+from llmb_tui.watch.local_results import LocalResults
+from llmb_tui.watch.local_run import LocalRun
+from llmb_tui.watch.run_records import RunRecords
+from tests.kit.runs import CATALOG, NEMOTRON
 
-CATALOG = load_presets()
-ASKED = Selection("nemotron4", "25.04", "15b", "h100", "fp8", 64)
 MakeRun = Callable[..., Run]
 Line = Callable[..., str]
 Ended = Callable[..., Run]
@@ -38,7 +36,7 @@ def ended(runs: Runs, make_run: MakeRun, nemo_line: Line) -> Ended:
     """A run of Nemotron4 15b FP8 on 64 GPUs, for which 1.98 s are published, stored with its log."""
 
     def make(run_id: str, seconds: float = 2.0, *, steps: int | None = None, **changes: Any) -> Run:
-        selection = changes.pop("selection", ASKED)
+        selection = changes.pop("selection", NEMOTRON)
         made = changes.pop("plan", plan_of(CATALOG, selection))
         run = make_run(**{"id": run_id, "plan": made, "job_state": "COMPLETED", **changes})
         runs.save(run)
@@ -52,13 +50,13 @@ def ended(runs: Runs, make_run: MakeRun, nemo_line: Line) -> Ended:
 
 
 def ids(runs: Runs, cluster: str = "demo") -> list[str]:
-    return [result.run_id for result in OwnRuns(runs, CATALOG).results(cluster)]
+    return [result.run_id for result in LocalResults(RunRecords(runs), CATALOG).of(cluster)]
 
 
 def test_a_finished_benchmark_counts(runs: Runs, ended: Ended) -> None:
-    run = ended("a", 2.04, procedure="recipe")
-    (result,) = OwnRuns(runs, CATALOG).results("demo")
-    assert (result.run_id, result.step_time_s, result.procedure) == ("a", 2.04, "recipe")
+    run = ended("a", 2.04, procedure="upstream")
+    (result,) = LocalResults(RunRecords(runs), CATALOG).of("demo")
+    assert (result.run_id, result.step_time_s, result.procedure) == ("a", 2.04, "upstream")
     assert result.plan == run.plan
     assert result.ended_at == (runs.folder("a") / "log").stat().st_mtime
 
@@ -77,14 +75,14 @@ def test_of_this_cluster_only(runs: Runs, ended: Ended) -> None:
         {"job_state": "FAILED", "steps": 20},
         {"job_state": "CANCELLED", "steps": 49},
         {"job_state": "RUNNING"},
-        {"procedure": "llmb-run"},
+        {"procedure": "llmb", "spec": None},
         {"job_state": None},
         {"submission": "unknown", "job_ids": ()},
         {"submission": "refused", "job_ids": (), "job_state": None},
         {"steps": 0},
-        {"selection": replace(ASKED, options=RunOptions(profile=True))},
-        {"selection": replace(ASKED, options=RunOptions(load_checkpoint="/ckpt"))},
-        {"selection": replace(ASKED, steps=5)},
+        {"selection": replace(NEMOTRON, options=RunOptions(profile=True))},
+        {"selection": replace(NEMOTRON, options=RunOptions(load_checkpoint="/ckpt"))},
+        {"selection": replace(NEMOTRON, steps=5)},
     ],
     ids=" ".join,
 )
@@ -94,7 +92,7 @@ def test_what_is_no_benchmark_does_not_count(runs: Runs, ended: Ended, changes: 
 
 
 def test_a_run_that_saved_a_checkpoint_after_its_last_step_counts(runs: Runs, ended: Ended) -> None:
-    ended("a", selection=replace(ASKED, options=RunOptions(save_checkpoint=True)))
+    ended("a", selection=replace(NEMOTRON, options=RunOptions(save_checkpoint=True)))
     assert ids(runs) == ["a"]
 
 
@@ -113,13 +111,13 @@ def test_a_run_without_a_log_or_with_a_broken_record_is_passed_over(runs: Runs, 
 
 
 def test_the_expectation_is_todays_where_the_plan_is_the_same(runs: Runs, ended: Ended) -> None:
-    today = plan_of(CATALOG, ASKED)
+    today = plan_of(CATALOG, NEMOTRON)
     then = replace(today, estimate=None)
     elsewise = replace(then, parallelism=replace(today.parallelism, mbs=1, ga=8))
-    gone = replace(then, selection=replace(ASKED, release="20.01"))
+    gone = replace(then, selection=replace(NEMOTRON, release="20.01"))
     for run_id, plan in (("a", then), ("b", elsewise), ("c", gone)):
         ended(run_id, plan=plan)
-    plans = {result.run_id: result.plan for result in OwnRuns(runs, CATALOG).results("demo")}
+    plans = {result.run_id: result.plan for result in LocalResults(RunRecords(runs), CATALOG).of("demo")}
     assert plans == {"a": today, "b": elsewise, "c": gone}
 
 
@@ -128,27 +126,28 @@ def test_a_log_is_read_again_only_when_it_has_changed(
 ) -> None:
     read: list[str] = []
 
-    def counting(runs: Runs, run: Run) -> RunState:
-        read.append(run.id)
-        return replay(runs, run)
+    class Counted(LocalRun):
+        def __init__(self, runs: Runs, run: Run, threshold: float) -> None:
+            read.append(run.id)
+            super().__init__(runs, run, threshold)
 
-    monkeypatch.setattr("llmb_tui.watch.own_runs.replay", counting)
+    monkeypatch.setattr("llmb_tui.watch.run_records.LocalRun", Counted)
     ended("a")
     ended("b", steps=20)
-    own = OwnRuns(runs, CATALOG)
-    assert [result.run_id for result in own.results("demo")] == ["a"]
-    assert [result.run_id for result in own.results("demo")] == ["a"]
+    own = LocalResults(RunRecords(runs), CATALOG)
+    assert [result.run_id for result in own.of("demo")] == ["a"]
+    assert [result.run_id for result in own.of("demo")] == ["a"]
     assert sorted(read) == ["a", "b"], "a run that does not count is not read again either"
     with (runs.folder("b") / "log").open("a") as log:
         log.writelines(nemo_line(i, 2.1) for i in range(20, 50))
-    assert {result.run_id for result in own.results("demo")} == {"a", "b"}
+    assert {result.run_id for result in own.of("demo")} == {"a", "b"}
     assert sorted(read) == ["a", "b", "b"]
 
 
 def test_the_newest_restart_is_what_counts(runs: Runs, ended: Ended, nemo_line: Line) -> None:
     ended("a", 3.0)
     (runs.folder("a") / "log.1").write_text("".join(nemo_line(i, 2.02) for i in range(50)))
-    (result,) = OwnRuns(runs, CATALOG).results("demo")
+    (result,) = LocalResults(RunRecords(runs), CATALOG).of("demo")
     assert result.step_time_s == 2.02
 
 
@@ -156,8 +155,8 @@ def test_the_services_answer_what_was_measured_here_without_a_connection(tmp_pat
     ended("a", 2.00)
     ended("b", 2.02)
     services = Services(Places(tmp_path / "config", tmp_path / "state"))
-    found = measured_here(plan_of(CATALOG, ASKED), services.own_results("demo"))
+    found = measured_here(plan_of(CATALOG, NEMOTRON), services.local_results.of("demo"))
     assert found is not None
     assert found.step_time_s == pytest.approx(2.01)
     assert set(found.runs) == {"a", "b"}
-    assert services.own_results("nowhere") == ()
+    assert services.local_results.of("nowhere") == ()

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import unicodedata
 from itertools import pairwise
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmb_tui.watch.lines import SHOWN_CHARACTERS, LineSplitter, shown, split_lines
+from llmb_tui.watch.lines import SHOWN_CHARACTERS, LineReader, LineSplitter, display_text, last_lines, split_lines
 
 # Bytes as a hostile or broken program would print them: escapes, carriage returns, torn UTF-8, bidi marks.
 NASTY = st.lists(
@@ -45,13 +46,16 @@ def test_windows_line_ends_are_no_frames() -> None:
 
 
 def test_escapes_tabs_and_bad_utf8_are_made_harmless() -> None:
-    assert shown(b"\x1b[32mok\x1b[0m\tnext \xff \x1b]52;c;aGk=\x07end") == "ok    next \N{REPLACEMENT CHARACTER} end"
+    assert (
+        display_text(b"\x1b[32mok\x1b[0m\tnext \xff \x1b]52;c;aGk=\x07end")
+        == "ok    next \N{REPLACEMENT CHARACTER} end"
+    )
 
 
 def test_a_long_line_is_cut_with_a_mark() -> None:
-    assert shown(b"x" * SHOWN_CHARACTERS) == "x" * SHOWN_CHARACTERS
-    assert shown(b"x" * (SHOWN_CHARACTERS + 1)) == "x" * SHOWN_CHARACTERS + "…"
-    assert shown("é".encode() * 100_000) == "é" * SHOWN_CHARACTERS + "…"
+    assert display_text(b"x" * SHOWN_CHARACTERS) == "x" * SHOWN_CHARACTERS
+    assert display_text(b"x" * (SHOWN_CHARACTERS + 1)) == "x" * SHOWN_CHARACTERS + "…"
+    assert display_text("é".encode() * 100_000) == "é" * SHOWN_CHARACTERS + "…"
 
 
 def test_a_line_that_never_ends_costs_no_memory() -> None:
@@ -69,3 +73,22 @@ def test_a_long_frame_is_replaced_by_the_next() -> None:
     splitter = LineSplitter()
     splitter.feed(b"x" * 50_000 + b"\r")
     assert splitter.feed(b"done\n") == ["done"]
+
+
+def test_last_lines_are_clean_and_whole(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(b"x" * 100_000 + b"\na\n\x1b[31mb\n 1%\r100%\nlast")
+    assert last_lines(path, 3) == ["b", "100%", "last"]
+    assert last_lines(path, 9) == ["a", "b", "100%", "last"]
+    assert last_lines(tmp_path / "none", 3) == []
+
+
+def test_a_reader_gives_each_line_once_and_the_unfinished_one_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    reader = LineReader(path)
+    assert list(reader.new()) == []
+    for data, lines in ((b"a\nb", ["a"]), (b"c\n 1%\r2%", ["bc"]), (b"", [])):
+        with path.open("ab") as file:
+            file.write(data)
+        assert list(reader.new()) == lines
+    assert reader.rest == "2%"

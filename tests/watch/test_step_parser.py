@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from llmb_tui.catalog.recipe import LogFormat
 from llmb_tui.watch.parse import StepParser
-from llmb_tui.watch.step import Step
+from llmb_tui.watch.state import Step
 
 NEMO_340B = (
     "Training epoch 0, iteration 49/49 | lr: 4.491e-06 | global_batch_size: 256 | global_step: 49 | "

@@ -11,29 +11,30 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.catalog.load import load_presets
-from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.client import cancel
 from llmb_tui.demo.cluster import DemoCluster
+from llmb_tui.launch.direct.install import direct_install
+from llmb_tui.launch.direct.render import render
+from llmb_tui.launch.direct.submitter import direct_spec
 from llmb_tui.launch.install import Installer
-from llmb_tui.launch.render import render
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
-from llmb_tui.launch.spec_of import launch_spec
-from llmb_tui.launch.steps import install_steps
-from llmb_tui.launch.submit import submit
-from llmb_tui.plan.make import plan
+from llmb_tui.launch.submit import submit_once
 from llmb_tui.plan.selection import Selection
 from llmb_tui.store.journal import Journal
 from llmb_tui.store.paths import Places
-from llmb_tui.watch.lookout import Lookout
-from llmb_tui.watch.monitor import Monitor, replay
+from llmb_tui.watch.job_poller import JobPoller
+from llmb_tui.watch.monitor import Monitor
+from llmb_tui.watch.run_records import RunRecords
 from llmb_tui.watch.state import RunState
+from tests.cluster.login_node import Person
+from tests.kit.demo import drop_connections, end_jobs, fault, refuse
+from tests.kit.runs import NEMOTRON, intended_run, request_for
 
 SPEED = 120.0
 DEADLINE_S = 60.0
-NEMO2 = Selection("nemotron4", "25.04", "15b", "h100", "fp8", 64)
 HYDRA = Selection("grok1", "25.02", "314b", "h100", "bf16", 64)
 
 _SCRIPTS: dict[str, str] = {}
@@ -47,7 +48,7 @@ class Site:
     catalog: Catalog
     places: Places
     sessions: list[Session] = field(default_factory=list)
-    lookouts: list[Lookout] = field(default_factory=list)
+    pollers: list[JobPoller] = field(default_factory=list)
     count: int = 0
 
     @property
@@ -55,45 +56,36 @@ class Site:
         return Runs(self.places)
 
     def session(self) -> Session:
-        self.sessions.append(Session(self.cluster.profile, Unattended()))
+        self.sessions.append(Session(self.cluster.profile))
         return self.sessions[-1]
 
-    def launch(self, selection: Selection = NEMO2) -> Run:
+    def launch(self, selection: Selection = NEMOTRON) -> Run:
         """Install what the run needs, render, submit."""
         self.count += 1
-        recipe = self.catalog.recipe(selection.workload, selection.release)
-        made = plan(self.catalog, selection)
-        run_id = f"testrun{self.count}"
-        spec = launch_spec(recipe, made, self.cluster.profile, run_id)
-        profile = self.cluster.profile
-        image = Path(spec.container_image)
+        request = request_for(selection, self.cluster.profile)
+        run = replace(intended_run(request, f"testrun{self.count}"), created_at=time.time())
+        image = Path(direct_spec(run).container_image)
         image.parent.mkdir(parents=True, exist_ok=True)
         image.write_bytes(b"hsqs, simulated")  # importing it takes seconds, and is not what is watched here
-        installer = Installer(self.session(), profile, install_steps(recipe, made, profile))
+        installer = Installer(self.session(), request.profile, direct_install(request))
         done = installer.run(lambda _: None, threading.Event())
         assert {state.status for state in done} == {"done"}
-        run = Run(run_id, made, spec, recipe.rule, recipe.launch.kind, "direct", "demo", created_at=time.time())
-        return submit(self.session(), self.runs, Journal(self.places.journal), run, self._script(run))
+        return submit_once(self.session(), self.runs, Journal(self.places.journal), run, self._script(run))
 
     def log_of(self, run: Run, restart: int = 0) -> Path:
-        return Path(run.direct.log.path(run.job_ids[-1], restart))
+        return Path(direct_spec(run).log.path(run.job_ids[-1], restart))
 
     def monitor(self, run: Run, **settings: float) -> Monitor:
         session = self.session()
-        self.lookouts.append(Lookout(session, every_s=0.2))
-        return Monitor(session, self.runs, run, self.lookouts[-1], **settings)
+        self.pollers.append(JobPoller(session, every_s=0.2))
+        return Monitor(session, self.runs, run, self.pollers[-1], **settings)
 
     def _script(self, run: Run) -> str:
         """Rendering takes seconds: once for each recipe, with this run's names put in."""
         key, root = run.plan.selection.workload, str(self.cluster.root)
         if key not in _SCRIPTS:
-            _SCRIPTS[key] = render(run.direct).replace(root, "@ROOT@").replace(run.id, "@ID@")
+            _SCRIPTS[key] = render(direct_spec(run)).replace(root, "@ROOT@").replace(run.id, "@ID@")
         return _SCRIPTS[key].replace("@ROOT@", root).replace("@ID@", run.id)
-
-
-@pytest.fixture(scope="module")
-def catalog() -> Catalog:
-    return load_presets()
 
 
 @pytest.fixture
@@ -102,22 +94,23 @@ def site(tmp_path: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> I
     with DemoCluster(tmp_path / "demo", speed=SPEED) as cluster:
         made = Site(cluster, catalog, Places(tmp_path / "config", tmp_path / "state"))
         yield made
-        for lookout in made.lookouts:
-            lookout.close()
+        for poller in made.pollers:
+            poller.close()
         for session in made.sessions:
             session.close()
-        cluster.end_jobs()
+        end_jobs(cluster)
 
 
 class Watching:
     """A monitor in a thread of its own, and every state that it published."""
 
-    def __init__(self, monitor: Monitor) -> None:
+    def __init__(self, monitor: Monitor, prompter: Prompter | None = None) -> None:
         self.states: list[RunState] = []
         self.times: list[float] = []
         self.stop = threading.Event()
         self.result: RunState | None = None
         self._monitor = monitor
+        self._prompter = prompter
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
 
@@ -141,7 +134,7 @@ class Watching:
         return self.result
 
     def _watch(self) -> None:
-        self.result = self._monitor.watch(self._publish, self.stop)
+        self.result = self._monitor.watch(self._publish, self.stop, self._prompter)
 
     def _publish(self, state: RunState) -> None:
         self.times.append(time.monotonic())
@@ -189,7 +182,7 @@ def test_from_the_queue_to_the_verdict(site: Site, watch: Watch) -> None:
 
 
 def test_the_eta_is_in_seconds_of_the_clock_on_the_wall(site: Site, watch: Watch) -> None:
-    site.cluster.fault("slow", "4")
+    fault(site.cluster, "slow", "4")
     watching = watch(site.launch())
     state = watching.wait_for(lambda state: state.eta_s is not None and 10 <= state.progress.steps_done < 40)
     assert state.eta_s is not None
@@ -201,7 +194,7 @@ def test_the_eta_is_in_seconds_of_the_clock_on_the_wall(site: Site, watch: Watch
 
 
 def test_a_hydra_run(site: Site, watch: Watch) -> None:
-    site.cluster.fault("slow", "0.2")
+    fault(site.cluster, "slow", "0.2")
     final = watch(site.launch(HYDRA)).end()
     assert (final.stage, final.progress.steps_done) == ("done", 50)
     assert final.verdict is not None
@@ -209,26 +202,26 @@ def test_a_hydra_run(site: Site, watch: Watch) -> None:
 
 
 def test_a_run_that_fails_says_why_and_has_no_verdict(site: Site, watch: Watch) -> None:
-    site.cluster.fault("fail-at-step", "7")
+    fault(site.cluster, "fail-at-step", "7")
     final = watch(site.launch()).end()
     assert (final.stage, final.progress.steps_done, final.verdict) == ("failed", 7, None)
-    assert final.progress.failure_reason == "A GPU ran out of memory."
+    assert final.why_failed == "A GPU ran out of memory."
     assert final.progress.failure is not None
-    assert "CUDA out of memory" in final.progress.failure
+    assert "CUDA out of memory" in final.progress.failure.line
     assert "after 7 of 50 steps" in final.no_verdict
 
 
 def test_a_container_that_does_not_start_is_explained_by_the_batch_output(site: Site, watch: Watch) -> None:
-    site.cluster.fault("queue-wait", "120")
+    fault(site.cluster, "queue-wait", "120")
     run = site.launch()
-    Path(run.direct.container_image).unlink()
+    Path(direct_spec(run).container_image).unlink()
     final = watch(run).end()
     assert (final.stage, final.verdict) == ("failed", None)
-    assert final.progress.failure_reason == "The container could not be started."
+    assert final.why_failed == "The container could not be started."
 
 
 def test_a_cancelled_run(site: Site, watch: Watch) -> None:
-    site.cluster.fault("hang-at-step", "10")
+    fault(site.cluster, "hang-at-step", "10")
     run = site.launch()
     watching = watch(run)
     watching.wait_for(lambda state: state.progress.steps_done == 10)
@@ -239,58 +232,58 @@ def test_a_cancelled_run(site: Site, watch: Watch) -> None:
 
 
 def test_a_line_that_is_cut_again_and_again_loses_nothing(site: Site, watch: Watch) -> None:
-    site.cluster.fault("slow", "3")
+    fault(site.cluster, "slow", "3")
     run = site.launch()
     watching = watch(run)
     for steps in (2, 12, 22, 32):
         watching.wait_for(lambda state: state.progress.steps_done >= steps)  # noqa: B023 - called in this turn only
-        site.cluster.drop_connections()
+        drop_connections(site.cluster)
     final = watching.end()
     assert (final.stage, final.progress.steps_done) == ("done", 50)
     assert (site.runs.folder(run.id) / "log").read_bytes() == site.log_of(run).read_bytes()
 
 
 def test_a_lost_link_is_said_and_found_again(site: Site, watch: Watch) -> None:
-    site.cluster.fault("hang-at-step", "10")
+    fault(site.cluster, "hang-at-step", "10")
     watching = watch(site.launch())
     watching.wait_for(lambda state: state.progress.steps_done == 10 and state.link == "live")
-    site.cluster.refuse(True)
-    site.cluster.drop_connections()
+    refuse(site.cluster, True)
+    drop_connections(site.cluster)
     lost = watching.wait_for(lambda state: state.link == "lost")
     assert lost.job is not None
     assert lost.job.state == "RUNNING"
     assert lost.link_note
     before = len(watching.states)
-    site.cluster.refuse(False)
-    site.cluster.fault("hang-at-step", None)
+    refuse(site.cluster, False)
+    fault(site.cluster, "hang-at-step", None)
     assert watching.end().stage == "done"
     assert watching.states[-1].link == "live"
     assert len(watching.states) > before
 
 
 def test_a_look_that_fails_changes_nothing_but_a_note(site: Site, watch: Watch) -> None:
-    site.cluster.fault("hang-at-step", "10")
+    fault(site.cluster, "hang-at-step", "10")
     watching = watch(site.launch())
     watching.wait_for(lambda state: state.progress.steps_done == 10 and state.job and state.job.state == "RUNNING")
-    site.cluster.fault("controller-down")
+    fault(site.cluster, "controller-down")
     noted = watching.wait_for(lambda state: "squeue" in state.slurm_note)
     assert noted.job is not None
     assert (noted.job.state, noted.link, noted.link_note) == ("RUNNING", "live", "")
-    site.cluster.fault("hang-at-step", None)
+    fault(site.cluster, "hang-at-step", None)
     watching.wait_for(lambda state: state.progress.steps_done == 50)
-    site.cluster.fault("controller-down", None)
+    fault(site.cluster, "controller-down", None)
     final = watching.end()
     assert (final.stage, final.slurm_note) == ("done", "")
 
 
 @pytest.mark.parametrize("connected", [True, False])
 def test_stop_is_heeded_within_half_a_second(site: Site, watch: Watch, connected: bool) -> None:
-    site.cluster.fault("hang-at-step", "10")
+    fault(site.cluster, "hang-at-step", "10")
     watching = watch(site.launch())
     watching.wait_for(lambda state: state.progress.steps_done == 10)
     if not connected:
-        site.cluster.refuse(True)
-        site.cluster.drop_connections()
+        refuse(site.cluster, True)
+        drop_connections(site.cluster)
         watching.wait_for(lambda state: state.link == "lost")
     began = time.monotonic()
     watching.stop.set()
@@ -299,7 +292,7 @@ def test_stop_is_heeded_within_half_a_second(site: Site, watch: Watch, connected
 
 
 def test_who_comes_back_sees_everything_at_once(site: Site, watch: Watch) -> None:
-    site.cluster.fault("hang-at-step", "20")
+    fault(site.cluster, "hang-at-step", "20")
     run = site.launch()
     first = watch(run)
     first.wait_for(lambda state: state.progress.steps_done == 20)
@@ -307,7 +300,7 @@ def test_who_comes_back_sees_everything_at_once(site: Site, watch: Watch) -> Non
     first.end()
     second = watch(run)
     assert second.wait_for(lambda _: True).progress.steps_done == 20
-    site.cluster.fault("hang-at-step", None)
+    fault(site.cluster, "hang-at-step", None)
     assert second.end().stage == "done"
     assert (site.runs.folder(run.id) / "log").read_bytes() == site.log_of(run).read_bytes()
 
@@ -315,8 +308,8 @@ def test_who_comes_back_sees_everything_at_once(site: Site, watch: Watch) -> Non
 def test_a_finished_run_is_replayed_without_the_cluster(site: Site, watch: Watch) -> None:
     run = site.launch()
     final = watch(run).end()
-    site.cluster.refuse(True)
-    replayed = replay(site.runs, site.runs.load(run.id))
+    refuse(site.cluster, True)
+    replayed = RunRecords(site.runs).record(site.runs.load(run.id)).state
     assert (replayed.stage, replayed.progress, replayed.verdict) == ("done", final.progress, final.verdict)
     assert replayed.link == "closed"
 
@@ -371,29 +364,72 @@ def test_a_replaced_log_is_said_and_the_copy_kept(site: Site, watch: Watch) -> N
     assert final.stage == "done"
 
 
-def test_a_login_that_is_refused_ends_the_watch(site: Site) -> None:
+def unknown_host(site: Site) -> Session:
+    """A session whose first connection asks whether the host's key is the right one."""
+    site.sessions.append(Session(replace(site.cluster.profile, known_hosts=str(site.cluster.root / "nobody"))))
+    return site.sessions[-1]
+
+
+@pytest.mark.parametrize("person", [None, Person(accepts=False)], ids=["nobody is there", "who is there says no"])
+def test_a_login_that_is_refused_ends_the_watch(site: Site, person: Person | None) -> None:
     run = site.launch()
-    profile = replace(site.cluster.profile, known_hosts=str(site.cluster.root / "nobody"))
-    session = Session(profile, Unattended())
-    final = Watching(Monitor(session, site.runs, run, Lookout(session))).end()
+    session = unknown_host(site)
+    final = Watching(Monitor(session, site.runs, run, JobPoller(session)), person).end()
+    assert person is None or len(person.host_keys) == 1
     assert final.link == "closed"
     assert final.link_note
     assert (final.stage, final.no_verdict) == ("unknown", "No step yet.")
 
 
+def test_who_watches_is_asked_before_anything_else_connects(site: Site) -> None:
+    run = site.launch()
+    session, person = unknown_host(site), Person(accepts=True)
+    watching = Watching(Monitor(session, site.runs, run, JobPoller(session)), person)
+    assert watching.end().stage == "done"
+    assert watching.states[0].link == "connecting"
+    assert len(person.host_keys) == 1
+
+
+def test_who_looks_once_is_asked_too(site: Site) -> None:
+    run = site.launch()
+    session, person = unknown_host(site), Person(accepts=True)
+    assert Monitor(session, site.runs, run, JobPoller(session)).once(person).link == "live"
+    assert len(person.host_keys) == 1
+
+
+def test_a_watch_that_is_stopped_does_not_wait_for_an_answer(site: Site) -> None:
+    asked, may_answer = threading.Event(), threading.Event()
+
+    class Absent(Person):
+        def accept_host_key(self, host: str, key_type: str, fingerprint: str) -> bool:
+            asked.set()
+            may_answer.wait(DEADLINE_S)
+            return super().accept_host_key(host, key_type, fingerprint)
+
+    run = site.launch()
+    session = unknown_host(site)
+    watching = Watching(Monitor(session, site.runs, run, JobPoller(session)), Absent())
+    assert asked.wait(DEADLINE_S)
+    watching.stop.set()
+    try:
+        assert watching.end().link == "connecting"
+    finally:
+        may_answer.set()
+
+
 def test_a_single_look_copies_what_there_is(site: Site) -> None:
-    site.cluster.fault("hang-at-step", "10")
+    fault(site.cluster, "hang-at-step", "10")
     run = site.launch()
     ends = time.monotonic() + DEADLINE_S
     while (state := site.monitor(run).once()).progress.steps_done < 10:
         assert time.monotonic() < ends, state
     assert state.job is not None
     assert (state.stage, state.job.state, state.link) == ("measuring", "RUNNING", "live")
-    site.cluster.fault("controller-down")
+    fault(site.cluster, "controller-down")
     noted = site.monitor(run).once()
     assert (noted.stage, noted.job) == ("measuring", None)
     assert "squeue" in noted.slurm_note
-    site.cluster.fault("controller-down", None)
+    fault(site.cluster, "controller-down", None)
     cancel(site.session(), run.job_ids[0])
     while (state := site.monitor(run).once()).stage != "cancelled":
         assert time.monotonic() < ends, state

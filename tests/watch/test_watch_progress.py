@@ -7,9 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from llmb_tui.plan.plan import Plan
-from llmb_tui.watch.progress import WARM_UP_STEPS, Pace, fold
-from llmb_tui.watch.state import Progress
-from llmb_tui.watch.step import Step
+from llmb_tui.watch.progress import WARM_UP_STEPS, fold
+from llmb_tui.watch.state import Progress, Step
 
 
 def steps(*seconds: float | None, first: int = 0, total: int = 50) -> list[Step]:
@@ -94,30 +93,3 @@ def test_memory_stays_flat_and_the_first_hundred_steps_stay(plan: Plan) -> None:
     assert len(progress.step_times_s) < 5000
     assert [index for index, _ in progress.step_times_s[:100]] == list(range(100))
     assert progress.step_times_s[-1][0] == 19_999
-
-
-def test_the_eta_follows_the_pace_of_arrival_not_the_step_time() -> None:
-    pace = Pace()
-    assert pace.eta_s(50, 0.0) is None
-    pace.note(10, 100.0)
-    assert pace.eta_s(50, 100.0) is None
-    pace.note(12, 101.0)
-    assert pace.eta_s(50, 101.0) == pytest.approx(38 * 0.5)
-    assert pace.eta_s(50, 103.0) == pytest.approx(38 * 0.5 - 2)
-    assert pace.eta_s(50, 1000.0) == 0.0
-
-
-def test_the_pace_forgets_what_is_long_past_and_starts_anew_after_a_restart() -> None:
-    pace = Pace()
-    for done in range(1, 30):
-        pace.note(done, 100.0 * done if done < 10 else 1000.0 + done)
-    assert pace.eta_s(50, 1029.0) == pytest.approx(21.0)
-    pace.note(1, 2000.0)
-    assert pace.eta_s(50, 2000.0) is None
-
-
-def test_there_is_no_eta_after_the_last_step() -> None:
-    pace = Pace()
-    pace.note(49, 1.0)
-    pace.note(50, 2.0)
-    assert pace.eta_s(50, 2.0) is None

@@ -5,11 +5,12 @@ from dataclasses import replace
 import pytest
 
 from llmb_tui.cluster.slurm.job import TERMINAL_STATES, Job
+from llmb_tui.diagnosis.rule import Diagnosis
 from llmb_tui.plan.plan import Plan
+from llmb_tui.watch.locallog import only_container_lines
 from llmb_tui.watch.progress import fold
-from llmb_tui.watch.stage import only_container_lines, stage_of
-from llmb_tui.watch.state import Progress, Stage
-from llmb_tui.watch.step import Step
+from llmb_tui.watch.run_reducer import stage_of
+from llmb_tui.watch.state import Progress, Stage, Step
 
 
 def job(state: str) -> Job:
@@ -58,7 +59,7 @@ def test_the_other_ends(plan: Plan) -> None:
     assert stage_of(job("CANCELLED"), steps(plan, 50), started=True, ended=True) == "done"
     assert stage_of(None, steps(plan, 50), started=True, ended=True) == "done"
     assert stage_of(None, steps(plan, 10), started=True, ended=True) == "unknown"
-    failed = replace(steps(plan, 10), failure="RuntimeError")
+    failed = replace(steps(plan, 10), failure=Diagnosis("RuntimeError", "", ""))
     assert stage_of(None, failed, started=True, ended=True) == "failed"
 
 

@@ -14,8 +14,7 @@ from llmb_tui.plan.plan import Method, Plan
 from llmb_tui.plan.selection import RunOptions
 from llmb_tui.watch.progress import fold
 from llmb_tui.watch.report import document
-from llmb_tui.watch.state import Progress, RunState, Verdict
-from llmb_tui.watch.step import Step
+from llmb_tui.watch.state import Progress, RunState, Step, Verdict
 from llmb_tui.watch.verdict import judge, rule_words
 
 LAST = ResultRule("last", "README")
@@ -215,7 +214,7 @@ def test_the_document_has_the_keys_that_others_rely_on(plan: Plan, make_run: Cal
         "cluster": "demo",
         "job_ids": ["42"],
         "state": "done",
-        "submitted_at": 1_760_000_001.0,
+        "submitted_at": 1_760_000_002.0,
         "steps_done": 50,
         "steps_total": 50,
         "step_time_s": 2.0,

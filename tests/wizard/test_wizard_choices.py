@@ -4,14 +4,14 @@ from dataclasses import replace
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.plan.make import plan
-from llmb_tui.wizard.answers import Answers, Field, answer, selection
+from llmb_tui.wizard.answers import Answers, answer, selection, settled
 from llmb_tui.wizard.choices import Choice, choices, details
 
-WORKLOAD: Field = "workload"
+WORKLOAD = "workload"
 
 
-def offered(catalog: Catalog, answers: Answers, field: Field) -> dict[str, Choice]:
-    return {choice.value: choice for choice in choices(catalog, answers, field)}
+def offered(catalog: Catalog, answers: Answers, field: str) -> dict[str, Choice]:
+    return {choice.value: choice for choice in choices(catalog, settled(catalog, answers), field)}
 
 
 def test_every_size_of_every_release_can_be_chosen(catalog: Catalog) -> None:
@@ -94,7 +94,7 @@ def test_what_can_be_chosen_can_be_launched_and_what_cannot_cannot(catalog: Cata
         for gpu, gpu_choice in offered(catalog, at_workload, "gpu").items():
             at_gpu = answer(at_workload, "gpu", gpu)
             for dtype, dtype_choice in offered(catalog, at_gpu, "dtype").items():
-                chosen = selection(catalog, answer(at_gpu, "dtype", dtype))
+                chosen = selection(catalog, settled(catalog, answer(at_gpu, "dtype", dtype)))
                 assert chosen is not None
                 possible = gpu_choice.disabled_reason is None and dtype_choice.disabled_reason is None
                 assert plan(catalog, chosen).launchable == possible, chosen
@@ -105,7 +105,7 @@ def test_listed_scales_can_be_launched_and_disabled_ones_cannot(catalog: Catalog
     for scaling in ("weak", "strong"):
         scaled = answer(answers, "scaling", scaling)
         for value, choice in offered(catalog, scaled, "scale").items():
-            chosen = selection(catalog, answer(scaled, "scale", value))
+            chosen = selection(catalog, settled(catalog, answer(scaled, "scale", value)))
             assert chosen is not None
             assert plan(catalog, chosen).launchable == (choice.disabled_reason is None), (scaling, value)
 
@@ -113,5 +113,5 @@ def test_listed_scales_can_be_launched_and_disabled_ones_cannot(catalog: Catalog
 def test_details_name_the_source(catalog: Catalog) -> None:
     for recipe in catalog.recipes:
         for size in recipe.models:
-            found = dict(details(catalog, answer(Answers(), WORKLOAD, f"{recipe.id}/{size}")))
+            found = dict(details(catalog, settled(catalog, answer(Answers(), WORKLOAD, f"{recipe.id}/{size}"))))
             assert found["source"] == recipe.source

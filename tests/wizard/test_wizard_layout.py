@@ -9,20 +9,20 @@ import pytest
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Plan
-from llmb_tui.plan.selection import Overrides, Selection
+from llmb_tui.plan.selection import LAYOUT, Overrides, Selection
 from llmb_tui.wizard.answers import (
-    LAYOUT_FIELDS,
     Answers,
-    LayoutField,
     answer,
     answers_of,
     command,
     layout_text,
     selection,
+    settled,
     value_of,
 )
-from llmb_tui.wizard.layout import LAYOUT_TITLES, layout_problems, other_layout
-from llmb_tui.wizard.steps import StepId, mark, summary
+from llmb_tui.wizard.gates import layout_problems, mark, other_layout, summary
+from llmb_tui.wizard.steps import StepId
+from tests.wizard.wizard_states import state_of
 
 NEMOTRON = Selection("nemotron4", "25.04", "15b", "h100", "bf16", 64)
 EVERY = Overrides(4, 2, 1, 1, 4, 1, 512, 8192, 16)
@@ -32,11 +32,11 @@ def planned(catalog: Catalog, **overrides: int) -> Plan:
     return plan(catalog, replace(NEMOTRON, overrides=Overrides(**overrides)))
 
 
-@pytest.mark.parametrize("field", LAYOUT_FIELDS)
-def test_a_number_is_kept_as_it_was_typed_and_taken_back_when_it_is_emptied(field: LayoutField) -> None:
+@pytest.mark.parametrize("field", [field.name for field in LAYOUT])
+def test_a_number_is_kept_as_it_was_typed_and_taken_back_when_it_is_emptied(field: str) -> None:
     answers = answer(Answers(), field, "12")
     assert value_of(answers, field) == "12"
-    assert answers.overrides.given() == {field: 12}
+    assert answers.overrides.set_fields() == {field: 12}
     assert answer(answers, field, "") == Answers()
 
 
@@ -59,12 +59,12 @@ def test_what_is_no_layout_sets_nothing(text: str) -> None:
 
 def test_the_answers_of_a_run_with_its_own_layout_lead_back_to_it(catalog: Catalog) -> None:
     chosen = replace(NEMOTRON, overrides=EVERY)
-    assert selection(catalog, answers_of(chosen)) == chosen
+    assert selection(catalog, settled(catalog, answers_of(chosen))) == chosen
 
 
 def test_the_layout_stays_when_an_earlier_answer_changes(catalog: Catalog) -> None:
     answers = answer(answers_of(replace(NEMOTRON, overrides=Overrides(tp=4))), "workload", "llama3.1@25.04/8b")
-    chosen = selection(catalog, answers)
+    chosen = selection(catalog, settled(catalog, answers))
     assert chosen is not None
     assert chosen.overrides == Overrides(tp=4)
 
@@ -76,15 +76,15 @@ def test_the_command_has_a_flag_for_each_number() -> None:
 
 
 def test_a_layout_that_cannot_be_flags_its_step(catalog: Catalog) -> None:
-    answers = answer(answers_of(NEMOTRON), "tp", "3")
-    assert mark(answers, planned(catalog, tp=3), None, StepId.SCALE) == "flagged"
-    assert mark(answers, planned(catalog, tp=4), None, StepId.SCALE) == "done"
+    answers = answers_of(NEMOTRON)
+    assert mark(state_of(catalog, answer(answers, "tp", "3")), StepId.SCALE) == "flagged"
+    assert mark(state_of(catalog, answer(answers, "tp", "4")), StepId.SCALE) == "done"
 
 
-def test_the_rail_says_that_it_is_another_one() -> None:
-    answers = Answers(scale=64)
-    assert summary(answers, None, StepId.SCALE, other_layout=True) == "64 GPUs · other layout"
-    assert summary(answers, None, StepId.SCALE) == "64 GPUs"
+def test_the_rail_says_that_it_is_another_one(catalog: Catalog) -> None:
+    answers = answers_of(NEMOTRON)
+    assert summary(state_of(catalog, answer(answers, "tp", "4")), StepId.SCALE) == "64 GPUs · other layout"
+    assert summary(state_of(catalog, answers), StepId.SCALE) == "64 GPUs"
 
 
 def test_where_it_differs_is_said_with_both_values(catalog: Catalog) -> None:
@@ -120,7 +120,3 @@ def test_what_the_readme_prints_otherwise_is_no_fault_of_the_layout(catalog: Cat
     made = plan(catalog, Selection("nemotron4", "25.04", "340b", "h100", "bf16", 256))
     assert "vp" in {problem.field for problem in made.problems}
     assert layout_problems(made) == ()
-
-
-def test_every_field_has_a_name_on_the_screen() -> None:
-    assert set(LAYOUT_TITLES) == set(LAYOUT_FIELDS)

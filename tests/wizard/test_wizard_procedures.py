@@ -8,38 +8,35 @@ import pytest
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.plan.plan import Problem
-from llmb_tui.plan.selection import Selection
 from llmb_tui.wizard.answers import Answers, answer, answers_of, command, value_of
-from llmb_tui.wizard.procedures import procedures
-from llmb_tui.wizard.steps import StepId, summary
-
-CHOSEN = Selection("nemotron4", "25.04", "15b", "h100", "fp8", 64)
+from llmb_tui.wizard.choices import procedures
+from tests.kit.runs import NEMOTRON
 
 
 def test_direct_is_meant_until_the_other_is_chosen() -> None:
     assert value_of(Answers(), "procedure") == "direct"
-    assert value_of(answer(Answers(), "procedure", "recipe"), "procedure") == "recipe"
+    assert value_of(answer(Answers(), "procedure", "upstream"), "procedure") == "upstream"
 
 
 @pytest.mark.parametrize("value", ["direct", "", "published"])
 def test_whatever_is_not_the_published_one_is_direct(value: str) -> None:
-    answers = answer(answer(Answers(), "procedure", "recipe"), "procedure", value)
+    answers = answer(answer(Answers(), "procedure", "upstream"), "procedure", value)
     assert answers == Answers()
 
 
 def test_another_workload_keeps_the_procedure() -> None:
-    answers = answer(answer(Answers(), "procedure", "recipe"), "workload", "grok1@25.02/314b")
-    assert answers.procedure == "recipe"
-    assert answers_of(CHOSEN, "eos", "recipe").procedure == "recipe"
+    answers = answer(answer(Answers(), "procedure", "upstream"), "workload", "grok1@25.02/314b")
+    assert answers.procedure == "upstream"
+    assert answers_of(NEMOTRON, "eos", "upstream").procedure == "upstream"
 
 
 def test_both_are_offered_and_the_published_one_names_its_release(catalog: Catalog) -> None:
     for recipe in catalog.recipes:
-        assert recipe.published is not None
-        direct, published = procedures(catalog, Answers(recipe=recipe.id), ())
-        assert (direct.value, published.value) == ("direct", "recipe")
+        assert recipe.upstream is not None
+        direct, published = procedures(recipe, {})
+        assert (direct.value, published.value) == ("direct", "upstream")
         assert direct.disabled_reason is published.disabled_reason is None
-        assert recipe.published.tag in published.detail
+        assert recipe.upstream.tag in published.detail
 
 
 def test_an_error_disables_the_published_one_with_its_reason_and_a_warning_does_not(catalog: Catalog) -> None:
@@ -47,25 +44,20 @@ def test_an_error_disables_the_published_one_with_its_reason_and_a_warning_does_
         Problem("vboost", "warning", "launch.sh gives no more power.", "Leave it."),
         Problem("steps", "error", "launch.sh takes no number of steps.", "Give none."),
     )
-    direct, published = procedures(catalog, Answers(), against)
+    direct, published = procedures(catalog.recipes[0], {"upstream": against})
     assert direct.disabled_reason is None
     assert published.disabled_reason == "launch.sh takes no number of steps."
-    assert procedures(catalog, Answers(), against[:1])[1].disabled_reason is None
+    assert procedures(catalog.recipes[0], {"upstream": against[:1]})[1].disabled_reason is None
 
 
 def test_a_recipe_of_ones_own_need_not_have_it(catalog: Catalog) -> None:
-    lean = replace(catalog.recipes[0], published=None)
-    reason = Problem("procedure", "error", "No published procedure is known for it.", "")
-    found = procedures(Catalog((lean,)), Answers(), (reason,))
+    lean = replace(catalog.recipes[0], upstream=None)
+    reason = Problem("procedure", "error", "NVIDIA's own scripts are not known for it.", "")
+    found = procedures(lean, {"upstream": (reason,)})
     assert [one.disabled_reason for one in found] == [None, reason.reason]
 
 
 def test_the_command_names_the_published_one() -> None:
-    assert command(CHOSEN, "eos", "recipe").endswith(" --cluster eos --procedure recipe")
-    assert "--procedure" not in command(CHOSEN, "eos")
-    assert "--procedure" not in command(CHOSEN, None, "recipe")  # `plan` has no procedure
-
-
-def test_the_rail_names_the_published_one() -> None:
-    assert summary(Answers(scale=64, procedure="recipe"), None, StepId.SCALE) == "64 GPUs · published procedure"
-    assert summary(Answers(scale=64), None, StepId.SCALE) == "64 GPUs"
+    assert command(NEMOTRON, "eos", "upstream").endswith(" --cluster eos --procedure upstream")
+    assert "--procedure" not in command(NEMOTRON, "eos")
+    assert "--procedure" not in command(NEMOTRON, None, "upstream")  # `plan` has no procedure

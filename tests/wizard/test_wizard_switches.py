@@ -6,36 +6,39 @@ import pytest
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.plan.make import plan
-from llmb_tui.wizard.answers import ON, Answers, answer, selection
-from llmb_tui.wizard.switches import Switch, no_loading, switches
+from llmb_tui.plan.selection import ON
+from llmb_tui.wizard.answers import Answers, answer, selection, settled
+from llmb_tui.wizard.choices import Switch, no_typing, switches
 
 
 def shown(catalog: Catalog, workload: str, *on: str) -> dict[str, Switch]:
     answers = answer(Answers(), "workload", workload)
-    for one in switches(catalog, answers):
+    for one in switches(catalog, settled(catalog, answers)):
         answers = answer(answers, one.field, ON if one.field in on else "")
-    return {one.field: one for one in switches(catalog, answers)}
+    return {one.field: one for one in switches(catalog, settled(catalog, answers))}
 
 
 def test_each_names_what_it_means_for_the_recipe(catalog: Catalog) -> None:
     found = shown(catalog, "llama3.1@25.04/70b")
-    assert {name: one.detail for name, one in found.items()} == {
+    details = {
         "profile": "steps 20–25",
         "nccl_trace": "5 steps",
         "save_checkpoint": "about 920 GB",
         "hub_tokenizer": "Meta-Llama-3-70B",
     }
-    assert not any(one.on or one.disabled_reason for one in found.values())
+    assert {name: found[name].detail for name in details} == details
+    assert not any(found[name].on or found[name].disabled_reason for name in details)
 
 
 def test_what_the_recipe_does_not_have_stays_with_its_reason(catalog: Catalog) -> None:
     found = shown(catalog, "llama3.1@24.11/405b", "nccl_trace")
-    assert {name: (one.on, one.movable) for name, one in found.items()} == {
+    states = {
         "profile": (False, True),
         "nccl_trace": (True, True),  # so that it can be switched off
         "save_checkpoint": (False, False),
         "hub_tokenizer": (False, False),
     }
+    assert {name: (found[name].on, found[name].movable) for name in states} == states
     assert found["save_checkpoint"].disabled_reason == "not in this recipe"
 
 
@@ -44,7 +47,9 @@ def test_only_what_is_offered_can_be_launched(catalog: Catalog) -> None:
         for size in recipe.models:
             workload = f"{recipe.id}/{size}"
             for field, one in shown(catalog, workload).items():
-                chosen = selection(catalog, answer(answer(Answers(), "workload", workload), one.field, ON))
+                chosen = selection(
+                    catalog, settled(catalog, answer(answer(Answers(), "workload", workload), one.field, ON))
+                )
                 assert chosen is not None
                 assert plan(catalog, chosen).launchable is one.movable, (workload, field)
 
@@ -54,4 +59,4 @@ def test_only_what_is_offered_can_be_launched(catalog: Catalog) -> None:
     [("nemotron4@25.04/15b", ""), ("grok1@25.02/314b", "not in this recipe")],
 )
 def test_where_a_checkpoint_can_be_loaded(catalog: Catalog, workload: str, reason: str) -> None:
-    assert no_loading(catalog, answer(Answers(), "workload", workload)) == reason
+    assert no_typing(catalog, settled(catalog, answer(Answers(), "workload", workload)))["load_checkpoint"] == reason

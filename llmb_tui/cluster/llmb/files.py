@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from llmb_tui.cluster.batch import frames
 from llmb_tui.errors import Trouble
 from llmb_tui.text import clean, clean_line
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 1 << 16
 """A longer file is none of theirs; they have one or two thousand bytes."""
-
-_MARK = "\x1e"
 
 
 def ask(
@@ -30,16 +29,12 @@ def ask(
     """
     token = secrets.token_hex(8)
     arguments = [token, str(MOST_BYTES), str(most), *directories]
-    done = session.run_script(script, arguments, deadline_s=deadline_s)
-    if done.exit_code != 0:
-        why = clean(done.stderr.strip()) or f"The command there ended with {done.exit_code}."
+    result = session.run_script(script, arguments, deadline_s=deadline_s)
+    if result.exit_code != 0:
+        why = clean(result.stderr.strip()) or f"The command there ended with {result.exit_code}."
         raise Trouble("It could not be looked for what NVIDIA's llmb-run has there.", why)
-    found = []
-    for part in done.stdout.split(f"{_MARK}{token} ")[1:]:
-        head, _, rest = part.partition("\n")
-        kind, _, path = head.partition(" ")
-        found.append((kind, path, rest))
-    return found
+    parts = ((head.partition(" "), text) for head, text in frames(result.stdout, token))
+    return [(kind, path, text) for (kind, _, path), text in parts]
 
 
 def read_yaml(text: str, path: str) -> dict[str, Any]:

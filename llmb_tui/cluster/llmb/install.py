@@ -2,18 +2,22 @@
 
 Facts: `llmb_install/config/cluster.py` and `llmb_run/config_manager.py` of NVIDIA/dgxc-benchmarking at v25.05 to v25.12
 (version 1: a section `launcher`, no number) and v26.02 to v26.06.01 (version 2). The file holds tokens in clear text:
-of its environment only the names are kept.
+of its environment only the names are kept. Its Slurm section, in all its forms, is read as options of `sbatch`, as
+llmb-run does it (v25.12: version 1; v26.06.01: both): a bare key stands for the variable `SBATCH_KEY`; `gres` is
+`SBATCH_GPUS_PER_NODE`; null takes a common key away again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from llmb_tui.cluster.llmb.files import read_yaml, unreadable
-from llmb_tui.cluster.llmb.slurm import Options, targets
+from llmb_tui.cluster.profile import ClusterProfile, GpuRequest
+from llmb_tui.cluster.profile_check import WrongField, check_profile
+from llmb_tui.cluster.slurm.params import PROFILE_FIELDS
 from llmb_tui.errors import Trouble
 from llmb_tui.text import clean_line
 
@@ -21,7 +25,18 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 CONFIG = "cluster_config.yaml"
-_LEVELLED = ("llmb_repo", "llmb_install", "gpu_type", "cluster_name")
+Options = tuple[tuple[str, str], ...]
+"""Long option of `sbatch` and its value; an empty one for a flag."""
+
+_MOVED_KEYS = ("llmb_repo", "llmb_install", "gpu_type", "cluster_name")
+_GPUS = "gpus-per-node"
+_V1 = {"gpu": ("gpu_partition", "gpu_gres"), "cpu": ("cpu_partition", "cpu_gres")}
+# sbatch's own input variables, where their names are not those of the options.
+_OPTION = {"timelimit": "time", "mem-per-node": "mem", "array-inx": "array", "req-switch": "switches", "gres": _GPUS}
+_PREFIX = "sbatch-"
+# Fields of a profile by option; the GPUs are neither a field nor a further parameter: they are the GPU request.
+_FIELD = {"account": "account", "partition": "partition", "mem": "memory", **{name: name for name in PROFILE_FIELDS}}
+_ANY = ClusterProfile(name="any", host="any", account="any", partition="any", install_dir="/any")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +98,9 @@ def install_of(
     version = content.get("schema_version", 1 if "launcher" in content else None)
     if version not in (1, 2) or isinstance(version, bool):
         raise _unknown_version(file, version)
-    config = _checked(file, _levelled(content) if version == 1 else content)
+    config = _parse(file, _as_version_2(content) if version == 1 else content)
     try:
-        gpu, cpu = targets(config.slurm)
+        gpu, cpu = _targets(config.slurm)
     except ValueError as error:
         raise unreadable(file, f"Its section `slurm` is not llmb-run's: {error}.") from None
     architecture = config.install.get("node_architecture")
@@ -107,6 +122,27 @@ def install_of(
     )
 
 
+def settings_of(install: LlmbInstall) -> dict[str, str]:
+    """What the installation says for a cluster profile, by field. What a profile cannot have is left out."""
+    gpu, cpu = dict(install.gpu), dict(install.cpu)
+    fields = {_FIELD[name]: value for name, value in gpu.items() if name in _FIELD}
+    fields["install_dir"] = install.root
+    if cpu.get("partition") and cpu["partition"] != gpu.get("partition"):
+        fields["cpu_partition"] = cpu["partition"]
+    further = [
+        f"{name}={value}" if value else name for name, value in gpu.items() if name not in _FIELD and name != _GPUS
+    ]
+    # Each with its semicolon: where there is none, blanks separate.
+    fields["slurm_params"] = "".join(f"{option};" for option in further if _may_be("slurm_params", f"{option};"))
+    return {name: value for name, value in fields.items() if value and _may_be(name, value)}
+
+
+def request_of(install: LlmbInstall) -> tuple[GpuRequest, str]:
+    """How llmb-run asks for GPUs, and for how many on a node; empty where it does not."""
+    count = dict(install.gpu).get(_GPUS, "")
+    return ("gpus-per-node", count) if count else ("none", "")
+
+
 @dataclass(frozen=True)
 class _Workloads:
     """Section `workloads`."""
@@ -117,7 +153,7 @@ class _Workloads:
 
 @dataclass(frozen=True)
 class _Config:
-    """A configuration in the form of version 2."""
+    """What is read of a configuration in the form of version 2."""
 
     llmb_repo: str
     llmb_install: str
@@ -129,23 +165,23 @@ class _Config:
     workloads: _Workloads = _Workloads()
 
 
-def _levelled(content: Mapping[str, Any]) -> dict[str, Any]:
+def _as_version_2(content: Mapping[str, Any]) -> dict[str, Any]:
     """Version 1 in the form of version 2; its Slurm section keeps its own."""
-    given = content.get("launcher")
-    launcher = given if isinstance(given, dict) else {}
+    section = content.get("launcher")
+    launcher = section if isinstance(section, dict) else {}
     install = content.get("install") or {}
     if isinstance(install, dict) and "node_architecture" in launcher:
         install = {"node_architecture": launcher["node_architecture"], **install}
-    return {**content, **{key: launcher[key] for key in _LEVELLED if key in launcher}, "install": install}
+    return {**content, **{key: launcher[key] for key in _MOVED_KEYS if key in launcher}, "install": install}
 
 
-def _checked(file: str, content: Mapping[str, Any]) -> _Config:
+def _parse(file: str, content: Mapping[str, Any]) -> _Config:
     """The configuration in the types that it should have. Raises Trouble, which names the key that has not."""
     from pydantic import ValidationError  # noqa: PLC0415 - costs 0.1 s, and the first frame needs none
 
-    given = {key: value for key, value in content.items() if value is not None}
+    keys = {key: value for key, value in content.items() if value is not None}
     try:
-        config: _Config = _adapter().validate_python(given)
+        config: _Config = _adapter().validate_python(keys)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
         key = ".".join(map(str, first["loc"]))
@@ -155,32 +191,92 @@ def _checked(file: str, content: Mapping[str, Any]) -> _Config:
 
 @cache
 def _adapter() -> TypeAdapter[_Config]:
-    from pydantic import TypeAdapter  # noqa: PLC0415 - see `_checked`
+    from pydantic import TypeAdapter  # noqa: PLC0415 - see `_parse`
 
     return TypeAdapter(_Config)
+
+
+def _targets(section: Mapping[str, Any]) -> tuple[Options, Options]:
+    """What jobs with GPUs and jobs without ask for. Raises ValueError, which says what is wrong with the section."""
+    if any(name in section for names in _V1.values() for name in names):
+        if "gpu" in section or "cpu" in section:
+            raise ValueError("it names partitions in both forms")
+        blocks = {kind: _block_of_v1(section, *names) for kind, names in _V1.items()}
+        reserved = {name for names in _V1.values() for name in names}
+    else:
+        blocks = {kind: _block(section, kind) for kind in _V1 if section.get(kind) is not None}
+        reserved = set(_V1)
+    if "gpu" not in blocks:
+        raise ValueError("it has no part `gpu`")
+    common = {key: value for key, value in section.items() if key not in reserved and value is not None}
+    gpu = _merge(common, blocks["gpu"])
+    return gpu, _merge(common, blocks["cpu"]) if "cpu" in blocks else gpu
+
+
+def _block_of_v1(section: Mapping[str, Any], partition: str, gres: str) -> dict[Any, Any]:
+    block = {"partition": section.get(partition), "gres": section.get(gres)}
+    return {key: value for key, value in block.items() if value is not None}
+
+
+def _block(section: Mapping[str, Any], kind: str) -> dict[Any, Any]:
+    block = section[kind]
+    if not isinstance(block, dict):
+        raise ValueError(f"its part `{kind}` holds no keys and values")
+    return block
+
+
+def _merge(common: Mapping[Any, Any], block: Mapping[Any, Any]) -> Options:
+    merged: dict[str, str] = {}
+    for key, value in (*common.items(), *block.items()):
+        if isinstance(value, (dict, list)):
+            raise ValueError(f"its key `{clean_line(str(key))}` holds more than one value")
+        name = _option(str(key))
+        if value is None:
+            merged.pop(name, None)
+        elif not name.startswith("slurm-"):  # a variable of srun, not of sbatch
+            merged[name] = clean_line(str(value)).strip()
+    return tuple(merged.items())
+
+
+def _option(key: str) -> str:
+    name = key.strip().replace("_", "-").lower()
+    bare = name.removeprefix(_PREFIX)
+    # Only the bare key means GPUs; the variable SBATCH_GRES is the option.
+    return bare if name == f"{_PREFIX}gres" else _OPTION.get(bare, bare)
 
 
 def _unknown_version(file: str, version: object) -> Trouble:
     if version is None:
         return unreadable(file, "It has neither a section `launcher` nor a number `schema_version`.")
-    shown = version if isinstance(version, int) else "something else than a number"
-    return unreadable(file, f"Its form is {shown}; known are 1 and 2. A newer llmb-tui may know it.")
+    number = version if isinstance(version, int) else "something else than a number"
+    return unreadable(file, f"Its form is {number}; known are 1 and 2. A newer llmb-tui may know it.")
 
 
 def _workloads(section: _Workloads) -> tuple[LlmbWorkload, ...]:
     """The installed ones, in order: a file may name one twice."""
     config = section.config or {}
-    found = {}
+    workloads = {}
     for name in section.installed or ():
         settings = config.get(name) or {}
         venv, environment = settings.get("venv_path"), settings.get("environment")
-        found[name] = LlmbWorkload(
+        workloads[name] = LlmbWorkload(
             clean_line(name),
             clean_line(venv) if isinstance(venv, str) and venv else None,
             _names(environment if isinstance(environment, dict) else {}),
         )
-    return tuple(found.values())
+    return tuple(workloads.values())
 
 
 def _names(environment: Mapping[str, Any] | None) -> tuple[str, ...]:
     return tuple(clean_line(str(name)) for name in environment or {})
+
+
+def _may_be(name: str, value: str) -> bool:
+    if name == "segment":
+        return value.isdecimal() and int(value) > 0
+    changed: dict[str, Any] = {name: value}
+    try:
+        check_profile(replace(_ANY, **changed))
+    except WrongField:
+        return False
+    return True

@@ -1,47 +1,82 @@
-"""`sacct`: what Slurm's accounting says. Some clusters keep none, and some forget old jobs."""
+"""Slurm's accounting: `sacct` on jobs, `sacctmgr` on a user. Some clusters keep none, and some forget old jobs."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from llmb_tui.cluster.batch import Answer
 from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.cluster.slurm.job import Job
 from llmb_tui.cluster.slurm.partition import parse_count, parse_time
-from llmb_tui.cluster.slurm.queue import JOB_ID, LIMIT_S, SEPARATOR
+from llmb_tui.cluster.slurm.queue import LIMIT_S, SEPARATOR, rows
 
 # The name comes last: it may hold anything. All of these are there since 20.11.
 _COLUMNS = "JobID State ExitCode NNodes ElapsedRaw NodeList JobName".split()
-# Of a job that was requeued only its last start.
-SACCT = ["limited", str(LIMIT_S), "sacct", "-X", "-n", "-P", f"--delimiter={SEPARATOR}", "-o", ",".join(_COLUMNS)]
+
+ASSOCIATIONS = 'limited 6 sacctmgr -nP show assoc user="$(id -un)" format=cluster,account,partition,qos,defaultqos'
+"""For `run_batch`; answers about every cluster of the site's database."""
+DEFAULT_ACCOUNT = 'limited 6 sacctmgr -nP show user "$(id -un)" format=defaultaccount'
 
 _OFF = re.compile(r"accounting storage is disabled|not running a supported accounting_storage", re.IGNORECASE)
 
 
-def sacct(*options: str) -> str:
-    """`sacct` with our columns and more options, as a snippet of a batch."""
-    return shell_join([*SACCT, *options])
+@dataclass(frozen=True, slots=True)
+class Association:
+    """One line of the user's associations."""
+
+    account: str
+    partition: str
+    """Empty: every partition."""
+    qos: tuple[str, ...]
+    default_qos: str
+    """Empty where none is set."""
+
+
+def sacct(*options: str, columns: Sequence[str] = _COLUMNS) -> str:
+    """`sacct` with some columns and more options, as a snippet of a batch; of a requeued job only its last start."""
+    command = ["sacct", "-X", "-n", "-P", f"--delimiter={SEPARATOR}", "-o", ",".join(columns), *options]
+    return f"limited {LIMIT_S} {shell_join(command)}"
 
 
 def parse_sacct(text: str, uid: str = "") -> list[Job]:
-    """Jobs from the output of `SACCT`. `uid` is that of who asks: it names who cancelled a job."""
+    """Jobs from the output of `sacct`. `uid` is that of who asks: it names who cancelled a job."""
     jobs = []
-    for line in text.split("\n"):
-        cells = line.split(SEPARATOR, len(_COLUMNS) - 1)
-        if len(cells) == len(_COLUMNS) and JOB_ID.fullmatch(cells[0]):
-            job_id, state, exit_code, nodes, elapsed, node_list, name = cells
-            job = Job(
-                id=job_id,
-                name=name,
-                state=state.split(maxsplit=1)[0] if state.split() else "",
-                reason=_cancelled_by(state, uid),
-                nodes=parse_count(nodes),
-                elapsed_s=parse_time(elapsed),
-                node_list="" if node_list == "None assigned" else node_list,
-            )
-            jobs.append(replace(job, exit_code=exit_code) if job.finished else job)
+    for cells in rows(text, _COLUMNS):
+        job = Job(
+            id=cells["JobID"],
+            name=cells["JobName"],
+            state=cells["State"].partition(" ")[0],
+            reason=_cancelled_by(cells["State"], uid),
+            nodes=parse_count(cells["NNodes"]),
+            elapsed_s=parse_time(cells["ElapsedRaw"]),
+            node_list=cells["NodeList"].replace("None assigned", ""),
+        )
+        jobs.append(replace(job, exit_code=cells["ExitCode"]) if job.finished else job)
     return jobs
+
+
+def parse_associations(text: str, cluster: str) -> list[Association]:
+    """The user's associations on one cluster, or on all of them where its name is not known (empty)."""
+    associations = []
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.split("|")]
+        if len(cells) == 5 and cells[1] and cluster in ("", cells[0]):
+            _, account, partition, qos, default = cells
+            associations.append(Association(account, partition, tuple(filter(None, qos.split(","))), default))
+    return associations
+
+
+def accounts_of(associations: Iterable[Association]) -> tuple[str, ...]:
+    """Their accounts, each once."""
+    return tuple(dict.fromkeys(association.account for association in associations))
+
+
+def qos_of(associations: Iterable[Association], account: str = "") -> tuple[str, ...]:
+    """The QOS that an account may use, or any account (empty); each once."""
+    allowed = (a.qos for a in associations if account in ("", a.account))
+    return tuple(dict.fromkeys(name for names in allowed for name in names))
 
 
 def accounting_is_off(answer: Answer) -> bool:

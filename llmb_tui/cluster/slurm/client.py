@@ -13,24 +13,34 @@ from dataclasses import replace
 
 from llmb_tui.cluster.batch import NO_ANSWER, Answer, run_batch
 from llmb_tui.cluster.failures import DeadlinePassed
+from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.quoting import one_line, shell_join
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.accounting import accounting_is_off, parse_sacct, sacct
-from llmb_tui.cluster.slurm.job import Job
+from llmb_tui.cluster.slurm.job import Job, OwnJob
 from llmb_tui.cluster.slurm.partition import SINFO_FORMAT, NodeGroup, Partition, parse_partitions
-from llmb_tui.cluster.slurm.queue import JOB_ID, LIMIT_S, SEPARATOR, SQUEUE, parse_squeue, unix_time
+from llmb_tui.cluster.slurm.queue import JOB_ID, LIMIT_S, SEPARATOR, UNIX_TIMES, parse_squeue, rows, squeue, unix_time
 from llmb_tui.cluster.slurm.trouble import silence, slurm_trouble
 from llmb_tui.errors import Trouble
 from llmb_tui.text import clean, clean_line
+
+Version = tuple[int, int]
+
+SEGMENT_SINCE: Version = (24, 5)
+"""The first Slurm whose `sbatch` knows `--segment`: its list of changes, CHANGELOG/slurm-24.05.md."""
+SRUN_OUTPUT_SINCE: Version = (23, 2)
+"""The first Slurm whose `srun` reads SRUN_OUTPUT and SRUN_ERROR: its release notes, RELEASE_NOTES of 23.02."""
 
 _DEADLINE_S = 2.0 * LIMIT_S + 10.0
 """Of a call that asks the queue, then accounting."""
 _ONE_DEADLINE_S = LIMIT_S + 5.0
 _DAYS_BACK = 8
+# Columns of an `OwnJob`; the name comes last: it may hold anything.
+OWN_QUEUED = "JobID SubmitTime WorkDir Command Name".split()
+OWN_ENDED = "JobIDRaw Submit WorkDir JobName".split()
 
 _LAGS = "Slurm's queue no longer has it, and accounting has not heard of its end"
 _ALREADY_ENDED = re.compile(r"already completing or completed|Invalid job id specified", re.IGNORECASE)
-_WILL_START = re.compile(r"^sbatch: Job \d+ to start at (\S+)", re.MULTILINE)
 # A person's profile may restrict `scancel` to some jobs, or make it ask.
 _SCANCEL = """\
 unset SCANCEL_ACCOUNT SCANCEL_BATCH SCANCEL_INTERACTIVE SCANCEL_NAME SCANCEL_PARTITION SCANCEL_QOS SCANCEL_STATE
@@ -55,52 +65,62 @@ def look(session: Session, job_ids: Sequence[str]) -> dict[str, Job]:
 def find_jobs(session: Session, job_name: str) -> list[Job]:
     """The user's jobs with exactly this name, queued, running or ended within the last week, oldest first.
 
-    Without accounting an ended job is found for some minutes only. Raises as `look` does.
+    Without accounting an ended job is found for some minutes only. Raises SlurmTrouble when Slurm cannot say, and what
+    `Session.run` raises.
     """
     one_line(job_name, "the job name")
     since = (datetime.date.today() - datetime.timedelta(days=_DAYS_BACK)).isoformat()
     ended = f'{sacct("-S", since, f"--name={job_name}")} -u "$(id -u)"'
-    commands = {"squeue": f"({SQUEUE})", "sacct": f'[ "$rc_squeue" -ne 0 ] || {ended}', "owner": "id -u"}
+    commands = {"squeue": f"({squeue()})", "sacct": f'[ "$rc_squeue" -ne 0 ] || {ended}', "owner": "id -u"}
     answers = _ask(session, commands)
     # A job that the queue names is found, whatever accounting says.
     queued = [job.id for job in parse_squeue(answers["squeue"].text) if job.name == job_name]
     jobs = read_jobs(answers, queued).values()
-    return sorted((job for job in jobs if job.name == job_name), key=lambda job: int(re.split(r"[_+]", job.id)[0]))
+    return sorted((job for job in jobs if job.name == job_name), key=_number)
+
+
+def own_jobs(session: Session, since: float) -> tuple[OwnJob, ...]:
+    """The user's jobs that were submitted since that Unix time, queued, running or ended, by their numbers.
+
+    Without accounting an ended job is known for some minutes only. Raises SlurmTrouble when Slurm cannot say, and what
+    `Session.run` raises.
+    """
+    day = (datetime.date.fromtimestamp(since) - datetime.timedelta(days=1)).isoformat()
+    ended = f'{sacct("-S", day, columns=OWN_ENDED)} -u "$(id -u)"'
+    commands = {
+        "squeue": f"({squeue(OWN_QUEUED)})",
+        "sacct": f'[ "$rc_squeue" -ne 0 ] || ({UNIX_TIMES}; {ended})',
+    }
+    answers = _ask(session, commands)
+    for program, answer in answers.items():
+        if answer.exit_code != 0 and not (program == "sacct" and accounting_is_off(answer)):
+            raise slurm_trouble(program, answer)
+    ended_jobs = parse_own_jobs(answers["sacct"].text, OWN_ENDED)
+    queued_jobs = parse_own_jobs(answers["squeue"].text, OWN_QUEUED)
+    jobs = {job.id: job for job in (*ended_jobs, *queued_jobs)}
+    return tuple(sorted((job for job in jobs.values() if job.submitted_at >= since), key=_number))
 
 
 def cancel(session: Session, job_id: str) -> None:
     """Cancel a job; one that has ended is left as it is.
 
-    Raises SlurmTrouble when Slurm refuses, and what `Session.run` raises.
+    Raises SlurmTrouble when Slurm refuses, `ObserverMode`, and what `Session.run` raises.
     """
+    session.require_changes()
     _check_id(job_id)
     try:
-        done = session.run_script(_SCANCEL, [job_id], deadline_s=_ONE_DEADLINE_S)
+        result = session.run_script(_SCANCEL, [job_id], deadline_s=_ONE_DEADLINE_S)
     except DeadlinePassed as late:
         raise silence("scancel") from late
-    if done.exit_code != 0 and not _ALREADY_ENDED.search(done.stderr):
-        raise slurm_trouble("scancel", Answer(done.exit_code, done.stderr))
-
-
-def estimated_start(session: Session, script: str) -> float:
-    """When Slurm would start a job with this batch script, Unix time. Nothing is queued.
-
-    Raises SlurmTrouble, with the words of `sbatch`, when it would refuse the job, and what `Session.run` raises.
-    """
-    command = ["env", "SLURM_TIME_FORMAT=%s", "LC_ALL=C", "sbatch", "--test-only"]
-    try:
-        done = session.run(command, stdin=script.encode(), deadline_s=_ONE_DEADLINE_S)
-    except DeadlinePassed as late:
-        raise silence("sbatch --test-only") from late
-    found = _WILL_START.search(done.stderr)
-    moment = unix_time(found[1]) if found else None
-    if done.exit_code != 0 or moment is None:
-        raise slurm_trouble("sbatch --test-only", Answer(done.exit_code, done.stderr))
-    return moment
+    if result.exit_code != 0 and not _ALREADY_ENDED.search(result.stderr):
+        raise slurm_trouble("scancel", Answer(result.exit_code, result.stderr))
 
 
 def bad_nodes(session: Session, node_list: str) -> tuple[str, ...]:
-    """Those of these nodes that do not work, such as `cn003 is down: Not responding`. Raises as `look` does."""
+    """Those of these nodes that do not work, such as `cn003 is down: Not responding`.
+
+    Raises SlurmTrouble when Slurm cannot say, and what `Session.run` raises.
+    """
     nodes = one_line(node_list, "the node list")
     command = shell_join(["sinfo", "-h", "-N", "-n", nodes, "-o", SEPARATOR.join(("%N", "%T", "%E"))])
     answer = _ask(session, {"sinfo": command})["sinfo"]
@@ -111,10 +131,19 @@ def bad_nodes(session: Session, node_list: str) -> tuple[str, ...]:
 
 def partitions(session: Session) -> list[Partition]:
     """All partitions that the user may see. Raises SlurmTrouble, and what `Session.run` raises."""
-    done = session.run(["sinfo", "-h", "-o", SINFO_FORMAT], deadline_s=_ONE_DEADLINE_S)
-    if done.exit_code != 0:
-        raise slurm_trouble("sinfo", Answer(done.exit_code, done.stderr))
-    return parse_partitions(done.stdout)
+    result = session.run(["sinfo", "-h", "-o", SINFO_FORMAT], deadline_s=_ONE_DEADLINE_S)
+    if result.exit_code != 0:
+        raise slurm_trouble("sinfo", Answer(result.exit_code, result.stderr))
+    return parse_partitions(result.stdout)
+
+
+def slurm_version(session: Session, prompter: Prompter | None = None) -> Version | None:
+    """Year and month of the login node's `sbatch`; None where it does not say.
+
+    `prompter` answers what connecting asks. Raises what `Session.connect` and `Session.run` raise.
+    """
+    session.connect(prompter)
+    return parse_version(session.run_script("sbatch --version").stdout)
 
 
 def read_jobs(answers: Mapping[str, Answer], needed: Iterable[str] = ()) -> dict[str, Job]:
@@ -134,19 +163,36 @@ def read_jobs(answers: Mapping[str, Answer], needed: Iterable[str] = ()) -> dict
         }
     elif not accounting_is_off(ended) and not (needed and all(job_id in queued for job_id in needed)):
         raise slurm_trouble("sacct", ended)
-    return {**accounted, **{job_id: _joined(job, accounted.get(job_id)) for job_id, job in queued.items()}}
+    return {**accounted, **{job_id: _join(job, accounted.get(job_id)) for job_id, job in queued.items()}}
+
+
+def parse_own_jobs(text: str, columns: Sequence[str]) -> list[OwnJob]:
+    """Jobs from the output of squeue or sacct in their columns of `OwnJob`. Lines of another shape are left out."""
+    jobs = []
+    for cells in rows(text, columns):
+        job_id, submitted_at, folder, *script, name = cells.values()
+        moment = unix_time(submitted_at)
+        if moment is not None:
+            jobs.append(OwnJob(job_id, name.removesuffix(SEPARATOR), moment, folder, *script))
+    return jobs
 
 
 def parse_bad_nodes(text: str) -> tuple[str, ...]:
     """Nodes that do not work, each once, from the output of `sinfo`: name, state and reason."""
-    found = {}
+    nodes = {}
     for line in text.split("\n"):
         name, _, rest = line.partition(SEPARATOR)
         state, separator, reason = rest.partition(SEPARATOR)
         if separator and not NodeGroup(1, state, ()).works:
             why = "" if reason == "none" else f": {clean(reason)}"
-            found[name] = f"{clean_line(name)} is {clean_line(state.rstrip('*'))}{why}"
-    return tuple(found.values())
+            nodes[name] = f"{clean_line(name)} is {clean_line(state.rstrip('*'))}{why}"
+    return tuple(nodes.values())
+
+
+def parse_version(text: str) -> Version | None:
+    """Year and month in a text such as `slurm 23.11.4`."""
+    match = re.search(r"\b(\d+)\.(\d+)", text, re.ASCII)
+    return (int(match[1]), int(match[2])) if match else None
 
 
 def _look_commands(job_ids: Sequence[str]) -> dict[str, str]:
@@ -162,7 +208,7 @@ for id in {shell_join(job_ids)}; do
   esac
 done"""
     return {
-        "squeue": f"queue=$({SQUEUE}); rc=$?; printf '%s\\n' \"$queue\"; (exit $rc)",
+        "squeue": f"queue=$({squeue()}); rc=$?; printf '%s\\n' \"$queue\"; (exit $rc)",
         "sacct": f'{choose}\n[ "$rc_squeue" -ne 0 ] || [ -z "$ended" ] || {sacct("-j")} "$ended"',
         "owner": "id -u",
     }
@@ -175,11 +221,16 @@ def _ask(session: Session, commands: Mapping[str, str]) -> dict[str, Answer]:
         raise silence("Slurm") from late
 
 
-def _joined(queued: Job, ended: Job | None) -> Job:
+def _join(queued: Job, ended: Job | None) -> Job:
     """The controller knows the present state first; who cancelled a job is in accounting."""
     if ended is None or not (queued.finished and ended.finished):
         return queued
     return replace(queued, exit_code=ended.exit_code, reason=ended.reason or queued.reason)
+
+
+def _number(job: Job | OwnJob) -> int:
+    """By which jobs are in the order of their submission."""
+    return int(re.split(r"[_+]", job.id)[0])
 
 
 def _check_id(job_id: str) -> None:

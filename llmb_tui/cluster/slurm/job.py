@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+
+from llmb_tui.diagnosis.rules import rules
+from llmb_tui.text import clean_line
 
 # Text of a state may carry a tail (`CANCELLED by 1000`): `Job.state` is its first word.
 TERMINAL_STATES = frozenset(
@@ -45,3 +49,26 @@ class Job:
     def waiting(self) -> bool:
         """True while its batch script does not run yet, or not again yet."""
         return self.state in WAITING_STATES
+
+
+@dataclass(frozen=True, slots=True)
+class OwnJob:
+    """A job of the user. Its texts are Slurm's own, not clean."""
+
+    id: str
+    name: str
+    submitted_at: float
+    """Unix time, by the controller's clock."""
+    folder: str
+    """Its working directory, without symbolic links."""
+    script: str = ""
+    """Path of its batch script; empty where only accounting knows it."""
+
+
+def pending_reason(reason: str) -> str:
+    """Slurm's reason for waiting in plain words; Slurm's own, clean, where there are none."""
+    word = reason.strip()
+    word = word[1:-1] if word.startswith("(") and word.endswith(")") else word
+    rule_set = rules("pending")
+    match = rule_set.match(word) or rule_set.match(re.split(r"[,:]", word)[0])
+    return match.diagnosis().sentences if match else clean_line(word)

@@ -6,6 +6,7 @@ The grammar is the recipes' own: `key=value` or a bare flag, separated by `;`; w
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.errors import Trouble
@@ -23,41 +24,32 @@ _VALUE = re.compile(r"[ !#-&(-\[\]-~]+", re.ASCII)
 
 # What the job is made of. sbatch takes any unique beginning of an option's name for the option.
 _OURS = {
-    "account": "The cluster's account says it.",
-    "partition": "The cluster's partition says it.",
-    "nodes": "The selection says it.",
-    "ntasks": "The selection says it.",
-    "ntasks-per-node": "The selection says it.",
-    "gpus": "The cluster's GPU request says it.",
-    "gpus-per-node": "The cluster's GPU request says it.",
-    "gpus-per-task": "The cluster's GPU request says it.",
-    "gres": "The cluster's GPU request says it.",
-    "time": "The selection's time limit says it.",
-    "mem": "The cluster's memory says it.",
-    "mem-per-cpu": "The cluster's memory says it.",
-    "mem-per-gpu": "The cluster's memory says it.",
-    "cpus-per-task": "The cluster's CPUs per task say it.",
-    "exclusive": "Every job has its nodes to itself.",
-    "job-name": "The run is found again by its name.",
-    "output": "The log is found by its name.",
-    "error": "The log holds both.",
-    "open-mode": "The log is found by its name.",
-    "chdir": "The run's folder is known by its path.",
-    "array": "One run is one job.",
-    "dependency": "One run is one job.",
-    "clusters": "The profile is of one cluster.",
-    "no-requeue": "Every run says so already.",
-    "requeue": "A job that Slurm starts again would mix two runs in one result.",
-    "export": "The script needs the environment as it is.",
-    "export-file": "The script needs the environment as it is.",
-    "get-user-env": "The script needs the environment as it is.",
-    "parsable": "The submission reads the job's number.",
-    "quiet": "The submission reads the job's number.",
-    "wait": "The submission waits for nothing.",
-    "test-only": "The job is to run.",
-    "wrap": "The script is made from the selection.",
-    "uid": "The job is yours.",
-    "gid": "The job is yours.",
+    name: reason
+    for reason, names in (
+        ("The cluster's account says it.", "account"),
+        ("The cluster's partition says it.", "partition"),
+        ("The selection says it.", "nodes ntasks ntasks-per-node"),
+        ("The cluster's GPU request says it.", "gpus gpus-per-node gpus-per-task gres"),
+        ("The selection's time limit says it.", "time"),
+        ("The cluster's memory says it.", "mem mem-per-cpu mem-per-gpu"),
+        ("The cluster's CPUs per task say it.", "cpus-per-task"),
+        ("Every job has its nodes to itself.", "exclusive"),
+        ("The run is found again by its name.", "job-name"),
+        ("The log is found by its name.", "output open-mode"),
+        ("The log holds both.", "error"),
+        ("The run's folder is known by its path.", "chdir"),
+        ("One run is one job.", "array dependency"),
+        ("The profile is of one cluster.", "clusters"),
+        ("Every run says so already.", "no-requeue"),
+        ("A job that Slurm starts again would mix two runs in one result.", "requeue"),
+        ("The script needs the environment as it is.", "export export-file get-user-env"),
+        ("The submission reads the job's number.", "parsable quiet"),
+        ("The submission waits for nothing.", "wait"),
+        ("The job is to run.", "test-only"),
+        ("The script is made from the selection.", "wrap"),
+        ("The job is yours.", "uid gid"),
+    )
+    for name in names.split()
 }
 # Said by every script already: the recipes' own examples hold the first.
 _SAID_ALREADY: tuple[Option, ...] = (("exclusive", None), ("no-requeue", None))
@@ -70,13 +62,13 @@ def parse_slurm_params(text: str) -> tuple[Option, ...]:
     Raises Trouble (exit code 1) for what is no option, is named twice, or is what every run sets by itself.
     """
     parts = text.split(";") if ";" in text else text.split()
-    found: dict[str, str | None] = {}
+    options: dict[str, str | None] = {}
     for part in filter(None, map(str.strip, parts)):
         name, value = _option(part)
-        if name in found:
+        if name in options:
             raise _refused(f"Duplicate Slurm parameter '{name}' was specified more than once.")
-        found[name] = value
-    return tuple(option for option in found.items() if option not in _SAID_ALREADY)
+        options[name] = value
+    return tuple(option for option in options.items() if option not in _SAID_ALREADY)
 
 
 def sbatch_options(profile: ClusterProfile) -> tuple[Option, ...]:
@@ -93,6 +85,17 @@ def sbatch_options(profile: ClusterProfile) -> tuple[Option, ...]:
     return (*((name, str(value)) for name, value in fields.items()), *params)
 
 
+def gpu_options(profile: ClusterProfile, gpus_per_node: int) -> tuple[Option, ...]:
+    """How the profile asks for the GPUs of a node; none where its Slurm counts none."""
+    value = {"gres": f"gpu:{gpus_per_node}", "gpus-per-node": str(gpus_per_node)}.get(profile.gpu_request)
+    return () if value is None else ((profile.gpu_request, value),)
+
+
+def arguments_of(options: Iterable[Option]) -> tuple[str, ...]:
+    """Options as a program takes them, not quoted."""
+    return tuple(f"--{name}" if value is None else f"--{name}={value}" for name, value in options)
+
+
 def is_option(name: str, value: str | None) -> bool:
     """True when this can be written into a batch script: checked again there, whoever made it."""
     return _NAME.fullmatch(name) is not None and (value is None or _VALUE.fullmatch(value) is not None)
@@ -100,16 +103,16 @@ def is_option(name: str, value: str | None) -> bool:
 
 def _option(part: str) -> Option:
     if part.startswith("-"):
-        shown = clean_line(part.lstrip("-"))
-        raise _refused(f"Slurm parameters should not include a leading '--': write {shown!r}.")
+        text = clean_line(part.lstrip("-"))
+        raise _refused(f"Slurm parameters should not include a leading '--': write {text!r}.")
     name, equals, value = part.partition("=")
     name = name.strip().replace("_", "-")
     value = value.strip()
     if not is_option(name, None):
         raise _refused(f"{clean_line(name)!r} is no Slurm parameter.")
     if equals and not is_option(name, value):
-        shown = clean_line(value) or "nothing"
-        raise _refused(f"Slurm parameter '{name}' cannot be {shown}: it takes text without quotes and backslashes.")
+        text = clean_line(value) or "nothing"
+        raise _refused(f"Slurm parameter '{name}' cannot be {text}: it takes text without quotes and backslashes.")
     option = (name, value if equals else None)
     for ours, reason in _OURS.items():
         if ours.startswith(name) and option not in _SAID_ALREADY:

@@ -19,14 +19,14 @@ class Gpus:
     """As the site names it, such as `h100` or `nvidia_h100_80gb_hbm3`; None where it has no type."""
     count: int
 
-    def is_type(self, wanted: str) -> bool | None:
+    def is_type(self, gpu_type: str) -> bool | None:
         """Whether these are GPUs of a type, such as `h100`; None when Slurm does not say.
 
         Sites name types freely: `h100`, `H100_SXM`, `nvidia_h100_80gb_hbm3`. `b200` is no `gb200`.
         """
         if self.type is None:
             return None
-        return any(word.startswith(wanted.lower()) for word in re.split(r"[^a-z0-9]+", self.type.lower()))
+        return any(word.startswith(gpu_type.lower()) for word in re.split(r"[^a-z0-9]+", self.type.lower()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ SINFO_FORMAT = "%R|%P|%a|%l|%D|%T|%G|%f"
 
 def parse_partitions(text: str) -> list[Partition]:
     """Partitions from `sinfo -h -o SINFO_FORMAT`, in Slurm's order. Lines of another shape are left out."""
-    found: dict[str, Partition] = {}
+    by_name: dict[str, Partition] = {}
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.split("|", 7)]
         if len(cells) < 7:
@@ -81,9 +81,9 @@ def parse_partitions(text: str) -> list[Partition]:
         name, starred, available, limit, nodes, state, gres, *more = cells
         features = tuple(word for word in "".join(more).split(",") if word not in ("", "(null)"))
         group = NodeGroup(parse_count(nodes) or 0, state, parse_gres(gres), features)
-        before = found[name].groups if name in found else ()
-        found[name] = Partition(name, starred.endswith("*"), available == "up", parse_time(limit), (*before, group))
-    return list(found.values())
+        before = by_name[name].groups if name in by_name else ()
+        by_name[name] = Partition(name, starred.endswith("*"), available == "up", parse_time(limit), (*before, group))
+    return list(by_name.values())
 
 
 def parse_gres(text: str) -> tuple[Gpus, ...]:

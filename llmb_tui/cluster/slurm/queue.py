@@ -8,6 +8,7 @@ from version to version.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from llmb_tui.cluster.quoting import shell_join
@@ -16,32 +17,38 @@ from llmb_tui.cluster.slurm.partition import parse_count, parse_time
 
 SEPARATOR = "\x1f"
 """ASCII's own unit separator: in no name that a person types."""
-JOB_ID = re.compile(r"\d+(?:[_+]\d+)?")
+JOB_ID = re.compile(r"\d+(?:[_+]\d+)?", re.ASCII)
 """`12`, `12_3` of an array, `12+1` of a heterogeneous job."""
+
+UNIX_TIMES = "SLURM_TIME_FORMAT=%s; export SLURM_TIME_FORMAT"
+"""As a snippet of a batch: moments are printed as Unix time, whatever the cluster's time zone is."""
 
 LIMIT_S = 40
 """A command that has no answer after so many seconds is ended on the cluster. Slurm's own limit is 10 by default."""
 
 # The name comes last: it may hold anything.
-_COLUMNS = "JobArrayID State Reason NumNodes TimeUsed RestartCnt exit_code StartTime NodeList Name".split()
-FILTERS = "SQUEUE_ACCOUNT SQUEUE_LICENSES SQUEUE_NAMES SQUEUE_PARTITION SQUEUE_QOS"
+COLUMNS = "JobArrayID State Reason NumNodes TimeUsed RestartCnt exit_code StartTime NodeList Name".split()
+_FILTERS = "SQUEUE_ACCOUNT SQUEUE_LICENSES SQUEUE_NAMES SQUEUE_PARTITION SQUEUE_QOS"
 """Filters that a person's profile may set; those that the command line sets go before them anyway."""
-# With -j it fails at one unknown id; this asks for the user's own jobs only, in hidden partitions too.
-# SLURM_TIME_FORMAT: Unix time, whatever the cluster's time zone is.
-SQUEUE = f"unset {FILTERS}; SLURM_TIME_FORMAT=%s; export SLURM_TIME_FORMAT; limited {LIMIT_S} " + shell_join(
-    ["squeue", "--me", "-a", "-h", "-t", "all", "-O", ",".join(f"{name}:{SEPARATOR}" for name in _COLUMNS)]
-)
-"""As a snippet of a batch, in a subshell."""
+
+
+def squeue(columns: Sequence[str] = COLUMNS) -> str:
+    """The user's jobs in some columns, as a snippet of a batch, for a subshell."""
+    # With -j it fails at one unknown id; this asks for the user's own jobs only, in hidden partitions too.
+    command = ["squeue", "--me", "-a", "-h", "-t", "all", "-O", ",".join(f"{name}:{SEPARATOR}" for name in columns)]
+    return f"unset {_FILTERS}; {UNIX_TIMES}; limited {LIMIT_S} {shell_join(command)}"
 
 
 def parse_squeue(text: str) -> list[Job]:
-    """Jobs from the output of `SQUEUE`. Lines of another shape are left out."""
-    jobs = []
-    for line in text.split("\n"):
-        cells = line.split(SEPARATOR, len(_COLUMNS) - 1)
-        if len(cells) == len(_COLUMNS) and JOB_ID.fullmatch(cells[0]) and cells[1].isupper():
-            jobs.append(_job(dict(zip(_COLUMNS, cells, strict=True))))
-    return jobs
+    """Jobs from the output of `squeue`. Lines of another shape are left out."""
+    return [_job(cells) for cells in rows(text, COLUMNS) if cells["State"].isupper()]
+
+
+def rows(text: str, columns: Sequence[str]) -> list[dict[str, str]]:
+    """The lines with a cell for each column, the first of which is a job's number."""
+    lines = (line.split(SEPARATOR, len(columns) - 1) for line in text.split("\n"))
+    whole = (cells for cells in lines if len(cells) == len(columns) and JOB_ID.fullmatch(cells[0]))
+    return [dict(zip(columns, cells, strict=True)) for cells in whole]
 
 
 def unix_time(text: str) -> float | None:

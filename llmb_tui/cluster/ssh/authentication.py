@@ -11,10 +11,9 @@ import paramiko
 
 from llmb_tui.cluster.failures import AuthenticationFailed, Unreachable
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.cluster.ssh.channel import LINK_ERRORS
+from llmb_tui.cluster.ssh.channels import LINK_ERRORS
 from llmb_tui.cluster.ssh.handshake import LoginTransport
-from llmb_tui.cluster.ssh.key_query import would_take
-from llmb_tui.cluster.ssh.keys import Candidate, Keys, UnlockedKeys, reason
+from llmb_tui.cluster.ssh.keys import Candidate, Keys, UnlockedKeys, reason, would_take
 from llmb_tui.cluster.ssh.openssh import HostSettings
 from llmb_tui.cluster.ssh.questions import PHONE_S, Declined, HungUp, Questions, ask
 
@@ -36,16 +35,16 @@ class Login:
     An answer is given to the server once, never again; a key likewise.
     """
 
-    def __init__(self, settings: HostSettings, prompter: Prompter, unlocked: UnlockedKeys | None) -> None:
-        self._settings = settings
+    def __init__(self, settings: HostSettings, prompter: Prompter, unlocked: UnlockedKeys) -> None:
+        self.settings = settings
         self._user = settings.user
-        self._prompter = prompter
+        self.prompter = prompter
         self._keys = Keys(settings, prompter, unlocked)
         self._candidates: Iterator[Candidate] = self._keys.candidates()
         self._passed: list[Candidate] = []
         self._tried: list[str] = []
-        self._asked = False
-        self._refused = False
+        self._has_asked = False
+        self._has_refused = False
         self.banner = b""
         """What the server greets with, as it came, at most 16 KiB of it."""
 
@@ -58,7 +57,7 @@ class Login:
     @property
     def asks_nobody(self) -> bool:
         """True when logging in the same way again would ask no person anything."""
-        return not (self._asked or self._keys.asked)
+        return not (self._has_asked or self._keys.has_asked)
 
     def run(self, transport: LoginTransport) -> None:
         """Return when the server has let the user in.
@@ -66,7 +65,7 @@ class Login:
         Raises KeysLeft when another connection may go on, and AuthenticationFailed, which says what was tried.
         """
         self._transport = transport
-        self._refused = False
+        self._has_refused = False
         self._candidates, self._passed = chain(self._passed, self._candidates), []
         try:
             methods = self._ask_for_methods()
@@ -85,9 +84,9 @@ class Login:
         """The error that says what was tried, and with which settings."""
         tried = [*self._tried, *self._keys.unusable]
         return AuthenticationFailed(
-            f"{self._settings.place}, did not let {self._user} in.",
-            " ".join([*([f"Tried: {', '.join(tried)}."] if tried else []), why, self._settings.source]),
-            fix or f"Check the user name and the key; `ssh -v {self._settings.login}` in another terminal shows more.",
+            f"{self.settings.place}, did not let {self._user} in.",
+            " ".join([*([f"Tried: {', '.join(tried)}."] if tried else []), why, self.settings.source]),
+            fix or f"Check the user name and the key; `ssh -v {self.settings.login}` in another terminal shows more.",
         )
 
     def _ask_for_methods(self) -> list[str]:
@@ -107,16 +106,16 @@ class Login:
 
     def _give_factor(self, methods: list[str]) -> list[str]:
         """Pass one factor; the methods that the server wants next, none when it is content."""
-        asked = False
-        for method in self._settings.methods:
+        has_asked = False
+        for method in self.settings.methods:
             remaining = None
             if method not in methods:
                 continue
             if method == "publickey":
                 remaining = self._offer_keys()
             elif method == "keyboard-interactive":
-                asked, remaining = self._answer_questions()
-            elif not asked:  # who was asked for the password there is not asked for it here
+                has_asked, remaining = self._answer_questions()
+            elif not has_asked:  # who was asked for the password there is not asked for it here
                 remaining = self._give_password()
             if remaining is not None:
                 return remaining
@@ -148,18 +147,18 @@ class Login:
 
     def _answer_questions(self) -> tuple[bool, list[str] | None]:
         """Keyboard-interactive: whether anything was asked, and the methods that are left."""
-        self._asked = True  # even without a question, somebody may have to confirm on a phone
+        self._has_asked = True  # even without a question, somebody may have to confirm on a phone
         for _ in range(_HUMAN_TRIES):
-            questions = Questions(self._transport, self._settings.login, self._prompter)
+            questions = Questions(self._transport, self.settings.login, self.prompter)
             remaining = self._try("keyboard-interactive", partial(questions.attempt, self._user), PHONE_S, questions)
-            if remaining is not None or not questions.asked:
-                return questions.asked, remaining
+            if remaining is not None or not questions.has_asked:
+                return questions.has_asked, remaining
         return True, None
 
     def _give_password(self) -> list[str] | None:
         for _ in range(_HUMAN_TRIES):
-            self._asked = True
-            password = ask(self._prompter, f"Password for {self._settings.login}: ", echo=False)
+            self._has_asked = True
+            password = ask(self.prompter, f"Password for {self.settings.login}: ", echo=False)
             if not self._transport.is_active():
                 raise HungUp
             attempt = partial(self._transport.auth_password, self._user, password, fallback=False)
@@ -173,18 +172,18 @@ class Login:
     ) -> list[str] | None:
         """The methods that are left after a success, None after a refusal."""
         self._transport.auth_timeout = deadline_s
-        started = time.monotonic()
+        begun_at = time.monotonic()
         try:
             return attempt()
         except LINK_ERRORS as error:
-            said = questions.last_words.strip() if questions is not None else ""
-            self._tried.append(f"{name} ({said or self._transport.parting_words or reason(error)})")
-            silent = questions.was_silent if questions is not None else time.monotonic() - started >= deadline_s
+            words = questions.last_words.strip() if questions is not None else ""
+            self._tried.append(f"{name} ({words or self._transport.parting_words or reason(error)})")
+            silent = questions.was_silent if questions is not None else time.monotonic() - begun_at >= deadline_s
             if silent:
                 raise self.failure(f"The server then did not answer within {deadline_s:.0f} seconds.") from error
             if self._has_hung_up():
                 raise self._closed() from error
-            self._refused = True
+            self._has_refused = True
             return None
 
     def _has_hung_up(self) -> bool:
@@ -195,10 +194,11 @@ class Login:
     def _closed(self) -> Exception:
         """The server hung up: where nobody was asked anything on this connection, another one may go on."""
         words = f": {self._transport.parting_words}" if self._transport.parting_words else ""
-        if not (words or self._refused or self._asked):  # a server that has seen enough says so, or refused before
-            what = f"The connection to {self._settings.place}, broke while logging in."
+        # A server that has seen enough says so, or refused before.
+        if not (words or self._has_refused or self._has_asked):
+            what = f"The connection to {self.settings.place}, broke while logging in."
             return Unreachable(what, "The network or the server cut it, without a word.", "Try again.")
-        if not self._asked:
+        if not self._has_asked:
             return KeysLeft(f"The server then closed the connection{words}.")
         return self.failure(
             f"The server then closed the connection{words}. It may take no more tries on one connection.",

@@ -2,28 +2,89 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import paramiko
 
 from llmb_tui.cluster.failures import DeadlinePassed, Disconnected, GaveWay
 from llmb_tui.cluster.link import Stream, command_name
 from llmb_tui.cluster.quoting import command_line
-from llmb_tui.cluster.ssh.channel import CHUNK, LINK_ERRORS, close_quietly, closing_at
-from llmb_tui.cluster.ssh.turns import Turns
+from llmb_tui.cluster.ssh.channel_slots import ChannelSlots
 from llmb_tui.errors import Trouble
 from llmb_tui.text import clean
 
+LINK_ERRORS = (paramiko.SSHException, EOFError, OSError)
+"""What paramiko raises when a link breaks or a server refuses."""
 SHARED_WINDOW = 1 << 19
 """Bytes on their way on one channel. What a command answers waits behind them: at 2 MB/s a quarter of a second."""
 
 _REFUSED_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 1.0
-_STDERR_KEPT = 4096
+_CHUNK = 1 << 20
 
 # Commands that were given up here, and hang there, may hold every session of a connection for as long as they like.
 _HELD_S = 3.0
+
+
+def feed(channel: paramiko.Channel, data: bytes) -> None:
+    """Write a command's stdin, then the end of it, while its output is read: neither side waits for the other."""
+
+    def write() -> None:
+        with contextlib.suppress(*LINK_ERRORS):  # the command may end earlier, or the link break
+            for start in range(0, len(data), _CHUNK):
+                channel.sendall(data[start : start + _CHUNK])
+            channel.shutdown_write()
+
+    threading.Thread(target=write, name="ssh-stdin", daemon=True).start()
+
+
+def drain(channel: paramiko.Channel) -> tuple[bytes, bytes]:
+    """Everything that comes on stdout and stderr until both end. Raises one of LINK_ERRORS when some of it is lost."""
+    stderr: list[bytes] = []
+    lost: list[Exception] = []
+
+    def read_stderr() -> None:
+        try:
+            stderr.append(_read_all(channel.recv_stderr))
+        except LINK_ERRORS as error:
+            lost.append(error)
+
+    reader = threading.Thread(target=read_stderr, name="ssh-stderr", daemon=True)
+    reader.start()
+    stdout = _read_all(channel.recv)
+    reader.join()
+    if lost:
+        raise lost[0]
+    return stdout, stderr[0]
+
+
+@contextlib.contextmanager
+def closing_at(channel: paramiko.Channel, ends: float) -> Iterator[threading.Event]:
+    """Close the channel at the monotonic time `ends` if the block is not done by then; the event says that it was.
+
+    Some of paramiko's waits have no timeout of their own; all of them end when the channel does.
+    """
+    closed = threading.Event()
+
+    def close() -> None:
+        closed.set()
+        close_quietly(channel)
+
+    timer = threading.Timer(max(0.0, ends - time.monotonic()), close)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield closed
+    finally:
+        timer.cancel()
+
+
+def close_quietly(channel: paramiko.Channel) -> None:
+    """Close a channel, on whatever is left of its link."""
+    with contextlib.suppress(*LINK_ERRORS):
+        channel.close()
 
 
 class Channels:
@@ -33,7 +94,7 @@ class Channels:
         self._transport = transport
         self._host = host
         self._asks_nobody = asks_nobody
-        self._turns = Turns()
+        self._slots = ChannelSlots()
         self._has_worked = False
 
     def open(self, argv: Sequence[str], ends: float, window: int = SHARED_WINDOW) -> paramiko.Channel:
@@ -58,17 +119,17 @@ class Channels:
     def stream(self, argv: Sequence[str], ends: float, window: int) -> Stream:
         """As `open`, for a command whose output is read as it comes and which may have to make room."""
         stream = _ChannelStream(self, self.open(argv, ends, window), argv)
-        self._turns.may_give_way(stream)
+        self._slots.may_give_way(stream.give_way)
         return stream
 
     def close(self, channel: paramiko.Channel) -> None:
         """Close a channel that `open` gave; the command there may live on."""
         close_quietly(channel)
-        self._turns.give_back()
+        self._slots.release()
 
     def close_stream(self, stream: _ChannelStream, channel: paramiko.Channel) -> None:
         """Close the channel of a stream."""
-        self._turns.no_longer(stream)
+        self._slots.no_longer(stream.give_way)
         self.close(channel)
 
     def link_is_up(self) -> bool:
@@ -109,23 +170,23 @@ class Channels:
         """A new session, with a turn taken; a server that has no more to give is asked again until `ends`."""
         pause = _REFUSED_PAUSE_S
         alone_since = None
-        while self._turns.take(ends):
+        while self._slots.acquire(ends):
             now = time.monotonic()
             try:
                 return self._transport.open_session(window_size=window, timeout=max(0.0, ends - now))
             except LINK_ERRORS as error:
                 if not self.link_is_up():
-                    self._turns.give_back()
+                    self._slots.release()
                     raise self.disconnected(argv, may_have_run=False) from error
                 if time.monotonic() >= ends:
-                    self._turns.give_back()
+                    self._slots.release()
                     raise self.deadline_passed(argv) from error
-                alone_since = (alone_since or now) if self._turns.refused() else None
+                alone_since = (alone_since or now) if self._slots.refused() else None
                 if alone_since is not None and now - alone_since > _HELD_S and self._has_worked and self._asks_nobody:
                     self._transport.close()
                     raise self.disconnected(argv, may_have_run=False) from error
             except BaseException:
-                self._turns.give_back()
+                self._slots.release()
                 raise
             time.sleep(max(0.0, min(pause, ends - time.monotonic())))
             pause = min(pause * 2, _LONGEST_PAUSE_S)
@@ -147,25 +208,19 @@ class _ChannelStream(Stream):
     """A `Stream` over one channel."""
 
     def __init__(self, channels: Channels, channel: paramiko.Channel, argv: Sequence[str]) -> None:
+        super().__init__()
         self._channels = channels
         self._channel = channel
         self._argv = tuple(argv)
-        self._errors = b""
-        self._closing = threading.Lock()
-        self._is_closed = False
         self._gave_way = False
-
-    @property
-    def stderr(self) -> str:
-        return self._errors.decode(errors="replace")
 
     def read(self, timeout_s: float) -> bytes | None:
         self._channel.settimeout(timeout_s)
         try:
-            data = self._channel.recv(CHUNK)
-            self._keep_errors()
+            data = self._channel.recv(_CHUNK)
+            self._read_errors()
         except TimeoutError:
-            self._keep_errors()
+            self._read_errors()
             return None
         except LINK_ERRORS as error:  # paramiko acknowledges what it hands out, and that may be what fails
             raise self._channels.disconnected(self._argv, may_have_run=True) from error
@@ -175,17 +230,21 @@ class _ChannelStream(Stream):
             raise self._channels.disconnected(self._argv, may_have_run=True)
         return data
 
-    def close(self) -> None:
-        with self._closing:
-            was_closed, self._is_closed = self._is_closed, True
-        if not was_closed:
-            self._channels.close_stream(self, self._channel)
-
     def give_way(self) -> None:
         self._gave_way = True
         self.close()
 
-    def _keep_errors(self) -> None:
+    def _end(self) -> None:
+        self._channels.close_stream(self, self._channel)
+
+    def _read_errors(self) -> None:
         """Unread stderr would fill the window that stdout needs as well."""
         while self._channel.recv_stderr_ready():
-            self._errors = (self._errors + self._channel.recv_stderr(CHUNK))[-_STDERR_KEPT:]
+            self._keep_errors(self._channel.recv_stderr(_CHUNK))
+
+
+def _read_all(receive: Callable[[int], bytes]) -> bytes:
+    chunks = []
+    while chunk := receive(_CHUNK):
+        chunks.append(chunk)
+    return b"".join(chunks)

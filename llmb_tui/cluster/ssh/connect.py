@@ -15,11 +15,10 @@ from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.ssh.authentication import KeysLeft, Login
 from llmb_tui.cluster.ssh.connection import Connection
-from llmb_tui.cluster.ssh.handshake import LoginTransport, Refused, shake_hands
+from llmb_tui.cluster.ssh.handshake import ConnectionRefused, LoginTransport, shake_hands
 from llmb_tui.cluster.ssh.keys import UnlockedKeys
-from llmb_tui.cluster.ssh.openssh import HostSettings
+from llmb_tui.cluster.ssh.openssh import HostSettings, jump_route
 from llmb_tui.cluster.ssh.sockets import ProxyCommand, Through, open_tcp, open_through
-from llmb_tui.cluster.ssh.way import way_to
 
 # Without a handler of their own, paramiko's tracebacks would be printed over the screen.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
@@ -30,6 +29,8 @@ _FIRST_PAUSE_S = 0.3
 # With MaxAuthTries at sshd's default of 6 these offer more keys than anybody has.
 _MOST_CONNECTIONS = 6
 
+_Hop = tuple[LoginTransport, HostSettings]
+
 
 def connect(profile: ClusterProfile, prompter: Prompter, *, unlocked: UnlockedKeys | None = None) -> Connection:
     """Connect, check the host keys and log in, on every host of the way; questions go to `prompter`.
@@ -37,14 +38,13 @@ def connect(profile: ClusterProfile, prompter: Prompter, *, unlocked: UnlockedKe
     `unlocked` holds the keys whose passphrase was typed; given again it spares the question.
     Raises BadSshConfig, Unreachable, HostKeyUnknown, HostKeyChanged or AuthenticationFailed.
     """
-    way = way_to(profile)
     banners = []
     asks_nobody = True
     with ExitStack() as opened:
-        before: tuple[LoginTransport, HostSettings] | None = None
-        for settings in way:
-            with Login(settings, prompter, unlocked) as login:
-                transport = _log_in(login, settings, before, prompter, opened)
+        before: _Hop | None = None
+        for settings in jump_route(profile):
+            with Login(settings, prompter, {} if unlocked is None else unlocked) as login:
+                transport = _log_in(login, before, opened)
             banners.append(login.banner.decode(errors="replace"))
             asks_nobody &= login.asks_nobody
             before = transport, settings
@@ -53,18 +53,12 @@ def connect(profile: ClusterProfile, prompter: Prompter, *, unlocked: UnlockedKe
     return Connection(transport, profile.host, banner, asks_nobody=asks_nobody, on_close=closing.close)
 
 
-def _log_in(
-    login: Login,
-    settings: HostSettings,
-    before: tuple[LoginTransport, HostSettings] | None,
-    prompter: Prompter,
-    opened: ExitStack,
-) -> LoginTransport:
+def _log_in(login: Login, before: _Hop | None, opened: ExitStack) -> LoginTransport:
     """A transport that is logged in; `opened` closes it."""
     why = ""
     for _ in range(_MOST_CONNECTIONS):
         with ExitStack() as attempt:
-            transport = _reach(settings, before, prompter, attempt)
+            transport = _reach(login.settings, before, login.prompter, attempt)
             try:
                 login.run(transport)
             except KeysLeft as left:
@@ -75,9 +69,7 @@ def _log_in(
     raise login.failure(why)
 
 
-def _reach(
-    settings: HostSettings, before: tuple[LoginTransport, HostSettings] | None, prompter: Prompter, opened: ExitStack
-) -> LoginTransport:
+def _reach(settings: HostSettings, before: _Hop | None, prompter: Prompter, opened: ExitStack) -> LoginTransport:
     """A transport whose host key is known; `opened` closes it. Refusals of a busy server are waited for."""
     gives_up = time.monotonic() + _REFUSED_S
     pause_s = _FIRST_PAUSE_S
@@ -86,7 +78,7 @@ def _reach(
             transport, proxy = _open(settings, before, attempt)
             try:
                 shake_hands(transport, settings, prompter)
-            except Refused as refusal:
+            except ConnectionRefused as refusal:
                 if proxy is not None and (words := proxy.last_words):
                     raise _proxy_failed(settings, words) from refusal
                 if time.monotonic() + pause_s > gives_up:
@@ -98,9 +90,7 @@ def _reach(
         pause_s *= 2
 
 
-def _open(
-    settings: HostSettings, before: tuple[LoginTransport, HostSettings] | None, opened: ExitStack
-) -> tuple[LoginTransport, ProxyCommand | None]:
+def _open(settings: HostSettings, before: _Hop | None, opened: ExitStack) -> tuple[LoginTransport, ProxyCommand | None]:
     """A transport that has not begun, and the proxy command that it goes through; `opened` closes them."""
     proxy = None
     sock: socket.socket | Through

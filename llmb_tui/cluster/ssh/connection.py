@@ -1,15 +1,22 @@
-"""`Connection`: one authenticated SSH connection to a login node, and commands on it."""
+"""`Connection`: one authenticated SSH connection to a login node, and commands on it; `Bulk`: a second one."""
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 
+from llmb_tui.cluster.failures import Disconnected
 from llmb_tui.cluster.link import Completed, Link, Pulse, Stream
-from llmb_tui.cluster.ssh.channel import LINK_ERRORS, Feeder, closing_at, drain
-from llmb_tui.cluster.ssh.channels import SHARED_WINDOW, Channels
+from llmb_tui.cluster.ssh.channels import LINK_ERRORS, SHARED_WINDOW, Channels, closing_at, drain, feed
 from llmb_tui.cluster.ssh.heartbeat import HeardTransport, Heartbeat
+from llmb_tui.errors import Trouble
 from llmb_tui.text import clean
+
+# As wide as a stream of 20 MB/s over 100 ms needs. Much wider ones are slower: paramiko copies what it holds.
+_WINDOW = 1 << 21
+_RETRY_AFTER_S = 300.0
+_START_S = 20.0
 
 
 class Connection(Link):
@@ -51,7 +58,7 @@ class Connection(Link):
         """As `Link.run`: past the deadline the command may still be running there."""
         ends = time.monotonic() + deadline_s
         channel = self._channels.open(argv, ends)
-        Feeder(channel, stdin).start()
+        feed(channel, stdin)
         try:
             with closing_at(channel, ends) as cut_off:
                 stdout, stderr = drain(channel)
@@ -63,11 +70,11 @@ class Connection(Link):
         # sshd may tell the exit code before the last output, and answers a channel closed by us with an end of its own.
         if exit_code == -1 or cut_off.is_set() or not channel.eof_received:
             self._explain(argv, ends)
-        return Completed(tuple(argv), exit_code, stdout.decode(errors="replace"), stderr.decode(errors="replace"))
+        return Completed(exit_code, stdout.decode(errors="replace"), stderr.decode(errors="replace"))
 
-    def stream(self, argv: Sequence[str], *, deadline_s: float = 20.0, window: int = SHARED_WINDOW) -> Stream:
+    def stream(self, argv: Sequence[str], *, window: int = SHARED_WINDOW) -> Stream:
         """As `Link.stream`; `window` is how many bytes may be on their way, which everything else waits behind."""
-        return self._channels.stream(argv, time.monotonic() + deadline_s, window)
+        return self._channels.stream(argv, time.monotonic() + _START_S, window)
 
     def _explain(self, argv: Sequence[str], ends: float) -> None:
         """Raise what explains a missing exit code or end; return when it was the command's own doing."""
@@ -75,3 +82,57 @@ class Connection(Link):
             raise self._channels.disconnected(argv, may_have_run=True)
         if time.monotonic() >= ends:
             raise self._channels.deadline_passed(argv)
+
+
+class Bulk:
+    """A session's second connection, for long streams, so that commands never wait behind their bytes.
+
+    Opened with the first stream. Where that fails streams share the first connection, without a word.
+    """
+
+    def __init__(self, dial: Callable[[], Connection]) -> None:
+        """`dial` makes the second connection, and asks no person anything."""
+        self._dial = dial
+        self._dialling = threading.Lock()
+        self._connection: Connection | None = None
+        self._not_before = 0.0
+        self._closed = threading.Event()
+
+    @property
+    def alive(self) -> bool:
+        """True while there is a second connection that is not known to be broken."""
+        connection = self._connection
+        return connection is not None and connection.alive
+
+    def stream(self, argv: Sequence[str]) -> Stream | None:
+        """Start a command on the second connection; None when there is none. Raises what `Link.stream` raises."""
+        connection = self._open()
+        if connection is None:
+            return None
+        try:
+            return connection.stream(argv, window=_WINDOW)
+        except Disconnected as broken:
+            if broken.may_have_run:
+                raise
+            return None
+
+    def close(self) -> None:
+        """End the connection for good."""
+        self._closed.set()
+        if self._connection is not None:
+            self._connection.close()
+
+    def _open(self) -> Connection | None:
+        with self._dialling:
+            if self.alive:
+                return self._connection
+            if self._closed.is_set() or time.monotonic() < self._not_before:
+                return None
+            try:
+                connection = self._connection = self._dial()
+            except Trouble:
+                self._not_before = time.monotonic() + _RETRY_AFTER_S
+                return None
+            if self._closed.is_set():
+                connection.close()
+            return connection

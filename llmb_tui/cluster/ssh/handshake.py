@@ -9,9 +9,9 @@ import paramiko
 
 from llmb_tui.cluster.failures import Unreachable
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.cluster.ssh.channel import LINK_ERRORS
+from llmb_tui.cluster.ssh.channels import LINK_ERRORS
 from llmb_tui.cluster.ssh.heartbeat import HeardTransport
-from llmb_tui.cluster.ssh.host_keys import HostKey, KnownHosts
+from llmb_tui.cluster.ssh.host_keys import KnownHosts, ServerKey
 from llmb_tui.cluster.ssh.openssh import SSH_PORT, HostSettings
 from llmb_tui.text import clean_line
 
@@ -31,14 +31,14 @@ class LoginTransport(HeardTransport):
         self.parting_words = clean_line(message.get_binary().decode(errors="replace"))
 
 
-class Refused(Unreachable):
+class ConnectionRefused(Unreachable):
     """The server closed the connection without an SSH greeting, as a busy one does (MaxStartups)."""
 
 
 def shake_hands(transport: LoginTransport, settings: HostSettings, prompter: Prompter) -> None:
     """Agree on keys with the server, then decide about its host key.
 
-    Raises Refused, Unreachable, HostKeyUnknown or HostKeyChanged.
+    Raises ConnectionRefused, Unreachable, HostKeyUnknown or HostKeyChanged.
     """
     known_hosts = KnownHosts(settings.known_hosts, hashed=settings.hash_known_hosts)
     # A host with an alias is known by that alone.
@@ -48,15 +48,15 @@ def shake_hands(transport: LoginTransport, settings: HostSettings, prompter: Pro
     options.kex = _first(_FAST_KEX, options.kex)
     options.key_types = known_hosts.algorithms(host, port, options.key_types)
     transport.banner_timeout = settings.connect_deadline_s
-    started = time.monotonic()
+    begun_at = time.monotonic()
     try:
         transport.start_client(timeout=settings.connect_deadline_s)
         key = transport.get_remote_server_key()
     except LINK_ERRORS as error:
-        took_s = time.monotonic() - started
+        took_s = time.monotonic() - begun_at
         raise _no_handshake(transport, settings, error, timed_out=took_s >= settings.connect_deadline_s) from error
     asks = None if settings.trusts_known_keys_only else prompter
-    known_hosts.check(host, port, HostKey(key.get_name(), key.asbytes()), asks)
+    known_hosts.check(host, port, ServerKey(key.get_name(), key.asbytes()), asks)
 
 
 def _no_handshake(
@@ -67,7 +67,7 @@ def _no_handshake(
         why = f"It did not answer within {settings.connect_deadline_s:.0f} seconds."
         return Unreachable(what, why, "Check that the port is SSH's, and that no firewall is in between.")
     if not transport.remote_version:
-        return Refused(
+        return ConnectionRefused(
             what,
             "It closed the connection without an SSH greeting: too many people log in at this moment (MaxStartups), "
             "it takes no connections from this address, or the port is not SSH's.",

@@ -35,13 +35,13 @@ class HeardTransport(paramiko.Transport):
     """
 
     def __init__(self, sock: Any) -> None:
-        super().__init__(sock, packetizer_class=_HeardPacketizer)
+        self._ear = _Ear(sock)
+        super().__init__(sock, packetizer_class=lambda _: Packetizer(self._ear))  # type: ignore[arg-type]
 
     @property
     def heard_at(self) -> float:
         """Monotonic time."""
-        packetizer = self.packetizer
-        return packetizer.heard_at if isinstance(packetizer, _HeardPacketizer) else 0.0
+        return self._ear.heard_at
 
 
 class Heartbeat:
@@ -93,18 +93,8 @@ class Heartbeat:
         return 0.0 if asked_at is None else max(0.0, now - max(asked_at, self._transport.heard_at, self._awake_at))
 
 
-class _HeardPacketizer(Packetizer):
-    def __init__(self, sock: Any) -> None:
-        self._ear = _Ear(sock)
-        super().__init__(self._ear)  # type: ignore[arg-type] # it uses no more of a socket than an _Ear has
-
-    @property
-    def heard_at(self) -> float:
-        return self._ear.heard_at
-
-
 class _Ear:
-    """The socket as paramiko's packets need it: `recv`, `send`, `close`."""
+    """As much of a socket as paramiko's packets need: `recv`, `send`, `close`."""
 
     def __init__(self, sock: Any) -> None:
         self._recv = sock.recv

@@ -1,15 +1,19 @@
-"""Host keys: OpenSSH's known_hosts files, read and appended to; and the decision about a server's key."""
+"""Host keys: OpenSSH's known_hosts files, read and appended to; and the decision about a server's key.
+
+Paramiko hashes names; its own `HostKeys` knows no wildcards, no revoked keys and no type of key that it cannot use.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import hmac
 import os
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
+
+import paramiko
 
 from llmb_tui.cluster.failures import HostKeyChanged, HostKeyUnknown
 from llmb_tui.cluster.prompter import Prompter
@@ -23,7 +27,7 @@ _ALGORITHMS = {"ssh-rsa": ("rsa-sha2-512", "rsa-sha2-256")}
 
 
 @dataclass(frozen=True, slots=True)
-class HostKey:
+class ServerKey:
     """A server's public key."""
 
     type: str
@@ -42,19 +46,14 @@ class _Entry:
 
     marker: str
     hosts: str
-    key: HostKey
+    key: ServerKey
     file: Path
 
     def matches(self, name: str) -> bool:
         if self.hosts.startswith("|1|"):
             return _hash_matches(self.hosts, name)
-        found = False
-        for pattern in self.hosts.lower().split(","):
-            if _pattern_matches(pattern.removeprefix("!"), name):
-                if pattern.startswith("!"):
-                    return False
-                found = True
-        return found
+        matches = [one for one in self.hosts.lower().split(",") if _pattern_matches(one.removeprefix("!"), name)]
+        return bool(matches) and not any(one.startswith("!") for one in matches)
 
 
 class KnownHosts:
@@ -66,9 +65,9 @@ class KnownHosts:
     def __init__(self, files: Sequence[Path], *, hashed: bool = False) -> None:
         self._file = files[0]
         self._hashed = hashed
-        self._entries = [entry for file in files for entry in _read(file)]
+        self._entries = [entry for file in files for entry in _entries_in(file)]
 
-    def check(self, host: str, port: int, key: HostKey, prompter: Prompter | None) -> None:
+    def check(self, host: str, port: int, key: ServerKey, prompter: Prompter | None) -> None:
         """Return when the key is known, or was accepted just now. Without a prompter nobody may accept one.
 
         Raises HostKeyChanged, without a question, when the host is known by another key or this key is revoked,
@@ -78,11 +77,11 @@ class KnownHosts:
         for entry in self._entries:
             if entry.marker == "@revoked" and entry.key == key and entry.matches(name):
                 raise _revoked(name, entry)
-        known = self._known(name)
-        if any(entry.key == key for entry in [*known, *(self._known(host.lower()) if name != host else [])]):
+        entries = self._entries_of(name)
+        if any(entry.key == key for entry in [*entries, *(self._entries_of(host.lower()) if name != host else [])]):
             return
-        if known:
-            raise _changed(name, key, known)
+        if entries:
+            raise _changed(name, key, entries)
         if prompter is None or not prompter.accept_host_key(clean_line(name), key.type, key.fingerprint):
             raise self._unknown(name, key, may_ask=prompter is not None)
         self._remember(name, key)
@@ -92,17 +91,17 @@ class KnownHosts:
 
         Without this a server with several keys may show one that is not in the file, and look unknown.
         """
-        known = [
+        preferred = [
             name
-            for entry in self._known(_name(host, port))
+            for entry in self._entries_of(_name(host, port))
             for name in _ALGORITHMS.get(entry.key.type, (entry.key.type,))
         ]
-        return tuple(sorted(supported, key=lambda algorithm: algorithm not in known))
+        return tuple(sorted(supported, key=lambda algorithm: algorithm not in preferred))
 
-    def _known(self, name: str) -> list[_Entry]:
+    def _entries_of(self, name: str) -> list[_Entry]:
         return [entry for entry in self._entries if not entry.marker and entry.matches(name)]
 
-    def _unknown(self, name: str, key: HostKey, *, may_ask: bool) -> HostKeyUnknown:
+    def _unknown(self, name: str, key: ServerKey, *, may_ask: bool) -> HostKeyUnknown:
         outcome = "it was not accepted" if may_ask else "the OpenSSH configuration says StrictHostKeyChecking yes"
         return HostKeyUnknown(
             f"The host key of {clean_line(name)} is not known: {key.type} {key.fingerprint}",
@@ -111,10 +110,11 @@ class KnownHosts:
             + ("accept it." if may_ask else f"add the key to {self._file}."),
         )
 
-    def _remember(self, name: str, key: HostKey) -> None:
+    def _remember(self, name: str, key: ServerKey) -> None:
         if str(self._file) == os.devnull:  # UserKnownHostsFile none
             return
-        line = f"{_hashed(name) if self._hashed else name} {key.type} {base64.b64encode(key.blob).decode()}\n".encode()
+        host = paramiko.HostKeys.hash_host(name) if self._hashed else name
+        line = f"{host} {key.type} {base64.b64encode(key.blob).decode()}\n".encode()
         present = self._file.read_bytes() if self._file.exists() else b""
         append_durable(self._file, b"\n" + line if present and not present.endswith(b"\n") else line)
 
@@ -132,10 +132,10 @@ def _revoked(name: str, entry: _Entry) -> HostKeyChanged:
     )
 
 
-def _changed(name: str, key: HostKey, known: Sequence[_Entry]) -> HostKeyChanged:
+def _changed(name: str, key: ServerKey, entries: Sequence[_Entry]) -> HostKeyChanged:
     name = clean_line(name)
-    expected = ", ".join(f"{entry.key.type} {entry.key.fingerprint} ({entry.file})" for entry in known)
-    files = dict.fromkeys(str(entry.file) for entry in known)
+    expected = ", ".join(f"{entry.key.type} {entry.key.fingerprint} ({entry.file})" for entry in entries)
+    files = dict.fromkeys(str(entry.file) for entry in entries)
     return HostKeyChanged(
         f"The host key of {name} has changed. Nothing was sent to it.",
         f"It shows {key.type} {key.fingerprint}, but known is {expected}. "
@@ -145,7 +145,7 @@ def _changed(name: str, key: HostKey, known: Sequence[_Entry]) -> HostKeyChanged
     )
 
 
-def _read(file: Path) -> list[_Entry]:
+def _entries_in(file: Path) -> list[_Entry]:
     try:
         text = file.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
@@ -169,26 +169,17 @@ def _parse(line: str, file: Path) -> _Entry | None:
         blob = base64.b64decode(words[2], validate=True)
     except ValueError:
         return None
-    return _Entry(marker, words[0], HostKey(words[1], blob), file)
-
-
-def _hashed(name: str) -> str:
-    """`|1|salt|HMAC-SHA1(salt, name)`, both in base64."""
-    salt = os.urandom(20)
-    digest = hmac.new(salt, name.encode(), hashlib.sha1).digest()
-    return f"|1|{base64.b64encode(salt).decode()}|{base64.b64encode(digest).decode()}"
+    return _Entry(marker, words[0], ServerKey(words[1], blob), file)
 
 
 def _hash_matches(hosts: str, name: str) -> bool:
-    """Whether this is the hashed form of the name, as `_hashed` makes it."""
+    """Whether this is the name, hashed."""
     try:
-        salt, digest = (base64.b64decode(part, validate=True) for part in hosts.split("|")[2:])
-    except ValueError:
+        return paramiko.HostKeys.hash_host(name, hosts) == hosts
+    except (ValueError, AssertionError):  # not in base64, or of another length
         return False
-    return hmac.compare_digest(hmac.new(salt, name.encode(), hashlib.sha1).digest(), digest)
 
 
 def _pattern_matches(pattern: str, name: str) -> bool:
     """OpenSSH's wildcards: `*` any text, `?` any one character; nothing else is special."""
-    parts = (".*" if char == "*" else "." if char == "?" else re.escape(char) for char in pattern)
-    return re.fullmatch("".join(parts), name) is not None
+    return fnmatchcase(name, pattern.replace("[", "[[]"))

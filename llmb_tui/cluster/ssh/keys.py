@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import copy
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import paramiko
 from paramiko.agent import AgentKey, AgentSSH
+from paramiko.auth_handler import AuthOnlyHandler
 
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.ssh.openssh import HostSettings
@@ -21,25 +23,14 @@ _KEY_CLASSES: tuple[type[paramiko.PKey], ...] = (paramiko.Ed25519Key, paramiko.E
 _PASSPHRASE_TRIES = 3
 # An agent may wait for a person to touch a token or to confirm.
 _AGENT_DEADLINE_S = 60.0
+_CERTIFICATE = "-cert-v01@openssh.com"
 _OPENSSH_MAGIC = b"openssh-key-v1\0"
 
+UnlockedKeys = dict[tuple[str, int, int], paramiko.PKey]
+"""Private keys whose passphrase was typed, by the version of their file: one that was replaced counts as another key.
 
-class UnlockedKeys:
-    """Private keys whose passphrase was typed, held in memory as an agent would, for the life of one session.
-
-    A file that was replaced meanwhile counts as another key.
-    """
-
-    def __init__(self) -> None:
-        self._keys: dict[tuple[str, int, int], paramiko.PKey] = {}
-
-    def get(self, path: str) -> paramiko.PKey | None:
-        """The key in the file, if it was unlocked before."""
-        return self._keys.get(_version(path))
-
-    def hold(self, path: str, key: paramiko.PKey) -> None:
-        """Remember the key."""
-        self._keys[_version(path)] = key
+They are held in memory as an agent would, for the life of one session.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +49,16 @@ class Candidate:
 class Keys:
     """The keys for one host, in the order of their offering: those named for it, the agent's, the default ones."""
 
-    def __init__(self, settings: HostSettings, prompter: Prompter, unlocked: UnlockedKeys | None) -> None:
+    def __init__(self, settings: HostSettings, prompter: Prompter, unlocked: UnlockedKeys) -> None:
         self._settings = settings
         self._prompter = prompter
-        self._holds = unlocked is not None
-        self._unlocked = unlocked or UnlockedKeys()
+        self._unlocked = unlocked
         self._agent: _Agent | None = None
-        self._held: dict[bytes, AgentKey] = {}
+        self._agent_keys: dict[bytes, AgentKey] = {}
         self.unusable: list[str] = []
         """Keys that could not be offered, each with the reason."""
-        self.asked = False
-        """Somebody was asked for a passphrase in vain, or for one that would be asked for again."""
+        self.has_asked = False
+        """Somebody was asked for a passphrase in vain."""
 
     def close(self) -> None:
         """Let go of the agent, and with it of its keys."""
@@ -78,17 +68,17 @@ class Keys:
     def candidates(self) -> Iterator[Candidate]:
         """Each key once, with its certificates before it."""
         self._ask_agent()
-        offered: set[bytes] = set()
+        seen_keys: set[bytes] = set()
         for candidate in self._all():
-            if not candidate.public or candidate.public not in offered:
-                offered.add(candidate.public)
+            if not candidate.public or candidate.public not in seen_keys:
+                seen_keys.add(candidate.public)
                 yield candidate
 
     def _all(self) -> Iterator[Candidate]:
         for path in self._settings.identity_files:
             yield from self._in_file(path)
         if not self._settings.identities_only:
-            for key in self._held.values():
+            for key in self._agent_keys.values():
                 yield from self._with_certificates(_of_agent(key), self._settings.certificate_files)
         for path in self._settings.default_keys:
             if _file(path).exists():
@@ -102,19 +92,19 @@ class Keys:
         except (paramiko.SSHException, OSError) as error:
             self.unusable.append(f"the agent at {self._settings.agent} ({reason(error)})")
             return
-        self._held = {key.asbytes(): key for key in self._agent.get_keys()}
+        self._agent_keys = {key.asbytes(): key for key in self._agent.get_keys()}
 
     def _in_file(self, path: str) -> Iterator[Candidate]:
         candidate = self._candidate(path)
         if candidate is not None:
-            own = f"{path.removesuffix('.pub')}-cert.pub"
-            certificates = (*self._settings.certificate_files, *([own] if _file(own).exists() else []))
+            certificate = f"{path.removesuffix('.pub')}-cert.pub"
+            certificates = (*self._settings.certificate_files, *([certificate] if _file(certificate).exists() else []))
             yield from self._with_certificates(candidate, certificates)
 
     def _candidate(self, path: str) -> Candidate | None:
         """The key that a file holds or names: the agent's, one unlocked before, or the file's own."""
         public = _public_half(path)
-        key = self._held.get(public) or self._unlocked.get(path)
+        key = self._agent_keys.get(public) or self._unlocked.get(_version(path))
         if key is None and public[4:].startswith(b"sk-"):
             self.unusable.append(f"key {path} (on a security key: `ssh-add {path}` lets the agent use it)")
             return None
@@ -136,7 +126,7 @@ class Keys:
         yield candidate
 
     def _unlock(self, path: str) -> paramiko.PKey | None:
-        unlocked = self._unlocked.get(path)
+        unlocked = self._unlocked.get(_version(path))
         if unlocked is not None:
             return unlocked
         prompt = f"Passphrase for {clean(path)}: "
@@ -149,10 +139,9 @@ class Keys:
             except (paramiko.SSHException, ValueError):
                 prompt = f"That was not it. Passphrase for {clean(path)}: "
             else:
-                self._unlocked.hold(path, key)
-                self.asked |= not self._holds
+                self._unlocked[_version(path)] = key
                 return key
-        self.asked = True
+        self.has_asked = True
         return None
 
 
@@ -172,6 +161,51 @@ class _Agent(AgentSSH):
 
     def close(self) -> None:
         self._socket.close()
+
+
+class _Query(AuthOnlyHandler):
+    """What it overrides is not public in paramiko."""
+
+    def __init__(self, transport: paramiko.Transport) -> None:
+        super().__init__(transport)
+        self.is_welcome = False
+        self._answered = threading.Event()
+
+    def wait_for_response(self, _event: threading.Event) -> list[str]:
+        """The base class makes its event when the request is out already, and the answer may come before it."""
+        return super().wait_for_response(self._answered)
+
+    def _parse_userauth_info_request(self, _message: paramiko.Message) -> None:
+        """SSH_MSG_USERAUTH_PK_OK, which has the number of a question."""
+        self.is_welcome = True
+        self._answered.set()
+
+    def _parse_userauth_failure(self, message: paramiko.Message) -> None:
+        message.get_list()
+        self._answered.set()
+
+
+def would_take(transport: paramiko.Transport, user: str, public: bytes) -> bool:
+    """True when the server would let the owner of this public key or certificate go on. It may count as a try.
+
+    Asked before anybody has to unlock a key or to touch a token. The protocol has a request for that (RFC 4252,
+    section 7) and paramiko's server answers it, but its client has no method to send it. Needs a transport on
+    which an authentication was tried already. Raises one of LINK_ERRORS when the link breaks.
+    """
+    query = _Query(transport)
+    transport.auth_handler = query
+
+    def finish(message: paramiko.Message) -> None:
+        message.add_boolean(False)  # without a signature
+        message.add_string(_algorithm(public))
+        message.add_string(public)
+
+    try:
+        query.send_auth_request(user, "publickey", finish)
+    except paramiko.AuthenticationException:
+        if not transport.is_active():
+            raise
+    return query.is_welcome
 
 
 def reason(error: Exception) -> str:
@@ -258,3 +292,9 @@ def _certified(private: Callable[[], paramiko.PKey | None], certificate: paramik
     twin = AgentKey(key.agent, key.blob, key.comment) if isinstance(key, AgentKey) else copy.copy(key)
     twin.load_certificate(paramiko.Message(certificate.asbytes()))
     return twin
+
+
+def _algorithm(public: bytes) -> str:
+    """RSA keys sign with SHA-2; all other types are named as their algorithm."""
+    kind = paramiko.Message(public).get_text()
+    return {"ssh-rsa": "rsa-sha2-512", f"ssh-rsa{_CERTIFICATE}": f"rsa-sha2-512{_CERTIFICATE}"}.get(kind, kind)

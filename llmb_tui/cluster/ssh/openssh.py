@@ -33,6 +33,7 @@ _CONNECT_DEADLINE_S = 15.0
 # `Match exec` and a canonical name may ask the network.
 _RESOLVE_DEADLINE_S = 20.0
 _NO = ("no", "false")
+_MOST_HOPS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,22 @@ def settings_of(profile: ClusterProfile) -> HostSettings:
     return settings
 
 
+def jump_route(profile: ClusterProfile) -> tuple[HostSettings, ...]:
+    """The hosts to log in to, one through the other, the login node last. Only the first may have a proxy command.
+
+    As with `ssh`, a configured list of hops is taken as it stands, and the first of them has hops of its own.
+    Raises BadSshConfig, also when the way leads in a circle.
+    """
+    route: tuple[HostSettings, ...] = (settings_of(profile),)
+    while route[0].proxy_jump:
+        hops = [resolve(hop, profile.ssh_config) for hop in route[0].proxy_jump]
+        # The list itself is the way to all but the first of them.
+        later = [replace(hop, proxy_jump=(), proxy_command=None) for hop in hops[1:]]
+        route = (hops[0], *later, replace(route[0], proxy_jump=()), *route[1:])
+        _refuse_circle(route)
+    return (*(replace(hop, leads_to=profile.host) for hop in route[:-1]), route[-1])
+
+
 def resolve(destination: str, config: str | None, user: str | None = None, port: int | None = None) -> HostSettings:
     """Settings of `[user@]host[:port]` or `ssh://[user@]host[:port]`; `user` and `port` win.
 
@@ -112,7 +129,7 @@ def resolve(destination: str, config: str | None, user: str | None = None, port:
     file = str(Path(config).expanduser()) if config is not None else None
     command = [program, "-G", *(["-F", file] if file else [])]
     command += [*(["-l", user] if user else []), *(["-p", str(port)] if port else []), "--", host]
-    return parse_answer(host, _ask(command, host, config), f"Settings are from `ssh -G`, which {_read(file)}.")
+    return parse_answer(host, _ask(command, host, config), f"Settings are from `ssh -G`, which {_source(file)}.")
 
 
 def parse_answer(name: str, answer: str, source: str) -> HostSettings:
@@ -156,6 +173,17 @@ def parse_answer(name: str, answer: str, source: str) -> HostSettings:
         proxy_command=None if command.lower() == "none" else _shell_command(command, tokens),
         source=source,
     )
+
+
+def _refuse_circle(route: tuple[HostSettings, ...]) -> None:
+    places = [(settings.user, settings.host.lower(), settings.port) for settings in route]
+    if len(set(places)) < len(places) or len(places) > _MOST_HOPS:
+        hops = " - ".join(settings.login for settings in route)
+        raise BadSshConfig(
+            f"The way to {clean(route[-1].name)} leads in a circle: {hops}.",
+            "ProxyJump in the OpenSSH configuration sends a host through itself.",
+            "Give the jump host `ProxyJump none`, above the lines that set it for all hosts.",
+        )
 
 
 def _plain(host: str, user: str | None, port: int | None) -> HostSettings:
@@ -212,7 +240,7 @@ def _bad_config(host: str, config: str | None, why: str) -> BadSshConfig:
     )
 
 
-def _read(config: str | None) -> str:
+def _source(config: str | None) -> str:
     """What `ssh` had to read, in words."""
     if config is not None:
         return f"read {clean(config)}"
@@ -221,7 +249,7 @@ def _read(config: str | None) -> str:
 
 
 def _tokens(name: str, host: str, user: str, port: int, values: Mapping[str, str]) -> dict[str, str]:
-    here = socket.gethostname()
+    hostname = socket.gethostname()
     return {
         "%": "%",
         "d": str(Path.home()),
@@ -229,8 +257,8 @@ def _tokens(name: str, host: str, user: str, port: int, values: Mapping[str, str
         "i": str(os.getuid()),
         "j": values.get("proxyjump", ""),
         "k": values.get("hostkeyalias", name),
-        "L": here.partition(".")[0],
-        "l": here,
+        "L": hostname.partition(".")[0],
+        "l": hostname,
         "n": name,
         "p": str(port),
         "r": user,
@@ -257,8 +285,8 @@ def _shell_command(text: str, tokens: Mapping[str, str]) -> str:
 
 def _expand(path: str, tokens: Mapping[str, str]) -> str:
     """A file's path with `~`, tokens and `${VARIABLES}` expanded."""
-    named = re.sub(r"\$\{(\w+)}", lambda match: os.environ.get(match[1], match[0]), _expand_tokens(path, tokens))
-    return str(Path(named).expanduser())
+    expanded = re.sub(r"\$\{(\w+)}", lambda match: os.environ.get(match[1], match[0]), _expand_tokens(path, tokens))
+    return str(Path(expanded).expanduser())
 
 
 def _agent(configured: str | None, tokens: Mapping[str, str]) -> str | None:
@@ -273,9 +301,9 @@ def _agent(configured: str | None, tokens: Mapping[str, str]) -> str | None:
 
 def _known_hosts(values: Mapping[str, str], tokens: Mapping[str, str]) -> tuple[Path, ...]:
     """The user's files, then the system's; without one of the user's an accepted key is kept nowhere."""
-    own = [_expand(file, tokens) for file in _split_paths(values.get("userknownhostsfile", _USER_HOSTS))]
+    user = [_expand(file, tokens) for file in _split_paths(values.get("userknownhostsfile", _USER_HOSTS))]
     system = [_expand(file, tokens) for file in _split_paths(values.get("globalknownhostsfile", _GLOBAL_HOSTS))]
-    return tuple(Path(file) for file in [*(own or [os.devnull]), *system])
+    return tuple(Path(file) for file in [*(user or [os.devnull]), *system])
 
 
 def _split_paths(value: str) -> list[str]:
@@ -290,12 +318,12 @@ def _split_paths(value: str) -> list[str]:
 
 
 def _methods(values: Mapping[str, str]) -> tuple[str, ...]:
-    wanted: Iterable[str] = METHODS
+    methods: Iterable[str] = METHODS
     if "preferredauthentications" in values:
-        wanted = (method.strip() for method in values["preferredauthentications"].split(","))
+        methods = (method.strip() for method in values["preferredauthentications"].split(","))
     switches = {
         "publickey": "pubkeyauthentication",
         "keyboard-interactive": "kbdinteractiveauthentication",
         "password": "passwordauthentication",
     }
-    return tuple(m for m in wanted if m in METHODS and values.get(switches[m], "yes") not in _NO)
+    return tuple(m for m in methods if m in METHODS and values.get(switches[m], "yes") not in _NO)

@@ -37,20 +37,20 @@ class Questions:
         self._login = login
         self._prompter = prompter
         self._silence = self._new_silence()
-        self._said = ""
-        self.asked = False
+        self._words = ""
+        self.has_asked = False
         self.was_silent = False
         """The server did not answer in time, and the connection was closed."""
 
     def __call__(self, title: str, instructions: str, prompts: list[tuple[str, bool]]) -> list[str]:
         """The answers to one round. What the server says without a question comes before the next one."""
         self._silence.cancel()
-        self._said += "".join(f"{text.strip()}\n" for text in (title, instructions) if text.strip())
+        self._words += "".join(f"{text.strip()}\n" for text in (title, instructions) if text.strip())
         answers = []
         for prompt, echo in prompts:
-            self.asked = True
-            answers.append(ask(self._prompter, f"{self._said}({self._login}) {prompt}", echo))
-            self._said = ""
+            self.has_asked = True
+            answers.append(ask(self._prompter, f"{self._words}({self._login}) {prompt}", echo))
+            self._words = ""
         if prompts and _hung_up(self._transport.sock):
             raise HungUp
         self._silence = self._new_silence()
@@ -70,7 +70,7 @@ class Questions:
     @property
     def last_words(self) -> str:
         """What the server said and no question followed, clean."""
-        return clean(self._said)[:_LONGEST]
+        return clean(self._words)[:_LONGEST]
 
     def _new_silence(self) -> threading.Timer:
         timer = threading.Timer(PHONE_S, self._end)
@@ -84,10 +84,10 @@ class Questions:
 
 def ask(prompter: Prompter, prompt: str, echo: bool) -> str:
     """The person's answer. Raises Declined."""
-    shown = clean(prompt)[-_LONGEST:]
-    answer = prompter.answer(shown, echo)
+    text = clean(prompt)[-_LONGEST:]
+    answer = prompter.answer(text, echo)
     if answer is None:
-        raise Declined(shown.strip())
+        raise Declined(text.strip())
     return answer
 
 

@@ -12,7 +12,7 @@ import threading
 import paramiko
 
 from llmb_tui.cluster.failures import Unreachable
-from llmb_tui.cluster.ssh.channel import LINK_ERRORS, close_quietly
+from llmb_tui.cluster.ssh.channels import LINK_ERRORS, close_quietly
 from llmb_tui.cluster.ssh.openssh import HostSettings
 from llmb_tui.text import clean, clean_line
 
@@ -25,7 +25,7 @@ _CONNECT_FAILED = 2
 
 
 def open_tcp(settings: HostSettings) -> socket.socket:
-    """Raises Unreachable."""
+    """A TCP connection to a host. Raises Unreachable."""
     try:
         sock = socket.create_connection((settings.host, settings.port), timeout=settings.connect_deadline_s)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -59,7 +59,7 @@ class Through:
 
 
 def open_through(before: paramiko.Transport, via: HostSettings, settings: HostSettings) -> Through:
-    """Raises Unreachable."""
+    """A connection to a host, made by the host before it on the way. Raises Unreachable."""
     place = (settings.host, settings.port)
     try:
         channel = before.open_channel("direct-tcpip", place, ("127.0.0.1", 0), timeout=settings.connect_deadline_s)
@@ -91,7 +91,7 @@ class ProxyCommand:
     def __init__(self, command: str) -> None:
         """Raises Unreachable when it cannot be started."""
         self.socket, theirs = socket.socketpair()
-        self._said = b""
+        self._words = b""
         words, stderr = os.pipe()
         shell = os.environ.get("SHELL") or "/bin/sh"
         with theirs, open(stderr, "wb"):
@@ -116,7 +116,7 @@ class ProxyCommand:
     def last_words(self) -> str:
         """The last line that it said on stderr, clean; what it says while it ends is waited for."""
         self._listener.join(_END_S)
-        lines = self._said.decode(errors="replace").strip().splitlines()
+        lines = self._words.decode(errors="replace").strip().splitlines()
         return clean_line(lines[-1]) if lines else ""
 
     def close(self) -> None:
@@ -132,8 +132,8 @@ class ProxyCommand:
 
     def _listen(self, words: int) -> None:
         with open(words, "rb", buffering=0) as stderr:
-            while said := stderr.read(_WORDS_KEPT):
-                self._said = (self._said + said)[-_WORDS_KEPT:]
+            while chunk := stderr.read(_WORDS_KEPT):
+                self._words = (self._words + chunk)[-_WORDS_KEPT:]
 
 
 def _unreachable(settings: HostSettings, error: Exception) -> Unreachable:

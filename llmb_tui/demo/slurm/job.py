@@ -1,4 +1,4 @@
-"""`Job`: one job of the small Slurm, and the clock that it runs on.
+"""`DemoJob`: one job of the simulated Slurm, and the clock that it runs on.
 
 A job's own clock runs `speed` times faster than real time from the moment it was submitted: its waiting, its
 run time and its time limit are simulated seconds, and the times that Slurm's commands print for it agree with
@@ -9,76 +9,35 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import Any
 
-from llmb_tui.demo.slurm import facts, hostlist
+from llmb_tui.demo.slurm import notation
 
 PENDING, RUNNING, COMPLETING = "PENDING", "RUNNING", "COMPLETING"
 COMPLETED, FAILED, CANCELLED, TIMEOUT, NODE_FAIL = "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL"
-SHORT_STATES = {
-    PENDING: "PD",
-    RUNNING: "R",
-    COMPLETING: "CG",
-    COMPLETED: "CD",
-    FAILED: "F",
-    CANCELLED: "CA",
-    TIMEOUT: "TO",
-    NODE_FAIL: "NF",
-}
-ALL_STATES = (
-    "PENDING,RUNNING,SUSPENDED,COMPLETED,CANCELLED,FAILED,TIMEOUT,NODE_FAIL,PREEMPTED,BOOT_FAIL,DEADLINE,"
-    "OUT_OF_MEMORY,COMPLETING,CONFIGURING,RESIZING,RESV_DEL_HOLD,REQUEUED,REQUEUE_FED,REQUEUE_HOLD,REVOKED,"
-    "SIGNALING,SPECIAL_EXIT,STAGE_OUT,STOPPED"
-)
-"""What Slurm calls valid; only those above occur here."""
 
 
 @dataclass
-class Step:
-    """One step of a job, as accounting shows it. Moments are on the job's clock."""
-
-    id: str
-    name: str
-    nodes: int
-    tasks: int
-    started: float
-    state: str = RUNNING
-    ended: float | None = None
-    exit_code: int = 0
-    signal: int = 0
-
-
-@dataclass
-class Job:
+class DemoJob:
     """One job. Moments are Unix times on the job's own clock; `created` is where that clock began."""
 
     id: int
     name: str
-    user: str
-    uid: int
-    account: str
     partition: str
     nodes: int
     tasks: int
     tasks_per_node: int
-    gpus_per_node: int
     minutes: int
     """Time limit."""
     command: str
     """Path of the batch script; `(null)` without one."""
     work_dir: str
     output: str
-    error: str
-    """Empty: the same file as `output`."""
-    append: bool
-    requeue: bool
-    submit_line: str
     speed: float
     created: float
     eligible: float
     """It waits in the queue at least until then."""
     state: str = PENDING
-    reason: str = "None"
+    reason: str = "Priority"
     node_names: list[str] = field(default_factory=list)
     started: float | None = None
     ended: float | None = None
@@ -86,12 +45,12 @@ class Job:
     """When it ended, in real time."""
     exit_code: int = 0
     signal: int = 0
-    restarts: int = 0
     completing: bool = False
     """Its end is decided and its processes are being ended."""
     cancelled_by: int | None = None
-    requeue_wanted: bool = False
-    steps: list[Step] = field(default_factory=list)
+    """Id of the user who cancelled it."""
+    steps: int = 0
+    """How many steps were started."""
 
     @property
     def active(self) -> bool:
@@ -106,18 +65,7 @@ class Job:
     @property
     def node_list(self) -> str:
         """Its nodes as a host list; empty while it waits."""
-        return hostlist.compress(self.node_names)
-
-    @property
-    def cpus(self) -> int:
-        """CPUs that it has, or asks for while it waits: nodes are given whole."""
-        return self.nodes * facts.CPUS_PER_NODE if self.node_names else self.tasks
-
-    @property
-    def tres(self) -> str:
-        """Its resources, as `scontrol` and `sacct` list them."""
-        gpus = f",gres/gpu={self.nodes * self.gpus_per_node}" if self.gpus_per_node else ""
-        return f"cpu={self.cpus},mem={self.nodes * facts.MEMORY_MB}M,node={self.nodes},billing={self.cpus}{gpus}"
+        return notation.compress(self.node_names)
 
     def now(self) -> float:
         """The time on its clock."""
@@ -138,21 +86,22 @@ class Job:
             self.ended = min(self.ended, self.started + self.minutes * 60)
 
     def fill(self, pattern: str) -> str:
-        """A file name pattern of `--output`, with %j, %x and the like filled in, as an absolute path."""
-        words = {"j": str(self.id), "A": str(self.id), "J": str(self.id), "x": self.name, "u": self.user}
-        words |= {"N": (self.node_names or [""])[0], "n": "0", "t": "0", "s": "0", "%": "%"}
-        text, position = "", 0
-        while position < len(pattern):
-            letter = pattern[position + 1 : position + 2]
-            if pattern[position] == "%" and letter in words:
-                text += words[letter]
-                position += 2
-            else:
-                text += pattern[position]
-                position += 1
+        """A file name of `--output`, with its number for `%j`, as an absolute path."""
+        text = pattern.replace("%j", str(self.id))
         return text if text.startswith("/") else f"{self.work_dir}/{text}"
 
-
-def from_document(document: dict[str, Any]) -> Job:
-    """The job of a state file."""
-    return Job(**{**document, "steps": [Step(**step) for step in document["steps"]]})
+    def variables(self) -> dict[str, str]:
+        """The SLURM_ variables of its script, and of task 0 of its steps."""
+        return {
+            "SLURM_JOB_ID": str(self.id),
+            "SLURM_JOB_NAME": self.name,
+            "SLURM_JOB_NODELIST": self.node_list,
+            "SLURM_JOB_NUM_NODES": str(self.nodes),
+            "SLURM_JOB_PARTITION": self.partition,
+            "SLURM_NTASKS": str(self.tasks),
+            "SLURM_NTASKS_PER_NODE": str(self.tasks_per_node),
+            "SLURM_LOCALID": "0",
+            "SLURM_NODEID": "0",
+            "SLURM_PROCID": "0",
+            "SLURMD_NODENAME": self.node_names[0],
+        }

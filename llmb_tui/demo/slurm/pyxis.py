@@ -8,53 +8,12 @@ from __future__ import annotations
 
 import json
 import os
+from argparse import Namespace
 from pathlib import Path
 
-from llmb_tui.demo.slurm.options import Parsed
-
-OPTIONS = (
-    "container-image= container-mounts= container-workdir= container-name= container-save= container-mount-home "
-    "no-container-mount-home container-remap-root no-container-remap-root container-entrypoint "
-    "no-container-entrypoint container-entrypoint-log container-writable container-readonly container-env="
-)
-HELP = """\
-Options provided by plugins:
-      --container-image=[USER@][REGISTRY#]IMAGE[:TAG]|PATH
-                              [pyxis] the image to use for the container
-                              filesystem. Can be either a docker image given as
-                              an enroot URI, or a path to a squashfs file on the
-                              remote host filesystem.
-      --container-mounts=SRC:DST[:FLAGS][,SRC:DST...]
-                              [pyxis] bind mount[s] inside the container. Mount
-                              flags are separated with "+", e.g. "ro+rprivate"
-      --container-workdir=PATH
-                              [pyxis] working directory inside the container
-      --container-name=NAME   [pyxis] name to use for saving and loading the
-                              container on the host.
-      --container-save=PATH   [pyxis] Save the container state to a squashfs
-                              file on the remote host filesystem.
-      --container-mount-home  [pyxis] bind mount the user's home directory.
-      --no-container-mount-home
-                              [pyxis] do not bind mount the user's home
-                              directory
-      --container-remap-root  [pyxis] ask to be remapped to root inside the
-                              container.
-      --no-container-remap-root
-                              [pyxis] do not remap to root inside the container
-      --container-entrypoint  [pyxis] execute the entrypoint from the container
-                              image
-      --no-container-entrypoint
-                              [pyxis] do not execute the entrypoint from the
-                              container image
-      --container-entrypoint-log
-                              [pyxis] print the output of the entrypoint script
-      --container-writable    [pyxis] make the container filesystem writable
-      --container-readonly    [pyxis] make the container filesystem read-only
-      --container-env=NAME[,NAME...]
-                              [pyxis] names of environment variables to override
-                              with the host environment and set at the
-                              entrypoint.
-"""
+VALUES = "--container-image --container-mounts --container-workdir --container-env"
+FLAGS = "--container-writable --no-container-mount-home"
+HELP = "Options provided by plugins:\n" + "".join(f"      {name}  [pyxis]\n" for name in f"{VALUES} {FLAGS}".split())
 MAGIC = b"hsqs"
 """First bytes of a squashfs file."""
 MOUNTS = "LLMB_DEMO_MOUNTS"
@@ -72,22 +31,21 @@ class ContainerError(Exception):
         self.lines = lines
 
 
-def enter(asked: Parsed, root: Path, environment: dict[str, str], folder: str) -> tuple[dict[str, str], str]:
-    """Environment and working directory of a step in its container.
-
-    `folder` is the working directory outside. Without --container-image both stay as they are. Raises
-    ContainerError.
-    """
-    if "container-image" not in asked:
-        return environment, folder
-    _check_image(asked.get("container-image"))
-    mounts = _mounts(asked.get("container-mounts"))
-    inside = asked.get("container-workdir", "/workspace")
-    outside = place(inside, mounts) or (folder if "container-workdir" not in asked else inside)
+def enter(args: Namespace, root: Path, environment: dict[str, str]) -> tuple[dict[str, str], str]:
+    """Environment and working directory of a step in its container. Raises ContainerError."""
+    _check_image(args.container_image)
+    mounts = _mounts(args.container_mounts or "")
+    inside = args.container_workdir or os.getcwd()
+    outside = place(inside, mounts) or inside
     if not os.path.isdir(outside):
         raise ContainerError(f"couldn't chdir to {inside}: No such file or directory")
     path = f"{root / 'container-bin'}:{root / 'node-bin'}:{SYSTEM_PATH}"
     return {**environment, "PATH": path, MOUNTS: json.dumps(mounts)}, outside
+
+
+def mounted() -> list[tuple[str, str]]:
+    """The mounts of the container that this program runs in."""
+    return [(source, target) for source, target in json.loads(os.environ.get(MOUNTS, "[]"))]
 
 
 def place(path: str, mounts: list[tuple[str, str]]) -> str:
@@ -99,8 +57,6 @@ def place(path: str, mounts: list[tuple[str, str]]) -> str:
 
 
 def _check_image(image: str) -> None:
-    if not image.startswith(("/", "./")):
-        raise ContainerError(f"failed to import docker image: {image} (simulated cluster: give an imported image)")
     try:
         with Path(image).open("rb") as file:
             magic = file.read(len(MAGIC))
@@ -120,10 +76,10 @@ def _not_created(image: str, error: str) -> ContainerError:
 
 
 def _mounts(text: str) -> list[tuple[str, str]]:
+    """Pairs of source and target, from `SOURCE:TARGET[:FLAGS],…`."""
     mounts = []
     for entry in filter(None, text.split(",")):
-        source, colon, rest = entry.partition(":")
-        target = rest.partition(":")[0] if colon else source
+        source, target, *_ = [*entry.split(":"), ""]
         if not source or not target:
             raise ContainerError(f"--container-mounts: invalid format: {entry}")
         if not os.path.exists(source):

@@ -3,35 +3,77 @@
 from __future__ import annotations
 
 import os
+import select
+import signal
 import subprocess
 import sys
 import time
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO
 
-from llmb_tui.demo.slurm import facts, times
-from llmb_tui.demo.slurm.environment import job_environment
-from llmb_tui.demo.slurm.group import Group
-from llmb_tui.demo.slurm.job import CANCELLED, COMPLETED, FAILED, PENDING, RUNNING, TIMEOUT, Job, Step
+from llmb_tui.demo.slurm import facts, notation
+from llmb_tui.demo.slurm.job import COMPLETED, FAILED, PENDING, RUNNING, TIMEOUT, DemoJob
 from llmb_tui.demo.slurm.store import Store
 
 LOOK_S = 0.1
 """How often a waiting or running job looks at its record, real seconds."""
 OVERHEAD_S = 3.0
 """Real seconds that a job may use beyond its time limit: starting processes takes as long at any clock speed."""
-REQUEUE_WAIT_S = 120.0
-"""A requeued job may not start earlier, simulated seconds."""
 NO_OUTPUT = (0, 53)
 """Exit code and signal that Slurm gives a job whose output file cannot be opened."""
 
 
-def start_runner(store: Store, job_id: int, handle: int, *, again: bool = False) -> None:
+class Script:
+    """The batch script as a process that leads a group of its own, with everything that it starts.
+
+    All of them inherit the writing end of a pipe. Its end tells when they have gone; their process group does not,
+    because a process that nobody has waited for stays in it.
+    """
+
+    def __init__(self, store: Store, job: DemoJob, output: IO[bytes]) -> None:
+        """Start it on the first node of the job. Raises OSError."""
+        script, environment = store.spooled(job.id)
+        with script.open() as text:
+            interpreter = text.readline()[2:].split()
+        path = f"{store.root / 'node-bin'}:{environment.get('PATH', '')}"
+        self._gone, held = os.pipe()
+        try:
+            self.process = subprocess.Popen(
+                [*interpreter, str(script)],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                cwd=job.work_dir,
+                env={**environment, "PATH": path, **job.variables()},
+                start_new_session=True,
+                pass_fds=(held,),
+            )
+        finally:
+            os.close(held)
+
+    def end(self) -> None:
+        """SIGTERM to all, and SIGKILL to those who are left when they have not gone in time."""
+        self._signal(signal.SIGTERM)
+        select.select([self._gone], [], [], facts.KILL_WAIT_S)
+        self.kill()
+
+    def kill(self) -> None:
+        """SIGKILL to all who are left."""
+        self._signal(signal.SIGKILL)
+        self.process.wait()
+
+    def _signal(self, number: int) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, number)
+
+
+def start_runner(store: Store, job_id: int, handle: int) -> None:
     """Start the process that lives as long as the job, detached; it takes over the job's `alive` lock."""
     command = [sys.executable, "-S", "-E", str(Path(__file__).parents[1] / "command.py"), str(store.path), "runner"]
     with (store.folder(job_id) / "runner.log").open("ab") as log:
         subprocess.Popen(
-            [*command, str(job_id), *(["again"] if again else [])],
+            [*command, str(job_id)],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -43,76 +85,18 @@ def start_runner(store: Store, job_id: int, handle: int, *, again: bool = False)
 
 
 def main(store: Store, arguments: list[str]) -> int:
-    """Run a batch job to its end, and again as long as it is requeued."""
+    """Run a batch job to its end."""
     job_id = int(arguments[0])
-    if arguments[1:] == ["again"]:
-        with store.change(job_id) as job:
-            _put_back(job)
-    while queue(store, job_id):
-        if not _run(store, store.read(job_id)):
-            break
+    if _wait_for_nodes(store, job_id):
+        job = store.read(job_id)
+        try:
+            with Path(job.fill(job.output)).open("ab") as output:
+                ended = _watch(store, job, Script(store, job, output), output)
+        except OSError as problem:
+            sys.stderr.write(f"{problem}\n")
+            ended = NO_OUTPUT
+        _finish(store, job_id, *ended)
     return 0
-
-
-def queue(store: Store, job_id: int) -> bool:
-    """Wait until the job has its nodes. False when it was cancelled before that."""
-    while True:
-        with store.locked():
-            job = store.read(job_id)
-            if job.state != PENDING:
-                return False
-            taken = store.busy() if job.now() >= job.eligible else None
-            if taken is not None:
-                free = [name for name in facts.NODES if name not in taken]
-                if len(free) >= job.nodes:
-                    job.node_names = free[: job.nodes]
-                    job.state, job.reason, job.started = RUNNING, "None", job.now()
-                    store.write(job)
-                    return True
-                if job.reason != "Resources":
-                    job.reason = "Resources"
-                    store.write(job)
-        waits = (job.eligible - job.now()) / job.speed
-        time.sleep(min(LOOK_S, max(waits, 0.005)) if taken is None else LOOK_S)
-
-
-def watch(store: Store, job: Job, group: Group, output: IO[bytes] | None) -> tuple[int, int]:
-    """Wait for the processes that are the job; end them when it is cancelled, requeued or out of time.
-
-    The reason is written to `output` first, in Slurm's words. Answers with exit code and signal.
-    """
-    limit = time.monotonic() + job.minutes * 60 / job.speed + OVERHEAD_S
-    while True:
-        with suppress(subprocess.TimeoutExpired):
-            group.process.wait(LOOK_S)
-            break
-        why = _why_ended(store, job.id, out_of_time=time.monotonic() > limit)
-        if why is not None:
-            if output:
-                output.write(_notice("JOB", str(job.id), job, why).encode())
-                output.flush()
-            group.end(facts.KILL_WAIT_S)
-            break
-    group.kill()  # what the script left in the background ends with the job
-    return status(group.process)
-
-
-def finish(store: Store, job_id: int, exit_code: int, by_signal: int) -> bool:
-    """Write how the job ended. True when it is to run again."""
-    with store.change(job_id) as job:
-        if job.requeue_wanted and job.state == RUNNING:
-            _put_back(job)
-            return True
-        if job.state == RUNNING:
-            job.state = FAILED if exit_code or by_signal else COMPLETED
-            job.reason = "NonZeroExitCode" if job.state == FAILED else "None"
-        job.exit_code, job.signal = exit_code, by_signal
-        job.close()
-        for step in job.steps:
-            if step.ended is None:
-                step.ended, step.exit_code, step.signal = job.ended, exit_code, by_signal
-                step.state = CANCELLED if job.state in (CANCELLED, TIMEOUT) else job.state
-    return False
 
 
 def status(process: subprocess.Popen[bytes]) -> tuple[int, int]:
@@ -120,60 +104,72 @@ def status(process: subprocess.Popen[bytes]) -> tuple[int, int]:
     return (process.returncode, 0) if process.returncode >= 0 else (0, -process.returncode)
 
 
-def step_notice(store: Store, job: Job, step: str) -> str:
-    """The line that Slurm writes into the log of a step that is ended with its job."""
-    current = store.read(job.id)
-    why = " DUE TO TIME LIMIT" if current.state == TIMEOUT else " DUE TO JOB REQUEUE" if current.requeue_wanted else ""
-    return _notice("STEP", f"{job.id}.{step}", job, why)
+def cancel_notice(job: DemoJob, step: str = "") -> str:
+    """The line that Slurm writes into the log of a job, or of a step, that it ends."""
+    what, number = ("STEP", f"{job.id}.{step}") if step else ("JOB", str(job.id))
+    why = " DUE TO TIME LIMIT" if job.state == TIMEOUT else ""
+    where = f"{number} ON {job.node_names[0]} CANCELLED AT {notation.stamp(job.now())}"
+    return f"slurmstepd: error: *** {what} {where}{why} ***\n"
 
 
-def _notice(what: str, number: str, job: Job, why: str) -> str:
-    node = job.node_names[0]
-    return f"slurmstepd: error: *** {what} {number} ON {node} CANCELLED AT {times.stamp(job.now())}{why} ***\n"
+def _wait_for_nodes(store: Store, job_id: int) -> bool:
+    """Wait until the job has its nodes. False when it was cancelled before that."""
+    while True:
+        with store.locked():
+            job = store.read(job_id)
+            if job.state != PENDING:
+                return False
+            waits_s = (job.eligible - job.now()) / job.speed
+            if waits_s <= 0 and _start(store, job):
+                return True
+        time.sleep(min(LOOK_S, max(waits_s, 0.005)) if waits_s > 0 else LOOK_S)
 
 
-def _why_ended(store: Store, job_id: int, *, out_of_time: bool) -> str | None:
-    job = store.read(job_id)
-    if job.state == CANCELLED:
-        return ""
-    if job.requeue_wanted:
-        return " DUE TO JOB REQUEUE"
-    if not out_of_time:
-        return None
+def _start(store: Store, job: DemoJob) -> bool:
+    """Give a job its nodes, if that many are free; call it with the lock held."""
+    busy = store.busy()
+    free = [name for name in facts.NODES if name not in busy]
+    fits = len(free) >= job.nodes
+    if fits:
+        job.node_names = free[: job.nodes]
+        job.state, job.reason, job.started = RUNNING, "None", job.now()
+    elif job.reason != "Resources":
+        job.reason = "Resources"
+    else:
+        return False
+    store.write(job)
+    return fits
+
+
+def _watch(store: Store, job: DemoJob, script: Script, output: IO[bytes]) -> tuple[int, int]:
+    """Wait for the script, and end it when the job is cancelled or out of time. Answers with exit code and signal."""
+    limit = time.monotonic() + job.minutes * 60 / job.speed + OVERHEAD_S
+    while True:
+        with suppress(subprocess.TimeoutExpired):
+            script.process.wait(LOOK_S)
+            break
+        if time.monotonic() > limit:
+            _time_out(store, job.id)
+        current = store.read(job.id)
+        if current.state != RUNNING:
+            output.write(cancel_notice(current).encode())
+            output.flush()
+            script.end()
+            break
+    script.kill()  # what it left in the background ends with the job
+    return status(script.process)
+
+
+def _time_out(store: Store, job_id: int) -> None:
     with store.change(job_id) as job:
         if job.state == RUNNING:
             job.state, job.reason, job.completing = TIMEOUT, "TimeLimit", True
-    return " DUE TO TIME LIMIT"
 
 
-def _put_back(job: Job) -> None:
-    job.state, job.reason, job.requeue_wanted, job.completing = PENDING, "BeginTime", False, False
-    job.eligible = job.now() + REQUEUE_WAIT_S
-    job.started = job.ended = job.closed = job.cancelled_by = None
-    job.node_names, job.steps, job.exit_code, job.signal = [], [], 0, 0
-    job.restarts += 1
-
-
-def _run(store: Store, job: Job) -> bool:
-    """Run the batch script once. True when the job is to run again."""
-    with store.change(job.id) as changed:
-        changed.steps.append(Step("batch", "batch", nodes=1, tasks=1, started=changed.now()))
-    mode: Literal["ab", "wb"] = "ab" if job.append or job.restarts else "wb"
-    try:
-        with ExitStack() as files:
-            output = files.enter_context(Path(job.fill(job.output)).open(mode))
-            error = files.enter_context(Path(job.fill(job.error)).open(mode)) if job.error else output
-            ended = watch(store, job, _start(store, job, output, error), error)
-    except OSError as problem:
-        sys.stderr.write(f"{problem}\n")
-        return finish(store, job.id, *NO_OUTPUT)
-    return finish(store, job.id, *ended)
-
-
-def _start(store: Store, job: Job, output: IO[bytes], error: IO[bytes]) -> Group:
-    script, arguments, submitted_from = store.spooled(job.id)
-    with script.open() as text:
-        interpreter = text.readline()[2:].split()
-    streams = (subprocess.DEVNULL, output, error)
-    environment = job_environment(job, submitted_from, store.root)
-    return Group([*interpreter, str(script), *arguments], streams, job.work_dir, environment)
+def _finish(store: Store, job_id: int, exit_code: int, by_signal: int) -> None:
+    with store.change(job_id) as job:
+        if job.state == RUNNING:
+            failed = bool(exit_code or by_signal)
+            job.state, job.reason = (FAILED, "NonZeroExitCode") if failed else (COMPLETED, "None")
+        job.exit_code, job.signal = exit_code, by_signal
+        job.close()

@@ -1,116 +1,139 @@
-"""`sbatch`: queue a batch script."""
+"""`sbatch`: queue a batch script, or only try whether it could run; judged as the controller judges it."""
 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 import time
+from argparse import Namespace
 from pathlib import Path
 
 from llmb_tui.demo import faults
-from llmb_tui.demo.slurm import facts, hostlist, pyxis, times
-from llmb_tui.demo.slurm.job import Job
-from llmb_tui.demo.slurm.options import Parsed, Parser, Refusal
-from llmb_tui.demo.slurm.request import RESOURCES, Refused, check_shape, directives, job_of, record_refusal
+from llmb_tui.demo.slurm import facts, notation
+from llmb_tui.demo.slurm.job import DemoJob
+from llmb_tui.demo.slurm.options import Parser, Refusal, not_offered
 from llmb_tui.demo.slurm.runner import start_runner
 from llmb_tui.demo.slurm.store import Store
 
-OPTIONS = f"{RESOURCES} {pyxis.OPTIONS} help no-requeue parsable requeue quiet/Q test-only verbose/v version/V wrap="
-INPUTS = {
-    "SBATCH_ACCOUNT": "account",
-    "SBATCH_EXCLUSIVE": "exclusive",
-    "SBATCH_GPUS_PER_NODE": "gpus-per-node",
-    "SBATCH_GRES": "gres",
-    "SBATCH_JOB_NAME": "job-name",
-    "SBATCH_PARTITION": "partition",
-    "SBATCH_TIMELIMIT": "time",
-}
-"""Input environment variables; the command line goes before them, they go before the script."""
+QUEUE_WAIT_S = 45.0
+"""How long a job waits for its turn even on an empty cluster, simulated seconds."""
+
+_TEXTS = "--account --comment --constraint --gpus-per-node --gres --job-name --mem --output --partition --qos"
+_GPUS = re.compile(r"(?:gpu:)?(\d+)")
 
 
 def main(store: Store, arguments: list[str]) -> int:
     """Run `sbatch`."""
-    parser = Parser("sbatch", OPTIONS, refused=255)
-    typed = parser.parse(arguments, until_operand=True)
-    if "version" in typed:
-        sys.stdout.write(f"slurm {facts.VERSION}\n")
-        return 0
-    if "help" in typed:
-        sys.stdout.write(f"Usage: sbatch [OPTIONS(0)...] script [args(0)...]\n\n{pyxis.HELP}")
-        return 0
-    script, path = _script(typed)
-    given = {name: os.environ[variable] for variable, name in INPUTS.items() if variable in os.environ}
-    written = parser.parse(directives(script))
-    if written.operands:
-        raise Refusal(f"sbatch: error: Invalid directive found in batch script: {written.operands[0]}", 255)
-    asked = Parsed({**written.values, **given, **typed.values}, typed.operands)
-    if "dependency" in asked:
-        sys.stderr.write("sbatch: simulated cluster: --dependency is not honoured\n")
-    try:
-        name = "wrap" if "wrap" in typed else Path(path or "sbatch").name
-        job = job_of(store, "sbatch", asked, name=name, command=path or "(null)")
-        job.submit_line = shlex.join(["sbatch", *arguments])
-        check_shape(job)
-    except Refused as refused:
-        if "test-only" in asked:
-            raise Refusal(f"allocation failure: {refused.text}") from refused
-        if refused.recorded:
-            record_refusal(store, job)
-        raise Refusal(refused.words("sbatch", "Batch job submission failed")) from refused
-    if "test-only" in asked:
-        return _test_only(store, job)
-    job = _submit(store, job, script, typed.operands[1:])
-    time.sleep(faults.number(store.path, "answer-delay") or 0)
-    sys.stdout.write(f"{job.id}\n" if "parsable" in asked else f"Submitted batch job {job.id}\n")
-    return 0
+    parser = options()
+    script, path = _script(parser.parse(arguments))
+    args = parser.parse([*_directives(script), *arguments])  # what is typed goes before what is written
+    if denial := _denial(args):
+        failed = "allocation failure" if args.test_only else "sbatch: error: Batch job submission failed"
+        raise Refusal(f"{failed}: {denial}")
+    job = _job(store, args, path)
+    return _trial(store, job) if args.test_only else _submit(store, job, script, parsable=args.parsable)
 
 
-def _script(typed: Parsed) -> tuple[str, str]:
+def options() -> Parser:
+    """What a script may be given, by itself or on the command line."""
+    flags = "--exclusive --no-requeue --parsable --test-only"
+    parser = Parser("sbatch", f"{_TEXTS} --reservation --wrap", flags, "--nodes --ntasks --ntasks-per-node")
+    parser.add_argument("--open-mode", choices=["append"])
+    parser.add_argument("--time", type=notation.minutes)
+    parser.add_argument("--version", action="version", version=facts.VERSION)
+    parser.add_argument("script", nargs="?")
+    parser.set_defaults(
+        account=facts.ACCOUNT, partition=facts.DEFAULT.name, qos=facts.QOS, nodes=1, output="slurm-%j.out"
+    )
+    return parser
+
+
+def _script(args: Namespace) -> tuple[str, str]:
     """The batch script's text and its path; no path for --wrap and for a script on stdin. Raises Refusal."""
-    if "wrap" in typed:
-        if typed.operands:
-            raise Refusal("sbatch: error: Script arguments not permitted with --wrap option")
-        return f"#!/bin/sh\n# This script was created by sbatch --wrap.\n\n{typed.get('wrap')}\n", ""
-    path = ""
-    if typed.operands:
-        path = os.path.abspath(typed.operands[0])
-        try:
-            text = Path(path).read_text(encoding="utf-8", errors="surrogateescape")
-        except OSError:
-            raise Refusal(f"sbatch: error: Unable to open file {typed.operands[0]}") from None
-    else:
-        text = sys.stdin.read()
-    if not text:
-        raise Refusal("sbatch: error: Batch script is empty!")
+    if args.wrap:
+        return f"#!/bin/sh\n{args.wrap}\n", ""
+    path = os.path.abspath(args.script) if args.script else ""
+    try:
+        text = Path(path).read_text(encoding="utf-8", errors="surrogateescape") if path else sys.stdin.read()
+    except OSError:
+        raise Refusal(f"sbatch: error: Unable to open file {args.script}") from None
     if not text.startswith("#!"):
-        raise Refusal(
-            "sbatch: error: This does not look like a batch script.  The first\n"
-            "sbatch: error: line must start with #! followed by the path to an interpreter.\n"
-            "sbatch: error: For instance: #!/bin/sh"
-        )
-    if "\r\n" in text:
-        raise Refusal(
-            "sbatch: error: Batch script contains DOS line breaks (\\r\\n)\n"
-            "sbatch: error: instead of expected UNIX line breaks (\\n)."
-        )
+        raise Refusal("sbatch: error: This does not look like a batch script.")
     return text, path
 
 
-def _submit(store: Store, job: Job, script: str, arguments: tuple[str, ...]) -> Job:
-    job, handle = store.add(job)
-    store.spool(job.id, script, arguments)
-    start_runner(store, job.id, handle)
-    return job
+def _directives(script: str) -> list[str]:
+    """The words of a batch script's #SBATCH lines; they end at the first command."""
+    words: list[str] = []
+    for line in script.splitlines():
+        if line.startswith("#SBATCH "):
+            words += shlex.split(line[7:])
+        elif line.strip() and not line.startswith("#"):
+            break
+    return words
 
 
-def _test_only(store: Store, job: Job) -> int:
+def _denial(args: Namespace) -> str:
+    """Why the controller does not take the job; empty where it does."""
+    partition = facts.PARTITIONS.get(args.partition)
+    if partition is None:
+        return "Invalid partition name specified"
+    gpus = _GPUS.fullmatch(args.gpus_per_node or args.gres or "0")
+    has_gpus = gpus is not None and int(gpus[1]) <= facts.GPUS_PER_NODE
+    reasons = {
+        "Invalid account or account/partition combination specified": args.account != facts.ACCOUNT,
+        "Invalid qos specification": args.qos != facts.QOS,
+        "Requested reservation is invalid": args.reservation,
+        "Invalid feature specification": args.constraint,
+        "Requested time limit is invalid (missing or exceeds some limit)": (args.time or 0) > partition.max_minutes,
+        "Node count specification invalid": not 1 <= args.nodes <= partition.max_nodes,
+        "Requested node configuration is not available": not has_gpus,
+    }
+    return next((reason for reason, holds in reasons.items() if holds), "")
+
+
+def _job(store: Store, args: Namespace, path: str) -> DemoJob:
+    """The job that is asked for, not yet queued. Raises Refusal for what is not offered."""
+    if re.search("%(?!j)", args.output):
+        raise not_offered("sbatch", f"--output={args.output}")
+    tasks = args.ntasks or args.nodes * (args.ntasks_per_node or 1)
+    created = time.time()
+    wait_s = faults.number(store.path, "queue-wait")
+    return DemoJob(
+        id=0,
+        name=args.job_name or os.path.basename(path or "wrap"),
+        partition=args.partition,
+        nodes=args.nodes,
+        tasks=tasks,
+        tasks_per_node=args.ntasks_per_node or -(-tasks // args.nodes),
+        minutes=args.time or facts.PARTITIONS[args.partition].default_minutes,
+        command=path or "(null)",
+        work_dir=os.getcwd(),
+        output=args.output,
+        speed=store.speed,
+        created=created,
+        eligible=created + (QUEUE_WAIT_S if wait_s is None else wait_s),
+    )
+
+
+def _trial(store: Store, job: DemoJob) -> int:
     with store.locked():
         busy = store.busy()
-    free = [name for name in facts.NODES if name not in busy] or list(facts.NODES)
+    nodes = [name for name in facts.NODES if name not in busy] or list(facts.NODES)
     sys.stderr.write(
-        f"sbatch: Job {max((known.id for known in store.all()), default=0) + 1} to start at {times.stamp(job.eligible)}"
-        f" using {job.nodes * facts.CPUS_PER_NODE} processors on nodes {hostlist.compress(free[: job.nodes])}"
+        f"sbatch: Job {store.next_id()} to start at {notation.stamp(job.eligible)}"
+        f" using {job.nodes * facts.CPUS_PER_NODE} processors on nodes {notation.compress(nodes[: job.nodes])}"
         f" in partition {job.partition}\n"
     )
+    return 0
+
+
+def _submit(store: Store, job: DemoJob, script: str, *, parsable: bool) -> int:
+    job, handle = store.add(job)
+    store.spool(job.id, script)
+    start_runner(store, job.id, handle)
+    time.sleep(faults.number(store.path, "answer-delay") or 0)
+    sys.stdout.write(f"{job.id}\n" if parsable else f"Submitted batch job {job.id}\n")
     return 0

@@ -1,4 +1,4 @@
-"""`Store`: the state directory of the small Slurm. One JSON file for each job, one lock for all of them.
+"""`Store`: the state directory of the simulated Slurm. One JSON file for each job, one lock for all of them.
 
 Each job that is not finished has a process that holds the lock of its `alive` file; when the machine took
 that process away, whoever looks next finds the lock free and marks the job NODE_FAIL.
@@ -18,7 +18,7 @@ from typing import Any
 
 from llmb_tui.demo import faults
 from llmb_tui.demo.slurm import facts
-from llmb_tui.demo.slurm.job import NODE_FAIL, Job, from_document
+from llmb_tui.demo.slurm.job import NODE_FAIL, DemoJob
 
 
 class Store:
@@ -53,24 +53,24 @@ class Store:
             os.close(handle)
 
     @contextmanager
-    def change(self, job_id: int) -> Iterator[Job]:
+    def change(self, job_id: int) -> Iterator[DemoJob]:
         """A job to be changed under the lock; it is written when the block ends well."""
         with self.locked():
             job = self.read(job_id)
             yield job
             self.write(job)
 
-    def write(self, job: Job) -> None:
+    def write(self, job: DemoJob) -> None:
         """Write a job's record; call it with the lock held."""
         _write_json(self.folder(job.id) / "job.json", asdict(job))
 
-    def add(self, job: Job) -> tuple[Job, int]:
+    def add(self, job: DemoJob) -> tuple[DemoJob, int]:
         """Give a job the next number and write it.
 
         Returns it with the open file that proves that the job is alive: hand that to the job's process.
         """
         with self.locked():
-            number = max((int(folder.name) for folder in (self.path / "jobs").iterdir()), default=0) + 1
+            number = self.next_id()
             job = replace(job, id=number)
             self.folder(number).mkdir(mode=0o700)
             handle = self._alive(number)
@@ -78,38 +78,32 @@ class Store:
             self.write(job)
         return job, handle
 
-    def revive(self, job_id: int) -> int:
-        """Take the `alive` lock of a finished job that is to run again."""
-        handle = self._alive(job_id)
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        return handle
+    def next_id(self) -> int:
+        """The number of the next job."""
+        return max((int(folder.name) for folder in (self.path / "jobs").iterdir()), default=0) + 1
 
-    def spool(self, job_id: int, script: str, arguments: tuple[str, ...]) -> None:
-        """Keep a batch script, its arguments and the environment it was submitted from."""
-        _write_json(self.folder(job_id) / "batch.json", {"arguments": arguments, "environment": dict(os.environ)})
+    def spool(self, job_id: int, script: str) -> None:
+        """Keep a batch script and the environment it was submitted from."""
+        _write_json(self.folder(job_id) / "environment.json", dict(os.environ))
         path = self.folder(job_id) / "slurm_script"
         path.write_text(script, encoding="utf-8", errors="surrogateescape")
         path.chmod(0o700)
 
-    def spooled(self, job_id: int) -> tuple[Path, list[str], dict[str, str]]:
-        """A batch script, its arguments and the environment it was submitted from."""
-        document = json.loads((self.folder(job_id) / "batch.json").read_text())
-        return self.folder(job_id) / "slurm_script", document["arguments"], document["environment"]
+    def spooled(self, job_id: int) -> tuple[Path, dict[str, str]]:
+        """A batch script and the environment it was submitted from."""
+        folder = self.folder(job_id)
+        return folder / "slurm_script", json.loads((folder / "environment.json").read_text())
 
-    def read(self, job_id: int) -> Job:
+    def read(self, job_id: int) -> DemoJob:
         """The record of a job as it was last written."""
-        return from_document(json.loads((self.folder(job_id) / "job.json").read_text()))
+        return DemoJob(**json.loads((self.folder(job_id) / "job.json").read_text()))
 
-    def all(self) -> list[Job]:
+    def all(self) -> list[DemoJob]:
         """Every job, oldest first; jobs whose process has vanished are marked first."""
         with self.locked():
             return [self._settled(self.read(number)) for number in sorted(self._ids())]
 
-    def get(self, job_id: int) -> Job | None:
-        """One job, or None."""
-        return next((job for job in self.all() if job.id == job_id), None)
-
-    def remembered(self) -> list[Job]:
+    def remembered(self) -> list[DemoJob]:
         """The jobs that the controller still knows: it forgets finished ones after a while."""
         return [
             job for job in self.all() if job.active or (job.closed and time.time() - job.closed < facts.MIN_JOB_AGE_S)
@@ -135,7 +129,7 @@ class Store:
             os.close(handle)
         return False
 
-    def _settled(self, job: Job) -> Job:
+    def _settled(self, job: DemoJob) -> DemoJob:
         if not job.active or self.is_alive(job.id):
             return job
         job.state, job.reason = NODE_FAIL, "NodeDown"

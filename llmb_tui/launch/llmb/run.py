@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from llmb_tui.cluster.llmb.files import ask, read_yaml
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
-from llmb_tui.cluster.words import NAME, PATH, fits
+from llmb_tui.cluster.validation import NAME, PATH, matches
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.job_log import JobLog
+from llmb_tui.launch.naming import nemo_run_name
+from llmb_tui.launch.spec import JobLog
 from llmb_tui.text import clean_line
 
 MOST = 40
@@ -68,33 +69,36 @@ def list_runs(session: Session, roots: Iterable[str]) -> tuple[LlmbRun, ...]:
 
     Raises Trouble where it cannot be looked, and what `Session.run_script` raises.
     """
-    places = [root for root in dict.fromkeys(roots) if fits(PATH, root)]
+    places = [root for root in dict.fromkeys(roots) if matches(PATH, root)]
     if not places:
         return ()
     texts: dict[str, dict[str, str]] = {}
     for kind, path, text in ask(session, remote_text("llmb_runs.sh"), MOST, places, _DEADLINE_S):
         texts.setdefault(path, {})[kind] = text
-    found = [run_of(path, texts[path]) for path in texts if _FILE.fullmatch(path)]
-    return tuple(sorted(found, key=lambda run: (run.written_at, int(run.job_id)), reverse=True))
+    runs = [run_of(path, texts[path]) for path in texts if _FILE.fullmatch(path)]
+    return tuple(sorted(runs, key=lambda run: (run.written_at, int(run.job_id)), reverse=True))
 
 
 def run_of(path: str, texts: Mapping[str, str]) -> LlmbRun:
     """The run that a file at this path describes, from what `remote/llmb_runs.sh` printed of it. Pure."""
-    named = _FILE.fullmatch(path)
-    assert named is not None  # noqa: S101 - `list_runs` asks for no others
+    match = _FILE.fullmatch(path)
+    assert match is not None  # noqa: S101 - `list_runs` asks for no others
     folder = path.rpartition("/")[0]
-    written = texts.get("written", "").strip()
+    written_at = texts.get("written", "").strip()
     head = LlmbRun(
-        named["job"], clean_line(named["workload"]), clean_line(folder), float(written) if written.isdecimal() else 0.0
+        match["job"],
+        clean_line(match["workload"]),
+        clean_line(folder),
+        float(written_at) if written_at.isdecimal() else 0.0,
     )
     try:
         content = read_yaml(texts.get("run", ""), path)
     except Trouble as trouble:
-        return _replaced(head, unreadable=trouble.why)
+        return replace(head, unreadable=trouble.why)
     workload, model, job = (_section(content, name) for name in ("workload_info", "model_info", "job_config"))
     variables = _section(job, "env_overrides")
     scale = model.get("scale")
-    return _replaced(
+    return replace(
         head,
         release=_release(workload.get("gsw_version")),
         framework=_text(workload.get("framework")),
@@ -108,24 +112,19 @@ def run_of(path: str, texts: Mapping[str, str]) -> LlmbRun:
         changed=tuple(
             clean_line(str(name)) for name in (*variables, *_section(job, "model_overrides")) if name not in _PLANNED
         ),
-        log=_log(folder, named["job"], texts, _text(_section(content, "cluster_info").get("slurm_account"))),
+        log=_log(folder, match["job"], texts, _text(_section(content, "cluster_info").get("slurm_account"))),
     )
-
-
-def _replaced(head: LlmbRun, **known: Any) -> LlmbRun:
-    return LlmbRun(head.job_id, head.workload, head.folder, head.written_at, **known)
 
 
 def _log(folder: str, job_id: str, texts: Mapping[str, str], account: str) -> JobLog | None:
     """Where NeMo-Run's jobs write: what is there says the name, else the batch script, else NeMo-Run's own rule."""
-    there = re.search(rf"(?m)^log-(\S+)_{job_id}_\d+\.out$", texts.get("logs", ""))
+    match = re.search(rf"(?m)^log-(\S+)_{job_id}_\d+\.out$", texts.get("logs", ""))
     script = texts.get("job", "").strip().strip("\"'")
-    task = folder.rpartition("/")[2]
-    derived = f"{account}-{account.rpartition('_')[2]}.{task}"
-    name = there[1] if there else script or (derived if account else "")
-    if not fits(NAME, name) or not fits(PATH, folder):
+    derived = nemo_run_name(account, folder.rpartition("/")[2]) if account else ""
+    name = match[1] if match else script or derived
+    if not matches(NAME, name) or not matches(PATH, folder):
         return None
-    return JobLog(f"{folder}/log-{name}_%j_%r.out", (f"{folder}/sbatch_{name}_%j.out",))
+    return JobLog.of_nemo_run(folder, name)
 
 
 def _section(content: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -1,19 +1,17 @@
-"""What of the catalog an installation of NVIDIA's own tools has; and a preflight that says so."""
+"""What of the catalog an installation of NVIDIA's own tools has; and the checks that say so."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.cluster.llmb.find import LlmbFound, find_installs
+from llmb_tui.cluster.llmb.find import LlmbInventory, find_installs
 from llmb_tui.cluster.llmb.install import LlmbInstall, LlmbWorkload
-from llmb_tui.cluster.preflight.examination import cleaned, ok, warning
-from llmb_tui.cluster.preflight.report import Check, Preflight
-from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.spec_of import image_path
+from llmb_tui.launch.naming import image_path
+from llmb_tui.preflight.check_group import CheckGroup, ok, warning
+from llmb_tui.preflight.report import Check, Preflight
 
 _TITLE = "llmb-run"
 
@@ -44,18 +42,18 @@ def known_workloads(catalog: Catalog, install: LlmbInstall) -> tuple[KnownWorklo
 def _known(catalog: Catalog, install: LlmbInstall, workload: LlmbWorkload) -> KnownWorkload:
     name = workload.name.removeprefix("pretrain_")
     recipes = [recipe for recipe in catalog.recipes if recipe.workload == name]
-    own = ".".join((install.release or "").split(".")[:2])
+    release = ".".join((install.release or "").split(".")[:2])
     images = [
         image_path("", recipe.gpus[install.gpu_type].container).rpartition("/")[2]
         for recipe in recipes
-        if recipe.release == own and install.gpu_type in recipe.gpus
+        if recipe.release == release and install.gpu_type in recipe.gpus
     ]
     below = f"{install.root}/venvs/"
     return KnownWorkload(
         name=workload.name,
         sizes=tuple(dict.fromkeys(size for recipe in recipes for size in recipe.models)),
         recipes=tuple(recipe.id for recipe in recipes),
-        same_release=any(recipe.release == own for recipe in recipes),
+        same_release=any(recipe.release == release for recipe in recipes),
         image=next((image for image in images if image in install.images), None),
         # Of environments elsewhere it is not known what is there.
         venv_missing=bool(workload.venv)
@@ -64,34 +62,25 @@ def _known(catalog: Catalog, install: LlmbInstall, workload: LlmbWorkload) -> Kn
     )
 
 
-def with_llmb(
-    session: Session,
-    profile: ClusterProfile,
-    catalog: Catalog,
-    report: Preflight,
-    on_progress: Callable[[Preflight], None] | None = None,
-) -> Preflight:
-    """The report, and where NVIDIA's own tools are installed a check that names what they have. It gates nothing."""
-    try:
-        found = find_installs(session, profile.install_dir)
-    except Trouble:
-        return report  # what the checks say of the connection is enough
-    checks = tuple(map(cleaned, checks_of(catalog, found)))
-    if not checks:
-        return report
-    report = Preflight((*report.checks, *checks))
-    if on_progress is not None:
-        on_progress(report)
-    return report
+def llmb_group(catalog: Catalog, install_dir: str) -> CheckGroup:
+    """A check for each installation of NVIDIA's own tools that names what it has. It gates nothing."""
+
+    def group(session: Session, report: Preflight) -> tuple[Check, ...]:  # noqa: ARG001 - a `CheckGroup`'s
+        try:
+            return checks_of(catalog, find_installs(session, install_dir))
+        except Trouble:
+            return ()  # what the checks say of the connection is enough
+
+    return group
 
 
-def checks_of(catalog: Catalog, found: LlmbFound) -> tuple[Check, ...]:
+def checks_of(catalog: Catalog, survey: LlmbInventory) -> tuple[Check, ...]:
     """One for each installation, and one for each configuration that cannot be used."""
     needed = "nothing of it; its images and settings can be used"
-    checks = [ok(_TITLE, _TITLE, summary(catalog, install), needed) for install in found.installs]
+    checks = [ok(_TITLE, _TITLE, summary(catalog, install), needed) for install in survey.installs]
     troubles = [
         warning(_TITLE, _TITLE, f"{trouble.what} {trouble.why}", "a configuration of form 1 or 2", trouble.fix)
-        for trouble in found.troubles
+        for trouble in survey.troubles
     ]
     return (*checks, *troubles)
 
@@ -99,9 +88,5 @@ def checks_of(catalog: Catalog, found: LlmbFound) -> tuple[Check, ...]:
 def summary(catalog: Catalog, install: LlmbInstall) -> str:
     """An installation in one line."""
     workloads = known_workloads(catalog, install)
-    names = ", ".join(_words(workload) for workload in workloads)
+    names = ", ".join(one.name + (" (environment missing)" if one.venv_missing else "") for one in workloads)
     return f"{install.name} at {install.root}: {f'{names} installed' if names else 'no workload is installed'}"
-
-
-def _words(workload: KnownWorkload) -> str:
-    return workload.name + (" (environment missing)" if workload.venv_missing else "")

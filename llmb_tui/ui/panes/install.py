@@ -7,22 +7,18 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.message import Message
 
-from llmb_tui.ui.found import Found
-from llmb_tui.ui.panes.pane import Give, Pane, label
+from llmb_tui.plan.selection import PROCEDURE_TITLES
+from llmb_tui.ui.panes.pane import Pane, label
 from llmb_tui.ui.text import MUTED, line, told
-from llmb_tui.ui.view import View
-from llmb_tui.ui.widgets.gauge import gauge
-from llmb_tui.ui.widgets.paragraphs import Paragraph, Paragraphs, text
-from llmb_tui.ui.widgets.scroller import Scroller
+from llmb_tui.ui.units import gauge
+from llmb_tui.ui.widgets.texts import Paragraph, Paragraphs, Scroller, text
+from llmb_tui.wizard.gates import observed
 from llmb_tui.wizard.steps import StepId
 
 if TYPE_CHECKING:
-    from llmb_tui.launch.install import StepState
-    from llmb_tui.launch.secret import SecretId
-    from llmb_tui.plan.plan import Plan
-    from llmb_tui.plan.selection import Procedure
+    from llmb_tui.launch.step_state import StepState
+    from llmb_tui.wizard.state import WizardState
 
 _STATUS = {
     "missing": ("○ missing", MUTED),
@@ -40,85 +36,50 @@ class InstallPane(Pane):
 
     STEP = StepId.INSTALL
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("s", "start", "Install", id="install.start", tooltip="Start the install, or go on with it"),
-        Binding("K", "keys", "Keys…", id="install.keys", tooltip="The registry's key and the model hub's token"),
+        Binding(
+            "s", "screen.ask('install')", "Install", id="install.start", tooltip="Start the install, or go on with it"
+        ),
+        Binding(
+            "K",
+            "screen.ask('keys')",
+            "Keys…",
+            id="install.keys",
+            tooltip="The registry's key and the model hub's token",
+        ),
     ]
 
-    class Start(Message):
-        """The missing steps are to be run."""
-
-    class Keys(Message):
-        """The keys of the registry and the model hub are wanted."""
-
-        def __init__(self, profile_name: str, plan: Plan, procedure: Procedure, wanted: SecretId | None = None) -> None:
-            super().__init__()
-            self.profile_name = profile_name
-            self.plan = plan
-            self.procedure = procedure
-            self.wanted = wanted
-            """The one that a step lacks."""
-
-    def __init__(self, give: Give) -> None:
-        super().__init__(give)
-        self._done = False
-        self._busy = False
-        self._for: tuple[str, Plan, Procedure] | None = None
-        self._wanted: SecretId | None = None
-
     def compose(self) -> ComposeResult:
-        """Progress on top, then the steps."""
         yield label("Install", "runs on the cluster by itself")
         yield Paragraphs(id="install-progress")
         with Scroller(id="install-steps"):
             yield Paragraphs(id="install-rows")
 
-    def show(self, view: View) -> None:
-        """Steps and progress."""
-        found = view.found
-        self._for = (found.profile.name, view.plan, found.procedure) if found.profile and view.plan else None
-        self._wanted = found.key_would_help
-        self._done = found.installed
-        self._busy = "install" in found.doing
-        self.query_one("#install-progress", Paragraphs).parts = progress(found)
-        parts = [part for step in found.steps for part in step_parts(step)]
-        trouble = found.trouble_of("install")
+    def show(self, state: WizardState) -> None:
+        self.query_one("#install-progress", Paragraphs).parts = progress(state)
+        parts = [part for step in state.cluster.steps for part in step_parts(step)]
+        trouble = state.cluster.trouble_of("install")
         if trouble is not None:
             parts += [text(Content("")), text(told(trouble))]
         self.query_one("#install-rows", Paragraphs).parts = tuple(parts)
 
-    def enter(self) -> None:
-        """Install first; go on when everything is there."""
-        if self._done:
-            super().enter()
-        else:
-            self.action_start()
 
-    def action_start(self) -> None:
-        """Start, or go on."""
-        if not self._busy and not self._done:
-            self.post_message(self.Start())
-
-    def action_keys(self) -> None:
-        """Show where the keys are, and give one."""
-        if self._for is not None:
-            self.post_message(self.Keys(*self._for, self._wanted))
-
-
-def progress(found: Found) -> tuple[Paragraph, ...]:
+def progress(state: WizardState) -> tuple[Paragraph, ...]:
     """How far the install is, and what can be done."""
-    if not found.steps:
+    cluster = state.cluster
+    if not cluster.steps:
         words = {"connecting": "connecting …", "connected": "looking at what is there …"}
-        return (text(line((words.get(found.link, "The cluster comes first: step 4."), MUTED))),)
-    done = sum(step.status == "done" for step in found.steps)
+        return (text((words.get(cluster.link, "The cluster comes first: step 4."), MUTED)),)
+    done = sum(step.status == "done" for step in cluster.steps)
     hint = "enter installs what is missing" if done == 0 else "enter goes on with it"
-    if "install" in found.doing:
+    if "install" in cluster.tasks:
         hint = "running; it goes on when you leave"
-    elif done == len(found.steps):
+    elif done == len(cluster.steps):
         hint = "everything is there: enter goes on"
-    which = "published" if found.procedure == "recipe" else "direct"
+    elif why_not := observed(state):
+        hint = why_not
     return (
-        text(gauge(done, len(found.steps), 24) + line(f"  {done} of {len(found.steps)}")),
-        text(line((f"for the {which} procedure; {hint}", MUTED))),
+        text(gauge(done, len(cluster.steps), 24) + line(f"  {done} of {len(cluster.steps)}")),
+        text((f"{PROCEDURE_TITLES[state.procedure]}; {hint}", MUTED)),
     )
 
 

@@ -1,20 +1,21 @@
-"""`Pane`: the form of one step. It renders a `View` and says what the person did; it decides nothing."""
+"""`Pane`: the form of one step. It renders the wizard's state and says what the person did; it decides nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.containers import VerticalScroll
-from textual.message import Message
 from textual.widgets import Static
 
-from llmb_tui.ui.view import View
 from llmb_tui.ui.widgets.choices import FindableChoices
-from llmb_tui.wizard.answers import Field
+from llmb_tui.wizard.events import Answered, Event
 from llmb_tui.wizard.steps import StepId
 
-Give = Callable[[Field, str], None]
+if TYPE_CHECKING:
+    from llmb_tui.wizard.state import WizardState
+
+Dispatch = Callable[[Event], None]
 
 
 class Pane(VerticalScroll, can_focus=False, inherit_bindings=False):
@@ -29,23 +30,19 @@ class Pane(VerticalScroll, can_focus=False, inherit_bindings=False):
         """Fields whose errors it shows itself, so that nobody repeats them under it."""
         return frozenset()
 
-    class Next(Message):
-        """The person wants to go on."""
-
-    def __init__(self, give: Give) -> None:
+    def __init__(self, dispatch: Dispatch) -> None:
         super().__init__(id=f"pane-{self.STEP.name.lower()}")
-        self._give = give
+        self.dispatch = dispatch
 
-    def show(self, view: View) -> None:
-        """Render a view. Called at each change while the pane is the current one."""
+    def give(self, field: str, value: str) -> None:
+        """The person gave a field this value."""
+        self.dispatch(Answered(field, value))
+
+    def show(self, state: WizardState) -> None:
+        """Render a state. Called at each change while the pane is the current one."""
         raise NotImplementedError
 
-    def enter(self) -> None:
-        """The step's own main action: go on, unless something is to be done here first."""
-        self.post_message(self.Next())
-
     def find(self) -> None:
-        """Open the search of the pane's list."""
         self.query_one(FindableChoices).find()
 
     def arrive(self) -> None:

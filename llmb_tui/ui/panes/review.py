@@ -1,47 +1,36 @@
-"""The last two panes: the exact script and what it costs; and the run itself."""
+"""The last two panes: what will run, what it costs and how it is started, to the letter; and the run itself."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+import time
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.message import Message
+from textual.reactive import var
 from textual.widgets import Static
 
-from llmb_tui.catalog.published import Published
-from llmb_tui.catalog.recipe import LogFormat
-from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.plan.options import TITLES, chosen_options
+from llmb_tui.plan.options import chosen_options
 from llmb_tui.plan.plan import Plan
+from llmb_tui.plan.selection import PROCEDURE_NAMES
+from llmb_tui.text import plural
 from llmb_tui.ui import units
 from llmb_tui.ui.clipboard import copy
-from llmb_tui.ui.found import Found
-from llmb_tui.ui.panes.pane import Give, Pane
-from llmb_tui.ui.panes.published_review import command_of, launch_facts, launch_text, starts, to_know, way
-from llmb_tui.ui.text import MUTED, line, lines, plain, tell, told
-from llmb_tui.ui.view import View
-from llmb_tui.ui.widgets.launch_line import LaunchLine
-from llmb_tui.ui.widgets.paragraphs import Paragraph, Paragraphs, fact, text
-from llmb_tui.ui.widgets.run_header import results_of
-from llmb_tui.ui.widgets.scroller import Scroller
+from llmb_tui.ui.panes.pane import Dispatch, Pane
+from llmb_tui.ui.text import MUTED, line, lines, plain, say, told
+from llmb_tui.ui.widgets.run_header import what_runs
+from llmb_tui.ui.widgets.texts import Paragraph, Paragraphs, Scroller, fact, text
 from llmb_tui.wizard.answers import command
-from llmb_tui.wizard.layout import other_layout
+from llmb_tui.wizard.gates import blockers, comes_first, other_layout
 from llmb_tui.wizard.steps import StepId
 
-_TITLES = {"direct": ("Batch script", "exactly what is submitted"), "recipe": ("Command", "exactly what starts it")}
-_NAMES = {
-    "profile": "profile",
-    "nccl_trace": "NCCL trace",
-    "save_checkpoint": "checkpoint",
-    "load_checkpoint": "checkpoint",
-    "hub_tokenizer": "tokenizer",
-}
-_DIRECT: dict[LogFormat, str] = {
-    "nemo2": "NVIDIA's settings, given to NeMo by our script in the recipe's container",
-    "hydra": "NVIDIA's command and settings, started by our batch script in the recipe's container",
-}
+if TYPE_CHECKING:
+    from llmb_tui.launch.run import Run
+    from llmb_tui.request import RunRequest
+    from llmb_tui.wizard.state import Launch, WizardState
+
+_TICK_S = 1.0
 
 
 class ReviewPane(Pane):
@@ -49,24 +38,16 @@ class ReviewPane(Pane):
 
     STEP = StepId.REVIEW
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("s", "submit", "Submit", id="review.submit", tooltip="Submit the run, after a question"),
+        Binding("s", "screen.ask('submit')", "Submit", id="review.submit", tooltip="Submit the run, after a question"),
         Binding("z", "zoom", "Zoom", id="review.zoom", tooltip="The script on the whole screen; escape goes back"),
         Binding("y", "copy", "Copy", id="review.copy", tooltip="Copy the command that starts it"),
     ]
 
-    class Submit(Message):
-        """The person wants to submit what is shown."""
-
-    def __init__(self, give: Give) -> None:
-        super().__init__(give)
-        self._ready = False
-        self._launched = False
-        self._against = ""
-        self._first = ""
+    def __init__(self, dispatch: Dispatch) -> None:
+        super().__init__(dispatch)
         self._command = ""
 
     def compose(self) -> ComposeResult:
-        """The facts on top, the script scrolls."""
         yield Paragraphs()
         yield LaunchLine()
         yield Static(id="script-title", classes="label", markup=False)
@@ -74,54 +55,32 @@ class ReviewPane(Pane):
             yield Static(id="script-text", markup=False)
             yield Paragraphs(id="script-more")
 
-    def show(self, view: View) -> None:
-        """Facts at once, the script when it is rendered."""
-        found = view.found
-        published = found.procedure == "recipe"
-        self._command = command_of(view) if published else ""
-        self._launched = found.launched is not None
-        self._against, self._first = why_not(view), found.comes_first
-        self._ready = found.draft is not None and not self._against and not self._launched
-        self.query_one(LaunchLine).show(found)
-        self.query_one(Paragraphs).parts = review_facts(view)
-        name, hint = _TITLES[found.procedure]
-        self.query_one("#script-title", Static).update(line((name, "bold"), "  ", (hint, MUTED)))
-        self.query_one("#script-text", Static).update(launch_text(view) if published else script_text(view))
-        self.query_one("#script-more", Paragraphs).parts = to_know(view) if published else ()
-        self.refresh_bindings()
+    def show(self, state: WizardState) -> None:
+        from llmb_tui.launch.procedure import procedure  # noqa: PLC0415 - not needed for the first frame
+
+        chosen = procedure(state.procedure)
+        command, self._command = self._command, command_of(state)
+        self.query_one(LaunchLine).show(state)
+        self.query_one(Paragraphs).parts = review_facts(state)
+        title = line((chosen.script_title, "bold"), "  ", (chosen.script_hint, MUTED))
+        say(self.query_one("#script-title", Static), title)
+        say(self.query_one("#script-text", Static), script_text(state, chosen.script_title))
+        self.query_one("#script-more", Paragraphs).parts = to_know(state)
+        if bool(command) != bool(self._command):
+            self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
-        """No key submits what cannot be; what has no command is copied by the wizard's own key."""
-        if action == "submit":
-            return None if self._against else True
+        """What has no command is copied by the wizard's own key."""
         return bool(self._command) if action == "copy" else True
 
-    def enter(self) -> None:
-        """Submit; once submitted, go on to the run."""
-        if self._launched:
-            super().enter()
-        elif self._against:
-            tell(self.app, self._against, "warning")
-        else:
-            self.action_submit()
-
     def action_zoom(self) -> None:
-        """The script on the whole screen, and back."""
         if self.screen.maximized:
             self.screen.minimize()
         else:
             self.screen.maximize(self.query_one("#script"), container=False)
 
     def action_copy(self) -> None:
-        """The command, as it is to be pasted."""
         copy(self.app, self._command, "The command")
-
-    def action_submit(self) -> None:
-        """Ask for the submission."""
-        if self._ready and self._first:
-            tell(self.app, self._first, "warning")
-        elif self._ready:
-            self.post_message(self.Submit())
 
 
 class RunPane(Pane):
@@ -130,139 +89,78 @@ class RunPane(Pane):
     STEP = StepId.RUN
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("n", "again", "Another run", id="run.again", tooltip="Start over, with the same answers")
+        Binding("n", "screen.ask('again')", "Another run", id="run.again", tooltip="Start over, with the same answers")
     ]
 
-    class Open(Message):
-        """The run's own screen is wanted."""
-
-    class Again(Message):
-        """Another run is wanted."""
-
     def compose(self) -> ComposeResult:
-        """A few words: the run has a screen of its own."""
         with Scroller(id="run-words"):
             yield LaunchLine()
             yield Paragraphs(id="run-facts")
 
-    def show(self, view: View) -> None:
-        """Which run, which job."""
-        self.query_one(LaunchLine).show(view.found)
-        self.query_one("#run-facts", Paragraphs).parts = run_facts(view.found)
-
-    def enter(self) -> None:
-        """Watch the run."""
-        self.post_message(self.Open())
-
-    def action_again(self) -> None:
-        """Start over."""
-        self.post_message(self.Again())
+    def show(self, state: WizardState) -> None:
+        self.query_one(LaunchLine).show(state)
+        self.query_one("#run-facts", Paragraphs).parts = run_facts(state.cluster.launched)
 
 
-def review_facts(view: View) -> tuple[Paragraph, ...]:
+def review_facts(state: WizardState) -> tuple[Paragraph, ...]:
     """What, where, cost, how it is started, command."""
-    plan, profile = view.plan, view.found.profile
+    plan, profile = state.proposal.plan, state.proposal.profile
     if plan is None:
-        return (text(line(("There is no plan to review yet.", MUTED))),)
+        return (text(("There is no plan to review yet.", MUTED)),)
     s = plan.selection
     what = f"{s.workload}@{s.release} {s.size} {s.dtype}, {s.scale} × {s.gpu.upper()}, {plan.scaling}"
     where = line(("no cluster yet: step 4", "$text-warning"))
     if profile is not None:
         where = line(f"{profile.name}, partition {profile.partition}, account {profile.account}")
     cost = "not known" if plan.gpu_hours is None else f"{units.gpu_hours(plan.gpu_hours)} + start-up"
-    facts: tuple[Paragraph, ...] = (
-        fact("what", line((what, "bold"))),
-        *(fact("layout", line((words, "$text-warning"))) for words in other_layout(view.usual, plan)),
-        fact("steps", line(f"{plan.steps}, at most {plan.time_limit} on {units.nodes(plan.nodes)}")),
+    facts = (
+        fact("what", (what, "bold")),
+        *(fact("layout", (words, "$text-warning")) for words in other_layout(state.proposal.usual, plan)),
+        fact("steps", f"{plan.steps}, at most {plan.time_limit} on {plural(plan.nodes, 'node')}"),
         fact("where", where),
-        fact("cost", line((cost, "bold"))),
+        fact("cost", (cost, "bold")),
         *beside(plan),
     )
-    recipe = view.catalog.recipe(s.workload, s.release)
-    if view.found.procedure == "recipe":
-        published = recipe.published
-        if published is None:
-            return facts
-        return (*facts, fact("procedure", line(way(published))), *launch_facts(view, published))
-    direct = f"direct: {_DIRECT[recipe.launch.kind]}; the published one is NVIDIA's launch.sh"
-    facts += (fact("procedure", line(direct)),)
-    facts += (fact("command", line((command(s, profile.name if profile else None), MUTED))),)
-    return facts + changes(view) + differences(view)
-
-
-def why_not(view: View) -> str:
-    """Why nothing can be submitted now; empty where something can, or will be once it is made."""
-    errors = [one for one in (view.plan.problems if view.plan else ()) if one.severity == "error"]
-    if errors:
-        return f"{errors[0].reason} {errors[0].fix}".rstrip()
-    return "A submission is on its way: one at a time." if view.found.launching is not None else ""
+    never = (one for one in blockers(state) if one.field in ("observer", "gpu_hours"))
+    facts += tuple(fact("✗ error", (one.reason, "$text-error"), (f" {one.fix}", MUTED)) for one in never)
+    return facts + launch_facts(state)
 
 
 def beside(plan: Plan) -> tuple[Paragraph, ...]:
     """What the run does beside the benchmark, and what follows from it."""
-    said = {problem.field: problem.reason for problem in plan.problems if problem.severity == "note"}
+    against = {problem.field for problem in plan.problems if problem.severity != "note"}
+    notes = {problem.field: problem.reason for problem in plan.problems if problem.severity == "note"}
+    chosen = [(option, notes.get(option.name, option.label)) for option in chosen_options(plan.options)]
     return tuple(
-        fact(_NAMES[field], line((said[field], "$text-warning" if "WARN" in said[field] else "")))
-        for field in chosen_options(plan.options)
-        if field in said
+        fact(option.word, (words, "$text-warning" if "WARN" in words else ""))
+        for option, words in chosen
+        if option.name in notes or option.name not in against
     )
 
 
-def differences(view: View) -> tuple[Paragraph, ...]:
-    """Where the job on this cluster is not what the recipe makes of it."""
-    draft = view.found.draft
-    return tuple(fact("note", line(note)) for note in (draft.run.direct.notes if draft is not None else ()))
-
-
-def changes(view: View) -> tuple[Paragraph, ...]:
-    """The recipe's variables that the cluster's profile sets otherwise."""
-    draft = view.found.draft
-    changed = draft.run.direct.overridden if draft is not None else ()
-    return tuple(
-        fact(name, line((f"{yours}, from the cluster's profile; the recipe has {recipes}", "$text-warning")))
-        for name, recipes, yours in changed
-    )
-
-
-def agreement(plan: Plan, profile: ClusterProfile, published: Published | None = None) -> Content:
-    """The question before GPUs are spent; `published` is the recipe's own procedure where that is the chosen one."""
+def agreement(request: RunRequest, starts: str = "") -> Content:
+    """The question before GPUs are spent. `starts` is what submitting does, where there is more to it than sbatch."""
+    plan, profile = request.plan, request.profile
     s = plan.selection
     rows = [
         line("Submit ", (f"{s.workload} {s.size} {s.dtype}", "bold"), " on ", (f"{s.scale} × {s.gpu.upper()}", "bold")),
         line("to ", (profile.name, "bold"), f", partition {profile.partition}, account {profile.account},"),
         line("for ", (units.gpu_hours(plan.gpu_hours), "bold"), f" + start-up, at most {plan.time_limit}?"),
     ]
-    more = " and ".join(TITLES[field] for field in chosen_options(plan.options))
+    more = " and ".join(option.label for option in chosen_options(plan.options))
     if more:
         rows.insert(1, line("with ", (more, "bold")))
-    if published is not None:
-        rows += [Content(""), line(f"{starts(published.launch)}.")]
+    if starts:
+        rows += [Content(""), line(f"{starts}.")]
     if profile.notice:
         rows.append(line((profile.notice, "$text-warning")))
     return lines(rows)
 
 
-def script_text(view: View) -> Content:
-    """The script, or why it is not there."""
-    found, plan = view.found, view.plan
-    if found.draft is not None:
-        return plain(found.draft.script)
-    trouble = found.trouble_of("render")
-    if trouble is not None:
-        return told(trouble)
-    words = "The script needs a cluster: step 4."
-    if "render" in found.doing:
-        words = "nemo-run writes the script …"
-    elif plan is None or not plan.launchable:
-        words = "This selection cannot be launched: the steps with ✗ say why."
-    return line((words, MUTED))
-
-
-def run_facts(found: Found) -> tuple[Paragraph, ...]:
+def run_facts(run: Run | None) -> tuple[Paragraph, ...]:
     """What was submitted, or what is left to do."""
-    run = found.launched
     if run is None:
-        return (text(line(("Nothing was submitted yet. Review comes first.", MUTED))),)
+        return (text(("Nothing was submitted yet. Review comes first.", MUTED)),)
     words = {
         "submitted": ("● submitted", "$text-success"),
         "refused": ("✗ refused", "$text-error"),
@@ -271,16 +169,133 @@ def run_facts(found: Found) -> tuple[Paragraph, ...]:
         "intended": ("○ intended", MUTED),
     }
     parts = [
-        fact("run", line((run.id, "bold"))),
-        fact("where", line(run.cluster)),
-        fact("procedure", line(units.PROCEDURES[run.procedure])),
-        fact("state", line(words[run.submission])),
+        fact("run", (run.id, "bold")),
+        fact("where", run.cluster),
+        fact("procedure", PROCEDURE_NAMES[run.procedure]),
+        fact("state", words[run.submission]),
     ]
     if run.job_ids:
         watched = f", of which {run.job_ids[-1]} is watched" if len(run.job_ids) > 1 else ""
-        parts.append(fact("job", line(", ".join(run.job_ids), watched, f"   {run.job_state or ''}".rstrip())))
-    if results := results_of(run):
-        parts.append(fact("results", line(results)))
+        parts.append(fact("job", ", ".join(run.job_ids), watched, f"   {run.job_state or ''}".rstrip()))
+    if results := run.results:
+        parts.append(fact("results", results))
     if run.note:
         parts.append(fact("note", plain(run.note)))
-    return (*parts, text(Content("")), text(line(("enter watches it, n starts another one", MUTED))))
+    return (*parts, text(Content("")), text(("enter watches it, n starts another one", MUTED)))
+
+
+def launch_facts(state: WizardState) -> tuple[Paragraph, ...]:
+    """How it is started, what comes first, what is not as asked for, and where to read more."""
+    launch, plan, first = state.proposal.launch, state.proposal.plan, comes_first(state)
+    if plan is None:
+        return ()
+    facts = [fact("procedure", launch.way)] if launch.way else []
+    for problem in launch.problems:
+        glyph, style = units.SEVERITIES[problem.severity]
+        facts.append(fact(f"{glyph} {problem.severity}", (problem.reason, style), (f" {problem.fix}", MUTED)))
+    if not launch.command:
+        profile = state.proposal.profile
+        words = command(plan.selection, profile.name if profile else None, state.procedure)
+        return (*facts, fact("command", (words, MUTED)), *_as_prepared(state))
+    trouble = state.cluster.trouble_of("prepare")
+    if trouble is not None:
+        facts.append(fact("✗ not ready", (f"{trouble.what} {trouble.why} {trouble.fix}", "$text-error")))
+    if not plan.launchable:
+        return tuple(facts)
+    facts.append(fact("submit", (launch.starts, "$text-accent")))
+    if first:
+        facts.append(fact("first", (first, "$text-warning")))
+    if launch.takes_token:
+        words = "gets your Hugging Face token; the notes say what becomes of it"
+        facts.append(fact("token", (words, "$text-warning")))
+    if launch.differences or launch.notes:
+        facts.append(fact("to know", "differences and notes stand under the command"))
+    return tuple(facts)
+
+
+def _as_prepared(state: WizardState) -> tuple[Paragraph, ...]:
+    """What the cluster's profile sets otherwise than the recipe, and where the job is not what the recipe makes."""
+    prepared = state.cluster.prepared
+    if prepared is None:
+        return ()
+    words = "{}, from the cluster's profile; the recipe has {}"
+    changes = (
+        fact(name, (words.format(yours, theirs), "$text-warning")) for name, theirs, yours in prepared.overridden
+    )
+    return (*changes, *(fact("note", note) for note in prepared.notes))
+
+
+def command_of(state: WizardState) -> str:
+    """The command to the letter; empty where there is none, or it would not do what is asked for."""
+    plan, launch, prepared = state.proposal.plan, state.proposal.launch, state.cluster.prepared
+    if plan is None or not plan.launchable:
+        return ""
+    return prepared.script if launch.command and prepared is not None else launch.command
+
+
+def script_text(state: WizardState, title: str) -> Content:
+    """The script or the command, whose `title` is given; or why it is not there."""
+    cluster, plan = state.cluster, state.proposal.plan
+    text = command_of(state) or (cluster.prepared.script if cluster.prepared is not None else "")
+    trouble = cluster.trouble_of("prepare")
+    if text:
+        return plain(text)
+    if trouble is not None:
+        return told(trouble)
+    words = f"The {title.lower()} needs a cluster: step 4."
+    if "prepare" in cluster.tasks:
+        words = "nemo-run writes the script …"
+    elif plan is None or not plan.launchable:
+        words = "This selection cannot be launched this way: the steps with ✗ say why."
+    return line((words, MUTED))
+
+
+def to_know(state: WizardState) -> tuple[Paragraph, ...]:
+    """What is done otherwise than the recipe's documents say, then what the procedure does; under the command."""
+    launch = state.proposal.launch
+    if not command_of(state):
+        return ()
+    parts = [(line(("≠ ", "$text-accent")), line(words)) for words in launch.differences]
+    parts += [(line(("· ", "$text-accent")), line(words)) for words in launch.notes]
+    return (text(Content("")), *parts) if parts else ()
+
+
+class LaunchLine(Paragraphs):
+    """What a submission on its way is doing, and for how long; nothing while there is none."""
+
+    launch: var[Launch | None] = var["Launch | None"](None)
+    other: var[bool] = var(False)
+    """It is for other answers than those that are shown."""
+
+    def show(self, state: WizardState) -> None:
+        run = state.launch.run if state.launch is not None else None
+        chosen = (state.proposal.selection, state.procedure)
+        self.other = run is not None and (run.plan.selection, run.procedure) != chosen
+        self.launch = state.launch
+
+    def on_mount(self) -> None:
+        self.set_interval(_TICK_S, self.watch_launch)
+
+    def watch_launch(self) -> None:
+        self.display = self.launch is not None
+        if self.launch is not None:
+            self.parts = launch_parts(self.launch, time.monotonic(), self.other)
+
+    watch_other = watch_launch
+
+
+def launch_parts(launch: Launch, now: float, other: bool) -> tuple[Paragraph, ...]:
+    """For how long, that nobody has to wait, which run where that is another one, and the last line of its output.
+
+    `now` is monotonic time.
+    """
+    from llmb_tui.launch.procedure import procedure  # noqa: PLC0415 - not needed for the first frame
+
+    run = launch.run
+    age = units.clock(max(0.0, now - launch.since))
+    words = f"{procedure(run.procedure).submitting} for {age}; it goes on when you leave"
+    which = f"   {what_runs(run)} on {run.cluster}" if other else ""
+    parts = [fact("now", (words, "$text-warning"), (which, MUTED))]
+    if launch.said:
+        parts.append(fact("", (launch.said, MUTED)))
+    return tuple(parts)

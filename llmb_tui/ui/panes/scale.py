@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import ClassVar
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -12,19 +13,27 @@ from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 from textual.widgets import Static
 
-from llmb_tui.plan.selection import NOTHING_MORE
+from llmb_tui.plan.selection import DEFAULT_PROCEDURE, LAYOUT, LONGEST_PATH, NOTHING_MORE, ON, OPTIONS, Kind, text_of
 from llmb_tui.ui.panes.layout import LayoutPart
-from llmb_tui.ui.panes.pane import Give, Pane, label
-from llmb_tui.ui.text import MUTED, line
-from llmb_tui.ui.view import View
-from llmb_tui.ui.widgets.choices import ChoiceList, Field, FindableChoices
-from llmb_tui.ui.widgets.paragraphs import Paragraphs
-from llmb_tui.ui.widgets.switches import Switches
-from llmb_tui.wizard.answers import LAYOUT_FIELDS, value_of
-from llmb_tui.wizard.choices import choices
-from llmb_tui.wizard.procedures import procedures
+from llmb_tui.ui.panes.pane import Dispatch, Pane, label
+from llmb_tui.ui.text import MUTED, line, say
+from llmb_tui.ui.widgets.choices import ChoiceList, Field, FindableChoices, Switches
+from llmb_tui.ui.widgets.texts import Paragraphs
+from llmb_tui.wizard.answers import value_of
+from llmb_tui.wizard.choices import choices, no_typing, procedures, switches
+from llmb_tui.wizard.events import Asked
 from llmb_tui.wizard.steps import StepId
-from llmb_tui.wizard.switches import no_loading, switches
+
+_TYPED = tuple(option for option in OPTIONS if option.kind != "switch")
+_LIMITS: dict[Kind, dict[str, Any]] = {
+    "number": {"restrict": "[0-9]*", "max_length": 7},
+    "text": {},
+    "path": {"max_length": LONGEST_PATH},
+}
+_PLACEHOLDERS: dict[Kind, str] = {"path": "a directory on the cluster"}
+
+if TYPE_CHECKING:
+    from llmb_tui.wizard.state import WizardState
 
 
 class ScalePane(Pane):
@@ -42,57 +51,48 @@ class ScalePane(Pane):
     @property
     def tells(self) -> frozenset[str]:
         """The layout's, once it is open."""
-        return frozenset(LAYOUT_FIELDS if self._layout.display else ())
+        return frozenset(field.name for field in LAYOUT if self._layout.display)
 
-    def __init__(self, give: Give) -> None:
-        super().__init__(give)
-        self._scales = FindableChoices(partial(give, "scale"), numbers=True, id="scale")
-        self._scaling = ChoiceList(partial(give, "scaling"), id="scaling")
+    def __init__(self, dispatch: Dispatch) -> None:
+        super().__init__(dispatch)
+        self._scales = FindableChoices(partial(self.give, "scale"), numbers=True, id="scale")
+        self._scaling = ChoiceList(partial(self.give, "scaling"), id="scaling")
         self._other = Field(
-            partial(give, "scale"), restrict="[0-9]*", max_length=6, placeholder="any number", id="other-scale"
+            partial(self.give, "scale"), restrict="[0-9]*", max_length=6, placeholder="any number", id="other-scale"
         )
-        self._layout = LayoutPart(give)
-        self._steps = Field(partial(give, "steps"), restrict="[0-9]*", max_length=7, id="steps")
-        self._limit = Field(partial(give, "time_limit"), restrict="[0-9:-]*", max_length=11, id="time-limit")
-        self._switches = Switches(give, id="switches")
-        self._start = Field(partial(give, "profile_start"), restrict="[0-9]*", max_length=7, id="profile-start")
-        self._stop = Field(partial(give, "profile_stop"), restrict="[0-9]*", max_length=7, id="profile-stop")
-        self._load = Field(partial(give, "load_checkpoint"), max_length=4096, id="load-checkpoint")
-        self._procedures = ChoiceList(partial(give, "procedure"), id="procedure")
+        self._layout = LayoutPart(self.give)
+        self._steps = Field(partial(self.give, "steps"), restrict="[0-9]*", max_length=7, id="steps")
+        self._limit = Field(partial(self.give, "time_limit"), restrict="[0-9:-]*", max_length=11, id="time-limit")
+        self._switches = Switches(self.give, id="switches")
+        self._typed = {
+            one.name: Field(
+                partial(self.give, one.name), id=one.flag.removeprefix("--"), classes=one.kind, **_LIMITS[one.kind]
+            )
+            for one in _TYPED
+        }
+        self._procedures = ChoiceList(partial(self.give, "procedure"), id="procedure")
 
     def compose(self) -> ComposeResult:
-        """Listed scales, any other scale, the layout, then the options and the procedure."""
         yield label("GPUs", "● published  ○ listed, no result")
         yield self._scales
-        with Horizontal(classes="field"):
-            yield Static("  other", classes="name")
-            yield self._other
-            yield Static("previewed only", classes="hint")
+        yield _named("other", self._other, Static("previewed only", classes="hint"))
         yield label("Scaling")
         yield self._scaling
         yield label("Layout", "l: another one", id="layout-label")
         yield self._layout
         yield label("Options", "o: profile, trace, checkpoints", id="options-label")
         with Vertical(id="length"):
-            with Horizontal(classes="field"):
-                yield Static("  steps", classes="name")
-                yield self._steps
-                yield Static(id="steps-hint", classes="hint")
-            with Horizontal(classes="field"):
-                yield Static("  time limit", classes="name")
-                yield self._limit
-                yield Static("HH:MM:SS", classes="hint")
+            yield _named("steps", self._steps, Static(id="steps-hint", classes="hint"))
+            yield _named("time limit", self._limit, Static("HH:MM:SS", classes="hint"))
         with Vertical(id="beside"):
             yield self._switches
-            with Horizontal(classes="field", id="profile-steps"):
-                yield Static("  profile from", classes="name")
-                yield self._start
-                yield Static("to step", id="profile-to")
-                yield self._stop
-            with Horizontal(classes="field"):
-                yield Static("  load from", classes="name")
-                yield self._load
-        yield label("Procedure", "P: direct or published", id="procedure-label")
+            for part, options in groupby(_TYPED, key=lambda option: option.of or option.name):
+                with Horizontal(classes="field typed", id=f"{part}-row"):
+                    for at, option in enumerate(options):
+                        classes = "more" if at else f"name {option.kind}"
+                        yield Static(("" if at else "  ") + option.prompt, classes=classes)
+                        yield self._typed[option.name]
+        yield label("Procedure", "P: direct or NVIDIA's own", id="procedure-label")
         with Vertical(id="procedures"):
             yield self._procedures
             yield Paragraphs(id="not-published")
@@ -109,24 +109,19 @@ class ScalePane(Pane):
             opens[name]()
 
     def action_layout(self) -> None:
-        """Straight to the layout, which is shown from then on."""
         self._open("#layout", self._layout.first)
 
     def action_layouts(self) -> None:
-        """The valid layouts, to take one."""
         self._layout.add_class("-open")
-        self.post_message(LayoutPart.Listed())
+        self.dispatch(Asked("layouts"))
 
     def action_recipes_layout(self) -> None:
-        """Back to the recipe's own layout."""
-        self._give("layout", "")
+        self.give("layout", "")
 
     def action_options(self) -> None:
-        """Straight to what can be switched on, which a small screen shows from then on."""
         self._open("#beside", self._switches)
 
     def action_procedure(self) -> None:
-        """Straight to the two procedures, which a small screen shows from then on."""
         self._open("#procedures", self._procedures)
 
     def _open(self, part: str, first: Widget) -> None:
@@ -135,54 +130,60 @@ class ScalePane(Pane):
         first.focus()
         self.call_after_refresh(opened.scroll_visible, animate=False)
 
-    def show(self, view: View) -> None:
+    def show(self, state: WizardState) -> None:
         """A typed field keeps its text while it is typed in."""
-        chosen = value_of(view.full, "scale")
-        scales = choices(view.catalog, view.answers, "scale")
+        catalog, answers, full, plan = state.rules.catalog, state.answers, state.proposal.full, state.proposal.plan
+        chosen = value_of(full, "scale")
+        scales = choices(catalog, full, "scale")
         self._scales.show(scales, chosen)
-        self._scaling.show(choices(view.catalog, view.answers, "scaling"), value_of(view.full, "scaling"))
+        self._scaling.show(choices(catalog, full, "scaling"), value_of(full, "scaling"))
         listed = any(choice.value == chosen for choice in scales)
-        self._put(self._other, "" if listed else chosen)
-        self._layout.show(view)
-        self._put(self._steps, value_of(view.answers, "steps"))
-        self._put(self._limit, value_of(view.answers, "time_limit"))
-        self._show_options(view)
-        self._show_procedures(view)
-        if view.plan is None:
+        _put(self._other, "" if listed else chosen)
+        self._layout.show(state)
+        _put(self._steps, value_of(answers, "steps"))
+        _put(self._limit, value_of(answers, "time_limit"))
+        self._show_options(state)
+        self._show_procedures(state)
+        if plan is None:
             return
-        if view.answers.steps is None:
-            self._steps.placeholder = str(view.plan.steps)
-        usual = view.catalog.recipe(view.plan.selection.workload, view.plan.selection.release).launch.steps
-        hint = "recipe's default" if view.plan.steps == usual else "by the options"
-        self.query_one("#steps-hint", Static).update(hint if view.answers.steps is None else "")
-        if view.answers.time_limit is None:
-            self._limit.placeholder = view.plan.time_limit
+        if answers.steps is None:
+            self._steps.placeholder = str(plan.steps)
+        hint = "recipe's default" if plan.steps == state.proposal.recipe.launch.steps else "by the options"
+        say(self.query_one("#steps-hint", Static), hint if answers.steps is None else "")
+        if answers.time_limit is None:
+            self._limit.placeholder = plan.time_limit
 
-    def _show_options(self, view: View) -> None:
+    def _show_options(self, state: WizardState) -> None:
         """A field that means nothing now is hidden, one that cannot be used says why."""
-        self._switches.show(switches(view.catalog, view.answers))
-        self.query_one("#beside").set_class(view.full.options != NOTHING_MORE, "-on")
-        self.query_one("#profile-steps").display = view.full.options.profile
-        self._put(self._start, value_of(view.answers, "profile_start"))
-        self._put(self._stop, value_of(view.answers, "profile_stop"))
-        self._put(self._load, value_of(view.answers, "load_checkpoint"))
-        why_not = no_loading(view.catalog, view.answers)
-        self._load.placeholder = f"– {why_not}" if why_not else "a directory on the cluster"
-        self._load.disabled = bool(why_not) and not self._load.value
-        if view.plan is not None and view.plan.options.profile:
-            self._start.placeholder = str(view.plan.options.profile_start)
-            self._stop.placeholder = str(view.plan.options.profile_stop)
+        catalog, answers, full, plan = state.rules.catalog, state.answers, state.proposal.full, state.proposal.plan
+        self._switches.show(switches(catalog, full))
+        self.query_one("#beside").set_class(full.options != NOTHING_MORE, "-on")
+        why_not = no_typing(catalog, full)
+        for option in _TYPED:
+            field, reason = self._typed[option.name], why_not[option.name]
+            if option.of:
+                self.query_one(f"#{option.of}-row").display = value_of(full, option.of) == ON
+            _put(field, value_of(answers, option.name))
+            usual = text_of(getattr(plan.options, option.name)) if plan else ""
+            field.placeholder = f"– {reason}" if reason else usual or _PLACEHOLDERS.get(option.kind, "")
+            field.disabled = bool(reason) and not field.value
 
-    def _show_procedures(self, view: View) -> None:
+    def _show_procedures(self, state: WizardState) -> None:
         """The row has room for a few words of why not; the rest stands under it."""
-        against = view.published.problems
-        self._procedures.show(procedures(view.catalog, view.answers, against), value_of(view.answers, "procedure"))
-        self.query_one("#procedures").set_class(view.answers.procedure == "recipe", "-on")
-        why_not = [f"{one.reason} {one.fix}".rstrip() for one in against if one.severity == "error"]
+        full = state.proposal.full
+        against = {name: preview.problems for name, preview in state.proposal.previews.items()}
+        self._procedures.show(procedures(state.proposal.recipe, against), value_of(full, "procedure"))
+        self.query_one("#procedures").set_class(full.procedure != DEFAULT_PROCEDURE, "-on")
+        errors = [one for problems in against.values() for one in problems if one.severity == "error"]
+        why_not = [f"{one.reason} {one.fix}".rstrip() for one in errors]
         parts = tuple((line("  "), line((words, MUTED))) for words in why_not)
         self.query_one("#not-published", Paragraphs).parts = parts
 
-    @staticmethod
-    def _put(field: Field, text: str) -> None:
-        if not field.has_focus and field.value != text:
-            field.value = text
+
+def _named(name: str, field: Field, hint: Static) -> Horizontal:
+    return Horizontal(Static(f"  {name}", classes="name"), field, hint, classes="field")
+
+
+def _put(field: Field, text: str) -> None:
+    if not field.has_focus and field.value != text:
+        field.value = text

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.screen import Screen
-from textual.widgets import Footer, Input, Static
-from textual.worker import Worker, WorkerState
+from textual.widgets import Input, Static
 
 from llmb_tui.cluster.profile import ClusterProfile, GpuRequest
+from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
 from llmb_tui.ui.daemon import in_daemon
-from llmb_tui.ui.offered import offered, request_details, summary, with_llmb
 from llmb_tui.ui.panes.pane import label
 from llmb_tui.ui.profile_fields import (
     EMPTY,
@@ -27,20 +26,23 @@ from llmb_tui.ui.profile_fields import (
     REACH,
     USE,
     field_at_fault,
+    offered,
     profile_of,
     reachable,
+    request_details,
+    summary,
     texts_of,
+    with_llmb,
 )
-from llmb_tui.ui.prompter import ModalPrompter
 from llmb_tui.ui.text import MUTED, line, lines, told
-from llmb_tui.ui.widgets.choices import ChoiceList
-from llmb_tui.ui.widgets.combo import Combo
-from llmb_tui.ui.widgets.scroller import Scroller
+from llmb_tui.ui.widgets.choices import ChoiceList, Combo
+from llmb_tui.ui.widgets.key_bar import KeyBar
+from llmb_tui.ui.widgets.texts import Scroller
 from llmb_tui.wizard.choices import Choice
 
 if TYPE_CHECKING:
-    from llmb_tui.cluster.llmb.find import LlmbFound
-    from llmb_tui.cluster.offers import Offers
+    from llmb_tui.cluster.inventory import ClusterInventory
+    from llmb_tui.cluster.llmb.find import LlmbInventory
 
 _GPU_REQUESTS: tuple[tuple[GpuRequest, str], ...] = (
     ("gpus-per-node", "--gpus-per-node"),
@@ -50,25 +52,18 @@ _GPU_REQUESTS: tuple[tuple[GpuRequest, str], ...] = (
 _NOT_A_LOGIN_NODE = "no sbatch here"
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
-    """What a cluster offers, and the profile by which it was asked."""
+def read(services: Services, profile: ClusterProfile, prompter: Prompter) -> tuple[ClusterInventory, LlmbInventory]:
+    """What a cluster offers, and what NVIDIA's own tools have there; not to know that is no reason to say nothing.
 
-    profile: ClusterProfile
-    offers: Offers
-    llmb: LlmbFound
-    """What NVIDIA's own tools have there."""
+    Raises Trouble.
+    """
+    from llmb_tui.cluster.llmb.find import LlmbInventory, find_installs  # noqa: PLC0415 - opens the cluster room, which loads paramiko
 
-
-def read(services: Services, profile: ClusterProfile) -> Read:
-    """Ask the cluster. Raises Trouble; what cannot be said of NVIDIA's tools is no reason to say nothing."""
-    from llmb_tui.cluster.llmb.find import LlmbFound  # noqa: PLC0415 - opens the cluster room, which loads paramiko
-
-    offers = services.offers(profile)
+    inventory = services.clusters.inventory(profile, prompter)
     try:
-        return Read(profile, offers, services.llmb(profile))
+        return inventory, find_installs(services.clusters.session(profile), profile.install_dir)
     except Trouble as trouble:
-        return Read(profile, offers, LlmbFound(troubles=(trouble,)))
+        return inventory, LlmbInventory(troubles=(trouble,))
 
 
 class ClusterEditor(Screen[ClusterProfile | None]):
@@ -85,7 +80,7 @@ configuration of NVIDIA's llmb-run says, where it is installed. Nothing that you
         Binding("escape", "leave", "Leave", id="editor.leave", tooltip="Leave without saving"),
     ]
 
-    def __init__(self, services: Services, prompter: ModalPrompter, base: ClusterProfile | None) -> None:
+    def __init__(self, services: Services, prompter: Prompter, base: ClusterProfile | None) -> None:
         super().__init__()
         self._services = services
         self._prompter = prompter
@@ -96,7 +91,6 @@ configuration of NVIDIA's llmb-run says, where it is installed. Nothing that you
         self._transports = ChoiceList(self._choose_transport, id="transport")
 
     def compose(self) -> ComposeResult:
-        """How to reach it, what a job asks for, what some sites need."""
         yield Static(line((" Cluster", "bold"), ("   ctrl+r reads it, ctrl+s saves", MUTED)), id="title", markup=False)
         with Scroller(id="editor", can_focus=False):
             yield label("Reach it", "as ssh would, with your configuration")
@@ -113,10 +107,9 @@ configuration of NVIDIA's llmb-run says, where it is installed. Nothing that you
             for field in MORE:
                 yield self._fields[field.name]
         yield Static(id="fault", markup=False)
-        yield Footer(compact=True)
+        yield KeyBar(compact=True)
 
     def on_mount(self) -> None:
-        """Start from the profile."""
         for name, text in texts_of(self._base).items():
             self._fields[name].value = text
         self._choose_request(self._base.gpu_request)
@@ -139,7 +132,6 @@ configuration of NVIDIA's llmb-run says, where it is installed. Nothing that you
         self.focus_next()
 
     def action_read(self) -> None:
-        """Connect with what is entered so far, and read what the cluster offers."""
         try:
             texts = self._texts()
             profile = replace(reachable(self._base, texts), install_dir=texts["install_dir"])
@@ -147,45 +139,32 @@ configuration of NVIDIA's llmb-run says, where it is installed. Nothing that you
             self._blame(trouble)
             return
         self._blame(None)
-        self._prompter.quiet = False
         self._say(line(("◐ connecting …", "$text-warning")))
-        services = self._services
-        self.run_worker(in_daemon(lambda: read(services, profile)), "read", exclusive=True, exit_on_error=False)
+        self._read(profile)
 
-    def action_save(self) -> None:
-        """Save, or say which field cannot be right."""
+    @work(group="save", exclusive=True, exit_on_error=False)
+    async def action_save(self) -> None:
         try:
             profile = profile_of(self._base, self._texts())
+            await in_daemon(self._services.clusters.save, profile)
         except Trouble as trouble:
             self._blame(trouble)
-            return
-
-        def save() -> ClusterProfile:
-            self._services.save_profile(profile)
-            return profile
-
-        self.run_worker(in_daemon(save), "save", exclusive=True, exit_on_error=False)
+        else:
+            self.dismiss(profile)
 
     def action_leave(self) -> None:
-        """Leave without saving."""
         self.dismiss(None)
 
-    @on(Worker.StateChanged)
-    def _worker_changed(self, event: Worker.StateChanged) -> None:
-        event.stop()
-        error, result = event.worker.error, event.worker.result
-        if event.state is WorkerState.ERROR:
-            trouble = error if isinstance(error, Trouble) else Trouble("This should not have happened.", repr(error))
-            if event.worker.name == "read":
-                self._say(lines([line(("✗ it could not be read", "$text-error")), told(trouble)]))
-            else:
-                self._blame(trouble)
-        elif isinstance(result, Read):
-            self._offer(result.offers, result.llmb)
-        elif isinstance(result, ClusterProfile):
-            self.dismiss(result)
+    @work(group="read", exclusive=True, exit_on_error=False)
+    async def _read(self, profile: ClusterProfile) -> None:
+        try:
+            inventory, llmb = await in_daemon(read, self._services, profile, self._prompter)
+        except Trouble as trouble:
+            self._say(lines([line(("✗ it could not be read", "$text-error")), told(trouble)]))
+        else:
+            self._offer(inventory, llmb)
 
-    def _offer(self, offers: Offers, llmb: LlmbFound) -> None:
+    def _offer(self, offers: ClusterInventory, llmb: LlmbInventory) -> None:
         self._say(lines([line(("● ", "$text-success"), summary(offers)), *llmb_lines(llmb)]))
         for name, choices in with_llmb(offered(offers), llmb.installs).items():
             self._fields[name].offer(choices)
@@ -197,9 +176,9 @@ configuration of NVIDIA's llmb-run says, where it is installed. Nothing that you
         if any(self._fields[field.name].has_focus_within for field in REACH):
             self._fields[USE[0].name].arrive()
 
-    def _fill(self, offers: Offers) -> None:
+    def _fill(self, offers: ClusterInventory) -> None:
         """Put the likeliest answer where there is none."""
-        likely = offers.filled(EMPTY)
+        likely = offers.with_defaults(EMPTY)
         for name in ("account", "partition", "install_dir"):
             field = self._fields[name]
             field.value = field.value or getattr(likely, name)
@@ -215,12 +194,9 @@ configuration of NVIDIA's llmb-run says, where it is installed. Nothing that you
 
     def _choose_transport(self, value: str) -> None:
         self._base = replace(self._base, transport="local" if value == "local" else "ssh")
-        here = None if shutil.which("sbatch") or value == "local" else _NOT_A_LOGIN_NODE
-        ways = (
-            Choice("ssh", "through SSH"),
-            Choice("local", "this machine is the login node", disabled_reason=here),
-        )
-        self._transports.show(ways, value)
+        local_reason = None if shutil.which("sbatch") or value == "local" else _NOT_A_LOGIN_NODE
+        local = Choice("local", "this machine is the login node", disabled_reason=local_reason)
+        self._transports.show((Choice("ssh", "through SSH"), local), value)
         if value == "local" and not self._fields["name"].value:
             self._fields["name"].value = "local"
         for field in REACH[1:]:
@@ -238,10 +214,10 @@ configuration of NVIDIA's llmb-run says, where it is installed. Nothing that you
             self._fields[name].arrive()
 
 
-def llmb_lines(found: LlmbFound) -> list[Content]:
+def llmb_lines(llmb: LlmbInventory) -> list[Content]:
     """Where NVIDIA's own tools are installed, and which of their configurations cannot be used."""
     installs = [
         line(("● ", "$text-success"), f"{install.name} at {install.root}: its settings are offered, marked as its own")
-        for install in found.installs
+        for install in llmb.installs
     ]
-    return [*installs, *(line(("! ", "$text-warning"), f"{one.what} {one.why}") for one in found.troubles)]
+    return [*installs, *(line(("! ", "$text-warning"), f"{one.what} {one.why}") for one in llmb.troubles)]

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Input, Static
-from textual.worker import Worker, WorkerState
 
+from llmb_tui.cluster.prompter import Prompter
+from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
-from llmb_tui.plan.plan import Plan
+from llmb_tui.launch.procedure import secrets_of
+from llmb_tui.launch.secret import SecretId, SecretNeed, secret_of
+from llmb_tui.launch.secrets import SecretState, forget_secret, give_secret, secret_states, try_secret
+from llmb_tui.request import RunRequest
 from llmb_tui.services import Services
 from llmb_tui.ui.daemon import in_daemon
 from llmb_tui.ui.dialogs import Dialog
 from llmb_tui.ui.text import MUTED, line, lines, told
 from llmb_tui.ui.widgets.choices import ChoiceList
 from llmb_tui.wizard.choices import Choice
-
-if TYPE_CHECKING:
-    from llmb_tui.launch.secret import SecretId, SecretNeed
-    from llmb_tui.launch.secrets import SecretState
-    from llmb_tui.plan.selection import Procedure
 
 _KEEPING = (
     Choice("cluster", "keep it on the cluster only"),
@@ -42,27 +41,20 @@ class KeysDialog(Dialog[None]):
     ]
 
     def __init__(
-        self,
-        services: Services,
-        profile_name: str,
-        plan: Plan,
-        procedure: Procedure = "direct",
-        wanted: SecretId | None = None,
+        self, services: Services, prompter: Prompter, request: RunRequest, wanted: SecretId | None = None
     ) -> None:
         super().__init__("Keys")
         self._wanted = wanted
         self._services = services
-        self._profile_name = profile_name
-        self._plan = plan
-        self._procedure = procedure
-        self._needs: tuple[SecretNeed, ...] = ()
+        self._prompter = prompter
+        self._request = request
+        self._needs: dict[str, SecretNeed] = {need.id: need for need in secrets_of(request)}
         self._states: dict[str, SecretState] = {}
         self._chosen = ""
         self._list = ChoiceList(self._choose, id="needs")
         self._keeping = ChoiceList(self._keep, id="keep")
 
     def body(self) -> ComposeResult:
-        """The keys; about the chosen one; the field for it; what came of it."""
         yield self._list
         yield Static(id="about-key", markup=False)
         yield Input(
@@ -72,79 +64,65 @@ class KeysDialog(Dialog[None]):
         yield Static(id="said", markup=False)
 
     def on_mount(self) -> None:
-        """Which keys matter is known at once; where they are is asked."""
-        self._needs = self._services.secrets_needed(self._plan, self._procedure)
-        first = self._needs[0].id if self._needs else ""
-        self._choose(next((need.id for need in self._needs if need.id == self._wanted), first))
+        self._choose(self._wanted if self._wanted in self._needs else next(iter(self._needs), ""))
         self._keep("cluster")
-        self._work(lambda: "")
+        self._work(lambda _: "")
         self.query_one("#key").focus()
 
     @on(Input.Submitted, "#key")
-    def _given(self, event: Input.Submitted) -> None:
-        """Test it, and put it on the cluster unless it is refused."""
+    def _entered(self, event: Input.Submitted) -> None:
         event.stop()
-        need, value, keep = self._need(), event.value, self._keeping.chosen == "keyring"
+        value, keep = event.value, self._keeping.chosen == "keyring"
         event.input.value = ""
-        services, name = self._services, self._profile_name
-        if need is None or not value.strip():
-            return
 
-        def give() -> str:
-            test = services.test_secret(name, need, value)
+        def give(session: Session, need: SecretNeed) -> str:
+            test = try_secret(session, need, secret_of(need.id, value), self._services.sources)
             if test.result == "refused":
                 return f"{test.words} It was not put on the cluster. {test.fix}".rstrip()
-            said = services.give_secret(name, need.id, value, keep=keep)
+            said = give_secret(session, need.id, value, keep=keep)
             return f"{test.words} {said} {test.fix}".rstrip()
 
-        self._work(give)
+        if value.strip():
+            self._act(give)
 
     def action_try(self) -> None:
-        """Test what is on the cluster."""
-        need = self._need()
-        if need is not None:
-            self._work(lambda: self._services.test_secret(self._profile_name, need).words)
+        self._act(lambda session, need: try_secret(session, need, None, self._services.sources).words)
 
     def action_fetch(self) -> None:
-        """Put the keyring's key on the cluster."""
-        self._act(lambda need: self._services.give_secret(self._profile_name, need.id, None))
+        self._act(lambda session, need: give_secret(session, need.id, None, keep=False))
 
     def action_forget(self) -> None:
-        """Remove the key everywhere."""
-        self._act(lambda need: self._services.forget_secret(self._profile_name, need.id))
+        self._act(lambda session, need: forget_secret(session, need.id))
 
-    def _act(self, act: Callable[[SecretNeed], str]) -> None:
-        need = self._need()
+    def _act(self, act: Callable[[Session, SecretNeed], str]) -> None:
+        need = self._needs.get(self._chosen)
         if need is not None:
-            self._work(lambda: act(need))
+            self._work(lambda session: act(session, need))
 
-    def _work(self, call: Callable[[], str]) -> None:
+    @work(exclusive=True, exit_on_error=False)
+    async def _work(self, call: Callable[[Session], str]) -> None:
         """Do it in a thread, then look where the keys are now."""
         self._say(line(("◐ asking the cluster …", MUTED)))
-        services, name = self._services, self._profile_name
-        self.run_worker(in_daemon(lambda: (call(), services.secret_states(name))), exclusive=True, exit_on_error=False)
 
-    @on(Worker.StateChanged)
-    def _worked(self, event: Worker.StateChanged) -> None:
-        event.stop()
-        if event.state is WorkerState.ERROR:
-            error = event.worker.error
-            trouble = error if isinstance(error, Trouble) else Trouble("This should not have happened.", repr(error))
+        def act() -> tuple[str, tuple[SecretState, ...]]:
+            session = self._services.clusters.session(self._request.profile)
+            session.connect(self._prompter)
+            return call(session), secret_states(session, keyring=True)
+
+        try:
+            said, states = await in_daemon(act)
+        except Trouble as trouble:
             self._say(told(trouble))
-        elif event.state is WorkerState.SUCCESS and event.worker.result is not None:
-            said, states = event.worker.result
-            self._states = {state.id: state for state in states}
-            self._say(line(said))
-            self._choose(self._chosen)
-
-    def _need(self) -> SecretNeed | None:
-        return next((need for need in self._needs if need.id == self._chosen), None)
+            return
+        self._states = {state.id: state for state in states}
+        self._say(line(said))
+        self._choose(self._chosen)
 
     def _choose(self, secret_id: str) -> None:
         self._chosen = secret_id
-        rows = tuple(Choice(need.id, need.title, self._where(need)) for need in self._needs)
+        rows = tuple(Choice(need.id, need.title, self._where(need)) for need in self._needs.values())
         self._list.show(rows, secret_id)
-        need = self._need()
+        need = self._needs.get(secret_id)
         self.query_one("#about-key", Static).update(about(need) if need else line("This plan needs no key."))
 
     def _keep(self, where: str) -> None:

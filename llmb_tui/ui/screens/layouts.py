@@ -5,13 +5,11 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.content import Content
-from textual.timer import Timer
 from textual.widgets import Button, Static
-from textual.worker import Worker, WorkerState
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.errors import Trouble
@@ -21,7 +19,7 @@ from llmb_tui.ui.daemon import in_daemon
 from llmb_tui.ui.dialogs import Dialog
 from llmb_tui.ui.text import MUTED, line, lines, told
 from llmb_tui.ui.widgets.choices import ChoiceList
-from llmb_tui.ui.widgets.paragraphs import Paragraph, Paragraphs, fact, text
+from llmb_tui.ui.widgets.texts import Paragraph, Paragraphs, fact, text
 from llmb_tui.wizard.answers import layout_text
 from llmb_tui.wizard.choices import Choice
 
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
 _PATIENCE_S = 1.0
 _TICK_S = 0.25
 _COLUMNS = (("tp", 3), ("pp", 4), ("cp", 4), ("ep", 4), ("vp", 4), ("mbs", 4), ("ga", 5))
+_HEAD = "  " + "".join(f"{name.upper():>{width}}" for name, width in _COLUMNS) + "    step time    MFU    memory"
 _VERDICTS = {"fits": "fits", "tight": "tight", "needs recompute or sharding": "needs…"}
 
 
@@ -42,13 +41,11 @@ class LayoutsDialog(Dialog[str]):
         super().__init__("Valid layouts")
         self._catalog = catalog
         self._selection = selection
-        self._found: dict[str, Layout] = {}
+        self._layouts: dict[str, Layout] = {}
         self._since = time.monotonic()
-        self._ticks: Timer | None = None
         self._list = ChoiceList(self._choose, id="layouts")
 
     def body(self) -> ComposeResult:
-        """How many there are; the best of them; about the chosen one."""
         yield Static(line(("◐ comparing layouts …", MUTED)), id="layouts-head", markup=False)
         yield self._list
         yield Paragraphs(id="about-layout")
@@ -60,53 +57,49 @@ class LayoutsDialog(Dialog[str]):
         """Compare them in a thread: there may be thousands."""
         self._list.focus()
         self._ticks = self.set_interval(_TICK_S, self._tick)
-        self.run_worker(in_daemon(self._compare), exclusive=True, exit_on_error=False)
+        self._compare()
 
-    def _compare(self) -> Layouts:
+    @work(exclusive=True, exit_on_error=False)
+    async def _compare(self) -> None:
         from llmb_tui.plan.layouts import layouts  # noqa: PLC0415 - not needed for the first frame
 
-        return layouts(self._catalog, self._selection)
+        try:
+            self._show(await in_daemon(layouts, self._catalog, self._selection))
+        except Trouble as trouble:
+            self._say(told(trouble))
+        finally:
+            self._ticks.stop()
 
     def _tick(self) -> None:
         waited = time.monotonic() - self._since
         if waited >= _PATIENCE_S:
             self._say(line((f"◐ comparing layouts for {waited:.0f} s …", MUTED)))
 
-    @on(Worker.StateChanged)
-    def _worked(self, event: Worker.StateChanged) -> None:
-        event.stop()
-        if event.state in (WorkerState.ERROR, WorkerState.SUCCESS) and self._ticks is not None:
-            self._ticks.stop()
-        if event.state is WorkerState.ERROR:
-            error = event.worker.error
-            trouble = error if isinstance(error, Trouble) else Trouble("This should not have happened.", repr(error))
-            self._say(told(trouble))
-        elif event.state is WorkerState.SUCCESS and event.worker.result is not None:
-            self._compared(event.worker.result)
-
-    def _compared(self, found: Layouts) -> None:
-        self._found = {layout_text(one.overrides): one for one in found.best}
-        if not self._found:
+    def _show(self, valid: Layouts) -> None:
+        self._layouts = {layout_text(one.overrides): one for one in valid.best}
+        if not self._layouts:
             self._say(line("No layout divides these GPUs, this batch and this model: choose other numbers first."))
             return
-        counted = f"the fastest {len(found.best)} of {found.valid:,} valid layouts"
-        if found.valid <= len(found.best):
-            counted = f"every valid layout: {found.valid:,}"
+        counted = f"the fastest {len(valid.best)} of {valid.valid:,} valid layouts"
+        if valid.valid <= len(valid.best):
+            counted = f"every valid layout: {valid.valid:,}"
         legend = ("   ● published  ! unusual", MUTED)
-        self._say(lines([line((counted, "bold"), legend), line((_head(), MUTED))]))
+        self._say(lines([line((counted, "bold"), legend), line((_HEAD, MUTED))]))
         self.query_one("#take", Button).disabled = False
         own = layout_text(self._selection.overrides)
-        published = next((value for value, layout in self._found.items() if layout.published), next(iter(self._found)))
-        self._choose(own if own in self._found else published)
+        published = next(
+            (value for value, layout in self._layouts.items() if layout.published), next(iter(self._layouts))
+        )
+        self._choose(own if own in self._layouts else published)
         self.call_after_refresh(self._list.scroll_to_highlight)
 
     def _choose(self, value: str) -> None:
         rows = tuple(
             Choice(value, _cells(layout), _figures(layout), published=True if layout.published else None)
-            for value, layout in self._found.items()
+            for value, layout in self._layouts.items()
         )
         self._list.show(rows, value)
-        self.query_one("#about-layout", Paragraphs).parts = about(self._found[value])
+        self.query_one("#about-layout", Paragraphs).parts = about(self._layouts[value])
 
     @on(ChoiceList.Taken)
     def _taken(self, event: ChoiceList.Taken) -> None:
@@ -122,7 +115,7 @@ class LayoutsDialog(Dialog[str]):
             self.dismiss(None)
 
     def _take(self) -> None:
-        if self._found:
+        if self._layouts:
             self.dismiss(self._list.chosen)
 
     def _say(self, words: Content) -> None:
@@ -135,21 +128,16 @@ def about(layout: Layout) -> tuple[Paragraph, ...]:
     parts: list[Paragraph] = []
     if estimate is not None:
         words = f"{units.seconds(estimate.step_time_s)}   {units.band(estimate.low_s, estimate.high_s)}"
-        parts.append(fact("step time", line((words, "bold"), (f"   {estimate.basis}", MUTED))))
+        parts.append(fact("step time", (words, "bold"), (f"   {estimate.basis}", MUTED)))
     else:
-        parts.append(fact("step time", line(("no honest number can be given", MUTED))))
+        parts.append(fact("step time", ("no honest number can be given", MUTED)))
     if memory is not None:
         style = "" if memory.verdict == "fits" else "$text-warning"
         used = f"{memory.peak_gb:.1f} of {memory.capacity_gb:g} GB   "
-        parts.append(fact("memory", line(used, (memory.verdict, style))))
-    parts += [fact("unusual", line((words, "$text-warning"))) for words in layout.unusual]
-    parts.append(text(line(("Differences within the band mean nothing; published layouts are tuned.", MUTED))))
+        parts.append(fact("memory", used, (memory.verdict, style)))
+    parts += [fact("unusual", (words, "$text-warning")) for words in layout.unusual]
+    parts.append(text(("Differences within the band mean nothing; published layouts are tuned.", MUTED)))
     return tuple(parts)
-
-
-def _head() -> str:
-    """The columns' names over the rows of the list."""
-    return "  " + "".join(f"{name.upper():>{width}}" for name, width in _COLUMNS) + "    step time    MFU    memory"
 
 
 def _cells(layout: Layout) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import threading
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual import getters, on, work
 from textual.app import ComposeResult
@@ -17,33 +16,24 @@ from textual.content import Content
 from textual.message import Message
 from textual.reactive import reactive
 from textual.screen import Screen
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
 from llmb_tui.services import Services
-from llmb_tui.text import clean_line
-from llmb_tui.ui.daemon import in_daemon
-from llmb_tui.ui.dialogs import Confirm
-from llmb_tui.ui.prompter import ModalPrompter
-from llmb_tui.ui.screens.report import Report
+from llmb_tui.ui.daemon import Defect, in_daemon
+from llmb_tui.ui.dialogs import Confirm, Report
 from llmb_tui.ui.text import MUTED, line, lines, tell, told
+from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.log_pane import LogPane
-from llmb_tui.ui.widgets.metrics import Metrics
-from llmb_tui.ui.widgets.run_header import RunHeader, job_text, what_runs
-from llmb_tui.ui.widgets.run_part import ENDED
-from llmb_tui.ui.widgets.stage_line import StageLine
+from llmb_tui.ui.widgets.run_header import RunHeader, StageLine, job_names, job_text, what_runs
+from llmb_tui.ui.widgets.run_parts import ENDED, Metrics, VerdictCard
+from llmb_tui.ui.widgets.status_bar import notice
 from llmb_tui.ui.widgets.step_chart import StepChart
-from llmb_tui.ui.widgets.verdict_card import VerdictCard
 from llmb_tui.watch.locallog import local_name, newest_restart
 from llmb_tui.watch.state import RunState
-
-if TYPE_CHECKING:
-    from llmb_tui.watch.monitor import Monitor
-
-# While it is unknown whether a run was submitted: a launch by the published procedure takes minutes.
-_ASK_EVERY_S = 10.0
 
 
 class RunScreen(Screen[None]):
@@ -72,28 +62,31 @@ Leaving this screen stops the watching only; the job goes on."""
     notice = getters.query_one("#notice", Static)
     log_pane = getters.query_one(LogPane)
 
-    class Published(Message):
+    @dataclass
+    class RunChanged(Message):
+        """More is known of the submission."""
+
+        run: Run
+
+    @dataclass
+    class StateChanged(Message):
         """The monitor has a new state."""
 
-        def __init__(self, run_state: RunState) -> None:
-            super().__init__()
-            self.run_state = run_state
+        run_state: RunState
 
         def can_replace(self, message: Message) -> bool:
-            """Only the newest state counts."""
-            return isinstance(message, RunScreen.Published)
+            return isinstance(message, RunScreen.StateChanged)
 
-    def __init__(self, services: Services, run_id: str) -> None:
+    def __init__(self, services: Services, prompter: Prompter, run_id: str) -> None:
         super().__init__()
         self._services = services
+        self._prompter = prompter
         self._run_id = run_id
-        self._folder = services.runs().folder(run_id)
+        self._folder = services.runs.folder(run_id)
         self._stop = threading.Event()
-        self._monitor: Monitor | None = None
         self._profile: ClusterProfile | None = None
 
     def compose(self) -> ComposeResult:
-        """Who and where, how far, what is wrong, the figures, the log, the keys."""
         yield RunHeader().data_bind(RunScreen.training_run, RunScreen.run_state)
         yield StageLine().data_bind(RunScreen.training_run, RunScreen.run_state)
         yield Static(id="notice", markup=False)
@@ -102,21 +95,19 @@ Leaving this screen stops the watching only; the job goes on."""
             yield Metrics().data_bind(RunScreen.training_run, RunScreen.run_state)
             yield VerdictCard().data_bind(RunScreen.training_run, RunScreen.run_state)
         yield LogPane(self._log_files(), "No log yet. It begins when the job starts.")
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyBar(compact=True, show_command_palette=False)
 
     def on_mount(self) -> None:
-        """Load the run and watch it."""
         self._watch()
 
     def on_unmount(self) -> None:
-        """Let the monitor go."""
         self._stop.set()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (Textual's)
-        """No key for what cannot be done now."""
         run = self.training_run
         if action == "cancel":
-            return run is not None and bool(run.job_ids) and not (self._has_ended() and self._others_have_ended())
+            going = run is not None and bool(run.job_ids) and not (self._has_ended() and self._others_have_ended())
+            return None if going and self._services.policy.observes(self._profile) else going
         if action == "report":
             return run is not None
         if action == "settle":
@@ -128,29 +119,25 @@ Leaving this screen stops the watching only; the job goes on."""
         return True
 
     def action_leave(self) -> None:
-        """Back to where the run was opened."""
         self.dismiss(None)
 
     def action_try_again(self) -> None:
-        """Watch again."""
         self.trouble = None
         self._watch()
 
     @work(group="log-in", exclusive=True, exit_on_error=False)
     async def action_log_in(self) -> None:
-        """Connect again, with a person to answer."""
         profile = self._profile
         if profile is None:
             return
         try:
-            await in_daemon(lambda: self._services.session(profile.name).connect(attended=True))
+            await in_daemon(lambda: self._services.clusters.session(profile.name).connect(self._prompter))
         except Trouble as trouble:
             self.trouble = trouble
         else:
             self.trouble = None
 
     def action_report(self) -> None:
-        """Show the run's document."""
         run = self.training_run
         if run is not None:
             from llmb_tui.watch.report import document  # noqa: PLC0415 (not needed for the first frame)
@@ -160,11 +147,10 @@ Leaving this screen stops the watching only; the job goes on."""
 
     @work(group="cancel", exclusive=True, exit_on_error=False)
     async def action_cancel(self) -> None:
-        """Ask, then ask Slurm, then say what it answered."""
         run = self.training_run
         if run is None or not run.job_ids:
             return
-        jobs = f"job{'s' * (len(run.job_ids) != 1)} {', '.join(run.job_ids)}"
+        jobs = job_names(run)
         question = lines(
             [
                 line("Cancel ", (jobs, "bold"), f" on {run.cluster}?"),
@@ -178,22 +164,19 @@ Leaving this screen stops the watching only; the job goes on."""
         if not await self.app.push_screen_wait(Confirm("Cancel", question, "Cancel the job", "Keep it")):
             return
         try:
-            await in_daemon(lambda: self._services.cancel(run))
+            await in_daemon(lambda: self._services.feed.cancel(run, self._prompter))
         except Trouble as trouble:
             self.trouble = trouble
         else:
             tell(self.app, f"Slurm was asked to cancel {jobs}.")
-            if self._monitor is not None:
-                self._monitor.look_soon()
 
     @work(group="settle", exclusive=True, exit_on_error=False)
     async def action_settle(self) -> None:
-        """Look on the cluster for what became of the submission, then watch the run if it is one."""
         run = self.training_run
         if run is None:
             return
         try:
-            settled = await in_daemon(lambda: self._services.reconcile(run.id))
+            settled = await in_daemon(lambda: self._services.feed.settle(run.id, self._prompter))
         except Trouble as trouble:
             self.trouble = trouble
             return
@@ -201,69 +184,66 @@ Leaving this screen stops the watching only; the job goes on."""
         if settled.submission == "submitted":
             self._watch()
 
-    @on(Published)
-    def take_state(self, event: Published) -> None:
-        """Show the new state."""
+    @on(RunChanged)
+    def take_run(self, event: RunChanged) -> None:
+        """Show what is known of the submission; the message may come when more is known."""
+        if self.training_run is not None and self.training_run.submission == "unknown":
+            self.training_run = event.run
+
+    @on(StateChanged)
+    def take_state(self, event: StateChanged) -> None:
         self.run_state = event.run_state
         self.log_pane.show_newest((event.run_state.log_name, self._folder / event.run_state.log_name))
-
-    def watch_training_run(self) -> None:
-        """A run that is not known to be submitted says so."""
-        self._show_notice()
-
-    def watch_run_state(self) -> None:
-        """A run that failed says why."""
-        self._show_notice()
-
-    def watch_trouble(self) -> None:
-        """An error stays until the watching goes on."""
-        self._show_notice()
 
     @work(group="monitor", exclusive=True, exit_on_error=False)
     async def _watch(self) -> None:
         """Load the run, and show what its monitor publishes until it ends or the screen goes."""
         services = self._services
-        if isinstance(services.prompter, ModalPrompter):
-            services.prompter.quiet = False  # who opens a run may be asked for a password
+        prompter: Prompter | None = self._prompter  # who opens a run may be asked for a password, at once
+        self._stop.set()  # whatever watched until now
+        self._stop = stop = threading.Event()
         try:
-            run = await in_daemon(lambda: services.runs().load(self._run_id))
+            run = await in_daemon(lambda: services.runs.load(self._run_id))
             self.training_run = run
-            profiles = await in_daemon(services.profiles)
+            profiles = await in_daemon(services.clusters.profiles)
             self._profile = next((profile for profile in profiles if profile.name == run.cluster), None)
-            self.header.notice = (self._profile.notice or "") if self._profile else ""
-            while run.submission == "unknown" and await self._asked(run):
-                self.training_run = run = await in_daemon(lambda: services.runs().load(self._run_id))
-                if run.submission == "unknown":
-                    await asyncio.sleep(_ASK_EVERY_S)
+            if self._profile is not None:
+                self.header.notice = notice(self._profile, services.policy.observes(self._profile))
+            self.refresh_bindings()
+            if run.submission == "unknown":
+                run, prompter = await self._settled(run, stop), None
             if run.submission == "submitted":
-                self._monitor = monitor = await in_daemon(lambda: services.monitor(run.id))
-                await in_daemon(lambda: monitor.watch(self._publish, self._stop))
+                monitor = await in_daemon(lambda: services.feed.monitor(run.id))
+                await in_daemon(lambda: monitor.watch(self._publish, stop, prompter))
+        except Defect as defect:
+            self.trouble = Trouble("The watching stopped.", defect.why, "The job is not touched. Try again.")
         except Trouble as trouble:
             self.trouble = trouble
-            await self._show_what_is_here()
-        except Exception as error:  # noqa: BLE001 - a defect is shown, and the screen stays usable
-            what = f"{type(error).__name__}: {error}"
-            self.trouble = Trouble("The watching stopped.", clean_line(what), "The job is not touched. Try again.")
+            await self._show_local_copy()
 
-    async def _asked(self, run: Run) -> bool:
-        """Look for what became of a submission; False where the cluster cannot be asked."""
+    async def _settled(self, run: Run, stop: threading.Event) -> Run:
+        """The run, once it is known what became of it; as it is where the cluster cannot be asked."""
+        feed = await in_daemon(lambda: self._services.feed)
         try:
-            await in_daemon(lambda: self._services.reconcile(run.id))
+            run = await in_daemon(feed.settle_patiently, run.id, self._publish_run, stop, self._prompter)
         except Trouble:
-            return False
-        return True
+            return run
+        self.training_run = run
+        return run
 
-    async def _show_what_is_here(self) -> None:
+    async def _show_local_copy(self) -> None:
         """The cluster cannot be asked: then at least what this machine has of the run."""
-        from llmb_tui.watch.monitor import replay  # noqa: PLC0415 - opens the cluster room, which loads paramiko
-
-        run, runs = self.training_run, self._services.runs()
+        run = self.training_run
         if run is not None and self.run_state is None:
-            self.run_state = await in_daemon(lambda: replay(runs, run))
+            self.run_state = (await in_daemon(lambda: self._services.feed.record(run.id))).state
+
+    def _publish_run(self, run: Run, _why: str) -> None:
+        """In a thread: what is known of a submission by now."""
+        self.post_message(self.RunChanged(run))
 
     def _publish(self, run_state: RunState) -> None:
         """In the monitor's thread: hand a state to the screen."""
-        self.post_message(self.Published(run_state))
+        self.post_message(self.StateChanged(run_state))
 
     def _log_files(self) -> list[tuple[str, Path]]:
         """The newest log, those before a restart by Slurm, the batch script."""
@@ -284,13 +264,15 @@ Leaving this screen stops the watching only; the job goes on."""
 
     def _needs_login(self) -> bool:
         """The link broke, and only a person can make it again."""
-        health = self._services.health(self._profile) if self._profile is not None else None
+        health = self._services.clusters.health(self._profile) if self._profile is not None else None
         return health is not None and health.state == "needs-login" and not self._has_ended()
 
     def _show_notice(self) -> None:
         text = _LOG_IN if self._needs_login() else notice_text(self.training_run, self.run_state, self.trouble)
         self.notice.update(text)
         self.set_class(bool(text), "-noticed")
+
+    watch_training_run = watch_run_state = watch_trouble = _show_notice
 
 
 _LOG_IN = lines(
@@ -300,50 +282,32 @@ _LOG_IN = lines(
     ]
 )
 
+_SUBMISSIONS = {
+    "unknown": "It is not known whether this job was submitted.",
+    "refused": "Slurm refused the job.",
+    "withdrawn": "This run has no job, and never will.",
+    "intended": "This run was prepared and not submitted.",
+}
+
 
 def notice_text(run: Run | None, state: RunState | None, trouble: Trouble | None) -> Content:
     """What a person has to know before the figures: an error, an open submission, or why the run failed."""
     if trouble is not None:
         return told(trouble)
     if run is not None and run.submission != "submitted":
-        return lines([part for part in _SUBMISSIONS[run.submission](run) if part])
+        parts = [line((_SUBMISSIONS[run.submission], "bold")), line(run.note)]
+        if run.submission == "unknown":
+            parts.append(line(f"Job name {run.job_name}. Nothing is submitted again before that is known."))
+            parts.append(line(("While the cluster answers it is asked again by itself; u asks now.", MUTED)))
+        return lines([part for part in parts if part])
     if state is None:
         return Content("")
-    progress = state.progress
-    if state.stage == "failed" and progress.failure is not None:
-        told_by_log = told(Trouble(progress.failure_reason, progress.failure, progress.failure_fix))
+    failure = state.progress.failure
+    if state.stage == "failed" and failure is not None:
+        told_by_log = told(Trouble(failure.reason, failure.line, failure.fix))
         return lines([told_by_log, line(("e goes to the first error in the log.", MUTED))])
     if state.link == "closed" and state.stage not in ENDED and state.link_note:
         return lines([line((state.link_note, "bold")), line(("The job is not touched. t tries again.", MUTED))])
     # A lost link tells its own note in the header; here it is Slurm or the log that gives trouble.
     notes = (state.slurm_note, state.link_note) if state.link == "live" else ()
     return line(" ".join(filter(None, notes)))
-
-
-def _unknown(run: Run) -> list[Content]:
-    return [
-        line(("It is not known whether this job was submitted.", "bold")),
-        line(run.note),
-        line(f"Job name {run.job_name}. Nothing is submitted again before that is known."),
-        line(("While the cluster answers it is asked again by itself; u asks now.", MUTED)),
-    ]
-
-
-def _refused(run: Run) -> list[Content]:
-    return [line(("Slurm refused the job.", "bold")), line(run.note)]
-
-
-def _withdrawn(run: Run) -> list[Content]:
-    return [line(("This run has no job, and never will.", "bold")), line(run.note)]
-
-
-def _intended(run: Run) -> list[Content]:
-    return [line(("This run was prepared and not submitted.", "bold")), line(run.note)]
-
-
-_SUBMISSIONS: dict[str, Callable[[Run], list[Content]]] = {
-    "unknown": _unknown,
-    "refused": _refused,
-    "withdrawn": _withdrawn,
-    "intended": _intended,
-}

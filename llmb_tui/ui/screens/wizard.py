@@ -1,171 +1,159 @@
-"""`WizardScreen`: the seven steps. It holds the answers and what was found, and gives them to the body to render."""
+"""`WizardScreen`: the seven steps. It shows one `WizardState`, hands every event to `update` and runs the effects."""
 
+# ruff: noqa: PLC0415 - what opens over the wizard is not needed for the first frame
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+import threading
+import time
+from dataclasses import dataclass
+from typing import ClassVar
 
-from textual import getters, on
+from textual import getters, on, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.message import Message
+from textual.reactive import reactive
 from textual.screen import Screen
-from textual.widgets import Footer, Input
-from textual.worker import Worker, WorkerState
+from textual.timer import Timer
+from textual.widgets import Input
+from textual.worker import get_current_worker
 
-from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import Trouble
-from llmb_tui.plan.plan import Plan
-from llmb_tui.plan.selection import Selection
 from llmb_tui.services import Services
 from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.daemon import in_daemon
 from llmb_tui.ui.dialogs import Confirm, Failure
-from llmb_tui.ui.found import Found
-from llmb_tui.ui.launching import launched_words
-from llmb_tui.ui.looks import Looks
-from llmb_tui.ui.not_public import NotPublic
-from llmb_tui.ui.own_results import Own, read_own
-from llmb_tui.ui.panes.cluster import ClusterPane
-from llmb_tui.ui.panes.install import InstallPane
-from llmb_tui.ui.panes.layout import LayoutPart
-from llmb_tui.ui.panes.pane import Pane
-from llmb_tui.ui.panes.review import ReviewPane, RunPane, agreement
-from llmb_tui.ui.planned import Planned, planned
-from llmb_tui.ui.prompter import ModalPrompter
+from llmb_tui.ui.panes.review import agreement
 from llmb_tui.ui.screens.wizard_body import WizardBody
-from llmb_tui.ui.screens.wizard_keys import HELP, KEYS
-from llmb_tui.ui.start import Again, Saved, Start, read_again, read_start
 from llmb_tui.ui.text import tell
-from llmb_tui.ui.view import View
 from llmb_tui.ui.widgets.choices import ChoiceList
+from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.rail import Rail
 from llmb_tui.ui.widgets.status_bar import StatusBar
-from llmb_tui.ui.work import ClusterWork, Learned
-from llmb_tui.wizard.answers import Answers, Field, answer, command, recipe_of, settled
-from llmb_tui.wizard.steps import StepId, confirm, following, preceding, problems
-
-if TYPE_CHECKING:
-    from llmb_tui.launch.run import Run
+from llmb_tui.ui.wizard_effects import perform, read, read_start
+from llmb_tui.wizard import effects, events
+from llmb_tui.wizard.gates import refused
+from llmb_tui.wizard.state import WizardState
+from llmb_tui.wizard.steps import TITLES, StepId
+from llmb_tui.wizard.transitions import Change
+from llmb_tui.wizard.update import update
 
 _PULSE_S = 1.0
+# A probe of the cluster waits until the answers rest this long.
+_REST_S = 0.8
+_STRAIGHT = "Straight to a step"
+
+_KEYS: list[BindingType] = [
+    Binding("left", "ask('back')", "Back", key_display="←", id="wizard.back", tooltip="The step before; answers stay"),
+    Binding("right", "ask('next')", "Next", key_display="→", id="wizard.next", tooltip="The next step that is open"),
+    Binding(
+        "enter", "ask('enter')", "Go on", show=False, id="wizard.enter", tooltip="What this step is for, then go on"
+    ),
+    Binding("escape", "leave_field", "Leave the field", id="wizard.list", tooltip="From a field to the list"),
+    Binding("slash", "find", "Find", key_display="/", id="wizard.find", tooltip="Narrow the list by typing"),
+    Binding("p", "preview", "Preview", id="wizard.preview", tooltip="The whole preview, its chart, or the form again"),
+    Binding("y", "ask('copy')", "Copy", id="wizard.copy", tooltip="Copy the choice as a command line"),
+    Binding("J", "app.jobs", "Runs", id="wizard.jobs", tooltip="All runs, and those that are going"),
+    Binding("w", "ask('watch')", "Watch", show=False, id="wizard.watch", tooltip="Watch the newest run that is going"),
+    *(
+        Binding(str(int(step)), f"go({int(step)})", title, show=False, id=f"wizard.step{int(step)}", tooltip=_STRAIGHT)
+        for step, title in TITLES.items()
+    ),
+]
 
 
 class WizardScreen(Screen[None]):
     """One wizard from the choice of a workload to the submitted run."""
 
-    HELP = HELP
+    HELP = """From the choice of a workload to a submitted run, in seven steps. The preview follows every key.
+Going back is never blocked and keeps every answer; an answer that became impossible is flagged with ✗.
+Tab and shift+tab go from field to field, and to what is said of the plan where it has to be scrolled."""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]  # noqa: RUF012 - Textual's own form
-    BINDINGS: ClassVar[list[BindingType]] = KEYS
+    BINDINGS: ClassVar[list[BindingType]] = _KEYS
+
     body = getters.query_one(WizardBody)
     bar = getters.query_one(StatusBar)
 
-    class OpenRun(Message):
-        """A run's own screen is wanted."""
+    state: reactive[WizardState | None] = reactive[WizardState | None](None, repaint=False)
+    """None until the presets are read."""
 
-        def __init__(self, run_id: str) -> None:
-            super().__init__()
-            self.run_id = run_id
+    @dataclass
+    class Heard(Message):
+        """A thread has something to tell."""
 
-    def __init__(self, services: Services, prompter: ModalPrompter) -> None:
+        event: events.Event
+
+    class Started(Message):
+        """Presets and panes are there."""
+
+    def __init__(self, services: Services, prompter: Prompter) -> None:
         super().__init__()
         self._services = services
         self._prompter = prompter
-        self._work = ClusterWork(self, services)
-        self._looks = Looks(self, self._work, prompter, lambda: (self._found, self._planned.plan))
-        self._step = StepId.WORKLOAD
-        self._answers = Answers()
-        self._found = Found()
-        self._planned = Planned()
-        self._own = Own()
-        self._not_public = NotPublic()
-        self._catalog: Catalog | None = None
-        self._make: Callable[[Catalog, Selection], Plan] | None = None
-        self._profiles: tuple[ClusterProfile, ...] = ()
-        self._going: tuple[Run, ...] = ()
+        self._stop = threading.Event()
+        self._rest: Timer | None = None
+        self._refused: frozenset[events.Action] = frozenset()
 
     def compose(self) -> ComposeResult:
-        """Header, body, keys."""
-        yield StatusBar()
-        yield WizardBody(self._give)
-        yield Footer(compact=True)
+        yield StatusBar().data_bind(WizardScreen.state)
+        yield WizardBody(self.dispatch).data_bind(WizardScreen.state)
+        yield KeyBar(compact=True)
 
     def on_mount(self) -> None:
         """Paint first; read presets, clusters and runs after it."""
-        self.call_after_refresh(self._begin)
+        self.call_after_refresh(self._start)
         self.set_interval(_PULSE_S, self._feel_link)
 
-    async def _begin(self) -> None:
-        # What is read arrives as a message, and this screen takes none before the panes are there.
-        self._in_thread(lambda: read_start(self._services))
-        await self.body.complete()
+    def on_screen_suspend(self) -> None:
+        self.dispatch(events.Covered())
 
     def on_screen_resume(self) -> None:
         """A run may have ended while it was watched."""
-        if self._catalog is not None:
-            launched = self._found.launched
-            self._in_thread(lambda: read_again(self._services, launched))
-            self._read_own()
+        self.dispatch(events.Resumed())
 
     def on_unmount(self) -> None:
-        """What runs on the cluster goes on there."""
-        self._work.stop()
+        self._stop.set()
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
-        """Hide the keys that mean nothing here."""
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         typing = isinstance(self.focused, Input)
         if action == "preview":
             return self.has_class("-narrow") or self.has_class("-partial")
         if action == "find":
             body = self.query_one_optional(WizardBody)
             return body is not None and body.is_mounted and body.pane.FINDABLE and not typing
+        if action == "ask":
+            return None if self._refused.intersection(parameters) else True
         return typing if action == "leave_field" else True
+
+    def watch_state(self, state: WizardState | None) -> None:
+        now = refused(state) if state is not None else frozenset()
+        if now != self._refused:
+            self._refused = now
+            self.refresh_bindings()
 
     # What the person does.
 
-    def action_back(self) -> None:
-        """Go one step back; never blocked."""
-        self._go(preceding(self._step))
-
-    @on(Pane.Next)
-    def action_next(self) -> None:
-        """Go on, unless an error stands against what was answered at this step."""
-        if self._catalog is None:
-            return
-        facts = self._found.facts()
-        against = problems(self._answers, self._planned.plan, facts, self._step)
-        error = next((problem for problem in against if problem.severity == "error"), None)
-        if error is not None and self._step <= StepId.SCALE:
-            tell(self.app, f"{error.reason} {error.fix}".strip(), "warning")
-            return
-        self._answers = confirm(self._catalog, self._answers, self._step)
-        self._go(following(self._answers, self._planned.plan, facts, self._step))
-
-    def action_go(self, step: int) -> None:
-        """Go straight to a step; going forward answers the one that is left."""
-        if self._catalog is not None and step > self._step:
-            self._answers = confirm(self._catalog, self._answers, self._step)
-        self._go(StepId(step))
-
-    @on(Rail.Chosen)
-    def _rail_clicked(self, event: Rail.Chosen) -> None:
-        self.action_go(event.step)
+    def action_ask(self, action: events.Action) -> None:
+        self.dispatch(events.Asked(action))
 
     @on(ChoiceList.Taken)
     @on(Input.Submitted)
-    def action_enter(self) -> None:
-        """Do what the step is for."""
-        self.body.pane.enter()
+    def _enter(self) -> None:
+        self.dispatch(events.Asked("enter"))
+
+    @on(Rail.Chosen)
+    def _rail_clicked(self, event: Rail.Chosen) -> None:
+        self.dispatch(events.StepTaken(event.step))
+
+    def action_go(self, step: int) -> None:
+        self.dispatch(events.StepTaken(StepId(step)))
 
     def action_leave_field(self) -> None:
-        """From a field back to the first list."""
         self.body.pane.arrive()
 
     def action_find(self) -> None:
-        """Open the search of the list."""
         self.body.pane.find()
 
     def action_preview(self) -> None:
@@ -175,225 +163,133 @@ class WizardScreen(Screen[None]):
         elif not self.body.preview.turn():
             self.remove_class("-preview")
 
-    def action_copy(self) -> None:
-        """The choice as a command line, on the clipboard."""
-        if self._planned.plan is not None:
-            text = command(self._planned.plan.selection, self._answers.cluster, self._answers.procedure)
-            copy(self.app, text, text)
+    # One direction: event → state → everything that is shown; then the effects.
 
-    def action_watch(self) -> None:
-        """Open the newest run that is going."""
-        if self._going:
-            self.post_message(self.OpenRun(self._going[0].id))
+    def dispatch(self, event: events.Event) -> None:
+        """Tell the wizard what happened. Everything is shown when this returns."""
+        if self.state is not None:
+            self._take(update(self.state, event))
 
-    # What the panes ask for.
+    def _take(self, change: Change) -> None:
+        self.state, wanted = change
+        for effect in wanted:
+            self._run_effect(effect)
 
-    @on(ClusterPane.Picked)
-    def _picked(self, event: ClusterPane.Picked) -> None:
-        self._answers = replace(self._answers, cluster=event.profile_name)
-        self._replan()
+    @on(Heard)
+    def _heard(self, message: Heard) -> None:
+        self.dispatch(message.event)
 
-    @on(ClusterPane.Asked)
-    def _asked(self) -> None:
-        self._looks.now(quiet=False)
+    def _run_effect(self, effect: effects.Effect) -> None:
+        match effect:
+            case effects.Probe():
+                self._probe(effect)
+            case effects.Install() | effects.Prepare() | effects.Submit():
+                self._perform(effect)
+            case effects.ReadRuns() | effects.ReadOwnResults():
+                self._read(effect)
+            case effects.StartRestTimer():
+                if self._rest is not None:
+                    self._rest.stop()
+                self._rest = self.set_timer(_REST_S, lambda: self.dispatch(events.Rested()))
+            case effects.Arrive():
+                self._arrive()
+            case effects.Tell(words, severity):
+                tell(self.app, words, severity)
+            case effects.Copy(text):
+                copy(self.app, text, text)
+            case _:
+                self._show(effect)
 
-    @on(ClusterPane.Edit)
-    def _edit(self, event: ClusterPane.Edit) -> None:
-        from llmb_tui.ui.screens.cluster_editor import ClusterEditor  # noqa: PLC0415 - not needed for the first frame
+    def _show(self, effect: effects.Dialog) -> None:
+        """Open a question, a list or another screen over the wizard; its answer is an event."""
+        services, prompter = self._services, self._prompter
+        match effect:
+            case effects.ShowFailure(trouble):
+                self.app.push_screen(Failure(trouble), lambda _: self.dispatch(events.FailureRead()))
+            case effects.AskToSubmit(prepared, starts):
 
-        def saved(profile: ClusterProfile | None) -> None:
-            if profile is not None:
-                self._in_thread(lambda: Saved(profile, self._services.profiles()))
+                def agreed(yes: bool | None) -> None:
+                    if yes:
+                        self.dispatch(events.SubmitAgreed(prepared, time.monotonic()))
 
-        self.app.push_screen(ClusterEditor(self._services, self._prompter, event.profile), saved)
+                self.app.push_screen(Confirm("Submit", agreement(prepared.request, starts), "Submit"), agreed)
+            case effects.AskForKeys(request, wanted):
+                from llmb_tui.ui.screens.keys import KeysDialog
 
-    @on(InstallPane.Start)
-    def _install(self) -> None:
-        profile, plan = self._found.profile, self._planned.plan
-        if profile is None or plan is None or not plan.launchable:
-            tell(self.app, "Install needs a cluster and a selection that can be launched.", "warning")
-        else:
-            self._prompter.quiet = False
-            self._work.install(profile, plan, self._found.procedure)
+                self.app.push_screen(KeysDialog(services, prompter, request, wanted))
+            case effects.EditCluster(profile):
+                from llmb_tui.ui.screens.cluster_editor import ClusterEditor
 
-    @on(ReviewPane.Submit)
-    def _submit(self) -> None:
-        profile, draft, procedure = self._found.profile, self._found.draft, self._found.procedure
-        if self._catalog is None or profile is None or draft is None:
-            return
+                def saved(profile: ClusterProfile | None) -> None:
+                    if profile is not None:
+                        self.dispatch(events.ProfileSaved(profile))
 
-        published = recipe_of(self._catalog, self._answers).published if procedure == "recipe" else None
+                self.app.push_screen(ClusterEditor(services, prompter, profile), saved)
+            case effects.ListLayouts(catalog, selection):
+                from llmb_tui.ui.screens.layouts import LayoutsDialog
 
-        def agreed(yes: bool | None) -> None:
-            if yes:
-                self._prompter.quiet = False
-                self._work.submit(profile, draft, procedure)
+                def take(layout: str | None) -> None:
+                    if layout is not None:
+                        self.dispatch(events.Answered("layout", layout))
 
-        self.app.push_screen(Confirm("Submit", agreement(draft.run.plan, profile, published), "Submit"), agreed)
+                self.app.push_screen(LayoutsDialog(catalog, selection), take)
+            case effects.OpenRun(run_id):
+                from llmb_tui.ui.screens.run import RunScreen
 
-    @on(LayoutPart.Listed)
-    def _list_layouts(self) -> None:
-        from llmb_tui.ui.screens.layouts import LayoutsDialog  # noqa: PLC0415 - not needed for the first frame
+                self.app.push_screen(RunScreen(services, prompter, run_id))
 
-        def take(layout: str | None) -> None:
-            if layout is not None:
-                self._give("layout", layout)
+    # What goes on in threads.
 
-        if self._catalog is not None and self._planned.selection is not None:
-            self.app.push_screen(LayoutsDialog(self._catalog, self._planned.selection), take)
-
-    @on(RunPane.Open)
-    def _open(self) -> None:
-        if self._found.launched is not None:
-            self.post_message(self.OpenRun(self._found.launched.id))
-
-    @on(RunPane.Again)
-    def _again(self) -> None:
-        self._found = self._found.learned({"draft": None, "launched": None})
-        self._go(StepId.WORKLOAD)
-
-    # What comes from threads.
-
-    def _in_thread(self, call: Callable[[], Start | Saved | Again | Own]) -> None:
-        self.run_worker(in_daemon(call), exit_on_error=False)
-
-    @on(Worker.StateChanged)
-    def _worker_changed(self, event: Worker.StateChanged) -> None:
-        result = event.worker.result
-        if event.state is WorkerState.ERROR:
-            self._failed(event.worker.error)
-        elif isinstance(result, Start):
-            self._started(result)
-        elif isinstance(result, Again):
-            self._show_going(result.going)
-            if self._found.launched is not None and result.launched is not None:
-                self._found = self._found.learned({"launched": result.launched})
-            self._show()
-        elif isinstance(result, Own) and result.cluster == self._own.cluster:
-            self._own = result
-            self._show()
-        elif isinstance(result, Saved):
-            self._offer(result.profiles)
-            self._answers = replace(self._answers, cluster=result.profile.name)
-            self._replan()
-            self._looks.now(quiet=False)
-
-    def _failed(self, error: BaseException | None) -> None:
-        trouble = error if isinstance(error, Trouble) else Trouble("This should not have happened.", repr(error))
-
-        def leave(_: None) -> None:
+    @work(group="start", exit_on_error=False)
+    async def _start(self) -> None:
+        try:
+            first = await in_daemon(read_start, self._services)
+        except Trouble as trouble:
             # Without presets there is nothing to choose from.
-            if self._catalog is None:
-                self.app.exit(return_code=trouble.exit_code)
+            await self.app.push_screen_wait(Failure(trouble))
+            self.app.exit(return_code=trouble.exit_code)
+            return
+        await self.body.complete()
+        self._take(first)
+        self.post_message(self.Started())
 
-        self.app.push_screen(Failure(trouble), leave)
+    @work(group="read", exit_on_error=False)
+    async def _read(self, effect: effects.ReadRuns | effects.ReadOwnResults) -> None:
+        try:
+            self.dispatch(await in_daemon(read, effect, self._services))
+        except Trouble as trouble:
+            self.app.push_screen(Failure(trouble))
 
-    def _started(self, start: Start) -> None:
-        self._catalog, self._make, self._answers = start.catalog, start.make, start.answers
-        self._offer(start.profiles)
-        self._show_going(start.going)
-        self._replan()
-        self.body.pane.arrive()
-        # Presets and widgets stay: a full collection that walks over them all would hold up a key for 60 ms.
-        gc.collect()
-        gc.freeze()
+    @work(group="probe", exclusive=True, exit_on_error=False)
+    async def _probe(self, probe: effects.Probe) -> None:
+        await self._in_thread(probe)
 
-    @on(Learned)
-    def _learned(self, event: Learned) -> None:
-        before, of_this = self._found, event.subject == self._found.subject
-        self._found = found = before.heard(event.subject, event.job, event.changes, event.over)
-        if self._not_public.learn(found):
-            self._replan()
-        else:
-            self._show()
-        if not of_this and found.link != before.link:
-            self._looks.soon()
-        if event.changes.get("launched") is not None:
-            self._launched(event.changes["launched"], of_this)
-        elif event.job == "submit" and event.changes.get("trouble") is not None:
-            self.app.push_screen(Failure(event.changes["trouble"]), lambda _: self._draft())
-        elif of_this and event.job == "install" and event.over and self._planned.plan and found.key_would_help:
-            name, key = event.subject.profile.name, found.key_would_help
-            self.post_message(InstallPane.Keys(name, self._planned.plan, found.procedure, key))
+    @work(group="task", exit_on_error=False)
+    async def _perform(self, task: effects.ClusterTask) -> None:
+        await self._in_thread(task)
 
-    def _launched(self, run: Run, of_this: bool) -> None:
-        """Open the run, unless the person has gone elsewhere while it was launched."""
-        if of_this and self._step is StepId.REVIEW and self.app.screen is self:
-            self._go(StepId.RUN)
-            self._open()
-        else:
-            tell(self.app, launched_words(run))
-            self.on_screen_resume()
+    async def _in_thread(self, task: effects.ClusterTask) -> None:
+        """Do it; a probe that another one has replaced tells nothing any more."""
+        worker = get_current_worker()
+
+        def tell_wizard(event: events.Event) -> None:
+            if not worker.is_cancelled:
+                self.post_message(self.Heard(event))
+
+        try:
+            await in_daemon(perform, task, self._services, self._prompter, tell_wizard, self._stop)
+        except Trouble as trouble:
+            self.app.push_screen(Failure(trouble))
 
     def _feel_link(self) -> None:
         """Show how the connection to the chosen cluster is, which may break while nobody uses it."""
-        profile = self._found.profile
-        health = self._services.health(profile) if profile is not None else None
-        self.bar.health = health if self._found.link == "connected" else None
+        state = self.state
+        profile = state.proposal.profile if state is not None and state.cluster.link == "connected" else None
+        self.bar.health = self._services.clusters.health(profile) if profile is not None else None
 
-    # One direction: answers → plan → everything that is shown.
-
-    def _give(self, field: Field, value: str) -> None:
-        self._answers = answer(self._answers, field, value)
-        self._replan()
-
-    def _offer(self, profiles: tuple[ClusterProfile, ...]) -> None:
-        self._profiles = profiles
-        self.body.clusters.offer(profiles)
-
-    def _show_going(self, going: tuple[Run, ...]) -> None:
-        self._going = going
-        self.body.show_going(len(going))
-
-    def _replan(self) -> None:
-        if self._catalog is None or self._make is None:
-            return
-        before, answers = self._planned, self._answers
-        self._planned = planned(self._catalog, self._make, answers, self._profiles, self._not_public)
-        self._found = self._found.about(self._planned.profile, self._planned.selection, answers.procedure)
-        if self._planned.profile != before.profile:
-            self._read_own()
-        self._show()
-        self._looks.soon()
-
-    def _read_own(self) -> None:
-        """Read what runs on the chosen cluster took; what was read of another one says nothing any more."""
-        profile = self._planned.profile
-        name = profile.name if profile is not None else ""
-        if self._own.cluster != name:
-            self._own = Own(name)
-        if name:
-            self._in_thread(lambda: read_own(self._services, name))
-
-    def _go(self, step: StepId) -> None:
-        if self._catalog is None:
-            return
-        self._step = step
+    def _arrive(self) -> None:
         self.minimize()
-        self.body.go(step)
         self.remove_class("-preview")
         self.body.preview.charted = False
-        found = self._found
-        if step is StepId.INSTALL and found.link == "connected" and not (found.steps or found.doing):
-            self._looks.now(quiet=False)
-        if step is StepId.REVIEW:
-            self._draft()
-        self._show()
         self.body.pane.arrive()
         self.refresh_bindings()
-
-    def _draft(self) -> None:
-        """Make the script, or the command, unless it is there or cannot be."""
-        found, plan = self._found, self._planned.plan
-        wanted = found.draft is None and "render" not in found.doing
-        if wanted and found.profile and plan and plan.launchable:
-            self._work.render(found.profile, plan, found.procedure)
-
-    def _show(self) -> None:
-        if self._catalog is None:
-            return
-        full, made = settled(self._catalog, self._answers), self._planned
-        here = self._own.measured(made.plan)
-        view = View(self._catalog, self._answers, full, made.plan, self._found, made.published, made.usual, here)
-        self.body.show(view)
-        self.bar.show(full, self._found)

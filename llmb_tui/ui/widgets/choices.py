@@ -1,21 +1,23 @@
-"""`ChoiceList`: choices to pick from with the keys. What cannot be chosen stays visible, with the reason."""
+"""Fields and lists to choose from with the keys. What cannot be chosen stays visible, with the reason."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Input, OptionList
+from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from llmb_tui.plan.selection import ON
 from llmb_tui.ui.text import MUTED, line
-from llmb_tui.wizard.choices import Choice
+from llmb_tui.wizard.choices import Choice, Switch
 
 
 class Field(Input):
@@ -44,23 +46,18 @@ class FindField(Field):
         Binding("escape", "leave(False)", "Forget it", id="find.leave", tooltip="Back to what was chosen before"),
     ]
 
+    @dataclass
     class Left(Message):
-        """The search is over; what it found is kept or not."""
+        """The search is over; what it came to is kept or not."""
 
-        def __init__(self, kept: bool) -> None:
-            super().__init__()
-            self.kept = kept
+        kept: bool
 
     def action_leave(self, kept: bool) -> None:
-        """End the search."""
         self.post_message(self.Left(kept))
 
 
-class ChoiceList(OptionList, inherit_bindings=False):
-    """The highlighted choice is the chosen one: what depends on it follows in the same frame.
-
-    Left and right are not bound here: they go through the steps.
-    """
+class VerticalList(OptionList, inherit_bindings=False):
+    """A list whose left and right are not bound: they go through the steps of the wizard."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down,j", "cursor_down", "Down", show=False, id="list.down", tooltip="The choice below"),
@@ -75,15 +72,24 @@ class ChoiceList(OptionList, inherit_bindings=False):
     class Taken(Message):
         """The person is done with this list. A click chooses, but does not go on."""
 
-    def __init__(self, choose: Callable[[str], None], numbers: bool = False, **options: Any) -> None:
+    def __init__(self, **options: Any) -> None:
         super().__init__(markup=False, compact=True, **options)
+
+    def action_take(self) -> None:
+        self.post_message(self.Taken())
+
+
+class ChoiceList(VerticalList):
+    """The highlighted choice is the chosen one: what depends on it follows in the same frame."""
+
+    def __init__(self, choose: Callable[[str], None], numbers: bool = False, **options: Any) -> None:
+        super().__init__(**options)
         self._choose = choose
         self._numbers = numbers
         self._choices: tuple[Choice, ...] = ()
         self._shown: tuple[Choice, ...] = ()
         self._chosen = ""
         self._needle = ""
-        self._quiet = False
 
     @property
     def chosen(self) -> str:
@@ -116,14 +122,9 @@ class ChoiceList(OptionList, inherit_bindings=False):
         if enabled and all(choice.value != self._chosen for choice in self._shown):
             self._choose(enabled[0].value)
 
-    def action_take(self) -> None:
-        """Go on with what is chosen."""
-        self.post_message(self.Taken())
-
     def watch_highlighted(self, highlighted: int | None) -> None:
-        """Choose what the keys or the mouse point at."""
         super().watch_highlighted(highlighted)
-        if self._quiet or highlighted is None or highlighted >= len(self._shown):
+        if highlighted is None:
             return
         choice = self._shown[highlighted]
         if choice.disabled_reason is None and choice.value != self._chosen:
@@ -132,19 +133,13 @@ class ChoiceList(OptionList, inherit_bindings=False):
     def _fill(self) -> None:
         words = self._needle.lower().split()
         self._shown = tuple(choice for choice in self._choices if all(word in choice.searched for word in words))
-        self._quiet = True
         self.set_options(
             Option(self._row(choice), disabled=choice.disabled_reason is not None) for choice in self._shown
         )
-        self._quiet = False
         self._point()
 
     def _point(self) -> None:
-        index = next((at for at, choice in enumerate(self._shown) if choice.value == self._chosen), None)
-        if index != self.highlighted:
-            self._quiet = True
-            self.highlighted = index
-            self._quiet = False
+        self.highlighted = next((at for at, choice in enumerate(self._shown) if choice.value == self._chosen), None)
 
     def _mark(self, value: str) -> None:
         for index, choice in enumerate(self._shown):
@@ -167,31 +162,138 @@ class FindableChoices(Vertical):
     def __init__(self, choose: Callable[[str], None], numbers: bool = False, **options: Any) -> None:
         super().__init__(**options)
         self._list = ChoiceList(choose, numbers=numbers)
+        self._field = FindField(self._list.filter, placeholder="type to find", compact=True)
         self._choose = choose
         self._before = ""
 
     def compose(self) -> ComposeResult:
-        """The field is hidden until it is asked for."""
-        yield FindField(self._list.filter, placeholder="type to find", compact=True)
+        yield self._field
         yield self._list
 
     def show(self, choices: tuple[Choice, ...], chosen: str) -> None:
-        """Show these choices, one of them as chosen."""
         self._list.show(choices, chosen)
 
     def find(self) -> None:
-        """Open the field."""
         self._before = self._list.chosen
-        field = self.query_one(FindField)
-        field.display = True
-        field.focus()
+        self._field.display = True
+        self._field.focus()
 
     @on(FindField.Left)
     def _left(self, event: FindField.Left) -> None:
         event.stop()
-        field = self.query_one(FindField)
-        field.display = False
-        field.value = ""
+        self._field.display = False
+        self._field.value = ""
         if not event.kept:
             self._choose(self._before)
         self._list.focus()
+
+
+class Combo(Vertical):
+    """One named value, typed or picked. Down goes from the field into the offers; enter takes one and goes on."""
+
+    DEFAULT_CSS = """
+    Combo { height: auto; }
+    Combo > ChoiceList { display: none; margin-left: 20; max-height: 6; }
+    Combo.-open > ChoiceList { display: block; }
+    """
+
+    def __init__(self, name: str, title: str, hint: str, **options: Any) -> None:
+        super().__init__(id=f"field-{name}", **options)
+        self._title = title
+        self._offers: tuple[Choice, ...] = ()
+        self._field = Field(lambda _: self._mark(), placeholder=hint, id=f"profile-{name}")
+        self._list = ChoiceList(self._pick, id=f"offers-{name}")
+
+    def compose(self) -> ComposeResult:
+        with Horizontal(classes="field"):
+            yield Static(f"  {self._title}", classes="name", markup=False)
+            yield self._field
+            yield Static(classes="offered", markup=False)
+        yield self._list
+
+    @property
+    def value(self) -> str:
+        """What stands in the field, without blanks around it."""
+        return self._field.value.strip()
+
+    @value.setter
+    def value(self, text: str) -> None:
+        self._field.value = text
+        self._mark()
+
+    def arrive(self) -> None:
+        self._field.focus()
+
+    def offer(self, offers: tuple[Choice, ...]) -> None:
+        """Offer these. Nothing is chosen by being offered."""
+        self._offers = offers
+        self.query_one(".offered", Static).update(line((f"{len(offers)} offered" if offers else "", MUTED)))
+        self._mark()
+        self._open(self.has_focus_within)
+
+    def on_descendant_focus(self) -> None:
+        self._open(True)
+
+    def on_descendant_blur(self, _event: events.DescendantBlur) -> None:
+        self.call_after_refresh(lambda: self._open(self.has_focus_within))
+
+    @on(ChoiceList.Taken)
+    def _taken(self, event: ChoiceList.Taken) -> None:
+        event.stop()
+        self.screen.focus_next()
+
+    def _open(self, wanted: bool) -> None:
+        self.set_class(wanted and bool(self._offers), "-open")
+
+    def _pick(self, value: str) -> None:
+        self.value = value
+
+    def _mark(self) -> None:
+        self._list.show(self._offers, self.value)
+
+
+class Switches(VerticalList):
+    """A line for each switch. Moving the cursor changes nothing; space or a click does."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space", "select", "On, off", id="switches.move", tooltip="Switch it on or off")
+    ]
+
+    def __init__(self, give: Callable[[str, str], None], **options: Any) -> None:
+        super().__init__(**options)
+        self._give = give
+        self._switches: tuple[Switch, ...] = ()
+
+    def show(self, switches: tuple[Switch, ...]) -> None:
+        """Show these. The cursor stays where it is."""
+        if switches == self._switches:
+            return
+        before, self._switches = self._switches, switches
+        if [one.movable for one in before] == [one.movable for one in switches]:
+            for index, one in enumerate(switches):
+                self.replace_option_prompt_at_index(index, _row(one))
+            return
+        # Enabling an option would move the cursor.
+        at = self.highlighted
+        self.set_options(Option(_row(one), disabled=not one.movable) for one in switches)
+        self.highlighted = at if at is not None and switches[at].movable else None
+        if self.has_focus:
+            self.on_focus()
+
+    def on_focus(self) -> None:
+        """The space bar moves something from the start."""
+        if self.highlighted is None:
+            self.action_first()
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        switch = self._switches[event.option_index]
+        self._give(switch.field, "" if switch.on else ON)
+
+
+def _row(switch: Switch) -> Content:
+    box = "[x]" if switch.on else "[ ]"
+    if not switch.disabled_reason:
+        return line(f"  {box} {switch.label:<17}", (switch.detail, MUTED))
+    mark = ("✗ ", "$text-error") if switch.on else "  "
+    return line(mark, (f"{box} {switch.label} – {switch.disabled_reason}", MUTED))

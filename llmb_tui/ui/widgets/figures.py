@@ -1,4 +1,4 @@
-"""`Figures`: the numbers of a plan, in full or as a strip of three lines."""
+"""The numbers of a plan, in full or as a strip of three lines; and a picture of where a step's time goes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 from textual.reactive import var
 
-from llmb_tui.plan.plan import Estimate, Plan, Problem
+from llmb_tui.plan.plan import METHOD_NAMES, METHOD_WORDS, Breakdown, Estimate, Plan, Problem
+from llmb_tui.text import plural
 from llmb_tui.ui import units
 from llmb_tui.ui.text import MUTED, Part, hanging, line
-from llmb_tui.ui.widgets.folded import Folded
-from llmb_tui.ui.widgets.step_chart import METHOD_WORDS
+from llmb_tui.ui.widgets.texts import WrappedLines
 
 if TYPE_CHECKING:
     from llmb_tui.plan.calibration import MeasuredHere
@@ -23,33 +23,31 @@ _RUNS_NAMED = 2
 _MFU_APART = 1.0
 _TABLE = ("tp", "pp", "cp", "ep", "dp", "vp", "mbs", "gbs", "ga")
 _BY_HAND, _PRINTED_OTHERWISE = "†", "*"
-_STRIP_WORDS = {**METHOD_WORDS, "other_release": "other release"}
 _LEGEND = {_BY_HAND: "† set by hand", _PRINTED_OTHERWISE: "* the README prints another value"}
 _NONE = ("–", MUTED)
+_BLOCKS: dict[str, tuple[str, str]] = {
+    "compute": ("█", "$text-primary"),
+    "communication": ("▓", "$text-warning"),
+    "bubble": ("▒", "$text-error"),
+    "optimizer": ("░", "$text-success"),
+}
+"""Block and style of each part: the blocks differ too, so that the picture needs no colour."""
 
 
-class Figures(Folded):
+class Figures(WrappedLines):
     """Table, step time, throughput and cost of one plan; three lines where there is no more room."""
 
-    made: var[Plan | None] = var[Plan | None](None)
-    here: var[MeasuredHere | None] = var["MeasuredHere | None"](None)
-
-    def watch_made(self) -> None:
-        """Show the plan."""
-        self.changed()
-
-    def watch_here(self) -> None:
-        """Show what was measured."""
-        self.changed()
+    plan: var[Plan | None] = var[Plan | None](None)
+    measured: var[MeasuredHere | None] = var["MeasuredHere | None"](None)
+    watch_plan = watch_measured = WrappedLines.changed
 
     def rows(self, width: int) -> list[Content]:
-        """The plan as text, or a skeleton until there is one."""
         if not self.styles.auto_dimensions:
-            return strip(self.made, self.here) if self.made else [line(("no plan yet", MUTED))]
-        return figures(self.made, self.here, width) if self.made else skeleton(width)
+            return strip(self.plan, self.measured) if self.plan else [line(("no plan yet", MUTED))]
+        return figures(self.plan, self.measured, width) if self.plan else skeleton(width)
 
 
-def figures(plan: Plan, here: MeasuredHere | None, width: int) -> list[Content]:
+def figures(plan: Plan, measured: MeasuredHere | None, width: int) -> list[Content]:
     """The full set of figures, `width` cells wide."""
     rows = [_size(plan, width), *_table(plan, width), Content("")]
     estimate = plan.estimate
@@ -58,27 +56,28 @@ def figures(plan: Plan, here: MeasuredHere | None, width: int) -> list[Content]:
         rows += [_row(label, _NONE) for label in ("band", "from")]
     else:
         rows += _expected(estimate, width)
-    rows += _measured_here(here, width)
+    rows += _measured_here(measured, width)
     rows += _throughput(plan, estimate, width) if estimate else [_row(label, _NONE) for label in ("tokens/s", "MFU")]
     return [*rows, *_resources(plan, width)]
 
 
-def strip(plan: Plan, here: MeasuredHere | None) -> list[Content]:
+def strip(plan: Plan, measured: MeasuredHere | None) -> list[Content]:
     """The same in three lines."""
     p = plan.parallelism
     table = " ".join(f"{name.upper()} {units.optional(getattr(p, name))}{_mark(plan, name)}" for name in _TABLE)
     first = line(table, (f" · {plan.nodes} × {plan.gpus_per_node} · seq {p.seq_len}", MUTED))
-    third = line(_memory_text(plan), " · ", _cost_text(plan), *_counts(plan.problems))
+    memory = f"memory {_memory_used(plan)}   {plan.memory.verdict}" if plan.memory else "memory not known"
+    third = line(memory, " · ", _cost_text(plan), *_counts(plan.problems))
     if plan.estimate is None:
         return [first, line(("no honest step time can be given", MUTED)), third]
     e = plan.estimate
     parts: list[Part] = [
         (units.seconds(e.step_time_s), "bold"),
         f"  {units.band(e.low_s, e.high_s)}  ",
-        (_STRIP_WORDS[e.method], "$text-accent"),
+        (METHOD_NAMES[e.method], "$text-accent"),
     ]
-    if here is not None:
-        parts += ["  ", (units.seconds(here.step_time_s), "bold"), (" measured here", "$text-accent")]
+    if measured is not None:
+        parts += ["  ", (units.seconds(measured.step_time_s), "bold"), (" measured here", "$text-accent")]
     else:
         parts.append(f"  {units.tokens_per_s(e.tokens_per_s)} tok/s")
     parts.append(f"  MFU {units.percent(e.mfu_pct)}")
@@ -100,13 +99,13 @@ def _counts(problems: tuple[Problem, ...]) -> list[Part]:
     for severity, (glyph, style) in units.SEVERITIES.items():
         count = sum(problem.severity == severity for problem in problems)
         if count:
-            parts += ["   ", (f"{glyph} {count} {severity}{'' if count == 1 else 's'}", style)]
+            parts += ["   ", (f"{glyph} {plural(count, severity)}", style)]
     return [*parts, (" (p)", MUTED)] if parts else []
 
 
 def _size(plan: Plan, width: int) -> Content:
     p = plan.parallelism
-    nodes = f"{units.nodes(plan.nodes)} × {plan.gpus_per_node} {plan.selection.gpu.upper()}"
+    nodes = f"{plural(plan.nodes, 'node')} × {plan.gpus_per_node} {plan.selection.gpu.upper()}"
     rest = [f"seq {p.seq_len}{_mark(plan, 'seq_len')}", f"{p.layers}{_mark(plan, 'layers')} layers", plan.scaling]
     gap = "   " if len("   ".join([nodes, *rest])) <= width else "  "
     return line((nodes, "bold"), gap, gap.join(rest))
@@ -135,7 +134,7 @@ def _cell(width: int) -> int:
 
 def _mark(plan: Plan, name: str) -> str:
     """The sign of a value that was set by hand, or that the README prints otherwise."""
-    by_hand = plan.selection.overrides.given()
+    by_hand = plan.selection.overrides.set_fields()
     if name in by_hand:
         return _BY_HAND
     # What follows from a layout of one's own is not what the README is about.
@@ -159,16 +158,16 @@ def _expected(e: Estimate, width: int) -> list[Content]:
     ]
 
 
-def _measured_here(here: MeasuredHere | None, width: int) -> list[Content]:
+def _measured_here(measured: MeasuredHere | None, width: int) -> list[Content]:
     """What runs on the chosen cluster took: a row of its own, beside what is published."""
-    if here is None:
+    if measured is None:
         return []
-    named = ", ".join(here.runs[:_RUNS_NAMED])
-    more = len(here.runs) - _RUNS_NAMED
-    runs = f"{here.basis} ({named}{f' and {more} more' if more > 0 else ''})"
-    value = (units.seconds(here.step_time_s), "bold")
+    named = ", ".join(measured.runs[:_RUNS_NAMED])
+    more = len(measured.runs) - _RUNS_NAMED
+    runs = f"{measured.basis} ({named}{f' and {more} more' if more > 0 else ''})"
+    value = (units.seconds(measured.step_time_s), "bold")
     return [
-        _row("here", value, f"   {units.band(here.low_s, here.high_s)}"),
+        _row("here", value, f"   {units.band(measured.low_s, measured.high_s)}"),
         *hanging(line("  "), line(("measured here", "$text-accent"), (f": {runs}", MUTED)), width),
     ]
 
@@ -207,10 +206,6 @@ def _memory_used(plan: Plan) -> str:
     return f"{plan.memory.peak_gb:.1f} of {plan.memory.capacity_gb:g} GB" if plan.memory else ""
 
 
-def _memory_text(plan: Plan) -> str:
-    return f"memory {_memory_used(plan)}   {plan.memory.verdict}" if plan.memory else "memory not known"
-
-
 def _cost_text(plan: Plan) -> str:
     if plan.gpu_hours is None:
         return f"{plan.steps} steps, cost not known"
@@ -231,3 +226,48 @@ def _flow(label: str, texts: Sequence[Sequence[Part]], width: int) -> list[Conte
 
 def _row(label: str, *parts: Part) -> Content:
     return line((f"{label:<{_LABEL}}", MUTED), *parts)
+
+
+class TimeParts(WrappedLines):
+    """One line of blocks under a title, then their meaning in words."""
+
+    parts: var[Breakdown | None] = var[Breakdown | None](None)
+
+    watch_parts = WrappedLines.changed
+
+    def rows(self, width: int) -> list[Content]:
+        return time_parts(self.parts, width) if self.parts is not None else []
+
+
+def time_parts(parts: Breakdown, width: int) -> list[Content]:
+    """Title, blocks and legend. A part that is not nothing has a block at least."""
+    seconds = {name: getattr(parts, f"{name}_s") for name in _BLOCKS}
+    total = sum(seconds.values())
+    cells = _cells([value / total for value in seconds.values()], width)
+    bar = line(*((block * count, style) for (block, style), count in zip(_BLOCKS.values(), cells, strict=True)))
+    rows = [line(("where the time goes", "bold"), (" (a model)", MUTED)), bar]
+    words = [
+        line((f"{block} ", style), f"{name} {_share(seconds[name] / total)}")
+        for name, (block, style) in _BLOCKS.items()
+    ]
+    legend = words[0]
+    for word in words[1:]:
+        if legend.cell_length + 2 + word.cell_length <= width:
+            legend = legend + line("  ") + word
+        else:
+            rows.append(legend)
+            legend = word
+    return [*rows, legend]
+
+
+def _cells(shares: list[float], width: int) -> list[int]:
+    """Whole cells for the shares, `width` together: the largest one gives what rounding the others took."""
+    cells = [max(round(share * width), 1) if share > 0 else 0 for share in shares]
+    cells[shares.index(max(shares))] += width - sum(cells)
+    return cells
+
+
+def _share(share: float) -> str:
+    if 0 < share < 0.01:
+        return "< 1 %"
+    return "> 99 %" if 0.99 < share < 1 else f"{share * 100:.0f} %"

@@ -1,52 +1,24 @@
-"""`JobTable`: a row for each run. `job_row` says what is in it; the table writes what changed, and keeps the cursor."""
+"""`JobTable`: a row for each run, newest first. It writes what changed, and keeps the cursor on its run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable
 
-from llmb_tui.cluster.slurm.job import TERMINAL_STATES
 from llmb_tui.launch.run import Run
-from llmb_tui.text import clean_line
-from llmb_tui.ui.units import PROCEDURES, percent, seconds
-from llmb_tui.ui.widgets.durations import age
-from llmb_tui.ui.widgets.gauge import filled
-from llmb_tui.ui.widgets.step_chart import METHOD_WORDS
-from llmb_tui.ui.widgets.verdict_card import RESULTS
-from llmb_tui.watch.state import Result, RunState, Stage
+from llmb_tui.ui.widgets.job_texts import BAR_CELLS, Cell, Counts, Row, age_cell, has_words, job_row
 
-Tone = Literal["plain", "quiet", "now", "good", "warning", "bad"]
-Cell = tuple[str, Tone]
+if TYPE_CHECKING:
+    from llmb_tui.watch.run_records import RunRecord, RunsChanged
 
-_STAGES: dict[Stage, Cell] = {
-    "queued": ("◐ queued", "warning"),
-    "image": ("● image", "now"),
-    "start": ("● start", "now"),
-    "warm-up": ("● warm-up", "now"),
-    "measuring": ("● measuring", "now"),
-    "done": ("✓ done", "good"),
-    "failed": ("✗ failed", "bad"),
-    "cancelled": ("■ cancelled", "quiet"),
-}
-_SUBMISSIONS: dict[str, Cell] = {
-    "unknown": ("? unknown", "warning"),
-    "refused": ("✗ refused", "bad"),
-    "withdrawn": ("✗ withdrawn", "bad"),
-    "intended": ("○ prepared", "quiet"),
-}
-_SLURM: dict[str, Cell] = {
-    "PENDING": _STAGES["queued"],
-    "RUNNING": ("● running", "now"),
-    "COMPLETED": _STAGES["done"],
-    "CANCELLED": _STAGES["cancelled"],
-}
-_TONES: dict[Result, Tone] = {"PASS": "good", "WARN": "warning", "FAIL": "bad"}
-_BAR_CELLS = 4
+
+_WIDE_FROM = 116
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,54 +43,12 @@ COLUMNS = (
     Column("where", "where", 6, more=6),
     Column("procedure", "run as", 9, wide=True),
     Column("steps", "steps", 7),
-    Column("bar", "", _BAR_CELLS, wide=True),
+    Column("bar", "", BAR_CELLS, wide=True),
     Column("step_time", "step s", 6),
     Column("against", "of expected", 19, wide=True),
     Column("verdict", "result", 6),
     Column("age", "age", 3),
 )
-
-
-def job_row(run: Run, state: RunState, marked: bool, now: float) -> dict[str, Cell]:
-    """The cells of a run by column. `now` is Unix time."""
-    selection, estimate = run.plan.selection, run.plan.estimate
-    progress, verdict = state.progress, state.verdict
-    total = progress.steps_total or run.plan.steps
-    step_time = progress.median_s or (progress.last.step_time_s if progress.last else None)
-    against = f"{percent(verdict.ratio * 100)} of {METHOD_WORDS[estimate.method]}" if verdict and estimate else ""
-    return {
-        "mark": ("x" if marked else "", "now"),
-        "state": state_cell(run, state),
-        "workload": (f"{selection.workload} {selection.size} {selection.dtype}", "plain"),
-        "scale": (f"{selection.scale}×{selection.gpu.upper()}", "plain"),
-        "where": (clean_line(run.cluster), "plain"),
-        "procedure": (PROCEDURES[run.procedure], "quiet"),
-        "steps": (f"{progress.steps_done}/{total}" if progress.steps_done else "–", "plain"),
-        "bar": (filled(progress.steps_done, total, _BAR_CELLS), "now"),
-        "step_time": (seconds(step_time).removesuffix(" s") if step_time else "–", "plain"),
-        "against": (against, "plain"),
-        "verdict": (f"{RESULTS[verdict.result][0]} {verdict.result}", _TONES[verdict.result])
-        if verdict
-        else ("–", "quiet"),
-        "age": (_short(age(now - (run.submitted_at or run.created_at))), "quiet"),
-    }
-
-
-def state_cell(run: Run, state: RunState) -> Cell:
-    """Glyph and word: the submission while it is open, else the stage, else what Slurm last said."""
-    if run.submission != "submitted":
-        return _SUBMISSIONS[run.submission]
-    if state.stage in _STAGES:
-        return _STAGES[state.stage]
-    slurm = run.job_state or "submitted"
-    if slurm in _SLURM:
-        return _SLURM[slurm]
-    return _STAGES["failed"] if slurm in TERMINAL_STATES else (f"○ {clean_line(slurm).lower()}", "quiet")
-
-
-def _short(text: str) -> str:
-    """`4m` for `4 min`: a column of ages is read as a column."""
-    return text.replace(" min", "m").replace(" ", "")
 
 
 class JobTable(DataTable[Text]):
@@ -143,20 +73,16 @@ class JobTable(DataTable[Text]):
         Binding("k", "cursor_up", "Up", show=False, id="jobs.up", tooltip="The run above"),
     ]
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        """`clock` says Unix time."""
         super().__init__(cursor_type="row", cell_padding=0, zebra_stripes=False)
+        self._clock = clock
+        self._records: dict[str, RunRecord] = {}
+        self._rows: dict[str, Row] = {}
+        self._shown: dict[str, Row] = {}
+        self._marked: set[str] = set()
+        self._words: list[str] = []
         self._wide: bool | None = None
-        self._shown: dict[str, dict[str, Cell]] = {}
-
-    def show(self, rows: Iterable[tuple[str, dict[str, Cell]]]) -> None:
-        """Bring the table to these (run id, cells), in this order."""
-        wanted = dict(rows)
-        if list(wanted) == list(self._shown):
-            for run_id, cells in wanted.items():
-                self._update(run_id, cells)
-        else:
-            self._refill(wanted)
-        self._shown = wanted
 
     @property
     def chosen(self) -> str | None:
@@ -164,8 +90,80 @@ class JobTable(DataTable[Text]):
         ids = list(self._shown)
         return ids[self.cursor_row] if 0 <= self.cursor_row < len(ids) else None
 
-    def lay_out(self, wide: bool) -> None:
-        """Show the columns for this width."""
+    @property
+    def record(self) -> RunRecord | None:
+        """The run under the cursor."""
+        return self._records.get(self.chosen or "")
+
+    @property
+    def to_cancel(self) -> list[Run]:
+        """The marked runs, newest first, or else the one under the cursor; of these, those that have a job."""
+        chosen = self._marked or {self.chosen or ""}
+        runs = [record.run for run_id, record in self._records.items() if run_id in chosen]
+        return [run for run in runs if run.going and run.job_ids]
+
+    @property
+    def counts(self) -> Counts:
+        """How many runs there are."""
+        going = sum(record.run.going for record in self._records.values())
+        return Counts(len(self._records), going, len(self._shown), len(self._marked))
+
+    @property
+    def clusters(self) -> set[str]:
+        """Names of those on which a run is."""
+        return {record.run.cluster for record in self._records.values()}
+
+    def take(self, event: RunsChanged) -> None:
+        for run_id in event.gone:
+            del self._records[run_id], self._rows[run_id]
+        records = {**self._records, **{record.run.id: record for record in event.changed}}
+        newest_first = sorted(records.values(), key=lambda record: record.run.created_at, reverse=True)
+        self._records = {record.run.id: record for record in newest_first}
+        self._marked &= {record.run.id for record in newest_first if record.run.going}
+        self._show(record.run.id for record in event.changed)
+
+    def mark(self) -> bool:
+        """Mark the run under the cursor, or take the mark away; False if it has no job that could be cancelled."""
+        run = self.record.run if self.record else None
+        if run is None or not (run.going and run.job_ids):
+            return run is None
+        self._marked ^= {run.id}
+        self._show([run.id])
+        return True
+
+    def unmark(self, run_id: str) -> None:
+        self._marked.discard(run_id)
+        self._show([run_id])
+
+    def filter(self, words: str) -> None:
+        """Show only the rows that have all of these words."""
+        self._words = words.lower().split()
+        self._show()
+
+    def grow_older(self) -> None:
+        """Ages change by themselves."""
+        now = self._clock()
+        ages = {run_id: age_cell(record.run, now) for run_id, record in self._records.items()}
+        if older := [run_id for run_id, cell in ages.items() if cell != self._rows[run_id]["age"]]:
+            self._show(older)
+
+    def _show(self, changed: Iterable[str] = ()) -> None:
+        """Bring the table to the rows that the filter lets through, of which these have changed."""
+        now = self._clock()
+        for run_id in changed:
+            record = self._records[run_id]
+            self._rows[run_id] = job_row(record.run, record.state, run_id in self._marked, now)
+        rows = ((run_id, self._rows[run_id]) for run_id in self._records)
+        wanted = {run_id: row for run_id, row in rows if has_words(run_id, row, self._words)}
+        if list(wanted) == list(self._shown):
+            for run_id, cells in wanted.items():
+                self._update(run_id, cells)
+        else:
+            self._refill(wanted)
+        self._shown = wanted
+
+    def on_resize(self) -> None:
+        wide = self.app.size.width >= _WIDE_FROM
         if wide != self._wide:
             self._wide = wide
             self._refill(self._shown)
@@ -179,13 +177,15 @@ class JobTable(DataTable[Text]):
     def _columns(self) -> Sequence[Column]:
         return [column for column in COLUMNS if self._wide or not column.wide]
 
-    def _update(self, run_id: str, cells: dict[str, Cell]) -> None:
+    def _update(self, run_id: str, cells: Row) -> None:
         before = self._shown[run_id]
+        if cells is before:
+            return
         for column in self._columns():
             if cells[column.key] != before[column.key]:
                 self.update_cell(run_id, column.key, self._text(cells[column.key]))
 
-    def _refill(self, wanted: dict[str, dict[str, Cell]]) -> None:
+    def _refill(self, wanted: dict[str, Row]) -> None:
         """Write all rows; the cursor stays on its run where that is still shown."""
         chosen, row = self.chosen, self.cursor_row
         self.clear(columns=True)

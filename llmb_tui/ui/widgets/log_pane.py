@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -17,13 +16,12 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Static
 
-from llmb_tui.text import clean_line
+from llmb_tui.text import clean_line, plural
 from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.daemon import in_daemon
 from llmb_tui.ui.text import MUTED, tell
 from llmb_tui.ui.widgets.log_filter import LogFilter
-from llmb_tui.ui.widgets.log_style import ERROR
-from llmb_tui.ui.widgets.log_view import LogView
+from llmb_tui.ui.widgets.log_view import ERROR, LogView
 from llmb_tui.watch.logindex import LogIndex
 
 LogFile = tuple[str, Path]
@@ -32,15 +30,6 @@ LogFile = tuple[str, Path]
 _POLL_S = 0.05
 Purpose = Literal["search", "filter"]
 Direction = Literal[1, -1]
-
-
-def _asks(key: str, purpose: str, tooltip: str) -> Binding:
-    """A key that opens the line for a pattern.
-
-    It is acted upon before the next key is handed out: of `/word` in one burst the letters are the pattern's.
-    """
-    action = f"ask('{purpose}')"
-    return Binding(key, action, purpose.capitalize(), id=f"log.{purpose}", tooltip=tooltip, priority=True)
 
 
 class LogPane(Vertical):
@@ -61,10 +50,15 @@ class LogPane(Vertical):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "hold", "Hold", id="log.hold", tooltip="Hold the log still, or follow it again"),
-        _asks("slash", "search", "Search the log for a pattern"),
+        # With priority, so that of `/word` typed in one burst the letters are the pattern's.
+        Binding(
+            "slash", "ask('search')", "Search", priority=True, id="log.search", tooltip="Search the log for a pattern"
+        ),
         Binding("n", "again(1)", "Next", show=False, id="log.next", tooltip="The next match"),
         Binding("N", "again(-1)", "Previous", show=False, id="log.previous", tooltip="The match before"),
-        _asks("f", "filter", "Show only lines with a pattern"),
+        Binding(
+            "f", "ask('filter')", "Filter", priority=True, id="log.filter", tooltip="Show only lines with a pattern"
+        ),
         Binding("e", "error(1)", "Error", id="log.error", tooltip="The first error, then the next one"),
         Binding("E", "error(-1)", "Error before", show=False, id="log.error_before", tooltip="The error before"),
         Binding("o", "other", "Other", id="log.other", tooltip="Show the run's next log"),
@@ -73,13 +67,14 @@ class LogPane(Vertical):
     ]
 
     view = getters.query_one(LogView)
+    bar = getters.query_one("#log-bar", Horizontal)
     pattern_input = getters.query_one("#log-pattern", Input)
+    refusal = getters.query_one("#log-refusal", Static)
 
     class Grown(Message):
         """The reader found more lines."""
 
         def can_replace(self, message: Message) -> bool:
-            """Only the newest counts."""
             return isinstance(message, LogPane.Grown)
 
     def __init__(self, files: Sequence[LogFile], empty: str = "There is no log yet.") -> None:
@@ -97,7 +92,6 @@ class LogPane(Vertical):
         self._wake = threading.Event()
 
     def compose(self) -> ComposeResult:
-        """The lines, and below them the line that asks for a pattern."""
         yield LogView(self._index, self._empty)
         with Horizontal(id="log-bar"):
             yield Static(id="log-purpose", markup=False)
@@ -105,12 +99,10 @@ class LogPane(Vertical):
             yield Static(id="log-refusal", markup=False)
 
     def on_mount(self) -> None:
-        """Begin to read."""
         self.entitle()
         self.run_worker(in_daemon(self._read_on), group="log-reader", exit_on_error=False)
 
     def on_unmount(self) -> None:
-        """Let the reader go."""
         self._stop.set()
         self._wake.set()
 
@@ -126,70 +118,61 @@ class LogPane(Vertical):
         self._wake.set()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (Textual's)
-        """No key for what there is not: a second log, a match, an open search line."""
         if action == "other":
             return len(self._present) > 1
         if action == "again":
             return self.view.search_pattern is not None
         if action in ("close", "ask"):
-            return self._bar_is_open == (action == "close")
+            return self.bar.display == (action == "close")
         return True
 
     def action_hold(self) -> None:
-        """Hold or follow."""
         self.view.action_hold()
 
     def action_ask(self, purpose: Purpose) -> None:
-        """Open the line that asks for a pattern."""
         self._purpose = purpose
         self.query_one("#log-purpose", Static).update(f"{purpose} ")
-        self.query_one("#log-refusal", Static).update("")
+        self.refusal.update("")
         pattern = self._filter.pattern if purpose == "filter" and self._filter else None
         self.pattern_input.value = pattern.pattern if pattern else ""
-        self.query_one("#log-bar").display = True
+        self.bar.display = True
         self.screen.set_focus(self.pattern_input)  # at once: the next key is the pattern's already
         self.refresh_bindings()
 
     def action_close(self) -> None:
-        """Close the line that asks."""
-        self.query_one("#log-bar").display = False
+        self.bar.display = False
         self.screen.set_focus(self.view)
         self.refresh_bindings()
 
     def action_again(self, direction: Direction) -> None:
-        """Go to the next match, or to the one before."""
         if self.view.search_pattern is not None:
-            self._go_to(self.view.search_pattern, self._after_here(direction), direction, "match")
+            self._go_to(self.view.search_pattern, self._after_current(direction), direction, "match")
 
     def action_error(self, direction: Direction) -> None:
         """Go to the first error, then from one to the next: the first one is most often the cause."""
-        start = 0 if self.view.following and direction == 1 else self._after_here(direction)
+        start = 0 if self.view.following and direction == 1 else self._after_current(direction)
         self._go_to(ERROR, start, direction, "error")
 
     def action_other(self) -> None:
-        """Show the next log that there is."""
         count = len(self._files)
         turns = ((self._chosen + turn) % count for turn in range(1, count + 1))
         self._chosen = next((turn for turn in turns if self._files[turn][1] in self._present), self._chosen)
         self._open()
 
     def action_copy(self) -> None:
-        """Copy what is selected, else the lines in view."""
         selected = self.screen.get_selected_text()
         text = selected or "\n".join(self.view.visible_lines())
         if text:
-            count = text.count("\n") + 1
-            copy(self.app, text, f"{count} line{'s' * (count != 1)}")
+            copy(self.app, text, plural(text.count("\n") + 1, "line"))
 
     @on(Input.Submitted, "#log-pattern")
     def take_pattern(self, event: Input.Submitted) -> None:
-        """Search or filter; an empty pattern ends it."""
         event.stop()
         try:
             # As in less and vim: a pattern without capitals finds them too.
             pattern = re.compile(event.value, re.IGNORECASE if event.value.islower() else 0) if event.value else None
         except re.error as error:
-            self.query_one("#log-refusal", Static).update(Content(f" no regular expression: {error}"))
+            self.refusal.update(Content(f" no regular expression: {error}"))
             return
         self.action_close()
         if self._purpose == "filter":
@@ -203,7 +186,6 @@ class LogPane(Vertical):
 
     @on(Grown)
     def take_lines(self) -> None:
-        """Let the view paint at its own pace."""
         self.view.grown()
 
     @on(LogView.Moved)
@@ -225,13 +207,11 @@ class LogPane(Vertical):
             looked_at = "" if self._filter.complete else f", {self._filter.looked_at / total:.0%} looked at"
             parts.append(Content.styled(shown + looked_at, "$text-accent"))
         elif total:
-            parts.append(Content(f"{total:,} line{'s' * (total != 1)}"))
+            parts.append(Content(plural(total, "line")))
         if self._searching:
             parts.append(Content("searching"))
         if not view.following:
-            parts.append(
-                Content.styled(f"held · {view.behind:,} new line{'s' * (view.behind != 1)}", "bold $text-warning")
-            )
+            parts.append(Content.styled(f"held · {plural(view.behind, 'new line')}", "bold $text-warning"))
         elif total:
             parts.append(Content("following"))
         return parts
@@ -244,22 +224,22 @@ class LogPane(Vertical):
         source = self.view.source
         self._searching = True
         self.entitle()
-        number = await in_daemon(partial(source.find, pattern, start, direction))
+        number = await in_daemon(source.find, pattern, start, direction)
         if number is None and turn_back:
-            number = await in_daemon(partial(source.find, pattern, start, -1))
+            number = await in_daemon(source.find, pattern, start, -1)
             if number is not None:
                 tell(self.app, f"No {what} below; this is the last one above.")
         self._searching = False
         if number is not None and source is self.view.source:
             self.view.place(number, pattern)
         elif number is None:
-            more = "more " if self.view.here is not None else ""
+            more = "more " if self.view.current_line is not None else ""
             tell(self.app, f"No {more}{what} {'below' if direction == 1 else 'above'}.")
         self.entitle()
 
-    def _after_here(self, direction: Direction) -> int:
-        here = self.view.here
-        return self.view.scroll_offset.y if here is None else max(here + direction, 0)
+    def _after_current(self, direction: Direction) -> int:
+        current = self.view.current_line
+        return self.view.scroll_offset.y if current is None else max(current + direction, 0)
 
     def _apply_filter(self, pattern: re.Pattern[str] | None) -> None:
         index, before, view = self._index, self._filter, self.view
@@ -281,10 +261,6 @@ class LogPane(Vertical):
     @property
     def _index(self) -> LogIndex:
         return self._indexes[self._files[self._chosen][1]]
-
-    @property
-    def _bar_is_open(self) -> bool:
-        return self.query_one("#log-bar").display
 
     def _read_on(self) -> None:
         """In a thread: take in what was appended, until the pane goes."""

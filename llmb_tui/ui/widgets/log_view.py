@@ -7,6 +7,8 @@ log: however fast lines arrive, there is one repaint at once and then at most th
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from itertools import pairwise
 from typing import ClassVar, Literal, Protocol
 
 from rich.cells import cell_len
@@ -22,12 +24,38 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.timer import Timer
 
-from llmb_tui.ui.widgets.log_style import Mark, Span, pieces, standing_out
+Mark = Literal["value", "warning", "error", "match", "current", "selected"]
+Span = tuple[int, int, Mark]
 
+# Words that a program uses for its own errors; `num_errors`, `error_rate` and the like are none.
+ERROR = re.compile(
+    r"\b(?:[A-Z]\w*(?:Error|Exception)|ERROR|FATAL|CRITICAL|Traceback|Segmentation fault|Killed)\b"
+    r"|\berror:|\b[Oo]ut of memory\b|\bDUE TO (?:TIME LIMIT|NODE FAILURE|PREEMPTION)\b"
+)
+_WARNING = re.compile(r"\bWARN(?:ING)?\b|\bWarning\b|\b[A-Z]\w*Warning\b|\bwarning:|\[NeMo W\b")
+_VALUE = re.compile(r"(?:train_step_timing in s|reduced_train_loss|iteration)[:=]? ?(\d[\d./e+-]*)")
 _FRAME_S = 1 / 30
 _SHIFT_CELLS = 16
 # A selection that goes from edge to edge (`select all`) covers what is seen; a dragged one at most this much.
 _SELECTION_LINES = 10_000
+
+
+def standing_out(text: str) -> list[Span]:
+    """The figures of the training's progress, and error and warning words."""
+    spans: list[Span] = [(*match.span(1), "value") for match in _VALUE.finditer(text)]
+    spans += [(*match.span(), "warning") for match in _WARNING.finditer(text)]
+    spans += [(*match.span(), "error") for match in ERROR.finditer(text)]
+    return spans
+
+
+def pieces(text: str, spans: Iterable[Span]) -> list[tuple[str, tuple[Mark, ...]]]:
+    """The text in pieces, each with the marks that lie over it, in the order of `spans`. Nothing is lost."""
+    spans = [(max(0, start), min(end, len(text)), mark) for start, end, mark in spans]
+    cuts = sorted({0, len(text), *(cut for start, end, _ in spans if start < end for cut in (start, end))})
+    return [
+        (text[start:end], tuple(mark for first, last, mark in spans if first <= start and end <= last))
+        for start, end in pairwise(cuts)
+    ]
 
 
 class LogLines(Protocol):
@@ -56,7 +84,7 @@ class LogView(ScrollView, can_focus=True):
         "log--warning",
         "log--error",
         "log--match",
-        "log--here",
+        "log--current",
         "log--quiet",
     }
     DEFAULT_CSS = """
@@ -70,7 +98,7 @@ class LogView(ScrollView, can_focus=True):
         .log--warning { color: $text-warning; text-style: italic; }
         .log--error { color: $text-error; text-style: bold underline; }
         .log--match { background: $warning-muted; text-style: bold; }
-        .log--here { text-style: bold reverse; }
+        .log--current { text-style: bold reverse; }
         .log--quiet { text-style: dim; }
     }
     """
@@ -92,7 +120,6 @@ class LogView(ScrollView, can_focus=True):
         """Lines came, or the view began or ceased to follow."""
 
         def can_replace(self, message: Message) -> bool:
-            """Only the newest counts."""
             return isinstance(message, LogView.Moved)
 
     def __init__(self, source: LogLines, empty: str = "") -> None:
@@ -101,9 +128,9 @@ class LogView(ScrollView, can_focus=True):
         self.empty = empty
         """What is said while there is no line."""
         self.search_pattern: re.Pattern[str] | None = None
-        self.here: int | None = None
+        self.current_line: int | None = None
         """The line that a search ended at."""
-        self._here_pattern: re.Pattern[str] | None = None
+        self._current_pattern: re.Pattern[str] | None = None
         self._held_at = 0
         self._placing = False
         self._frame: Timer | None = None
@@ -122,7 +149,7 @@ class LogView(ScrollView, can_focus=True):
 
     def show(self, source: LogLines, empty: str = "") -> None:
         """Show other lines, from their end."""
-        self.source, self.empty, self.here, self.left_cell = source, empty, None, 0
+        self.source, self.empty, self.current_line, self.left_cell = source, empty, None, 0
         self.following = True
         self._paint()
 
@@ -137,7 +164,7 @@ class LogView(ScrollView, can_focus=True):
     def place(self, number: int, pattern: re.Pattern[str] | None = None) -> None:
         """Hold with a line in the middle of the view, and mark what the pattern finds in it."""
         self.hold()
-        self.here, self._here_pattern = number, pattern
+        self.current_line, self._current_pattern = number, pattern
         self._placing = True
         self.scroll_to(y=max(number - self.size.height // 2, 0), animate=False, force=True)
         self._placing = False
@@ -146,7 +173,6 @@ class LogView(ScrollView, can_focus=True):
         self.refresh()
 
     def hold(self) -> None:
-        """Stand still."""
         if self.following:
             self._held_at = self.source.lines
             self.following = False
@@ -157,12 +183,10 @@ class LogView(ScrollView, can_focus=True):
         return self.source.read(self.scroll_offset.y, self.size.height)
 
     def action_follow(self) -> None:
-        """Go to the end and stay there."""
         self.following = True
         self._paint()
 
     def action_hold(self) -> None:
-        """Stand still, or follow again."""
         if self.following:
             self.hold()
         else:
@@ -205,7 +229,6 @@ class LogView(ScrollView, can_focus=True):
         return shifted.extract(text), "\n"
 
     def selection_updated(self, selection: Selection | None) -> None:  # noqa: ARG002 (Textual's signature)
-        """Show what is selected."""
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
@@ -236,9 +259,10 @@ class LogView(ScrollView, can_focus=True):
     def _styled(self, text: str, number: int, base: Style) -> Strip:
         spans: list[Span] = standing_out(text)
         if self.search_pattern is not None:
-            spans += [(*found.span(), "match") for found in self.search_pattern.finditer(text)]
-        if number == self.here and self._here_pattern is not None and (found := self._here_pattern.search(text)):
-            spans.append((*found.span(), "here"))
+            spans += [(*match.span(), "match") for match in self.search_pattern.finditer(text)]
+        current = self._current_pattern if number == self.current_line else None
+        if current is not None and (match := current.search(text)):
+            spans.append((*match.span(), "current"))
         selection = self.text_selection
         if selection is not None and (span := selection.get_span(number)) is not None:
             spans.append((span[0], len(text) if span[1] == -1 else span[1], "selected"))
@@ -272,10 +296,10 @@ class LogView(ScrollView, can_focus=True):
     def _show_match(self, number: int, pattern: re.Pattern[str]) -> None:
         """Move sideways when the match is outside of the view."""
         text = "".join(self.source.read(number, 1))
-        found = pattern.search(text)
-        if found is None:
+        match = pattern.search(text)
+        if match is None:
             return
-        start, end = cell_len(text[: found.start()]), cell_len(text[: found.end()])
+        start, end = cell_len(text[: match.start()]), cell_len(text[: match.end()])
         width = self.line_width
         if start < self.left_cell or end >= self.left_cell + width:
             self.left_cell = max(start - width // 3, 0) if end >= width else 0

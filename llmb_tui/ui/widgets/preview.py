@@ -1,25 +1,24 @@
-"""`Preview`: what will run and how fast it should be, for the plan it is given. It recomputes nothing."""
+"""`Preview`: what will run and how fast it should be."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from textual import events
+from textual import getters
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.reactive import var
 
 from llmb_tui.plan.over_scale import AtScale
 from llmb_tui.plan.plan import Plan
-from llmb_tui.ui.widgets.figures import Figures
-from llmb_tui.ui.widgets.remarks import Remarks
+from llmb_tui.ui.widgets.figures import Figures, TimeParts
 from llmb_tui.ui.widgets.scale_chart import LEAST_HEIGHT, ScaleChart
-from llmb_tui.ui.widgets.scroller import Scroller
-from llmb_tui.ui.widgets.time_parts import TimeParts
+from llmb_tui.ui.widgets.texts import Remarks, Scroller, WrappedLines
 
 if TYPE_CHECKING:
     from llmb_tui.plan.calibration import MeasuredHere
+    from llmb_tui.wizard.state import WizardState
 
 # Lines that the remarks keep, the blank one above them included, before picture and chart give way.
 _REMARKS_KEPT = 3
@@ -64,48 +63,53 @@ class Preview(Vertical):
     Where the style sheet gives the figures a fixed height, they are the strip of three lines.
     """
 
-    made: var[Plan | None] = var[Plan | None](None)
-    here: var[MeasuredHere | None] = var["MeasuredHere | None"](None)
+    state: var[WizardState | None] = var["WizardState | None"](None)
+    plan: var[Plan | None] = var[Plan | None](None)
+    measured: var[MeasuredHere | None] = var["MeasuredHere | None"](None)
     points: var[tuple[AtScale, ...]] = var[tuple[AtScale, ...]](())
     charted: var[bool] = var(False)
     """Picture and chart alone, in the whole space."""
 
+    figures = getters.query_one(Figures)
+    picture = getters.query_one(TimeParts)
+    chart = getters.query_one(ScaleChart)
+    scroller = getters.query_one(Scroller)
+    remarks = getters.query_one(Remarks)
+
     def compose(self) -> ComposeResult:
-        """Figures first; what is to be said scrolls."""
         yield Figures()
         yield TimeParts()
-        yield ScaleChart()
+        yield ScaleChart().data_bind(Preview.points)
         with Scroller(can_focus=False):
             yield Remarks()
 
     def on_mount(self) -> None:
-        """Name the box."""
         self.border_title = "What will run"
 
-    def watch_made(self, made: Plan | None) -> None:
-        """Show the plan in the frame in which it was made."""
-        self.query_one(Figures).made = made
-        self.query_one(TimeParts).parts = made.estimate.breakdown if made and made.estimate else None
-        self.query_one(ScaleChart).chosen = made.selection.scale if made else 0
-        self.query_one(Remarks).problems = made.problems if made else ()
+    def watch_state(self, before: WizardState | None, state: WizardState | None) -> None:
+        """Show the plan; its chart once the key is answered, because that asks for a dozen plans."""
+        if state is None:
+            return
+        self.plan, self.measured = state.proposal.plan, state.measured
+        if before is None or state.proposal is not before.proposal:
+            self.call_after_refresh(self._chart, state)
+
+    def _chart(self, state: WizardState) -> None:
+        from llmb_tui.plan.over_scale import over_scale  # noqa: PLC0415 - not needed for the first frame
+
+        if state is self.state:  # else a newer one is about to be drawn
+            chosen = state.proposal.selection
+            self.points = over_scale(state.rules.catalog, chosen) if chosen is not None else ()
+
+    def watch_plan(self, plan: Plan | None) -> None:
+        self.figures.plan = plan
+        self.picture.parts = plan.estimate.breakdown if plan and plan.estimate else None
+        self.chart.chosen = plan.selection.scale if plan else 0
+        self.remarks.problems = plan.problems if plan else ()
         self._arrange()
 
-    def watch_here(self, here: MeasuredHere | None) -> None:
-        """Show what was measured on the chosen cluster."""
-        self.query_one(Figures).here = here
-        self._arrange()
-
-    def watch_points(self, points: tuple[AtScale, ...]) -> None:
-        """Draw the chart."""
-        self.query_one(ScaleChart).points = points
-        self._arrange()
-
-    def watch_charted(self) -> None:
-        """Show the other half."""
-        self._arrange()
-
-    def on_resize(self, _event: events.Resize) -> None:
-        """Share another space."""
+    def watch_measured(self, measured: MeasuredHere | None) -> None:
+        self.figures.measured = measured
         self._arrange()
 
     def turn(self) -> bool:
@@ -114,11 +118,10 @@ class Preview(Vertical):
         return self.charted
 
     def _arrange(self) -> None:
-        """Give each part its lines."""
         shares = self._shares()
-        chart, scroller = self.query_one(ScaleChart), self.query_one(Scroller)
-        self.query_one(Figures).display = shares.figures
-        self.query_one(TimeParts).display = shares.picture
+        chart, scroller = self.chart, self.scroller
+        self.figures.display = shares.figures
+        self.picture.display = shares.picture
         scroller.display = shares.remarks
         chart.display = shares.chart > 0
         if shares.chart and (chart.styles.height is None or chart.styles.height.value != shares.chart):
@@ -132,18 +135,20 @@ class Preview(Vertical):
             self.screen.set_class(partial, "-partial")
             self.screen.refresh_bindings()
 
+    watch_points = watch_charted = on_resize = _arrange
+
     def _shares(self) -> Shares:
         width, height = self.content_size
-        figures = self.query_one(Figures)
-        if not figures.styles.auto_dimensions:
+        if not self.figures.styles.auto_dimensions:
             return Shares(True, False, 0, False, False)
-        picture = self._lines(TimeParts, width)
+        picture = _lines(self.picture, width)
         if self.charted:
             return Shares(False, picture > 0, max(height - picture - 1, LEAST_HEIGHT), False, False)
-        said = self._lines(Remarks, width - 1)
-        return share(height, len(figures.rows(width)), picture, bool(self.points), said)
+        said = _lines(self.remarks, width - 1)
+        return share(height, len(self.figures.wrapped(width)), picture, bool(self.points), said)
 
-    def _lines(self, kind: type[TimeParts | Remarks], width: int) -> int:
-        """Lines of a part with the blank one above it; none where there is nothing in it."""
-        rows = len(self.query_one(kind).rows(width))
-        return rows + 1 if rows else 0
+
+def _lines(part: WrappedLines, width: int) -> int:
+    """Lines of a part with the blank one above it; none where there is nothing in it."""
+    rows = len(part.wrapped(width))
+    return rows + 1 if rows else 0

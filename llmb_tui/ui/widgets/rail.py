@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from textual import events
 from textual.content import Content
@@ -10,8 +11,12 @@ from textual.message import Message
 from textual.reactive import var
 
 from llmb_tui.ui.text import MUTED, hanging, line
-from llmb_tui.ui.widgets.folded import Folded
-from llmb_tui.wizard.steps import TITLES, Mark, StepId
+from llmb_tui.ui.widgets.texts import WrappedLines
+from llmb_tui.wizard.gates import Mark, StepStatus, statuses
+from llmb_tui.wizard.steps import TITLES, StepId
+
+if TYPE_CHECKING:
+    from llmb_tui.wizard.state import WizardState
 
 _GLYPHS: dict[Mark, tuple[str, str]] = {
     "done": ("✓", "$text-success"),
@@ -20,43 +25,33 @@ _GLYPHS: dict[Mark, tuple[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RailStep:
-    """One step as the rail shows it."""
-
-    step: StepId
-    mark: Mark
-    summary: str
-
-
-class Rail(Folded):
+class Rail(WrappedLines):
     """Where the person is, what is answered, what is flagged."""
 
+    state: var[WizardState | None] = var["WizardState | None"](None)
     current: var[StepId] = var(StepId.WORKLOAD)
-    steps: var[tuple[RailStep, ...]] = var[tuple[RailStep, ...]](())
+    steps: var[tuple[StepStatus, ...]] = var(tuple(StepStatus(step, "open", "") for step in StepId))
 
+    @dataclass
     class Chosen(Message):
         """A step was clicked."""
 
-        def __init__(self, step: StepId) -> None:
-            super().__init__()
-            self.step = step
+        step: StepId
+
+    def watch_state(self, state: WizardState | None) -> None:
+        if state is not None:
+            self.current, self.steps = state.step, statuses(state)
 
     def watch_current(self, current: StepId) -> None:
-        """Count the steps in the border."""
         self.border_title = f"{int(current)} of {len(TITLES)}"
         self.changed()
 
-    def watch_steps(self) -> None:
-        """Show them."""
-        self.changed()
+    watch_steps = WrappedLines.changed
 
     def rows(self, width: int) -> list[Content]:
-        """All steps under each other, or the current one and the answers in one line."""
         return [self._one_line()] if self.size.height == 1 else [row for row, _ in self._rows(width)]
 
     def on_click(self, event: events.Click) -> None:
-        """Go to the step under the mouse."""
         rows = self._rows(self.size.width)
         if self.size.height > 1 and 0 <= event.y - self.gutter.top < len(rows):
             self.post_message(self.Chosen(rows[event.y - self.gutter.top][1]))
@@ -66,10 +61,10 @@ class Rail(Folded):
         roomy = self.size.height >= 3 * len(TITLES)
         for one in self.steps:
             glyph, style = _GLYPHS[one.mark]
-            here = one.step is self.current
-            if here:
-                glyph, style = ("▸", "bold") if one.mark != "flagged" else (glyph, style)
-            rows.append((line((glyph, style), " ", (TITLES[one.step], "bold" if here else "")), one.step))
+            current = one.step is self.current
+            if current and one.mark != "flagged":
+                glyph, style = "▸", "bold"
+            rows.append((line((glyph, style), " ", (TITLES[one.step], "bold" if current else "")), one.step))
             if one.summary:
                 rows += [(row, one.step) for row in hanging(line("  "), line((one.summary, MUTED)), width)]
             if roomy:

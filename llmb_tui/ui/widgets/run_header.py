@@ -1,18 +1,18 @@
-"""`RunHeader`: which run this is, where it runs, what Slurm says, whether the link lives, where the results are."""
+"""The lines over a run: which it is, where it runs, what Slurm says, whether the link lives, and how far it is."""
 
 from __future__ import annotations
 
 from textual.content import Content
 from textual.reactive import reactive
 
-from llmb_tui.cluster.slurm.pending import pending_reason
-from llmb_tui.launch.published.spec import PublishedSpec
+from llmb_tui.cluster.slurm.job import pending_reason
 from llmb_tui.launch.run import Run
-from llmb_tui.ui.text import MUTED, line
-from llmb_tui.ui.units import PROCEDURES
-from llmb_tui.ui.widgets.durations import age, clock, moment
-from llmb_tui.ui.widgets.run_part import RunPart
-from llmb_tui.watch.state import Link, RunState
+from llmb_tui.plan.selection import PROCEDURE_TITLES
+from llmb_tui.text import plural
+from llmb_tui.ui.text import MUTED, line, lines
+from llmb_tui.ui.units import age, clock, gauge, moment
+from llmb_tui.ui.widgets.run_parts import RunPart
+from llmb_tui.watch.state import Link, RunState, Stage
 
 _LINKS: dict[Link, tuple[str, str, str]] = {
     "live": ("●", "live", "$text-success"),
@@ -22,6 +22,11 @@ _LINKS: dict[Link, tuple[str, str, str]] = {
 }
 # A training step takes seconds; a log that is silent for longer is worth a look.
 _SILENT_FROM_S = 120.0
+STAGES: tuple[Stage, ...] = ("queued", "image", "start", "warm-up", "measuring", "done")
+ENDS: dict[Stage, tuple[str, str]] = {"failed": ("✗", "$text-error"), "cancelled": ("■", "$text-warning")}
+_JOINT = " ── "
+_GAP = 3
+_BAR_CELLS = (10, 40)
 
 
 def header_lines(run: Run, notice: str, state: RunState, width: int) -> tuple[Content, Content]:
@@ -34,7 +39,7 @@ def header_lines(run: Run, notice: str, state: RunState, width: int) -> tuple[Co
     if link.cell_length > room:
         link = link.truncate(room, ellipsis=True) if state.link == "lost" else short
     gap = max(width - who.cell_length - link.cell_length, 2)
-    return Content("").join([who, Content(" " * gap), link]), job_text(run, state).truncate(width, ellipsis=True)
+    return line(who, " " * gap, link), job_text(run, state).truncate(width, ellipsis=True)
 
 
 def what_runs(run: Run) -> str:
@@ -53,7 +58,7 @@ def job_text(run: Run, state: RunState) -> Content:
         elapsed = f" {clock(job.elapsed_s)}" if job.elapsed_s else ""
         parts.append(line((f"{job.state}{elapsed}", "bold")))
         if job.nodes:
-            parts.append(Content(f"{job.nodes} node{'s' * (job.nodes != 1)}"))
+            parts.append(Content(plural(job.nodes, "node")))
         if job.restarts:
             parts.append(Content(f"restart {job.restarts}"))
         if job.finished and job.exit_code:
@@ -65,8 +70,8 @@ def job_text(run: Run, state: RunState) -> Content:
     parts += [line(f"job {other.id} {other.state}") for other in state.others]
     if state.calls_per_minute:
         parts.append(line((f"Slurm asked {state.calls_per_minute} × a minute", MUTED)))
-    if not results_of(run):
-        parts.append(line((f"{PROCEDURES[run.procedure]} procedure", MUTED)))
+    if not run.results:
+        parts.append(line((PROCEDURE_TITLES[run.procedure], MUTED)))
     return Content(" · ").join(parts)
 
 
@@ -76,18 +81,13 @@ def jobs_of(run: Run, seen: str = "") -> str:
     if seen:
         return f"watching job {seen}" if several else f"job {seen}"
     if several:
-        return f"jobs {', '.join(run.job_ids)}, of which {run.job_ids[-1]} is watched"
-    return f"job {run.job_ids[0]}" if run.job_ids else f"run {run.id}"
+        return f"{job_names(run)}, of which {run.job_ids[-1]} is watched"
+    return job_names(run) if run.job_ids else f"run {run.id}"
 
 
-def results_of(run: Run) -> str:
-    """Folder on the cluster with what a run of the published procedure leaves; empty for others.
-
-    NeMo-Run makes one for each experiment, which is known when the job is.
-    """
-    if not isinstance(run.spec, PublishedSpec):
-        return ""
-    return run.log.folder if run.spec.how == "bash" and run.log is not None else run.spec.results
+def job_names(run: Run) -> str:
+    """`job 42`, `jobs 41, 42`."""
+    return f"job{'s' * (len(run.job_ids) > 1)} {', '.join(run.job_ids)}"
 
 
 def link_text(state: RunState, short: bool = False) -> Content:
@@ -119,16 +119,88 @@ class RunHeader(RunPart):
     """The cluster's notice, such as `simulated, clock x30`."""
 
     def watch_training_run(self, run: Run | None) -> None:
-        """The procedure, and where the results are, is a line more."""
-        self.set_class(run is not None and bool(results_of(run)), "-results")
+        self.set_class(run is not None and bool(run.results), "-results")
 
-    def render(self) -> Content:
-        """Empty until the run is loaded."""
-        if self.training_run is None:
-            return Content("")
-        state, width = self.run_state or RunState(self.training_run.id), self.content_size.width
-        rows = [*header_lines(self.training_run, self.notice, state, width)]
-        if results := results_of(self.training_run):
-            words = f"{PROCEDURES[self.training_run.procedure]} procedure · results in "
+    def draw(self, run: Run, state: RunState) -> Content:
+        width = self.content_size.width
+        rows = [*header_lines(run, self.notice, state, width)]
+        if results := run.results:
+            words = f"{PROCEDURE_TITLES[run.procedure]} · results in "
             rows.append(line((words, MUTED), results).truncate(width, ellipsis=True))
-        return Content("\n").join(rows)
+        return lines(rows)
+
+
+def reached(state: RunState) -> Stage:
+    """The last stage that a run was seen in, also when it ended before it was done."""
+    if state.stage in STAGES:
+        return state.stage
+    if state.progress.median_s is not None:
+        return "measuring"
+    if state.progress.steps_done:
+        return "warm-up"
+    return "start" if state.job and state.job.elapsed_s else "queued"
+
+
+def stage_line(state: RunState, width: int) -> Content:
+    """Stages left, progress right: all stages where they fit beside it, else the current one."""
+    figures = _progress(state)
+    total = state.progress.steps_total
+    needed = figures.cell_length + (_GAP + _BAR_CELLS[0] + 2 if total else _GAP)
+    stages = _all_stages(state)
+    if stages.cell_length + needed > width:
+        stages = _current_stage(state)
+    room = width - stages.cell_length - figures.cell_length
+    cells = min(room - _GAP - 2, _BAR_CELLS[1])
+    if not total or cells < _BAR_CELLS[0]:
+        return line(stages, " " * max(room, _GAP), figures)
+    return line(stages, " " * (room - cells - 2), gauge(state.progress.steps_done, total, cells), "  ", figures)
+
+
+def _all_stages(state: RunState) -> Content:
+    if state.stage == "unknown":
+        parts = [Content.styled(f"○ {stage}", MUTED) for stage in STAGES]
+        return Content.styled(_JOINT, MUTED).join(parts)
+    current = STAGES.index(reached(state))
+    ended = state.stage in ENDS
+    parts = [Content.assemble(("✓ ", "$text-success"), stage) for stage in STAGES[:current]]
+    if ended:
+        parts.append(Content.assemble(("● ", MUTED), STAGES[current]))
+        glyph, style = ENDS[state.stage]
+        parts.append(Content.styled(f"{glyph} {state.stage}", f"bold {style}"))
+    elif state.stage == "done":
+        parts.append(Content.styled("✓ done", "bold $text-success"))
+    else:
+        parts.append(Content.styled(f"● {STAGES[current]}", "bold $text-accent"))
+        parts += [Content.styled(f"○ {stage}", MUTED) for stage in STAGES[current + 1 :]]
+    return Content.styled(_JOINT, MUTED).join(parts)
+
+
+def _current_stage(state: RunState) -> Content:
+    if state.stage == "unknown":
+        return Content.styled("○ not known yet", MUTED)
+    if state.stage in ENDS:
+        glyph, style = ENDS[state.stage]
+        return Content.styled(f"{glyph} {state.stage} at {reached(state)}", f"bold {style}")
+    if state.stage == "done":
+        return Content.styled("✓ done", "bold $text-success")
+    place = f" {STAGES.index(state.stage) + 1}/{len(STAGES)}"
+    return Content.assemble((f"● {state.stage}", "bold $text-accent"), (place, MUTED))
+
+
+def _progress(state: RunState) -> Content:
+    done, total = state.progress.steps_done, state.progress.steps_total
+    if not total:
+        return Content(f"step {done}" if done else "")
+    parts = [f"step {done} of {total}"]
+    if state.eta_s is not None and state.stage in STAGES[:-1]:
+        parts.append(f"ETA {clock(state.eta_s)}")
+    return Content("   ".join(parts))
+
+
+class StageLine(RunPart):
+    """The stage line of the run that the screen shows."""
+
+    DEFAULT_CSS = "StageLine { height: 1; padding: 0 1; }"
+
+    def draw(self, run: Run, state: RunState) -> Content:  # noqa: ARG002 - as the others are given
+        return stage_line(state, self.content_size.width)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from textual.content import Content
-from textual.reactive import var
+from textual.reactive import reactive
 from textual.widget import Widget
 
 from llmb_tui.plan.over_scale import AtScale
@@ -126,18 +126,9 @@ def _line(text: str, width: int) -> list[Part]:
 class ScaleChart(Widget):
     """The chart of the selection that is previewed."""
 
-    points: var[tuple[AtScale, ...]] = var[tuple[AtScale, ...]](())
-    chosen: var[int] = var(0)
-
-    def watch_points(self) -> None:
-        """Draw others."""
-        self.refresh()
-
-    def watch_chosen(self) -> None:
-        """Point at another one."""
-        self.refresh()
+    points: reactive[tuple[AtScale, ...]] = reactive[tuple[AtScale, ...]](())
+    chosen: reactive[int] = reactive(0)
 
     def render(self) -> Content:
-        """Draw into the space there is."""
         size = self.content_size
         return painted(scale_lines(self.points, self.chosen, (size.width, size.height), terminal_glyphs()))

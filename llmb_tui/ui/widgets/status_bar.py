@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from textual.content import Content
-from textual.reactive import reactive
+from textual.reactive import reactive, var
 from textual.widget import Widget
 
-from llmb_tui.ui.found import Found, Link
+from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.ui.text import MUTED, line
-from llmb_tui.wizard.answers import Answers
+from llmb_tui.wizard.gates import observed
 
 if TYPE_CHECKING:
-    from llmb_tui.cluster.health import LinkHealth
+    from llmb_tui.cluster.link import LinkHealth
+    from llmb_tui.wizard.state import Link, WizardState
 
 # In a narrower terminal the rail's one line says what is chosen.
 _ABOUT_FROM_WIDTH = 100
@@ -27,23 +28,30 @@ _LINKS: dict[Link, tuple[str, str, str]] = {
 }
 
 
+def notice(profile: ClusterProfile, observed: bool) -> str:
+    """What its profile wants said, and that it is only looked at; empty for nothing."""
+    return " · ".join(filter(None, (profile.notice, "observer mode" if observed else "")))
+
+
 class StatusBar(Widget):
     """Name of the program, what is chosen, the cluster with the state of its connection and its notice."""
 
+    state: var[WizardState | None] = var["WizardState | None"](None)
     about: reactive[str] = reactive("")
     cluster: reactive[str] = reactive("")
-    link: reactive[Link] = reactive[Link]("none")
+    link: reactive[Link] = reactive["Link"]("none")
     health: reactive[LinkHealth | None] = reactive["LinkHealth | None"](None)
     """How the connection is by its own heartbeat; None while there is none."""
     notice: reactive[str] = reactive("")
 
-    def show(self, full: Answers, found: Found) -> None:
-        """What is chosen, with defaults for the rest, and where."""
+    def watch_state(self, state: WizardState | None) -> None:
+        if state is None:
+            return
+        full, profile = state.proposal.full, state.proposal.profile
         workload = (full.recipe or "").partition("@")[0]
         self.about = f"{workload} {full.size} · {(full.gpu or '').upper()} · {full.dtype} · {full.scale} GPUs"
-        profile = found.profile
-        self.cluster, self.link = (profile.name, found.link) if profile else ("", "none")
-        self.notice = (profile.notice or "") if profile else ""
+        self.cluster, self.link = (profile.name, state.cluster.link) if profile else ("", "none")
+        self.notice = notice(profile, bool(observed(state))) if profile else ""
 
     def render(self) -> Content:
         """Left the name, in the middle the choice, right the cluster; the choice gives way first."""

@@ -8,20 +8,12 @@ from statistics import median
 
 from textual.content import Content
 
-from llmb_tui.plan.plan import Estimate, Method
+from llmb_tui.launch.run import Run
+from llmb_tui.plan.plan import METHOD_WORDS, Estimate
 from llmb_tui.ui.units import band
 from llmb_tui.ui.widgets.plot import UNICODE, Glyphs, Part, Scale, labelled, painted, round_scale, terminal_glyphs
-from llmb_tui.ui.widgets.run_part import RunPart
-from llmb_tui.watch.state import Progress
-
-METHOD_WORDS: dict[Method, str] = {
-    "published": "published",
-    "other_release": "published for another release",
-    "interpolated": "interpolated",
-    "extrapolated": "extrapolated",
-    "modelled": "modelled",
-}
-"""Where an expected step time comes from, in the words that every screen uses."""
+from llmb_tui.ui.widgets.run_parts import RunCard
+from llmb_tui.watch.state import RunState
 
 # Values farther than this from the band and from the median are drawn as arrows at the edge: the first
 # step compiles and takes many times as long, and would press the rest into one row.
@@ -147,40 +139,20 @@ def _x_labels(last_step: int, width: int) -> str:
     return text
 
 
-class StepChart(RunPart):
+class StepChart(RunCard):
     """The chart of the run that the screen shows."""
 
-    DEFAULT_CSS = """
-    StepChart {
-        border: round $border-blurred;
-        border-title-color: $text;
-        border-subtitle-color: $text-muted;
-        height: 1fr;
-    }
-    """
+    DEFAULT_CSS = "StepChart { padding: 0; }"
 
     def on_mount(self) -> None:
-        """Name the axis."""
         self.border_title = "step time, s"
 
-    def watch_training_run(self) -> None:
-        """Say what the band is."""
-        self._entitle()
-
-    def on_resize(self) -> None:
-        """Say it as long as there is room."""
-        self._entitle()
-
-    def render(self) -> Content:
-        """Draw into the space there is."""
-        if self.training_run is None:
-            return Content("")
-        estimate = self.training_run.plan.estimate
-        progress = self.run_state.progress if self.run_state else Progress()
+    def draw(self, run: Run, state: RunState) -> Content:
+        estimate = run.plan.estimate
         lines = chart_lines(
-            progress.step_times_s,
+            state.progress.step_times_s,
             (estimate.low_s, estimate.high_s) if estimate else None,
-            progress.steps_total or self.training_run.plan.steps,
+            state.progress.steps_total or run.plan.steps,
             (self.content_size.width, self.content_size.height),
             terminal_glyphs(),
         )
@@ -190,3 +162,5 @@ class StepChart(RunPart):
         if self.training_run is not None:
             width = self.content_size.width - 2
             self.border_subtitle = Content(expected_caption(self.training_run.plan.estimate, width, terminal_glyphs()))
+
+    watch_training_run = on_resize = _entitle

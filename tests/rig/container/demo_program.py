@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import sys
@@ -11,6 +10,7 @@ import sys
 def main(program: str, words: list[str]) -> int:
     """Run a program; its exit status."""
     sys.path.insert(0, "/run/rig/lib")
+    from llmb_tui.demo import node_programs
     from llmb_tui.demo.slurm.options import Refusal
     from llmb_tui.demo.slurm.pyxis import MOUNTS
 
@@ -19,7 +19,7 @@ def main(program: str, words: list[str]) -> int:
         return 0
     os.environ[MOUNTS] = json.dumps([["", "/"]])  # unlike on the demo cluster, everything is where it says
     try:
-        return int(importlib.import_module(f"llmb_tui.demo.slurm.{program}").main(None, words))
+        return {"numactl": node_programs.numactl, "nsys": node_programs.nsys}[program](None, words)
     except Refusal as refusal:
         sys.stderr.write(f"{refusal.text}\n")
         return refusal.code

@@ -1,0 +1,148 @@
+"""`UpstreamScripts`: how a recipe's own scripts install and launch it, as facts with their sources.
+
+Strings may hold the placeholders of `NAMES`: those of the settings, and these of the cluster: `root` is the directory
+that the recipe's variable names, `repository` the checkout of its repository, `scripts` the recipe's folder in that,
+`results` where the runs' results go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from llmb_tui.catalog.settings import LAYOUT, PLACEHOLDERS, STRICT
+
+PLACES = ("root", "repository", "scripts")
+GIVEN = (*LAYOUT, *"steps time_limit cpus_per_task vboost mounts".split())
+"""What a selection or a cluster's profile may say, and need not."""
+NAMES = (*PLACEHOLDERS, *PLACES, *"results account partition gpu size time_limit cpus_per_task vboost mounts".split())
+"""What a placeholder may name; a product of them it may not be."""
+ALWAYS = ("hub_tokenizer", "vboost")
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """The script that installs the recipe. It is started in the recipe's folder."""
+
+    __pydantic_config__ = STRICT
+    how: Literal["job", "login", "login-pty"]
+    """`job`: by sbatch on one node. `login`: by bash on the login node; `login-pty`: with a terminal, because it calls
+    `srun --pty`."""
+    imports_image: bool
+    """Whether it imports the container image, which fails where the file is there already."""
+    source: str
+    script: str = "setup.sh"
+    time_limit: str | None = None
+    """Of the job, `HH:MM:SS`, as the script itself says; None where it is no job."""
+    needs_hub_token: bool = False
+    variables: dict[str, str] = field(default_factory=dict)
+    clear: tuple[str, ...] = ()
+    """Variables that must not reach it with a value from the person's shell."""
+    folders: tuple[str, ...] = ()
+    """Directories that the launch needs and the script does not make."""
+    undo: tuple[str, ...] = ()
+    """What an interrupted attempt leaves and the script stumbles over: it goes before the script runs again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """A package that is installed into the environment after the setup script, against a known fault."""
+
+    __pydantic_config__ = STRICT
+    requirement: str
+    """For pip, with an exact version."""
+    reason: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What the setup script fetches by its id: without it, no later step can succeed."""
+
+    __pydantic_config__ = STRICT
+    repository: str
+    commit: str
+    """The whole id, 40 hexadecimal digits."""
+    gpus: tuple[str, ...] = ()
+    """GPU types that it is for; empty: all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variables:
+    """Environment variables of the launch script. They apply where every condition holds (`catalog.settings`)."""
+
+    __pydantic_config__ = STRICT
+    values: dict[str, str]
+    when: tuple[str, ...] = ()
+    if_given: bool = False
+    """True: each is one placeholder of `GIVEN`, and is set only where the selection or the profile says that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """What a launch by the script goes wrong with, where every condition holds, and is too late to learn then."""
+
+    __pydantic_config__ = STRICT
+    when: tuple[str, ...]
+    reason: str
+    fix: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchScript:
+    """The script that launches a run, and what it takes from its environment."""
+
+    __pydantic_config__ = STRICT
+    how: Literal["bash", "sbatch"]
+    """`bash`: on the login node in the recipe's Python environment, where NeMo-Run calls sbatch. `sbatch`: it is the
+    batch script itself."""
+    directory: str
+    """Where it is started."""
+    variables: tuple[Variables, ...]
+    results: str
+    """Where the results go."""
+    source: str
+    script: str = "launch.sh"
+    options: tuple[str, ...] = ()
+    """sbatch: its options."""
+    job_name: str = ""
+    """sbatch: the job's name, which the script itself says."""
+    log: str = ""
+    """sbatch: path of the training log, `%j` being the job id."""
+    trace_results: str = ""
+    """Where the results of a run with an NCCL trace go, if elsewhere."""
+    needs_hub_token: bool = False
+    clear: tuple[str, ...] = ()
+    """Variables that it reads too and that no selection sets: a value from the person's shell must not reach it."""
+    always: tuple[str, ...] = ()
+    """Of `ALWAYS`, what it does whether or not it is asked for."""
+    checkpoints_below: str = ""
+    """Directory that a checkpoint must be in to be loaded; empty: any."""
+    flaws: tuple[Flaw, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamScripts:
+    """A release's own way from an empty directory to a job."""
+
+    __pydantic_config__ = STRICT
+    repository: str
+    tag: str
+    folder: str
+    """Of the recipe in the repository."""
+    root_variable: Literal["STAGE_PATH", "LLMB_INSTALL"]
+    setup: Setup
+    launch: LaunchScript
+    source: str
+    checkout: str = "dgxc-benchmarking"
+    """Name of the repository's checkout below the root."""
+    images: str = ""
+    """Directory below the root where the scripts look for the image; empty: the root itself."""
+    python: str | None = None
+    """Oldest Python of the environment."""
+    python_exact: str | None = None
+    """The one Python that is right, such as `3.12`; None of both: no environment is needed."""
+    pins: tuple[Pin, ...] = ()
+    commits: tuple[Commit, ...] = ()
+    notes: tuple[str, ...] = ()

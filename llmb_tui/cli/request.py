@@ -1,0 +1,66 @@
+"""The request that the flags make: what, where and how; and what stands against it, for the verbs."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from dataclasses import asdict
+
+from llmb_tui.cli.arguments import selection_mapping
+from llmb_tui.cli.output import print_json, say
+from llmb_tui.cli.planning import launchable
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.prepared import LaunchPreview
+from llmb_tui.launch.procedure import preview
+from llmb_tui.plan.plan import Problem
+from llmb_tui.plan.selection import DEFAULT_PROCEDURE, PROCEDURE_TITLES
+from llmb_tui.request import RunRequest
+from llmb_tui.services import Services
+
+
+def ask_for_selection(arguments: argparse.Namespace) -> None:
+    """Raise Trouble where a procedure is asked about without a recipe, on which it depends."""
+    if arguments.procedure != DEFAULT_PROCEDURE and not selection_mapping(arguments):
+        raise Trouble(
+            f"{PROCEDURE_TITLES[arguments.procedure]} of which recipe?",
+            "What they need depends on the recipe and the GPU type.",
+            "Add the selection: -w, -s, --gpu, -d and --scale.",
+            exit_code=1,
+        )
+
+
+def request_of(services: Services, arguments: argparse.Namespace) -> RunRequest:
+    """What the flags ask for. Raises Trouble where it cannot be launched by the procedure that was asked for.
+
+    What that does otherwise than asked for, and is no error, is said.
+    """
+    request = services.request(arguments.cluster, launchable(services, arguments), arguments.procedure)
+    problems = preview(request).problems
+    errors = [_words(one) for one in problems if one.severity == "error"]
+    if errors:
+        raise Trouble(f"{PROCEDURE_TITLES[request.procedure]} cannot do this.", "\n".join(errors), exit_code=1)
+    say_problems(problems)
+    return request
+
+
+def say_problems(problems: Iterable[Problem]) -> None:
+    """What a person should know before GPUs are spent."""
+    for one in problems:
+        if one.severity == "warning":
+            say(_words(one))
+
+
+def print_command(request: RunRequest, launch: LaunchPreview, *, as_json: bool) -> None:
+    """The command to the letter; what is to be known of it is said beside."""
+    if as_json:
+        document = asdict(launch)
+        known = {name: document[name] for name in ("command", "results", "problems", "differences", "notes")}
+        print_json({"procedure": request.procedure, **known})
+        return
+    for words in (*launch.differences, *launch.notes):
+        say(f"note: {words}")
+    print(launch.command)
+
+
+def _words(problem: Problem) -> str:
+    return f"{problem.field}: {problem.reason} {problem.fix}".rstrip()

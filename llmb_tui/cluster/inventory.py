@@ -1,0 +1,213 @@
+"""`ClusterInventory`: what a cluster has to choose from, so that nobody types an account or a directory by heart."""
+
+from __future__ import annotations
+
+import platform
+import re
+import shutil
+from dataclasses import dataclass, replace
+
+from llmb_tui.cluster.batch import Answer, run_batch
+from llmb_tui.cluster.profile import LOCAL, ClusterProfile, GpuRequest
+from llmb_tui.cluster.quoting import shell_join
+from llmb_tui.cluster.remote_text import remote_text
+from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.accounting import (
+    ASSOCIATIONS,
+    DEFAULT_ACCOUNT,
+    accounting_is_off,
+    accounts_of,
+    parse_associations,
+    qos_of,
+)
+from llmb_tui.cluster.slurm.partition import SINFO_FORMAT, Gpus, Partition, parse_partitions
+from llmb_tui.cluster.slurm.trouble import SlurmTrouble, slurm_trouble
+from llmb_tui.cluster.validation import PATH, matches
+from llmb_tui.errors import Trouble
+from llmb_tui.text import clean, clean_line
+
+_DEADLINE_S = 45.0
+IF_IT_ANSWERS = '[ "$rc_ping" -eq 0 ] && '
+"""Before a command of Slurm's, behind `ping`: each client of a controller that hangs takes 10 s to say so."""
+CONFIG = "scontrol show config | grep -E '^(ClusterName|SelectType|AccountingStorageEnforce|PlugStackConfig) '"
+"""For `run_batch`: the settings that `parse_config` reads."""
+
+# A line is `free KiB|directory to install in`.
+_DIRECTORIES = """
+offer() {
+    if [ -d "$1" ] && [ -w "$1" ]; then
+        printf '%s|%s\\n' "$(limited 4 df -Pk "$1" | awk 'END { print $(NF - 2) }')" "$2"
+    fi
+}
+place=$LLMB_INSTALL
+while [ -n "$place" ] && [ ! -e "$place" ]; do place=${place%/*}; done
+offer "$place" "$LLMB_INSTALL"
+offer_below() { offer "$1" "${1%/}/llmb"; }
+each_place offer_below
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """A directory that could be installed in. It need not exist yet."""
+
+    path: str
+    free_gb: float | None
+    """Decimal GB; None where `df` did not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterInventory:
+    """What one user may choose from on one cluster. Names are clean text."""
+
+    user: str
+    home: str
+    accounts: tuple[str, ...]
+    """Empty where the cluster keeps no accounts, or did not tell them."""
+    default_account: str | None
+    partitions: tuple[Partition, ...]
+    qos: tuple[str, ...]
+    reservations: tuple[str, ...]
+    gpu_request: GpuRequest | None
+    """The style that fits; None where `sinfo` shows no node to tell it by."""
+    directories: tuple[Directory, ...]
+    """Best guess first."""
+
+    @property
+    def default_partition(self) -> Partition | None:
+        """The site's default if it has GPUs, else the largest one with GPUs, else the default, else none."""
+        up = [partition for partition in self.partitions if partition.is_up]
+        default = next((partition for partition in up if partition.is_default), None)
+        if default is not None and default.gpus:
+            return default
+        with_gpus = [partition for partition in up if partition.gpus]
+        return max(with_gpus, key=lambda partition: partition.nodes, default=default)
+
+    @property
+    def cpu_partitions(self) -> tuple[str, ...]:
+        """Partitions whose nodes have no GPUs, where others have some."""
+        if not any(partition.gpus for partition in self.partitions):
+            return ()
+        return tuple(partition.name for partition in self.partitions if not partition.gpus)
+
+    def gpus(self, partition: str) -> tuple[Gpus, ...]:
+        """The kinds of GPUs in a partition."""
+        return next((one.gpus for one in self.partitions if one.name == partition), ())
+
+    def with_defaults(self, profile: ClusterProfile) -> ClusterProfile:
+        """The profile with what matches in every field that is needed and empty."""
+        partition = self.default_partition
+        account = self.default_account or next(iter(self.accounts), self.user)
+        directory = self.directories[0].path if self.directories else f"{self.home}/llmb"
+        return replace(
+            profile,
+            account=profile.account or account,
+            partition=profile.partition or (partition.name if partition else ""),
+            install_dir=profile.install_dir or directory,
+            gpu_request=profile.gpu_request if profile.partition else self.gpu_request or profile.gpu_request,
+        )
+
+
+def read_inventory(session: Session) -> ClusterInventory:
+    """Ask a cluster, in one remote call.
+
+    Raises SlurmTrouble where Slurm is missing or its controller does not answer, and what `Session.run` raises.
+    """
+    return inventory_of(run_batch(session, _COMMANDS, _DEADLINE_S))
+
+
+def inventory_of(answers: dict[str, Answer]) -> ClusterInventory:
+    """`read_inventory` without the call: the answers to its commands in, offers out."""
+    if answers["ping"].exit_code == 127:
+        raise slurm_trouble("scontrol ping", answers["ping"])
+    if answers["ping"].exit_code != 0:
+        words = clean(answers["ping"].text.strip()) or "It gave no answer in time."
+        fix = "It is down, or hangs; running jobs go on. Wait a minute, or ask the cluster's administrators."
+        raise SlurmTrouble("Slurm's controller does not answer.", words, fix)
+    if answers["nodes"].exit_code != 0:
+        raise slurm_trouble("sinfo", answers["nodes"])
+    config = parse_config(answers["config"].text)
+    associations = parse_associations(_good(answers["associations"]), config.get("ClusterName", ""))
+    accounts = tuple(map(clean_line, accounts_of(associations)))
+    default = clean_line(_good(answers["default"]).partition("\n")[0].strip())
+    partitions = tuple(parse_partitions(answers["nodes"].text))
+    who = [clean_line(line) for line in answers["who"].text.splitlines()] + ["", ""]
+    return ClusterInventory(
+        user=who[0],
+        home=who[1],
+        accounts=accounts,
+        default_account=default if default in accounts else None,
+        partitions=partitions,
+        qos=tuple(map(clean_line, qos_of(associations))),
+        reservations=tuple(re.findall(r"(?m)^ReservationName=([\w.+@=-]+)", answers["reservations"].text)),
+        gpu_request=fitting_request(partitions, config),
+        directories=_directories(answers["directories"].text),
+    )
+
+
+def unfilled_local_profile() -> ClusterProfile:
+    """As much of it as running commands here takes. Raises Trouble (exit code 1) where there is no Slurm."""
+    if shutil.which("sbatch") is None:
+        raise Trouble(
+            "This machine is no login node: there is no `sbatch` on the PATH.",
+            f"The cluster {LOCAL!r} is for running llmb-tui on the login node itself, without SSH.",
+            "Choose a saved cluster (`llmb-tui clusters` lists them), or load Slurm's module first.",
+            exit_code=1,
+        )
+    return ClusterProfile(LOCAL, platform.node() or "localhost", "", "", "", transport="local")
+
+
+def local_profile(offers: ClusterInventory) -> ClusterProfile:
+    """The whole profile: the user's default account, the default partition with GPUs, `$LLMB_INSTALL` or a guess.
+
+    Raises Trouble (exit code 1) where Slurm shows no partition.
+    """
+    if offers.default_partition is None:
+        raise Trouble(
+            "This login node shows no partition that is up.",
+            "`sinfo` lists none.",
+            "Ask the cluster's administrators, or save a profile that names one.",
+            exit_code=1,
+        )
+    return offers.with_defaults(unfilled_local_profile())
+
+
+def parse_config(text: str) -> dict[str, str]:
+    """Settings by name, from `scontrol show config`."""
+    return dict(re.findall(r"(?m)^(\w+)\s*=\s*(.*?)\s*$", text))
+
+
+def fitting_request(partitions: tuple[Partition, ...], config: dict[str, str]) -> GpuRequest | None:
+    """How GPUs are asked for: not at all where Slurm counts none; `gres` where it does not know the newer way."""
+    if not any(partition.groups for partition in partitions):
+        return None
+    if not any(partition.gpus for partition in partitions):
+        return "none"
+    return "gpus-per-node" if config.get("SelectType", "cons_tres").endswith("cons_tres") else "gres"
+
+
+def _good(answer: Answer) -> str:
+    return answer.text if answer.exit_code == 0 and not accounting_is_off(answer) else ""
+
+
+def _directories(text: str) -> tuple[Directory, ...]:
+    """Those that a profile can have, each once."""
+    directories: dict[str, Directory] = {}
+    for line in text.splitlines():
+        free, _, path = line.partition("|")
+        if matches(PATH, path):
+            free_gb = int(free) * 1024 / 1e9 if free.isdecimal() else None
+            directories.setdefault(path, Directory(path, free_gb))
+    return tuple(directories.values())
+
+
+_COMMANDS = {
+    "ping": "limited 11 scontrol ping",
+    "config": IF_IT_ANSWERS + CONFIG,
+    "nodes": IF_IT_ANSWERS + shell_join(["sinfo", "-h", "-o", SINFO_FORMAT]),
+    "reservations": IF_IT_ANSWERS + "scontrol -o show reservation",
+    "associations": ASSOCIATIONS,
+    "default": DEFAULT_ACCOUNT,
+    "who": 'id -un; printf "%s\\n" "$HOME"',
+    "directories": remote_text("places.sh") + _DIRECTORIES,
+}

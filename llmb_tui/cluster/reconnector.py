@@ -1,0 +1,163 @@
+"""`Reconnector`: makes a session's link, and makes it again when it is dead, without ever asking a person twice."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import threading
+import time
+from collections.abc import Callable
+
+from llmb_tui.cluster.failures import AuthenticationFailed, Disconnected, HostKeyUnknown, LoginNeeded
+from llmb_tui.cluster.link import Link, LinkState
+from llmb_tui.cluster.prompter import Prompter, Unattended
+from llmb_tui.errors import Trouble
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 10.0
+# Many programs that lost the same login node should not come back to it in step.
+_JITTER = 0.3
+_LOOK_EVERY_S = 1.0
+_WANTED_S = 300.0
+
+
+class Reconnector:
+    """One thread dials while others wait for its outcome; failed tries are spaced by a pause that grows.
+
+    A try asks whom its caller names, and nobody else. A link that broke is tried again by itself, asking nobody, for
+    five minutes after it was last wanted; where that is not enough a person has to say when.
+    """
+
+    def __init__(self, dial: Callable[[Prompter], Link], name: str) -> None:
+        self._dial = dial
+        self._name = name
+        self._dialling = threading.Lock()
+        self._closed = threading.Event()
+        self._failure: Trouble | None = None
+        self._failures = 0
+        self._has_asked = False
+        """Somebody was there to answer at the last try."""
+        self._is_refused = False
+        self._pause_s = FIRST_PAUSE_S
+        self._not_before = 0.0
+        self._wanted_at = 0.0
+        self.link: Link | None = None
+        """The last link that was made, alive or not."""
+        self.trying = False
+
+    @property
+    def state(self) -> LinkState:
+        """`connecting` before the first try and during each; `lost` when the link broke or the last try failed."""
+        if self._closed.is_set():
+            return "closed"
+        if self._usable() is not None:
+            return "live"
+        if self.trying or (self.link is None and self._failure is None):
+            return "connecting"
+        return "needs-login" if self._needs_login else "lost"
+
+    @property
+    def next_try_s(self) -> float | None:
+        """Seconds until a broken link is tried again by itself; None when it is not."""
+        if self.link is None or self.state != "lost" or not self._is_wanted:
+            return None
+        return self._pause_left_s
+
+    def live(self, prompter: Prompter | None = None) -> Link:
+        """The live link; one try to make it when there is none, after the pause.
+
+        `prompter`: the person who wants it now, who answers and whom the pause does not keep waiting; None: nobody.
+        Raises LoginNeeded, Disconnected after `close`, and what dialling raises.
+        """
+        self._wanted_at = time.monotonic()
+        return self._live(prompter)
+
+    def close(self) -> None:
+        """End the link for good."""
+        self._closed.set()
+        if self.link is not None:
+            self.link.close()
+
+    @property
+    def _pause_left_s(self) -> float:
+        return max(0.0, self._not_before - time.monotonic())
+
+    @property
+    def _needs_login(self) -> bool:
+        link = self.link
+        return link is not None and not link.alive and (self._is_refused or not link.asks_nobody)
+
+    @property
+    def _is_wanted(self) -> bool:
+        return time.monotonic() - self._wanted_at < _WANTED_S
+
+    def _live(self, prompter: Prompter | None) -> Link:
+        link = self._usable()
+        if link is not None:
+            return link
+        if prompter is None and self._needs_login and not self.trying:
+            raise self._login_needed()
+        failures_before = self._failures
+        if prompter is None:
+            self._closed.wait(self._pause_left_s)
+        with self._dialling:
+            link = self._usable()
+            if link is not None:
+                return link
+            if self._closed.is_set():
+                raise Disconnected(f"The connection to {self._name} was closed here.", may_have_run=False)
+            if prompter is None and self._needs_login:
+                raise self._login_needed()
+            # Another thread may have tried while this one waited. A try that could ask nobody says nothing to a person.
+            tried = self._failures != failures_before and (self._has_asked or prompter is None)
+            if tried and self._failure is not None:
+                raise self._failure
+            return self._try(prompter)
+
+    def _usable(self) -> Link | None:
+        link = self.link
+        return link if link is not None and link.alive and not self._closed.is_set() else None
+
+    def _try(self, prompter: Prompter | None) -> Link:
+        first = self.link is None
+        self._has_asked = prompter is not None
+        self.trying = True
+        try:
+            link = self._dial(prompter or Unattended())
+        except Trouble as failure:
+            self._failed(failure)
+            if not first and prompter is None and isinstance(failure, (AuthenticationFailed, HostKeyUnknown)):
+                self._is_refused = True
+                raise self._login_needed() from failure
+            raise
+        finally:
+            self.trying = False
+        self._failure = None
+        self._is_refused = False
+        self._pause_s = FIRST_PAUSE_S
+        self.link = link
+        if self._closed.is_set():
+            link.close()
+        elif first:
+            threading.Thread(target=self._keep, name="ssh-again", daemon=True).start()
+        return link
+
+    def _failed(self, failure: Trouble) -> None:
+        self._failure = failure
+        self._failures += 1
+        jitter = random.uniform(1.0, 1.0 + _JITTER)  # noqa: S311 - no secret
+        self._not_before = time.monotonic() + self._pause_s * jitter
+        self._pause_s = min(self._pause_s * 2, LONGEST_PAUSE_S)
+
+    def _keep(self) -> None:
+        """Dial again while somebody has lately wanted the link; a thread that ends with `close`."""
+        while not self._closed.wait(_LOOK_EVERY_S):
+            if self.state == "lost" and self._is_wanted:
+                with contextlib.suppress(Trouble):
+                    self._live(None)
+
+    def _login_needed(self) -> LoginNeeded:
+        return LoginNeeded(
+            f"{self._name} needs you to log in again.",
+            "The connection broke, and a password or code is never asked for unbidden.",
+            "Connect again when you are ready to answer.",
+        )

@@ -1,0 +1,147 @@
+"""`Clusters`: the saved clusters, and of each one session and one poller, opened when first needed."""
+
+# ruff: noqa: PLC0415 - what loads paramiko or pydantic is imported by the method that needs it
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from llmb_tui.cluster.profile import LOCAL, ClusterProfile
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.policy import Policy
+from llmb_tui.text import clean_line
+from llmb_tui.toml.read import toml_files
+
+if TYPE_CHECKING:
+    from llmb_tui.cluster.inventory import ClusterInventory
+    from llmb_tui.cluster.link import LinkHealth
+    from llmb_tui.cluster.prompter import Prompter
+    from llmb_tui.cluster.session import Session
+    from llmb_tui.watch.job_poller import JobPoller
+
+_Key = tuple[tuple[object, ...], bool]
+
+
+class Clusters:
+    """Profiles with the same route share a session, unless one of them is only looked at. Thread-safe.
+
+    What takes a cluster takes a profile, which need not be saved, or the name of a saved one.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        look_every_s: float,
+        *,
+        policy: Policy | None = None,
+        on_broken_file: Callable[[Trouble], None] | None = None,
+    ) -> None:
+        self._folder = folder
+        self._look_every_s = look_every_s
+        self._policy = policy or Policy()
+        self._on_broken_file = on_broken_file
+        self._lock = threading.Lock()
+        self._sessions: dict[_Key, Session] = {}
+        self._pollers: dict[Session, JobPoller] = {}
+        self._focused = True
+        self._local: ClusterProfile | None = None
+
+    def profiles(self) -> tuple[ClusterProfile, ...]:
+        """The saved clusters. A file that is none is told to `on_broken_file`, or else raised as `ProfileProblem`."""
+        from llmb_tui.cluster.profiles import load_profiles
+
+        return load_profiles(self._folder, self._on_broken_file)
+
+    def profile(self, name: str) -> ClusterProfile:
+        """One saved cluster by name; `local`, unless one is saved as that, is this machine as a login node.
+
+        Raises `Trouble` when there is none of that name, its file is broken, or this machine is no login node.
+        """
+        from llmb_tui.cluster.inventory import local_profile, unfilled_local_profile
+        from llmb_tui.cluster.profiles import load_profile
+
+        for path in toml_files([self._folder]):
+            if path.stem == name:
+                return load_profile(path)
+        if name == LOCAL:
+            if self._local is None:
+                self._local = local_profile(self.inventory(unfilled_local_profile()))
+            return self._local
+        raise Trouble(
+            f"No saved cluster is named {clean_line(name)}.",
+            "",
+            "Choose or add one in the Cluster step; `llmb-tui clusters` lists them.",
+            exit_code=1,
+        )
+
+    def save(self, profile: ClusterProfile) -> None:
+        """Write a cluster's file. Its connection stays unless it would now go elsewhere."""
+        from llmb_tui.cluster.profiles import save_profile
+
+        before = {saved.route for saved in self.profiles()}
+        save_profile(self._folder, profile)
+        for route in before - {saved.route for saved in self.profiles()}:
+            self.close(route)
+
+    def inventory(self, profile: ClusterProfile, prompter: Prompter | None = None) -> ClusterInventory:
+        """What a cluster has to choose from; only how to connect must be in the profile.
+
+        `prompter` answers what connecting asks; None: nobody, and such a question fails.
+        """
+        from llmb_tui.cluster.inventory import read_inventory
+
+        session = self.session(profile)
+        session.connect(prompter)
+        return read_inventory(session)
+
+    def session(self, cluster: ClusterProfile | str) -> Session:
+        """The one session of a cluster. It connects at its first command, where that asks nobody anything."""
+        from llmb_tui.cluster.session import Session
+
+        profile = self.profile(cluster) if isinstance(cluster, str) else cluster
+        key = self._key(profile)
+        with self._lock:
+            if key not in self._sessions:
+                self._sessions[key] = Session(profile)
+                self._sessions[key].read_only = self._policy.observes(profile)
+            return self._sessions[key]
+
+    def health(self, profile: ClusterProfile) -> LinkHealth | None:
+        """How the connection to a cluster is; None when nobody has asked for one yet. Never waits."""
+        session = self._sessions.get(self._key(profile))
+        return session.health if session is not None else None
+
+    def poller(self, cluster: ClusterProfile | str) -> JobPoller:
+        """What looks at Slurm for all that follow jobs of a cluster."""
+        from llmb_tui.watch.job_poller import JobPoller
+
+        session = self.session(cluster)
+        with self._lock:
+            if session not in self._pollers:
+                self._pollers[session] = JobPoller(session, every_s=self._look_every_s)
+                self._pollers[session].set_focused(self._focused)
+            return self._pollers[session]
+
+    def set_focused(self, focused: bool) -> None:
+        """Whether somebody is there to see what the clusters say; while nobody is, they are asked less often."""
+        with self._lock:
+            self._focused = focused
+            pollers = list(self._pollers.values())
+        for poller in pollers:
+            poller.set_focused(focused)
+
+    def close(self, route: tuple[object, ...] | None = None) -> None:
+        """End the connections of a route, or all."""
+        with self._lock:
+            keys = [key for key in self._sessions if route in (None, key[0])]
+            ended = [self._sessions.pop(key) for key in keys]
+            pollers = [self._pollers.pop(session, None) for session in ended]
+        for session, poller in zip(ended, pollers, strict=True):
+            session.close()
+            if poller is not None:
+                poller.close()
+
+    def _key(self, profile: ClusterProfile) -> _Key:
+        return profile.route, self._policy.observes(profile)

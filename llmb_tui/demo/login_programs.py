@@ -1,0 +1,70 @@
+"""`curl`, `df` and `git` on the login node: what a journey would ask of the internet is simulated, the rest is real."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from llmb_tui.demo.slurm.options import Parser, Refusal
+from llmb_tui.demo.slurm.pyxis import SYSTEM_PATH
+from llmb_tui.demo.slurm.store import Store
+
+HOSTS = re.compile(r"https://(nvcr\.io|huggingface\.co|github\.com)(/.*)?")
+LAYERS, LAYER_BYTES = 66, 145_000_000
+"""Of an image."""
+SIZE_KIB, USED_KIB = 500 * 1024**3, 320 * 1024**3
+"""Of the shared file system."""
+_ELSEWHERE = re.compile(r"(?:https?|ssh|git)://\S+|[\w.-]+@[\w.-]+:\S+")
+
+
+def curl(_: Store, arguments: list[str]) -> int:
+    """Registry, model hub and git host are simulated: nothing leaves this machine, and the hub knows no token."""
+    address = next((match for word in arguments if (match := HOSTS.fullmatch(word))), None)
+    if not address:
+        return _real("curl", arguments)
+    limits = "--connect-timeout --max-time --max-filesize"
+    parser = Parser("curl", f"-K -o -w url {limits}", "-q -s -S -i", of="curl")
+    args = parser.parse([word for word in arguments if word != "--"])
+    if args.K:
+        sys.stdin.read()
+    status, body = answer(address[1], address[2] or "/")
+    header = f"HTTP/2 {status}\r\nx-simulated: yes\r\n\r\n" if args.i else ""
+    written = (args.w or "").replace("\\n", "\n").replace("%{http_code}", str(status))
+    sys.stdout.write(f"{'' if args.o else header + body}{written}")
+    return 0
+
+
+def answer(host: str, path: str) -> tuple[int, str]:
+    """Status and body. The registry hands every image out without a key."""
+    if host == "nvcr.io" and "/manifests/" in path:
+        return 200, json.dumps({"layers": [{"size": LAYER_BYTES}] * LAYERS})
+    if path.startswith("/api/whoami"):
+        return 401, '{"error":"Invalid username or password."}'
+    return 200, "simulated\n"
+
+
+def df(store: Store, arguments: list[str]) -> int:
+    """The shared file system is simulated: nothing large is written there, so a full disk is in nobody's way."""
+    shared = store.root / "shared"
+    if arguments[0] != "-Pk" or not Path(arguments[-1]).resolve().is_relative_to(shared):
+        return _real("df", arguments)
+    free = SIZE_KIB - USED_KIB
+    sys.stdout.write("Filesystem     1024-blocks      Used Available Capacity Mounted on\n")
+    sys.stdout.write(f"simulated {SIZE_KIB} {USED_KIB} {free} {100 * USED_KIB // SIZE_KIB}% {shared}\n")
+    return 0
+
+
+def git(_: Store, arguments: list[str]) -> int:
+    """Nothing is fetched: the upstream procedure would install gigabytes on the user's own machine, so it ends here."""
+    for word in filter(_ELSEWHERE.fullmatch, arguments):
+        reason = "the demo cluster has no internet; choose the direct procedure"
+        raise Refusal(f"fatal: unable to access '{word}': {reason}", 128)
+    return _real("git", arguments)
+
+
+def _real(program: str, arguments: list[str]) -> int:
+    return subprocess.call([program, *arguments], env={**os.environ, "PATH": SYSTEM_PATH})

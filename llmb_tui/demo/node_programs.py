@@ -1,0 +1,80 @@
+"""`hostname` and `sudo` on a simulated node; `nsys profile` and `numactl` in a container there."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from argparse import REMAINDER, Namespace
+from pathlib import Path
+
+from llmb_tui.demo.slurm.options import Parser, Refusal, not_offered
+from llmb_tui.demo.slurm.pyxis import mounted, place
+from llmb_tui.demo.slurm.store import Store
+
+NUMA_NODES = 2
+_NSYS = (
+    "--capture-range --capture-range-end --cpuctxsw --cuda-event-trace --cuda-graph-trace --force-overwrite"
+    " --inherit-environment --nic-metrics --nvtx-domain-include --stop-on-exit"
+)
+
+
+def hostname(_: Store, arguments: list[str]) -> int:
+    """The address is this machine's own, whatever its system."""
+    Parser("hostname", flags="--ip-address", of="node").parse(arguments)
+    sys.stdout.write("127.0.0.1\n")
+    return 0
+
+
+def sudo(_: Store, _arguments: list[str]) -> int:
+    """The user may do nothing. The real one is never asked: it would be this machine's."""
+    raise Refusal("sudo: a password is required")
+
+
+def numactl(_: Store | None, arguments: list[str]) -> int:
+    """The node has two NUMA nodes, and nothing is bound to them."""
+    args = _wrapper(Parser("numactl", "--cpunodebind --membind", of="container"), arguments)
+    for node in filter(None, (args.cpunodebind, args.membind)):
+        if not node.isdecimal() or int(node) >= NUMA_NODES:
+            raise Refusal(f"libnuma: Warning: node argument {node} is out of range\n\n<{node}> is invalid")
+    try:
+        os.execvp(args.command[0], args.command)  # noqa: S606 - as numactl does
+    except OSError as problem:
+        raise Refusal(f"numactl: execution of `{args.command[0]}': {problem.strerror}") from problem
+
+
+def nsys(_: Store | None, arguments: list[str]) -> int:
+    """Runs the command, and leaves a file that says that nothing was profiled."""
+    if arguments[:1] != ["profile"]:
+        raise not_offered("nsys", " ".join(arguments), of="container")
+    parser = Parser("nsys profile", _NSYS, of="container")
+    for names in (("-o", "--output"), ("-s", "--sample"), ("-t", "--trace")):
+        parser.add_argument(*names)
+    args = _wrapper(parser, arguments[1:])
+    report = f"{_filled(args.output)}.nsys-rep"
+    outside = Path(place(report, mounted()) or report)
+    if not outside.parent.is_dir():
+        raise Refusal(f"nsys: there is no folder for {report}")
+    process = subprocess.Popen(args.command)
+    signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+    code = process.wait()
+    outside.write_text("simulated: nothing was profiled\n")
+    sys.stderr.write(f"simulated: no profile is in {report}\n")
+    return code if code >= 0 else 128 - code
+
+
+def _wrapper(parser: Parser, arguments: list[str]) -> Namespace:
+    """The options of a program that runs a command. Raises Refusal."""
+    parser.add_argument("command", nargs=REMAINDER)
+    args = parser.parse(arguments)
+    if not args.command:
+        parser.error("no command")
+    return args
+
+
+def _filled(name: str) -> str:
+    """A file name with `%p` and `%q{VARIABLE}` in it, as nsys fills them in."""
+    name = re.sub(r"%q\{(\w+)\}", lambda match: os.environ.get(match[1], ""), name)
+    return name.replace("%p", str(os.getpid()))

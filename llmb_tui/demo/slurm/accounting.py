@@ -1,0 +1,89 @@
+"""`sacct`: every job there ever was, without its steps; `sacctmgr`: one association, and a QOS without limits."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Callable
+
+from llmb_tui.demo.slurm import facts, notation
+from llmb_tui.demo.slurm.job import CANCELLED, TIMEOUT, DemoJob
+from llmb_tui.demo.slurm.options import Parser, Refusal, not_offered
+from llmb_tui.demo.slurm.store import Store
+
+
+def _state(job: DemoJob) -> str:
+    """The state; of a cancelled job it names who cancelled it."""
+    return f"{CANCELLED} by {job.cancelled_by}" if job.state == CANCELLED else job.state
+
+
+def _exit_code(job: DemoJob) -> str:
+    """`code:signal`; a job that was ended from outside has 0:0."""
+    return "0:0" if job.state in (CANCELLED, TIMEOUT) else f"{job.exit_code}:{job.signal}"
+
+
+FIELDS: dict[str, Callable[[DemoJob], str]] = {
+    "ElapsedRaw": lambda job: str(int(job.elapsed())),
+    "ExitCode": _exit_code,
+    "JobID": lambda job: str(job.id),
+    "JobIDRaw": lambda job: str(job.id),
+    "JobName": lambda job: job.name,
+    "NNodes": lambda job: str(job.nodes),
+    "NodeList": lambda job: job.node_list or "None assigned",
+    "State": _state,
+    "Submit": lambda job: notation.stamp(job.created),
+    "WorkDir": lambda job: job.work_dir,
+}
+
+
+ASSOCIATION = {"cluster": facts.CLUSTER, "account": facts.ACCOUNT, "partition": "", "qos": facts.QOS, "defaultqos": ""}
+USER = {"defaultaccount": facts.ACCOUNT}
+QOS = {"name": facts.QOS, "maxwall": "", "maxtres": "", "maxtrespu": "", "grptres": ""}
+
+
+def sacct(store: Store, arguments: list[str]) -> int:
+    """Jobs, in the order of their numbers."""
+    args = sacct_options().parse(arguments)
+    if store.fault("no-accounting") is not None:
+        raise Refusal("Slurm accounting storage is disabled")
+    columns = args.o.split(",")
+    if unknown := [name for name in columns if name not in FIELDS]:
+        raise not_offered("sacct", f"column {unknown[0]}")
+    for job in _chosen(store.all(), args):
+        sys.stdout.write(args.delimiter.join(FIELDS[name](job) for name in columns) + "\n")
+    return 0
+
+
+def sacctmgr(store: Store, arguments: list[str]) -> int:
+    """The one association, the one user or the one QOS of the site."""
+    if store.fault("no-accounting") is not None:
+        raise Refusal("You are not running a supported accounting_storage plugin")
+    user = store.settings["user"]
+    entities = {f"assoc user={user}": ASSOCIATION, f"user {user}": USER, "qos": QOS}
+    shown, _, columns = " ".join(arguments).partition(" format=")
+    row = entities.get(shown.removeprefix("-nP show "), {})
+    names = columns.split(",")
+    if not shown.startswith("-nP show ") or not set(names) <= set(row):
+        raise not_offered("sacctmgr", " ".join(arguments))
+    sys.stdout.write("|".join(row[name] for name in names) + "\n")
+    return 0
+
+
+def sacct_options() -> Parser:
+    """Those of `sacct`: only whole jobs, without a heading, are offered."""
+    parser = Parser("sacct", "-j --name")
+    for flag in ("-X", "-n", "-P"):
+        parser.add_argument(flag, action="store_true", required=True)
+    parser.add_argument("-o", required=True)
+    parser.add_argument("--delimiter", default="|")
+    parser.add_argument("-S", type=notation.midnight)
+    parser.add_argument("-u", choices=[str(os.getuid())])
+    return parser
+
+
+def _chosen(jobs: list[DemoJob], args: Namespace) -> list[DemoJob]:
+    ids = args.j.split(",") if args.j else [str(job.id) for job in jobs]
+    since = args.S or 0.0
+    named = [job for job in jobs if str(job.id) in ids and args.name in (None, job.name)]
+    return [job for job in named if job.ended is None or job.ended >= since]

@@ -1,0 +1,129 @@
+"""`load_rules`: rule files in, a file with compiled rules out, and what is wrong with one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from llmb_tui.diagnosis.rule import FACTS, STAGES, Rule, RuleFile, Stage, misplaced_flags
+from llmb_tui.diagnosis.rule_set import Matcher, names_in
+from llmb_tui.toml.lines import KeyPath
+from llmb_tui.toml.read import FileProblem, builtin_dir, read_toml, toml_files
+
+
+class RuleProblem(FileProblem):
+    """A file of failure rules that cannot be used. Exit code 1."""
+
+    kind = "failure rule file"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedFile:
+    """One file, whose rules can be asked."""
+
+    path: Path
+    text: str
+    rules: RuleFile
+    matchers: dict[Stage, tuple[Matcher, ...]]
+
+
+def load_rules(
+    directories: Sequence[Path], on_problem: Callable[[RuleProblem], None] | None = None
+) -> tuple[LoadedFile, ...]:
+    """Every rule file of these directories, by name.
+
+    One that cannot be used is told to `on_problem` and passed over; without it, RuleProblem is raised.
+    """
+    loaded = []
+    for path in toml_files(directories):
+        try:
+            loaded.append(_load(path))
+        except RuleProblem as problem:
+            if on_problem is None:
+                raise
+            on_problem(problem)
+    return tuple(loaded)
+
+
+def builtin_rules_dir() -> Path:
+    """Where the rules that come with the program are."""
+    return builtin_dir() / "failures"
+
+
+def example_problems(files: Sequence[LoadedFile]) -> Iterator[RuleProblem]:
+    """The examples that their rule does not speak of, or not first, and the counterexamples that it speaks of."""
+    for stage in STAGES:
+        matchers = [(file, *numbered) for file in files for numbered in enumerate(file.matchers.get(stage, ()))]
+        for position, (file, index, matcher) in enumerate(matchers):
+            for path, reason in _misfits(matcher, [earlier for *_, earlier in matchers[:position]]):
+                yield RuleProblem.at(file.path, file.text, (stage, index, *path), reason)
+
+
+def _misfits(matcher: Matcher, earlier: Sequence[Matcher]) -> Iterator[tuple[KeyPath, str]]:
+    key = "examples" if matcher.rule.examples else "words"
+    for index, text in enumerate(matcher.rule.fitting):
+        first = next((one for one in earlier if one.groups(text) is not None), None)
+        if matcher.groups(text) is None:
+            yield (key, index), "the rule does not fit it"
+        elif first is not None:
+            yield (key, index), f"an earlier rule fits it: {first.rule.reason or 'it is harmless'}"
+    for index, text in enumerate(matcher.rule.counterexamples):
+        if matcher.groups(text) is not None:
+            yield ("counterexamples", index), "the rule fits it"
+
+
+def _load(path: Path) -> LoadedFile:
+    rules, text = read_toml(path, RuleFile, RuleProblem)
+    faults = [((stage, index, *where), reason) for stage in STAGES for index, where, reason in _faults(rules, stage)]
+    if faults:
+        where, reason = faults[0]
+        raise RuleProblem.at(path, text, where, reason, len(faults) - 1)
+    matchers = {stage: tuple(Matcher(rule, stage, rules.say) for rule in rules.of(stage)) for stage in STAGES}
+    return LoadedFile(path, text, rules, matchers)
+
+
+def _faults(rules: RuleFile, stage: Stage) -> Iterator[tuple[int, KeyPath, str]]:
+    for index, rule in enumerate(rules.of(stage)):
+        for where, reason in _rule_faults(rule, stage):
+            yield index, where, reason
+
+
+def _rule_faults(rule: Rule, stage: Stage) -> Iterator[tuple[KeyPath, str]]:
+    """What is wrong with a rule, beyond the types of its fields."""
+    if not rule.words and not rule.patterns:
+        yield (), "words or patterns are missing"
+    elif stage == "training" and not rule.words:
+        yield (), "words are missing: a log is searched for them first"
+    if "" in rule.words:
+        yield ("words", rule.words.index("")), "is empty, and every text would fit it"
+    if not rule.examples and (stage != "pending" or rule.patterns):
+        yield (), "examples are missing"
+    if bool(rule.reason) == rule.harmless:
+        yield ("reason",), "is missing" if not rule.harmless else "what is harmless has none"
+    for flag in misplaced_flags(rule, stage):
+        yield (flag,), f"means nothing in {stage}"
+    groups = set[str]()
+    for position, pattern in enumerate(rule.patterns):
+        try:
+            compiled = re.compile(pattern)
+        except re.error as error:
+            yield ("patterns", position), f"is no regular expression: {error}"
+        else:
+            groups |= set(compiled.groupindex)
+            if compiled.search(""):
+                yield ("patterns", position), "every text would fit it"
+    yield from _text_faults(rule, groups | FACTS.get(stage, frozenset()))
+
+
+def _text_faults(rule: Rule, names: set[str]) -> Iterator[tuple[KeyPath, str]]:
+    for key in ("reason", "fix"):
+        try:
+            unknown = names_in(getattr(rule, key)) - names
+        except ValueError as error:
+            yield (key,), str(error)
+        else:
+            if unknown:
+                among = f"; known are {', '.join(sorted(names))}" if names else ""
+                yield (key,), f"{{{min(unknown)}}} is no group of the patterns{among}"

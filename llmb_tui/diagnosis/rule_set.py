@@ -1,0 +1,109 @@
+"""`RuleSet`: the rules of one stage, asked in order: the first that a text fits speaks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from string import Formatter
+
+from llmb_tui.diagnosis.rule import WEIGHTS, Diagnosis, Rule, Stage
+from llmb_tui.text import clean_line
+
+Say = Mapping[str, Mapping[str, str]]
+
+
+class Matcher:
+    """One rule, compiled. Raises re.error for a pattern that is none."""
+
+    def __init__(self, rule: Rule, stage: Stage, say: Say) -> None:
+        self.rule = rule
+        self._whole = stage == "pending"
+        self._say = say
+        self._patterns = [re.compile(pattern) for pattern in _join(rule.patterns)]
+
+    def groups(self, text: str) -> Mapping[str, str] | None:
+        """What the groups of the pattern matched, as it is to be said; None of a text that does not fit."""
+        if self.rule.words and not self._has_word(text):
+            return None
+        if not self._patterns:
+            return {}
+        for pattern in self._patterns:
+            if match := pattern.fullmatch(text) if self._whole else pattern.search(text):
+                return {name: self._phrase(name, value or "") for name, value in match.groupdict().items()}
+        return None
+
+    def _has_word(self, text: str) -> bool:
+        if self._whole:
+            return text in self.rule.words
+        for word in self.rule.words:  # noqa: SIM110 - `any` takes three times as long, and logs have many lines
+            if word in text:
+                return True
+        return False
+
+    def _phrase(self, name: str, value: str) -> str:
+        return self._say.get(name, {}).get(value, clean_line(value))
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A rule that speaks of a text."""
+
+    rule: Rule
+    line: str
+    order: int
+    """How many rules were asked before it."""
+    groups: Mapping[str, str]
+
+    @property
+    def weight(self) -> int:
+        """How telling the text is; the greater wins."""
+        return WEIGHTS.index(self.rule.weight) + 1
+
+    def diagnosis(self, facts: Mapping[str, str] | None = None) -> Diagnosis:
+        """Reason and fix in words; `facts` are those of the rule's stage."""
+        names = {**(facts or {}), **self.groups}
+        reason, fix = self.rule.reason.format_map(names), self.rule.fix.format_map(names)
+        return Diagnosis(self.line, reason, fix, self.weight, self.rule.key_would_help)
+
+
+class RuleSet:
+    """The rules of one stage."""
+
+    def __init__(self, matchers: Iterable[Matcher]) -> None:
+        self._matchers = tuple(matchers)
+        speaking = [matcher.rule for matcher in self._matchers if not matcher.rule.harmless]
+        self.search_words = _shortest(word for rule in speaking for word in rule.words)
+        """Every line that a rule fits holds one of these, where all rules have words. Searching megabytes for each of
+        them is many times faster than one pattern."""
+
+    def match(self, text: str) -> Match | None:
+        """The first rule that a clean text fits; None also where that says that the text is harmless."""
+        for order, matcher in enumerate(self._matchers):
+            if (groups := matcher.groups(text)) is not None:
+                return None if matcher.rule.harmless else Match(matcher.rule, text, order, groups)
+        return None
+
+
+def _join(patterns: Sequence[str]) -> Sequence[str]:
+    """One pattern for several, which is faster; flags, and groups of the same name, must stay apart."""
+    apart = any("(?P<" in pattern or pattern.startswith("(?") for pattern in patterns)
+    return patterns if apart or not patterns else ("|".join(patterns),)
+
+
+def names_in(text: str) -> set[str]:
+    """The names that a reason or a fix needs. Raises ValueError for anything else in braces."""
+    names = set[str]()
+    for _, name, form, conversion in Formatter().parse(text):
+        if name is not None:
+            if form or conversion or not name.isidentifier():
+                raise ValueError(f"{{{name}}} is no name; a brace is written twice")
+            names.add(name)
+    return names
+
+
+def _shortest(words: Iterable[str]) -> tuple[bytes, ...]:
+    """The words without those in which another one is."""
+    different = set(words)
+    shortest = [word for word in different if not any(other in word for other in different - {word})]
+    return tuple(word.encode() for word in sorted(shortest))

@@ -1,0 +1,93 @@
+"""`config_files`: the files that a run takes along into its folder; for Hydra the YAML that its command names. Pure."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from llmb_tui.catalog.settings import fill
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.settings import Applied, plan_values
+from llmb_tui.plan.document import document
+from llmb_tui.request import RunRequest
+
+_NAME = "--config-name="
+_MISSING = object()
+
+
+def config_files(request: RunRequest, settings: Applied) -> tuple[tuple[str, str], ...]:
+    """(path in the run's folder, text): the plan, and what the program in the container reads.
+
+    Raises Trouble (exit code 1) when a Hydra recipe's settings contradict each other.
+    """
+    recipe, plan = request.recipe, request.plan
+    plan_json = ("configs/plan.json", _json(document(plan) | {"steps": plan.steps}))
+    if recipe.launch.kind == "hydra":
+        names = [word.removeprefix(_NAME) for word in recipe.launch.command if word.startswith(_NAME)]
+        base = base_configuration(settings.base, settings.overrides)
+        return (plan_json, *((f"configs/{name}", base) for name in names))
+    launch = {
+        "factory": recipe.launch.factories[plan.selection.size],
+        "arguments": fill(recipe.launch.arguments, plan_values(request)),
+        "settings": settings.recipe,
+    }
+    return (plan_json, ("configs/launch.json", _json(launch)))
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+def base_configuration(fields: Mapping[str, Any], overrides: Sequence[str]) -> str:
+    """Text of the file: dotted fields in their order, of which a later one replaces what an earlier one set.
+
+    Raises Trouble (exit code 1) for a field below one that is no table, and for an override that Hydra would refuse:
+    `field=value` of a field that the file lacks, or `+field=value` of one that it has.
+    """
+    tree: dict[str, Any] = {}
+    for name, value in fields.items():
+        *parents, last = name.split(".")
+        _table(tree, parents, name)[last] = copy.deepcopy(value)
+    for override in overrides:
+        _check_override(override, tree)
+    return "".join(_yaml_lines(tree))
+
+
+def _table(tree: dict[str, Any], path: Sequence[str], field: str) -> dict[str, Any]:
+    """The table at a path, made where it is missing."""
+    for part in path:
+        tree = tree.setdefault(part, {})
+        if not isinstance(tree, dict):
+            raise _wrong(f"{field} lies below {part}, which is a value.")
+    return tree
+
+
+def _check_override(override: str, tree: Mapping[str, Any]) -> None:
+    name, equals, _ = override.partition("=")
+    field = name.lstrip("+")
+    if not equals or not field:
+        raise _wrong(f"the override {override!r} is not FIELD=VALUE.")
+    if name.startswith("++"):
+        return
+    node: Any = tree
+    for part in field.split("."):
+        node = node.get(part, _MISSING) if isinstance(node, dict) else _MISSING
+    if name.startswith("+") is not (node is _MISSING):
+        has = "lacks" if node is _MISSING else "has already"
+        raise _wrong(f"the override {override!r} names a field that the base configuration {has}.")
+
+
+def _yaml_lines(table: Mapping[str, Any], indent: str = "") -> Iterator[str]:
+    # JSON's scalars and lists are YAML's as well.
+    for name, value in table.items():
+        if isinstance(value, dict) and value:
+            yield f"{indent}{name}:\n"
+            yield from _yaml_lines(value, f"{indent}  ")
+        else:
+            yield f"{indent}{name}: {json.dumps(value)}\n"
+
+
+def _wrong(why: str) -> Trouble:
+    return Trouble("The recipe's preset makes no configuration for Hydra.", f"In its settings, {why}", exit_code=1)

@@ -1,0 +1,56 @@
+"""`direct_install`: what has to be on a cluster before `remote/pretrain.py` can run a plan there. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from llmb_tui.catalog.recipe import Recipe
+from llmb_tui.cluster.remote_text import remote_text
+from llmb_tui.launch.install_step import InstallPlan, InstallStep, image_step
+from llmb_tui.request import RunRequest
+
+_ENTRY = "pretrain.py"
+
+
+@dataclass(frozen=True)
+class DirectInstall(InstallPlan):
+    """The container image, and the script that runs in it; None where the recipe's own command runs there."""
+
+    directories: InstallStep
+    image: InstallStep
+    entry: InstallStep | None
+
+
+def direct_install(request: RunRequest) -> DirectInstall:
+    """What an install consists of. Raises Trouble (exit code 1) when no container image is known for the plan."""
+    install = request.profile.install_dir.rstrip("/")
+    return DirectInstall(
+        directories=_directories(request.recipe, install),
+        image=image_step(request),
+        entry=_entry(install) if request.recipe.launch.kind == "nemo2" else None,
+    )
+
+
+def entry_path(install_dir: str) -> str:
+    """Where the entry script is installed; a hash of its text is in the name: a newer one never replaces an older."""
+    digest = hashlib.sha256(remote_text(_ENTRY).encode()).hexdigest()[:12]
+    return f"{install_dir.rstrip('/')}/.llmb-tui/code/pretrain-{digest}.py"
+
+
+def _directories(recipe: Recipe, install: str) -> InstallStep:
+    workload = f"pretrain_{recipe.workload}"
+    paths = [f"{install}/images", f"{install}/venvs", f"{install}/workloads/{workload}/experiments"]
+    paths += [f"{install}/.llmb-tui/code"]
+    return InstallStep(f"directories-{workload}", "Directories", tuple(paths), 'mkdir -p "$@"', tuple(paths))
+
+
+def _entry(install: str) -> InstallStep:
+    path = entry_path(install)
+    return InstallStep(
+        id=path.rpartition("/")[2].removesuffix(".py"),
+        title="Entry script",
+        results=(path,),
+        work='printf %s "$2" >"$1.$owner"\nmv "$1.$owner" "$1"',
+        args=(path, remote_text(_ENTRY)),
+    )

@@ -1,0 +1,74 @@
+"""`additions`: what the options of a run put around its command: a name, mounts, folders, environment. Pure."""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import dataclass, field
+
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.profile_check import OWN_TARGETS
+from llmb_tui.cluster.validation import PATH, matches
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.secret import HUB_TOKEN
+from llmb_tui.plan.selection import RunOptions
+from llmb_tui.text import clean_line
+
+RUN_FOLDER = "/nemo_run"
+"""The run's folder in the container."""
+TOKEN = "/llmb-tui/hugging-face-token"  # noqa: S105 - where it is in the container, not what it is
+_TOKEN_LINK = "hugging-face-token"  # noqa: S105 - as above, in the run's folder
+
+
+@dataclass(frozen=True, slots=True)
+class Additions:
+    """What the options of a run need; the fields are those of `LaunchSpec`."""
+
+    mounts: tuple[str, ...] = ()
+    env: dict[str, str] = field(default_factory=dict)
+    links: tuple[tuple[str, str], ...] = ()
+    folders: tuple[str, ...] = ()
+
+
+def suffix(options: RunOptions, profile: ClusterProfile) -> str:
+    """End of the experiment's name, as Nemotron4 25.04 and Llama 3.1 25.04 name what is no plain benchmark run."""
+    marks = (("_pinned", profile.cpus_per_task > 0), ("_nsys", options.profile), ("_nccltrace", options.nccl_trace))
+    return "".join(mark for mark, holds in marks if holds)
+
+
+def additions(options: RunOptions, install: str, task_dir: str) -> Additions:
+    """What the options need in the container.
+
+    Raises Trouble (exit code 1) for a checkpoint that cannot be mounted where it is.
+    """
+    checkpoint = options.load_checkpoint
+    mounts = () if checkpoint is None else (_checkpoint_mount(checkpoint),)
+    if not options.hub_tokenizer:
+        return Additions(mounts)
+    cache = f"{install}/.cache/huggingface"
+    return Additions(
+        # The token itself is in the operator's home directory, which the container does not see.
+        mounts=(*mounts, f"{cache}:{cache}", f"{task_dir}/{_TOKEN_LINK}:{TOKEN}:ro"),
+        env={"HF_HOME": cache, "HF_TOKEN_PATH": TOKEN},
+        links=((HUB_TOKEN, _TOKEN_LINK),),
+        folders=(cache,),
+    )
+
+
+def output_files(prefix: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """Files in the run's folder that make the folders which a profiler writes to, as the recipes do beforehand."""
+    below = [word.removeprefix(f"{RUN_FOLDER}/") for word in prefix if word.startswith(f"{RUN_FOLDER}/")]
+    return tuple((f"{posixpath.dirname(path)}/README", f"What {prefix[0]} writes.\n") for path in below)
+
+
+def _checkpoint_mount(path: str) -> str:
+    """The checkpoint's directory at the same place in the container, where NeMo is told to look for it."""
+    top = "/" + path.lstrip("/").partition("/")[0]
+    if not matches(PATH, path) or top in OWN_TARGETS:
+        raise Trouble(
+            f"The checkpoint cannot be loaded from {clean_line(path) or 'nowhere'}.",
+            "It is mounted in the container at the same place.",
+            "Give the absolute path on the cluster of the directory that `weights` is in, "
+            "of letters, digits and . _ + @ = - only.",
+            exit_code=1,
+        )
+    return f"{path}:{path}"

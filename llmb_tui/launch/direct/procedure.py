@@ -1,0 +1,77 @@
+"""`DirectProcedure`: our own batch script, with nothing but the container image on the cluster."""
+
+from __future__ import annotations
+
+import time
+
+from llmb_tui.catalog.recipe import LogFormat, Recipe
+from llmb_tui.cluster.prompter import Prompter
+from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.client import slurm_version
+from llmb_tui.cluster.slurm.params import sbatch_options
+from llmb_tui.launch.direct.install import DirectInstall, direct_install
+from llmb_tui.launch.direct.render import render
+from llmb_tui.launch.direct.spec_of import launch_spec, wants_segment
+from llmb_tui.launch.direct.submitter import DirectSubmitter, direct_spec
+from llmb_tui.launch.naming import image_path, new_run_id
+from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
+from llmb_tui.launch.procedure import Procedure
+from llmb_tui.launch.run import Run
+from llmb_tui.launch.secret import SecretNeed, hub_token, registry_key
+from llmb_tui.launch.settings import applied
+from llmb_tui.preflight.needs import Needs
+from llmb_tui.request import RunRequest
+
+_WAYS: dict[LogFormat, str] = {
+    "nemo2": "NVIDIA's settings, given to NeMo by our script in the recipe's container",
+    "hydra": "NVIDIA's command and settings, started by our batch script in the recipe's container",
+}
+
+
+class DirectProcedure(Procedure):
+    """The default: every recipe has it."""
+
+    script_title = "Batch script"
+    script_hint = "exactly what is submitted"
+    submitting = "submitting"
+
+    def refuse(self, recipe: Recipe) -> None:
+        """Every recipe can be run so."""
+
+    def preview(self, request: RunRequest) -> LaunchPreview:
+        """The script itself is rendered by NeMo-Run, which takes seconds: see `prepare`."""
+        way = f"direct: {_WAYS[request.recipe.launch.kind]}; the other way is NVIDIA's own scripts"
+        return LaunchPreview(way)
+
+    def needs(self, request: RunRequest) -> Needs:
+        """The image and, where the run was asked for it, a tokenizer."""
+        plan = request.plan
+        return Needs(
+            request.profile,
+            plan,
+            image=image_path(request.profile.install_dir, plan.container) if plan.container else "",
+            python=request.recipe.access.python,
+            hub=plan.options.hub_tokenizer,
+            hub_each_run=plan.options.hub_tokenizer,
+        )
+
+    def secrets(self, request: RunRequest) -> tuple[SecretNeed, ...]:
+        """The registry's key, and the token that the other procedure would take."""
+        more = "The direct procedure, which is used here, fetches nothing from it."
+        return (*registry_key(request.plan), *hub_token(request, required=False, more=more))
+
+    def install(self, request: RunRequest) -> DirectInstall:
+        """The container image and our script."""
+        return direct_install(request)
+
+    def prepare(self, session: Session, request: RunRequest, prompter: Prompter | None = None) -> PreparedRun:
+        """The batch script as NeMo-Run writes it, in seconds."""
+        now = time.time()
+        segment = wants_segment(sbatch_options(request.profile), applied(request))
+        spec = launch_spec(request, new_run_id(now), slurm_version(session, prompter) if segment else None)
+        run = Run.of(request, spec, now)
+        return PreparedRun(request, run, render(spec), spec.overridden, spec.notes)
+
+    def submitter(self, run: Run) -> DirectSubmitter:
+        """A submission by `sbatch` on the login node."""
+        return DirectSubmitter(direct_spec(run))

@@ -1,0 +1,174 @@
+"""`launch_spec`: what a plan becomes on one cluster: names, paths, environment, command, files. Pure.
+
+Names and layout are those of the recipes, so that their own tools find our runs. NeMo-Run writes most values into the
+script as they are, therefore every one of them is checked here for the characters it may consist of.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.profile_check import split_mount
+from llmb_tui.cluster.quoting import one_line
+from llmb_tui.cluster.slurm.client import SEGMENT_SINCE, Version
+from llmb_tui.cluster.slurm.params import Option, is_option, sbatch_options
+from llmb_tui.cluster.validation import ENV_NAME, MEMORY, NAME, NAMES, PATH
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.direct.configs import config_files
+from llmb_tui.launch.direct.install import entry_path
+from llmb_tui.launch.direct.option_effects import RUN_FOLDER, additions, output_files, suffix
+from llmb_tui.launch.naming import check_pattern, container, experiment_name, image_path, nemo_run_name
+from llmb_tui.launch.settings import Applied, applied, refuse_errors
+from llmb_tui.launch.spec import LaunchSpec
+from llmb_tui.request import RunRequest
+from llmb_tui.text import clean_line
+
+# A binding that a node refuses would end the job, so it is tried first: there may be no such NUMA node, or no numactl.
+_BIND = """\
+bind="numactl --cpunodebind=$((SLURM_LOCALID/{0})) --membind=$((SLURM_LOCALID/{0}))"; \
+if $bind true; then exec $bind "$@"; fi; \
+echo "task $SLURM_PROCID is not bound to a NUMA node" >&2; exec "$@\""""
+_BELOW = re.compile(r"[\w+@=-][\w./+@=-]*")
+_TIME_LIMIT = re.compile(r"(\d+-)?\d+:\d\d:\d\d", re.ASCII)
+_GPU_REQUESTS = ("gres", "gpus-per-node", "none")
+
+
+def launch_spec(request: RunRequest, run_id: str, slurm: Version | None = None) -> LaunchSpec:
+    """Everything that the job is made of. `slurm` is the cluster's version; None: not known.
+
+    Raises Trouble (exit code 1) when the plan cannot be launched, or a value does not fit into a batch script.
+    """
+    recipe, plan, profile = request.recipe, request.plan, request.profile
+    refuse_errors("This plan cannot be launched.", plan.problems)
+    install = profile.install_dir.rstrip("/")
+    experiment = experiment_name(request) + suffix(plan.options, profile)
+    task = f"{experiment}_{run_id}"
+    experiment_dir = f"{install}/workloads/pretrain_{recipe.workload}/experiments/{experiment}/{task}"
+    settings = applied(request)
+    added = additions(plan.options, install, f"{experiment_dir}/{task}")
+    recipes, theirs = settings.env | added.env, dict(profile.env)
+    options, no_segment = _segmented(sbatch_options(profile), plan.nodes, settings, slurm)
+    return checked(
+        LaunchSpec(
+            run_id=run_id,
+            experiment=experiment,
+            task=task,
+            experiment_dir=experiment_dir,
+            task_dir=f"{experiment_dir}/{task}",
+            job_name=nemo_run_name(profile.account, task),
+            account=profile.account,
+            partition=profile.partition,
+            nodes=plan.nodes,
+            tasks_per_node=plan.gpus_per_node,
+            gpu_request=profile.gpu_request,
+            time_limit=plan.time_limit,
+            memory=profile.memory,
+            container_image=image_path(install, container(plan)),
+            mounts=(*profile.mounts, *added.mounts),
+            env=tuple((recipes | theirs).items()),
+            command=_command(request, settings),
+            files=(*config_files(request, settings), *output_files(settings.prefix)),
+            copies=((entry_path(install), "code/pretrain.py"),) if recipe.launch.kind == "nemo2" else (),
+            links=added.links,
+            folders=added.folders,
+            srun=_flags(settings.srun | _pinning(profile)),
+            vboost=profile.vboost,
+            options=options,
+            overridden=tuple((n, v, theirs[n]) for n, v in recipes.items() if theirs.get(n, v) != v),
+            notes=(*settings.differs, *filter(None, [no_segment]), *_placement_notes(settings, profile)),
+        )
+    )
+
+
+def _command(request: RunRequest, settings: Applied) -> tuple[str, ...]:
+    recipe = request.recipe
+    training = _NEMO2_COMMAND if recipe.launch.kind == "nemo2" else recipe.launch.command + settings.overrides
+    return settings.prefix + bound(training, settings, request.profile)
+
+
+def _flags(options: dict[str, str | bool]) -> tuple[tuple[str, str | None], ...]:
+    return tuple((name, None if value is True else str(value)) for name, value in options.items() if value is not False)
+
+
+def bound(command: tuple[str, ...], settings: Applied, profile: ClusterProfile) -> tuple[str, ...]:
+    """A command whose process and memory stay on one NUMA node, if the recipe and the cluster's profile want that."""
+    if settings.tasks_per_numa_node is None or not profile.numa_binding or profile.cpus_per_task:
+        return command
+    return ("bash", "-c", _BIND.format(settings.tasks_per_numa_node), "bash", *command)
+
+
+def _pinning(profile: ClusterProfile) -> dict[str, str | bool]:
+    """Options of srun that pin each task to CPUs of its own, as the recipes' `CPU_PER_TASK_PINNING` does."""
+    if not profile.cpus_per_task:
+        return {}
+    return {
+        "cpu-bind": "verbose",
+        "cpus-per-task": str(profile.cpus_per_task),
+        "hint": "multithread",
+        "distribution": "*:block",
+    }
+
+
+def wants_segment(options: tuple[Option, ...], settings: Applied) -> bool:
+    """Whether the recipe has a segment and the cluster's profile has none."""
+    return settings.segment is not None and all(name != "segment" for name, _ in options)
+
+
+def _segmented(
+    options: tuple[Option, ...], nodes: int, settings: Applied, slurm: Version | None
+) -> tuple[tuple[Option, ...], str]:
+    """Sbatch's options with the recipe's segment, where the cluster's profile names none; and why it is left out."""
+    if settings.segment is None or not wants_segment(options, settings):
+        return options, ""
+    size = next(size for size in range(settings.segment, 0, -1) if nodes % size == 0)
+    if slurm is not None and slurm >= SEGMENT_SINCE:
+        return (*options, ("segment", str(size))), ""
+    return options, f"No --segment={size}: Slurm {'unknown' if slurm is None else '{}.{:02}'.format(*slurm)}"
+
+
+def _placement_notes(settings: Applied, profile: ClusterProfile) -> Iterator[str]:
+    """Where the placement on a node is not the recipe's."""
+    if settings.tasks_per_numa_node is not None and profile.cpus_per_task:
+        yield f"{profile.cpus_per_task} CPUs a task, no NUMA binding"
+    elif settings.tasks_per_numa_node is not None and not profile.numa_binding:
+        yield "No NUMA binding"
+    elif profile.cpus_per_task:
+        yield f"{profile.cpus_per_task} CPUs a task"
+    if profile.memory != "0":
+        yield f"{profile.memory} memory, not all of it"
+    if profile.vboost:
+        yield "vboost first, by sudo"
+
+
+def checked(spec: LaunchSpec) -> LaunchSpec:
+    """The same spec. Raises Trouble (exit code 1) for a value that a batch script must not hold."""
+    for name in ("run_id", "experiment", "task", "job_name", "account"):
+        check_pattern(NAME, getattr(spec, name), name)
+    check_pattern(NAMES, spec.partition, "partition")
+    check_pattern(_TIME_LIMIT, spec.time_limit, "time limit")
+    check_pattern(MEMORY, spec.memory, "memory")
+    for name in ("experiment_dir", "task_dir", "container_image"):
+        check_pattern(PATH, getattr(spec, name), name)
+    for mount in spec.mounts:
+        split_mount(mount)
+    for program, options in (("sbatch", spec.options), ("srun", spec.srun)):
+        for name, value in options:
+            if not is_option(name, value):
+                raise Trouble(f"{clean_line(name)!r} cannot be an {program} option of the run.", exit_code=1)
+    for path in (*spec.folders, *(source for source, _ in spec.copies), *(f"/{source}" for source, _ in spec.links)):
+        check_pattern(PATH, path, "path on the cluster")
+    for below in (*(below for below, _ in spec.files), *(below for _, below in (*spec.copies, *spec.links))):
+        check_pattern(_BELOW, below, "path in the run's folder")
+    for name, value in spec.env:
+        check_pattern(ENV_NAME, name, "name of an environment variable")
+        one_line(value, name)
+    for argument in spec.command:
+        one_line(argument, "argument of the command")
+    if min(spec.nodes, spec.tasks_per_node) < 1 or len(spec.command) < 2 or spec.gpu_request not in _GPU_REQUESTS:
+        raise Trouble("The job has no nodes, no tasks, no program to run or an unknown GPU request.", exit_code=1)
+    return spec
+
+
+_NEMO2_COMMAND = ("python", f"{RUN_FOLDER}/code/pretrain.py", f"{RUN_FOLDER}/configs/launch.json")

@@ -1,0 +1,94 @@
+"""`DirectSubmitter`: our own batch script is given to sbatch, and the job's name is the run's alone."""
+
+from __future__ import annotations
+
+from llmb_tui.cluster.remote_text import remote_text
+from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.client import find_jobs
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.refusal import PartitionLookup, may_have_been_accepted, reason, refusal
+from llmb_tui.launch.run import Run
+from llmb_tui.launch.spec import LaunchSpec
+from llmb_tui.launch.submission_status import SubmissionDir, SubmissionStatus
+from llmb_tui.launch.submitter import Jobs, Preparation
+
+
+def direct_spec(run: Run) -> LaunchSpec:
+    """What a run by this procedure was submitted from. Raises TypeError for another run."""
+    if not isinstance(run.spec, LaunchSpec):
+        raise TypeError(f"run {run.id} is not by the direct procedure")
+    return run.spec
+
+
+class DirectSubmitter:
+    """One run by the direct procedure."""
+
+    program = "sbatch"
+    answers_within_s = 90.0
+
+    def __init__(self, spec: LaunchSpec) -> None:
+        self._spec = spec
+        self.script_path = f"{spec.experiment_dir}/{spec.task}_sbatch.sh"
+        """Where the batch script is put: where NeMo-Run would."""
+        self.place = SubmissionDir(
+            folder=f"{spec.experiment_dir}/submit",
+            helper=f"{spec.experiment_dir}/submit.sh",
+            arguments=(self.script_path, f"{spec.task_dir}/sbatch_{spec.job_name}"),
+            reading="submitted.sh",
+        )
+
+    def preparation(self, script: str) -> Preparation:
+        """What the job needs is put into the run's folder."""
+        spec = self._spec
+        copies = tuple((source, f"{spec.task_dir}/{below}") for source, below in spec.copies)
+        files = tuple((f"{spec.task_dir}/{below}", text) for below, text in spec.files)
+        folders = {path.rpartition("/")[0] for path in (*(copy for _, copy in copies), *(path for path, _ in files))}
+        # NeMo-Run starts every task in code/.
+        folders |= {self.place.folder, f"{spec.task_dir}/code", *spec.folders}
+        helper = remote_text("claim.sh", "submit.sh")
+        return Preparation(
+            needed=(spec.container_image, *(source for source, _ in copies)),
+            folder=spec.task_dir,
+            folders=tuple(sorted(folders)),
+            files=(*files, (self.script_path, script), (self.place.helper, helper)),
+            links=tuple((source, f"{spec.task_dir}/{below}") for source, below in spec.links),
+            copies=copies,
+        )
+
+    def answered(self, status: SubmissionStatus) -> bool:
+        """An answer is there before the exit code is."""
+        return bool(self._answer(status) or self._with_output(status))
+
+    def never(self, status: SubmissionStatus) -> str:
+        """What sbatch said where that rules out a job; empty otherwise."""
+        if status.exit_code is None or self._answer(status) or self.may_still_come(status):
+            return ""
+        return self.reason(status)
+
+    def jobs(self, session: Session, status: SubmissionStatus) -> Jobs:
+        """What sbatch answered, else the jobs that have an output file, else those of the run's name."""
+        ids = self._answer(status) or self._with_output(status)
+        return Jobs(ids or tuple(job.id for job in find_jobs(session, self._spec.job_name)))
+
+    def may_still_come(self, status: SubmissionStatus) -> bool:
+        """True unless sbatch said that Slurm does not want the job."""
+        return status.exit_code is None or may_have_been_accepted(status.exit_code, status.words)
+
+    def reason(self, status: SubmissionStatus) -> str:
+        """What sbatch said."""
+        return "" if status.exit_code is None else reason(status.exit_code, status.words)
+
+    def refusal(self, run: Run, partitions: PartitionLookup) -> Trouble:
+        """What sbatch's words mean."""
+        return refusal(run, partitions)
+
+    def progress(self, status: SubmissionStatus) -> str:
+        """What sbatch complains about while it tries."""
+        return reason(0, status.words) if status.words else ""
+
+    def _answer(self, status: SubmissionStatus) -> tuple[str, ...]:
+        return status.all("answer")[-1:]
+
+    def _with_output(self, status: SubmissionStatus) -> tuple[str, ...]:
+        ids = {value.removesuffix(".out") for value in status.all("output")}
+        return tuple(sorted((job for job in ids if job.isdecimal()), key=int))

@@ -1,0 +1,96 @@
+"""`Launcher`: makes a request run: its checks, its install, its script and its one submission."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.prompter import Prompter
+from llmb_tui.cluster.session import Session
+from llmb_tui.launch.install import Installer
+from llmb_tui.launch.llmb.workloads import llmb_group
+from llmb_tui.launch.policy import Policy
+from llmb_tui.launch.prepared import PreparedRun
+from llmb_tui.launch.procedure import procedure
+from llmb_tui.launch.readiness import ClusterEvidence, blockers, refuse
+from llmb_tui.launch.run import Run
+from llmb_tui.launch.runs import Runs
+from llmb_tui.launch.secrets import access_group
+from llmb_tui.launch.submit import OnProgress, submit_once
+from llmb_tui.plan.selection import NEW_RUN_PROCEDURES
+from llmb_tui.preflight.check_group import CheckGroup
+from llmb_tui.preflight.needs import Needs, Sources
+from llmb_tui.preflight.report import Check, Preflight
+from llmb_tui.preflight.run import cluster_checks, run_preflight
+from llmb_tui.request import RunRequest
+from llmb_tui.store.journal import Journal
+
+
+@dataclass
+class Launcher:
+    """What all requests have in common, held for them. Thread-safe."""
+
+    session_of: Callable[[ClusterProfile], Session]
+    catalog: Catalog
+    runs: Runs
+    journal: Journal
+    policy: Policy
+    """What the operator allows."""
+    sources: Sources
+    """Where installs download from."""
+
+    def preflight(
+        self, target: ClusterProfile | RunRequest, on_progress: Callable[[Preflight], None] | None = None
+    ) -> Preflight:
+        """Look at a cluster, on its own or with the eyes of a request. Nothing is queued.
+
+        `on_progress` is told what is known so far. Raises Trouble (exit code 1) where it cannot be said what the
+        request needs.
+        """
+        if isinstance(target, RunRequest):
+            profile, groups = target.profile, self._groups(target)
+        else:
+            needs = Needs(target, sources=self.sources)
+            profile, groups = target, (*cluster_checks(needs), llmb_group(self.catalog, target.install_dir))
+        return run_preflight(self.session_of(profile), groups, on_progress)
+
+    def _groups(self, request: RunRequest) -> tuple[CheckGroup, ...]:
+        """Everything that a preflight asks for a request, in its order."""
+        chosen = procedure(request.procedure)
+        return (
+            *cluster_checks(replace(chosen.needs(request), sources=self.sources)),
+            llmb_group(self.catalog, request.profile.install_dir),
+            access_group(chosen.secrets(request), self.sources),
+            *chosen.checks(request),
+        )
+
+    def early_checks(self, request: RunRequest) -> tuple[Check, ...]:
+        """What only the procedures that are not chosen want to know, so that it is known before one of them is."""
+        others = [name for name in NEW_RUN_PROCEDURES if name != request.procedure]
+        groups = [group for name in others for group in procedure(name).checks(replace(request, procedure=name))]
+        return run_preflight(self.session_of(request.profile), groups).checks
+
+    def installer(self, request: RunRequest) -> Installer:
+        """What looks at the install steps of a request on its cluster, and runs them."""
+        steps = procedure(request.procedure).install(request)
+        return Installer(self.session_of(request.profile), request.profile, steps, self.sources)
+
+    def prepare(self, request: RunRequest, prompter: Prompter | None = None) -> PreparedRun:
+        """What would be submitted of a request. By the direct procedure it takes seconds to render.
+
+        The cluster is asked for its Slurm's version where that matters; `prompter` answers what connecting asks then.
+        Raises `Trouble` (exit code 1) when the plan cannot be launched there in this way.
+        """
+        return procedure(request.procedure).prepare(self.session_of(request.profile), request, prompter)
+
+    def submit(self, prepared: PreparedRun, evidence: ClusterEvidence, on_progress: OnProgress | None = None) -> Run:
+        """Submit a prepared run, at most once. `on_progress` is told what a launch script is doing, a clean line.
+
+        Raises `NotReady` where something stands against it, by what was last seen of its cluster.
+        """
+        request, run = prepared.request, prepared.run
+        refuse(request, blockers(request, self.policy, evidence))
+        session = self.session_of(request.profile)
+        return submit_once(session, self.runs, self.journal, run, prepared.script, on_progress=on_progress)

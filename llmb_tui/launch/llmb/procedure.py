@@ -1,0 +1,47 @@
+"""`LlmbProcedure`: runs that NVIDIA's llmb-run started. Here they are watched, judged and cancelled."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from llmb_tui.catalog.recipe import Recipe
+from llmb_tui.cluster.prompter import Prompter
+from llmb_tui.cluster.session import Session
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.procedure import Procedure
+from llmb_tui.launch.run import Run
+from llmb_tui.preflight.needs import Needs
+from llmb_tui.request import RunRequest
+
+
+class LlmbProcedure(Procedure):
+    """What applies to a run that somebody else started."""
+
+    def refuse(self, recipe: Recipe) -> NoReturn:  # noqa: ARG002 - a `Procedure`'s
+        """Raise Trouble (exit code 1): llmb-run starts its runs itself."""
+        raise Trouble(
+            "llmb-run starts its runs itself.",
+            "",
+            "Start the run there; `llmb-tui llmb CLUSTER --open JOB` remembers it here.",
+            exit_code=1,
+        )
+
+    def preview(self, request: RunRequest) -> NoReturn:
+        """Raise Trouble (exit code 1): nothing is started from here."""
+        self.refuse(request.recipe)
+
+    def needs(self, request: RunRequest) -> Needs:
+        """Nothing but the plan: llmb-run has installed what it needs."""
+        return Needs(request.profile, request.plan)
+
+    def install(self, request: RunRequest) -> NoReturn:
+        """Raise Trouble (exit code 1): llmb-install does that."""
+        self.refuse(request.recipe)
+
+    def prepare(self, session: Session, request: RunRequest, prompter: Prompter | None = None) -> NoReturn:  # noqa: ARG002 - a `Procedure`'s
+        """Raise Trouble (exit code 1): nothing is submitted from here."""
+        self.refuse(request.recipe)
+
+    def submitter(self, run: Run) -> NoReturn:
+        """Raise TypeError: there is nothing to submit."""
+        raise TypeError(f"run {run.id} was submitted by somebody else")

@@ -1,0 +1,106 @@
+"""`Procedure`: everything in which ways of starting a run differ; and the one place that chooses one.
+
+A procedure is a folder beside this file. Nothing else in the program asks for one by its name.
+"""
+
+# ruff: noqa: PLC0415 - a procedure's folder is imported when it is first chosen
+from __future__ import annotations
+
+from typing import Protocol
+
+from llmb_tui.catalog.recipe import Recipe
+from llmb_tui.cluster.prompter import Prompter
+from llmb_tui.cluster.session import Session
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.install_step import InstallPlan
+from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
+from llmb_tui.launch.run import Run
+from llmb_tui.launch.secret import SecretNeed
+from llmb_tui.launch.submitter import Submitter
+from llmb_tui.plan.plan import Problem
+from llmb_tui.plan.selection import ProcedureId
+from llmb_tui.preflight.check_group import CheckGroup
+from llmb_tui.preflight.needs import Needs
+from llmb_tui.request import RunRequest
+
+
+class Procedure(Protocol):
+    """One way of installing, starting and submitting, and the base of each. All but `prepare` is pure."""
+
+    script_title: str = ""
+    """What is submitted, in a word or two; empty where nothing is."""
+    script_hint: str = ""
+    """What that is to the operator."""
+    submitting: str = ""
+    """What is done while a run is on its way to Slurm."""
+
+    def refuse(self, recipe: Recipe) -> None:
+        """Raise Trouble (exit code 1) where a recipe cannot be run so at all."""
+
+    def preview(self, request: RunRequest) -> LaunchPreview:
+        """How it would be started. Raises Trouble (exit code 1) where that cannot be said."""
+
+    def needs(self, request: RunRequest) -> Needs:
+        """What installing and running take from the cluster, for the preflight."""
+
+    def checks(self, request: RunRequest) -> tuple[CheckGroup, ...]:  # noqa: ARG002 - most have none
+        """Further checks of the preflight, which only this procedure wants."""
+        return ()
+
+    def secrets(self, request: RunRequest) -> tuple[SecretNeed, ...]:  # noqa: ARG002 - as above
+        """The keys that matter."""
+        return ()
+
+    def install(self, request: RunRequest) -> InstallPlan:
+        """What has to be on the cluster first. Raises Trouble (exit code 1) where that cannot be said."""
+
+    def prepare(self, session: Session, request: RunRequest, prompter: Prompter | None = None) -> PreparedRun:
+        """What would be submitted; the cluster is asked for its Slurm's version where that matters.
+
+        `prompter` answers what connecting asks then.
+        Raises Trouble (exit code 1) when the plan cannot be launched there in this way.
+        """
+
+    def submitter(self, run: Run) -> Submitter:
+        """How one of its runs is submitted."""
+
+
+def procedure(name: ProcedureId) -> Procedure:
+    """The procedure of that name."""
+    if name == "upstream":
+        from llmb_tui.launch.upstream.procedure import UpstreamProcedure
+
+        return UpstreamProcedure()
+    if name == "llmb":
+        from llmb_tui.launch.llmb.procedure import LlmbProcedure
+
+        return LlmbProcedure()
+    from llmb_tui.launch.direct.procedure import DirectProcedure
+
+    return DirectProcedure()
+
+
+def preview(request: RunRequest) -> LaunchPreview:
+    """`Procedure.preview`, with what would be raised among its problems."""
+    try:
+        return procedure(request.procedure).preview(request)
+    except Trouble as trouble:
+        return LaunchPreview(problems=(_problem(trouble),))
+
+
+def unavailable(name: ProcedureId, recipe: Recipe) -> tuple[Problem, ...]:
+    """Why no run of a recipe can be started so, wherever; empty where one can."""
+    try:
+        procedure(name).refuse(recipe)
+    except Trouble as trouble:
+        return (_problem(trouble),)
+    return ()
+
+
+def secrets_of(request: RunRequest) -> tuple[SecretNeed, ...]:
+    """The keys that matter for a request."""
+    return procedure(request.procedure).secrets(request)
+
+
+def _problem(trouble: Trouble) -> Problem:
+    return Problem("procedure", "error", f"{trouble.what} {trouble.why}".rstrip(), trouble.fix)

@@ -1,0 +1,220 @@
+"""`upstream_install`: what has to be on a cluster before a recipe's own scripts can launch a plan there. Pure.
+
+What leaves nothing that could be recognised, such as the setup script, is noted as done in a file below
+`<install>/.llmb-tui/published/<workload>-<release>`; its name stands for what was done, so that another tag, GPU type
+or pin is done anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from llmb_tui.catalog.upstream import Commit, UpstreamScripts
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.quoting import shell_join
+from llmb_tui.cluster.remote_text import remote_text
+from llmb_tui.launch.install_step import OFFLINE, InJob, InstallPlan, InstallStep, image_step
+from llmb_tui.launch.secret import HUB_TOKEN, TITLES
+from llmb_tui.launch.settings import text_of
+from llmb_tui.launch.upstream.command import setup_command
+from llmb_tui.launch.upstream.paths import UpstreamPaths, scripts_of, upstream_paths, upstream_values
+from llmb_tui.request import RunRequest
+
+_NEWEST_USUAL = 12
+"""Minor version of Python 3: of scipy below 1.13, which setup scripts install, there are no wheels for newer ones."""
+_NEWEST = 14
+
+# $1 is the model hub's token below the home directory, $2 says that it was seen. A launch needs it each time: then $2
+# is a link to it, and the step is to be done again once the token is gone.
+_HUB_KEY = """
+rm -f "$2"
+[ -s "$HOME/$1" ] || { echo "There is no Hugging Face token on the cluster."; exit 1; }
+if [ "$3" = always ]; then ln -sfn "$HOME/$1" "$2"; else date >"$2"; fi
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """One recipe's scripts in one install directory."""
+
+    name: str
+    install: str
+    procedure: UpstreamScripts
+    paths: UpstreamPaths
+    commits: tuple[Commit, ...]
+    """Those of the plan's GPU type."""
+
+    @property
+    def notes(self) -> str:
+        """Directory of the files that say what is done."""
+        return f"{self.install}/.llmb-tui/published/{self.name}"
+
+    @property
+    def set_up(self) -> str:
+        """Directory of those that another checkout, or another environment, makes untrue."""
+        return f"{self.notes}/set-up"
+
+    def work(self, function: str, *scripts: str) -> str:
+        """Calls a function of these remote scripts with the step's arguments; downloads may come from a folder."""
+        urls = dict.fromkeys([self.procedure.repository, *(commit.repository for commit in self.procedure.commits)])
+        offline = shell_join(["offline", f"{self.install}/{OFFLINE}", *urls])
+        return "\n".join([remote_text("offline.sh", *scripts), offline, f'{function} "$@"'])
+
+
+@dataclass(frozen=True)
+class UpstreamInstall(InstallPlan):
+    """What may be missing is looked for before anything that takes long. None: this recipe does without."""
+
+    directories: InstallStep
+    token: InstallStep | None
+    commits: InstallStep | None
+    repository: InstallStep
+    environment: InstallStep | None
+    image: InstallStep
+    link: InstallStep | None
+    setup: InstallStep
+    pins: InstallStep | None
+
+    @property
+    def set_up(self) -> str:
+        """File that says that the scripts are set up: nothing more is fetched for them."""
+        return (self.pins or self.setup).results[0]
+
+
+def upstream_install(request: RunRequest) -> UpstreamInstall:
+    """What an install of the recipe's own scripts consists of.
+
+    Raises Trouble (exit code 1) for a recipe whose scripts are not known, a plan without a container image, and further
+    Slurm parameters that cannot be read.
+    """
+    recipe, procedure, gpu = request.recipe, scripts_of(request.recipe), request.plan.selection.gpu
+    place = _Place(
+        name=f"{recipe.workload}-{recipe.release}",
+        install=request.profile.install_dir.rstrip("/"),
+        procedure=procedure,
+        paths=upstream_paths(request),
+        commits=tuple(commit for commit in procedure.commits if not commit.gpus or gpu in commit.gpus),
+    )
+    image = image_step(request)
+    values = upstream_values(request)
+    needs_token = procedure.setup.needs_hub_token or procedure.launch.needs_hub_token
+    return UpstreamInstall(
+        directories=_directories(place, [text_of(folder, values) for folder in procedure.setup.folders]),
+        token=_token(place) if needs_token else None,
+        commits=_commits(place) if place.commits else None,
+        repository=_repository(place),
+        environment=_environment(place) if place.paths.environment else None,
+        image=image,
+        link=_link(place, image.results[0]) if place.paths.image != image.results[0] else None,
+        setup=_setup(place, request),
+        pins=_pins(place, gpu) if procedure.pins else None,
+    )
+
+
+def _directories(place: _Place, folders: Sequence[str]) -> InstallStep:
+    paths = (f"{place.install}/images", place.paths.root, place.notes, *folders)
+    return InstallStep(f"directories-{place.name}", "Directories", paths, 'mkdir -p "$@"', paths)
+
+
+def _token(place: _Place) -> InstallStep:
+    copy = f"{place.notes}/hugging-face-token"
+    keep = "always" if place.procedure.launch.needs_hub_token else "once"
+    return InstallStep(f"token-{place.name}", TITLES["hugging-face"], (copy,), _HUB_KEY, (HUB_TOKEN, copy, keep))
+
+
+def _commits(place: _Place) -> InstallStep:
+    pairs = [word for commit in place.commits for word in (commit.repository, commit.commit)]
+    note = f"{place.notes}/commits-{_digest(pairs)}"
+    work = place.work("commits", "commits.sh")
+    return InstallStep(f"commits-{place.name}", "Commits that it takes", (note,), work, (note, *pairs))
+
+
+def _repository(place: _Place) -> InstallStep:
+    procedure, paths = place.procedure, place.paths
+    note = f"{place.notes}/repository-{_digest([procedure.repository, procedure.tag])}"
+    return InstallStep(
+        id=f"repository-{place.name}",
+        title=f"Recipe repository, {procedure.tag}",
+        results=(f"{paths.scripts}/{procedure.setup.script}", f"{paths.scripts}/{procedure.launch.script}", note),
+        work=place.work("checkout", "checkout.sh"),
+        args=(procedure.repository, procedure.tag, paths.repository, place.set_up, note),
+    )
+
+
+def _environment(place: _Place) -> InstallStep:
+    exact, environment = place.procedure.python_exact, place.paths.environment
+    version = exact or place.procedure.python or ""
+    oldest = int(version.split(".")[1])
+    usual = [oldest] if exact else range(oldest, max(oldest, _NEWEST_USUAL) + 1)
+    newer = [] if exact else range(usual[-1] + 1, _NEWEST + 1)
+    minors = (" ".join(f"3.{minor}" for minor in some) for some in (usual, newer))
+    note = f"{place.notes}/environment-{_digest([environment, version])}"
+    pythons = f"{place.install}/.llmb-tui/python"
+    return InstallStep(
+        id=f"environment-{place.name}",
+        title=f"Environment with Python {version}{'' if exact else ' or newer'}",
+        results=(f"{environment}/bin/python", f"{environment}/bin/pip", note),
+        work=place.work("environment", "environment.sh"),
+        args=(environment, version, "yes" if exact else "no", *minors, pythons, place.set_up, note),
+    )
+
+
+def _link(place: _Place, image: str) -> InstallStep:
+    """Where the scripts look for the image; it is in the install directory, for all recipes that take it."""
+    path = place.paths.image
+    work = 'rm -f "$2"\nln -s "$1" "$2"'
+    return InstallStep(f"link-{place.name}", "Link to the container image", (path,), work, (image, path))
+
+
+def _setup(place: _Place, request: RunRequest) -> InstallStep:
+    setup, paths = place.procedure.setup, place.paths
+    command, values = setup_command(request), upstream_values(request)
+    note = f"{place.set_up}/setup-{_digest(_set_up_for(place, request.plan.selection.gpu))}"
+    unset = [word for name in command.unset for word in ("-u", name)]
+    assignments = [f"{name}={value}" for name, value in command.environment]
+    in_job = _setup_job(command.arguments[1:-1], setup.time_limit, request.profile) if setup.how == "job" else None
+    return InstallStep(
+        id=f"setup-{place.name}",
+        title=f"{setup.script} of the recipe",
+        results=(note,),
+        work=place.work("setup", "checkout.sh", "setup.sh"),
+        args=(
+            *(paths.repository, place.procedure.tag, paths.scripts, paths.environment, command.token_file),
+            "terminal" if setup.how == "login-pty" else "",
+            *(remote_text("enroot.sh").rstrip("\n"), remote_text("git.sh").rstrip("\n"), place.set_up, note),
+            *(text_of(path, values) for path in setup.undo),
+            "--",
+            *("env", *unset, *assignments, "bash", f"./{setup.script}"),
+        ),
+        in_job=in_job,
+    )
+
+
+def _setup_job(options: Sequence[str], time_limit: str | None, profile: ClusterProfile) -> InJob:
+    """The job of the recipe's documents, with a whole node, as it may install what takes much memory to build."""
+    time = [] if time_limit is None else [f"--time={time_limit}"]
+    return InJob("", (*options, "--ntasks=1", "--exclusive", f"--mem={profile.memory}", *time))
+
+
+def _set_up_for(place: _Place, gpu: str) -> list[str]:
+    setup = place.procedure.setup
+    by_gpu = [gpu] if any("{gpu}" in text for text in setup.variables.values()) else []
+    return [place.procedure.tag, *by_gpu, *(commit.commit for commit in place.commits)]
+
+
+def _pins(place: _Place, gpu: str) -> InstallStep:
+    requirements = [pin.requirement for pin in place.procedure.pins]
+    note = f"{place.set_up}/pins-{_digest([*_set_up_for(place, gpu), *requirements])}"
+    return InstallStep(
+        id=f"pins-{place.name}",
+        title=f"Later corrections: {', '.join(requirements)}",
+        results=(note,),
+        work=place.work("pins", "setup.sh"),
+        args=(place.paths.environment, note, *requirements),
+    )
+
+
+def _digest(words: Sequence[str]) -> str:
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()[:12]

@@ -1,0 +1,152 @@
+"""What NVIDIA's own scripts cannot do of what a selection and a cluster's profile ask for. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Set
+
+from llmb_tui.catalog.settings import Values, holds
+from llmb_tui.catalog.upstream import UpstreamScripts
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.params import sbatch_options
+from llmb_tui.launch.settings import applied
+from llmb_tui.launch.upstream.paths import scripts_of
+from llmb_tui.plan.options import ends_run
+from llmb_tui.plan.plan import Plan, Problem
+from llmb_tui.plan.resolved import base_of
+from llmb_tui.plan.selection import LAYOUT
+from llmb_tui.request import RunRequest
+
+SBATCH_VARIABLES = {
+    "acctg-freq": "SBATCH_ACCTG_FREQ",
+    "constraint": "SBATCH_CONSTRAINT",
+    "core-spec": "SBATCH_CORE_SPEC",
+    "gpu-bind": "SBATCH_GPU_BIND",
+    "gpu-freq": "SBATCH_GPU_FREQ",
+    "gpus-per-node": "SBATCH_GPUS_PER_NODE",
+    "gres": "SBATCH_GRES",
+    "hint": "SBATCH_HINT",
+    "mem": "SBATCH_MEM_PER_NODE",
+    "network": "SBATCH_NETWORK",
+    "profile": "SBATCH_PROFILE",
+    "qos": "SBATCH_QOS",
+    "reservation": "SBATCH_RESERVATION",
+    "segment": "SBATCH_SEGMENT_SIZE",
+    "signal": "SBATCH_SIGNAL",
+    "switches": "SBATCH_REQ_SWITCH",
+    "thread-spec": "SBATCH_THREAD_SPEC",
+    "threads-per-core": "SBATCH_THREADS_PER_CORE",
+    "time": "SBATCH_TIMELIMIT",
+    "wckey": "SBATCH_WCKEY",
+}
+"""Options with a value that sbatch also takes from its environment, where they come before those of the script
+(sbatch(1), Input environment variables): the only way to one where NeMo-Run writes the script and calls sbatch."""
+
+_SEGMENT_VARIABLE_SINCE = "25.05.1"  # Slurm's list of changes, CHANGELOG/slurm-25.05.md
+_ELSE_DIRECT = "or choose the direct procedure"
+_TAKE_OUT = f"Take it out of the cluster's profile, {_ELSE_DIRECT}."
+
+
+def deviations(request: RunRequest) -> Mapping[str, object]:
+    """What the selection and the profile say, and the recipe does not by itself, by the names of `GIVEN`."""
+    recipe, selection = request.recipe, request.plan.selection
+    base = base_of(recipe, selection.size, selection.gpu, selection.dtype, selection.strong_scaling)
+    row = base.row_for(selection.scale)
+    by_default = {field.name: getattr(row, field.name) or 1 for field in LAYOUT}
+    by_default |= {"gbs": base.gbs_for(selection.scale), "steps": recipe.launch.steps, "time_limit": None}
+    explicit: dict[str, object] = dict(selection.overrides.set_fields())
+    explicit |= {"steps": selection.steps, "time_limit": selection.time_limit}
+    changes = {name: value for name, value in explicit.items() if value is not None and value != by_default[name]}
+    return changes | {
+        name: value for name in ("cpus_per_task", "vboost", "mounts") if (value := getattr(request.profile, name))
+    }
+
+
+def problems_of(request: RunRequest, placeholders: Set[str], values: Values) -> Iterator[Problem]:
+    """Everything that would be otherwise than asked for, and what is known to go wrong.
+
+    `placeholders` are those that the launch script takes by its variables for this plan, such as `{tp}`; `values` is
+    what the procedure's placeholders stand for.
+    """
+    procedure, profile = scripts_of(request.recipe), request.profile
+    ignored = {name: value for name, value in deviations(request).items() if f"{{{name}}}" not in placeholders}
+    yield from _layout(procedure, ignored)
+    yield from _steps(request, ignored)
+    yield from _options(procedure, request.plan, str(values["root"]))
+    yield from _profile(procedure, profile, ignored)
+    yield from _training(request)
+    yield from _flaws(procedure, values)
+    if procedure.launch.how == "bash":
+        yield from _slurm(profile)
+
+
+def _layout(procedure: UpstreamScripts, ignored: Mapping[str, object]) -> Iterator[Problem]:
+    for name in (field.name for field in LAYOUT):
+        if name in ignored:
+            script, value = procedure.launch.script, ignored[name]
+            reason = f"{script} takes no {name.upper()} at this scale, so it would not be {value}."
+            yield Problem(name, "error", reason, f"Leave {name.upper()} as the recipe has it, {_ELSE_DIRECT}.")
+
+
+def _steps(request: RunRequest, ignored: Mapping[str, object]) -> Iterator[Problem]:
+    options = request.plan.options
+    fixed = options.nccl_trace or options.load_checkpoint or (options.profile and ends_run(request.recipe))
+    if "steps" in ignored and not fixed:
+        script = scripts_of(request.recipe).launch.script
+        reason = f"{script} takes no number of steps, so it would not be {ignored['steps']}."
+        yield Problem("steps", "error", reason, f"Give no number of steps, {_ELSE_DIRECT}.")
+
+
+def _options(procedure: UpstreamScripts, plan: Plan, root: str) -> Iterator[Problem]:
+    options, launch = plan.selection.options, procedure.launch
+    if options.hub_tokenizer and "hub_tokenizer" not in launch.always:
+        reason = f"{launch.script} has no way to take the model's own tokenizer."
+        yield Problem("hub_tokenizer", "error", reason, f"Leave it out, {_ELSE_DIRECT}.")
+    checkpoint = options.load_checkpoint
+    if checkpoint and launch.checkpoints_below and not checkpoint.startswith(f"{root}/"):
+        reason = f"The container sees nothing but {root}, and the checkpoint is not below that."
+        yield Problem("load_checkpoint", "error", reason, f"Move it there, {_ELSE_DIRECT}.")
+
+
+def _profile(procedure: UpstreamScripts, profile: ClusterProfile, ignored: Mapping[str, object]) -> Iterator[Problem]:
+    """What a profile has fields for, and the launch script no variable."""
+    script, always = procedure.launch.script, procedure.launch.always
+    if "mounts" in ignored:
+        yield Problem("mounts", "error", f"{script} takes no further mounts.", _TAKE_OUT)
+    if "cpus_per_task" in ignored:
+        reason = f"{script} pins no task to CPUs, so {profile.cpus_per_task} CPUs per task are not asked for."
+        yield Problem("cpus_per_task", "warning", reason, _TAKE_OUT)
+    if "vboost" in ignored and "vboost" not in always:
+        yield Problem("vboost", "warning", f"{script} gives the tensor cores no more power.", _TAKE_OUT)
+
+
+def _training(request: RunRequest) -> Iterator[Problem]:
+    """What the procedure sets for the training, whatever the profile says."""
+    procedure, profile, settings = scripts_of(request.recipe), request.profile, applied(request)
+    launch = procedure.launch
+    if settings.tasks_per_numa_node and not profile.numa_binding:
+        reason = "Tasks are bound to NUMA nodes whatever the cluster's profile says, and end where there are none."
+        yield Problem("numa_binding", "warning", reason, "Choose the direct procedure if that is not right here.")
+    variables = {name for group in launch.variables for name in group.values} | {*launch.clear, procedure.root_variable}
+    for name, value in profile.env:
+        if name in variables or settings.env.get(name, value) != value:
+            reason = f"{name} is not {value}, as the cluster's profile says: the procedure sets it itself."
+            yield Problem(f"env.{name}", "warning", reason, _TAKE_OUT)
+
+
+def _flaws(procedure: UpstreamScripts, values: Values) -> Iterator[Problem]:
+    """What goes wrong in the procedure itself."""
+    for flaw in procedure.launch.flaws:
+        if all(holds(condition, values) for condition in flaw.when):
+            yield Problem("procedure", "warning", flaw.reason, flaw.fix)
+
+
+def _slurm(profile: ClusterProfile) -> Iterator[Problem]:
+    """What NeMo-Run's own call of sbatch leaves out."""
+    for name, value in sbatch_options(profile):
+        if value is None or name not in SBATCH_VARIABLES:
+            reason = f"NeMo-Run calls sbatch itself, and sbatch does not take --{name} from its environment."
+            yield Problem(name if hasattr(profile, name) else "slurm_params", "error", reason, _TAKE_OUT)
+    if profile.segment is not None:
+        variable = SBATCH_VARIABLES["segment"]
+        reason = f"Segments are asked for with {variable}, which Slurm reads since {_SEGMENT_VARIABLE_SINCE} only."
+        yield Problem("segment", "warning", reason, _TAKE_OUT)

@@ -1,0 +1,151 @@
+"""`UpstreamProcedure`: NVIDIA's own scripts, to the letter: the repository at its tag, its setup, its launch."""
+
+from __future__ import annotations
+
+import time
+
+from llmb_tui.catalog.recipe import Recipe
+from llmb_tui.catalog.upstream import LaunchScript
+from llmb_tui.cluster.prompter import Prompter
+from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.client import SRUN_OUTPUT_SINCE, Version, slurm_version
+from llmb_tui.cluster.slurm.params import sbatch_options
+from llmb_tui.cluster.validation import NAME, PATH
+from llmb_tui.launch.naming import check_pattern, experiment_name, image_path, nemo_run_name, new_run_id
+from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
+from llmb_tui.launch.procedure import Procedure
+from llmb_tui.launch.run import Run
+from llmb_tui.launch.secret import SecretNeed, hub_token, registry_key
+from llmb_tui.launch.settings import refuse_errors
+from llmb_tui.launch.spec import JobLog, UpstreamSpec
+from llmb_tui.launch.upstream.command import UpstreamCommand, differences, upstream_command
+from llmb_tui.launch.upstream.commits import commits_group
+from llmb_tui.launch.upstream.install import UpstreamInstall, upstream_install
+from llmb_tui.launch.upstream.paths import scripts_of, upstream_paths
+from llmb_tui.launch.upstream.submitter import UpstreamSubmitter, upstream_spec_of
+from llmb_tui.preflight.check_group import CheckGroup
+from llmb_tui.preflight.needs import Needs
+from llmb_tui.request import RunRequest
+
+
+class UpstreamProcedure(Procedure):
+    """A recipe by the scripts that its preset names, unchanged."""
+
+    script_title = "Command"
+    script_hint = "exactly what starts it"
+    submitting = "launching"
+
+    def refuse(self, recipe: Recipe) -> None:
+        """Raise Trouble (exit code 1) where the preset does not know the scripts."""
+        scripts_of(recipe)
+
+    def preview(self, request: RunRequest) -> LaunchPreview:
+        """The command of the launch script, to the letter."""
+        scripts, command = scripts_of(request.recipe), upstream_command(request)
+        names = f"{scripts.setup.script} and {scripts.launch.script}"
+        return LaunchPreview(
+            way=f"NVIDIA's own scripts: {names} of {scripts.tag}, unchanged",
+            problems=command.problems,
+            command=command.text,
+            starts=_starts(scripts.launch),
+            results=command.results,
+            takes_token=bool(command.token_file),
+            differences=tuple(differences(request.recipe)),
+            notes=scripts.notes,
+        )
+
+    def needs(self, request: RunRequest) -> Needs:
+        """A repository and, for some recipes, a Python environment and a tokenizer."""
+        scripts, plan = scripts_of(request.recipe), request.plan
+        python, by_launch = scripts.python_exact or scripts.python, scripts.launch.needs_hub_token
+        return Needs(
+            request.profile,
+            plan,
+            image=image_path(request.profile.install_dir, plan.container) if plan.container else "",
+            venv=python is not None,
+            python=python,
+            python_only=scripts.python_exact is not None,
+            git=True,
+            hub=scripts.setup.needs_hub_token or by_launch or plan.options.hub_tokenizer,
+            set_up=upstream_install(request).set_up if plan.container else "",
+            hub_each_run=plan.options.hub_tokenizer or by_launch,
+        )
+
+    def checks(self, request: RunRequest) -> tuple[CheckGroup, ...]:
+        """Whether the commits that the setup script takes are public."""
+        return commits_group(request)
+
+    def secrets(self, request: RunRequest) -> tuple[SecretNeed, ...]:
+        """The registry's key, and the token with which the scripts fetch the tokenizer."""
+        return (*registry_key(request.plan), *hub_token(request, required=True))
+
+    def install(self, request: RunRequest) -> UpstreamInstall:
+        """The repository, its environment, what its setup script makes."""
+        return upstream_install(request)
+
+    def prepare(self, session: Session, request: RunRequest, prompter: Prompter | None = None) -> PreparedRun:
+        """The command that launches it. A batch script's log is where the cluster's version of Slurm puts it."""
+        now = time.time()
+        by_sbatch = scripts_of(request.recipe).launch.how == "sbatch"
+        spec = upstream_spec(request, new_run_id(now), slurm_version(session, prompter) if by_sbatch else None)
+        return PreparedRun(request, Run.of(request, spec, now), spec.command)
+
+    def submitter(self, run: Run) -> UpstreamSubmitter:
+        """The launch script on the login node."""
+        return UpstreamSubmitter(upstream_spec_of(run))
+
+
+def _starts(launch: LaunchScript) -> str:
+    if launch.how == "sbatch":
+        return f"{launch.script} is given to sbatch on the login node, at most once; it is one job"
+    return f"{launch.script} is started on the login node, detached and at most once; it may make up to three jobs"
+
+
+def upstream_spec(request: RunRequest, run_id: str, slurm: Version | None = None) -> UpstreamSpec:
+    """Everything that the launch is made of. `slurm` is the cluster's version; None: not known.
+
+    Raises Trouble (exit code 1) when the plan cannot be launched in this way, or the command cannot be written.
+    """
+    plan, profile = request.plan, request.profile
+    command, paths = upstream_command(request), upstream_paths(request)
+    refuse_errors("NVIDIA's own scripts cannot launch this plan.", (*plan.problems, *command.problems))
+    launch = scripts_of(request.recipe).launch
+    nemo_run = launch.how == "bash"
+    experiment = experiment_name(request)
+    account = profile.account
+    spec = UpstreamSpec(
+        run_id=run_id,
+        experiment=experiment if nemo_run else "",
+        job_name=nemo_run_name(account, experiment) if nemo_run else command.job_name,
+        folder=f"{paths.root}/.llmb-tui/launches/{run_id}",
+        script=launch.script,
+        how=launch.how,
+        command=command.text,
+        directory=command.directory,
+        root=paths.root,
+        results=command.results,
+        needed=tuple(result for step in upstream_install(request).steps for result in step.results),
+        token_file=command.token_file,
+        account=account,
+        partition=profile.partition,
+        nodes=plan.nodes,
+        tasks_per_node=plan.gpus_per_node,
+        gpu_request=profile.gpu_request,
+        time_limit=plan.time_limit,
+        memory=profile.memory,
+        options=sbatch_options(profile),
+        log=None if nemo_run else _batch_log(command, slurm),
+        notes=tuple(problem.reason for problem in command.problems),
+    )
+    for path in (spec.folder, spec.directory, spec.results):
+        check_pattern(PATH, path, "a path of the launch")
+    check_pattern(NAME, spec.job_name, "the job's name")
+    return spec
+
+
+def _batch_log(command: UpstreamCommand, slurm: Version | None) -> JobLog:
+    """Where the training of a batch script writes: srun reads SRUN_OUTPUT in newer versions of Slurm only."""
+    batch = f"{command.directory}/slurm-%j.out"
+    if slurm is not None and slurm < SRUN_OUTPUT_SINCE:
+        return JobLog(batch)
+    return JobLog(command.log, (f"{command.log.removesuffix('.out')}.err", batch))

@@ -1,0 +1,91 @@
+"""`UpstreamSubmitter`: the recipe's own launch script submits, and fixes the names of its jobs."""
+
+from __future__ import annotations
+
+from llmb_tui.cluster.remote_text import remote_text
+from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.client import own_jobs
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.refusal import SBATCH, PartitionLookup, refusal
+from llmb_tui.launch.run import Run
+from llmb_tui.launch.spec import UpstreamSpec
+from llmb_tui.launch.submission_status import SubmissionDir, SubmissionStatus
+from llmb_tui.launch.submitter import Jobs, Preparation
+from llmb_tui.launch.upstream.jobs import CLOCKS_APART_S, jobs_of_launch
+from llmb_tui.launch.upstream.output import batch_job, last_line, launch_failure, launch_reason, may_have_been_submitted
+
+
+def upstream_spec_of(run: Run) -> UpstreamSpec:
+    """What a run by this procedure was submitted from. Raises TypeError for another run."""
+    if not isinstance(run.spec, UpstreamSpec):
+        raise TypeError(f"run {run.id} is not by NVIDIA's own scripts")
+    return run.spec
+
+
+class UpstreamSubmitter:
+    """One run by NVIDIA's own scripts."""
+
+    answers_within_s = 600.0
+    """Importing NeMo alone may take minutes where the file system is busy."""
+
+    def __init__(self, spec: UpstreamSpec) -> None:
+        self._spec = spec
+        self.program = spec.script
+        where = spec.root if spec.how == "bash" else spec.directory
+        self.place = SubmissionDir(
+            folder=spec.folder,
+            helper=f"{spec.folder}/launch.sh",
+            arguments=(spec.index, spec.token_file, where),
+            reading="launched.sh",
+        )
+
+    def preparation(self, script: str) -> Preparation:
+        """The command, and what runs it."""
+        folder = self.place.folder
+        helper = remote_text("claim.sh", "lock.sh", "launch.sh")
+        return Preparation(
+            needed=self._spec.needed,
+            folder=folder,
+            folders=(folder,),
+            files=((f"{folder}/command.sh", f"{script}\n"), (self.place.helper, helper)),
+            token=self._spec.token_file,
+        )
+
+    def answered(self, status: SubmissionStatus) -> bool:
+        """A batch script is one job; until NeMo-Run is over, it may submit one more."""
+        return self._spec.how == "sbatch" and bool(batch_job(status.words))
+
+    def never(self, status: SubmissionStatus) -> str:
+        """It ended before the command was started."""
+        if not status.over or status.moment("began"):
+            return ""
+        return status.words or "It was ended on the cluster before the launch script was started."
+
+    def jobs(self, session: Session, status: SubmissionStatus) -> Jobs:
+        """Those that the launch has named, else what has come meanwhile; never without a look at Slurm."""
+        if not status.moment("began"):
+            return Jobs()
+        return jobs_of_launch(self._spec, status, own_jobs(session, status.moment("began") - CLOCKS_APART_S))
+
+    def may_still_come(self, status: SubmissionStatus) -> bool:
+        """Unless it is certain that sbatch was not called, or was told that Slurm does not want the job."""
+        return status.exit_code is None or may_have_been_submitted(status.exit_code, status.words)
+
+    def reason(self, status: SubmissionStatus) -> str:
+        """What sbatch said, or the last lines of the output."""
+        return launch_reason(self._spec.script, status.exit_code, status.words) if status.over else ""
+
+    def refusal(self, run: Run, partitions: PartitionLookup) -> Trouble:
+        """What sbatch's words mean, where they are sbatch's; else those of the launch script."""
+        return refusal(run, partitions) if run.note.startswith(SBATCH) else launch_failure(run.note)
+
+    def progress(self, status: SubmissionStatus) -> str:
+        """The last line of its output."""
+        waits = "".join(status.all("waits")[:1]).split()
+        if waits and not status.moment("began"):
+            owner = waits[-1].partition(".")[0] if len(waits) > 1 else "another process"
+            return f"Another launch in the same folder is waited for: run {waits[0]}, by {owner}."
+        if not status.owner:
+            return ""
+        words = last_line(status.words)
+        return f"{self._spec.script} says: {words}" if words else f"{self._spec.script} was started."

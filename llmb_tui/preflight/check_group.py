@@ -1,0 +1,66 @@
+"""`CheckGroup`: what the checks of a preflight have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from llmb_tui.cluster.batch import NO_ANSWER, Answer, run_batch
+from llmb_tui.cluster.failures import DeadlinePassed
+from llmb_tui.cluster.session import Session
+from llmb_tui.preflight.report import Check, Preflight
+from llmb_tui.text import clean_line
+
+Answers = Mapping[str, Answer]
+"""By the name of the command."""
+CheckGroup = Callable[[Session, Preflight], Iterable[Check]]
+"""Checks that are made together, of a cluster, when those before them are known. Raises what `Session.run` raises."""
+
+ADMINISTRATORS = "Ask the cluster's administrators."
+TIMED_OUT = 124
+"""Exit code of what `limited` had to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandChecks:
+    """A group whose facts come with one remote call."""
+
+    commands: Mapping[str, str]
+    """sh snippets by name, for `run_batch`."""
+    evaluate: Callable[[Answers], Iterable[Check]]
+    deadline_s: float
+
+    def __call__(self, session: Session, report: Preflight) -> Iterable[Check]:  # noqa: ARG002 - a `CheckGroup`'s
+        """Its checks, by the answers to its commands; by none where a file system hung until the deadline."""
+        try:
+            return self.evaluate(run_batch(session, self.commands, self.deadline_s))
+        except DeadlinePassed:
+            return self.evaluate(dict.fromkeys(self.commands, NO_ANSWER))
+
+
+def ok(name: str, title: str, found: str, needed: str) -> Check:
+    """A check that passed."""
+    return Check(name, title, "ok", found, needed, "")
+
+
+def warning(name: str, title: str, found: str, needed: str, fix: str) -> Check:
+    """A check that does not gate."""
+    return Check(name, title, "warning", found, needed, fix)
+
+
+def failed(name: str, title: str, found: str, needed: str, fix: str) -> Check:
+    """A check that gates the next step."""
+    return Check(name, title, "failed", found, needed, fix)
+
+
+def clean_check(check: Check) -> Check:
+    """The check with its texts made harmless."""
+    found = clean_line(check.found).strip() or "no answer"
+    return replace(check, found=found, needed=clean_line(check.needed), fix=clean_line(check.fix))
+
+
+def first_line(answer: Answer) -> str:
+    """The first line of what a command said."""
+    if answer.exit_code in (TIMED_OUT, NO_ANSWER.exit_code):
+        return "no answer in time"
+    return answer.text.strip().partition("\n")[0]

@@ -1,0 +1,236 @@
+"""Checks of the login node itself: Enroot, Python, and the room and the quota where is installed. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from llmb_tui.cluster.quoting import shell_join
+from llmb_tui.cluster.remote_text import remote_text
+from llmb_tui.preflight.check_group import Answers, CommandChecks, failed, first_line, ok, warning
+from llmb_tui.preflight.needs import Needs
+from llmb_tui.preflight.report import Check
+
+# The recipes' documentation: a container image takes 5 to 60 GB, an environment 1 to 10 GB.
+_SMALLEST_IMAGE_GB, _BIGGEST_IMAGE_GB = 5, 60
+_SMALLEST_VENV_GB, _BIGGEST_VENV_GB = 1, 10
+# Script, configuration and log of a run; tens of MB at most.
+_RUN_GB = 1
+# An environment with PyTorch and its libraries has some 60,000 files.
+_VENV_FILES = 100_000
+_RUN_FILES = 1000
+# The nearest directory that exists, and whether it may be written to.
+_DIRECTORY = """
+directory=%s
+while [ ! -e "$directory" ]; do directory=$(dirname "$directory"); done
+printf '%%s\\n' "$directory"
+if [ -d "$directory" ] && [ -w "$directory" ]; then echo writable; else echo read-only; fi
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Quota:
+    """One quota of the user's."""
+
+    left_gb: float | None
+    """Decimal GB; None where blocks are not limited."""
+    files_left: int | None
+
+
+def login_node_group(needs: Needs) -> CommandChecks:
+    """What is installed on the login node, and where there is room. A file system that hangs costs its deadline."""
+    commands = {
+        "install": _DIRECTORY % shell_join([needs.profile.install_dir]),
+        "image": "limited 4 " + shell_join(["test", "-s", needs.image]) if needs.image else "false",
+        "df": 'limited 6 df -Pk "$directory"',
+        "inodes": 'limited 6 df -Pi "$directory"',
+        # Without -s, which would print rounded numbers with letters; -w keeps a line in one.
+        "quota": "limited 5 quota -w",
+        "lfs": 'limited 5 lfs quota -q -u "$(id -un)" "$directory"',
+        "enroot": f"( {remote_text('enroot_settings.sh')} )",
+        "python": remote_text("pythons.sh"),
+        "modules": "limited 5 " + shell_join(["sh", "-c", remote_text("python_modules.sh")]),
+    }
+    return CommandChecks(commands, lambda answers: login_node_checks(answers, needs), deadline_s=15)
+
+
+def login_node_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
+    """All checks of the login node."""
+    image_is_there = answers["image"].exit_code == 0
+    yield from _enroot_checks(answers, needs, image_is_there=image_is_there)
+    yield _install_dir(answers, needs.profile.install_dir)
+    yield from _space_checks(answers, needs, image_is_there=image_is_there)
+    yield _python(answers, needs)
+
+
+def _install_dir(answers: Answers, install_dir: str) -> Check:
+    lines, needed = answers["install"].text.splitlines(), f"{install_dir}, writable"
+    if len(lines) < 2:
+        fix = "Check the path; the file system may hang."
+        return failed("install-dir", "Install directory", first_line(answers["install"]), needed, fix)
+    directory, access = lines[:2]
+    if access != "writable":
+        fix = "Choose a directory that you may write to, on a file system that all nodes share."
+        return failed("install-dir", "Install directory", f"{directory} is not writable", needed, fix)
+    exists = directory.rstrip("/") == install_dir.rstrip("/")
+    return ok("install-dir", "Install directory", "writable" if exists else f"to be made in {directory}", needed)
+
+
+def _python(answers: Answers, needs: Needs) -> Check:
+    pythons: dict[str, tuple[str, bool]] = {}
+    for kind, name, version in re.findall(r"(?m)^(python|bare) (\S+) (\d+\.\d+\.\d+)$", answers["python"].text):
+        if version not in {other for other, _ in pythons.values()}:
+            pythons[name] = (version, kind == "python")
+    tools = re.findall(r"(?m)^tool (\S+)$", answers["python"].text)
+    modules = re.findall(r"(?im)^(python\S*/(\d+\.\d+(?:\.\d+)?))", answers["modules"].text)
+    words = [f"{name} {version}" + ("" if whole else ", without venv") for name, (version, whole) in pythons.items()]
+    words += [*tools, *(f"module {name}" for name, _ in modules)]
+    text = "; ".join(words) or "none"
+    if not needs.venv:
+        least = f"{needs.python} or newer, " if needs.python else ""
+        return ok("python", "Python", text, f"{least}only for NVIDIA's own scripts" if needs.known else "any")
+    required = needs.python or "3.10.12"
+    needed = f"{required}{'' if needs.python_only else ' or newer'}, for the environment"
+    versions = [version for version, whole in pythons.values() if whole] + [version for _, version in modules]
+    if tools or any(_fits(version, required, only=needs.python_only) for version in versions):
+        return ok("python", "Python", text, needed)
+    fix = f"Load a module with Python {required}, or install uv (one file, without root) in your home directory."
+    return failed("python", "Python", text, needed, fix)
+
+
+def _fits(version: str, required: str, *, only: bool) -> bool:
+    """Whether it is the named version, as far as that names one; or, unless only that is right, a newer one."""
+    if only:
+        return version.split(".")[: required.count(".") + 1] == required.split(".")
+    return _parts(version) >= _parts(required)
+
+
+def _parts(version: str) -> tuple[int, ...]:
+    """To compare by; a module that names no third part may have any."""
+    return (*map(int, version.split(".")), 99, 99)[:3]
+
+
+def _enroot_checks(answers: Answers, needs: Needs, *, image_is_there: bool) -> Iterator[Check]:
+    """Enroot with its settings, and the space where it unpacks an image."""
+    enroot, needed = answers["enroot"], "enroot on the login node"
+    if enroot.exit_code != 0:
+        where = f"in partition {needs.profile.cpu_partition or needs.profile.partition}"
+        fix = f"The container image will be imported in a job {where}, which waits in the queue like any other."
+        if image_is_there:
+            yield ok("enroot", "Enroot", "not on the login node, and the image is there", needed)
+        else:
+            yield warning("enroot", "Enroot", "not on the login node", needed, fix)
+        return
+    version, *rest = enroot.text.strip().split("\n")
+    settings = [line.removeprefix("ENROOT_") for line in rest if line.startswith("ENROOT_")]
+    yield ok("enroot", "Enroot", "; ".join([f"enroot {version}", *settings]), needed)
+    free = re.search(r"(?m)^free (\d+) (.*)$", enroot.text)
+    if free is not None and needs.known and not image_is_there:
+        yield _unpacking(int(free[1]) * 1024 / 1e9, free[2])
+
+
+def _unpacking(free_gb: float, directory: str) -> Check:
+    name, found = ("enroot-space", "Space to unpack"), f"{free_gb:,.0f} GB in {directory}"
+    needed = f"{_SMALLEST_IMAGE_GB} to {_BIGGEST_IMAGE_GB} GB for the layers of an image"
+    fix = "Set ENROOT_TEMP_PATH in ~/.bashrc to a directory with more room, on a disk of the login node itself."
+    if free_gb < _SMALLEST_IMAGE_GB:
+        return failed(*name, found, needed, fix)
+    if free_gb < _BIGGEST_IMAGE_GB:
+        return warning(*name, found, needed, f"It may not be enough: watch the import. {fix}")
+    return ok(*name, found, needed)
+
+
+def _space_checks(answers: Answers, needs: Needs, *, image_is_there: bool) -> Iterator[Check]:
+    """Free space always; files and quota where somebody limits them."""
+    least, most, needed = _needed(needs, image_is_there)
+    device, free_gb = _free(answers["df"].text)
+    yield _space(free_gb, least, most, needed)
+    files = _VENV_FILES if needs.venv else _RUN_FILES
+    inodes = _inodes(answers["inodes"].text)
+    if inodes is not None and inodes < files:
+        fix = "Remove files that are no longer needed, or choose another directory."
+        yield failed("inodes", "Files", f"{inodes:,} more can be made", f"{files:,}", fix)
+    quota = _lustre_quota(answers["lfs"].text) or _unix_quota(answers["quota"].text, device)
+    if quota is not None:
+        yield _quota(quota, least, most, needed, files)
+
+
+def _needed(needs: Needs, image_is_there: bool) -> tuple[float, float, str]:
+    """Least and most GB that are needed yet, and the same in words."""
+    least, most, parts = float(_RUN_GB), float(_RUN_GB), ["runs"]
+    if not image_is_there:
+        least, most, parts = _SMALLEST_IMAGE_GB, _BIGGEST_IMAGE_GB, ["a container image"]
+    if needs.venv:
+        least, most = least + _SMALLEST_VENV_GB, most + _BIGGEST_VENV_GB
+        parts.append("a Python environment")
+    what = " and ".join(parts)
+    return least, most, f"{least:g} to {most:g} GB for {what}" if most > least else f"{most:g} GB for {what}"
+
+
+def _space(free_gb: float | None, least: float, most: float, needed: str) -> Check:
+    if free_gb is None:
+        return warning("disk", "Free space", "unknown", needed, "`df` gave no number: look for yourself.")
+    found = f"{free_gb:,.0f} GB"
+    if free_gb < least:
+        return failed("disk", "Free space", found, needed, "Free some space, or choose another directory.")
+    if free_gb < most:
+        return warning("disk", "Free space", found, needed, "It may not be enough: watch the import.")
+    return ok("disk", "Free space", found, needed)
+
+
+def _quota(quota: _Quota, least: float, most: float, needed: str, files: int) -> Check:
+    found = "no limit" if quota.left_gb is None else f"{quota.left_gb:,.0f} GB left"
+    fix = "Remove what you no longer need, ask for more, or choose a directory on another file system."
+    if quota.files_left is not None:
+        found += f", {quota.files_left:,} files"
+    if (quota.left_gb is not None and quota.left_gb < least) or (
+        quota.files_left is not None and quota.files_left < files
+    ):
+        return failed("quota", "Your quota", found, f"{needed}, {files:,} files", fix)
+    if quota.left_gb is not None and quota.left_gb < most:
+        return warning("quota", "Your quota", found, needed, f"It may not be enough. {fix}")
+    return ok("quota", "Your quota", found, needed)
+
+
+def _free(text: str) -> tuple[str, float | None]:
+    """Device and free decimal GB by the last line of `df -Pk`."""
+    last = text.strip().rpartition("\n")[2]
+    cells = re.fullmatch(r"(.*?)\s+\d+\s+\d+\s+(\d+)\s+\S+\s+/.*", last)
+    return (cells[1], int(cells[2]) * 1024 / 1e9) if cells else ("", None)
+
+
+def _inodes(text: str) -> int | None:
+    """How many files can be made, by `df -Pi`; None where the file system does not count them, or df is another."""
+    heading, _, last = text.strip().rpartition("\n")
+    cells = re.fullmatch(r".*?\s(\d+)\s+\d+\s+(\d+)\s+\S+\s+/.*", last)
+    counted = cells is not None and "IFree" in heading and int(cells[1]) > 0
+    return int(cells[2]) if cells is not None and counted else None
+
+
+def _unix_quota(text: str, device: str) -> _Quota | None:
+    """The user's quota on a device, by `quota -w`; None where there is none."""
+    for line in text.splitlines():
+        words = line.split()
+        if len(words) >= 7 and words[0] == device:
+            return _quota_of(words[1:])
+    return None
+
+
+def _lustre_quota(text: str) -> _Quota | None:
+    """The user's quota by `lfs quota -q`; None where there is none, or no Lustre."""
+    words = text.split()
+    return _quota_of(words[1:]) if len(words) >= 9 and words[0].startswith("/") else None
+
+
+def _quota_of(cells: list[str]) -> _Quota | None:
+    """Both print: used, soft, hard, [grace], then the same for files; KiB. A star marks what is exceeded."""
+    numbers = [int(cell.rstrip("*")) for cell in cells if cell.rstrip("*").isdecimal()]
+    if len(numbers) < 6:
+        return None
+    used, soft, hard, files, files_soft, files_hard = numbers[:6]
+    limit, files_limit = hard or soft, files_hard or files_soft
+    if not limit and not files_limit:
+        return None
+    left = (limit - used) * 1024 / 1e9 if limit else None
+    return _Quota(left, files_limit - files if files_limit else None)

@@ -1,0 +1,61 @@
+"""`Needs`: what installing and running take from a cluster: software, servers, the CPU architecture of an image."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.plan.plan import Plan
+
+_GRACE = re.compile(r"g[bh]\d+", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Servers that installs download from: scheme, host and port of each, without a path."""
+
+    registry: str = "https://nvcr.io"
+    """Container registry."""
+    git: str = "https://github.com"
+    hub: str = "https://huggingface.co"
+    """Model hub."""
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What the chosen procedure needs of a plan's cluster. Without a plan nothing is known, and nothing is gated."""
+
+    profile: ClusterProfile
+    plan: Plan | None = None
+    """None: no plan is chosen, and the rest says nothing."""
+    image: str = ""
+    """Path of the imported container image: once it is there, neither its space nor the registry is needed."""
+    venv: bool = False
+    """True where the procedure makes a Python environment on the cluster."""
+    python: str | None = None
+    """Oldest Python version for that environment, such as `3.10.12`; None where the recipe names none."""
+    python_only: bool = False
+    """True where `python`, such as `3.12`, is the only version that is right."""
+    git: bool = False
+    """True where something is fetched from the git host."""
+    hub: bool = False
+    """True where something is fetched from the model hub."""
+    set_up: str = ""
+    """File that says that the install is whole: once it is there, nothing is fetched from the git host any more."""
+    hub_each_run: bool = False
+    """True where every run fetches from the model hub, and not only the install."""
+    sources: Sources = Sources()
+
+    @property
+    def known(self) -> bool:
+        """True where a plan says what is needed."""
+        return self.plan is not None
+
+
+def architecture_of(gpu: str) -> str:
+    """CPU architecture of the nodes that a GPU type comes in, as `uname -m`: images are built for one.
+
+    `aarch64` for GPUs that sit beside a Grace CPU, such as GB200 and GB300; `x86_64` for others.
+    """
+    return "aarch64" if _GRACE.fullmatch(gpu) else "x86_64"

@@ -1,0 +1,91 @@
+"""Checks of what the login node can reach: container registry, git host, model hub. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from llmb_tui.cluster.quoting import shell_join
+from llmb_tui.cluster.remote_text import remote_text
+from llmb_tui.preflight.check_group import Answers, CommandChecks, failed, ok, warning
+from llmb_tui.preflight.needs import Needs
+from llmb_tui.preflight.report import Check, Preflight
+
+REGISTRY, GIT, HUB = "registry", "git", "hub"
+"""Ids of the checks."""
+_REACHED = "reached"
+_PROXY = re.compile(r"proxy", re.IGNORECASE)
+
+
+def network_group(needs: Needs) -> CommandChecks:
+    """One request to each server, all at the same time."""
+    sources = needs.sources
+    addresses = {REGISTRY: f"{sources.registry}/v2/", GIT: f"{sources.git}/", HUB: f"{sources.hub}/robots.txt"}
+    probes = [f"{shell_join(['probe', name, address])} &" for name, address in addresses.items()]
+    commands = {
+        "image": "limited 4 " + shell_join(["test", "-s", needs.image]) if needs.image else "false",
+        "set_up": "limited 4 " + shell_join(["test", "-s", needs.set_up]) if needs.set_up else "false",
+        "enroot": "command -v enroot",
+        "probe": "\n".join([remote_text("servers.sh"), *probes, "wait"]),
+    }
+    return CommandChecks(commands, lambda answers: network_checks(answers, needs), deadline_s=15)
+
+
+def network_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
+    """One check for each server. Only what the plan's procedure fetches from the login node gates."""
+    sources = needs.sources
+    has_image, set_up = answers["image"].exit_code == 0, answers["set_up"].exit_code == 0
+    in_job = bool(needs.profile.cpu_partition) or answers["enroot"].exit_code != 0
+    servers = {
+        REGISTRY: ("Container registry", sources.registry, needs.known and not has_image, "the container image"),
+        GIT: ("Git host", sources.git, needs.git and not set_up, "the recipe's repository"),
+        HUB: ("Model hub", sources.hub, needs.hub and (needs.hub_each_run or not set_up), "the tokenizer"),
+    }
+    for name, (title, address, is_needed, what) in servers.items():
+        match = re.search(rf"(?m)^{name} (.*)$", answers["probe"].text)
+        words = _in_short(match[1].strip()) if match else "no answer in time"
+        is_there = {REGISTRY: has_image, GIT: needs.git and set_up, HUB: needs.hub and set_up}[name]
+        needed = f"{address}, for {what}" if is_needed else _not_needed(address, what if is_there else "", needs)
+        if _is_reached(words):
+            yield ok(name, title, f"{_REACHED} ({words})", needed)
+        elif not needs.known:
+            yield warning(name, title, words, needed, f"Who needs {what} from there has to bring it by hand.")
+        elif not is_needed:
+            yield ok(name, title, f"not needed, and not reached: {words}", needed)
+        elif name == REGISTRY and in_job:
+            fix = "The image is imported in a job, whose node may reach more; if not, put the image there by hand."
+            yield warning(name, title, words, needed, fix)
+        else:
+            yield failed(name, title, words, needed, _mend(words, what))
+
+
+def servers_in_use(report: Preflight) -> set[str]:
+    """Ids of the servers that were reached, and that the plan's procedure fetches something from."""
+    reached = [
+        check for check in report.checks if check.id in (REGISTRY, GIT, HUB) and check.found.startswith(_REACHED)
+    ]
+    return {check.id for check in reached if ", for " in check.needed}
+
+
+def _in_short(words: str) -> str:
+    """The first status; else the words of what could not even connect."""
+    status = re.search(r"HTTP (?!000)\d{3}", words)
+    return status[0] if status else re.sub(r"^curl: \(\d+\) | HTTP 000$", "", words)
+
+
+def _is_reached(words: str) -> bool:
+    """Any answer of the server's own will do: 401 is what a registry says to who shows no key."""
+    status = re.search(r"HTTP (\d{3})", words)
+    return status is not None and status[1] != "407" and not status[1].startswith("5")
+
+
+def _not_needed(address: str, present: str, needs: Needs) -> str:
+    if not needs.known:
+        return address
+    return f"nothing from {address}: {f'{present} is there' if present else 'this procedure fetches nothing there'}"
+
+
+def _mend(words: str, what: str) -> str:
+    if "407" in words or _PROXY.search(words):
+        return "The site's proxy refuses: set http_proxy and https_proxy in ~/.bashrc as the site describes."
+    return f"Set https_proxy in ~/.bashrc if the site has a proxy, or bring {what} by hand and install again."

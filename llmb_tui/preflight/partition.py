@@ -1,0 +1,189 @@
+"""Checks of the partition: is it open, long enough, large enough, and are its nodes the right ones? Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from llmb_tui.cluster.inventory import fitting_request, parse_config
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.partition import NodeGroup, Partition, parse_partitions, parse_time
+from llmb_tui.plan.plan import Plan
+from llmb_tui.preflight.check_group import ADMINISTRATORS, Answers, failed, first_line, ok, warning
+from llmb_tui.preflight.needs import Needs, architecture_of
+from llmb_tui.preflight.report import Check
+
+PartitionSettings = dict[str, dict[str, str]]
+"""What `scontrol show partition` says, by partition."""
+
+_REQUESTS = {"gres": "--gres=gpu:N", "gpus-per-node": "--gpus-per-node=N", "none": "no GPU request"}
+
+
+def parse_settings(text: str) -> PartitionSettings:
+    """Settings of each partition from `scontrol show partition`."""
+    records = re.split(r"(?m)^(?=PartitionName=)", text)
+    tables = [dict(re.findall(r"(?<!\S)(\w+)=(\S*)", record)) for record in records]
+    return {record["PartitionName"]: record for record in tables if "PartitionName" in record}
+
+
+def partition_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
+    """The partition or partitions of the profile, and all that depends on their nodes."""
+    profile, plan = needs.profile, needs.plan
+    partitions = parse_partitions(answers["nodes"].text)
+    settings = parse_settings(answers["partition"].text)
+    if answers["partition"].exit_code != 0 or not settings:
+        found = ", ".join(partition.name for partition in partitions) or first_line(answers["partition"])
+        fix = "Set the cluster's partition to one of those that were found." if partitions else ADMINISTRATORS
+        yield failed("partition", "Partition", found, profile.partition, fix)
+        return
+    groups = [_usable(one, profile, answers["who"].text) for one in settings.values()]
+    yield next((check for check in groups if check.status == "ok"), groups[0])
+    if plan is not None:
+        yield _time_limit(settings, plan)
+    requested = [partition for partition in partitions if partition.name in settings]
+    if not requested:
+        fix = f"`sinfo` shows no nodes of it. {ADMINISTRATORS}"
+        yield failed("nodes", "Nodes", "none", _needed_nodes(plan), fix)
+        return
+    yield _nodes(requested, settings, plan)
+    if plan is not None:
+        yield _gpus(requested, profile.constraint, plan)
+    yield _gpu_request(requested, profile, parse_config(answers["config"].text))
+    if plan is not None:
+        yield _architecture(answers, set(settings), plan)
+
+
+def _usable(settings: dict[str, str], profile: ClusterProfile, who: str) -> Check:
+    name, state = settings["PartitionName"], settings.get("State", "UP")
+    needed = f"{name}, up, for account {profile.account}"
+    groups = who.partition("\n")[2].split()
+    if state != "UP":
+        fix = f"Choose another partition, or wait until it is up. {ADMINISTRATORS}"
+        return failed("partition", "Partition", f"{name} is {state}", needed, fix)
+    if not _may(settings, "Accounts", [profile.account]):
+        fix = "Choose a partition or an account that go together."
+        return failed("partition", "Partition", f"{name} is not for account {profile.account}", needed, fix)
+    if profile.qos is not None and not _may(settings, "Qos", [profile.qos]):
+        fix = "Choose a partition or a QOS that go together."
+        return failed("partition", "Partition", f"{name} is not for QOS {profile.qos}", needed, fix)
+    if groups and not _may(settings, "Groups", groups):
+        found = f"{name} is only for members of {settings['AllowGroups']}"
+        fix = f"Choose another partition, or ask to become a member. {ADMINISTRATORS}"
+        return failed("partition", "Partition", found, needed, fix)
+    return ok("partition", "Partition", f"{name}, up", needed)
+
+
+def _may(settings: dict[str, str], what: str, mine: list[str]) -> bool:
+    """Whether a partition's lists let any of mine in."""
+    allowed = settings.get(f"Allow{what}", "ALL").split(",")
+    denied = settings.get(f"Deny{what}", "").split(",")
+    return ("ALL" in allowed or bool(set(mine) & set(allowed))) and not set(mine) & set(denied)
+
+
+def _time_limit(settings: PartitionSettings, plan: Plan) -> Check:
+    texts = [one.get("MaxTime", "UNLIMITED") for one in settings.values()]
+    limit = parse_time(plan.time_limit)
+    fits = any((most := parse_time(text)) is None or limit is None or limit <= most for text in texts)
+    found = f"at most {', '.join(dict.fromkeys(texts))}"
+    if fits:
+        return ok("time-limit", "Time limit", found, plan.time_limit)
+    fix = "Lower the time limit, or choose a partition that gives more."
+    return failed("time-limit", "Time limit", found, plan.time_limit, fix)
+
+
+def _needed_nodes(plan: Plan | None) -> str:
+    return "at least 1" if plan is None else f"{plan.nodes} × {plan.gpus_per_node} {plan.selection.gpu.upper()}"
+
+
+def _nodes(partitions: list[Partition], settings: PartitionSettings, plan: Plan | None) -> Check:
+    """Judged by the partition that has most to give: a job runs in one of several."""
+    nodes, needed = 1 if plan is None else plan.nodes, _needed_nodes(plan)
+    best = max(partitions, key=lambda partition: _count(partition, plan))
+    total, working = _count(best, plan)
+    most = settings[best.name].get("MaxNodes", "UNLIMITED")
+    found = f"{working} working of {total}"
+    if most.isdecimal() and int(most) < nodes:
+        fix = "Choose fewer GPUs, or a partition that allows more nodes."
+        return failed("nodes", "Nodes", f"at most {most} for one job", needed, fix)
+    if total < nodes:
+        return failed("nodes", "Nodes", found, needed, "Choose fewer GPUs, or a larger partition.")
+    if working < nodes:
+        return warning("nodes", "Nodes", found, needed, "The job will wait until enough of the others are back.")
+    return ok("nodes", "Nodes", found, needed)
+
+
+def _count(partition: Partition, plan: Plan | None) -> tuple[int, int]:
+    """How many of a partition's nodes could serve the plan: all, and those that work."""
+    fitting = [group for group in partition.groups if plan is None or _fits(group, plan) is not False]
+    return sum(group.nodes for group in fitting), sum(group.nodes for group in fitting if group.works)
+
+
+def _gpus(partitions: list[Partition], constraint: str | None, plan: Plan) -> Check:
+    groups = [group for partition in partitions for group in partition.groups]
+    kinds = dict.fromkeys(gpus for group in groups for gpus in group.gpus)
+    found = ", ".join(f"{g.count} × {g.type or 'GPU of unknown type'}" for g in kinds) or "Slurm counts no GPUs"
+    needed = f"{plan.gpus_per_node} × {plan.selection.gpu.upper()}"
+    fits = [_fits(group, plan) for group in groups]
+    if True not in fits and None in fits:
+        fix = f"Make sure that the nodes have {needed}: Slurm does not say."
+        return warning("gpus", "GPUs", found, f"{needed} in a node", fix)
+    if True not in fits:
+        fix = "Choose the GPU type that the cluster has, or another partition."
+        return failed("gpus", "GPUs", found, f"{needed} in a node", fix)
+    wrong = [
+        group for group in groups if any(g.count >= plan.gpus_per_node for g in group.gpus) and not _fits(group, plan)
+    ]
+    if wrong and constraint is None:
+        fix = f"The job could get other GPUs than {plan.selection.gpu.upper()}: {_how_to_tell_apart(groups, wrong)}"
+        return warning("gpus", "GPUs", found, f"{needed} in every node", fix)
+    return ok("gpus", "GPUs", found, f"{needed} in a node")
+
+
+def _how_to_tell_apart(groups: list[NodeGroup], wrong: list[NodeGroup]) -> str:
+    right = [set(group.features) for group in groups if group.gpus and group not in wrong]
+    features = set.intersection(*right) - {feature for group in wrong for feature in group.features} if right else set()
+    if features:
+        return f"set the cluster's constraint to {' or '.join(sorted(features))}."
+    return "choose a partition with one kind of GPUs, or exclude the other nodes."
+
+
+def _fits(group: NodeGroup, plan: Plan) -> bool | None:
+    """Whether these nodes have the plan's GPUs; None when Slurm does not say."""
+    if not group.gpus:
+        return None
+    verdicts = [gpus.is_type(plan.selection.gpu) for gpus in group.gpus if gpus.count >= plan.gpus_per_node]
+    if True in verdicts:
+        return True
+    return None if None in verdicts else False
+
+
+def _gpu_request(partitions: list[Partition], profile: ClusterProfile, config: dict[str, str]) -> Check:
+    fitting = fitting_request(tuple(partitions), config)
+    found = "Slurm counts no GPUs here" if fitting == "none" else "Slurm counts GPUs here"
+    needed = _REQUESTS[profile.gpu_request]
+    if profile.gpu_request != "none" and fitting == "none":
+        fix = "Slurm would refuse the job: set the cluster's GPU request to none."
+        return failed("gpu-request", "GPU request", found, needed, fix)
+    if profile.gpu_request == "none" and fitting != "none":
+        fix = f"A job that asks for no GPUs may get none: set the GPU request to {fitting}."
+        return warning("gpu-request", "GPU request", found, needed, fix)
+    if profile.gpu_request == "gpus-per-node" and fitting == "gres":
+        fix = "Slurm would refuse the job: set the cluster's GPU request to gres."
+        return failed("gpu-request", "GPU request", f"{config['SelectType']} knows no --gpus-per-node", needed, fix)
+    return ok("gpu-request", "GPU request", found, needed)
+
+
+def _architecture(answers: Answers, partitions: set[str], plan: Plan) -> Check:
+    """CPU architecture of the nodes against that of the image."""
+    architecture, login = architecture_of(plan.selection.gpu), first_line(answers["machine"])
+    needed = f"{architecture}, for the {plan.selection.gpu.upper()} image"
+    rows = [line.split("|") for line in answers["architectures"].text.splitlines()]
+    nodes = {row[1] for row in rows if len(row) == 3 and partitions & set(row[2].split(","))}
+    if not nodes:
+        fix = "Slurm does not say what the nodes are, and the login node is another kind: make sure."
+        found = f"login node {login}"
+        return ok("cpu", "CPU", found, needed) if login == architecture else warning("cpu", "CPU", found, needed, fix)
+    found = " and ".join(sorted(nodes))
+    if architecture not in nodes:
+        return failed("cpu", "CPU", f"nodes {found}", needed, "Choose the GPU type that these nodes have.")
+    return ok("cpu", "CPU", f"nodes {found}, login node {login}", needed)

@@ -1,0 +1,151 @@
+"""Checks of what a profile asks for besides: QOS, reservation, constraint, excluded nodes, segment. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.accounting import Association, qos_of
+from llmb_tui.cluster.slurm.client import SEGMENT_SINCE, parse_version
+from llmb_tui.cluster.slurm.partition import parse_partitions, parse_time
+from llmb_tui.plan.plan import Plan
+from llmb_tui.preflight.check_group import Answers, failed, first_line, ok, warning
+from llmb_tui.preflight.needs import Needs
+from llmb_tui.preflight.partition import PartitionSettings
+from llmb_tui.preflight.report import Check
+from llmb_tui.text import clean_line
+
+QOS = "limited 6 sacctmgr -nP show qos format=name,maxwall,maxtres,maxtrespu,grptres"
+"""For `run_batch`."""
+_FEATURE = re.compile(r"[A-Za-z_][\w.+:=@/-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Qos:
+    """A QOS with the limits that one job can break."""
+
+    name: str
+    longest: str
+    """As Slurm prints a time; empty for no limit."""
+    resources: tuple[tuple[str, int], ...]
+    """(resource, most of it): of a job, of a user, of all together. `node` and `gres/gpu` matter here."""
+
+
+def request_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
+    """One check for each of the other fields that is set."""
+    profile, plan = needs.profile, needs.plan
+    if profile.reservation is not None:
+        for name in profile.reservation.split(","):
+            yield _reservation(answers, name, needs)
+    if profile.constraint is not None:
+        yield _constraint(answers, profile.constraint, profile)
+    if profile.exclude is not None:
+        yield _exclude(answers, profile.exclude)
+    if profile.segment is not None:
+        yield _segment(answers, profile.segment, plan)
+
+
+def _reservation(answers: Answers, name: str, needs: Needs) -> Check:
+    plan, account = needs.plan, needs.profile.account
+    lines = answers["reservations"].text.splitlines()
+    records = [dict(re.findall(r"(?<!\S)(\w+)=(\S*)", line)) for line in lines]
+    reservations = {record["ReservationName"]: record for record in records if "ReservationName" in record}
+    if name not in reservations:
+        fix = "Leave the reservation out, or set it to one that was found."
+        return failed("reservation", "Reservation", ", ".join(reservations) or "there is none", name, fix)
+    record, user = reservations[name], answers["who"].text.partition("\n")[0]
+    users, accounts = (record.get(key, "(null)").split(",") for key in ("Users", "Accounts"))
+    if (users, accounts) != (["(null)"], ["(null)"]) and user not in users and account not in accounts:
+        fix = "Leave the reservation out, or ask to be taken in."
+        return failed("reservation", "Reservation", f"{name} is not for {user} or {account}", name, fix)
+    nodes = record.get("NodeCnt", "")
+    if plan is not None and nodes.isdecimal() and int(nodes) < plan.nodes:
+        found, fix = f"{name} has {nodes} nodes", "Choose fewer GPUs, or a larger reservation."
+        return failed("reservation", "Reservation", found, f"{plan.nodes} nodes", fix)
+    if record.get("State") == "INACTIVE":
+        found = f"{name}, from {record.get('StartTime', 'a time unknown')} to {record.get('EndTime', 'a time unknown')}"
+        return warning("reservation", "Reservation", found, name, "The job waits until the reservation begins.")
+    return ok("reservation", "Reservation", f"{name}, until {record.get('EndTime', 'a time unknown')}", name)
+
+
+def _constraint(answers: Answers, constraint: str, profile: ClusterProfile) -> Check:
+    partitions = profile.partition.split(",")
+    groups = [g for p in parse_partitions(answers["nodes"].text) if p.name in partitions for g in p.groups]
+    features = dict.fromkeys(feature for group in groups for feature in group.features)
+    missing = [word for word in _FEATURE.findall(constraint) if word not in features]
+    if missing:
+        found = f"no node has {', '.join(missing)}; there is {', '.join(features) or 'no feature at all'}"
+        fix = "Correct the cluster's constraint, or leave it out."
+        return failed("constraint", "Constraint", found, constraint, fix)
+    return ok("constraint", "Constraint", "nodes with these features", constraint)
+
+
+def _exclude(answers: Answers, nodes: str) -> Check:
+    if not answers["exclude"].text.strip():  # only what is no node is left
+        return ok("exclude", "Excluded nodes", "known", nodes)
+    fix = "Correct the list of nodes to exclude, or leave it out."
+    return failed("exclude", "Excluded nodes", first_line(answers["exclude"]), nodes, fix)
+
+
+def _segment(answers: Answers, segment: int, plan: Plan | None) -> Check:
+    needed = f"--segment={segment}, Slurm {'{}.{:02}'.format(*SEGMENT_SINCE)} or newer"
+    text = answers["version"].text
+    version, release = parse_version(text), clean_line(" ".join(text.split()[-1:]))
+    if version is not None and version < SEGMENT_SINCE:
+        fix = "Leave the segment out: sbatch does not know the option here, and would refuse the job."
+        return failed("segment", "Segment", f"Slurm {release}", needed, fix)
+    if plan is not None and plan.nodes % segment:
+        count = f"{plan.nodes} nodes"
+        fix = "Choose a segment that divides the number of nodes: Slurm fills whole segments only."
+        return warning("segment", "Segment", count, needed, fix)
+    return ok("segment", "Segment", f"Slurm {release if version else 'unknown'}", needed)
+
+
+def parse_qos(text: str) -> dict[str, Qos]:
+    """QOS by name, from the output of `QOS`."""
+    by_name = {}
+    for line in text.splitlines():
+        cells = line.split("|")
+        if len(cells) == 5:
+            limits = re.findall(r"(?:^|,|\|)(node|gres/gpu)=(\d+)", "|".join(cells[2:]))
+            by_name[cells[0]] = Qos(cells[0], cells[1], tuple((name, int(most)) for name, most in limits))
+    return by_name
+
+
+def qos_check(
+    answers: Answers, needs: Needs, associations: list[Association], settings: PartitionSettings
+) -> Iterator[Check]:
+    """One check where the profile names a QOS, or where a limit stands in the way; otherwise none."""
+    profile, plan = needs.profile, needs.plan
+    by_name = parse_qos(answers["qos"].text) if answers["qos"].exit_code == 0 else {}
+    allowed = qos_of(associations, profile.account)
+    needed = profile.qos or "within the limits"
+    if profile.qos is not None and allowed and profile.qos not in allowed:
+        fix = "Set the cluster's QOS to one of those that were found, or leave it out."
+        yield failed("qos", "QOS", ", ".join(allowed), needed, fix)
+        return
+    default = next((a.default_qos for a in associations if a.account == profile.account), "")
+    of_partition = [one.get("QoS", "") for one in settings.values()]
+    in_force = [by_name[name] for name in (profile.qos or default, *of_partition) if name in by_name]
+    broken = [limit for qos in in_force for limit in _broken(qos, plan)] if plan is not None else []
+    if broken:
+        fix = "Choose fewer GPUs or a shorter time limit, or a QOS that allows more."
+        yield failed("qos", "QOS", "; ".join(broken), needed, fix)
+    elif profile.qos is not None and not allowed:
+        fix = "The QOS cannot be checked; if it is wrong, Slurm refuses the job."
+        yield warning("qos", "QOS", "none is listed for this user", needed, fix)
+    elif profile.qos is not None:
+        yield ok("qos", "QOS", profile.qos, needed)
+
+
+def _broken(qos: Qos, plan: Plan) -> Iterator[str]:
+    request = {"node": plan.nodes, "gres/gpu": plan.nodes * plan.gpus_per_node}
+    words = {"node": "nodes", "gres/gpu": "GPUs"}
+    for name, most in qos.resources:
+        if request[name] > most:
+            yield f"{qos.name} allows {most} {words[name]}"
+    longest, limit = parse_time(qos.longest), parse_time(plan.time_limit)
+    if longest is not None and limit is not None and limit > longest:
+        yield f"{qos.name} allows {qos.longest}"

@@ -1,0 +1,35 @@
+"""Preflight: ask a cluster what has to be known before anything is installed or queued. Under a minute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from llmb_tui.cluster.session import Session
+from llmb_tui.preflight.check_group import CheckGroup, clean_check
+from llmb_tui.preflight.login_node import login_node_group
+from llmb_tui.preflight.needs import Needs
+from llmb_tui.preflight.network import network_group
+from llmb_tui.preflight.report import Preflight
+from llmb_tui.preflight.scheduler import slurm_group
+
+
+def cluster_checks(needs: Needs) -> tuple[CheckGroup, ...]:
+    """The checks of a cluster itself: its scheduler, its login node, what that reaches."""
+    return (slurm_group(needs), login_node_group(needs), network_group(needs))
+
+
+def run_preflight(
+    session: Session, groups: Iterable[CheckGroup], on_progress: Callable[[Preflight], None] | None = None
+) -> Preflight:
+    """Make the checks, one group after the other. Nothing is queued, nothing is written.
+
+    `on_progress` is told what is known so far. Raises what `Session.run` raises; what Slurm says or refuses to say
+    is in the checks.
+    """
+    report = Preflight(())
+    for group in groups:
+        checks = tuple(map(clean_check, group(session, report)))
+        report = Preflight((*report.checks, *checks))
+        if on_progress is not None and checks:
+            on_progress(report)
+    return report

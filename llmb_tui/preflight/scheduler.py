@@ -1,0 +1,215 @@
+"""Checks of the scheduler: is it there, does it answer, may this user run this job and its containers on it? Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from llmb_tui.cluster.inventory import CONFIG, IF_IT_ANSWERS, parse_config
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.quoting import shell_join
+from llmb_tui.cluster.remote_text import remote_text
+from llmb_tui.cluster.slurm.accounting import (
+    ASSOCIATIONS,
+    Association,
+    accounting_is_off,
+    accounts_of,
+    parse_associations,
+)
+from llmb_tui.cluster.slurm.params import arguments_of, gpu_options, sbatch_options
+from llmb_tui.cluster.slurm.partition import SINFO_FORMAT
+from llmb_tui.plan.plan import Plan
+from llmb_tui.preflight.check_group import (
+    ADMINISTRATORS,
+    TIMED_OUT,
+    Answers,
+    CommandChecks,
+    failed,
+    first_line,
+    ok,
+    warning,
+)
+from llmb_tui.preflight.needs import Needs
+from llmb_tui.preflight.partition import parse_settings, partition_checks
+from llmb_tui.preflight.report import Check
+from llmb_tui.preflight.requests import QOS, qos_check, request_checks
+
+_OLDEST_SLURM = (20, 11)
+PYXIS_OPTIONS = (
+    *("--container-image", "--container-mounts", "--container-workdir", "--container-env", "--container-writable"),
+    "--no-container-mount-home",
+)
+"""What the batch scripts ask of Pyxis."""
+
+_PLUGSTACK = """
+conf=$(scontrol show config | sed -n 's/^PlugStackConfig *= *//p')
+case $conf in /*) ;; *) conf=${SLURM_CONF:-/etc/slurm/slurm.conf}; conf=${conf%/*}/plugstack.conf ;; esac
+grep -hs '^[^#]*pyxis' "$conf" "$conf".d/*
+"""
+
+# What sbatch says of a job that it will never take. Other words may be about this minute only.
+_NEVER = re.compile(
+    r"invalid|specification|not available|limit|denied|violates|unrecognized option|not found|too many", re.IGNORECASE
+)
+
+
+def slurm_group(needs: Needs) -> CommandChecks:
+    """Everything that Slurm knows. A controller that hangs costs one wait of 10 seconds."""
+    profile = needs.profile
+    partitions = [shell_join(["scontrol", "show", "partition", name]) for name in profile.partition.split(",")]
+    to = ("--test-only", f"--account={profile.account}", f"--partition={profile.partition}")
+    commands = {
+        "version": "sinfo --version",
+        "ping": "limited 11 scontrol ping",
+        "config": IF_IT_ANSWERS + CONFIG,
+        "partition": IF_IT_ANSWERS + " && ".join(partitions),
+        "nodes": IF_IT_ANSWERS + shell_join(["sinfo", "-h", "-o", SINFO_FORMAT]),
+        "architectures": f"{IF_IT_ANSWERS}{{ {remote_text('architectures.sh')} }}",
+        "machine": "uname -m",
+        "who": "id -un; id -Gn",
+        "associations": ASSOCIATIONS,
+        "qos": QOS,
+        # On some sites clients have their configuration from the controller, and hang with it.
+        "srun": f"{IF_IT_ANSWERS}limited 8 srun --help",
+        "plugstack": f"{IF_IT_ANSWERS}{{ {_PLUGSTACK} }}",
+        "mpi": f"{IF_IT_ANSWERS}limited 8 srun --mpi=list",
+        # The list names plugins that cannot be loaded; a start that is only tried loads them.
+        "pmix": IF_IT_ANSWERS + "limited 8 " + shell_join(["srun", "--mpi=pmix", *to, "--nodes=1", "--time=1", "true"]),
+    }
+    if profile.reservation is not None:
+        commands["reservations"] = IF_IT_ANSWERS + "scontrol -o show reservation"
+    if profile.exclude is not None:
+        excluded = shell_join(["scontrol", "-o", "show", "node", profile.exclude])
+        commands["exclude"] = f"{IF_IT_ANSWERS}{excluded} 2>&1 | grep -v '^NodeName='"
+    if needs.plan is not None:
+        commands["trial"] = (
+            IF_IT_ANSWERS + "limited 10 " + shell_join(["sbatch", *to, *_trial_options(profile, needs.plan)])
+        )
+    return CommandChecks(commands, lambda answers: slurm_checks(answers, needs), deadline_s=25)
+
+
+def slurm_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
+    """All checks that the facts allow. Without Slurm, or while its controller is silent, the rest is left out."""
+    scheduler = _scheduler(answers)
+    yield scheduler
+    if scheduler.status == "failed":
+        return
+    yield _controller(answers)
+    config = parse_config(answers["config"].text)
+    associations = parse_associations(answers["associations"].text, config.get("ClusterName", ""))
+    yield _account(answers, needs.profile, associations, config)
+    if answers["ping"].exit_code == 0:
+        settings = parse_settings(answers["partition"].text)
+        checks = [
+            *partition_checks(answers, needs),
+            *qos_check(answers, needs, associations, settings),
+            *request_checks(answers, needs),
+        ]
+        yield from checks
+        if needs.known and all(check.status != "failed" for check in checks):
+            yield from _trial_check(answers, all_is_well=all(check.status == "ok" for check in checks))
+        yield _pyxis(answers)
+        yield _pmix(answers)
+
+
+def _scheduler(answers: Answers) -> Check:
+    version = answers["version"]
+    match = re.search(r"(\d+)\.(\d+)(?:\.\d+)*", version.text)
+    needed = "Slurm {}.{:02} or newer".format(*_OLDEST_SLURM)
+    if version.exit_code != 0 or match is None:
+        fix = "Is this a login node? If so, make Slurm's commands known to non-interactive shells, in ~/.bashrc."
+        if version.exit_code == -1:
+            fix = f"The login node did not answer in time: Slurm or a file system there may hang. {ADMINISTRATORS}"
+        return failed("scheduler", "Scheduler", first_line(version), needed, fix)
+    if (int(match[1]), int(match[2])) < _OLDEST_SLURM:
+        return warning("scheduler", "Scheduler", f"Slurm {match[0]}", needed, "It may work all the same.")
+    return ok("scheduler", "Scheduler", f"Slurm {match[0]}", needed)
+
+
+def _controller(answers: Answers) -> Check:
+    ping = answers["ping"]
+    if ping.exit_code == 0:
+        return ok("controller", "Controller", "answers", "answers")
+    fix = f"It is down or overloaded; running jobs go on. Try again in a minute. {ADMINISTRATORS}"
+    return failed("controller", "Controller", first_line(ping), "answers", fix)
+
+
+def _account(
+    answers: Answers, profile: ClusterProfile, associations: list[Association], config: dict[str, str]
+) -> Check:
+    answer, account = answers["associations"], profile.account
+    if accounting_is_off(answer):
+        return ok("account", "Account", "this cluster keeps no accounts", account)
+    if answer.exit_code != 0 or not associations:
+        found = first_line(answer) if answer.exit_code else "none is listed for this user"
+        fix = "The account cannot be checked; if it is wrong, Slurm refuses the job."
+        return warning("account", "Account", found, account, fix)
+    accounts = accounts_of(associations)
+    if account not in accounts:
+        found, fix = ", ".join(accounts), f"Set the cluster's account to one of: {', '.join(accounts)}."
+        is_enforced = "associations" in config.get("AccountingStorageEnforce", "associations")
+        return (failed if is_enforced else warning)("account", "Account", found, account, fix)
+    only_in = {association.partition for association in associations if association.account == account}
+    if "" not in only_in and not only_in & set(profile.partition.split(",")):
+        found = f"{account}, only in partition {', '.join(sorted(only_in))}"
+        fix = "Choose one of these partitions, or another account."
+        return failed("account", "Account", found, f"{account} in {profile.partition}", fix)
+    return ok("account", "Account", account, account)
+
+
+def _trial_options(profile: ClusterProfile, plan: Plan) -> list[str]:
+    """Of `sbatch --test-only`: the controller's own verdict on the job. It queues nothing."""
+    options = (*gpu_options(profile, plan.gpus_per_node), *sbatch_options(profile))
+    return [
+        *(f"--nodes={plan.nodes}", f"--ntasks-per-node={plan.gpus_per_node}", f"--time={plan.time_limit}"),
+        *("--mem=0", "--exclusive", *arguments_of(options), "--output=/dev/null", "--wrap=true"),
+    ]
+
+
+def _trial_check(answers: Answers, *, all_is_well: bool) -> Iterator[Check]:
+    """What Slurm makes of the very job; nothing where it did not say in time.
+
+    A job that only has to wait, for nodes that are down, is refused here with the same words as an impossible one:
+    where the other checks have warned already, it does not gate.
+    """
+    trial, needed = answers["trial"], "Slurm would take the job"
+    start = re.search(r"to start at (\S+)", trial.text)
+    if trial.exit_code == 0 and start is not None:
+        yield ok("trial", "Trial of the job", f"could start at {start[1]}", needed)
+    elif trial.exit_code not in (0, TIMED_OUT, -1):
+        words = re.sub(r"(?m)^(?:sbatch: |error: |allocation failure: )+", "", trial.text).split("\n")
+        found = " ".join(filter(None, map(str.strip, words))) or f"exit code {trial.exit_code}"
+        fix = "These are Slurm's own words on a job like this one: change what they name, in the profile or the plan."
+        gates = _NEVER.search(found) and (all_is_well or "not available" not in found)
+        yield (failed if gates else warning)("trial", "Trial of the job", found, needed, fix)
+
+
+def _pyxis(answers: Answers) -> Check:
+    srun = answers["srun"]
+    missing = [option for option in PYXIS_OPTIONS if option not in srun.text] if srun.exit_code == 0 else PYXIS_OPTIONS
+    if "--container-image" in missing:
+        fix = f"The recipes run in containers, which the Slurm plugin Pyxis starts. {ADMINISTRATORS}"
+        return failed("pyxis", "Pyxis", "srun does not know --container-image", "srun --container-image", fix)
+    if missing:
+        fix = f"This Pyxis is too old: the batch scripts use these options. {ADMINISTRATORS}"
+        return failed("pyxis", "Pyxis", f"srun does not know {', '.join(missing)}", "srun --container-…", fix)
+    settings = re.findall(r"(?<!\S)\w+=\S+", answers["plugstack"].text)
+    found = "srun knows --container-image" + (f"; {', '.join(settings)}" if settings else "")
+    return ok("pyxis", "Pyxis", found, "srun --container-image")
+
+
+def _pmix(answers: Answers) -> Check:
+    needed = "srun --mpi=pmix"
+    plugins = re.findall(r"\b(?:pmix(?:_v\d+)?|pmi2|none|cray_shasta|openmpi)\b", answers["mpi"].text)
+    versions = dict.fromkeys(name for name in plugins if name.startswith("pmix"))
+    if not versions:
+        found = f"only {', '.join(dict.fromkeys(plugins))}" if plugins else first_line(answers["mpi"])
+        fix = f"The recipes start their ranks with PMIx, and this Slurm has no plugin for it. {ADMINISTRATORS}"
+        return failed("pmix", "PMIx", found, needed, fix)
+    fault = re.search(
+        r"[^\n]*(?:can ?not load PMIx|Invalid MPI type|Unable to load any plugin)[^\n]*", answers["pmix"].text
+    )
+    if fault is not None:
+        fix = f"Slurm's PMIx plugin does not find its library here, such as libpmix2. {ADMINISTRATORS}"
+        return failed("pmix", "PMIx", fault[0].strip(), needed, fix)
+    return ok("pmix", "PMIx", ", ".join(versions), needed)

@@ -1,0 +1,11 @@
+# Architectures of the nodes by partition, counted here: a large cluster's nodes are megabytes of text. A line is
+# `COUNT|ARCHITECTURE|PARTITIONS`.
+scontrol -o show nodes | awk '
+{ arch = ""; partitions = ""
+  for (i = 1; i <= NF; i++) {
+    if ($i ~ /^Arch=/) arch = substr($i, 6)
+    if ($i ~ /^Partitions=/) partitions = substr($i, 12)
+  }
+  if (arch != "") count[arch "|" partitions]++
+}
+END { for (key in count) print count[key] "|" key }'

@@ -1,0 +1,29 @@
+# import_image IMAGE REFERENCE CREDENTIALS ARCHITECTURE BROUGHT: the image at that reference, or the one that was
+# brought. CREDENTIALS is the file with the registry's key below the home directory, ARCHITECTURE that of the nodes,
+# which the login node need not have. The layers are kept next to the step's log until the image is whole, so that an
+# attempt that follows a broken one does not fetch them again; one that is not whole has a dot in its name.
+import_image() {
+    image=$1 reference=$2 credentials=$HOME/$3 architecture=$4 brought=$5
+    [ ! -s "$image" ] || { echo "The image is there."; exit 0; }
+    partial="$(dirname "$image")/.$(basename "$image").$owner"
+    trap 'rm -f "$partial"' EXIT
+    rm -f "$(dirname "$image")/.$(basename "$image")".*
+    if [ -s "$brought" ]; then
+        echo "The image comes from $brought."
+        ln "$brought" "$partial" 2>/dev/null || cp "$brought" "$partial"
+        mv "$partial" "$image"
+        exit 0
+    fi
+    ENROOT_CACHE_PATH=$dir/cache
+    export ENROOT_CACHE_PATH
+    (umask 077; mkdir -p "$ENROOT_CACHE_PATH")
+    rm -f "$ENROOT_CACHE_PATH"/*.*
+    if [ -s "$credentials" ]; then
+        ENROOT_CONFIG_PATH=$(dirname "$credentials")
+        export ENROOT_CONFIG_PATH
+    fi
+    enroot import --output "$partial" --arch "$architecture" "$reference"
+    [ -s "$partial" ] || { echo "enroot made no image."; exit 1; }
+    mv "$partial" "$image"
+    rm -rf "$ENROOT_CACHE_PATH"
+}

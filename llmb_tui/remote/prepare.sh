@@ -1,0 +1,33 @@
+# Looks for what a submission needs, and makes its folders, links and copies:
+#
+#     prepare.sh TOKEN COUNT NEEDED... COUNT FOLDER... COUNT [FILE LINK]... [FILE COPY]...
+#
+# TOKEN is a file below the home directory that has to be there, or nothing; FILE of a link lies there as well, and an
+# empty file is made instead of the link where there is no such file. May be repeated. Ends with 4 where the token is
+# missing, with 3 where something that is needed is, and names it.
+[ -z "$1" ] || [ -s "$HOME/$1" ] || exit 4
+needed=$2
+shift 2
+while [ "$needed" -gt 0 ]; do
+    [ -d "$1" ] || [ -s "$1" ] || { echo "$1" >&2; exit 3; }
+    shift
+    needed=$((needed - 1))
+done
+folders=$1
+shift
+while [ "$folders" -gt 0 ]; do
+    mkdir -p "$1" || exit 1
+    shift
+    folders=$((folders - 1))
+done
+links=$1
+shift
+while [ "$links" -gt 0 ]; do
+    if [ -s "$HOME/$1" ]; then ln -sfn "$HOME/$1" "$2"; else rm -f "$2" && : >"$2"; fi || exit 1
+    shift 2
+    links=$((links - 1))
+done
+while [ $# -gt 0 ]; do
+    cp "$1" "$2.$$" && mv -f "$2.$$" "$2" || exit 1
+    shift 2
+done

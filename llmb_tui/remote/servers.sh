@@ -1,0 +1,21 @@
+# probe NAME ADDRESS: prints `NAME STATUS` or `NAME WORDS`, by what there is: curl and wget go through the site's proxy
+# variables. Run by a batch.
+probe() {
+    if command -v curl >/dev/null 2>&1; then
+        words=$(limited 12 curl -sS -o /dev/null -w 'HTTP %{http_code}\n' --connect-timeout 6 --max-time 10 "$2" 2>&1)
+    elif command -v wget >/dev/null 2>&1; then
+        words=$(limited 12 wget -q -S -O /dev/null --timeout=6 --tries=1 "$2" 2>&1 | sed -e 's,^ *HTTP/[0-9.]*,HTTP,')
+    elif command -v python3 >/dev/null 2>&1; then
+        words=$(limited 12 python3 -c '
+import sys, urllib.error, urllib.request
+try:
+    print("HTTP", urllib.request.urlopen(sys.argv[1], timeout=6).status)
+except urllib.error.HTTPError as error:
+    print("HTTP", error.code)
+except Exception as error:
+    print(error)' "$2" 2>&1)
+    else
+        words="no curl, no wget, no python3"
+    fi
+    printf '%s %s\n' "$1" "$(printf '%s' "$words" | tr '\n' ' ')"
+}

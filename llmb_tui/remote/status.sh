@@ -1,0 +1,38 @@
+# What a submission has left on the cluster: FOLDER is where, HOW is `look`, or `start` (by HELPER, unless somebody
+# did), or `withdraw` (so that nothing ever will be submitted).
+#
+#     status.sh FOLDER HOW HELPER [ARGUMENT]...
+#
+# Whoever creates claim decides: the helper by submitting, this by making sure that nothing ever will be. setsid lets
+# the helper outlive its session, and gives it a process group of its own, so that it can be seen whether anything of
+# it is still running: asked before the files are read, it makes them final. What is appended to this reads the rest,
+# with $1 the helper and its arguments from $2: it prints lines `NAME VALUE`, then a line `words`, and then what the
+# submission said.
+cd "$1" 2>/dev/null || exit 0
+folder=$1 how=$2
+shift 2
+case $how in
+start)
+    if [ ! -h claim ]; then
+        helper=$1
+        shift
+        nohup $(command -v setsid) sh "$helper" "$folder" "$@" </dev/null >/dev/null 2>&1 &
+        set -- "$helper" "$@"
+    fi
+    ;;
+withdraw)
+    ln -s withdrawn claim 2>/dev/null
+    ;;
+esac
+claim=$(readlink claim)
+owner=${claim%% *}
+group=${claim#* }
+if [ "${owner##*@}" = "$(uname -n)" ] && [ ! -e exit ]; then
+    ps -A -o pgid= -o stat= | awk -v group="${group%% *}" '
+        $1 == group && $2 !~ /^Z/ { alive = 1 }
+        END { if (NR && group && !alive) print "gone" }'
+fi
+echo "claim $claim"
+echo "now $(date +%s)"
+echo "beat $(cat beat 2>/dev/null)"
+echo "exit $(cat exit 2>/dev/null)"

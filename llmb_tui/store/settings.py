@@ -1,0 +1,281 @@
+"""`Settings`: what a person has set for all clusters and runs, in `config.toml`, the environment or by a flag.
+
+Layers, the later one wins: what is here, the file, variables (`LLMB_TUI_VERDICT__THRESHOLD`), flags (`--set
+verdict.threshold=0.97`). pydantic-settings reads and checks them; it is imported only where one of the last three sets
+something, because it takes longer than the first frame.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from annotated_types import Gt, Interval
+
+from llmb_tui.errors import Trouble
+from llmb_tui.store.files import write_atomic
+from llmb_tui.text import clean_line
+from llmb_tui.toml.lines import line_of, syntax_line
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+PREFIX = "LLMB_TUI_"
+"""Of the environment variables; two underscores stand between a table and its key."""
+_STRICT = {"extra": "forbid"}
+
+Source = Literal["default", "file", "environment", "flag"]
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictSettings:
+    """When a run passes."""
+
+    __pydantic_config__ = _STRICT
+    threshold: Annotated[float, Interval(gt=0, le=1)] = 0.95
+    """Smallest ratio of expected to measured step time that passes; 0.95 is the Exemplar programme's."""
+
+
+@dataclass(frozen=True, slots=True)
+class LimitSettings:
+    """What no run may exceed."""
+
+    __pydantic_config__ = _STRICT
+    gpu_hours: Annotated[float, Gt(0)] | None = None
+    """GPU-hours of one run, by its GPUs and its time limit; None: no limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that can be set."""
+
+    theme: str | None = None
+    """One of the screen's themes, by its name in the palette; None: Textual's own, or what TEXTUAL_THEME says."""
+    verdict: VerdictSettings = field(default_factory=VerdictSettings)
+    limits: LimitSettings = field(default_factory=LimitSettings)
+    keys: Mapping[str, str] = field(default_factory=dict)
+    """Id of a key binding (`?` shows them) to the keys that do it, separated by commas."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One value that is in force, and where it comes from."""
+
+    name: str
+    """Dotted, such as `verdict.threshold`."""
+    value: object
+    source: Source
+
+
+class SettingProblem(Trouble):
+    """Something that is no setting: where it stands, and which key. Exit code 1."""
+
+    def __init__(self, where: str, key: str, why: str, *, file: Path | None = None, line: int | None = None) -> None:
+        self.file = file
+        """None where it stands in a variable or a flag."""
+        self.line = line
+        """1-based; None where the file as a whole is meant."""
+        self.key = key
+        """Dotted; empty for the whole file."""
+        super().__init__(
+            f"{where} is no setting." if key else f"{where} cannot be read.",
+            clean_line(f"{key}: {why}" if key else why),
+            "Correct it; docs/settings.md lists what can be set, and `llmb-tui config show` what is.",
+            exit_code=1,
+        )
+
+
+def load_settings(file: Path, flags: Sequence[str] = ()) -> Settings:
+    """What is in force. `flags` are `KEY=VALUE`, the key dotted. Raises SettingProblem."""
+    document, _ = _document(file)
+    by_flag = _by_flag(flags)
+    if not document and not by_flag and not _variables():
+        return Settings()
+    from pydantic import ValidationError  # noqa: PLC0415 - see the module's first lines
+    from pydantic_settings import SettingsError  # noqa: PLC0415 - as above
+
+    try:
+        return _validated(document, by_flag)
+    except ValidationError as error:
+        raise _problem(error, file, by_flag) from error
+    except SettingsError as error:
+        raise SettingProblem("The environment", "", f"{error}. A table is written as JSON.") from error
+
+
+def settings_in_force(file: Path, flags: Sequence[str] = ()) -> tuple[Setting, ...]:
+    """Every setting with its source. Raises SettingProblem."""
+    settings = load_settings(file, flags)
+    layers: tuple[tuple[Source, Mapping[str, Any]], ...] = (
+        ("flag", _by_flag(flags)),
+        ("environment", _variables()),
+        ("file", _document(file)[0]),
+    )
+
+    def source(path: Sequence[str]) -> Source:
+        return next((name for name, layer in layers if _holds(layer, path)), "default")
+
+    rows = []
+    for one in fields(settings):
+        value = getattr(settings, one.name)
+        parts = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+        if isinstance(parts, Mapping):
+            rows += [Setting(f"{one.name}.{key}", part, source((one.name, key))) for key, part in parts.items()]
+        else:
+            rows.append(Setting(one.name, parts, source((one.name,))))
+    return tuple(rows)
+
+
+def keep_theme(file: Path, theme: str) -> None:
+    """Write the theme into the file; everything else in it, comments too, stays. Raises Trouble."""
+    import tomlkit  # noqa: PLC0415 - only who changes the theme needs it
+
+    document = tomlkit.parse(_document(file)[1])
+    if document.get("theme") != theme:
+        document["theme"] = theme
+        write_atomic(file, tomlkit.dumps(document).encode())
+
+
+def key_line(file: Path, key: str) -> int:
+    """1-based line of the file where a dotted key stands, or the nearest around it."""
+    text = _document(file)[1]
+    table, _, name = key.partition(".")
+    return max(line_of(text, (table, name)), line_of(text, (table, *name.split("."))))
+
+
+def _document(file: Path) -> tuple[dict[str, Any], str]:
+    try:
+        text = file.read_text(encoding="utf-8")
+        document = tomllib.loads(text)
+    except FileNotFoundError:
+        return {}, ""
+    except OSError as error:
+        raise SettingProblem(str(file), "", f"{error.strerror}.", file=file) from error
+    except (ValueError, RecursionError) as error:
+        line = syntax_line(error)
+        where = f"{file}, line {line}," if line else str(file)
+        raise SettingProblem(where, "", f"It is not TOML: {error}.", file=file, line=line) from error
+    if isinstance(document.get("keys"), dict):
+        document["keys"] = dict(_flat(document["keys"]))
+    return document, text
+
+
+def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Ids of bindings are dotted, and without quotes TOML makes tables of them."""
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{above}{name}.")
+        else:
+            yield f"{above}{name}", value
+
+
+def _by_flag(flags: Sequence[str]) -> dict[str, Any]:
+    """The flags as a document. Text that is no TOML value is taken as it is: `theme=nord` needs no quotes."""
+    document: dict[str, Any] = {}
+    for flag in flags:
+        key, equals, text = flag.partition("=")
+        if not equals or not key:
+            raise SettingProblem(f"--set {flag}", key or "KEY", "It has the form KEY=VALUE.")
+        try:
+            value: object = tomllib.loads(f"value = {text}")["value"]
+        except ValueError:
+            value = text
+        _put(document, key.partition("."), value)
+    return document
+
+
+def _variables() -> dict[str, Any]:
+    """The variables that are set for settings, as a document of texts."""
+    names = [one.name for one in fields(Settings)]
+    document: dict[str, Any] = {}
+    for variable, text in os.environ.items():
+        parts = variable.removeprefix(PREFIX).lower().partition("__")
+        if variable.startswith(PREFIX) and parts[0] in names:
+            _put(document, parts, text)
+    return document
+
+
+def _put(document: dict[str, Any], parts: tuple[str, str, str], value: object) -> None:
+    """Set one value by the parts of its name: table, separator, key. A table that was given as no table stays wrong."""
+    table, separator, name = parts
+    if not separator:
+        document[table] = value
+    elif isinstance(document.setdefault(table, {}), dict):
+        document[table][name] = value
+
+
+def _validated(document: Mapping[str, Any], by_flag: Mapping[str, Any]) -> Settings:
+    """Raises pydantic's ValidationError."""
+    from pydantic_settings import (  # noqa: PLC0415 - see the module's first lines
+        BaseSettings,
+        InitSettingsSource,
+        PydanticBaseSettingsSource,
+        SettingsConfigDict,
+    )
+
+    class Layers(BaseSettings):
+        model_config = SettingsConfigDict(extra="forbid", env_prefix=PREFIX, env_nested_delimiter="__")
+        theme: str | None = None
+        verdict: VerdictSettings = VerdictSettings()
+        limits: LimitSettings = LimitSettings()
+        keys: dict[str, str] = {}
+
+        @classmethod
+        def settings_customise_sources(
+            cls,
+            settings_cls: type[BaseSettings],
+            init_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic-settings names them
+            env_settings: PydanticBaseSettingsSource,
+            dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+            file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            return (
+                InitSettingsSource(settings_cls, dict(by_flag)),
+                env_settings,
+                InitSettingsSource(settings_cls, dict(document)),
+            )
+
+    layers = Layers()
+    return Settings(**{one.name: getattr(layers, one.name) for one in fields(Settings)})
+
+
+def _problem(error: ValidationError, file: Path, by_flag: Mapping[str, Any]) -> SettingProblem:
+    """The first fault, with the place of the layer that speaks last."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    names = [str(part) for part in first["loc"]]
+    key, why = ".".join(names), f"{first['msg']}."
+    if first["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        why = _unknown(names)
+    if _holds(by_flag, names):
+        return SettingProblem(f"--set {key}", key, why)
+    if _holds(_variables(), names):
+        return SettingProblem(PREFIX + "__".join(names).upper(), key, why)
+    line = key_line(file, key)
+    return SettingProblem(f"{file}, line {line},", key, why, file=file, line=line)
+
+
+def _unknown(names: Sequence[str]) -> str:
+    table = getattr(Settings(), names[0], None) if len(names) > 1 else Settings()
+    keys = [one.name for one in fields(table)] if is_dataclass(table) else []
+    close = get_close_matches(names[-1], keys, n=1)
+    return f"There is no such key; known are {', '.join(keys)}." + (f" {close[0]} may be meant." if close else "")
+
+
+def _holds(layer: Mapping[str, Any], path: Sequence[str]) -> bool:
+    """Whether a layer says something of a setting, or of its table as a whole."""
+    for name in path:
+        if name not in layer:
+            return False
+        if not isinstance(layer[name], Mapping):
+            return True
+        layer = layer[name]
+    return True

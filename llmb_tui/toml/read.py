@@ -1,0 +1,126 @@
+"""`read_toml`: what one file holds, checked against a dataclass; a `FileProblem` names file, line and field.
+
+The files that come with the program, and those of a person's own, are read in the same way.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+
+from llmb_tui.errors import Trouble
+from llmb_tui.text import clean_line
+from llmb_tui.toml.lines import KeyPath, line_of, syntax_line
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter, ValidationError
+
+T = TypeVar("T")
+P = TypeVar("P", bound="FileProblem")
+
+
+class FileProblem(Trouble):
+    """A file that cannot be used: which file, which line, which field. Exit code 1."""
+
+    kind: ClassVar[str] = "file"
+    """What the file should be."""
+
+    def __init__(self, file: Path, line: int | None, field: str, reason: str, more: int = 0) -> None:
+        self.file = file
+        self.line = line
+        """1-based; None where the file as a whole is meant."""
+        self.field = field
+        """Dotted path of keys, with 0-based indices of arrays; empty for the whole file."""
+        where = f"{file}, line {line}" if line else str(file)
+        super().__init__(
+            f"{self.kind} {where}: {clean_line(f'{field}: ' if field else '')}{clean_line(reason)}",
+            why=f"{more} more in this file" if more else "",
+            fix=f"Correct the file, or move it out of the {file.parent.name} directory.",
+            exit_code=1,
+        )
+
+    @classmethod
+    def at(cls: type[P], file: Path, text: str, path: KeyPath, reason: str, more: int = 0) -> P:
+        """The problem of the value at a path of the file's text."""
+        return cls(file, line_of(text, path), _dotted(path), reason, more)
+
+
+def builtin_dir() -> Path:
+    """Where the presets that come with the program are: beside the package, or in it once it is installed."""
+    package = Path(__file__).resolve().parents[1]
+    installed = package / "presets"
+    return installed if installed.is_dir() else package.parent / "presets"
+
+
+def toml_files(directories: Sequence[Path]) -> Iterator[Path]:
+    """The `*.toml` files of these directories, by name; not the hidden ones. A directory need not exist."""
+    for directory in directories:
+        if directory.is_dir():
+            yield from sorted(file for file in directory.glob("*.toml") if not file.name.startswith("."))
+
+
+def read_toml(file: Path, form: type[T], problem: type[FileProblem]) -> tuple[T, str]:
+    """What a file holds, and its text. Raises `problem`."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise problem(file, None, "", f"cannot be read: {error}") from error
+    try:
+        data = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise problem(file, syntax_line(error), "", f"is not TOML: {error}") from error
+    return _validated(file, text, data, form, problem), text
+
+
+@functools.cache
+def _adapter(form: Any) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter  # noqa: PLC0415 - takes long to import, and the first frame must not wait for it
+
+    return TypeAdapter(form)
+
+
+def _validated(file: Path, text: str, data: dict[str, Any], form: type[T], problem: type[FileProblem]) -> T:
+    from pydantic import ValidationError  # noqa: PLC0415 - as above
+
+    try:
+        # By way of JSON, where strict mode takes an array for a tuple. TOML's dates have no JSON, and no field is one.
+        checked: T = _adapter(cast("Any", form)).validate_json(json.dumps(data, default=str))
+    except ValidationError as error:
+        path, reason = _first_fault(error, data, problem.kind, form)
+        raise problem.at(file, text, path, reason, error.error_count() - 1) from error
+    return checked
+
+
+def _first_fault(error: ValidationError, data: dict[str, Any], kind: str, form: Any) -> tuple[KeyPath, str]:
+    """Where and what, without the parts of pydantic's location that are types of a union and no keys."""
+    # Where pydantic speaks of Python and not of a file.
+    words = {"missing": "is missing", "unexpected_keyword_argument": f"is not a field of a {kind}"}
+    first = error.errors(include_url=False, include_context=False)[0]
+    path: list[str | int] = []
+    value: Any = data
+    for part in first["loc"]:
+        try:
+            value = value[part]
+        except (KeyError, IndexError, TypeError):
+            if isinstance(value, dict) and first["type"] == "missing":
+                path.append(part)
+            break
+        path.append(part)
+    reason = words.get(first["type"], first["msg"])
+    if first["type"] == "unexpected_keyword_argument" and len(path) == 1:
+        reason += f"; known are: {', '.join(field.name for field in fields(form))}"
+    return tuple(path), reason
+
+
+def _dotted(path: KeyPath) -> str:
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")

@@ -1,0 +1,47 @@
+"""What can be set of the screen: themes, and keys by the ids of their bindings."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Iterator
+from difflib import get_close_matches
+from importlib import import_module
+
+from textual.binding import Binding
+from textual.dom import DOMNode
+from textual.theme import BUILTIN_THEMES
+
+import llmb_tui.ui
+from llmb_tui.store.settings import Settings
+
+
+def keys_by_id() -> dict[str, str]:
+    """Every key binding that has an id, and the keys it has unless they are set. Imports all screens."""
+    for module in pkgutil.walk_packages(llmb_tui.ui.__path__, "llmb_tui.ui."):
+        import_module(module.name)
+    return {one.id: one.key for node in _below(DOMNode) for one in _bindings(node) if one.id}
+
+
+def screen_faults(settings: Settings) -> Iterator[tuple[str, str]]:
+    """(dotted key, why) of each setting that the screen cannot follow. Imports all screens where keys are set."""
+    if settings.theme is not None and settings.theme not in BUILTIN_THEMES:
+        yield "theme", f"There is no theme {settings.theme}; there are {', '.join(sorted(BUILTIN_THEMES))}."
+    known = keys_by_id() if settings.keys else {}
+    for name in settings.keys:
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            meant = f" {close[0]} may be meant." if close else ""
+            yield f"keys.{name}", f"No key binding has this id; `llmb-tui config show` lists them.{meant}"
+
+
+def _below(kind: type[DOMNode]) -> Iterator[type[DOMNode]]:
+    for sub in kind.__subclasses__():
+        yield sub
+        yield from _below(sub)
+
+
+def _bindings(node: type[DOMNode]) -> Iterator[Binding]:
+    """Its own, not those of its bases."""
+    for one in vars(node).get("BINDINGS", ()):
+        if isinstance(one, Binding):
+            yield one

@@ -1,0 +1,141 @@
+"""What the list of runs says: the cells of a row, the lines around the rows, and the question before a cancel. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from textual.content import Content
+
+from llmb_tui.cluster.slurm.job import TERMINAL_STATES
+from llmb_tui.launch.run import Run
+from llmb_tui.plan.plan import METHOD_WORDS
+from llmb_tui.text import clean_line, plural
+from llmb_tui.ui.text import MUTED, Part, line, lines
+from llmb_tui.ui.units import age, filled, percent, seconds
+from llmb_tui.ui.widgets.run_header import what_runs
+from llmb_tui.ui.widgets.run_parts import RESULTS
+from llmb_tui.watch.state import Result, RunState, Stage
+
+Tone = Literal["plain", "quiet", "now", "good", "warning", "bad"]
+Cell = tuple[str, Tone]
+Row = dict[str, Cell]
+"""Cells by column."""
+
+_STAGES: dict[Stage, Cell] = {
+    "queued": ("◐ queued", "warning"),
+    "image": ("● image", "now"),
+    "start": ("● start", "now"),
+    "warm-up": ("● warm-up", "now"),
+    "measuring": ("● measuring", "now"),
+    "done": ("✓ done", "good"),
+    "failed": ("✗ failed", "bad"),
+    "cancelled": ("■ cancelled", "quiet"),
+}
+_SUBMISSIONS: dict[str, Cell] = {
+    "unknown": ("? unknown", "warning"),
+    "refused": ("✗ refused", "bad"),
+    "withdrawn": ("✗ withdrawn", "bad"),
+    "intended": ("○ prepared", "quiet"),
+}
+_SLURM: dict[str, Cell] = {
+    "PENDING": _STAGES["queued"],
+    "RUNNING": ("● running", "now"),
+    "COMPLETED": _STAGES["done"],
+    "CANCELLED": _STAGES["cancelled"],
+}
+_TONES: dict[Result, Tone] = {"PASS": "good", "WARN": "warning", "FAIL": "bad"}
+BAR_CELLS = 4
+_NAMED_IN_QUESTION = 8
+
+
+def job_row(run: Run, state: RunState, marked: bool, now: float) -> Row:
+    """The cells of a run by column. `now` is Unix time."""
+    selection, estimate = run.plan.selection, run.plan.estimate
+    progress, verdict = state.progress, state.verdict
+    total = progress.steps_total or run.plan.steps
+    step_time = progress.median_s or (progress.last.step_time_s if progress.last else None)
+    against = f"{percent(verdict.ratio * 100)} of {METHOD_WORDS[estimate.method]}" if verdict and estimate else ""
+    return {
+        "mark": ("x" if marked else "", "now"),
+        "state": state_cell(run, state),
+        "workload": (f"{selection.workload} {selection.size} {selection.dtype}", "plain"),
+        "scale": (f"{selection.scale}×{selection.gpu.upper()}", "plain"),
+        "where": (clean_line(run.cluster), "plain"),
+        "procedure": (run.procedure, "quiet"),
+        "steps": (f"{progress.steps_done}/{total}" if progress.steps_done else "–", "plain"),
+        "bar": (filled(progress.steps_done, total, BAR_CELLS), "now"),
+        "step_time": (seconds(step_time).removesuffix(" s") if step_time else "–", "plain"),
+        "against": (against, "plain"),
+        "verdict": (f"{RESULTS[verdict.result][0]} {verdict.result}", _TONES[verdict.result])
+        if verdict
+        else ("–", "quiet"),
+        "age": age_cell(run, now),
+    }
+
+
+def age_cell(run: Run, now: float) -> Cell:
+    """How long ago it was submitted, at `now`, Unix time: `4m`, for a column of ages is read as a column."""
+    return age(now - (run.submitted_at or run.created_at)).replace(" min", "m").replace(" ", ""), "quiet"
+
+
+def state_cell(run: Run, state: RunState) -> Cell:
+    """Glyph and word: the submission while it is open, else the stage, else what Slurm last said."""
+    if run.submission != "submitted":
+        return _SUBMISSIONS[run.submission]
+    if state.stage in _STAGES:
+        return _STAGES[state.stage]
+    slurm = run.job_state or "submitted"
+    if slurm in _SLURM:
+        return _SLURM[slurm]
+    return _STAGES["failed"] if slurm in TERMINAL_STATES else (f"○ {clean_line(slurm).lower()}", "quiet")
+
+
+def has_words(run_id: str, row: Row, words: Sequence[str]) -> bool:
+    """True if a row has every word, all lower case, in its id or a cell."""
+    text = " ".join([run_id, *(cell for cell, _ in row.values())]).lower() if words else ""
+    return all(word in text for word in words)
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many runs the list has."""
+
+    total: int
+    going: int
+    shown: int
+    marked: int
+
+
+def heading(counts: Counts, notices: Mapping[str, str]) -> Content:
+    """The line above the rows; `notices` are what has to be said of clusters, by name; empty for nothing."""
+    words = f"{counts.going} going · {counts.total - counts.going} ended" if counts.total else "none yet"
+    parts: list[Part] = [("Runs", "bold"), f"   {words}"]
+    if counts.shown != counts.total:
+        parts.append((f"   {counts.shown} shown", "$text-accent"))
+    if counts.marked:
+        parts.append((f"   {counts.marked} marked", "$text-accent"))
+    for cluster, notice in sorted(notices.items()):
+        parts += ["   ", (f" {cluster}: {notice} ", "reverse")] if notice else []
+    if not counts.total:
+        parts.append(("   The wizard's last step submits one.", MUTED))
+    return line(*parts)
+
+
+def what_is_missing(silent: Mapping[str, str], unreadable: int) -> list[str]:
+    """What the rows do not say: which clusters could not be asked, and how many runs could not be read."""
+    notes = [f"{cluster} could not be asked: {why}" for cluster, why in silent.items()]
+    if unreadable:
+        notes.append(f"{plural(unreadable, 'run file')} could not be read: `llmb-tui jobs` says why.")
+    return notes
+
+
+def cancel_question(runs: Sequence[Run]) -> Content:
+    """What would be cancelled."""
+    named = runs[:_NAMED_IN_QUESTION]
+    rows = [line(f"Cancel {plural(sum(len(run.job_ids) for run in runs), 'job')}?"), Content("")]
+    rows += [line((f"{', '.join(run.job_ids):<10}", "bold"), f"  {what_runs(run)} · {run.cluster}") for run in named]
+    if len(runs) > len(named):
+        rows.append(line((f"and {len(runs) - len(named)} more", MUTED)))
+    return lines(rows)

@@ -1,0 +1,192 @@
+"""`RunPart`: a widget that shows one side of the screen's run. Two of them: what it reaches so far, and the verdict."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Literal
+
+from textual.content import Content
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from llmb_tui.launch.run import Run
+from llmb_tui.plan.plan import METHOD_WORDS, Plan
+from llmb_tui.plan.selection import PROCEDURE_NAMES, PROCEDURE_TITLES
+from llmb_tui.ui.text import MUTED, line, lines
+from llmb_tui.ui.units import gigabytes, percent, seconds, tokens_per_s
+from llmb_tui.watch.state import Progress, Result, RunState, Stage, Verdict
+
+ENDED: tuple[Stage, ...] = ("done", "failed", "cancelled")
+"""Stages that nothing follows."""
+Trend = Literal["↓", "↑", "→", ""]
+_STRIP_HEIGHT = 2
+RESULTS: dict[Result, tuple[str, str]] = {
+    "PASS": ("✓", "$text-success"),
+    "WARN": ("!", "$text-warning"),
+    "FAIL": ("✗", "$text-error"),
+}
+
+
+class RunPart(Widget):
+    """Bound to the run screen's two values; draws again when one changes, and asks nobody for more."""
+
+    training_run: reactive[Run | None] = reactive[Run | None](None)
+    """None until the run is loaded."""
+    run_state: reactive[RunState | None] = reactive[RunState | None](None)
+    """None until the monitor has published."""
+
+    def render(self) -> Content:
+        run = self.training_run
+        return self.draw(run, self.run_state or RunState(run.id)) if run is not None else Content("")
+
+    def draw(self, run: Run, state: RunState) -> Content:
+        """What it shows of a run that is loaded."""
+        raise NotImplementedError
+
+
+class RunCard(RunPart):
+    """A part in a frame, beside others."""
+
+    DEFAULT_CSS = """
+    RunCard {
+        border: round $border-blurred;
+        border-title-color: $text;
+        border-subtitle-color: $text-muted;
+        padding: 0 1;
+        height: 1fr;
+    }
+    """
+
+
+def metric_rows(progress: Progress, plan: Plan, trend: Trend = "") -> list[tuple[str, str, str]]:
+    """(name, value so far, expected value) for each metric; a value that is not known is `–`."""
+    expected = plan.estimate
+    last = progress.last
+    step_time = progress.median_s if progress.median_s is not None else (last.step_time_s if last else None)
+    loss = last.loss if last else None
+    peak = last.memory_peak_bytes if last else None
+    return [
+        ("step time", _figure(step_time, seconds), seconds(expected.step_time_s) if expected else ""),
+        (
+            "tokens/s",
+            _figure(progress.tokens_per_s, tokens_per_s),
+            tokens_per_s(expected.tokens_per_s) if expected else "",
+        ),
+        ("MFU", _figure(progress.mfu_pct, percent), percent(expected.mfu_pct) if expected else ""),
+        ("loss", f"{_figure(loss, '{:.2f}'.format)} {trend}".strip(), ""),
+        (
+            "memory",
+            _figure(peak and peak / 1e9, gigabytes),
+            f"of {plan.memory.capacity_gb:.0f} GB" if plan.memory else "",
+        ),
+    ]
+
+
+def metrics_card(rows: list[tuple[str, str, str]], width: int) -> Content:
+    """One line for each metric: names left, values right-aligned, expected values if they all have room."""
+    names = max(len(name) for name, _, _ in rows) + 2
+    values = max(9, *(len(value) for _, value, _ in rows))
+    plain = [Content.assemble((name.ljust(names), MUTED), (value.rjust(values), "bold")) for name, value, _ in rows]
+    words = [expected if expected.startswith("of ") else f"expected {expected}" for _, _, expected in rows]
+    whole = [
+        row + Content.styled(f"  {word}", MUTED) if expected else row
+        for row, word, (_, _, expected) in zip(plain, words, rows, strict=True)
+    ]
+    return Content("\n").join(whole if max(row.cell_length for row in whole) <= width else plain)
+
+
+def metrics_strip(rows: list[tuple[str, str, str]], width: int) -> Content:
+    """The metrics in one line, as many as fit."""
+    strip = Content("")
+    for name, value, _ in rows:
+        part = Content.assemble((f"{name} ", MUTED), (value, "bold"))
+        longer = Content("   ").join([strip, part]) if strip else part
+        if longer.cell_length > width:
+            break
+        strip = longer
+    return strip
+
+
+def loss_trend(before: float | None, now: float | None) -> Trend:
+    """The direction from one loss to a later one; nothing where one is missing or not finite."""
+    if before is None or now is None or not (math.isfinite(before) and math.isfinite(now)):
+        return ""
+    if abs(now - before) < 0.005:  # the last shown digit
+        return "→"
+    return "↓" if now < before else "↑"
+
+
+def _figure(value: float | None, write: Callable[[float], str]) -> str:
+    return "–" if value is None else write(value)
+
+
+class Metrics(RunCard):
+    """The metrics of the run that the screen shows; one line where the widget is that low."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._trend: Trend = ""
+
+    def watch_run_state(self, before: RunState | None, now: RunState | None) -> None:
+        self.border_title = "measured" if now and now.stage in ENDED else "so far"
+        was, last = (state.progress.last if state else None for state in (before, now))
+        if was and last and was.index != last.index:
+            self._trend = loss_trend(was.loss, last.loss)
+
+    def draw(self, run: Run, state: RunState) -> Content:
+        rows = metric_rows(state.progress, run.plan, self._trend)
+        draw = metrics_strip if self.content_size.height < _STRIP_HEIGHT else metrics_card
+        return draw(rows, self.content_size.width)
+
+
+def result_word(verdict: Verdict) -> Content:
+    """Glyph and word; the word alone says it all."""
+    glyph, style = RESULTS[verdict.result]
+    return Content.styled(f"{glyph} {verdict.result}", f"bold {style}")
+
+
+def verdict_card(state: RunState, against: str, procedure: str) -> Content:
+    """The verdict with its ratio, its rule and its reasons; or why there is none. `against` names what 100 % is."""
+    verdict = state.verdict
+    if verdict is None:
+        return line((state.no_verdict or "No verdict yet.", MUTED))
+    doubtful = verdict.result != "PASS"
+    return lines(
+        [
+            Content.assemble(result_word(verdict), f"   {ratio_text(verdict, against)}"),
+            line(f"{seconds(verdict.measured_s)} against {verdict.against}"),
+            line((f"counts: {verdict.rule} · {procedure}", MUTED)),
+            *(line((reason, "$text-warning" if doubtful else MUTED)) for reason in verdict.reasons),
+        ]
+    )
+
+
+def verdict_strip(state: RunState, against: str, procedure: str, width: int) -> Content:
+    """The verdict in one line."""
+    verdict = state.verdict
+    if verdict is None:
+        strip = line((state.no_verdict or "No verdict yet.", MUTED))
+    else:
+        rule = f"   {verdict.rule} · {procedure}"
+        strip = Content.assemble(("" if state.stage in ENDED else "so far ", MUTED), result_word(verdict), "   ")
+        strip += line(f"{ratio_text(verdict, against)}   {seconds(verdict.measured_s)}", (rule, MUTED))
+    return strip.truncate(width, ellipsis=True)
+
+
+def ratio_text(verdict: Verdict, against: str) -> str:
+    """`98.5 % of published`: the speed reached as a part of the expected one."""
+    return f"{verdict.ratio * 100:.1f} % of {against}"
+
+
+class VerdictCard(RunCard):
+    """The verdict of the run that the screen shows; one line where the widget is that low."""
+
+    def watch_run_state(self, state: RunState | None) -> None:
+        self.border_title = "verdict" if state and state.stage in ENDED else "verdict so far"
+
+    def draw(self, run: Run, state: RunState) -> Content:
+        against = METHOD_WORDS[run.plan.estimate.method] if run.plan.estimate else "expected"
+        if self.content_size.height < _STRIP_HEIGHT:
+            return verdict_strip(state, against, PROCEDURE_NAMES[run.procedure], self.content_size.width)
+        return verdict_card(state, against, PROCEDURE_TITLES[run.procedure])

@@ -1,0 +1,125 @@
+"""Text that is folded to the width it is given, or scrolled through.
+
+A key must be answered within a frame, and most keys change a few lines of what is on the screen: only those are
+painted again.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.geometry import Region, Size
+from textual.reactive import var
+from textual.widget import Widget
+
+from llmb_tui.plan.plan import Problem
+from llmb_tui.ui import units
+from llmb_tui.ui.text import MUTED, Part, hanging, line, lines
+
+_LABEL = 13
+Paragraph = tuple[Content, Content]
+"""Its head, and the body that is folded beside it."""
+
+
+class WrappedLines(Widget):
+    """Subclasses say what the lines are, and call `changed` when they are others."""
+
+    DEFAULT_CSS = "WrappedLines { height: auto; }"
+    _painted: tuple[Content, ...] = ()
+    _wrapped: tuple[object, list[Content]] | None = None
+
+    def rows(self, width: int) -> list[Content]:
+        """The lines at this width."""
+        raise NotImplementedError
+
+    def wrapped(self, width: int) -> list[Content]:
+        """`rows`, made once for the layout and the paint that follow a change."""
+        key = (width, self.size.height, self.styles.auto_dimensions)
+        if self._wrapped is None or self._wrapped[0] != key:
+            self._wrapped = (key, self.rows(width))
+        return self._wrapped[1]
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002 - Textual's
+        """As many lines as they take at this width."""
+        return len(self.wrapped(width))
+
+    def render(self) -> Content:
+        width = self.size.width
+        self._painted = tuple(self.wrapped(width))
+        return lines([row.truncate(width, ellipsis=True) for row in self._painted])
+
+    def changed(self) -> None:
+        """Paint what is another now, and lay out again only where the number of lines is."""
+        before = self._wrapped[1] if self._wrapped is not None else []
+        self._wrapped = None
+        rows = self.wrapped(self.size.width)
+        if len(rows) != len(before) or (self._painted and len(rows) != len(self._painted)):
+            self.refresh(layout=self.styles.auto_dimensions)
+        if len(rows) != len(self._painted):
+            return
+        pairs = enumerate(zip(rows, self._painted, strict=True))
+        others = [Region(0, y, self.size.width, 1) for y, (new, old) in pairs if not new.is_same(old)]
+        if others:
+            self.refresh(*others)
+
+
+class Paragraphs(WrappedLines):
+    """Heads left, bodies folded beside them; none is cut."""
+
+    parts: var[tuple[Paragraph, ...]] = var[tuple[Paragraph, ...]](())
+
+    watch_parts = WrappedLines.changed
+
+    def rows(self, width: int) -> list[Content]:
+        return [row for head, body in self.parts for row in hanging(head, body, width)]
+
+
+def fact(name: str, *parts: Part) -> Paragraph:
+    """A named fact: the names of several stand in one column."""
+    return line((f"{name:<{_LABEL}}", MUTED)), line(*parts)
+
+
+def text(*parts: Part) -> Paragraph:
+    """A paragraph without a head."""
+    return Content(""), line(*parts)
+
+
+class Remarks(WrappedLines):
+    """Every problem, none cut."""
+
+    problems: var[tuple[Problem, ...]] = var[tuple[Problem, ...]](())
+
+    watch_problems = WrappedLines.changed
+
+    def rows(self, width: int) -> list[Content]:
+        return remarks(self.problems, width)
+
+
+def remarks(problems: tuple[Problem, ...], width: int) -> list[Content]:
+    """Problems as lines of this width."""
+    worst_first = sorted(problems, key=lambda problem: list(units.SEVERITIES).index(problem.severity))
+    return [row for problem in worst_first for row in remark(problem, problem.severity, width)]
+
+
+def remark(problem: Problem, word: str, width: int) -> list[Content]:
+    """One problem under a word of its own."""
+    glyph, style = units.SEVERITIES[problem.severity]
+    fix = f" {problem.fix}" if problem.fix else ""
+    return hanging(line((f"{glyph} ", style)), line((f"{word}: ", style), problem.reason, (fix, MUTED)), width)
+
+
+class Scroller(VerticalScroll, inherit_bindings=False):
+    """A vertical scroll with j and k beside the arrows."""
+
+    ALLOW_MAXIMIZE = True
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down,j", "scroll_down", "Down", show=False, id="text.down", tooltip="A line down"),
+        Binding("up,k", "scroll_up", "Up", show=False, id="text.up", tooltip="A line up"),
+        Binding("pagedown", "page_down", "Page down", show=False, id="text.page-down", tooltip="A page down"),
+        Binding("pageup", "page_up", "Page up", show=False, id="text.page-up", tooltip="A page up"),
+        Binding("home,g", "scroll_home", "Start", show=False, id="text.start", tooltip="To the start"),
+        Binding("end,G", "scroll_end", "End", show=False, id="text.end", tooltip="To the end"),
+    ]

@@ -1,0 +1,154 @@
+"""What the effects of the wizard do, each in a thread of its own: ask a cluster, read this machine's files."""
+
+# ruff: noqa: PLC0415 - nothing heavy is imported before the first frame
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from llmb_tui.errors import Trouble
+from llmb_tui.plan.selection import NEW_RUN_PROCEDURES
+from llmb_tui.services import Services
+from llmb_tui.wizard import events
+from llmb_tui.wizard.answers import Answers, answers_of
+from llmb_tui.wizard.effects import ClusterTask, Install, Prepare, Probe, ReadOwnResults, ReadRuns, Submit
+from llmb_tui.wizard.state import Rules, Task
+from llmb_tui.wizard.transitions import Change
+from llmb_tui.wizard.update import open_wizard
+
+if TYPE_CHECKING:
+    from llmb_tui.catalog.catalog import Catalog
+    from llmb_tui.catalog.recipe import Recipe
+    from llmb_tui.cluster.prompter import Prompter
+    from llmb_tui.launch.policy import Policy
+    from llmb_tui.launch.prepared import LaunchPreview
+    from llmb_tui.launch.run import Run
+    from llmb_tui.launch.step_state import StepState
+    from llmb_tui.plan.plan import Problem
+    from llmb_tui.plan.selection import ProcedureId
+    from llmb_tui.preflight.report import Check, Preflight
+    from llmb_tui.request import RunRequest
+
+Tell = Callable[[events.Event], None]
+_TASKS: dict[type[ClusterTask], Task] = {Probe: "probe", Install: "install", Prepare: "prepare", Submit: "submit"}
+
+
+def read_start(services: Services) -> Change:
+    """The wizard's first state: presets, saved clusters, and where the person was last time.
+
+    Raises `Trouble` for a preset, profile or run file that does not fit.
+    """
+    catalog, profiles, runs = services.catalog, services.clusters.profiles(), services.runs.all()
+    known = {recipe.id for recipe in catalog.recipes}
+    names = {profile.name for profile in profiles}
+    answers = Answers()
+    ours = [run for run in runs if run.spec]
+    if ours:
+        last = answers_of(ours[0].plan.selection, ours[0].cluster, ours[0].procedure)
+        answers = last if last.recipe in known else Answers()
+    if answers.cluster not in names:
+        answers = replace(answers, cluster=profiles[0].name if len(profiles) == 1 else None)
+    return open_wizard(
+        wizard_rules(catalog, services.policy), answers, profiles, tuple(run for run in runs if run.going)
+    )
+
+
+def wizard_rules(catalog: Catalog, policy: Policy) -> Rules:
+    """What the rooms below say to the wizard without asking anybody."""
+    from llmb_tui.launch.prepared import LaunchPreview
+    from llmb_tui.launch.procedure import preview, procedure, unavailable
+    from llmb_tui.launch.readiness import ClusterEvidence, blockers, observed
+    from llmb_tui.launch.upstream.commits import COMMITS, why_not_public
+
+    for name in NEW_RUN_PROCEDURES:
+        procedure(name)  # its import takes long, and no key must wait for it
+
+    def launch_preview(name: ProcedureId, recipe: Recipe, request: RunRequest | None) -> LaunchPreview:
+        if request is None:
+            return LaunchPreview(problems=unavailable(name, recipe))
+        return preview(replace(request, procedure=name))
+
+    def objections(
+        request: RunRequest, checks: Sequence[Check], steps: Sequence[StepState]
+    ) -> dict[ProcedureId, Problem | None]:
+        problem = why_not_public(request, checks, steps)
+        public = any(check.id == COMMITS and check.status == "ok" for check in checks)
+        return {"upstream": problem} if problem is not None or public else {}
+
+    def against(request: RunRequest, report: Preflight | None, steps: Sequence[StepState]) -> tuple[Problem, ...]:
+        return blockers(request, policy, ClusterEvidence(report, steps))
+
+    return Rules(catalog, launch_preview, objections, against, partial(observed, policy=policy))
+
+
+def read(effect: ReadRuns | ReadOwnResults, services: Services) -> events.Event:
+    """Read the runs, or the results of a cluster: the first time that reads the logs of all runs. Raises `Trouble`."""
+    if isinstance(effect, ReadOwnResults):
+        return events.OwnResultsRead(effect.cluster, services.local_results.of(effect.cluster))
+    runs, launched = services.runs.all(), effect.launched
+    newer = next((run for run in runs if launched is not None and run.id == launched.id), launched)
+    return events.RunsRead(tuple(run for run in runs if run.going), newer)
+
+
+def perform(task: ClusterTask, services: Services, prompter: Prompter, tell: Tell, stop: threading.Event) -> None:
+    """Do it, and tell what comes of it. `stop` ends the following of an install, and not the install."""
+    name, request = _TASKS[type(task)], task.request
+    try:
+        match task:
+            case Probe():
+                _probe(task, services, prompter, tell)
+            case Install():
+                services.clusters.session(request.profile).connect(prompter)
+                installer = services.launcher.installer(request)
+                steps = installer.run(lambda known: tell(events.StepsChanged(request, known)), stop)
+                tell(events.StepsChanged(request, steps))
+            case Prepare():
+                tell(events.Prepared(request, services.launcher.prepare(request, prompter)))
+            case Submit():
+                services.clusters.session(request.profile).connect(prompter)
+                tell(events.Submitted(request, _submit(task, services, tell)))
+    except Trouble as trouble:
+        run_over = isinstance(task, Submit) and _is_over(task.prepared.run.id, services)
+        tell(events.Failed(request, name, trouble, run_over))
+    finally:
+        tell(events.Ended(request, name))
+
+
+def _probe(probe: Probe, services: Services, prompter: Prompter, tell: Tell) -> None:
+    """Who did not ask for it is asked nothing, nor told that nobody can connect: that is left for the person to do."""
+    request = probe.request
+    session = services.clusters.session(request.profile)
+    try:
+        session.connect(prompter if probe.attended else None)
+        session.run(("true",))
+    except Trouble:
+        tell(events.LinkChanged(request, "failed" if probe.attended else "unknown"))
+        if not probe.attended:
+            return
+        raise
+    tell(events.LinkChanged(request, "connected", session.banner))
+    report = services.launcher.preflight(request, lambda checked: tell(events.CheckDone(request, checked, whole=False)))
+    tell(events.CheckDone(request, report, whole=True))
+    tell(events.StepsChanged(request, services.launcher.installer(request).probe()))
+    if probe.early:
+        with contextlib.suppress(Trouble):  # what was asked for is known without it
+            tell(events.EarlyChecked(request, services.launcher.early_checks(request)))
+
+
+def _submit(submit: Submit, services: Services, tell: Tell) -> Run:
+    from llmb_tui.launch.readiness import ClusterEvidence
+
+    evidence = ClusterEvidence(submit.preflight, submit.steps)
+    return services.launcher.submit(
+        submit.prepared, evidence, lambda words: tell(events.LaunchSaid(submit.request, words))
+    )
+
+
+def _is_over(run_id: str, services: Services) -> bool:
+    """Whether a run was refused, or withdrawn."""
+    runs = services.runs
+    return runs.has(run_id) and runs.load(run_id).submission in ("refused", "withdrawn")

@@ -1,0 +1,260 @@
+"""`JobPoller`: one look at Slurm for all jobs of a cluster that somebody follows, every so often.
+
+A look every 10 seconds while something changes, fewer while nothing does, while jobs only wait, while nobody is
+there to see it, and after a look that failed.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from llmb_tui.cluster.failures import Disconnected, LoginNeeded, Unreachable
+from llmb_tui.cluster.slurm.client import bad_nodes, look
+from llmb_tui.cluster.slurm.job import Job
+from llmb_tui.errors import Trouble
+from llmb_tui.rates import CallRate
+from llmb_tui.watch.events import LOGIN_TROUBLE, Ended, EventSink, JobUpdated, LinkChanged, PollFailed, WatchEvent
+from llmb_tui.watch.timing import Timing
+
+if TYPE_CHECKING:
+    from llmb_tui.cluster.session import Session
+
+GONE_AFTER_S = 60.0
+"""A job that Slurm has not known for this long, although it answers, is over."""
+JOB_ENDED = Ended("watch-job")
+
+_RUNNING_LONGEST, _LONGEST = 3, 6
+"""How many times the normal pause a pause may be: while a job runs that somebody sees, and in any case."""
+_SLOWER = 1.5
+_SOONEST = 0.1
+"""The shortest pause between two looks that were asked for, as a part of the normal one."""
+
+
+@dataclass(eq=False)
+class Following:
+    """Somebody follows a job until `end` is called; the job's end ends it too."""
+
+    poller: JobPoller
+    job_id: str
+    post: EventSink
+    gone_after_s: float
+
+    def end(self) -> None:
+        """Follow no more; nothing is posted after this."""
+        self.poller._unfollow(self)
+
+
+@dataclass(eq=False)
+class _FollowedJob:
+    """A job that somebody follows, and what is known of it."""
+
+    followers: list[Following] = field(default_factory=list)
+    job: Job | None = None
+    missing_since: float | None = None
+
+
+class JobPoller:
+    """Looks at the jobs of one cluster, in one thread that lives while somebody follows one. Thread-safe.
+
+    What it finds is posted from that thread: a `JobUpdated` after each look, a `PollFailed` after one that failed, and
+    `JOB_ENDED` when nothing more will come.
+    """
+
+    def __init__(self, session: Session, *, every_s: float = Timing().look_every_s) -> None:
+        self._session = session
+        self._every_s = every_s
+        self._changed = threading.Condition()
+        self._followed: dict[str, _FollowedJob] = {}
+        self._thread: threading.Thread | None = None
+        self._focused = True
+        self._soon = False
+        self._pause_s = every_s
+        self._looked_at = float("-inf")
+        self._calls = CallRate()
+
+    def follow(self, job_id: str, post: EventSink, *, gone_after_s: float = GONE_AFTER_S) -> Following:
+        """Post what every look finds of this job, beginning with what is known already.
+
+        `post` is called while the poller is locked: it hands the news on and returns.
+        """
+        following = Following(self, job_id, post, gone_after_s)
+        with self._changed:
+            followed = self._followed.setdefault(job_id, _FollowedJob())
+            followed.followers.append(following)
+            if followed.job is not None:
+                post(JobUpdated(followed.job))
+            else:
+                self._look_now()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="poller", daemon=True)
+                self._thread.start()
+        return following
+
+    def follow_all(self, job_ids: Iterable[str], post: EventSink) -> list[Following]:
+        """Follow several jobs; the next look asks for all of them."""
+        with self._changed:
+            return [self.follow(job_id, post) for job_id in job_ids]
+
+    def poll_soon(self) -> None:
+        """Do not wait for the next look: a job was cancelled, or its log says that it has moved on."""
+        with self._changed:
+            self._look_now()
+
+    def set_focused(self, focused: bool) -> None:
+        """Whether somebody is there to see what is found; who comes back sees it at once."""
+        with self._changed:
+            if focused and not self._focused:
+                self._look_now()
+            self._focused = focused
+
+    @property
+    def calls_last_minute(self) -> int:
+        """Remote commands about Slurm's jobs in the last 60 seconds."""
+        return self._calls.last_minute
+
+    @property
+    def next_look_in_s(self) -> float | None:
+        """Seconds until the next look; None while nobody follows a job."""
+        with self._changed:
+            return max(0.0, self._due() - time.monotonic()) if self._thread is not None else None
+
+    def close(self) -> None:
+        """End every following."""
+        with self._changed:
+            self._end_all()
+
+    def _unfollow(self, following: Following) -> None:
+        with self._changed:
+            followed = self._followed.get(following.job_id)
+            if followed is not None and following in followed.followers:
+                followed.followers.remove(following)
+                if not followed.followers:
+                    del self._followed[following.job_id]
+                self._changed.notify_all()
+
+    def _run(self) -> None:
+        while (job_ids := self._wait_for_turn()) is not None:
+            self._turn(job_ids)
+
+    def _wait_for_turn(self) -> list[str] | None:
+        """The jobs to look at, when it is time to; None when there are none any more."""
+        with self._changed:
+            while self._followed and (wait := self._due() - time.monotonic()) > 0:
+                self._changed.wait(wait)
+            if not self._followed:
+                self._thread = None
+                return None
+            self._soon = False
+            return list(self._followed)
+
+    def _turn(self, job_ids: list[str]) -> None:
+        try:
+            jobs = self._look(job_ids)
+        except LOGIN_TROUBLE as trouble:
+            self._shut_out(trouble)
+        except Trouble as trouble:
+            self._failed(trouble)
+        else:
+            self._learn(job_ids, jobs)
+        finally:
+            self._looked_at = time.monotonic()
+
+    def _look(self, job_ids: list[str]) -> dict[str, Job]:
+        """The jobs as Slurm says, and what an earlier look knew of them and Slurm has forgotten."""
+        self._calls.count()
+        jobs = look(self._session, job_ids)
+        with self._changed:
+            earlier = {job_id: followed.job for job_id, followed in self._followed.items()}
+        return {job_id: self._with_past(job, earlier.get(job_id)) for job_id, job in jobs.items()}
+
+    def _with_past(self, job: Job, before: Job | None) -> Job:
+        """Accounting has no restarts; the nodes of a job that is queued again are no longer its own."""
+        if before is not None:
+            job = replace(job, restarts=max(job.restarts, before.restarts), bad_nodes=before.bad_nodes)
+        nodes = job.node_list or (before.node_list if before is not None else "")
+        failed = job.state in ("NODE_FAIL", "BOOT_FAIL") and (before is None or before.state != job.state)
+        again = before is not None and job.restarts > before.restarts
+        if not nodes or not (failed or again):
+            return job
+        try:
+            self._calls.count()
+            return replace(job, bad_nodes=bad_nodes(self._session, nodes))
+        except Trouble:
+            return job  # which node it was is worth no more than one question
+
+    def _learn(self, job_ids: list[str], jobs: dict[str, Job]) -> None:
+        with self._changed:
+            changed = False
+            for job_id in job_ids:
+                followed = self._followed.get(job_id)
+                if followed is not None:
+                    changed |= self._tell(followed, jobs.get(job_id))
+            running = any(followed.job and not followed.job.waiting for followed in self._followed.values())
+            self._pause_s = next_pause_s(
+                self._pause_s, self._every_s, changed=changed, running=running, focused=self._focused
+            )
+
+    def _tell(self, followed: _FollowedJob, job: Job | None) -> bool:
+        """Post what a look found of one job; True if that is not what it was."""
+        changed = job is not None and _moved(followed.job, job)
+        now = time.monotonic()
+        followed.missing_since = None if job else followed.missing_since or now
+        followed.job = job or followed.job
+        for following in list(followed.followers):
+            missing_s = now - followed.missing_since if followed.missing_since else -1.0
+            gone = missing_s >= following.gone_after_s
+            following.post(JobUpdated(job, gone))
+            if gone or (job and job.finished):
+                following.post(JOB_ENDED)
+                self._unfollow(following)
+        return changed
+
+    def _failed(self, trouble: Trouble) -> None:
+        with self._changed:
+            if self._session.state == "closed":
+                self._end_all()
+                return
+            self._pause_s = min(self._pause_s * 2, self._every_s * _LONGEST)
+            slurm = not isinstance(trouble, (Disconnected, Unreachable, LoginNeeded))
+            self._post_to_all(PollFailed(f"{trouble.what} {trouble.why}".rstrip(), slurm))
+
+    def _shut_out(self, trouble: Trouble) -> None:
+        """Another try without a person would not mend it, and might lock the account."""
+        with self._changed:
+            self._post_to_all(LinkChanged("closed", trouble.what))
+            self._end_all()
+
+    def _end_all(self) -> None:
+        self._post_to_all(JOB_ENDED)
+        self._followed.clear()
+        self._changed.notify_all()
+
+    def _post_to_all(self, news: WatchEvent) -> None:
+        for followed in self._followed.values():
+            for following in followed.followers:
+                following.post(news)
+
+    def _look_now(self) -> None:
+        self._soon = True
+        self._pause_s = self._every_s
+        self._changed.notify_all()
+
+    def _due(self) -> float:
+        return self._looked_at + (self._every_s * _SOONEST if self._soon else self._pause_s)
+
+
+def next_pause_s(pause_s: float, every_s: float, *, changed: bool, running: bool, focused: bool) -> float:
+    """The pause after a look, from the one before it and the normal one."""
+    longest_s = every_s * (_RUNNING_LONGEST if running and focused else _LONGEST)
+    if not focused:
+        return longest_s
+    return every_s if changed else min(pause_s * _SLOWER, longest_s)
+
+
+def _moved(before: Job | None, job: Job) -> bool:
+    """Whether there is something to see; how long it has run is nothing."""
+    return before is None or replace(before, elapsed_s=None) != replace(job, elapsed_s=None)

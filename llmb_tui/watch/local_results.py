@@ -1,0 +1,58 @@
+"""`LocalResults`: the benchmarks that have ended on a cluster, from what this machine holds of them."""
+
+from __future__ import annotations
+
+import threading
+
+from llmb_tui.catalog.catalog import Catalog, Unknown
+from llmb_tui.launch.run import Run
+from llmb_tui.plan.calibration import OwnResult
+from llmb_tui.plan.make import plan
+from llmb_tui.plan.plan import Plan
+from llmb_tui.watch.run_records import RunRecord, RunRecords
+from llmb_tui.watch.verdict import benchmark_s
+
+
+class LocalResults:
+    """Works out each result once, and again only when its record is another. Thread-safe; takes no connection."""
+
+    def __init__(self, records: RunRecords, catalog: Catalog) -> None:
+        self._records = records
+        self._catalog = catalog
+        self._lock = threading.Lock()
+        self._cache: dict[str, tuple[RunRecord, OwnResult | None]] = {}
+
+    def of(self, cluster: str) -> tuple[OwnResult, ...]:
+        """What ran to its end on a cluster and can be compared with other runs, newest first.
+
+        That leaves out what failed or was cancelled, was profiled or traced, loaded a checkpoint, was too short for
+        its recipe's rule, or was started by NVIDIA's llmb-run, of which not everything is known that was set.
+        """
+        ended = [record for record in self._records.all(cluster) if _has_ended(record.run)]
+        with self._lock:
+            return tuple(result for record in ended if (result := self._result(record)))
+
+    def _result(self, record: RunRecord) -> OwnResult | None:
+        before = self._cache.get(record.run.id)
+        if before is None or before[0] is not record:
+            before = self._cache[record.run.id] = (record, self._measure(record))
+        return before[1]
+
+    def _measure(self, record: RunRecord) -> OwnResult | None:
+        run, state = record.run, record.state
+        seconds = benchmark_s(run.plan, run.rule, state.progress) if state.stage == "done" else None
+        if seconds is None:
+            return None
+        return OwnResult(run.id, self._as_planned_now(run.plan), seconds, record.log_grew_at, run.procedure)
+
+    def _as_planned_now(self, then: Plan) -> Plan:
+        """The plan with today's estimate, as others are compared with; the old one where it ran otherwise."""
+        try:
+            now = plan(self._catalog, then.selection)
+        except Unknown:
+            return then
+        return now if now.parallelism == then.parallelism else then
+
+
+def _has_ended(run: Run) -> bool:
+    return bool(run.job_ids) and not run.going and run.spec is not None

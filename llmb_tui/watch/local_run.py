@@ -1,0 +1,99 @@
+"""`LocalRun`: what this machine has of one run, in its folder."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from pathlib import Path
+
+from llmb_tui.cluster.slurm.job import Job
+from llmb_tui.diagnosis.rule import Diagnosis
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.run import Run
+from llmb_tui.launch.runs import Runs
+from llmb_tui.store import documents
+from llmb_tui.watch.events import BatchTail, JobUpdated, LogGrown, WatchEvent
+from llmb_tui.watch.locallog import LocalLog, local_name, newest_restart
+from llmb_tui.watch.run_reducer import RunReducer
+from llmb_tui.watch.state import Link, RunState
+
+
+class LocalRun:
+    """Feeds a run's reducer with its log, and keeps what a later process needs: job states, and why the job failed."""
+
+    def __init__(self, runs: Runs, run: Run, threshold: float) -> None:
+        self._runs = runs
+        self._run = run
+        self._folder = runs.folder(run.id)
+        self._restart = newest_restart(self._folder)
+        self._log = LocalLog(run, self._folder / local_name(self._restart))
+        self.reducer = RunReducer(run, threshold=threshold, sidecar=load_sidecar(self._folder))
+        self.reducer.take(self._log.reading)
+
+    def take(self, event: WatchEvent) -> bool:
+        """Take in an event; True if the watched job moved to another state."""
+        if isinstance(event, LogGrown) and event.restart != self._restart:
+            self._restart = event.restart
+            self._log = LocalLog(self._run, self._folder / local_name(event.restart))
+        moved = self.reducer.take(event)
+        if isinstance(event, JobUpdated) and event.job:
+            self._remember(event.job)
+        elif isinstance(event, BatchTail):
+            save_sidecar(self._folder, self.reducer.sidecar)
+        return moved
+
+    @property
+    def log_grew_at(self) -> float:
+        """When the log's copy last grew, Unix time; 0 if there is none."""
+        return self._log.reading.grew_at
+
+    def read(self) -> bool:
+        """Read what was appended to the log's copy, but no more than 8 MiB; True if there may be more."""
+        more = self._log.read()
+        self.reducer.take(self._log.reading)
+        return more
+
+    def read_on(self, link: Link) -> None:
+        """Read the copy to its end; nobody here adds to it, over a link of this state."""
+        while self.read():
+            pass
+        self.reducer.link = link
+        if self.reducer.job_over:
+            self.end()
+
+    def end(self) -> None:
+        """Nothing more will come, and the copy was read to its end."""
+        self._log.end()
+        self.reducer.take(self._log.reading)
+        self.reducer.end()
+
+    def state(self, calls_per_minute: int = 0) -> RunState:
+        """The snapshot of now."""
+        return self.reducer.state(time.time(), calls_per_minute)
+
+    def _remember(self, job: Job) -> None:
+        """Save a job's state, unless another process here is at work on the run: then at the next look."""
+        if self._runs.has(self._run.id) and self._runs.save_states(self._run, [job]):
+            self._run = self._run.with_state(job.id, job.state)
+
+
+def load_sidecar(folder: Path) -> Diagnosis | None:
+    """Why a job failed as far as the files beside its log said, in this process or an earlier one."""
+    path = _sidecar(folder)
+    if path.is_file():
+        with contextlib.suppress(Trouble):  # it is read again when the run is watched
+            return documents.load(path, Diagnosis)
+    return None
+
+
+def save_sidecar(folder: Path, failure: Diagnosis | None) -> None:
+    """Keep the telling line, and nothing else: NeMo-Run's batch scripts print every variable that they export."""
+    with contextlib.suppress(Trouble):  # no room here: then it is known to this process only
+        if failure is not None:
+            documents.save(_sidecar(folder), failure)
+        else:
+            _sidecar(folder).unlink(missing_ok=True)
+
+
+def _sidecar(folder: Path) -> Path:
+    return folder / "beside.json"

@@ -1,0 +1,185 @@
+"""`RunReducer`: what happens to a run, event by event, folded into `RunState`s. Pure: events bring the time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from llmb_tui.cluster.slurm.job import TERMINAL_STATES, Job
+from llmb_tui.diagnosis.rule import Diagnosis
+from llmb_tui.launch.run import Run
+from llmb_tui.rates import Pace
+from llmb_tui.watch.events import (
+    BatchTail,
+    JobUpdated,
+    LinkChanged,
+    LogGrown,
+    LogRead,
+    LogTrouble,
+    PollFailed,
+    WatchEvent,
+)
+from llmb_tui.watch.failure import of_job, worst
+from llmb_tui.watch.progress import WARM_UP_STEPS
+from llmb_tui.watch.state import Link, Progress, RunState, Stage, Verdict
+from llmb_tui.watch.verdict import THRESHOLD, judge
+
+_PACE_STEPS = 10
+_MISSING = "Slurm does not name the job at the moment; this is what it said last."
+_FORGOTTEN = "Slurm no longer knows the job."
+
+
+class RunReducer:
+    """Everything that is known of a run at one moment. It starts from what is remembered of the run."""
+
+    def __init__(self, run: Run, *, threshold: float = THRESHOLD, sidecar: Diagnosis | None = None) -> None:
+        """`threshold`: the smallest ratio that passes; `sidecar`: what files beside the log said of a failure."""
+        self._run = run
+        self._threshold = threshold
+        self.sidecar = sidecar
+        """The most telling line of the files beside the log."""
+        ended = run.job_state if run.job_ids and run.job_state in TERMINAL_STATES else None
+        self._job = Job(run.job_ids[-1], run.job_name, ended) if ended else None
+        self._others = {job_id: Job(job_id, "", state) for job_id, state in run.other_states}
+        self._job_status: tuple[str | None, int, bool] | None = None
+        self.job_over = self._job is not None
+        """Slurm has ended the job; its log may not be whole yet."""
+        self._over = False
+        self.link: Link = "connecting"
+        self._link_notes: dict[str, str] = {}
+        self._slurm_note = ""
+        self._log = LogRead()
+        self._log_marks = (False, False)
+        self._pace = Pace(newest=_PACE_STEPS + 1)
+
+    @property
+    def restarts(self) -> int:
+        """How often Slurm has started the job again."""
+        return self._job.restarts if self._job else 0
+
+    def take(self, event: WatchEvent) -> bool:
+        """Take in an event; True if the watched job moved to another state."""
+        if isinstance(event, JobUpdated):
+            return self._take_job(event)
+        if isinstance(event, LogRead):
+            self._take_log(event)
+        elif isinstance(event, LinkChanged):
+            self.link = event.link
+            self._link_notes["link"] = event.note
+        elif isinstance(event, PollFailed):
+            self._slurm_note = event.note if event.slurm else ""
+        elif isinstance(event, LogTrouble):
+            self._link_notes["log"] = event.note
+        elif isinstance(event, BatchTail):
+            self.sidecar = worst(event.text)
+        elif isinstance(event, LogGrown):
+            self._link_notes.pop("log", None)
+            if event.note:
+                self._link_notes["start"] = event.note
+        return False
+
+    def end(self) -> None:
+        """Nothing more will come: the job is over, and its log was read to its end."""
+        self._over = True
+
+    def outran_slurm(self) -> bool:
+        """True once when the log begins, and once when it has its last step: Slurm's answer is older than that."""
+        progress = self._log.progress
+        last = progress.steps_total is not None and progress.steps_done >= progress.steps_total
+        before, self._log_marks = self._log_marks, (self._log.size > 0, last)
+        return self._log_marks != before and not self.job_over
+
+    def state(self, now: float, calls_per_minute: int = 0) -> RunState:
+        """The snapshot at `now`, Unix time."""
+        log = self._log
+        stage = stage_of(self._job, log.progress, started=log.started, ended=self._over)
+        verdict, why_not = self._judge()
+        total = log.progress.steps_total
+        is_going = not self.job_over and total is not None and log.progress.steps_done < total
+        return RunState(
+            run_id=self._run.id,
+            stage=stage,
+            job=self._job,
+            others=tuple(self._others.values()),
+            progress=self._with_reason(log.progress, stage),
+            eta_s=self._pace.seconds_left(total, now) if is_going else None,
+            log_name=log.name,
+            log_bytes=log.size,
+            silent_s=0.0 if self._over or not log.size else _coarse(now - log.grew_at),
+            link=self.link,
+            link_note=" ".join(note for note in self._link_notes.values() if note),
+            slurm_note=self._slurm_note,
+            calls_per_minute=calls_per_minute,
+            verdict=verdict,
+            no_verdict=why_not,
+        )
+
+    def _take_job(self, event: JobUpdated) -> bool:
+        if event.job and event.job.id != self._run.job_ids[-1]:
+            self._others[event.job.id] = event.job
+            return False
+        self._slurm_note = ""
+        if event.job:
+            self._job = event.job
+        elif not self.job_over:
+            self._slurm_note = _FORGOTTEN if event.gone else _MISSING
+            self._job = None if event.gone else self._job
+        self.job_over = event.gone or (self._job is not None and self._job.finished)
+        status = (event.job.state, event.job.restarts, event.gone) if event.job else (None, 0, event.gone)
+        moved, self._job_status = status != self._job_status, status
+        return moved
+
+    def _take_log(self, log: LogRead) -> None:
+        if log.progress.steps_done and log.progress.steps_done != self._pace.count:
+            self._pace.note(log.progress.steps_done, log.read_at)
+        self._log = log
+
+    def _judge(self) -> tuple[Verdict | None, str]:
+        run = self._run
+        if not run.job_ids:
+            return None, run.note or f"No verdict: the run has no job, its submission is {run.submission}."
+        if run.job_log is None:
+            return None, "No verdict: it is not known where the job writes its log."
+        return judge(run.plan, run.rule, self._log.progress, finished=self._over, threshold=self._threshold)
+
+    def _with_reason(self, progress: Progress, stage: Stage) -> Progress:
+        """A failed run says why, from its log, its batch script's output or Slurm, whichever tells most."""
+        if stage in ("done", "cancelled"):
+            return replace(progress, failure=None)
+        if stage != "failed":
+            return progress
+        reasons = [progress.failure, self.sidecar, of_job(self._job) if self._job else None]
+        failure = max(filter(None, reasons), key=lambda one: one.weight, default=None)
+        return replace(progress, failure=failure)
+
+
+def stage_of(job: Job | None, progress: Progress, *, started: bool, ended: bool) -> Stage:
+    """The stage. `started`: the log has a line of the training program; `ended`: the job is over.
+
+    A run whose last step is in the log is done, however its clean-up ended. A job that is over although Slurm
+    no longer knows it is `unknown`, unless its log says more.
+    """
+    if ended:
+        return _end(job, progress)
+    if job and job.waiting:
+        return "queued"
+    if progress.steps_done:
+        return "measuring" if len(progress.step_times_s) >= WARM_UP_STEPS else "warm-up"
+    if started:
+        return "start"
+    return "image" if job else "unknown"
+
+
+def _end(job: Job | None, progress: Progress) -> Stage:
+    if progress.steps_total and progress.steps_done >= progress.steps_total:
+        return "done"
+    if job is None or not job.finished:
+        return "failed" if progress.failure else "unknown"
+    if job.state == "COMPLETED":
+        return "done"
+    return "cancelled" if job.state == "CANCELLED" else "failed"
+
+
+def _coarse(seconds: float) -> float:
+    """Whole seconds, and tens of them from a minute on: a state that only differs in them is a new one."""
+    step = 1 if seconds < 60 else 10
+    return float(int(max(seconds, 0.0)) // step * step)

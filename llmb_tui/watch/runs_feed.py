@@ -1,0 +1,332 @@
+"""`RunsFeed`: all remembered runs, how each stands, and every change of that.
+
+What is unknown is settled here, what goes on is looked at, and logs become states, for whoever shows or reports runs.
+While somebody follows the feed, one thread looks at the runs' folders; each cluster is asked in a thread of its own, so
+that one that does not answer holds up nobody, and about its jobs through the one `JobPoller` that it has.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from dataclasses import replace
+from queue import Empty, SimpleQueue
+from typing import Protocol
+
+from llmb_tui.cluster.failures import DeadlinePassed, Disconnected, Unreachable
+from llmb_tui.cluster.prompter import Prompter
+from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.client import cancel, look
+from llmb_tui.cluster.slurm.trouble import SlurmTrouble
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.run import Run
+from llmb_tui.launch.runs import Runs
+from llmb_tui.launch.submit import reconcile
+from llmb_tui.store.journal import Journal
+from llmb_tui.watch.events import JobUpdated, LinkChanged, PollFailed, WatchEvent
+from llmb_tui.watch.job_poller import Following, JobPoller
+from llmb_tui.watch.monitor import Monitor
+from llmb_tui.watch.run_records import RunRecord, RunRecords, RunsChanged
+from llmb_tui.watch.timing import Timing
+
+_HERE = ("This machine", "folders")
+"""Named like a cluster where the runs' own folders cannot be read."""
+LINE_TROUBLE = (DeadlinePassed, Disconnected, Unreachable, SlurmTrouble)
+"""It passes, perhaps: the line is broken, or Slurm does not answer."""
+
+Post = Callable[[RunsChanged], object]
+"""Told of a change, in a thread of the feed; it hands the event on and returns."""
+_TELL_EVERY_S = 0.1
+
+
+class Connections(Protocol):
+    """What the feed needs of the saved clusters. Each may raise Trouble."""
+
+    def session(self, cluster: str) -> Session:
+        """The one session of a cluster."""
+
+    def poller(self, cluster: str) -> JobPoller:
+        """The one poller of a cluster."""
+
+
+class RunsFeed:
+    """One for each program. Thread-safe; only what says so asks a cluster, or a person."""
+
+    def __init__(
+        self,
+        runs: Runs,
+        journal: Journal,
+        clusters: Connections,
+        *,
+        threshold: float,
+        timing: Timing,
+    ) -> None:
+        self.records = RunRecords(runs, threshold)
+        """How the runs stand by what is here."""
+        self.runs = runs
+        self._journal = journal
+        self.clusters = clusters
+        self.timing = timing
+        self._threshold = threshold
+
+    def record(self, run_id: str) -> RunRecord:
+        """How one run stands. Raises Trouble (exit code 1) if there is none."""
+        return self.records.record(self.runs.load(run_id))
+
+    def follow(self, post: Post) -> RunsFollowing:
+        """Post every change until the following is ended. Clusters are asked, people are not."""
+        following = RunsFollowing(self, post)
+        following.start()
+        return following
+
+    def settle(self, run_id: str, prompter: Prompter | None = None) -> Run:
+        """Ask the cluster of a run that is unknown what became of it.
+
+        Raises Trouble when there is no such run, or the cluster cannot be asked.
+        """
+        run = self.runs.load(run_id)
+        if run.submission != "unknown":
+            return run
+        session = self.clusters.session(run.cluster)
+        session.connect(prompter)
+        return reconcile(session, self.runs, self._journal, run)
+
+    def settle_all(self, prompter: Prompter | None = None) -> Iterator[tuple[Run, str]]:
+        """Ask about every unknown run; those that stay so, and why. A cluster that does not answer is asked once."""
+        silent: set[str] = set()
+        for run in self.runs.all():
+            if run.submission != "unknown" or run.cluster in silent:
+                continue
+            try:
+                now = self.settle(run.id, prompter)
+            except Trouble as trouble:
+                silent.add(run.cluster)
+                yield run, trouble.what
+            else:
+                if now.submission == "unknown":
+                    yield now, now.note
+
+    def settle_patiently(
+        self,
+        run_id: str,
+        publish: Callable[[Run, str], None],
+        stop: threading.Event,
+        prompter: Prompter | None = None,
+        passing: tuple[type[Trouble], ...] = (),
+    ) -> Run:
+        """Ask again and again until it is known what became of a run, or until `stop`.
+
+        `publish` is told the run and why it is still unknown. Trouble of a `passing` kind is such a reason, other is
+        raised. Only the first time `prompter` answers: a line that breaks later is mended without a question.
+        """
+        while True:
+            try:
+                run = self.settle(run_id, prompter)
+                note = run.note
+            except passing as trouble:
+                run = self.runs.load(run_id)
+                note = f"{trouble.what} {trouble.why}".rstrip()
+            if run.submission != "unknown":
+                return run
+            prompter = None
+            publish(run, note)
+            if stop.wait(self.timing.settle_every_s):
+                return run
+
+    def poll(self, prompter: Prompter | None = None) -> dict[str, Trouble]:
+        """Ask each cluster once about the jobs of its going runs; why some could not be asked, by their names."""
+        silent = {}
+        for cluster, going in sorted(_by_cluster(run for run in self.runs.all() if run.going and run.job_ids).items()):
+            try:
+                session = self.clusters.session(cluster)
+                session.connect(prompter)
+                poll_jobs(session, self.runs, going)
+            except Trouble as trouble:
+                silent[cluster] = trouble
+        return silent
+
+    def monitor(self, run_id: str) -> Monitor:
+        """What watches one run and publishes its `RunState`s. Raises Trouble if there is none, or no such cluster."""
+        run = self.runs.load(run_id)
+        session, poller = self.clusters.session(run.cluster), self.clusters.poller(run.cluster)
+        return Monitor(session, self.runs, run, poller, threshold=self._threshold)
+
+    def cancel(self, run: Run, prompter: Prompter | None = None) -> None:
+        """Ask Slurm to cancel every job of a run; `prompter` answers what connecting asks. Raises Trouble."""
+        session = self.clusters.session(run.cluster)
+        session.connect(prompter)
+        for job_id in run.job_ids:
+            cancel(session, job_id)
+        self.clusters.poller(run.cluster).poll_soon()
+
+
+def poll_jobs(session: Session, runs: Runs, going: Sequence[Run]) -> int:
+    """Ask Slurm about these runs' jobs in one remote call, and save what changed; how many did.
+
+    A job that Slurm does not name keeps its last known state, and so does a run that another thread or process
+    here is at work on. Raises SlurmTrouble when Slurm cannot say, and what `Session.run` raises.
+    """
+    jobs = look(session, [job_id for run in going for job_id in run.job_ids])
+    return sum(runs.save_states(run, [jobs[job_id] for job_id in run.job_ids if job_id in jobs]) for run in going)
+
+
+class RunsFollowing(threading.Thread):
+    """Posts what changes to one follower, until it is ended."""
+
+    def __init__(self, feed: RunsFeed, post: Post) -> None:
+        super().__init__(name="runs-feed", daemon=True)
+        self._feed = feed
+        self._post = post
+        self._ended = threading.Event()
+        self._lock = threading.Lock()
+        self._inbox: SimpleQueue[tuple[str, WatchEvent] | None] = SimpleQueue()
+        self._records: dict[str, RunRecord] = {}
+        """As they were posted."""
+        self._last_event: RunsChanged | None = None
+        self._unreadable = 0
+        self._silent: dict[tuple[str, str], str] = {}
+        """Why a cluster could not be asked, by its name and what it was asked; empty once it answers."""
+        self._questions = {_HERE}
+        """What clusters are asked at the moment, as above."""
+        self._followings: dict[str, dict[str, Following]] = {}
+        """By cluster and job."""
+        self._threads: dict[str, threading.Thread] = {}
+        self._going: dict[tuple[str, str], Run] = {}
+        """By cluster and job."""
+        self._settled_at = float("-inf")
+
+    def end(self) -> None:
+        """Post nothing more, and follow no job."""
+        with self._lock:
+            self._ended.set()
+            for jobs in self._followings.values():
+                for following in jobs.values():
+                    following.end()
+        self._inbox.put(None)
+
+    def run(self) -> None:
+        """Look at the folders again and again, and at once when a cluster has said something."""
+        while not self._ended.is_set():
+            try:
+                self._read()
+                if not self._ended.is_set():
+                    self._ask_clusters()
+                self._note(*_HERE, "")
+            except (Trouble, OSError) as trouble:
+                self._note(*_HERE, str(trouble))
+            self._tell()
+            self._wait()
+
+    def _read(self) -> None:
+        """Tell which runs there are, then how they stand, as fast as their logs are read."""
+        records, runs = self._feed.records, self._feed.runs.all()
+        self._unreadable = len(self._feed.runs.unreadable())
+        new = [run for run in runs if run.id not in self._records]
+        self._tell([records.last(run) for run in new], tuple(self._records.keys() - {run.id for run in runs}))
+        changed: list[RunRecord] = []
+        told_at = time.monotonic()
+        for run in runs:
+            record = records.record(run)
+            if record is not self._records[run.id]:
+                changed.append(record)
+            if changed and time.monotonic() - told_at > _TELL_EVERY_S:
+                self._tell(changed)
+                changed, told_at = [], time.monotonic()
+            if self._ended.is_set():
+                return
+        self._tell(changed)
+
+    def _tell(self, changed: Sequence[RunRecord] = (), gone: tuple[str, ...] = ()) -> None:
+        """Post what is another than before, if anything is."""
+        self._records.update({record.run.id: record for record in changed})
+        for run_id in gone:
+            del self._records[run_id]
+        with self._lock:
+            silent = {question[0]: why for question, why in self._silent.items() if why and question in self._questions}
+            event = RunsChanged(tuple(changed), gone, self._unreadable, silent)
+            if event != self._last_event and not self._ended.is_set():
+                self._last_event = replace(event, changed=(), gone=())
+                self._post(event)
+
+    def _ask_clusters(self) -> None:
+        """Follow the jobs of the runs that go on, and settle those that are unknown when that is due."""
+        runs = [record.run for record in self._records.values()]
+        self._going = {(run.cluster, job_id): run for run in runs if run.going for job_id in run.job_ids}
+        unknown = _by_cluster(run for run in runs if run.submission == "unknown")
+        self._questions = {
+            _HERE,
+            *((cluster, "jobs") for cluster, _ in self._going),
+            *((one, "submissions") for one in unknown),
+        }
+        if time.monotonic() - self._settled_at >= self._feed.timing.settle_every_s:
+            self._settled_at = time.monotonic()
+        else:
+            unknown = {}
+        with self._lock:
+            followed = {cluster: set(jobs) for cluster, jobs in self._followings.items()}
+        for cluster in {*(cluster for cluster, _ in self._going), *unknown, *followed}:
+            job_ids = {job_id for at, job_id in self._going if at == cluster}
+            before = self._threads.get(cluster)
+            is_needed = cluster in unknown or job_ids != followed.get(cluster, set())
+            if is_needed and (before is None or not before.is_alive()):
+                question = (cluster, job_ids, unknown.get(cluster, ()))
+                self._threads[cluster] = threading.Thread(target=self._ask, args=question, name="runs-ask", daemon=True)
+                self._threads[cluster].start()
+
+    def _ask(self, cluster: str, job_ids: Set[str], unknown: Sequence[Run]) -> None:
+        """In a thread of the cluster, which may take its time to answer."""
+        what = "jobs"
+        try:
+            self._follow_jobs(cluster, job_ids)
+            what = "submissions"
+            for run in unknown:
+                self._feed.settle(run.id)
+            self._note(cluster, what, "")
+        except Trouble as trouble:
+            self._note(cluster, what, trouble.what)
+        self._inbox.put(None)
+
+    def _follow_jobs(self, cluster: str, job_ids: Set[str]) -> None:
+        """Follow exactly these jobs. Raises Trouble where there is no such cluster."""
+        poller = self._feed.clusters.poller(cluster)
+        with self._lock:
+            if self._ended.is_set():
+                return
+            followings = self._followings.setdefault(cluster, {})
+            for job_id in followings.keys() - job_ids:
+                followings.pop(job_id).end()
+            new = sorted(job_ids - followings.keys())
+            new_followings = poller.follow_all(new, lambda event: self._inbox.put((cluster, event)))
+            followings.update(zip(new, new_followings, strict=True))
+
+    def _wait(self) -> None:
+        """Wait for the next look at the folders, or for what a cluster says, and save that."""
+        with contextlib.suppress(Empty):
+            item = self._inbox.get(timeout=self._feed.timing.read_every_s)
+            while True:
+                if item is not None:
+                    self._take(*item)
+                item = self._inbox.get_nowait()
+
+    def _take(self, cluster: str, event: WatchEvent) -> None:
+        if isinstance(event, JobUpdated):
+            self._note(cluster, "jobs", "")
+            run = self._going.get((cluster, event.job.id)) if event.job else None
+            if event.job and run:
+                with contextlib.suppress(Trouble):  # no room here: then it is saved at a later look
+                    self._feed.runs.save_states(run, [event.job])
+        elif isinstance(event, (PollFailed, LinkChanged)):
+            self._note(cluster, "jobs", event.note)
+
+    def _note(self, cluster: str, question: str, why: str) -> None:
+        with self._lock:
+            self._silent[cluster, question] = why
+
+
+def _by_cluster(runs: Iterable[Run]) -> dict[str, list[Run]]:
+    clusters: dict[str, list[Run]] = {}
+    for run in runs:
+        clusters.setdefault(run.cluster, []).append(run)
+    return clusters

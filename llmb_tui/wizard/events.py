@@ -1,0 +1,200 @@
+"""`Event`: what a person did, what a cluster said, what was read, and that time has passed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from llmb_tui.wizard.steps import StepId
+
+if TYPE_CHECKING:
+    from llmb_tui.cluster.profile import ClusterProfile
+    from llmb_tui.errors import Trouble
+    from llmb_tui.launch.prepared import PreparedRun
+    from llmb_tui.launch.run import Run
+    from llmb_tui.launch.step_state import StepState
+    from llmb_tui.plan.calibration import OwnResult
+    from llmb_tui.preflight.report import Check, Preflight
+    from llmb_tui.request import RunRequest
+    from llmb_tui.wizard.state import Link, Task
+
+# What the person does.
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A field has another value: a choice's, or a text as it was typed. Empty takes the answer back."""
+
+    field: str
+    """As `answer` knows it."""
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterPicked:
+    """A saved cluster was chosen."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepTaken:
+    """The person goes straight to a step."""
+
+    step: StepId
+
+
+Action = Literal[
+    "back", "next", "enter", "check", "add", "edit", "install", "keys", "layouts", "submit", "again", "watch", "copy"
+]
+"""What a key asks for: a step back; on; what the step is for, then on; connect to the cluster and check it; enter a new
+cluster, change the chosen one; run the missing install steps; show the keys that an install may need; show the valid
+layouts; submit the run that is shown; start over with the same answers; watch the newest run that goes on; copy the
+choice as a command line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A person asked for something."""
+
+    action: Action
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileSaved:
+    """A cluster was entered or changed."""
+
+    profile: ClusterProfile
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitAgreed:
+    """GPUs may be spent on this."""
+
+    prepared: PreparedRun
+    at: float
+    """Monotonic time."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailureRead:
+    """What went wrong with the submission was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """Another screen is over the wizard's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """The wizard's screen is in front again."""
+
+
+# What time and this machine's files say.
+
+
+@dataclass(frozen=True, slots=True)
+class Rested:
+    """Nothing was answered for a moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunsRead:
+    """Which runs go on, and how the launched one is now."""
+
+    going: tuple[Run, ...]
+    launched: Run | None
+
+
+@dataclass(frozen=True, slots=True)
+class OwnResultsRead:
+    """What the benchmarks of one cluster took."""
+
+    cluster: str
+    """Name of its profile."""
+    results: tuple[OwnResult, ...]
+
+
+# What is said of a cluster while something is done there for a request.
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterEvent:
+    """The request need not be the present one any more."""
+
+    request: RunRequest
+
+
+@dataclass(frozen=True, slots=True)
+class LinkChanged(ClusterEvent):
+    """How the cluster answers."""
+
+    link: Link
+    banner: str | None = None
+    """What the login node said; None: nothing new."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckDone(ClusterEvent):
+    """Checks were made: one more, or all."""
+
+    report: Preflight
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EarlyChecked(ClusterEvent):
+    """Checks that only the procedures that are not chosen want were made."""
+
+    checks: tuple[Check, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StepsChanged(ClusterEvent):
+    """How the install steps are."""
+
+    steps: tuple[StepState, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared(ClusterEvent):
+    """The script, or the command, is there."""
+
+    prepared: PreparedRun
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchSaid(ClusterEvent):
+    """What a launch script is doing, one clean line."""
+
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted(ClusterEvent):
+    """The run was submitted, as far as is known."""
+
+    run: Run
+
+
+@dataclass(frozen=True, slots=True)
+class Failed(ClusterEvent):
+    """A task could not be done."""
+
+    task: Task
+    trouble: Trouble
+    run_over: bool = False
+    """A run that was refused is over: who tries again does so with another id, and so with another script."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended(ClusterEvent):
+    """A task is over, whatever came of it."""
+
+    task: Task
+
+
+Deed = Answered | ClusterPicked | StepTaken | Asked | ProfileSaved | SubmitAgreed | FailureRead
+Report = LinkChanged | CheckDone | EarlyChecked | StepsChanged | Prepared | LaunchSaid | Submitted | Failed | Ended
+Event = Deed | Covered | Resumed | Rested | RunsRead | OwnResultsRead | Report

@@ -1,0 +1,188 @@
+"""What stands against each step, how the rail shows it, which step is next, and what a submission still lacks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from llmb_tui.plan.options import chosen_options
+from llmb_tui.plan.plan import Parallelism, Plan, Problem
+from llmb_tui.plan.selection import DEFAULT_PROCEDURE, LAYOUT, PROCEDURE_TITLES, Field
+from llmb_tui.wizard.answers import input_problems
+from llmb_tui.wizard.events import Action
+from llmb_tui.wizard.state import WizardState
+from llmb_tui.wizard.steps import StepId
+
+Mark = Literal["done", "open", "flagged"]
+
+# Where a problem of the plan is mended, by its field; what is not here is mended at Scale, options.
+_STEP_OF_FIELD = {
+    "workload": StepId.WORKLOAD,
+    "release": StepId.WORKLOAD,
+    "size": StepId.WORKLOAD,
+    "gpu": StepId.HARDWARE,
+    "dtype": StepId.HARDWARE,
+}
+
+# Blockers that a later step of the wizard takes away.
+_COMES_FIRST = {
+    "cluster": "The cluster is not ready: step 4 comes first.",
+    "install": "The install is not whole: step 5 comes first.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StepStatus:
+    """One step as the rail shows it."""
+
+    step: StepId
+    mark: Mark
+    summary: str
+
+
+def statuses(state: WizardState) -> tuple[StepStatus, ...]:
+    """All steps."""
+    return tuple(StepStatus(step, mark(state, step), summary(state, step)) for step in StepId)
+
+
+def problems(state: WizardState, step: StepId) -> tuple[Problem, ...]:
+    """What stands against a step, worst first."""
+    cluster = state.cluster
+    if step <= StepId.SCALE:
+        plan = state.proposal.plan
+        known = input_problems(state.answers) + (plan.problems if plan else ())
+        mine = (problem for problem in known if _STEP_OF_FIELD.get(problem.field, StepId.SCALE) is step)
+        return tuple(sorted(mine, key=lambda problem: ("error", "warning", "note").index(problem.severity)))
+    if step is StepId.CLUSTER and cluster.link == "failed" and cluster.trouble is not None:
+        return (Problem("cluster", "error", cluster.trouble.what, ""),)
+    if step is StepId.CLUSTER and cluster.preflight is not None:
+        failed = (check.title for check in cluster.preflight.checks if check.status == "failed")
+        return tuple(Problem("cluster", "error", title, "") for title in failed)
+    if step is StepId.INSTALL and cluster.failed_step is not None:
+        return (Problem("install", "error", cluster.failed_step.detail or cluster.failed_step.title, ""),)
+    return ()
+
+
+def mark(state: WizardState, step: StepId) -> Mark:
+    """How the rail shows a step: done, still open, or flagged because an error stands against it."""
+    if any(problem.severity == "error" for problem in problems(state, step)):
+        return "flagged"
+    answers, cluster = state.answers, state.cluster
+    done = {
+        StepId.WORKLOAD: answers.recipe is not None,
+        StepId.HARDWARE: answers.gpu is not None and answers.dtype is not None,
+        StepId.SCALE: answers.scale is not None and answers.strong is not None,
+        StepId.CLUSTER: cluster.ready,
+        StepId.INSTALL: cluster.installed and not cluster.installing,
+        StepId.REVIEW: cluster.launched is not None,
+        StepId.RUN: False,
+    }
+    return "done" if done[step] else "open"
+
+
+def following(state: WizardState) -> StepId:
+    """The next step. A cluster that answers and an install that is whole are passed by."""
+    after = StepId(min(state.step + 1, StepId.RUN))
+    while after in (StepId.CLUSTER, StepId.INSTALL) and mark(state, after) == "done":
+        after = StepId(after + 1)
+    return after
+
+
+def blockers(state: WizardState) -> tuple[Problem, ...]:
+    """Why the run may not start now; nothing while there is no request."""
+    request, cluster = state.proposal.request, state.cluster
+    return state.rules.blockers(request, cluster.preflight, cluster.steps) if request is not None else ()
+
+
+def submit_blocker(state: WizardState) -> str:
+    """Why nothing can be submitted now; empty where something can, or will be once it is made."""
+    plan = state.proposal.plan
+    errors = [one for one in (plan.problems if plan else ()) if one.severity == "error"]
+    errors += [one for one in blockers(state) if one.field not in _COMES_FIRST]
+    if errors:
+        return f"{errors[0].reason} {errors[0].fix}".rstrip()
+    return "A submission is on its way: one at a time." if state.launch is not None else ""
+
+
+def comes_first(state: WizardState) -> str:
+    """What has to be done before a run can be submitted; empty when nothing has to."""
+    against = {one.field for one in blockers(state)}
+    return next((words for field, words in _COMES_FIRST.items() if field in against), "")
+
+
+def observed(state: WizardState) -> str:
+    """Why nothing on the cluster may be changed; empty where something may."""
+    profile = state.proposal.profile
+    against = state.rules.observed(profile) if profile is not None else ()
+    return f"{against[0].reason} {against[0].fix}" if against else ""
+
+
+def refused(state: WizardState) -> frozenset[Action]:
+    """What the step's keys would do and cannot now."""
+    if state.step is StepId.INSTALL and observed(state):
+        return frozenset({"install", "keys"})
+    return frozenset({"submit"}) if state.step is StepId.REVIEW and submit_blocker(state) else frozenset()
+
+
+def summary(state: WizardState, step: StepId) -> str:
+    """The answer of a step in a few words; empty while there is none."""
+    answers = state.answers
+    words = ""
+    if step is StepId.WORKLOAD and answers.recipe and answers.size:
+        words = f"{answers.recipe.partition('@')[0]} {answers.size}"
+    elif step is StepId.HARDWARE:
+        words = " · ".join(part for part in ((answers.gpu or "").upper(), answers.dtype) if part)
+    elif step is StepId.SCALE and answers.scale is not None:
+        other = other_layout(state.proposal.usual, state.proposal.plan)
+        more = [
+            *(["strong"] if answers.strong else ()),
+            *(["other layout"] if other else ()),
+            *(option.word for option in chosen_options(answers.options)),
+            *([PROCEDURE_TITLES[answers.procedure]] if answers.procedure != DEFAULT_PROCEDURE else ()),
+        ]
+        words = " · ".join((f"{answers.scale} GPUs", *more))
+    elif step is StepId.CLUSTER and answers.cluster:
+        words = answers.cluster
+    elif step is StepId.INSTALL and state.proposal.request is not None:
+        words = _install_words(state)
+    return words
+
+
+def shown(layout: Parallelism, field: Field) -> str:
+    """A value as it would be typed: no virtual stages are one."""
+    return str(getattr(layout, field.name) or 1)
+
+
+def other_layout(usual: Plan | None, plan: Plan | None) -> tuple[str, ...]:
+    """Where a plan's layout is not the recipe's, as a sentence; none where it is, however it was set.
+
+    `usual` is the plan of the same selection with nothing of its layout set by hand.
+    """
+    if usual is None or plan is None:
+        return ()
+    ours, theirs = plan.parallelism, usual.parallelism
+    differing = [field for field in LAYOUT if shown(ours, field) != shown(theirs, field)]
+    named = "; ".join(f"{field.label} {shown(ours, field)}, not {shown(theirs, field)}" for field in differing)
+    whose = "published" if usual.printed is not None else "recipe's"
+    return (f"not the {whose} layout: {named}",) if differing else ()
+
+
+def layout_problems(plan: Plan) -> tuple[Problem, ...]:
+    """What is wrong with the fields of the layout, and what is unusual in those that were set by hand."""
+    own, names = plan.selection.overrides.set_fields(), {field.name for field in LAYOUT}
+    return tuple(
+        problem
+        for problem in plan.problems
+        if problem.field in own or (problem.field in names and problem.severity == "error")
+    )
+
+
+def _install_words(state: WizardState) -> str:
+    cluster = state.cluster
+    if cluster.installing:
+        return "installing"
+    if not cluster.steps:
+        return ""
+    if cluster.installed:
+        return "installed"
+    return "install failed" if cluster.failed_step is not None else "not installed"

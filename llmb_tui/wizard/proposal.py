@@ -1,0 +1,66 @@
+"""`propose`: what follows from the answers without asking anybody. It plans once, fast enough for every key press."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from llmb_tui.plan.make import plan as make_plan
+from llmb_tui.plan.selection import NEW_RUN_PROCEDURES, Overrides
+from llmb_tui.request import RunRequest
+from llmb_tui.wizard.answers import Answers, recipe_of, selection, settled
+from llmb_tui.wizard.state import ObjectionKey, Proposal, Rules
+from llmb_tui.wizard.steps import StepId
+
+if TYPE_CHECKING:
+    from llmb_tui.catalog.recipe import Recipe
+    from llmb_tui.cluster.profile import ClusterProfile
+    from llmb_tui.launch.prepared import LaunchPreview
+    from llmb_tui.plan.plan import Problem
+    from llmb_tui.plan.selection import ProcedureId
+
+# Who types a layout asks for the plan without it at every key.
+_usual_plan = lru_cache(maxsize=8)(make_plan)
+
+
+def propose(
+    rules: Rules,
+    answers: Answers,
+    profiles: tuple[ClusterProfile, ...],
+    objections: Mapping[ObjectionKey, Problem],
+    step: StepId,
+) -> Proposal:
+    """What would run, where, how fast, and what stands against it."""
+    full = settled(rules.catalog, answers)
+    recipe, chosen = recipe_of(rules.catalog, full), selection(rules.catalog, full)
+    profile = next((one for one in profiles if one.name == answers.cluster), None)
+    plan = usual = make_plan(rules.catalog, chosen) if chosen is not None else None
+    if chosen is not None and chosen.overrides.set_fields():
+        usual = _usual_plan(rules.catalog, replace(chosen, overrides=Overrides()))
+    request = RunRequest(recipe, plan, profile, full.procedure) if plan is not None and profile is not None else None
+    names = NEW_RUN_PROCEDURES if step is StepId.SCALE else (full.procedure,)
+    previews = {name: _preview(rules, name, recipe, request, objections) for name in names}
+    if plan is not None:
+        plan = replace(plan, problems=plan.problems + previews[full.procedure].problems)
+        request = replace(request, plan=plan) if request is not None else None
+    return Proposal(full, recipe, profile, chosen, plan, usual, request, previews)
+
+
+def objection_key(request: RunRequest, procedure: ProcedureId) -> ObjectionKey:
+    """By what it is known whether something on a cluster stands against a procedure."""
+    return request.profile, request.recipe.id, request.plan.selection.gpu, procedure
+
+
+def _preview(
+    rules: Rules,
+    procedure: ProcedureId,
+    recipe: Recipe,
+    request: RunRequest | None,
+    objections: Mapping[ObjectionKey, Problem],
+) -> LaunchPreview:
+    """With what the cluster has shown to stand against it. The first problem is the one that is told."""
+    preview = rules.preview(procedure, recipe, request)
+    objection = objections.get(objection_key(request, procedure)) if request is not None else None
+    return replace(preview, problems=(objection, *preview.problems)) if objection is not None else preview

@@ -1,0 +1,135 @@
+"""What several events make of the wizard: other answers, another step, a look, an install, a script, a submission."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from llmb_tui.wizard import effects
+from llmb_tui.wizard.gates import comes_first, observed, submit_blocker
+from llmb_tui.wizard.proposal import objection_key, propose
+from llmb_tui.wizard.state import ClusterState, Task, WizardState
+from llmb_tui.wizard.steps import StepId
+
+if TYPE_CHECKING:
+    from llmb_tui.cluster.profile import ClusterProfile
+
+Change = tuple[WizardState, tuple[effects.Effect, ...]]
+
+
+def repropose(state: WizardState) -> Change:
+    """Plan anew, and keep of the cluster what still holds, after other answers, clusters or refused commits."""
+    before, cluster = state.proposal, state.cluster
+    proposal = propose(state.rules, state.answers, state.profiles, state.objections, state.step)
+    if proposal.profile != before.profile:
+        cluster = unknown_cluster(proposal.profile)
+    elif (proposal.selection, proposal.full.procedure) != (before.selection, before.full.procedure):
+        cluster = cluster.of_connection()
+    results = state.results if proposal.full.cluster == before.full.cluster else ()
+    state = measured(replace(state, proposal=proposal, cluster=cluster, results=results))
+    read = own_results(state) if proposal.profile != before.profile else ()
+    return state, (effects.StartRestTimer(), *read)
+
+
+def unknown_cluster(profile: ClusterProfile | None) -> ClusterState:
+    """What is known of a cluster before anybody has asked it."""
+    return ClusterState(link="unknown" if profile else "none")
+
+
+def measured(state: WizardState) -> WizardState:
+    """With what the cluster's own runs say about the plan."""
+    plan = state.proposal.plan
+    if plan is None or not state.results:
+        return replace(state, measured=None)
+    from llmb_tui.plan.calibration import measured_here  # noqa: PLC0415 - not needed for the first frame
+
+    return replace(state, measured=measured_here(plan, state.results))
+
+
+def confirmed(state: WizardState) -> WizardState:
+    """What the step showed as chosen is now answered."""
+    answers, full = state.answers, state.proposal.full
+    if state.step is StepId.WORKLOAD:
+        answers = replace(answers, recipe=full.recipe, size=full.size)
+    elif state.step is StepId.HARDWARE:
+        answers = replace(answers, gpu=full.gpu, dtype=full.dtype)
+    elif state.step is StepId.SCALE:
+        answers = replace(answers, strong=full.strong, scale=full.scale)
+    return replace(state, answers=answers)
+
+
+def go(state: WizardState, step: StepId) -> Change:
+    """Turn to a step, and see to what it needs."""
+    state = replace(state, step=step)
+    cluster = state.cluster
+    if step is StepId.SCALE:
+        # Here the procedure is chosen, so what stands against the other one has to be known.
+        proposal = propose(state.rules, state.answers, state.profiles, state.objections, step)
+        state = replace(state, proposal=proposal)
+    elif step is StepId.INSTALL and cluster.link == "connected" and not (cluster.steps or cluster.tasks):
+        return _then(effects.Arrive(), probe(state, attended=True))
+    elif step is StepId.REVIEW:
+        return _then(effects.Arrive(), prepare(state))
+    return state, (effects.Arrive(),)
+
+
+def probe(state: WizardState, *, attended: bool) -> Change:
+    """Look at the cluster, unless it is busy with an install or a submission. `attended`: a person asked for it."""
+    request, cluster = state.proposal.request, state.cluster
+    if request is None or cluster.tasks & {"install", "submit"}:
+        return state, ()
+    early = objection_key(request, request.procedure) not in state.checked_early
+    cluster = replace(begun(cluster, "probe"), link="connecting", preflight=None, checked=None, steps=())
+    state = replace(state, cluster=cluster, probed=state.probed | {request.profile.name})
+    return state, (effects.Probe(request, attended, early),)
+
+
+def install(state: WizardState) -> Change:
+    """Run the install steps that are not done."""
+    request, cluster = state.proposal.request, state.cluster
+    if cluster.installed or "install" in cluster.tasks:
+        return state, ()
+    if why_not := observed(state):
+        return state, (effects.Tell(why_not),)
+    if request is None or not request.plan.launchable:
+        return state, (effects.Tell("Install needs a cluster and a selection that can be launched."),)
+    return replace(state, cluster=begun(cluster, "install")), (effects.Install(request),)
+
+
+def prepare(state: WizardState) -> Change:
+    """Make the script, or the command, unless it is there or cannot be."""
+    request, cluster = state.proposal.request, state.cluster
+    if cluster.prepared is not None or "prepare" in cluster.tasks or request is None or not request.plan.launchable:
+        return state, ()
+    return replace(state, cluster=begun(cluster, "prepare")), (effects.Prepare(request),)
+
+
+def ask_to_submit(state: WizardState) -> Change:
+    """Ask whether what is shown shall be submitted, or say what comes first."""
+    cluster = state.cluster
+    if cluster.prepared is None or cluster.launched is not None or submit_blocker(state):
+        return state, ()
+    first = comes_first(state)
+    return state, (
+        effects.Tell(first) if first else effects.AskToSubmit(cluster.prepared, state.proposal.launch.starts),
+    )
+
+
+def begun(cluster: ClusterState, task: Task) -> ClusterState:
+    """A task has begun; what went wrong before is tried again."""
+    return replace(cluster, tasks=cluster.tasks | {task}, trouble=None, failed=None)
+
+
+def own_results(state: WizardState) -> tuple[effects.Effect, ...]:
+    """Read what runs on the chosen cluster took."""
+    profile = state.proposal.profile
+    return (effects.ReadOwnResults(profile.name),) if profile is not None else ()
+
+
+def read_again(state: WizardState) -> tuple[effects.Effect, ...]:
+    """Read what may have changed while nobody looked."""
+    return (effects.ReadRuns(state.cluster.launched), *own_results(state))
+
+
+def _then(first: effects.Effect, change: Change) -> Change:
+    return change[0], (first, *change[1])

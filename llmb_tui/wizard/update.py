@@ -1,0 +1,286 @@
+"""`update`: the wizard's only transition. A state and an event in; the next state and the wanted effects out. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from llmb_tui.wizard import effects, events
+from llmb_tui.wizard.answers import Answers, answer, command
+from llmb_tui.wizard.gates import following, observed, problems, submit_blocker
+from llmb_tui.wizard.proposal import objection_key, propose
+from llmb_tui.wizard.state import ClusterState, Launch, Rules, Task, WizardState
+from llmb_tui.wizard.steps import StepId
+from llmb_tui.wizard.transitions import (
+    Change,
+    ask_to_submit,
+    begun,
+    confirmed,
+    go,
+    install,
+    measured,
+    own_results,
+    prepare,
+    probe,
+    read_again,
+    repropose,
+    unknown_cluster,
+)
+
+if TYPE_CHECKING:
+    from llmb_tui.cluster.profile import ClusterProfile
+    from llmb_tui.launch.run import Run
+    from llmb_tui.request import RunRequest
+
+
+def open_wizard(
+    rules: Rules, answers: Answers, profiles: tuple[ClusterProfile, ...] = (), going: tuple[Run, ...] = ()
+) -> Change:
+    """The first state: presets, saved clusters, where the person was last time, and the runs that go on."""
+    proposal = propose(rules, answers, profiles, {}, StepId.WORKLOAD)
+    cluster = unknown_cluster(proposal.profile)
+    state = WizardState(rules, answers, proposal, profiles=profiles, going=going, cluster=cluster)
+    return state, (effects.Arrive(), effects.StartRestTimer(), *own_results(state))
+
+
+def update(state: WizardState, event: events.Event) -> Change:  # noqa: PLR0911, PLR0912 - a case for each event
+    """What an event makes of the wizard."""
+    match event:
+        case events.Answered(field, value):
+            return _answered(state, answer(state.answers, field, value))
+        case events.ClusterPicked(name):
+            return _answered(state, replace(state.answers, cluster=name))
+        case events.StepTaken(step):
+            return go(confirmed(state) if step > state.step else state, step)
+        case events.Asked(action):
+            return _ACTIONS[action](state)
+        case events.ProfileSaved():
+            return _profile_saved(state, event)
+        case events.SubmitAgreed():
+            return _submit(state, event)
+        case events.FailureRead():
+            return prepare(state)
+        case events.Rested():
+            return _rested(state)
+        case events.Covered():
+            return replace(state, in_front=False), ()
+        case events.Resumed():
+            return replace(state, in_front=True), read_again(state)
+        case events.RunsRead():
+            return _with_runs(state, event), ()
+        case events.OwnResultsRead():
+            return _with_results(state, event), ()
+        case _:
+            return _heard(state, event)
+
+
+# What the person does.
+
+
+def _answered(state: WizardState, answers: Answers) -> Change:
+    return repropose(replace(state, answers=answers)) if answers != state.answers else (state, ())
+
+
+def _go_on(state: WizardState) -> Change:
+    """On, unless an error stands against what was answered at this step."""
+    error = next((one for one in problems(state, state.step) if one.severity == "error"), None)
+    if error is not None and state.step <= StepId.SCALE:
+        return state, (effects.Tell(f"{error.reason} {error.fix}".strip()),)
+    state = confirmed(state)
+    return go(state, following(state))
+
+
+def _enter(state: WizardState) -> Change:
+    """What the step is for; on, once that is done."""
+    cluster = state.cluster
+    if state.step is StepId.CLUSTER and not cluster.ready:
+        return _check(state)
+    if state.step is StepId.INSTALL and not cluster.installed:
+        return install(state)
+    if state.step is StepId.REVIEW and cluster.launched is None:
+        blocker = submit_blocker(state)
+        return (state, (effects.Tell(blocker),)) if blocker else ask_to_submit(state)
+    if state.step is StepId.RUN:
+        return state, (effects.OpenRun(cluster.launched.id),) if cluster.launched is not None else ()
+    return _go_on(state)
+
+
+def _check(state: WizardState) -> Change:
+    """Connect and check; without a cluster, enter one."""
+    return probe(state, attended=True) if state.proposal.profile is not None else (state, (effects.EditCluster(None),))
+
+
+def _show_keys(state: WizardState) -> Change:
+    request = state.proposal.request
+    if why_not := observed(state):
+        return state, (effects.Tell(why_not),)
+    return state, (effects.AskForKeys(request, state.cluster.key_would_help),) if request is not None else ()
+
+
+def _list_layouts(state: WizardState) -> Change:
+    chosen = state.proposal.selection
+    return state, (effects.ListLayouts(state.rules.catalog, chosen),) if chosen is not None else ()
+
+
+def _copy(state: WizardState) -> Change:
+    answers, chosen = state.answers, state.proposal.selection
+    return state, (effects.Copy(command(chosen, answers.cluster, answers.procedure)),) if chosen is not None else ()
+
+
+def _again(state: WizardState) -> Change:
+    return go(replace(state, cluster=replace(state.cluster, prepared=None, launched=None)), StepId.WORKLOAD)
+
+
+_ACTIONS: dict[events.Action, Callable[[WizardState], Change]] = {
+    "back": lambda state: go(state, StepId(max(state.step - 1, StepId.WORKLOAD))),
+    "next": _go_on,
+    "enter": _enter,
+    "check": _check,
+    "add": lambda state: (state, (effects.EditCluster(None),)),
+    "edit": lambda state: (state, (effects.EditCluster(state.proposal.profile),)),
+    "install": install,
+    "keys": _show_keys,
+    "layouts": _list_layouts,
+    "submit": ask_to_submit,
+    "again": _again,
+    "copy": _copy,
+    "watch": lambda state: (state, (effects.OpenRun(state.going[0].id),) if state.going else ()),
+}
+
+
+def _profile_saved(state: WizardState, event: events.ProfileSaved) -> Change:
+    saved = {one.name: one for one in (*state.profiles, event.profile)}
+    profiles = tuple(sorted(saved.values(), key=lambda one: f"{one.name}.toml"))  # as their files are
+    answers = replace(state.answers, cluster=event.profile.name)
+    state, first = repropose(replace(state, answers=answers, profiles=profiles))
+    state, probes = probe(state, attended=True)
+    return state, (*first, *probes)
+
+
+def _submit(state: WizardState, event: events.SubmitAgreed) -> Change:
+    if state.launch is not None:
+        return state, (effects.Tell(submit_blocker(state)),)
+    prepared = event.prepared
+    cluster = begun(state.cluster, "submit") if state.concerns(prepared.request) else state.cluster
+    submit = effects.Submit(prepared, cluster.preflight, cluster.steps)
+    return replace(state, launch=Launch(prepared.run, event.at), cluster=cluster), (submit,)
+
+
+# What time and this machine's files say.
+
+
+def _rested(state: WizardState) -> Change:
+    """Look at a saved cluster by itself, so that one that answers is ticked before it is asked for."""
+    cluster, profile = state.cluster, state.proposal.profile
+    fresh = cluster.link == "unknown" and profile is not None and profile.name not in state.probed
+    stale = cluster.link == "connected" and cluster.preflight is None
+    return probe(state, attended=False) if (fresh or stale) and not cluster.tasks else (state, ())
+
+
+def _with_runs(state: WizardState, event: events.RunsRead) -> WizardState:
+    mine, newer = state.cluster.launched, event.launched
+    if mine is not None and newer is not None and mine.id == newer.id:
+        state = replace(state, cluster=replace(state.cluster, launched=newer))
+    return replace(state, going=event.going)
+
+
+def _with_results(state: WizardState, event: events.OwnResultsRead) -> WizardState:
+    profile = state.proposal.profile
+    chosen = profile is not None and profile.name == event.cluster
+    return measured(replace(state, results=event.results)) if chosen else state
+
+
+# What is said of a cluster.
+
+
+def _heard(state: WizardState, event: events.Report) -> Change:  # noqa: PLR0911 - as above
+    """What was said for another request than the present one changes only what holds for any."""
+    present, cluster = state.concerns(event.request), state.cluster
+    match event:
+        case events.LinkChanged():
+            return _link_changed(state, event, present)
+        case events.EarlyChecked():
+            return _early_checked(state, event, present)
+        case events.LaunchSaid(_, words):
+            return replace(state, launch=replace(state.launch, said=words) if state.launch else None), ()
+        case events.Submitted(_, run):
+            return _submitted(state, run, present)
+        case events.Failed(_, task, trouble, run_over):
+            if present:
+                prepared = None if run_over else cluster.prepared
+                state = replace(state, cluster=replace(cluster, trouble=trouble, failed=task, prepared=prepared))
+            return state, (effects.ShowFailure(trouble),) if task == "submit" else ()
+        case events.Ended(request, task):
+            return _ended(state, request, task, present)
+        case _ if not present:
+            return state, ()
+        case events.CheckDone(_, report, whole):
+            if not whole:
+                return replace(state, cluster=replace(cluster, checked=report)), ()
+            cluster = replace(cluster, preflight=report)
+            return _weigh(replace(state, cluster=cluster), event.request, cluster)
+        case events.Prepared(_, prepared):
+            return replace(state, cluster=replace(cluster, prepared=prepared)), ()
+        case events.StepsChanged(request, steps):
+            cluster = replace(cluster, steps=steps)
+            return _weigh(replace(state, cluster=cluster), request, cluster)
+
+
+def _link_changed(state: WizardState, event: events.LinkChanged, present: bool) -> Change:
+    """Who is connected for an earlier request will look for the present one."""
+    cluster = state.cluster
+    if state.proposal.profile != event.request.profile:
+        return state, ()
+    banner = cluster.banner if event.banner is None else event.banner
+    changed = replace(state, cluster=replace(cluster, link=event.link, banner=banner))
+    return changed, (effects.StartRestTimer(),) if not present and event.link != cluster.link else ()
+
+
+def _early_checked(state: WizardState, event: events.EarlyChecked, present: bool) -> Change:
+    request = event.request
+    known = state.checked_early | {objection_key(request, request.procedure)}
+    cluster = replace(state.cluster, early=event.checks) if present else state.cluster
+    state = replace(state, checked_early=known, cluster=cluster)
+    return _weigh(state, request, cluster if present else ClusterState(early=event.checks))
+
+
+def _weigh(state: WizardState, request: RunRequest, known: ClusterState) -> Change:
+    """What a cluster has shown to stand against procedures is kept, until a later look shows that it does not."""
+    checks = (*(known.preflight.checks if known.preflight is not None else ()), *known.early)
+    shown = {
+        objection_key(request, name): problem
+        for name, problem in state.rules.objections(request, checks, known.steps).items()
+    }
+    merged = {key: problem for key, problem in {**state.objections, **shown}.items() if problem is not None}
+    return repropose(replace(state, objections=merged)) if merged != state.objections else (state, ())
+
+
+def _submitted(state: WizardState, run: Run, present: bool) -> Change:
+    """Open the run, unless the person has gone elsewhere while it was submitted."""
+    if present:
+        state = replace(state, cluster=replace(state.cluster, launched=run))
+    if present and state.step is StepId.REVIEW and state.in_front:
+        state, first = go(state, StepId.RUN)
+        return state, (*first, effects.OpenRun(run.id))
+    return state, (effects.Tell(launched_words(run), "information"), *read_again(state))
+
+
+def _ended(state: WizardState, request: RunRequest, task: Task, present: bool) -> Change:
+    if task == "submit":
+        state = replace(state, launch=None)
+    if not present:
+        return state, ()
+    cluster = replace(state.cluster, tasks=state.cluster.tasks - {task})
+    lacks_key = task == "install" and cluster.key_would_help is not None
+    asks = (effects.AskForKeys(request, cluster.key_would_help),) if lacks_key else ()
+    return replace(state, cluster=cluster), asks
+
+
+def launched_words(run: Run) -> str:
+    """What came of a submission, for who is looking at something else."""
+    if run.submission == "unknown":
+        return f"It is not known whether run {run.id} was submitted. J lists it, and asks."
+    ids = run.job_ids
+    jobs = f", job{'s' * (len(ids) > 1)} {', '.join(ids)}" if ids else ""
+    return f"Run {run.id} is {run.submission} to {run.cluster}{jobs}. J lists it."

@@ -1,0 +1,305 @@
+"""NVIDIA's own scripts by the verbs: the command to the letter, what stands against it, and submitting it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from llmb_tui.catalog.load import load_presets
+from llmb_tui.cli import clusters, main, secrets
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.prompter import Prompter
+from llmb_tui.cluster.session import Session
+from llmb_tui.clusters import Clusters
+from llmb_tui.launch.launcher import Launcher
+from llmb_tui.launch.prepared import PreparedRun
+from llmb_tui.launch.procedure import secrets_of
+from llmb_tui.launch.readiness import ClusterEvidence, blockers, refuse
+from llmb_tui.launch.run import Run, Submission
+from llmb_tui.launch.secret import SecretNeed, SecretValue
+from llmb_tui.launch.secrets import SecretTest
+from llmb_tui.launch.step_state import StepState
+from llmb_tui.launch.upstream.command import differences, upstream_command
+from llmb_tui.plan.make import plan
+from llmb_tui.plan.selection import NEW_RUN_PROCEDURES, ProcedureId, Selection
+from llmb_tui.preflight.report import Check, Preflight
+from llmb_tui.request import RunRequest
+from llmb_tui.services import Services
+from llmb_tui.store.paths import Places
+
+EOS = ClusterProfile("eos", "login.example.org", "research", "batch", "/lustre/llmb")
+MOUNTED = ClusterProfile("mounted", "login.example.org", "research", "batch", "/lustre/llmb", mounts=("/a:/b",))
+CHOSEN = Selection("llama3.1", "25.04", "8b", "h100", "bf16", 8)
+FLAGS = ("-w", "llama3.1@25.04", "-s", "8b", "--gpu", "h100", "-d", "bf16", "--scale", "8")
+SUBMIT = ("submit", *FLAGS, "--cluster", "eos", "--procedure", "upstream")
+
+
+class OpenClusters(Clusters):
+    """They let everybody in."""
+
+    def session(self, cluster: object) -> Session:  # noqa: ARG002 - the rooms'
+        return cast("Session", self)
+
+    def connect(self, prompter: Prompter | None) -> None:
+        """Nothing is there to log in to."""
+
+
+class AskedLauncher(Launcher):
+    """No cluster is there; what would be asked of one is noted."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(
+            services.clusters.session,
+            services.catalog,
+            services.runs,
+            services.journal,
+            services.policy,
+            services.sources,
+        )
+        self.procedures: list[tuple[str, ProcedureId]] = []
+        self.checks: tuple[Check, ...] = ()
+        self.steps: tuple[StepState, ...] = (StepState("image", "Container image", "done"),)
+        self.submission: Submission = "submitted"
+        self.drafts: list[PreparedRun] = []
+
+    def preflight(
+        self, target: ClusterProfile | RunRequest, on_progress: Callable[[Preflight], None] | None = None
+    ) -> Preflight:
+        self.procedures.append(("preflight", target.procedure if isinstance(target, RunRequest) else "direct"))
+        report = Preflight(self.checks)
+        if on_progress is not None:
+            on_progress(report)
+        return report
+
+    def installer(self, request: RunRequest) -> Any:
+        self.procedures.append(("install", request.procedure))
+        return self
+
+    def run(self, *_: object) -> tuple[StepState, ...]:
+        return self.steps
+
+    probe = run
+
+    def submit(
+        self, prepared: PreparedRun, evidence: ClusterEvidence, on_progress: Callable[[str], None] | None = None
+    ) -> Run:
+        refuse(prepared.request, blockers(prepared.request, self.policy, evidence))
+        assert on_progress is not None
+        self.drafts.append(prepared)
+        on_progress("Importing NeMo")
+        ids = ("101", "102") if self.submission == "submitted" else ()
+        run = replace(prepared.run, submission=self.submission, job_ids=ids, note="Nobody knows.")
+        self.runs.save(run)
+        return run
+
+
+class Asked(Services):
+    """What would be asked of a cluster, or given to it, is noted."""
+
+    def __init__(self, places: Places) -> None:
+        super().__init__(places)
+        self.clusters = OpenClusters(places.clusters, look_every_s=10.0)
+        self.launcher = self.asked = AskedLauncher(self)
+        self.given: list[tuple[str, str | None]] = []
+
+    def try_secret(self, _: object, need: SecretNeed, secret: SecretValue, __: object) -> SecretTest:
+        return SecretTest(need.id, "valid", f"{secret.value} is taken.")
+
+    def give_secret(self, _: object, secret_id: str, value: str | None, *, keep: bool) -> str:  # noqa: ARG002
+        self.given.append((secret_id, value))
+        self.asked.steps = (StepState("image", "Container image", "done"),)
+        return "It is there."
+
+
+@pytest.fixture
+def services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Asked:
+    found = Asked(Places(tmp_path / "config", tmp_path / "state"))
+    for profile in (EOS, MOUNTED):
+        found.clusters.save(profile)
+    for room in (clusters, secrets):
+        monkeypatch.setattr(room, "user_services", lambda _: found)
+    monkeypatch.setattr(secrets, "try_secret", found.try_secret)
+    monkeypatch.setattr(secrets, "give_secret", found.give_secret)
+    return found
+
+
+def call(*arguments: str) -> int:
+    return main(list(arguments))
+
+
+@pytest.mark.usefixtures("services")
+def test_a_dry_run_prints_the_command_to_the_letter(capsys: pytest.CaptureFixture[str]) -> None:
+    catalog = load_presets()
+    recipe = catalog.recipe("llama3.1", "25.04")
+    assert recipe.upstream is not None
+    assert call(*SUBMIT, "--dry-run") == 0
+    said = capsys.readouterr()
+    assert said.out == upstream_command(RunRequest(recipe, plan(catalog, CHOSEN), EOS)).text + "\n"
+    for words in (*differences(recipe), *recipe.upstream.notes):
+        assert words in said.err
+    assert "token as it is into the batch script" in said.err
+
+
+@pytest.mark.usefixtures("services")
+def test_a_dry_run_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(*SUBMIT, "--dry-run", "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["procedure"] == "upstream"
+    assert document["command"].endswith("./launch.sh")
+    assert document["results"] == "/lustre/llmb/published/llama3.1-25.04/experiments"
+    assert document["problems"] == []
+    assert any("pyarrow" in words for words in document["differences"])
+    assert any("token" in words for words in document["notes"])
+
+
+def test_it_is_submitted_and_its_progress_told(services: Asked, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(*SUBMIT, "--yes") == 0
+    said = capsys.readouterr()
+    (run,) = services.runs.all()
+    assert said.out == f"{run.id}\n"
+    assert (run.procedure, run.submission, run.job_ids) == ("upstream", "submitted", ("101", "102"))
+    assert "Importing NeMo" in said.err
+    assert "job 101, 102" in said.err
+    assert services.asked.procedures == [("preflight", "upstream"), ("install", "upstream")]
+
+
+def test_what_is_submitted_is_what_the_dry_run_prints(services: Asked, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(*SUBMIT, "--dry-run") == 0
+    printed = capsys.readouterr().out
+    assert services.runs.all() == ()
+    assert call(*SUBMIT, "--yes") == 0
+    assert [draft.script for draft in services.asked.drafts] == [printed.removesuffix("\n")]
+
+
+def test_the_run_is_one_json_document_as_by_the_direct_procedure(
+    services: Asked, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(*SUBMIT, "--yes", "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    (run,) = services.runs.all()
+    assert (document["id"], document["procedure"], document["job_ids"]) == (run.id, "upstream", ["101", "102"])
+
+
+def test_without_a_terminal_and_a_yes_nothing_is_asked_of_the_cluster(
+    services: Asked, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(*SUBMIT) == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "Add --yes" in said.err
+    assert services.asked.procedures == []
+    assert services.runs.all() == ()
+
+
+def test_one_of_which_it_is_not_known_is_said_with_how_to_ask(
+    services: Asked, capsys: pytest.CaptureFixture[str]
+) -> None:
+    services.asked.submission = "unknown"
+    assert call(*SUBMIT, "--yes") == 2
+    said = capsys.readouterr().err
+    (run,) = services.runs.all()
+    assert f"It is not known whether run {run.id} was submitted.\nNobody knows." in said
+    assert f"llmb-tui watch {run.id}" in said
+
+
+def test_what_is_not_installed_is_not_submitted(services: Asked, capsys: pytest.CaptureFixture[str]) -> None:
+    services.asked.steps = (StepState("setup-x", "setup.sh of the recipe", "missing"),)
+    assert call(*SUBMIT, "--yes") == 1
+    assert "setup.sh of the recipe is missing" in capsys.readouterr().err
+    assert services.runs.all() == ()
+
+
+def test_commits_that_are_not_public_are_said_and_nothing_is_submitted(
+    services: Asked, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = "Commit 111 is not in https://example.org/NeMo. It may not be public."
+    services.asked.checks = (Check("commits", "Commits it takes", "failed", found, "2 commits", "Choose direct."),)
+    assert call("doctor", "eos", *FLAGS, "--procedure", "upstream") == 2
+    assert found in capsys.readouterr().out
+    assert call(*SUBMIT, "--yes") == 2
+    said = capsys.readouterr().err
+    assert found in said
+    assert "Choose direct." in said
+    assert services.runs.all() == ()
+
+
+LACKING = StepState(
+    "token-x", "Hugging Face token", "failed", "There is none.", fix="Give it.", key_would_help="hugging-face"
+)
+
+
+def test_an_install_that_lacks_the_token_says_how_to_give_it(
+    services: Asked, capsys: pytest.CaptureFixture[str]
+) -> None:
+    services.asked.steps = (LACKING,)
+    assert call("install", "eos", *FLAGS, "--procedure", "upstream") == 2
+    said = capsys.readouterr().err
+    assert "stopped at: Hugging Face token." in said
+    assert "`llmb-tui secrets eos --give hugging-face`" in said
+
+
+def test_at_a_terminal_the_token_is_asked_for_and_the_install_goes_on(
+    services: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services.asked.steps = (LACKING,)
+    for room in (clusters, secrets):
+        monkeypatch.setattr(room, "has_terminal", lambda: True)
+    monkeypatch.setattr(secrets, "getpass", lambda _: "hf_typed")
+    monkeypatch.setattr(secrets, "confirm", lambda _: False)
+    assert call("install", "eos", *FLAGS, "--procedure", "upstream") == 0
+    assert services.given == [("hugging-face", "hf_typed")]
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        ("install", "mounted"),
+        ("doctor", "mounted"),
+        ("submit", "--dry-run", "--cluster", "mounted"),
+        ("submit", "--yes", "--cluster", "mounted"),
+    ],
+)
+def test_what_it_cannot_do_is_refused_with_the_reason(
+    services: Asked, capsys: pytest.CaptureFixture[str], verb: tuple[str, ...]
+) -> None:
+    assert call(*verb, *FLAGS, "--procedure", "upstream") == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "mounts: launch.sh takes no further mounts." in said.err
+    assert services.asked.procedures == []
+
+
+@pytest.mark.usefixtures("services")
+def test_numbers_that_the_script_does_not_take_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(*SUBMIT, "--dry-run", "--mbs", "2") == 1
+    assert "MBS" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("more", "procedure"), [((), "direct"), (("--procedure", "upstream"), "upstream")])
+def test_the_cluster_is_looked_at_and_installed_for_the_procedure(
+    services: Asked, more: tuple[str, ...], procedure: str
+) -> None:
+    assert call("doctor", "eos", *FLAGS, *more, "--json") == 0
+    assert call("install", "eos", *FLAGS, *more) == 0
+    assert services.asked.procedures == [("preflight", procedure), ("install", procedure)]
+
+
+@pytest.mark.usefixtures("services")
+@pytest.mark.parametrize("verb", ["doctor", "secrets"])
+def test_it_depends_on_the_recipe(capsys: pytest.CaptureFixture[str], verb: str) -> None:
+    assert call(verb, "eos", "--procedure", "upstream") == 1
+    assert "of which recipe" in capsys.readouterr().err
+
+
+def test_the_hub_token_is_needed_by_the_published_procedure_only(services: Asked) -> None:
+    made = plan(services.catalog, CHOSEN)
+    needed = {
+        procedure: [need.id for need in secrets_of(services.request("eos", made, procedure)) if need.required]
+        for procedure in NEW_RUN_PROCEDURES
+    }
+    assert needed == {"direct": [], "upstream": ["hugging-face"]}

@@ -1,0 +1,167 @@
+"""An operator's own rules: asked first, checked with file, line and key, and never in the way of the program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from llmb_tui.cluster.slurm.job import pending_reason
+from llmb_tui.diagnosis.load import RuleProblem, example_problems, load_rules
+from llmb_tui.diagnosis.rules import rules, use_own_rules
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.step_state import explain as explain_step
+from llmb_tui.services import Services
+from llmb_tui.store.paths import Places
+from llmb_tui.watch.failure import worst
+
+GOOD = """\
+[[install]]
+words = ["Killed"]
+reason = "The watcher of the login nodes ends what runs longer than ten minutes there."
+fix = "Set a CPU partition in the cluster's profile."
+examples = ["Killed"]
+
+[[training]]
+words = ["lustre evicted"]
+patterns = ['client (?P<node>\\w+): lustre evicted']
+reason = "Node {node} lost its file system."
+fix = "Leave {node} out, and write to storage@example.org."
+examples = ["LustreError: client cn007: lustre evicted"]
+counterexamples = ["no lustre evicted anything"]
+
+[[training]]
+words = ["rror: known here"]
+harmless = true
+examples = ["RuntimeError: known here"]
+
+[[pending]]
+words = ["Priority"]
+reason = "Other jobs are before it; the dashboard shows them."
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """Of the operator's own rules."""
+    own = tmp_path / "config" / "failures"
+    own.mkdir(parents=True)
+    (own / "site.toml").write_text(GOOD)
+    yield own
+    use_own_rules(tmp_path / "nowhere")
+
+
+def test_own_rules_are_asked_first(folder: Path) -> None:
+    before = pending_reason("Priority")
+    use_own_rules(folder)
+    assert explain_step(["Killed"]).reason.startswith("The watcher of the login nodes")
+    assert pending_reason("Priority") == "Other jobs are before it; the dashboard shows them." != before
+    assert pending_reason("Resources").startswith("It is next")
+    use_own_rules(folder / "nowhere")
+    assert pending_reason("Priority") == before
+
+
+def test_own_words_are_searched_for_in_logs(folder: Path) -> None:
+    line = b"INFO client cn007: lustre evicted\n"
+    assert worst(line) is None
+    use_own_rules(folder)
+    failure = worst(line + b"RuntimeError: CUDA out of memory\n")
+    assert failure is not None
+    assert failure.reason == "Node cn007 lost its file system."
+    assert failure.fix == "Leave cn007 out, and write to storage@example.org."
+
+
+def test_a_site_can_say_what_is_harmless(folder: Path) -> None:
+    assert worst(b"RuntimeError: known here\n") is not None
+    use_own_rules(folder)
+    assert worst(b"RuntimeError: known here\n") is None
+
+
+def test_what_a_group_matched_is_shown_without_control_characters(folder: Path) -> None:
+    (folder / "site.toml").write_text(
+        "[[install]]\npatterns = ['lost (?P<what>.+)']\nreason = 'No {what}'\nexamples = ['lost x']\n"
+    )
+    use_own_rules(folder)
+    assert explain_step(["lost a\x1b[31mb\x07"]).reason == "No ab\N{REPLACEMENT CHARACTER}"
+
+
+class Break(NamedTuple):
+    old: str
+    new: str
+    field: str
+    line: int
+    reason: str
+
+
+BROKEN = [
+    Break('fix = "Set', 'fixx = "Set', "install[0].fixx", 4, "is not a field of a failure rule file"),
+    Break("[[pending]]", "[[queued]]", "queued", 20, "is not a field"),
+    Break("[[install]]", "[[install", "", 1, "is not TOML"),
+    Break('words = ["Killed"]', 'words = "Killed"', "install[0].words", 2, "array"),
+    Break("harmless = true", 'weight = "much"', "training[1].weight", 17, "'cause'"),
+    Break('reason = "The w', '# reason = "The w', "install[0].reason", 1, "is missing"),
+    Break("harmless = true", 'harmless = true\nreason = "x"', "training[1].reason", 18, "none"),
+    Break("harmless = true", "harmless = true\nexit_code = 2", "training[1].exit_code", 18, "nothing in training"),
+    Break('words = ["Killed"]\n', "", "install[0]", 1, "words or patterns are missing"),
+    Break('words = ["lustre evicted"]\n', "", "training[0]", 7, "a log is searched for them"),
+    Break('["Priority"]', '["Priority", ""]', "pending[0].words[1]", 21, "every text"),
+    Break("evicted']", "evicted(']", "training[0].patterns[0]", 9, "regular expression"),
+    Break("'client (?P<node>\\w+): lustre evicted'", "'x?'", "training[0].patterns[0]", 9, "every text"),
+    Break("Node {node}", "Node {host}", "training[0].reason", 10, "{host} is no group of the patterns"),
+    Break("Node {node}", "Node {node:d}", "training[0].reason", 10, "a brace is written twice"),
+    Break("Node {node}", "Node {node.x}", "training[0].reason", 10, "a brace is written twice"),
+    Break("Node {node}", "Node {node", "training[0].reason", 10, "expected '}'"),
+    Break('examples = ["Killed"]\n', "", "install[0]", 1, "examples are missing"),
+    Break('examples = ["LustreError: client cn007: lustre evicted"]\n', "", "training[0]", 7, "examples"),
+]
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=lambda case: case.new[:30])
+def test_a_broken_file_is_named_with_line_and_key(folder: Path, broken: Break) -> None:
+    file = folder / "site.toml"
+    assert broken.old in GOOD
+    file.write_text(GOOD.replace(broken.old, broken.new, 1))
+    with pytest.raises(RuleProblem) as caught:
+        load_rules([folder])
+    problem = caught.value
+    assert (problem.file, problem.field, problem.line) == (file, broken.field, broken.line)
+    assert broken.reason in problem.what
+    assert str(file) in problem.what
+    assert problem.fix
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field", "line", "reason"),
+    [
+        ('["Killed"]\n\n', '["Ended"]\n\n', "install[0].examples[0]", 5, "does not fit"),
+        ("no lustre evicted anything", "client x: lustre evicted", "training[0].counterexamples[0]", 13, "fits it"),
+        ('["RuntimeError: known', '["client x: lustre evicted rror: known', "training[1].examples[0]", 18, "earlier"),
+    ],
+)
+def test_examples_are_tried(  # noqa: PLR0917
+    folder: Path, old: str, new: str, field: str, line: int, reason: str
+) -> None:
+    assert old in GOOD
+    (folder / "site.toml").write_text(GOOD.replace(old, new, 1))
+    (problem,) = example_problems(load_rules([folder]))
+    assert (problem.field, problem.line) == (field, line)
+    assert reason in problem.what
+
+
+def test_a_broken_file_is_told_once_and_passed_over(folder: Path, tmp_path: Path) -> None:
+    (folder / "broken.toml").write_text("[[install]]\nwords = 1\n")
+    told: list[Trouble] = []
+    services = Services(Places(tmp_path / "config", tmp_path / "state"))
+    services.on_broken_file = told.append
+    assert services.catalog is services.catalog
+    assert rules("install").match("Killed") is not None
+    assert [("broken.toml, line 2: install[0].words" in problem.what) for problem in told] == [True]
+    assert pending_reason("Priority").startswith("Other jobs are before it; the dashboard")
+
+
+def test_nobody_to_tell_is_no_reason_to_stop(folder: Path, tmp_path: Path) -> None:
+    (folder / "broken.toml").write_text("[[install]]\nwords = 1\n")
+    Services(Places(tmp_path / "config", tmp_path / "state"))
+    assert pending_reason("Resources").startswith("It is next")

@@ -1,0 +1,105 @@
+"""Every rule that comes with the program speaks of the lines that it was made for, and no earlier one does."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+
+from llmb_tui.cluster.batch import Answer
+from llmb_tui.cluster.slurm.job import pending_reason
+from llmb_tui.cluster.slurm.trouble import slurm_trouble
+from llmb_tui.diagnosis.load import builtin_rules_dir, example_problems, load_rules
+from llmb_tui.diagnosis.rule import STAGES, WEIGHTS, Rule, Stage
+from llmb_tui.diagnosis.rules import rules
+from llmb_tui.launch.step_state import explain as explain_step
+from llmb_tui.launch.upstream.output import launch_failure
+from llmb_tui.watch.failure import explain, worst
+
+FILES = load_rules([builtin_rules_dir()])
+
+
+class Case(NamedTuple):
+    stage: Stage
+    rule: Rule
+    text: str
+
+
+RULES = [(stage, rule) for file in FILES for stage in STAGES for rule in file.rules.of(stage)]
+CASES = [Case(stage, rule, text) for stage, rule in RULES for text in rule.fitting]
+COUNTER = [Case(stage, rule, text) for stage, rule in RULES for text in rule.counterexamples]
+
+
+def of(stage: Stage, harmless: bool = False) -> pytest.MarkDecorator:
+    cases = [case for case in CASES if case.stage == stage and case.rule.harmless == harmless]
+    assert cases
+    return pytest.mark.parametrize("case", cases, ids=lambda case: case.text[:40])
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.stage}: {case.text[:40]}")
+def test_each_example_is_spoken_of_by_its_rule(case: Case) -> None:
+    match = rules(case.stage).match(case.text)
+    if case.rule.harmless:
+        assert match is None
+    else:
+        assert match is not None
+        assert match.rule == case.rule
+
+
+@pytest.mark.parametrize("case", COUNTER, ids=lambda case: f"{case.stage}: {case.text[:40]}")
+def test_what_only_looks_like_a_failure_is_none(case: Case) -> None:
+    assert rules(case.stage).match(case.text) is None
+
+
+def test_what_config_validate_asks_of_a_file_holds_for_ours() -> None:
+    assert [problem.what for problem in example_problems(FILES)] == []
+
+
+@of("training")
+def test_a_line_of_a_log_is_picked_out_and_quoted(case: Case) -> None:
+    failure = worst(f"before\n{case.text}\nafter\n".encode())
+    assert failure is not None
+    assert (failure.line, failure.weight) == (case.text, WEIGHTS.index(case.rule.weight) + 1)
+    assert failure.fix
+
+
+@of("training", harmless=True)
+def test_a_harmless_line_of_a_log_is_passed_over(case: Case) -> None:
+    assert explain(case.text.encode()) is None
+    assert worst(f"{case.text}\n".encode()) is None
+
+
+@of("install")
+def test_what_stopped_a_step_is_picked_out_of_its_log(case: Case) -> None:
+    failure = explain_step(["[INFO] Fetching image manifest", case.text, "enroot made no image."])
+    assert failure.line == case.text.strip()
+    assert failure.reason == case.rule.reason
+    assert failure.key_would_help == case.rule.key_would_help
+    assert failure.fix
+
+
+@of("pending")
+def test_a_reason_for_waiting_is_a_sentence(case: Case) -> None:
+    words = pending_reason(f"({case.text})")
+    assert words[0].isupper()
+    assert words.endswith(".")
+    assert "{" not in words
+
+
+@of("slurm")
+def test_a_slurm_command_that_failed_says_what_to_do(case: Case) -> None:
+    code, _, said = case.text.partition("\n")
+    trouble = slurm_trouble("squeue", Answer(int(code.removeprefix("exit code ")), said))
+    assert trouble.fix == f"{case.rule.reason} {case.rule.fix}"
+
+
+@of("launch")
+def test_a_launch_that_failed_goes_on_after_what_did_not_happen(case: Case) -> None:
+    trouble = launch_failure(case.text)
+    assert trouble.what.startswith("The job was not submitted: ")
+    assert case.text in trouble.why
+
+
+def test_a_log_is_searched_for_few_words() -> None:
+    """Each costs a pass over every byte of it."""
+    assert len(rules("training").search_words) <= 12

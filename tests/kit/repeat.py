@@ -1,0 +1,55 @@
+"""Tests again and again: `python -m tests.kit.repeat --times 20 tests/rig tests/ui`. All else is passed on to pytest.
+
+It goes on after a failure, so that it can say which tests fail how often; what failed is in one file for each time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run them; 1 where a test failed in any of the times, or could not be run at all."""
+    parser = argparse.ArgumentParser(prog="python -m tests.kit.repeat", description=__doc__)
+    parser.add_argument("--times", type=int, default=20)
+    parser.add_argument("--workers", type=int, default=4, help="processes of pytest")
+    known, others = parser.parse_known_args(words)
+    folder = Path(tempfile.mkdtemp(prefix="llmb-tui-steady-"))
+    accidents: Counter[str] = Counter()
+    for number in range(1, known.times + 1):
+        began = time.monotonic()
+        report = folder / f"{number}.txt"
+        failed = once(["-n", str(known.workers), "--dist", "loadfile", *others], report)
+        accidents.update(failed)
+        result = f"{len(failed)} failed, see {report}" if failed else "passed"
+        say(f"{number} of {known.times}: {result}, {time.monotonic() - began:.0f} s")
+    for name, count in accidents.most_common():
+        say(f"{count:3} of {known.times}  {name}")
+    return 1 if accidents else 0
+
+
+def once(arguments: Sequence[str], report: Path) -> list[str]:
+    """What failed in one run of pytest; what it says is in the file."""
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rfE", *arguments]
+    with report.open("w", encoding="utf-8") as output:
+        code = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, check=False).returncode
+    lines = report.read_text(encoding="utf-8").splitlines()
+    failed = [line.split()[1] for line in lines if line.startswith(("FAILED ", "ERROR "))]
+    return failed or ([f"pytest itself, exit code {code}"] if code else [])
+
+
+def say(text: str) -> None:
+    """A line for the person at the terminal."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,111 @@
+"""Plans, specs and runs: those of a recipe, and one by hand where no recipe is at stake. Every time is fixed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from llmb_tui.catalog.load import load_presets
+from llmb_tui.catalog.recipe import ResultRule
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.launch.direct.spec_of import launch_spec
+from llmb_tui.launch.run import Run
+from llmb_tui.launch.spec import LaunchSpec
+from llmb_tui.plan.make import plan
+from llmb_tui.plan.plan import Estimate, Memory, Parallelism, Plan
+from llmb_tui.plan.selection import ProcedureId, Selection
+from llmb_tui.request import RunRequest
+
+CATALOG = load_presets()
+NEMOTRON = Selection("nemotron4", "25.04", "15b", "h100", "fp8", 64)
+"""What most tests run: 50 steps, for which 1.98 s each are published."""
+CREATED_AT = 1_760_000_000.0
+
+ESTIMATE = Estimate(
+    step_time_s=1.98,
+    low_s=1.90,
+    high_s=2.06,
+    method="published",
+    anchor="nemotron4@25.04, 64 GPUs",
+    tokens_per_s=529_584,
+    mfu_pct=39.3,
+    days_per_1t_tokens=21.9,
+    tflops_per_gpu=777.0,
+    model_flops_per_sample=3.85e14,
+    peak_tflops=1979,
+    flops_formula="grouped queries, full attention",
+)
+PLAN = Plan(
+    selection=NEMOTRON,
+    scaling="weak",
+    nodes=8,
+    gpus_per_node=8,
+    parallelism=Parallelism(2, 1, 1, 1, 32, None, 2, 256, 4, 4096, 32),
+    printed=None,
+    published=None,
+    estimate=ESTIMATE,
+    memory=Memory(34.2, 70.8, 80.0, "fits"),
+    checkpoint_gb=204.0,
+    gpu_hours=1.8,
+    steps=50,
+    time_limit="00:15:00",
+    container="nvidia/nemo:25.02.01",
+    problems=(),
+)
+"""What would be made of that selection, in round figures that no preset changes."""
+
+
+def request_for(selection: Selection, profile: ClusterProfile, procedure: ProcedureId = "direct") -> RunRequest:
+    """The request to run a recipe on a cluster."""
+    recipe = CATALOG.recipe(selection.workload, selection.release)
+    return RunRequest(recipe, plan(CATALOG, selection), profile, procedure)
+
+
+def intended_run(request: RunRequest, run_id: str) -> Run:
+    """The intent to run it by our own script, before it is submitted."""
+    return Run.of(request, launch_spec(request, run_id), 0.0)
+
+
+def make_spec(run_id: str = "run1", task_dir: Path | None = None) -> LaunchSpec:
+    """Of a run by hand, in that folder on the cluster."""
+    experiment = "pretrain_nemotron4_15b_fp8_64"
+    task = f"{experiment}_{run_id}"
+    task_dir = task_dir or Path("/lustre/llmb/workloads/pretrain_nemotron4/experiments/e/e_1", task)
+    return LaunchSpec(
+        run_id=run_id,
+        experiment=experiment,
+        task=task,
+        experiment_dir=str(task_dir.parent),
+        task_dir=str(task_dir),
+        job_name=f"acct-acct.{task}",
+        account="acct",
+        partition="batch",
+        nodes=8,
+        tasks_per_node=8,
+        gpu_request="gpus-per-node",
+        time_limit="00:15:00",
+        container_image="/lustre/llmb/images/nvidia+nemo+25.02.01.sqsh",
+        mounts=(),
+        env=(),
+        command=("python",),
+    )
+
+
+def make_run(run_id: str = "k3f9a2", task_dir: Path | None = None, **changes: Any) -> Run:
+    """A run of `PLAN` on a cluster named eos, submitted as job 48123, which is running."""
+    run = Run(
+        id=run_id,
+        plan=PLAN,
+        spec=make_spec(run_id, task_dir),
+        rule=ResultRule("last", "README"),
+        log_format="nemo2",
+        procedure="direct",
+        cluster="eos",
+        created_at=CREATED_AT,
+        submission="submitted",
+        job_ids=("48123",),
+        submitted_at=CREATED_AT + 2,
+        job_state="RUNNING",
+    )
+    return replace(run, **changes)

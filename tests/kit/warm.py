@@ -1,0 +1,149 @@
+"""A Python that has imported NeMo-Run already, for programs that would import it anew for seconds each.
+
+`Warm` starts it, for all processes of a test run together; it imports nothing until it is asked for the first time. A
+program that is started with `Warm.python` in the place of Python's own path runs in a fork of it, with its own
+arguments, environment, directory, streams and exit code.
+
+This file is all three: what tests import, the program that forks, and the small one that asks it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import socket
+import sys
+
+SOCKET = "LLMB_TUI_TEST_WARM"
+"""Variable with the place where it listens, for the processes of a test run."""
+
+
+class Warm:
+    """The program that forks; to be left with `close`."""
+
+    def __init__(self, folder: str) -> None:
+        import subprocess
+
+        self.place = os.path.join(folder, "warm")
+        self._process = subprocess.Popen([sys.executable, __file__, "serve", self.place], stdin=subprocess.PIPE)
+
+    @staticmethod
+    def python() -> tuple[str, ...]:
+        """Stands for `sys.executable` in an argument list; options of Python other than `-m` are not understood."""
+        if SOCKET not in os.environ:
+            return (sys.executable,)
+        return (sys.executable, "-S", "-E", __file__, "ask", os.environ[SOCKET])
+
+    def close(self) -> None:
+        """End it. What runs in its forks goes on."""
+        assert self._process.stdin
+        self._process.stdin.close()
+        self._process.wait()
+        if os.path.exists(self.place):
+            os.unlink(self.place)
+
+
+def serve(place: str) -> None:
+    """Fork for whoever asks, until stdin ends."""
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(f"{place}.new")
+        listening.listen(64)
+        os.rename(f"{place}.new", place)  # who sees it can connect
+        while True:
+            ready, _, _ = select.select([listening, sys.stdin], [], [])
+            if sys.stdin in ready:
+                return
+            asking, _ = listening.accept()
+            import nemo_run  # noqa: F401 - what this is all for
+
+            if os.fork() == 0:
+                listening.close()
+                answer(asking)
+                os._exit(0)
+            asking.close()
+            _forget_the_dead()
+
+
+def _forget_the_dead() -> None:
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        pass
+
+
+def answer(asking: socket.socket) -> None:
+    """Run what is asked for in one more fork, and say how that ended."""
+    text, streams, _, _ = socket.recv_fds(asking, 1 << 20, 3)
+    length, _, text = text.partition(b"\n")
+    while len(text) < int(length):
+        text += asking.recv(1 << 20)
+    asked = json.loads(text)
+    runner = os.fork()
+    if runner == 0:
+        asking.close()
+        for number, stream in enumerate(streams):
+            os.dup2(stream, number)
+            os.close(stream)
+        run(**asked)
+    for stream in streams:
+        os.close(stream)
+    _, status = os.waitpid(runner, 0)
+    asking.sendall(b"%d" % os.waitstatus_to_exitcode(status))
+
+
+def run(argv: list[str], environment: dict[str, str], folder: str) -> None:
+    """As `python ARGV` would in a process of its own, with that environment, in that directory. Does not return."""
+    import runpy
+    import traceback
+    import warnings
+
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    warnings.simplefilter("ignore" if environment.get("PYTHONWARNINGS") == "ignore" else "default")
+    sys.stdin, sys.stdout, sys.stderr = (os.fdopen(n, mode, encoding="utf-8") for n, mode in enumerate("rww"))
+    sys.path[0:1] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
+    code = 0
+    try:
+        if argv[0] == "-m":
+            sys.path.insert(0, folder)
+            sys.argv = argv[1:]
+            runpy.run_module(argv[1], run_name="__main__", alter_sys=True)
+        else:
+            sys.path.insert(0, os.path.dirname(os.path.abspath(argv[0])))
+            sys.argv = argv
+            runpy.run_path(argv[0], run_name="__main__")
+    except SystemExit as left:
+        code = left.code if isinstance(left.code, int) else int(left.code is not None)
+        if isinstance(left.code, str):
+            sys.stderr.write(f"{left.code}\n")
+    except BaseException:  # noqa: BLE001 - as Python itself does
+        traceback.print_exc()
+        code = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def ask(place: str, argv: list[str]) -> int:
+    """Have a program run; its exit code."""
+    asked = {"argv": argv, "environment": dict(os.environ), "folder": os.getcwd()}
+    text = json.dumps(asked).encode()
+    with socket.socket(socket.AF_UNIX) as asking:
+        asking.connect(place)
+        sent = socket.send_fds(asking, [message := b"%d\n" % len(text) + text], [0, 1, 2])
+        asking.sendall(message[sent:])
+        return int(asking.recv(16) or b"1")
+
+
+if __name__ == "__main__":
+    verb, place, *words = sys.argv[1:]
+    if verb == "serve":
+        serve(place)
+    else:
+        code = ask(place, words)
+        if code < 0:
+            os.kill(os.getpid(), -code)
+        sys.exit(code)

@@ -1,0 +1,100 @@
+"""What a launch by NVIDIA's own scripts is made of, for each recipe, and what cannot be launched so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.client import Version
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.run import Run
+from llmb_tui.launch.runs import Runs
+from llmb_tui.launch.spec import JobLog, UpstreamSpec
+from llmb_tui.launch.upstream.command import upstream_command
+from llmb_tui.launch.upstream.procedure import upstream_spec
+from llmb_tui.plan.plan import Plan
+from llmb_tui.plan.selection import Overrides
+from llmb_tui.request import RunRequest
+from llmb_tui.store.paths import Places
+from tests.launch.launch_cases import PROFILE, ROWS, RUN_ID, MakePlan
+
+GROK = "/lustre/llmb/published/grok1-25.02"
+
+
+def spec_of(
+    catalog: Catalog, plan: Plan, profile: ClusterProfile = PROFILE, slurm: Version | None = None
+) -> UpstreamSpec:
+    recipe = catalog.recipe(plan.selection.workload, plan.selection.release)
+    return upstream_spec(RunRequest(recipe, plan, profile), RUN_ID, slurm)
+
+
+@pytest.mark.parametrize(
+    ("name", "job_name", "index"),
+    [
+        ("nemotron4-25.04", "research_llm_bench-bench.pretrain_nemotron4_15b_fp8_64", "published/nemotron4-25.04"),
+        ("llama3.1-25.04", "research_llm_bench-bench.pretrain_llama3.1_70b_bf16_64", "published/llama3.1-25.04"),
+        (
+            "nemotron4-340b-25.12",
+            "research_llm_bench-bench.pretrain_nemotron4_340b_fp8_gpus128_tp8_pp4_cp1_vp12_mbs1_gbs32",
+            "workloads/pretrain_nemotron4-340b",
+        ),
+    ],
+)
+def test_what_nemo_run_makes_is_known_before(
+    catalog: Catalog, make_plan: MakePlan, name: str, job_name: str, index: str
+) -> None:
+    spec = spec_of(catalog, make_plan(*ROWS[name]))
+    assert (spec.how, spec.job_name, spec.log) == ("bash", job_name, None)
+    assert spec.index == f"/lustre/llmb/{index}/.slurm_jobs"
+    assert spec.results == f"/lustre/llmb/{index}/experiments"
+
+
+@pytest.mark.parametrize(("slurm", "own"), [(None, True), ((24, 11), True), ((23, 2), True), ((22, 5), False)])
+def test_where_a_batch_script_writes_is_known_before(
+    catalog: Catalog, make_plan: MakePlan, slurm: Version | None, own: bool
+) -> None:
+    spec = spec_of(catalog, make_plan(*ROWS["grok1-25.02"]), slurm=slurm)
+    log = f"{GROK}/results/25.02/bf16/314b/64/log-nemo_grok1_314b_64_%j"
+    batch = f"{GROK}/slurm-%j.out"
+    assert (spec.how, spec.job_name, spec.index) == ("sbatch", "nemo_grok1", "")
+    assert spec.log == (JobLog(f"{log}.out", (f"{log}.err", batch)) if own else JobLog(batch))
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_the_command_is_the_one_that_is_shown(catalog: Catalog, make_plan: MakePlan, name: str) -> None:
+    plan = make_plan(*ROWS[name])
+    spec = spec_of(catalog, plan)
+    assert spec.command == upstream_command(RunRequest(catalog.recipe(ROWS[name][0]), plan, PROFILE)).text
+    assert spec.folder == f"{spec.root}/.llmb-tui/launches/{RUN_ID}"
+    assert any(path.endswith(".sqsh") for path in spec.needed)
+    assert any(path.endswith("/launch.sh") for path in spec.needed)
+
+
+def test_a_run_of_either_procedure_is_remembered(catalog: Catalog, make_plan: MakePlan, tmp_path: Path) -> None:
+    plan = make_plan(*ROWS["grok1-25.02"])
+    recipe = catalog.recipe("grok1@25.02")
+    spec = replace(spec_of(catalog, plan), options=(("qos", "short"), ("requeue", None)))
+    run = Run.of(RunRequest(recipe, plan, PROFILE, "upstream"), spec, 0.0)
+    runs = Runs(Places(tmp_path / "config", tmp_path / "state"))
+    runs.save(run)
+    assert runs.load(RUN_ID) == run
+    assert run.job_log == spec.log
+
+
+def test_what_the_procedure_cannot_do_is_refused(catalog: Catalog, make_plan: MakePlan) -> None:
+    plan = make_plan(*ROWS["nemotron4-25.04"], overrides=Overrides(gbs=512))
+    with pytest.raises(Trouble, match="NVIDIA's own scripts cannot launch this plan") as caught:
+        spec_of(catalog, plan)
+    assert "GBS" in caught.value.why
+    assert "direct procedure" in caught.value.fix
+    assert caught.value.exit_code == 1
+
+
+def test_what_it_does_otherwise_is_noted(catalog: Catalog, make_plan: MakePlan) -> None:
+    profile = replace(PROFILE, env=(("NCCL_NVLS_ENABLE", "1"),))
+    notes = spec_of(catalog, make_plan(*ROWS["nemotron4-25.04"]), profile).notes
+    assert any("NCCL_NVLS_ENABLE" in note for note in notes)

@@ -1,0 +1,381 @@
+"""The steps of NVIDIA's own scripts: which, in what order, and what their shell does with a real git and Python."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.catalog.upstream import Commit, Pin
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.launch.install_step import InstallStep
+from llmb_tui.launch.secret import HUB_TOKEN
+from llmb_tui.launch.step_state import explain
+from llmb_tui.launch.upstream.install import upstream_install
+from llmb_tui.request import RunRequest
+from tests.launch.launch_cases import PROFILE, ROWS, MakePlan
+from tests.launch.upstream_install import UpstreamInstall
+
+KINDS = {
+    "nemotron4-25.04": "directories commits repository environment image link setup pins",
+    "llama3.1-25.04": "directories token commits repository environment image link setup pins",
+    "llama3.1-24.11": "directories token repository environment image link setup",
+    "grok1-25.02": "directories repository image link setup",
+    "nemotron4-340b-25.12": "directories commits repository environment image setup",
+}
+MINOR = f"{sys.version_info[0]}.{sys.version_info[1]}"
+
+
+def steps_of(
+    catalog: Catalog, make_plan: MakePlan, name: str, profile: ClusterProfile = PROFILE
+) -> dict[str, InstallStep]:
+    """The steps of a row, by the first word of their ids."""
+    row = ROWS[name]
+    steps = upstream_install(RunRequest(catalog.recipe(row[0]), make_plan(*row), profile)).steps
+    return {step.id.split("-")[0]: step for step in steps}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_recipe_has_its_steps(catalog: Catalog, make_plan: MakePlan, name: str) -> None:
+    steps = steps_of(catalog, make_plan, name)
+    assert " ".join(steps) == KINDS[name]
+    assert len({step.id for step in steps.values()}) == len(steps)
+    assert all(path.startswith("/lustre/llmb") for step in steps.values() for path in step.results)
+
+
+def test_commits_are_those_of_the_gpu_type(catalog: Catalog, make_plan: MakePlan) -> None:
+    words = steps_of(catalog, make_plan, "nemotron4-340b-25.12")["commits"].args
+    assert "1f422a19d942fab0aa54e3099f4b5752d871cb5d" in words
+    assert not any(word.startswith("f260da5d") for word in words)
+
+
+def test_another_gpu_type_is_set_up_anew_where_the_script_takes_it(catalog: Catalog, make_plan: MakePlan) -> None:
+    recipe = catalog.recipe("nemotron4-340b@25.12")
+    by_gpu = [
+        upstream_install(RunRequest(recipe, make_plan(recipe.id, "340b", gpu, "fp8", 256), PROFILE)).steps[-1]
+        for gpu in ("h100", "b200")
+    ]
+    assert by_gpu[0].id == by_gpu[1].id  # so that one waits for the other
+    assert by_gpu[0].results != by_gpu[1].results
+
+
+def test_the_setup_is_a_job_where_the_readme_says_so(catalog: Catalog, make_plan: MakePlan) -> None:
+    profile = replace(PROFILE, gpu_request="gres", qos="short")
+    in_job = steps_of(catalog, make_plan, "nemotron4-25.04", profile)["setup"].in_job
+    assert in_job
+    assert in_job.command == ""
+    expected = (
+        "-A research_llm_bench -p batch -N 1 --gres=gpu:8 --qos=short --ntasks=1 --exclusive --mem=0 --time=01:00:00"
+    )
+    assert " ".join(in_job.options) == expected
+    assert steps_of(catalog, make_plan, "nemotron4-340b-25.12")["setup"].in_job is None
+
+
+def test_the_setup_gets_the_variables_of_its_readme(catalog: Catalog, make_plan: MakePlan) -> None:
+    def command(name: str) -> str:
+        args = steps_of(catalog, make_plan, name)["setup"].args
+        return " ".join(args[args.index("--") + 1 :])
+
+    assert command("nemotron4-25.04") == "env STAGE_PATH=/lustre/llmb/published/nemotron4-25.04 bash ./setup.sh"
+    assert command("llama3.1-24.11") == (
+        "env STAGE_PATH=/lustre/llmb/published/llama3.1-24.11 SLURM_ACCOUNT=research_llm_bench SLURM_PARTITION=batch "
+        "SLURM_GPUS_PER_NODE=8 bash ./setup.sh"
+    )
+    assert command("nemotron4-340b-25.12") == (
+        "env -u MANUAL_INSTALL LLMB_INSTALL=/lustre/llmb GPU_TYPE=gb200 bash ./setup.sh"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("nemotron4-25.04", ["3.10.12", "no", "3.10 3.11 3.12", "3.13 3.14"]),
+        ("llama3.1-24.11", ["3.9", "no", "3.9 3.10 3.11 3.12", "3.13 3.14"]),
+        ("nemotron4-340b-25.12", ["3.12", "yes", "3.12", ""]),
+    ],
+)
+def test_the_environment_has_the_python_of_the_recipe(
+    catalog: Catalog, make_plan: MakePlan, name: str, args: list[str]
+) -> None:
+    step = steps_of(catalog, make_plan, name)["environment"]
+    assert list(step.args[1:5]) == args
+    assert step.args[0] == f"/lustre/llmb/venvs/{name}"
+
+
+# On this machine, with a real git and a real Python.
+
+
+@pytest.fixture
+def site(tmp_path: Path, catalog: Catalog, make_plan: MakePlan) -> UpstreamInstall:
+    return UpstreamInstall(tmp_path, catalog.recipe("nemotron4@25.04"), make_plan)
+
+
+def test_a_commit_that_is_there_is_found(site: UpstreamInstall) -> None:
+    site.made("directories", "commits")
+
+
+@pytest.mark.parametrize(("launch", "still"), [(True, False), (False, True)], ids=["each launch", "setup"])
+def test_a_token_that_is_missing_is_said_and_one_that_was_removed_is_missed_where_it_is_needed_again(
+    site: UpstreamInstall, launch: bool, still: bool
+) -> None:
+    setup = replace(site.scripts.setup, needs_hub_token=not launch)
+    site.scripts = replace(site.scripts, setup=setup, launch=replace(site.scripts.launch, needs_hub_token=launch))
+    site.made("directories")
+    failure = explain(site.fails("token"))
+    assert failure.key_would_help == "hugging-face"
+    assert "Give your Hugging Face token" in failure.fix
+    token = site.home / HUB_TOKEN
+    token.parent.mkdir()
+    token.write_text("hf_secret\n")
+    site.made("token")
+    assert "hf_secret" not in "".join(
+        path.read_text() for path in site.install.rglob("*") if path.is_file() and not path.is_symlink()
+    )
+    token.unlink()
+    assert site.done("token") is still
+
+
+def test_a_commit_that_is_not_there_is_said(site: UpstreamInstall) -> None:
+    site.made("directories")
+    site.scripts = replace(site.scripts, commits=(Commit(site.url("NeMo"), "1" * 40),))
+    failure = explain(site.fails("commits"))
+    assert failure.line == f"Commit {'1' * 40} is not in {site.url('NeMo')}."
+    assert "may not be public" in failure.reason
+    assert failure.fix == "Choose another GPU type, or choose the direct procedure."
+
+
+@pytest.mark.parametrize("kind", ["commits", "repository"])
+def test_a_git_host_out_of_reach_is_said(site: UpstreamInstall, kind: str) -> None:
+    site.made("directories")
+    url = "https://127.0.0.1:1/NVIDIA/NeMo"
+    site.scripts = replace(site.scripts, repository=url, commits=(Commit(url, site.commit),))
+    failure = explain(site.fails(kind))
+    assert failure.reason == "The node cannot reach the git host."
+    assert "offline" in failure.fix
+
+
+def test_a_tag_that_is_not_there_is_said(site: UpstreamInstall) -> None:
+    site.made("directories")
+    site.scripts = replace(site.scripts, tag="v99")
+    assert explain(site.fails("repository")).reason == "The repository does not have the release's tag."
+    assert not list(Path(site.steps()["repository"].args[2]).parent.glob("dgxc*"))
+
+
+def test_a_branch_of_that_name_is_no_tag(site: UpstreamInstall) -> None:
+    site.made("directories")
+    site.git("-C", str(site.upstream / "recipes"), "branch", "v26")
+    site.scripts = replace(site.scripts, tag="v26")
+    assert "not the one of the release" in explain(site.fails("repository")).reason
+
+
+def test_a_checkout_of_another_tag_is_left_alone(site: UpstreamInstall) -> None:
+    site.made("directories", "repository")
+    site.scripts = replace(site.scripts, tag="v24")
+    assert "no checkout of v24 but of v25.04" in explain(site.fails("repository")).line
+
+
+def test_a_checkout_with_changes_is_left_alone(site: UpstreamInstall) -> None:
+    site.made("directories", "repository")
+    repository = Path(site.steps()["repository"].args[2])
+    (repository / "nemotron/launch.sh").write_text("echo mine")
+    Path(site.steps()["repository"].results[-1]).unlink()
+    failure = explain(site.fails("repository"))
+    assert failure.line.endswith("has local changes:  M nemotron/launch.sh")
+    assert "left as it is" in failure.reason
+    assert (repository / "nemotron/launch.sh").read_text() == "echo mine"
+
+
+def test_what_an_interrupted_clone_left_goes(site: UpstreamInstall) -> None:
+    site.made("directories")
+    repository = Path(site.steps()["repository"].args[2])
+    half = repository.parent / f".{repository.name}.me@elsewhere.9.9"
+    half.mkdir(parents=True)
+    site.made("repository")
+    assert not half.exists()
+
+
+def with_bundles(site: UpstreamInstall, *names: str) -> None:
+    """Bring bundles, and take the network away."""
+    offline = site.install / "offline"
+    offline.mkdir()
+    for name in names:
+        site.git("-C", str(site.upstream / name), "bundle", "create", str(offline / f"{name}.bundle"), "--all")
+    away = "https://127.0.0.1:1/NVIDIA"
+    commits = (Commit(f"{away}/NeMo", site.commit),)
+    site.scripts = replace(site.scripts, repository=f"{away}/recipes.git", commits=commits)
+
+
+def test_bundles_stand_in_for_the_network(site: UpstreamInstall) -> None:
+    site.made("directories")
+    with_bundles(site, "NeMo", "recipes")
+    site.made("commits", "repository")
+
+
+def test_a_bundle_stands_in_for_no_repository_whose_name_it_begins(site: UpstreamInstall) -> None:
+    site.made("directories")
+    with_bundles(site, "NeMo")
+    commits = (Commit(site.url("NeMo"), site.commit), Commit(site.url("NeMo-Run.git"), site.commit))
+    site.scripts = replace(site.scripts, commits=commits)
+    site.make_repository("NeMo-Run.git", {"a": "b"}, "v1")
+    assert "Commit" in site.fails("commits")[-1]
+    assert "NeMo-Run" in site.fails("commits")[-1]
+
+
+def test_a_bundle_without_the_commit_is_said(site: UpstreamInstall) -> None:
+    site.made("directories")
+    with_bundles(site, "NeMo", "recipes")
+    site.scripts = replace(site.scripts, commits=(Commit("https://127.0.0.1:1/NVIDIA/NeMo", "1" * 40),))
+    assert explain(site.fails("commits")).line.startswith(f"Commit {'1' * 40} is not in")
+
+
+def use_python(site: UpstreamInstall) -> None:
+    """Ask for the Python of this test, which the environment gets."""
+    site.scripts = replace(site.scripts, python=None, python_exact=MINOR)
+
+
+def test_an_environment_is_made_used_and_made_anew(site: UpstreamInstall) -> None:
+    use_python(site)
+    site.made("directories", "environment")
+    step = site.steps()["environment"]
+    Path(step.results[-1]).unlink()
+    assert "The environment is there" in site.run("environment")
+    python = Path(step.results[0])
+    python.unlink()
+    python.symlink_to("/nowhere")
+    assert not site.done("environment")
+    note = Path(site.steps()["setup"].results[0])
+    note.parent.mkdir()
+    note.write_text("done")
+    assert not site.done("environment")
+    assert "made anew" in site.run("environment")
+    assert site.done("environment")
+    assert not note.exists()
+
+
+def test_without_a_suitable_python_it_is_said_what_there_is(site: UpstreamInstall) -> None:
+    site.scripts = replace(site.scripts, python=None, python_exact="3.98")
+    site.made("directories")
+    failure = explain(site.fails("environment"))
+    assert failure.line.startswith("No suitable Python: 3.98 is needed, and neither a module, conda nor uv has it.")
+    assert f"({MINOR}." in failure.line
+    assert "uv or Miniconda" in failure.fix
+
+
+def test_conda_makes_the_environment_where_nothing_else_has_a_python(site: UpstreamInstall) -> None:
+    site.scripts = replace(site.scripts, python=None, python_exact="3.98")
+    site.made("directories")
+    base = site.home / "miniconda3/bin"
+    base.mkdir(parents=True)
+    site.bin = base
+    site.program("conda", 'echo "$@" >"$HOME/conda"')
+    said = site.fails("environment")
+    assert any("because nothing else has one that fits" in line for line in said)
+    asked = (site.home / "conda").read_text().split()
+    assert asked == ["create", "-y", "-q", "-p", site.steps()["environment"].args[0], "python=3.98", "pip"]
+
+
+def test_uv_fetches_a_python_that_nothing_else_has(site: UpstreamInstall) -> None:
+    use_python(site)
+    for name in (f"python{MINOR}", "python3"):
+        site.program(name, "exit 1")
+    find = f'[ -e "$UV_PYTHON_INSTALL_DIR" ] && echo "{sys.executable}"'
+    site.program("uv", f'case $2 in find) {find} ;; install) mkdir "$UV_PYTHON_INSTALL_DIR" ;; esac')
+    site.made("directories")
+    said = site.run("environment")
+    assert site.done("environment"), said
+    assert f"uv fetches Python {MINOR}." in said
+    assert f"from uv: {sys.executable}" in said
+
+
+def test_something_else_where_the_environment_belongs_is_left_alone(site: UpstreamInstall) -> None:
+    use_python(site)
+    site.made("directories")
+    mine = Path(site.steps()["environment"].args[0]) / "mine"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("!")
+    assert "Something else" in explain(site.fails("environment")).reason
+    assert mine.read_text() == "!"
+
+
+@pytest.fixture
+def ready(site: UpstreamInstall) -> UpstreamInstall:
+    """All that comes before the setup script, without an environment."""
+    site.scripts = replace(site.scripts, python=None, pins=())
+    site.made("directories", "commits", "repository", "image", "link")
+    return site
+
+
+def lines(path: Path) -> Sequence[str]:
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def test_the_setup_runs_once_and_finds_its_image(ready: UpstreamInstall) -> None:
+    said = ready.run("setup")
+    assert ready.done("setup"), said
+    root = ready.install / "published/nemotron4-25.04"
+    assert lines(ready.home / "setups") == [f"no token no conda no environment {root}"]
+    assert "The image is there" in said
+    assert len(lines(ready.home / "imports")) == 1
+    assert (root / "nvidia+nemo+25.02.01.sqsh").read_text() == "image\n"
+
+
+def test_the_setup_imports_an_image_that_has_gone_to_its_own_place(ready: UpstreamInstall) -> None:
+    image = Path(ready.steps()["image"].results[0])
+    image.unlink()
+    ready.made("setup")
+    link = Path(ready.steps()["link"].results[0])
+    assert link.read_text() == "image\n"
+    assert [path.name for path in link.parent.iterdir() if "sqsh" in path.name] == [link.name]
+
+
+def test_an_interrupted_setup_begins_anew(ready: UpstreamInstall) -> None:
+    (ready.home / "broken").touch()
+    ready.fails("setup")
+    scripts = ready.install / "published/nemotron4-25.04/dgxc-benchmarking/nemotron"
+    assert (scripts / "NeMo").is_dir()
+    (ready.home / "broken").unlink()
+    ready.made("setup")
+    assert (scripts / "NeMo/patched").exists()
+
+
+def test_the_setup_does_not_run_in_a_changed_checkout(ready: UpstreamInstall) -> None:
+    scripts = ready.install / "published/nemotron4-25.04/dgxc-benchmarking/nemotron"
+    (scripts / "setup.sh").write_text("echo mine")
+    assert explain(ready.fails("setup")).line.endswith("has local changes:  M nemotron/setup.sh")
+
+
+def test_the_token_comes_from_its_file_and_is_no_argument(ready: UpstreamInstall) -> None:
+    setup = replace(ready.scripts.setup, needs_hub_token=True)
+    ready.scripts = replace(ready.scripts, setup=setup)
+    assert explain(ready.fails("setup")).line == "There is no Hugging Face token on the cluster."
+    token = ready.home / ".llmb-tui/hugging-face-token"
+    token.parent.mkdir()
+    token.write_text("hf_secret\n")
+    ready.made("setup")
+    assert lines(ready.home / "setups")[0].startswith("hf_secret ")
+    step = ready.steps()["setup"]
+    assert not any("hf_secret" in word for word in (step.work, *step.args))
+
+
+def test_an_image_that_was_brought_is_not_imported(site: UpstreamInstall) -> None:
+    site.made("directories")
+    brought = site.install / "offline/nvidia+nemo+25.02.01.sqsh"
+    brought.parent.mkdir()
+    brought.write_text("brought")
+    site.made("image")
+    assert Path(site.steps()["image"].results[0]).read_text() == "brought"
+    assert not (site.home / "imports").exists()
+
+
+def test_pins_come_from_the_folder_that_was_brought(site: UpstreamInstall) -> None:
+    use_python(site)
+    site.scripts = replace(site.scripts, pins=(Pin("nothing-like-it==1.0", "", ""),))
+    site.made("directories", "environment")
+    (site.install / "offline/wheels").mkdir(parents=True)
+    failure = explain(site.fails("pins"))
+    assert failure.reason == "pip found no version of a package that fits this Python."
+    assert "folder of wheels" in failure.fix

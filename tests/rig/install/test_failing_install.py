@@ -1,0 +1,222 @@
+"""Installs that cannot work, on a real login node and a real Slurm: each ends in a sentence that says what to do."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.secrets import forget_secret, give_secret
+from llmb_tui.launch.step_state import StepState
+from tests.rig.cluster import Rig
+from tests.rig.install.site import IMAGE, InBackground, Site, enroot_on_nodes_only
+from tests.rig.install.terminal import Terminal, environment
+
+DONE = ["done", "done", "done"]
+REGISTRY = {
+    "no-network": ("curl: (6) Could not resolve host: nvcr.io", "cannot reach the container registry", "https_proxy"),
+    "timeout": (
+        "curl: (28) Failed to connect to nvcr.io port 443 after 30001 ms: Timeout was reached",
+        "cannot reach the container registry",
+        "https_proxy",
+    ),
+    "not-json": ("curl: (22) The requested URL returned error: 401", "refused to hand out the image", "NGC API key"),
+    "forbidden": (
+        "[ERROR] URL https://nvcr.io/v2/nvidia/nemo/manifests/25.02.01 returned error code: 403 Forbidden",
+        "refused to hand out the image",
+        "NGC API key",
+    ),
+    "not-found": (
+        "[ERROR] URL https://nvcr.io/v2/nvidia/nemo/manifests/25.02.01 returned error code: 404 Not Found",
+        "no image of that name and tag",
+        "withdrawn",
+    ),
+    "too-many": ("[ERROR] URL https://nvcr.io/proxy_auth returned error code: 429", "limits", "Wait some minutes"),
+    "no-space": ("Write failed because No space left on device", "is full", "Free some space"),
+}
+
+
+def failed_image(states: tuple[StepState, ...]) -> StepState:
+    assert [state.status for state in states] == ["done", "failed", "missing"]
+    return states[1]
+
+
+@pytest.mark.parametrize("fault", REGISTRY)
+def test_a_fault_of_enroot_is_quoted_and_explained(site: Site, fault: str) -> None:
+    line, reason, fix = REGISTRY[fault]
+    with site.rig.knob("faults/enroot", fault):
+        state = failed_image(site.run())
+    assert state.detail == line
+    assert reason in state.reason
+    assert fix in state.fix
+    assert site.images() == []
+    assert site.installer().probe()[1] == state
+    assert [state.status for state in site.run()] == DONE
+
+
+def test_a_full_disk_is_said_and_nothing_is_left_half(site: Site, rig: Rig) -> None:
+    with rig.full_disk(site.install):
+        state = failed_image(site.run())
+        assert "No space left on device" in state.detail
+        assert state.reason == "The file system of the install directory is full."
+        assert state.fix.startswith("Free some space there, or choose another install directory")
+        listed = rig.as_operator(f"ls -A {site.image.parent}").stdout
+        assert listed == ""
+        rig.as_root(["mount", "-o", "remount,size=40m", str(site.install)], check=True)
+        assert [state.status for state in site.run()] == DONE
+
+
+def test_a_disk_that_is_full_to_the_brim_is_said(site: Site, rig: Rig) -> None:
+    with rig.full_disk(site.install):
+        assert site.installer().probe()[0].status == "missing"
+        with rig.knob("import-s", "20"):
+            run = InBackground(site.installer())
+            run.until_running()
+            rig.as_operator(f"cat /dev/zero >{site.install}/filler 2>/dev/null")
+            state = failed_image(run.join())
+        assert "is full" in state.reason
+        with pytest.raises(Trouble, match=r"Could not write|cannot be written") as caught:
+            site.run()
+        assert "space" in caught.value.fix
+        rig.as_operator(f"rm {site.install}/filler", check=True)
+        rig.as_root(["mount", "-o", "remount,size=40m", str(site.install)], check=True)
+        assert [state.status for state in site.run()] == DONE
+
+
+def test_an_install_directory_that_is_not_ours_is_said(site: Site) -> None:
+    site.install.chmod(0o700)
+    site.rig.as_root(["chown", "root", str(site.install)], check=True)
+    with pytest.raises(Trouble, match="install directory cannot be written") as caught:
+        site.run()
+    assert "Permission denied" in caught.value.why
+    assert "Choose an install directory" in caught.value.fix
+
+
+def test_a_job_that_slurm_refuses_is_said(site: Site, rig: Rig) -> None:
+    profile = rig.profile(install_dir=str(site.install), account="nobodys")
+    with enroot_on_nodes_only(rig):
+        state = failed_image(site.run(profile))
+    assert "Invalid account" in state.detail
+    assert state.reason == "Slurm refused the job of this step."
+    assert "account" in state.fix
+
+
+def test_a_controller_that_is_down_is_said(site: Site, rig: Rig) -> None:
+    with enroot_on_nodes_only(rig), rig.controller_down():
+        state = failed_image(site.run())
+    assert "Unable to contact slurm controller" in state.detail
+    assert "scontrol ping" in state.fix
+
+
+def verb(site: Site, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    """A verb without a terminal, with places of its own."""
+    site.services().clusters.close()
+    command = [sys.executable, "-m", "llmb_tui", *words]
+    return subprocess.run(
+        command, input=stdin, capture_output=True, text=True, check=False, env=environment(site), timeout=300
+    )
+
+
+SELECTION = "-w nemotron4@25.04 -s 15b --gpu h100 -d fp8 --scale 16".split()
+
+
+def test_the_verb_says_how_to_give_a_key_where_the_registry_wants_one(site: Site, rig: Rig) -> None:
+    name = site.profile.name
+    with rig.knob("needs-key", "nvapi-the-right-one"):
+        refused = verb(site, "install", name, *SELECTION)
+        assert refused.returncode == 2
+        assert "The container registry refused to hand out the image." in refused.stderr
+        assert "returned error code: 401 Unauthorized" in refused.stderr
+        assert f"`llmb-tui secrets {name} --give ngc` asks for it, or reads it from stdin." in refused.stderr
+        given = verb(site, "secrets", name, "--give", "ngc", stdin="nvapi-the-right-one\n")
+        assert given.returncode == 0, given.stderr
+        installed = verb(site, "install", name, *SELECTION, "--json")
+    assert installed.returncode == 0, installed.stderr
+    assert [state["status"] for state in json.loads(installed.stdout)] == DONE
+    assert (
+        "nvapi-the-right-one" not in refused.stderr + given.stdout + given.stderr + installed.stderr + installed.stdout
+    )
+
+
+def test_the_verb_asks_at_a_terminal_tries_the_key_and_goes_on(site: Site, rig: Rig) -> None:
+    site.services().clusters.close()
+    with rig.knob("needs-key", "nvapi-the-right-one"), Terminal(site, "install", site.profile.name, *SELECTION) as user:
+        user.until("Make one at https://org.ngc.nvidia.com/setup/api-keys.")
+        user.until("NGC API key: ")
+        user.enter("nvapi-the-right-one")
+        user.until("could not be tested from the cluster")
+        user.until("Keep it in this computer's keyring too? [y/N] ")
+        user.enter("n")
+        user.until("for you alone.")
+        assert user.exit_code() == 0
+        assert "nvapi-the-right-one" not in user.seen
+    assert site.images() == [f"{IMAGE}.sqsh"]
+
+
+def test_the_secrets_verb_lists_gives_and_forgets(site: Site) -> None:
+    name = site.profile.name
+    assert verb(site, "secrets", name, "--give", "ngc").returncode == 1
+    assert verb(site, "secrets", name, "--give", "hugging-face", stdin="hf_a-token-of-mine\n").returncode == 0
+    said = json.loads(verb(site, "secrets", name, *SELECTION, "--json").stdout)
+    assert [(state["id"], state["on_cluster"]) for state in said["secrets"]] == [("ngc", False), ("hugging-face", True)]
+    assert [(need["id"], need["required"]) for need in said["needs"]] == [("ngc", False)]
+    assert [test["result"] for test in said["tests"]] == ["not tested"]
+    assert "Hugging Face token  given by llmb-tui" in verb(site, "secrets", name).stdout
+    assert verb(site, "secrets", name, "--forget", "hugging-face").returncode == 0
+    assert not (site.rig.home / ".llmb-tui/hugging-face-token").exists()
+
+
+SECRET = "nvapi-a-secret-that-must-not-be-seen"
+
+
+def test_a_secret_is_seen_nowhere(site: Site, rig: Rig) -> None:
+    """During a whole install: in no argument, log or file but its own, here and on the cluster."""
+    own = rig.home / ".config/enroot/.credentials"
+    rig.as_operator("mkdir -p ~/.config/enroot && echo 'machine example.org login me password mine' >"
+                    " ~/.config/enroot/.credentials", check=True)  # fmt: skip
+    rig.set("import-s", "4")
+    with rig.knob("needs-key", SECRET):
+        services = site.services()
+        said = give_secret(services.clusters.session(site.profile.name), "ngc", f" {SECRET}\n", keep=False)
+        states: list[tuple[StepState, ...]] = []
+        run = InBackground(site.installer())
+        seen: list[str] = []
+        while not run.over:
+            seen += rig.operator_processes()
+        states = [*run.changes, run.join()]
+        services.clusters.close()
+    assert [state.status for state in states[-1]] == DONE
+    assert any("enroot import" in line for line in seen)
+    assert "Using credentials from file: /home/operator/.llmb-tui/enroot/.credentials" in site.log()
+    assert SECRET not in "\n".join([*seen, said, repr(states)])
+    holding = _files_with(SECRET, site.places.config, site.places.state, rig.home, site.install, rig.directory / "log")
+    credentials = rig.home / ".llmb-tui/enroot/.credentials"
+    assert holding == [credentials]
+    assert credentials.stat().st_mode & 0o777 == 0o600
+    assert {path.stat().st_mode & 0o777 for path in (credentials.parent, credentials.parent.parent)} == {0o700}
+    assert own.read_text() == "machine example.org login me password mine\n"
+    assert site.images() == [f"{IMAGE}.sqsh"]
+
+
+def _files_with(text: str, *folders: Path) -> list[Path]:
+    found = []
+    for folder in folders:
+        for path in folder.rglob("*"):
+            if path.is_file() and not path.is_symlink() and text.encode() in path.read_bytes():
+                found.append(path)
+    return found
+
+
+def test_a_key_that_was_given_is_used_in_a_job_too(site: Site, rig: Rig) -> None:
+    services = site.services()
+    give_secret(services.clusters.session(site.profile.name), "ngc", SECRET, keep=False)
+    with enroot_on_nodes_only(rig), rig.knob("needs-key", SECRET):
+        assert [state.status for state in site.run()] == DONE
+        forget_secret(services.clusters.session(site.profile.name), "ngc")
+        site.image.unlink()
+        assert site.run()[1].key_would_help
+    services.clusters.close()

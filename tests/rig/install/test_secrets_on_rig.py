@@ -1,0 +1,103 @@
+"""Keys that lie on a real login node, tested from there against a registry and a hub on loopback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from llmb_tui.launch.secret import SecretNeed, SecretValue
+from llmb_tui.launch.secrets import (
+    forget_secret,
+    give_secret,
+    put_secret,
+    secret_states,
+    try_secret,
+)
+from llmb_tui.preflight.needs import Sources
+from tests.rig.cluster import Rig
+from tests.rig.install.site import Site
+from tests.rig.install.web import Web
+
+KEY = "nvapi-0123456789abcdef"
+NGC = SecretNeed("ngc", "NGC API key", "", "https://ngc.example.org", "", False, ("nvidia/nemo:25.02.01",))
+HUB = SecretNeed(
+    "hugging-face", "Hugging Face token", "", "https://hf.example.org", "", True, ("meta-llama/Llama-3.1",)
+)
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    with Web() as made:
+        yield made
+
+
+def test_the_key_that_lies_there_is_tested(site: Site, web: Web) -> None:
+    session = site.session()
+    web.key = KEY
+    # Under the registry's own name, which is what the key on the cluster is for.
+    sources = Sources(registry=f"http://nvcr.io:{web.port}", hub=web.url)
+    without = try_secret(session, NGC, None, sources)
+    assert (without.result, "without a key" in without.words) == ("refused", True)
+    give_secret(session, "ngc", KEY, keep=False)
+    there = try_secret(session, NGC, None, sources)
+    assert there.result == "valid"
+    assert there.words == "The registry hands nvidia/nemo:25.02.01 out with this key."
+    web.key = "nvapi-another-one"
+    assert try_secret(session, NGC, None, sources).result == "refused"
+    assert forget_secret(session, "ngc").startswith("The NGC API key is no longer on the cluster")
+    assert not secret_states(session)[0].on_cluster
+
+
+def test_the_token_that_lies_there_is_tested(site: Site, web: Web) -> None:
+    session = site.session()
+    endpoints = Sources(registry=web.url, hub=web.url)
+    assert try_secret(session, HUB, None, endpoints).result == "not tested"
+    path = put_secret(session, SecretValue("hugging-face", web.token))
+    assert path == "/home/operator/.llmb-tui/hugging-face-token"
+    assert (site.rig.home / ".llmb-tui/hugging-face-token").read_text() == f"{web.token}\n"
+    assert try_secret(session, HUB, None, endpoints).result == "valid"
+    web.gated.add("meta-llama/Llama-3.1")
+    closed = try_secret(session, HUB, None, endpoints)
+    assert closed.result == "no access yet"
+    assert f"{web.url}/meta-llama/Llama-3.1" in closed.fix
+
+
+def test_a_key_of_the_operators_own_is_seen_and_left_alone(site: Site, rig: Rig) -> None:
+    session = site.session()
+    assert [(state.on_cluster, state.own) for state in secret_states(session)] == [(False, False)] * 2
+    line = "machine nvcr.io login $oauthtoken password mine"
+    rig.as_operator(f"mkdir -p ~/.config/enroot && echo '{line}' >~/.config/enroot/.credentials", check=True)
+    assert [(state.on_cluster, state.own) for state in secret_states(session)] == [(False, True), (False, False)]
+    with rig.knob("needs-key", "mine"):
+        assert [state.status for state in site.run()] == ["done"] * 3
+    give_secret(session, "ngc", KEY, keep=False)
+    forget_secret(session, "ngc")
+    assert (rig.home / ".config/enroot/.credentials").read_text() == f"{line}\n"
+
+
+def test_no_secret_is_in_an_argument_while_it_is_tested(site: Site, rig: Rig, web: Web) -> None:
+    """While the server has not answered yet, curl is there to be seen."""
+    seen: list[str] = []
+    answer = web.answer
+
+    def look_first(path: str, authorization: str, host: str) -> tuple[int, dict[str, str], str]:
+        seen.extend(rig.operator_processes())
+        return answer(path, authorization, host)
+
+    web.answer = look_first  # type: ignore[method-assign]  # every request shows what runs meanwhile
+    web.key = KEY
+    endpoints = Sources(registry=web.url, hub=web.url)
+    assert try_secret(site.session(), NGC, SecretValue("ngc", KEY), endpoints).result == "valid"
+    assert try_secret(site.session(), HUB, SecretValue("hugging-face", web.token), endpoints).result == "valid"
+    assert sum("curl" in line for line in seen) >= 5
+    assert not any(KEY in line or web.token in line for line in seen)
+
+
+def test_a_network_without_a_way_out_is_no_refusal(site: Site) -> None:
+    nowhere = Sources("http://127.0.0.1:1", "", "http://127.0.0.1:1")
+    for need, secret in ((NGC, SecretValue("ngc", KEY)), (HUB, SecretValue("hugging-face", KEY))):
+        found = try_secret(site.session(), need, secret, nowhere)
+        assert found.result == "not tested"
+        assert "could not be tested from the cluster: curl: (7) Failed to connect" in found.words
+        assert KEY not in repr(found)

@@ -1,0 +1,341 @@
+"""Installs of NVIDIA's own scripts on a real login node and a real Slurm, for each recipe."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.catalog.load import load_presets
+from llmb_tui.launch.step_state import StepState
+from llmb_tui.launch.upstream.commits import look_for_commits
+from llmb_tui.launch.upstream.install import upstream_install
+from llmb_tui.request import RunRequest
+from tests.kit.waiting import until
+from tests.recipes.outside import Outside
+from tests.recipes.wheels import python_version
+from tests.rig.cluster import Rig
+from tests.rig.install.site import InBackground
+from tests.rig.install.upstream_site import UpstreamSite
+from tests.rig.line import Line
+
+PYTHON = f"python{python_version()}"
+"""Of the rig."""
+
+MakeSite = Callable[..., UpstreamSite]
+
+
+@pytest.fixture
+def make_site(outside: Outside, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakeSite]:
+    """Makes install directories on the rig, with the stand-ins' presets."""
+    made: list[UpstreamSite] = []
+    outside.use_presets(monkeypatch)
+    catalog = load_presets()
+
+    def make(name: str = "nemotron4-25.04") -> UpstreamSite:
+        made.append(UpstreamSite(outside.rig, catalog, name))
+        return made[-1]
+
+    yield make
+    for site in made:
+        site.close()
+
+
+def not_done(states: dict[str, StepState]) -> dict[str, StepState]:
+    return {kind: state for kind, state in states.items() if state.status != "done"}
+
+
+def give_token(site: UpstreamSite, token: str) -> None:
+    site.rig.as_operator("mkdir -p ~/.llmb-tui && cat >~/.llmb-tui/hugging-face-token", stdin=f"{token}\n", check=True)
+
+
+# What is killed is taken up
+
+
+@contextmanager
+def half_an_environment(rig: Rig) -> Iterator[Path]:
+    """Python makes environments without pip, and does not end. Gives the path that is there when it waits."""
+    reached, program = rig.knobs / "hold" / "venv.reached", rig.directory / "bin" / PYTHON
+    program.write_text(
+        f'#!/bin/sh\n[ "$1 $2" != "-m venv" ] || {{ /usr/bin/{PYTHON} -m venv --without-pip "$3"; '
+        f'touch /run/rig/hold/venv.reached; sleep 600; }}\nexec /usr/bin/{PYTHON} "$@"\n'
+    )
+    program.chmod(0o755)
+    try:
+        yield reached
+    finally:
+        program.unlink()
+
+
+@contextmanager
+def silent_index(outside: Outside) -> Iterator[socket.socket]:
+    """pip's index is there, but answers nothing."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        server.settimeout(60)
+        path = outside.rig.home / ".config/pip/pip.conf"
+        before = path.read_text()
+        path.write_text(f"[global]\nindex-url = http://127.0.0.1:{server.getsockname()[1]}/simple\ntimeout = 600\n")
+        try:
+            yield server
+        finally:
+            path.write_text(before)
+
+
+HOLDS = {
+    "commits": "NeMo.git",
+    "repository": "dgxc-benchmarking.git",
+    "cloning": "NeMo.git",
+    "setup": "megatron-core",
+}
+
+
+@contextmanager
+def halfway(outside: Outside, kind: str) -> Iterator[Callable[[UpstreamSite], object]]:
+    """Within the block a step does a part of its work and then waits. Gives what is true when it does."""
+    rig = outside.rig
+    with ExitStack() as stack:
+        if kind == "image":
+            stack.enter_context(rig.knob("import-s", "600"))
+            yield lambda site: len(list(site.folder(kind).glob("cache/*"))) > 4
+        elif kind == "pins":
+            index = stack.enter_context(silent_index(outside))
+            yield lambda _: index.accept()
+        elif kind in HOLDS:
+            (rig.knobs / f"hold/{HOLDS[kind]}.reached").unlink(missing_ok=True)  # of another step that waited there
+            stack.enter_context(rig.knob(f"hold/{HOLDS[kind]}"))
+            yield lambda _: (rig.knobs / f"hold/{HOLDS[kind]}.reached").exists()
+        else:
+            reached = stack.enter_context(half_an_environment(rig))
+            yield lambda _: reached.exists()
+
+
+def until_halfway(site: UpstreamSite, kind: str, reached: Callable[[UpstreamSite], object]) -> None:
+    """Install until a step waits halfway."""
+    run = InBackground(site.installer())
+    until(lambda: run.over or reached(site), f"{kind} is halfway")
+    run.stop.set()
+    assert site.by_kind(run.join())[kind].status == "running", site.log(kind)
+
+
+def test_a_step_that_is_killed_is_taken_up(make_site: MakeSite, outside: Outside) -> None:
+    """One after the other in one place, so that what comes before a step is made once."""
+    site = make_site("nemotron4-340b-25.12")
+    kinds = list(site.steps())
+    killed = ("commits", "repository", "environment", "image", "setup")
+    for what in (*killed[:-1], "cloning", "setup"):
+        kind = "setup" if what == "cloning" else what
+        assert not_done(site.run(kinds[kinds.index(kind) - 1])) == {}
+        assert leftovers(site) == []
+        with halfway(outside, what) as reached:
+            until_halfway(site, kind, reached)
+            site.kill(kind)
+            state = site.look()[kind]
+            assert (state.status, state.detail[:26]) == ("missing", "An earlier attempt was end"), what
+    assert not_done(site.run()) == {}, site.log("setup")
+    assert {kind for kind in kinds if site.attempts(kind) == 2} == set(killed)
+    assert leftovers(site) == []
+
+
+def leftovers(site: UpstreamSite) -> list[Path]:
+    """What begins with a dot beside a result, or is an old environment."""
+    parents = {path.parent for path in (Path(site.paths.repository), Path(site.paths.image))}
+    hidden = [path for parent in parents for path in parent.glob(".*") if path.name not in (".llmb-tui", ".cache")]
+    return hidden + list(site.install.glob("venvs/*.old.*"))
+
+
+def test_pins_that_are_killed_are_taken_up(make_site: MakeSite, outside: Outside) -> None:
+    site = make_site()
+    assert not_done(site.run("setup")) == {}
+    with halfway(outside, "pins") as reached:
+        until_halfway(site, "pins", reached)
+        site.kill("pins")
+    assert not_done(site.run()) == {}
+    assert (site.attempts("pins"), site.attempts("setup")) == (2, 1)
+
+
+def test_a_setup_job_that_is_cancelled_begins_anew(make_site: MakeSite, outside: Outside) -> None:
+    """An interrupted setup of this release would leave NeMo without the patch, and say nothing of it the next time."""
+    site = make_site()
+    with outside.rig.knob("hold/reinstall"):
+        until_halfway(site, "setup", lambda _: (outside.rig.knobs / "hold/reinstall.reached").exists())
+        (job,) = outside.rig.squeue()
+        outside.rig.as_root(["scancel", job], check=True)
+        until(lambda: site.look()["setup"].status == "failed", "it is seen")
+        assert site.look()["setup"].reason == "Somebody cancelled the job of this step."
+    (Path(site.paths.scripts) / "NeMo" / "half").touch()
+    assert not_done(site.run()) == {}
+    assert not (Path(site.paths.scripts) / "NeMo" / "half").exists()
+
+
+def test_a_setup_with_a_terminal_that_is_killed_begins_anew(make_site: MakeSite, outside: Outside) -> None:
+    site = make_site("llama3.1-24.11")
+    give_token(site, outside.hub_token)
+    with silent_index(outside) as index:
+        until_halfway(site, "setup", lambda _: index.accept())
+        site.kill("setup")
+    assert not_done(site.run()) == {}, site.log("setup")
+    assert "huggingface-cli" not in " ".join(outside.rig.operator_processes())
+
+
+# What cannot work is said before anything long
+
+
+def failed(states: dict[str, StepState], kind: str) -> StepState:
+    kinds = list(states)
+    at = kinds.index(kind)
+    assert [states[each].status for each in kinds[:at]] == ["done"] * at, states
+    assert states[kind].status == "failed"
+    return states[kind]
+
+
+def test_a_commit_that_is_not_public_is_said_before_anything_long(make_site: MakeSite, outside: Outside) -> None:
+    site = make_site("nemotron4-340b-25.12")
+    real = "f260da5d65fccdf9c78283647f7497d9428fb654"
+    with outside.lost(real):
+        state = failed(site.run(), "commits")
+    assert state.detail == f"Commit {outside.commit(real)} is not in https://github.com/NVIDIA/NeMo.git."
+    assert "may not be public" in state.reason
+    assert "Choose another GPU type" in state.fix
+    assert not (site.install / "venvs").exists()
+    assert not_done(site.run("commits")) == {}
+
+
+def test_an_early_look_finds_what_the_install_would(make_site: MakeSite, outside: Outside) -> None:
+    site = make_site("nemotron4-340b-25.12")
+    step = upstream_install(RunRequest(site.recipe, site.plan, site.profile)).commits
+    assert step is not None
+    real = "f260da5d65fccdf9c78283647f7497d9428fb654"
+    with outside.lost(real):
+        check = look_for_commits(site.session(), step)
+    found = f"Commit {outside.commit(real)} is not in https://github.com/NVIDIA/NeMo.git. It may not be public."
+    assert (check.status, check.found) == ("failed", found)
+    assert look_for_commits(site.session(), step).status == "ok"
+    with outside.no_internet():
+        assert look_for_commits(site.session(), step).status == "warning"
+        outside.bring(site.install / "offline")
+        assert look_for_commits(site.session(), step).status == "ok"
+    assert [path.name for path in site.install.iterdir()] == ["offline"]
+
+
+def test_a_git_host_out_of_reach_is_said(make_site: MakeSite, outside: Outside) -> None:
+    site = make_site()
+    with outside.no_internet():
+        state = failed(site.run(), "commits")
+    assert state.reason == "The node cannot reach the git host."
+    assert "`offline`" in state.fix
+
+
+def test_a_login_node_without_that_python_says_what_it_has(make_site: MakeSite) -> None:
+    site = make_site("nemotron4-340b-25.12")
+    assert site.recipe.upstream
+    site.recipe = replace(site.recipe, upstream=replace(site.recipe.upstream, python_exact="3.98"))
+    state = failed(site.run(), "environment")
+    assert state.detail.startswith("No suitable Python: 3.98 is needed, and neither a module, conda nor uv has it.")
+    assert "/usr/bin/python3" in state.detail
+    assert "uv or Miniconda" in state.fix
+
+
+def test_a_module_has_the_python_that_the_login_node_lacks(make_site: MakeSite, outside: Outside) -> None:
+    """Modules are known to login shells only."""
+    site = make_site("nemotron4-340b-25.12")
+    wanted, modules = python_version(), site.install / "modules"
+    script = f"""
+    mkdir -p {modules} && ln -s /usr/bin/{PYTHON} {modules}/python3
+    cat >~/.bash_profile <<'END'
+module() {{
+    case $1 in
+        -t) printf '/opt/modules:\\npython/\\npython/3.9.1\\npython/{wanted}.2(default)\\n' >&2 ;;
+        load) [ "$2" = python/{wanted}.2 ] && PATH={modules}:$PATH ;;
+    esac
+}}
+END
+    """
+    outside.rig.as_operator(script, check=True)
+    programs = [outside.rig.directory / "bin" / name for name in (PYTHON, "python3")]
+    for program in programs:
+        program.write_text("#!/bin/sh\nexit 1\n")
+        program.chmod(0o755)
+    try:
+        states = site.run("environment")
+    finally:
+        for program in programs:
+            program.unlink()
+        outside.rig.as_operator("rm ~/.bash_profile", check=True)
+    assert not_done(states) == {}, site.log("environment")
+    assert f"of module python/{wanted}.2: {modules}/python3" in site.log("environment")
+
+
+def test_a_package_that_cannot_be_built_is_said(make_site: MakeSite, outside: Outside) -> None:
+    site = make_site("nemotron4-340b-25.12")
+    with outside.rig.knob("faults/pip", "megatron-core"):
+        state = failed(site.run(), "setup")
+    assert (state.reason, "step's log" in state.fix) == ("A package could not be built.", True)
+    assert not_done(site.run()) == {}
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [("gated", "refused the token"), ("token", "refused the token"), ("too-many", "limits")],
+)
+def test_the_hub_says_no(make_site: MakeSite, outside: Outside, fault: str, reason: str) -> None:
+    site = make_site("llama3.1-24.11")
+    give_token(site, outside.hub_token)
+    outside.rig.set("faults/hub", fault)
+    assert reason in failed(site.run(), "setup").reason, site.log("setup")
+
+
+@pytest.mark.parametrize("name", ["llama3.1-24.11", "llama3.1-25.04"])
+def test_a_token_that_is_missing_is_said_before_anything_long(make_site: MakeSite, outside: Outside, name: str) -> None:
+    site = make_site(name)
+    state = failed(site.run(), "token")
+    assert (state.key_would_help, state.detail) == ("hugging-face", "There is no Hugging Face token on the cluster.")
+    assert not list((site.install / "images").iterdir())
+    give_token(site, outside.hub_token)
+    assert not_done(site.run("token")) == {}
+
+
+# What is there already, and what a person brings
+
+
+def test_an_image_that_is_there_is_used(make_site: MakeSite, outside: Outside) -> None:
+    """`enroot import` of the setup script would fail where the file is there."""
+    site = make_site("grok1-25.02")
+    image = Path(site.steps()["image"].results[0])
+    outside.rig.as_operator(f"mkdir {image.parent} && echo hsqs >{image}", check=True)
+    assert not_done(site.run()) == {}
+    assert site.attempts("image") == 0
+    assert Path(site.paths.image).read_text() == "hsqs\n"
+    assert "The image is there" in site.log("setup")
+
+
+@pytest.mark.parametrize("name", ["nemotron4-25.04", "nemotron4-340b-25.12"])
+def test_a_cluster_without_internet_is_fed_from_a_folder(make_site: MakeSite, outside: Outside, name: str) -> None:
+    site = make_site(name)
+    with outside.no_internet(), outside.rig.knob("faults/enroot", "no-network"):
+        assert failed(site.run(), "commits").reason == "The node cannot reach the git host."
+        outside.bring(site.install / "offline")
+        image = Path(site.steps()["image"].results[0]).name
+        outside.rig.as_operator(f"echo hsqs >'{site.install}/offline/{image}'", check=True)
+        states = site.run()
+        assert not_done(states) == {}, site.log("setup")
+    assert f"NeMo comes from {site.install}/offline/NeMo.bundle." in site.log("commits")
+    assert f"The image comes from {site.install}/offline/{image}." in site.log("image")
+    assert f"Packages come from {site.install}/offline/wheels, and from nowhere else." in site.log("setup")
+
+
+def test_a_lost_line_stops_nothing(make_site: MakeSite, outside: Outside) -> None:
+    site = make_site("grok1-25.02")
+    outside.rig.set("import-s", "3")
+    with Line(outside.rig.port("login")) as line:
+        site.profile = line.profile(site.profile)
+        run = InBackground(site.installer())
+        until((site.folder("image") / "cache").exists, "the image is being fetched")
+        line.cut()
+        assert not_done(site.by_kind(run.join())) == {}
+    assert all(site.attempts(kind) == 1 for kind in site.steps())

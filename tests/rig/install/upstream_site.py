@@ -1,0 +1,103 @@
+"""`UpstreamSite`: installs of NVIDIA's own scripts into a new directory of the rig."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import fields, replace
+from pathlib import Path
+
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.catalog.recipe import Recipe
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.session import Session
+from llmb_tui.launch.install import Installer
+from llmb_tui.launch.install_step import InstallStep
+from llmb_tui.launch.step_state import StepState
+from llmb_tui.launch.upstream.install import upstream_install
+from llmb_tui.launch.upstream.paths import UpstreamPaths, upstream_paths
+from llmb_tui.plan.make import plan
+from llmb_tui.plan.plan import Plan
+from llmb_tui.plan.selection import Selection
+from llmb_tui.request import RunRequest
+from tests.rig.cluster import Rig
+
+ROWS: dict[str, tuple[str, str, str, str, str, int]] = {
+    "nemotron4-25.04": ("nemotron4", "25.04", "15b", "h100", "fp8", 16),
+    "llama3.1-25.04": ("llama3.1", "25.04", "8b", "h100", "bf16", 16),
+    "llama3.1-24.11": ("llama3.1", "24.11", "405b", "h100", "fp8", 576),
+    "grok1-25.02": ("grok1", "25.02", "314b", "h100", "bf16", 64),
+    "nemotron4-340b-25.12": ("nemotron4-340b", "25.12", "340b", "h100", "fp8", 256),
+}
+
+
+class UpstreamSite:
+    """A new install directory; whatever ran there is ended by `close`."""
+
+    def __init__(self, rig: Rig, catalog: Catalog, name: str) -> None:
+        workload, release, size, gpu, dtype, scale = ROWS[name]
+        self.rig, self.name = rig, name
+        self.recipe: Recipe = catalog.recipe(workload, release)
+        self.plan: Plan = plan(catalog, Selection(workload, release, size, gpu, dtype, scale))
+        self.install = rig.new_dir()
+        self.profile: ClusterProfile = rig.profile(install_dir=str(self.install))
+        self._sessions: list[Session] = []
+
+    @property
+    def paths(self) -> UpstreamPaths:
+        """Of the procedure."""
+        return upstream_paths(RunRequest(self.recipe, self.plan, self.profile))
+
+    def steps(self) -> dict[str, InstallStep]:
+        """By the first word of their ids."""
+        made = upstream_install(RunRequest(self.recipe, self.plan, self.profile)).steps
+        return {step.id.split("-")[0]: step for step in made}
+
+    def session(self) -> Session:
+        """A new connection, as of another process."""
+        self._sessions.append(Session(self.profile))
+        return self._sessions[-1]
+
+    def installer(self, last: str = "") -> Installer:
+        """A new installer with a connection of its own; of the steps up to that one, or of all."""
+        plan = upstream_install(RunRequest(self.recipe, self.plan, self.profile))
+        names = [part.name for part in fields(plan)]
+        later = names[names.index(last) + 1 :] if last else []
+        return Installer(self.session(), self.profile, replace(plan, **dict.fromkeys(later)))  # type: ignore[arg-type]
+
+    def run(self, last: str = "") -> dict[str, StepState]:
+        """Install up to that step, or to the end, or to what fails; by the first word of the steps' ids."""
+        return self.by_kind(self.installer(last).run(lambda _: None, threading.Event()))
+
+    def look(self) -> dict[str, StepState]:
+        """How it stands."""
+        return self.by_kind(self.installer().probe())
+
+    def by_kind(self, states: tuple[StepState, ...]) -> dict[str, StepState]:
+        """The states by the first word of the steps' ids."""
+        return dict(zip(self.steps(), states, strict=False))
+
+    def folder(self, kind: str) -> Path:
+        """Of a step."""
+        return self.install / ".llmb-tui/steps" / self.steps()[kind].id
+
+    def log(self, kind: str) -> str:
+        """Of a step's last attempt."""
+        path = self.folder(kind) / "log"
+        return path.read_text() if path.exists() else ""
+
+    def attempts(self, kind: str) -> int:
+        """How often a step was started, as far as the logs that are kept say: 0, 1 or 2."""
+        return sum((self.folder(kind) / name).exists() for name in ("log", "log.before"))
+
+    def kill(self, kind: str) -> None:
+        """End the process group of a step on the login node."""
+        owner = (self.folder(kind) / "lock" / "owner").read_text().strip()
+        self.rig.as_operator(["kill", "-9", "--", f"-{owner.split('.')[-2]}"], check=True)
+
+    def close(self) -> None:
+        """End everything."""
+        self.rig.cancel_jobs()
+        self.rig.as_operator("kill -9 -1")
+        for session in self._sessions:
+            session.close()
+        self.rig.as_operator("cd && rm -rf .llmb-tui .config/enroot", check=True)

@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.rig.cluster import Rig
+from tests.rig.jobs.watched import Site
+
+
+@pytest.fixture
+def site(rig: Rig, tmp_path: Path) -> Iterator[Site]:
+    """The rig with accounting."""
+    made = Site(rig, tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def site_without_accounting(rig_without_accounting: Rig, tmp_path: Path) -> Iterator[Site]:
+    """The rig without slurmdbd."""
+    made = Site(rig_without_accounting, tmp_path)
+    yield made
+    made.close()

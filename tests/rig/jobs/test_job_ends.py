@@ -1,0 +1,108 @@
+"""How jobs end on a real Slurm, and what the monitor says of each end: in words, with the line quoted."""
+
+from __future__ import annotations
+
+from llmb_tui.watch.state import RunState
+from tests.rig.jobs.watched import Site
+
+TWO_TASKS = ("-N", "1", "-n", "2")
+
+
+def failure(state: RunState) -> tuple[str, str]:
+    assert state.progress.failure is not None, state
+    return state.progress.failure.reason, state.progress.failure.line
+
+
+def test_a_node_that_fails_is_named(site: Site) -> None:
+    watched = site.watch("echo begins; sleep 600", "-w", "cn003", "--no-requeue")
+    watched.running()
+    site.rig.as_root("scontrol update NodeName=cn003 State=DRAIN Reason=xid79", check=True)
+    with site.rig.node_down("cn003"):
+        final = watched.end()
+    assert final.job is not None
+    assert (final.stage, final.job.state, final.job.node_list) == ("failed", "NODE_FAIL", "cn003")
+    assert any("cn003" in node and "xid79" in node for node in final.job.bad_nodes)
+    reason, line = failure(final)
+    assert reason == "A node of the job failed."
+    assert "cn003" in line or "NODE FAILURE" in line
+
+
+def test_a_requeued_job_goes_on_in_a_second_log(site: Site) -> None:
+    watched = site.watch("echo start ${SLURM_RESTART_COUNT:-0}; [ ${SLURM_RESTART_COUNT:-0} = 1 ] || sleep 600")
+    watched.running()
+    site.rig.as_operator(["scontrol", "requeue", watched.job_id], check=True)
+    again = watched.wait_for(lambda state: state.job and state.job.restarts == 1 and state.job.state == "PENDING")
+    assert again.stage == "queued"
+    while site.rig.as_operator(["scontrol", "update", f"JobId={watched.job_id}", "StartTime=now"]).returncode:
+        pass
+    final = watched.end()
+    assert final.job is not None
+    assert (final.job.state, final.job.restarts, final.log_name) == ("COMPLETED", 1, "log.1")
+    folder = site.runs.folder("rigrun1")
+    assert (folder / "log").read_text().startswith("start 0\n")
+    assert (folder / "log.1").read_text() == "start 1\n"
+
+
+def test_the_time_limit(site: Site) -> None:
+    watched = site.watch("echo begins; sleep 600")
+    watched.running()
+    site.rig.as_root(["scontrol", "update", f"JobId={watched.job_id}", "EndTime=now"], check=True)
+    final = watched.end()
+    assert final.job is not None
+    assert (final.stage, final.job.state) == ("failed", "TIMEOUT")
+    reason, line = failure(final)
+    assert reason == "The job ran into its time limit."
+    assert "DUE TO TIME LIMIT" in line or line == "Slurm: TIMEOUT"
+
+
+def test_out_of_host_memory(site: Site) -> None:
+    greedy = "echo begins; exec /usr/bin/python3 -c 'import time; x = bytes(1) * (400 << 20); time.sleep(600)'"
+    final = site.watch(greedy, "--mem=100M").end()
+    assert final.stage == "failed"
+    reason, line = failure(final)
+    assert reason == "A node ran out of host memory and the kernel or Slurm ended the task."
+    # The kernel ends it where there are cgroups, and Slurm's own sampling where there are none.
+    assert "oom-kill event" in line or "exceeded memory limit" in line
+
+
+def test_one_rank_that_fails_takes_the_others_along(site: Site) -> None:
+    command = (
+        "if [ $SLURM_PROCID = 1 ]; then sleep 1; echo 'RuntimeError: CUDA error: out of memory'; exit 1; fi; sleep 600"
+    )
+    final = site.watch(command, *TWO_TASKS).end()
+    assert final.job is not None
+    assert (final.stage, final.job.state) == ("failed", "FAILED")
+    assert final.job.exit_code != "0:0"
+    assert failure(final) == ("A GPU ran out of memory.", "RuntimeError: CUDA error: out of memory")
+
+
+def test_a_rank_that_is_killed_from_outside(site: Site) -> None:
+    final = site.watch("if [ $SLURM_PROCID = 1 ]; then sleep 1; kill -9 $$; fi; sleep 600", *TWO_TASKS).end()
+    assert final.stage == "failed"
+    reason, line = failure(final)
+    assert reason == "A task was killed from outside."
+    assert "task 1: Killed" in line
+
+
+def test_a_program_that_is_not_there(site: Site) -> None:
+    final = site.watch("exec /no/such/program").end()
+    assert final.stage == "failed"
+    assert failure(final)[1]
+
+
+def test_an_output_file_that_cannot_be_written(site: Site) -> None:
+    final = site.watch("true", "--output=/no/such/folder/%j.out").end()
+    assert final.job is not None
+    assert (final.stage, final.job.state, final.job.exit_code) == ("failed", "FAILED", "0:53")
+    assert failure(final) == ("Slurm could not write the job's output file.", "Slurm: FAILED, exit code 0:53")
+
+
+def test_who_cancelled_a_job_is_said(site: Site) -> None:
+    watched = site.watch("echo begins; sleep 600")
+    watched.running()
+    site.rig.as_root(["scancel", watched.job_id], check=True)
+    final = watched.end()
+    assert final.job is not None
+    assert (final.stage, final.job.state) == ("cancelled", "CANCELLED")
+    assert final.job.reason == "cancelled by an administrator (root)"
+    assert final.progress.failure is None

@@ -1,0 +1,168 @@
+"""A real Slurm is asked: what its jobs do, and what it says when parts of it are gone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from queue import SimpleQueue
+
+import pytest
+
+from llmb_tui.cluster.slurm.client import bad_nodes, cancel, find_jobs, look
+from llmb_tui.cluster.slurm.job import Job
+from llmb_tui.cluster.slurm.trouble import SlurmTrouble
+from llmb_tui.watch.events import JobUpdated, PollFailed, WatchEvent
+from llmb_tui.watch.job_poller import JobPoller
+from tests.kit.waiting import until
+from tests.rig.jobs.watched import Site
+
+SLEEPS = "#!/bin/sh\nsleep 600\n"
+WHOLE = ("--exclusive", "-N")
+
+
+def submitted(site: Site, *options: str, script: str = SLEEPS) -> str:
+    done = site.submit(script, "--output=/dev/null", *options)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def in_state(site: Site, job_id: str, condition: Callable[[Job], object]) -> Job:
+    found: list[Job] = []
+
+    def fits() -> bool:
+        found[:] = look(site.session, [job_id]).values()
+        return bool(found) and bool(condition(found[0]))
+
+    until(fits, f"job {job_id} is as expected")
+    return found[0]
+
+
+def test_jobs_of_every_kind_in_one_look(site: Site) -> None:
+    runs = submitted(site, *WHOLE, "4", "-t", "10", "-J", "grö ße|with pipe")
+    in_state(site, runs, lambda job: job.state == "RUNNING")
+    waits = submitted(site, *WHOLE, "4", "-J", "waits")
+    held = submitted(site, "--hold", "-J", "held")
+    after = submitted(site, "-d", f"afterok:{waits}", "-J", "after")
+    fails = submitted(site, "-p", "cpu", "-J", "fails", script="#!/bin/sh\nexit 3\n")
+    in_state(site, fails, lambda job: job.finished)
+    in_state(site, waits, lambda job: job.starts_at)
+    jobs = look(site.session, [runs, waits, held, after, fails, "999999"])
+    assert jobs.keys() == {runs, waits, held, after, fails}
+    assert (jobs[runs].name, jobs[runs].nodes, jobs[runs].node_list) == ("grö ße|with pipe", 4, "cn[001-004]")
+    assert (jobs[waits].state, jobs[waits].reason) == ("PENDING", "Resources")
+    assert jobs[waits].starts_at == pytest.approx(time.time() + 600, abs=120)
+    assert (jobs[held].reason, jobs[after].reason) == ("JobHeldUser", "Dependency")
+    assert (jobs[fails].state, jobs[fails].exit_code, jobs[fails].node_list) == ("FAILED", "3:0", "cpu001")
+
+
+def test_a_persons_own_settings_of_slurms_commands_change_nothing(site: Site) -> None:
+    job_id = submitted(site, "-J", "mine")
+    names = (
+        "SQUEUE_PARTITION=cpu",
+        "SQUEUE_ACCOUNT=other",
+        "SQUEUE_FORMAT=%i",
+        "SCANCEL_NAME=x",
+        "SCANCEL_STATE=SUSPENDED",
+    )
+    profile = site.rig.home / ".bashrc"
+    before = profile.read_text() if profile.exists() else ""
+    profile.write_text(before + "".join(f"export {name}\n" for name in names) + "export SLURM_TIME_FORMAT=relative\n")
+    try:
+        assert site.session.run(["printenv", "SQUEUE_PARTITION"]).stdout == "cpu\n"
+        in_state(site, job_id, lambda job: job.state == "RUNNING")
+        cancel(site.session, job_id)
+        assert in_state(site, job_id, lambda job: job.finished).state == "CANCELLED"
+    finally:
+        profile.write_text(before)
+
+
+def test_cancelling(site: Site) -> None:
+    job_id = submitted(site)
+    cancel(site.session, job_id)
+    job = in_state(site, job_id, lambda job: job.finished and job.reason)
+    assert (job.state, job.reason) == ("CANCELLED", "cancelled by its owner")
+    cancel(site.session, job_id)
+    cancel(site.session, "999999")
+
+
+def test_a_job_of_somebody_else_is_not_cancelled(site: Site) -> None:
+    site.rig.as_root(["sacctmgr", "-i", "add", "user", "root", "account=llmbench"])
+    command = ["sbatch", "--parsable", "-A", "llmbench", "-o", "/dev/null", "--wrap", "sleep 600"]
+    job_id = site.rig.as_root(command, check=True).stdout.strip()
+    with pytest.raises(SlurmTrouble) as caught:
+        cancel(site.session, job_id)
+    assert "denied" in caught.value.why
+    assert "somebody else" in caught.value.fix
+    assert job_id in site.rig.squeue()
+    # The queue is asked for the operator's own jobs; accounting may have heard of the other one by now.
+    assert all("queue no longer has it" in job.reason for job in look(site.session, [job_id]).values())
+
+
+def test_jobs_are_found_by_name_after_their_end_too(site: Site) -> None:
+    name = "llmbench-llmbench.x_abc"
+    first = submitted(site, "-J", name, script="#!/bin/sh\ntrue\n")
+    in_state(site, first, lambda job: job.finished)
+    second = submitted(site, "-J", name)
+    submitted(site, "-J", f"{name}d")
+    assert [job.id for job in find_jobs(site.session, name)] == [first, second]
+
+
+def test_a_controller_that_hangs_costs_one_wait_and_changes_no_job(site: Site) -> None:
+    watched = site.watch("echo begins; sleep 600")
+    watched.running()
+    with site.rig.controller_hung():
+        seen = len(watched.states)
+        began = time.monotonic()
+        with pytest.raises(SlurmTrouble) as caught:
+            look(site.session, [watched.job_id, "999999"])
+        waited_s = time.monotonic() - began
+        state = watched.wait_for(lambda state: state.slurm_note, after=seen)
+    assert "timed out" in caught.value.why
+    assert waited_s < 40  # squeue alone takes 20: it asks for the federation first
+    assert (state.link, state.job and state.job.state) == ("live", "RUNNING")
+    assert "timed out" in state.slurm_note
+    mended = watched.wait_for(lambda state: not state.slurm_note, after=watched.states.index(state))
+    assert mended.stage == state.stage
+
+
+def test_without_its_database_the_queue_goes_on(site: Site) -> None:
+    runs = submitted(site)
+    ended = submitted(site, script="#!/bin/sh\nexit 4\n")
+    in_state(site, runs, lambda job: job.state == "RUNNING")
+    in_state(site, ended, lambda job: job.finished)
+    with site.rig.database_down():
+        jobs = look(site.session, [runs, ended])
+        assert (jobs[runs].state, jobs[ended].state, jobs[ended].exit_code) == ("RUNNING", "FAILED", "4:0")
+        with pytest.raises(SlurmTrouble, match="sacct"):
+            look(site.session, [runs, "999999"])
+
+
+def test_a_cluster_without_accounting(site_without_accounting: Site) -> None:
+    site = site_without_accounting
+    job_id = submitted(site, "-J", "quiet", script="#!/bin/sh\nexit 4\n")
+    job = in_state(site, job_id, lambda job: job.finished)
+    assert (job.state, job.exit_code) == ("FAILED", "4:0")
+    assert look(site.session, [job_id, "999999"]).keys() == {job_id}
+    assert job_id in [job.id for job in find_jobs(site.session, "quiet")]
+
+
+def test_nodes_that_do_not_work(site: Site) -> None:
+    assert bad_nodes(site.session, "cn[001-004]") == ()
+    site.rig.as_root("scontrol update NodeName=cn002 State=DRAIN Reason='fan broken'", check=True)
+    try:
+        assert bad_nodes(site.session, "cn[001-004]") == ("cn002 is drained: fan broken",)
+    finally:
+        site.rig.as_root("scontrol update NodeName=cn002 State=RESUME", check=True)
+
+
+def test_forty_jobs_are_one_call_a_look(site: Site) -> None:
+    job_ids = [submitted(site, "-p", "cpu", "--hold") for _ in range(40)]
+    news: SimpleQueue[WatchEvent] = SimpleQueue()
+    poller = JobPoller(site.session, every_s=600.0)
+    calls = site.session.calls_last_minute
+    poller.follow_all(job_ids, news.put)
+    found = [news.get(timeout=60) for _ in job_ids]
+    assert {one.job.id for one in found if isinstance(one, JobUpdated) and one.job} == set(job_ids)
+    assert (poller.calls_last_minute, site.session.calls_last_minute - calls) == (1, 1)
+    poller.close()
+    assert not any(isinstance(one, PollFailed) for one in found)

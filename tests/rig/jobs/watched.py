@@ -1,0 +1,112 @@
+"""Small jobs on the rig that are watched as runs are: their scripts start tasks the way NeMo-Run's do."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from llmb_tui.cluster.session import Session
+from llmb_tui.launch.direct.submitter import direct_spec
+from llmb_tui.launch.runs import Runs
+from llmb_tui.store.paths import Places
+from llmb_tui.watch.job_poller import JobPoller
+from llmb_tui.watch.monitor import Monitor
+from llmb_tui.watch.state import RunState
+from tests.kit.runs import NEMOTRON, intended_run, request_for
+from tests.rig.cluster import Rig
+
+DEADLINE_S = 120.0
+SCRIPT = """\
+#!/bin/bash
+#SBATCH --job-name={name}
+#SBATCH --output={folder}/sbatch_{name}_%j.out
+#SBATCH --open-mode=append
+srun --output {folder}/log-{name}_%j_${{SLURM_RESTART_COUNT:-0}}.out --kill-on-bad-exit=1 bash -c {command}
+"""
+
+
+@dataclass
+class Watched:
+    """One run, its monitor in a thread, and every state that it published."""
+
+    monitor: Monitor
+    poller: JobPoller
+    job_id: str
+    states: list[RunState] = field(default_factory=list)
+    stop: threading.Event = field(default_factory=threading.Event)
+    result: RunState | None = None
+
+    def start(self) -> Watched:
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+        return self
+
+    def wait_for(self, condition: Callable[[RunState], object], *, after: int = 0) -> RunState:
+        """The first published state that fits, of those after the first `after`."""
+        ends = time.monotonic() + DEADLINE_S
+        seen = after
+        while True:
+            for state in self.states[seen:]:
+                if condition(state):
+                    return state
+                seen += 1
+            assert time.monotonic() < ends, f"no such state; the last is {self.states[-1:]}"
+            assert self._thread.is_alive() or seen < len(self.states), f"it ended without: {self.states[-1:]}"
+            time.sleep(0.02)
+
+    def running(self) -> RunState:
+        return self.wait_for(lambda state: state.job and state.job.state == "RUNNING" and state.log_bytes)
+
+    def end(self) -> RunState:
+        """The state that `watch` returned."""
+        self._thread.join(DEADLINE_S)
+        assert self.result is not None, f"it goes on: {self.states[-1:]}"
+        return self.result
+
+    def leave(self) -> None:
+        self.stop.set()
+        self.poller.close()
+        self._thread.join(DEADLINE_S)
+
+    def _watch(self) -> None:
+        self.result = self.monitor.watch(self.states.append, self.stop)
+
+
+class Site:
+    """One operator's memory of runs on the rig."""
+
+    def __init__(self, rig: Rig, folder: Path) -> None:
+        self.rig = rig
+        self.profile = rig.profile(install_dir=str(rig.new_dir()))
+        self.session = Session(self.profile)
+        self.runs = Runs(Places(folder / "config", folder / "state"))
+        self.watched: list[Watched] = []
+
+    def watch(self, command: str, *options: str) -> Watched:
+        """Submit a job whose tasks run a line of bash, and watch it."""
+        run = intended_run(request_for(NEMOTRON, self.profile), f"rigrun{len(self.watched) + 1}")
+        spec = direct_spec(run)
+        self.rig.as_operator(["mkdir", "-p", spec.task_dir], check=True)
+        script = SCRIPT.format(name=spec.job_name, folder=spec.task_dir, command=shlex.quote(command))
+        submitted = self.submit(script, *options)
+        assert submitted.returncode == 0, submitted.stderr
+        job_id = submitted.stdout.strip()
+        now = time.time()
+        run = replace(run, created_at=now, submission="submitted", job_ids=(job_id,), submitted_at=now)
+        poller = JobPoller(self.session, every_s=1.0)
+        monitor = Monitor(self.session, self.runs, run, poller)
+        self.watched.append(Watched(monitor, poller, job_id).start())
+        return self.watched[-1]
+
+    def submit(self, script: str, *options: str) -> subprocess.CompletedProcess[str]:
+        return self.rig.as_operator(["sbatch", "--parsable", *options], stdin=script)
+
+    def close(self) -> None:
+        for watched in self.watched:
+            watched.leave()
+        self.session.close()

@@ -1,0 +1,267 @@
+"""An installation of NVIDIA's own tools on a real login node: recognised, offered, its real jobs opened and watched."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llmb_tui.catalog.load import load_presets
+from llmb_tui.cli import main
+from llmb_tui.cluster.llmb.find import LlmbInventory, find_installs
+from llmb_tui.cluster.llmb.install import settings_of
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.plan.make import plan
+from llmb_tui.plan.selection import Selection
+from llmb_tui.services import Services
+from llmb_tui.store.paths import Places
+from llmb_tui.watch.state import RunState
+from tests.kit.waiting import until
+from tests.rig.cluster import Rig
+from tests.rig.llmb.installation import CONFIG_2, SECRET, TASK, WORKLOAD, Installation
+
+Verb = Callable[..., Any]
+PLAN = plan(load_presets(), Selection("nemotron4-340b", "25.12", "340b", "gb200", "fp8", 128))
+
+
+@pytest.fixture
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("LLMB_TUI_CONFIG_DIR", str(tmp_path / "config"))
+    monkeypatch.setenv("LLMB_TUI_STATE_DIR", str(tmp_path / "state"))
+    return Places.of_user()
+
+
+@pytest.fixture
+def services(places: Places) -> Iterator[Services]:
+    services = Services(places)
+    yield services
+    services.clusters.close()
+
+
+@pytest.fixture
+def installation(rig: Rig) -> Installation:
+    return Installation(rig)
+
+
+@pytest.fixture
+def profile(rig: Rig, services: Services, installation: Installation) -> ClusterProfile:
+    """A saved cluster whose install directory is the installation's."""
+    profile = replace(rig.profile(), name="rig", install_dir=str(installation.root))
+    services.clusters.save(profile)
+    return profile
+
+
+@pytest.fixture
+def verb(profile: ClusterProfile, capsys: pytest.CaptureFixture[str]) -> Verb:  # noqa: ARG001 - it is saved
+    """Runs a verb; answers with its JSON."""
+
+    def run(*arguments: str, code: int = 0) -> Any:
+        assert main([*arguments, "--json"]) == code
+        return json.loads(capsys.readouterr().out)
+
+    return run
+
+
+def find_on(services: Services, profile: ClusterProfile) -> LlmbInventory:
+    return find_installs(services.clusters.session(profile), profile.install_dir)
+
+
+def test_the_profiles_own_directory_is_recognised(services: Services, profile: ClusterProfile) -> None:
+    found = find_on(services, profile)
+    install = found.installs[0]
+    assert (found.troubles, install.path) == ((), profile.install_dir)
+    assert (install.release, install.images, install.venvs) == ("25.12", ("nvidia+nemo+25.07.01.sqsh",), ("venv_1",))
+    assert SECRET not in repr(found)
+
+
+def test_what_the_login_shell_names_is_recognised_and_so_are_folders_with_such_a_name(
+    rig: Rig, services: Services
+) -> None:
+    named, site = Installation(rig), rig.new_dir()
+    beside = Installation(rig, site / "LLMB-26.06", CONFIG_2, "26.06.01")
+    inside = Installation(rig, site / "llmb" / "old", release="25.12")
+    rig.as_operator(["mkdir", f"{site}/llmb-empty"], check=True)
+    bashrc = rig.home / ".bashrc"
+    before = bashrc.read_text() if bashrc.exists() else ""
+    bashrc.write_text(f"export LLMB_INSTALL={named.root} SCRATCH={site}\n{before}")
+    try:
+        found = find_on(services, replace(rig.profile(), install_dir=""))
+    finally:
+        bashrc.write_text(before)
+    assert found.troubles == ()
+    assert [install.path for install in found.installs] == [str(one.root) for one in (named, beside, inside)]
+    assert found.installs[1].release == "26.06.01"
+
+
+def test_one_that_is_found_twice_is_one(rig: Rig, services: Services, installation: Installation) -> None:
+    link = rig.new_dir() / "llmb"
+    rig.as_operator(["ln", "-s", str(installation.root), str(link)], check=True)
+    found = find_on(services, replace(rig.profile(), install_dir=f"{link}/"))
+    assert [install.path for install in found.installs] == [str(link)]
+
+
+def test_a_cluster_without_one_has_none(rig: Rig, services: Services) -> None:
+    found = find_on(services, rig.profile(install_dir=str(rig.new_dir())))
+    assert (found.installs, found.troubles) == ((), ())
+
+
+def test_what_cannot_be_used_says_why_and_changes_nothing(
+    services: Services, profile: ClusterProfile, installation: Installation, verb: Verb
+) -> None:
+    installation.write("cluster_config.yaml", f"schema_version: 3\nenvironment: {{HF_TOKEN: {SECRET}}}\n")
+    before = installation.sh(f"find {installation.root} -printf '%p %T@\\n' | sort")
+    (trouble,) = find_on(services, profile).troubles
+    assert "known are 1 and 2" in trouble.why
+    report = verb("doctor", "rig")
+    (check,) = [check for check in report["checks"] if check["id"] == "llmb-run"]
+    assert (check["status"], SECRET in json.dumps(report)) == ("warning", False)
+    assert "known are 1 and 2" in check["found"]
+    installation.sh(f"chmod 000 {installation.root}/cluster_config.yaml")
+    assert find_on(services, profile).troubles[0].why == "You may not read it."
+    installation.sh(f"chmod 644 {installation.root}/cluster_config.yaml")
+    assert installation.sh(f"find {installation.root} -printf '%p %T@\\n' | sort") == before
+
+
+def test_its_settings_and_workloads_are_told_by_verb(
+    verb: Verb, installation: Installation, profile: ClusterProfile
+) -> None:
+    told = verb("llmb", "rig")
+    (found,) = told["installations"]
+    assert found["settings"] == {
+        "account": "llmb_other",
+        "partition": "small",
+        "cpu_partition": "cpu",
+        "install_dir": str(installation.root),
+        "gpu_request": "gpus-per-node",
+    }
+    assert (found["gpus_per_node"], found["environment"], found["release"]) == ("4", ["HF_TOKEN"], "25.12")
+    ours, theirs = found["workloads"]
+    assert (ours["name"], ours["recipes"], ours["sizes"]) == (WORKLOAD, ["nemotron4-340b@25.12"], ["340b"])
+    assert (ours["same_release"], ours["image"], ours["venv_missing"]) == (True, "nvidia+nemo+25.07.01.sqsh", False)
+    assert (theirs["name"], theirs["same_release"], theirs["venv_missing"]) == ("pretrain_llama3.1", False, True)
+    assert SECRET not in json.dumps(told)
+    assert Services(Places.of_user()).clusters.profile("rig") == profile
+
+
+def test_a_person_reads_the_same(
+    profile: ClusterProfile, installation: Installation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    launched = installation.launch(release="25.08")
+    assert main(["llmb", profile.name]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith(f"llmb-run 25.12 installation at {installation.root}: pretrain_nemotron4-340b,")
+    assert "gpu_request    gpus-per-node, 4 on a node" in told
+    row = next(line for line in told.splitlines() if line.lstrip().startswith(f"{launched.job} "))
+    assert "pretrain_nemotron4-340b 340b fp8" in row
+    assert "cannot be opened: No preset has nemotron4-340b of release 25.08" in row
+
+
+def test_the_preflight_names_what_is_installed(verb: Verb, installation: Installation) -> None:
+    (check,) = [check for check in verb("doctor", "rig")["checks"] if check["id"] == "llmb-run"]
+    words = "pretrain_nemotron4-340b, pretrain_llama3.1 (environment missing) installed"
+    assert check["found"] == f"llmb-run 25.12 installation at {installation.root}: {words}"
+    assert check["status"] == "ok"
+
+
+def test_an_image_that_llmb_install_fetched_counts_as_installed(services: Services, profile: ClusterProfile) -> None:
+    states = {state.id: state for state in services.launcher.installer(services.request(profile.name, PLAN)).probe()}
+    assert states["image-nvidia+nemo+25.07.01"].status == "done"
+
+
+def test_the_second_forms_common_settings_are_offered(rig: Rig, services: Services) -> None:
+    installation = Installation(rig, config=CONFIG_2)
+    (install,) = find_on(services, rig.profile(install_dir=str(installation.root))).installs
+    assert settings_of(install) == {
+        "account": "llmbench",
+        "qos": "short",
+        "partition": "debug",
+        "cpu_partition": "cpu",
+        "install_dir": str(installation.root),
+    }
+
+
+def test_its_runs_are_listed_the_newest_first(verb: Verb, installation: Installation) -> None:
+    old, new = installation.launch(release="25.08"), installation.launch()
+    newest, other = verb("llmb", "rig")["runs"]
+    assert (newest["job_id"], newest["why_not"], newest["id"]) == (new.job, None, None)
+    assert (newest["workload"], newest["scale"], newest["changed"]) == (WORKLOAD, 128, ["HF_TOKEN"])
+    assert other["job_id"] == old.job
+    assert "No preset has nemotron4-340b of release 25.08" in other["why_not"]
+    assert main(["llmb", "rig", "--open", old.job]) == 1
+    assert main(["llmb", "rig", "--open", "999999"]) == 1
+    assert Services(Places.of_user()).runs.all() == ()
+
+
+def test_a_run_is_opened_once_and_watched_over_its_restart_to_the_verdict(
+    verb: Verb, installation: Installation, services: Services, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert PLAN.estimate is not None
+    launched = installation.launch(step_s=PLAN.estimate.step_time_s * 1.01)
+    opened = verb("llmb", "rig", "--open", launched.job)
+    assert (opened["procedure"], opened["job_ids"], opened["state"]) == ("llmb", [launched.job], opened["state"])
+    assert verb("llmb", "rig", "--open", launched.job)["id"] == opened["id"]
+    assert [run["id"] for run in verb("llmb", "rig")["runs"]] == [opened["id"]]
+    states: list[RunState] = []
+    monitor = services.feed.monitor(opened["id"])
+    watching = threading.Thread(target=monitor.watch, args=(states.append, threading.Event()), daemon=True)
+    watching.start()
+    until(lambda: states and states[-1].progress.steps_done == 3, "the first log")
+    launched.requeue()
+    services.clusters.poller("rig").poll_soon()
+    until(lambda: states[-1].log_name == "log.1" and states[-1].progress.steps_done == 50, "the second log")
+    launched.finish()
+    watching.join(60)
+    assert not watching.is_alive()
+    last = states[-1]
+    assert last.job is not None
+    assert (last.stage, last.job.state, last.job.restarts) == ("done", "COMPLETED", 1)
+    folder = services.runs.folder(opened["id"])
+    for restart, name in enumerate(("log", "log.1")):
+        assert (folder / name).read_bytes() == launched.log(restart).read_bytes()
+    (result,) = verb("results", opened["id"])
+    assert (result["verdict"]["result"], result["rule"]) == ("PASS", "mean of iterations 35–44")
+    assert result["verdict"]["ratio"] == pytest.approx(1 / 1.01, rel=1e-3)
+    (listed,) = verb("jobs")
+    assert (listed["id"], listed["state"], listed["procedure"]) == (opened["id"], "done", "llmb")
+    assert main(["logs", opened["id"]]) == 0
+    assert "[NeMo I] start 1" in capsys.readouterr().out
+
+
+def test_it_is_cancelled_as_ours_are_and_never_submitted(
+    verb: Verb, installation: Installation, services: Services
+) -> None:
+    launched = installation.launch()
+    jobs_before = installation.rig.squeue()
+    run_id = verb("llmb", "rig", "--open", launched.job)["id"]
+    assert services.feed.settle(run_id).job_ids == (launched.job,)
+    assert installation.rig.squeue() == jobs_before
+    assert not (services.places.state / "journal.jsonl").exists()
+    assert verb("cancel", run_id, "--yes")["cancelled"] == [launched.job]
+    until(lambda: launched.state() in ("", "CANCELLED"), "it is gone")
+
+
+def test_one_that_ended_long_ago_is_read_from_its_log(verb: Verb, installation: Installation) -> None:
+    launched = installation.launch(step_s=5.0)
+    launched.finish()
+    until(lambda: launched.state() == "", "it is over")
+    run_id = verb("llmb", "rig", "--open", launched.job)["id"]
+    seen = verb("watch", run_id, "--once", code=3)  # a verdict of FAIL
+    assert (seen["state"], seen["steps_done"], seen["verdict"]["result"]) == ("done", 50, "FAIL")
+
+
+def test_only_the_newest_are_listed(verb: Verb, installation: Installation) -> None:
+    folder = f"{installation.root}/workloads/{WORKLOAD}/experiments/{TASK}"
+    installation.sh(
+        f"for n in $(seq 100 160); do mkdir -p {folder}/{TASK}_$n/{TASK}; "
+        f"echo 'a: 1' > {folder}/{TASK}_$n/{TASK}/llmb-config_$n.yaml; done"
+    )
+    runs = verb("llmb", "rig")["runs"]
+    assert len(runs) == 40
+    assert {run["job_id"] for run in runs} == {str(number) for number in range(121, 161)}

@@ -1,0 +1,45 @@
+"""A web server that stands for registry, git host and model hub; and the plan that the rig's cluster can run."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from llmb_tui.preflight.needs import Sources
+from llmb_tui.preflight.report import Check, Preflight
+
+
+@contextmanager
+def web_server(status: int) -> Iterator[str]:
+    """Answers everything with one status; yields its address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *args: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def sources(address: str) -> Sources:
+    """All three at one address."""
+    return Sources(registry=address, git=address, hub=address)
+
+
+def by_id(report: Preflight) -> dict[str, Check]:
+    """The checks of a report."""
+    return {check.id: check for check in report.checks}

@@ -1,0 +1,178 @@
+"""What a real Slurm offers, also to who runs on the login node itself; and what a profile does to a real job."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.cluster.inventory import read_inventory
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.trouble import SlurmTrouble
+from llmb_tui.launch.direct.render import render
+from llmb_tui.launch.direct.spec_of import launch_spec
+from llmb_tui.launch.naming import new_run_id
+from llmb_tui.plan.plan import Plan
+from llmb_tui.request import RunRequest
+from llmb_tui.services import Services
+from llmb_tui.store.paths import Places
+from tests.rig.cluster import Rig
+from tests.rig.machine import REPOSITORY
+
+
+def test_accounts_partitions_and_gpus_are_offered(rig: Rig, session: Session) -> None:
+    with rig.reservation():
+        offers = read_inventory(session)
+    assert (offers.accounts, offers.default_account) == (("llmbench", "llmb_other"), "llmbench")
+    assert [partition.name for partition in offers.partitions] == ["batch", "debug", "small", "cpu"]
+    assert [gpus.is_type("gb200") for gpus in offers.gpus("small")] == [True]
+    assert offers.cpu_partitions == ("cpu",)
+    assert offers.qos == ("normal", "short")
+    assert offers.reservations == ("bench",)
+    assert offers.gpu_request == "gpus-per-node"
+    assert (offers.user, offers.home) == ("operator", "/home/operator")
+    assert offers.directories[-1].path == "/home/operator/llmb"
+    assert offers.directories[-1].free_gb
+
+
+def test_the_directory_that_the_recipes_know_is_offered_first(rig: Rig, session: Session) -> None:
+    place = rig.new_dir()
+    bashrc = rig.home / ".bashrc"
+    before = bashrc.read_text() if bashrc.exists() else ""
+    bashrc.write_text(f"export LLMB_INSTALL={place}/not/yet SCRATCH={place}\n{before}")
+    try:
+        offered = [directory.path for directory in read_inventory(session).directories]
+    finally:
+        bashrc.write_text(before)
+    assert offered == [f"{place}/not/yet", f"{place}/llmb", "/home/operator/llmb"]
+
+
+def test_a_cluster_without_accounts_offers_the_rest(rig_without_accounting: Rig, services: Services) -> None:
+    offers = services.clusters.inventory(rig_without_accounting.profile())
+    assert (offers.accounts, offers.default_account, offers.qos) == ((), None, ())
+    assert len(offers.partitions) == 4
+    assert offers.with_defaults(bare(rig_without_accounting.profile())).account == "operator"
+
+
+def test_a_hung_controller_is_slurms_trouble(rig: Rig, session: Session) -> None:
+    with rig.controller_hung(), pytest.raises(SlurmTrouble, match="DOWN"):
+        read_inventory(session)
+
+
+@pytest.fixture
+def services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Services]:
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    services = Services(Places(tmp_path / "config", tmp_path / "state"))
+    yield services
+    services.clusters.close()
+
+
+def bare(profile: ClusterProfile) -> ClusterProfile:
+    """As it is in a form before the cluster was asked."""
+    return replace(profile, account="", partition="", install_dir="")
+
+
+class _Counted:
+    """Answers the questions of a login, and counts them."""
+
+    def __init__(self, rig: Rig) -> None:
+        self.rig = rig
+        self.asked = 0
+
+    def accept_host_key(self, *_: str) -> bool:
+        return True
+
+    def answer(self, prompt: str, echo: bool) -> str | None:  # noqa: ARG002  (a prompter's signature)
+        self.asked += 1
+        return self.rig.password
+
+
+def test_who_logged_in_for_the_offers_does_not_log_in_again_for_the_saved_profile(rig: Rig, services: Services) -> None:
+    prompter = _Counted(rig)
+    unsaved = bare(rig.profile("password"))
+    offers = services.clusters.inventory(unsaved, prompter)
+    assert prompter.asked == 1
+    saved = offers.with_defaults(unsaved)
+    services.clusters.save(saved)
+    services.clusters.save(replace(saved, partition="small"))
+    assert services.clusters.session(saved.name).run(["id", "-un"]).stdout == "operator\n"
+    assert prompter.asked == 1
+
+
+def test_a_profile_that_goes_elsewhere_ends_its_old_connection(rig: Rig, services: Services) -> None:
+    profile = rig.profile()
+    services.clusters.save(profile)
+    before = services.clusters.session(profile.name)
+    before.run(["true"])
+    services.clusters.save(replace(profile, ssh_config=profile.ssh_config, user="somebody"))
+    assert before.state == "closed"
+    assert services.clusters.session(profile.name) is not before
+
+
+def local(rig: Rig, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """llmb-tui on the login node itself, as root: the operator cannot read this Python."""
+    state = rig.new_dir()
+    variables = {
+        "PYTHONPATH": str(REPOSITORY),
+        "LLMB_TUI_CONFIG_DIR": str(state / "config"),
+        "LLMB_TUI_STATE_DIR": str(state / "state"),
+        "LLMB_INSTALL": str(state / "llmb"),
+        "https_proxy": "http://127.0.0.1:9",  # nothing leaves this machine
+        **environment,
+    }
+    return rig.as_root([sys.executable, "-m", "llmb_tui", *arguments], env=variables)
+
+
+def test_on_the_login_node_itself_a_profile_is_made_from_what_it_says(rig: Rig) -> None:
+    selection = "-w nemotron4@25.04 -s 15b --gpu h100 -d fp8 --scale 32".split()
+    done = local(rig, "doctor", "local", *selection, "--json")
+    found = {check["id"]: check for check in json.loads(done.stdout)["checks"]}
+    assert done.returncode == 2  # no registry is reached, and root has no account
+    assert found["scheduler"]["found"] == "Slurm 22.05.8"
+    assert found["partition"]["found"] == "batch, up"
+    assert found["gpu-request"]["status"] == "ok"
+    assert found["install-dir"]["needed"].endswith("/llmb, writable")
+    assert found["registry"]["status"] == "failed"
+
+
+def test_a_machine_without_slurm_is_no_login_node(rig: Rig) -> None:
+    done = local(rig, "doctor", "local", PATH="/nowhere")
+    assert done.returncode == 1
+    assert "no `sbatch` on the PATH" in done.stderr
+
+
+def test_a_profiles_wishes_reach_a_real_job(rig: Rig, catalog: Catalog, job: Plan) -> None:
+    """NeMo-Run quotes values in #SBATCH lines; sbatch takes the quotes off again."""
+    wishes: dict[str, Any] = {
+        "exclude": "cn[001,003]",
+        "slurm_params": "comment=mine & yours;nice=7;hold",
+        "qos": "short",
+    }
+    with rig.reservation(nodes="cn[002,004]"):
+        profile = rig.profile(install_dir=str(rig.new_dir()), reservation="bench", **wishes)
+        spec = launch_spec(
+            RunRequest(catalog.recipe("nemotron4", "25.04"), replace(job, nodes=1, time_limit="00:10:00"), profile),
+            new_run_id(0.0),
+        )
+        number = rig.as_operator(["sbatch", "--parsable"], stdin=render(spec), check=True).stdout.strip()
+        shown = rig.as_operator(f"scontrol show job {number}").stdout
+        rig.as_operator(f"scancel {number}")
+    for words in (
+        "Comment=mine & yours",
+        "ExcNodeList=cn[001,003]",
+        "QOS=short",
+        "Reservation=bench",
+        "Nice=7",
+        "Reason=JobHeldUser",
+        "Requeue=0",
+    ):
+        assert words in shown, shown

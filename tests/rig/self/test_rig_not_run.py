@@ -1,0 +1,76 @@
+"""Where no rig can start the tests that need one are named, and nothing fails; and the rig by hand."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.rig import packages
+from tests.rig.block import ROOT, Block
+from tests.rig.cluster import Rig
+from tests.rig.machine import REPOSITORY
+
+
+def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", *words],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        cwd=REPOSITORY,
+        timeout=300,
+        check=False,
+    )
+
+
+def test_tests_that_were_not_run_are_named_with_the_reason() -> None:
+    test = "tests/rig/self/test_rig_sshd.py::test_the_bastion_gives_no_shell"
+    done = run("pytest", "-p", "no:cacheprovider", test, **{packages.NO_RIG: "1"})
+    assert done.returncode == 0
+    head, _, named = done.stdout.partition(f"not run: {packages.NO_RIG} is set")
+    assert head
+    assert named.splitlines()[1] == test
+
+
+def test_installing_on_a_machine_without_apt_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packages, "missing", lambda: ["slurmd", "munge"])
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert packages.install() == "only root on Debian or Ubuntu can install slurmd, munge"
+
+
+def test_installing_does_nothing_where_everything_is_there(login: Rig) -> None:
+    assert login
+    done = run("tests.rig", "packages")
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_blocks_do_not_overlap(login: Rig) -> None:
+    other = Block()
+    try:
+        assert other.number != login.block.number
+        assert other.port() not in login.servers.ports.values()
+        assert other.directory.is_dir()
+    finally:
+        other.release()
+    assert not other.directory.exists()
+
+
+def test_a_rig_by_hand_says_how_to_reach_and_end_it(login: Rig) -> None:
+    assert login
+    up = run("tests.rig", "up", "--background", "--login-only")
+    assert up.returncode == 0, up.stderr
+    config = next(word for word in up.stdout.split() if word.endswith("/client/config"))
+    assert f"ssh -F {config} login" in up.stdout
+    number = Path(config).parent.parent.name.rpartition("-")[2]
+    try:
+        reached = subprocess.run(["ssh", "-F", config, "login", "hostname"], capture_output=True, text=True, check=True)
+        assert reached.stdout == "login01\n"
+        assert f"python -m tests.rig down {number}" in up.stdout
+    finally:
+        down = run("tests.rig", "down", number)
+    assert down.returncode == 0
+    assert not (ROOT / f"llmb-rig-{number}").exists()

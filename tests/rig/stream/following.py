@@ -1,0 +1,96 @@
+"""A `LogFeed` at work on a log of the rig, and what it says of it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.session import Session
+from llmb_tui.watch.events import LinkChanged, LogTrouble, WatchEvent
+from llmb_tui.watch.logfeed import LogFeed
+from tests.kit.runs import make_spec
+from tests.kit.waiting import until
+from tests.rig.cluster import Rig
+
+JOB = "42"
+REPOSITORY = Path(__file__).parents[3]
+WRITER = Path(__file__).with_name("log_writer.py")
+
+# What the program does while a log is watched, in a process of its own.
+_PROGRAM = """
+from pathlib import Path
+from llmb_tui.cluster.profile import ClusterProfile
+from tests.rig.stream.following import Following
+Following({profile!r}, Path({task_dir!r}), Path({folder!r})).feed.join()
+"""
+
+
+def log_in(task_dir: Path, restart: int = 0) -> Path:
+    """Where the log of that job lies, on the cluster and here."""
+    return Path(make_spec(task_dir=task_dir).log.path(JOB, restart))
+
+
+def written_by_operator(rig: Rig, path: Path, data: bytes = b"") -> Path:
+    """A file of the operator's, with that in it."""
+    rig.as_operator(["sh", "-c", 'umask 022; cat > "$1"', "sh", str(path)], check=True)
+    path.write_bytes(data)
+    return path
+
+
+def start_writer(rig: Rig, path: Path, seed: int, seconds: float) -> subprocess.Popen[bytes]:
+    """Have a log written on the login node. The writer is started by the rig, not over SSH."""
+    argv = ["python3", "-c", WRITER.read_text(), str(path), str(seed), str(seconds)]
+    return rig.machine.popen(argv, output=sys.stderr.fileno())
+
+
+@contextmanager
+def followed_in_a_process(profile: ClusterProfile, task_dir: Path, folder: Path) -> Iterator[None]:
+    """Within the block another process follows the log; at its end that is killed."""
+    code = _PROGRAM.format(profile=profile, task_dir=str(task_dir), folder=str(folder))
+    program = subprocess.Popen([sys.executable, "-c", code], cwd=REPOSITORY)
+    try:
+        yield
+    finally:
+        program.kill()
+        program.wait()
+
+
+class Following:
+    """The feed in its thread; to be left with `end`."""
+
+    def __init__(self, profile: ClusterProfile, task_dir: Path, folder: Path) -> None:
+        self.news: list[WatchEvent] = []
+        self.folder = folder
+        self.session = Session(profile)
+        self._stop = threading.Event()
+        log = make_spec(task_dir=task_dir).log
+        self.feed = LogFeed(self.session, log, JOB, folder, post=self.news.append, stop=self._stop)
+        self.feed.start()
+
+    @property
+    def links(self) -> list[LinkChanged]:
+        """What it said of the link."""
+        return [news for news in self.news if isinstance(news, LinkChanged)]
+
+    @property
+    def troubles(self) -> list[str]:
+        """What it said of the log."""
+        return [news.note for news in self.news if isinstance(news, LogTrouble)]
+
+    def wait_until_copied(self, remote: Path, deadline_s: float = 60.0) -> None:
+        """Wait until the newest copy is as long as a file that nobody writes to any more."""
+        copy = self.folder / "log"
+        size = remote.stat().st_size
+        until(lambda: copy.exists() and copy.stat().st_size >= size, "the copy is whole", deadline_s=deadline_s)
+
+    def end(self) -> None:
+        """Quit, as the program does."""
+        self._stop.set()
+        self.session.close()
+        self.feed.join(30)
+        assert not self.feed.is_alive()

@@ -1,0 +1,133 @@
+"""A log that does not only grow: it is noticed, it is said, and the copy keeps what the log was."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.watch import follow
+from llmb_tui.watch.events import LogGrown
+from tests.kit.waiting import until
+from tests.rig.cluster import Rig
+from tests.rig.stream.following import Following, log_in, written_by_operator
+
+BEFORE = b"the first log, line after line\n" * 3000
+OTHER = b"another log\n"
+
+
+@pytest.fixture
+def log(login: Rig) -> Path:
+    return written_by_operator(login, log_in(login.new_dir()), BEFORE)
+
+
+@pytest.fixture
+def following(login: Rig, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Following]:
+    """The log is followed and copied; a remote command is renewed after half a second, not after a minute."""
+    monkeypatch.setattr(follow, "_RENEW_EVERY_S", 0.5)
+    started = Following(login.profile(), log.parent, tmp_path / "run")
+    started.wait_until_copied(log)
+    yield started
+    started.end()
+
+
+def append(path: Path, data: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(data)
+
+
+def cut_short(log: Path) -> None:
+    os.truncate(log, 1000)
+
+
+def write_anew(log: Path) -> None:
+    """What follows is on its way at once, as with a job that writes all the time."""
+    os.truncate(log, 0)
+    append(log, OTHER)
+
+
+def write_anew_and_more(log: Path) -> None:
+    os.truncate(log, 0)
+    append(log, OTHER * 20_000)
+
+
+def rotate(log: Path) -> None:
+    log.rename(log.with_suffix(".1"))
+    log.write_bytes(OTHER)
+
+
+def copy_and_truncate(log: Path) -> None:
+    log.with_suffix(".1").write_bytes(log.read_bytes())
+    write_anew(log)
+
+
+def replace_by_a_copy(log: Path) -> None:
+    copy = log.with_suffix(".new")
+    copy.write_bytes(log.read_bytes() + OTHER)
+    copy.replace(log)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (cut_short, "cut short to 1,000 bytes"),
+        (write_anew, "cut short to 12 bytes"),
+        (rotate, "another file"),
+        (copy_and_truncate, "cut short to 12 bytes"),
+        (replace_by_a_copy, "another file"),
+    ],
+)
+def test_a_log_that_was_replaced(following: Following, log: Path, *, change: Callable[[Path], None], why: str) -> None:
+    change(log)
+    until(lambda: following.troubles, "it is said")
+    following.end()
+    said = following.troubles[0]
+    assert "was replaced" in said
+    assert why in said
+    assert "The copy is kept" in said
+    assert (following.folder / "log").read_bytes() == BEFORE
+
+
+def test_a_log_that_outgrew_its_copy_between_two_looks(following: Following, log: Path) -> None:
+    write_anew_and_more(log)
+    until(lambda: following.troubles, "it is said")
+    assert "begins with other bytes" in following.troubles[0]
+    assert "bytes are surely of the old log" in following.troubles[0]
+    assert (following.folder / "log").read_bytes().startswith(BEFORE)
+
+
+def test_a_log_that_is_gone_and_comes_back(following: Following, log: Path) -> None:
+    hidden = log.with_suffix(".hidden")
+    log.rename(hidden)
+    until(lambda: following.troubles, "it is said")
+    assert "is gone" in following.troubles[0]
+    assert f"the copy keeps the {len(BEFORE):,} bytes" in following.troubles[0]
+    hidden.rename(log)
+    append(log, b"and on\n")
+    following.wait_until_copied(log)
+    assert (following.folder / "log").read_bytes() == BEFORE + b"and on\n"
+
+
+def test_a_log_that_cannot_be_read_for_a_while(following: Following, log: Path) -> None:
+    log.chmod(0)
+    until(lambda: following.troubles, "it is said")
+    assert "cannot be read" in following.troubles[0]
+    assert "denied" in following.troubles[0]
+    log.chmod(0o644)
+    known = len(following.news)
+    until(lambda: any(isinstance(news, LogGrown) for news in following.news[known:]), "it is well again")
+    assert (following.folder / "log").read_bytes() == BEFORE
+
+
+def test_a_restart_is_followed_though_the_log_before_it_was_replaced(following: Following, log: Path) -> None:
+    cut_short(log)
+    until(lambda: following.troubles, "it is said")
+    for restart in (1, 2):
+        log_in(log.parent, restart).write_bytes(OTHER * restart)
+    following.feed.job_moved(2)
+    newest = following.folder / "log.2"
+    until(lambda: newest.exists() and newest.read_bytes() == OTHER * 2, "the newest log is copied")
+    assert (following.folder / "log").read_bytes() == BEFORE
+    assert (following.folder / "log.1").read_bytes() == OTHER

@@ -1,0 +1,97 @@
+"""Nothing of ours runs on the login node 5 seconds after the program has gone, however it went."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.watch import remotelog
+from tests.kit.waiting import until
+from tests.rig.cluster import Rig
+from tests.rig.line import Line
+from tests.rig.stream.following import Following, followed_in_a_process, log_in, written_by_operator
+
+GONE_WITHIN_S = 5.0
+
+
+@pytest.fixture
+def log(login: Rig) -> Path:
+    return written_by_operator(login, log_in(login.new_dir()), b"one line\n" * 1000)
+
+
+@pytest.fixture
+def line(login: Rig) -> Iterator[Line]:
+    with Line(login.port()) as line:
+        yield line
+
+
+@pytest.fixture
+def follow(log: Path, tmp_path: Path) -> Iterator[Callable[[ClusterProfile], Following]]:
+    """Follow the log over a profile, and wait until it is copied."""
+    started: list[Following] = []
+
+    def start(profile: ClusterProfile) -> Following:
+        started.append(Following(profile, log.parent, tmp_path / "run"))
+        started[-1].wait_until_copied(log)
+        return started[-1]
+
+    yield start
+    for following in started:
+        following.end()
+
+
+def ours(rig: Rig) -> list[str]:
+    """What runs as the operator and is not the SSH server's own process for a connection."""
+    return [process for process in rig.operator_processes() if not process.startswith("llmb-")]
+
+
+def assert_nothing_is_left(rig: Rig, within_s: float = GONE_WITHIN_S) -> None:
+    until(lambda: not ours(rig), "no process of ours runs on the login node", deadline_s=within_s)
+
+
+def test_after_quitting(login: Rig, follow: Callable[[ClusterProfile], Following]) -> None:
+    following = follow(login.profile())
+    assert ours(login)
+    following.end()
+    assert_nothing_is_left(login)
+
+
+def test_after_the_line_was_cut(login: Rig, line: Line, follow: Callable[[ClusterProfile], Following]) -> None:
+    follow(line.profile(login.profile()))
+    assert ours(login)
+    line.refuse()
+    assert line.cut()
+    assert_nothing_is_left(login)
+
+
+def test_after_the_program_was_killed(login: Rig, log: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "run" / "log"
+    with followed_in_a_process(login.profile(), log.parent, tmp_path / "run"):
+        until(lambda: copy.exists() and copy.read_bytes() == log.read_bytes(), "the log is copied")
+        assert ours(login)
+    assert_nothing_is_left(login)
+
+
+def test_after_a_line_that_hung_and_was_dropped(
+    login: Rig, line: Line, follow: Callable[[ClusterProfile], Following]
+) -> None:
+    following = follow(line.profile(login.profile()))
+    line.hang()
+    following.end()
+    assert ours(login), "the server cannot know yet"
+    line.cut()
+    assert_nothing_is_left(login)
+
+
+def test_a_line_that_hangs_for_ever_leaves_nothing_longer_than_the_lease(
+    login: Rig, line: Line, follow: Callable[[ClusterProfile], Following], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remotelog, "LEASE_S", 4)
+    following = follow(line.profile(login.profile()))
+    assert ours(login)
+    line.hang()
+    following.end()
+    assert_nothing_is_left(login, remotelog.LEASE_S + GONE_WITHIN_S)

@@ -1,0 +1,194 @@
+"""A job whose starts all write to one file, as those of the Hydra recipes do, on a real Slurm."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.cluster.session import Session
+from llmb_tui.launch.run import Run
+from llmb_tui.launch.runs import Runs
+from llmb_tui.launch.spec import JobLog
+from llmb_tui.plan.make import plan
+from llmb_tui.plan.selection import Selection
+from llmb_tui.store.paths import Places
+from llmb_tui.watch.job_poller import JobPoller
+from llmb_tui.watch.monitor import Monitor
+from llmb_tui.watch.run_records import RunRecords
+from llmb_tui.watch.state import RunState
+from tests.kit.runs import CATALOG, make_run
+from tests.kit.waiting import until
+from tests.rig.cluster import Rig
+
+# Each start makes two steps more than the one before, and begins them after a while, as a training does.
+SCRIPT = """#!/bin/bash
+#SBATCH --job-name=nemo_grok1
+#SBATCH --requeue
+restart=${{SLURM_RESTART_COUNT:-0}}
+srun {options} --output {folder}/log_%j.out --error {folder}/log_%j.err \
+    bash -c "echo start $restart; sleep $((2 * restart)); head -n $((2 * restart + 2)) {folder}/steps
+        until [ -e {folder}/end ]; do sleep 0.2; done; [ ! -e {folder}/fail ] || {{ cat {folder}/fail >&2; exit 1; }}"
+"""
+FRAME = "\rEpoch 0: :  {n}%| {n}/50 [00:10<00:00, global_step={i}.000, train_step_timing in s={s}]\n"
+
+
+@dataclass
+class Watched:
+    """The job, and whoever watches it."""
+
+    rig: Rig
+    folder: Path
+    runs: Runs
+    run: Run
+    states: list[RunState] = field(default_factory=list)
+
+    def log(self, ending: str = "out") -> Path:
+        return self.folder / f"log_{self.run.job_ids[-1]}.{ending}"
+
+    def copy(self, restart: int = 0) -> Path:
+        return self.runs.folder(self.run.id) / (f"log.{restart}" if restart else "log")
+
+    def start(self) -> Callable[[], RunState]:
+        """Watch in a thread. Gives what ends that, and answers with the last state."""
+        session = Session(self.rig.profile())
+        poller = JobPoller(session, every_s=0.5)
+        stop = threading.Event()
+        self.states = [RunState(self.run.id)]
+        monitor = Monitor(session, self.runs, self.runs.load(self.run.id), poller)
+        thread = threading.Thread(target=monitor.watch, args=(self.states.append, stop), daemon=True)
+        thread.start()
+
+        def leave() -> RunState:
+            stop.set()
+            thread.join(60)
+            poller.close()
+            session.close()
+            assert not thread.is_alive()
+            return self.states[-1]
+
+        return leave
+
+    def once(self) -> RunState:
+        session = Session(self.rig.profile())
+        try:
+            return Monitor(session, self.runs, self.runs.load(self.run.id), JobPoller(session)).once()
+        finally:
+            session.close()
+
+    def wait_for(self, what: str, condition: Callable[[RunState], object]) -> RunState:
+        until(lambda: condition(self.states[-1]), what)
+        return self.states[-1]
+
+    def requeue(self) -> None:
+        """Have Slurm start it again. It would wait for two minutes; where it does not wait at all, the start fails."""
+        job = self.run.job_ids[-1]
+        self.rig.as_operator(["scontrol", "requeue", job], check=True)
+        waiting = ["squeue", "-h", "-j", job, "-t", "PENDING", "-o", "%r"]
+        until(lambda: self.rig.as_operator(waiting).stdout.strip() == "BeginTime", "it waits")
+        self.rig.as_operator(["scontrol", "update", f"jobid={job}", "StartTime=now+3"], check=True)
+
+    def end(self) -> None:
+        """Let the job end."""
+        (self.folder / "end").touch()
+        until(lambda: self.run.job_ids[-1] not in self.rig.squeue(), "the job is over")
+
+
+Submit = Callable[..., Watched]
+
+
+@pytest.fixture
+def submit(rig: Rig, tmp_path: Path) -> Submit:
+    """Submits the job; `options` are of its srun."""
+    made = plan(CATALOG, Selection("grok1", "25.02", "314b", "h100", "bf16", 8))
+
+    def submit(options: str = "") -> Watched:
+        folder = rig.new_dir()
+        (folder / "steps").write_text("".join(FRAME.format(n=i + 1, i=i, s=f"{2 + i}.0") for i in range(8)))
+        script = SCRIPT.format(folder=folder, options=options)
+        job = rig.as_operator(["sbatch", "--parsable"], stdin=script, cwd=str(folder), check=True).stdout.strip()
+        log = JobLog(f"{folder}/log_%j.out", (f"{folder}/log_%j.err", f"{folder}/slurm-%j.out"))
+        run = make_run(
+            plan=made, spec=None, log_format="hydra", procedure="upstream", cluster="rig", log=log, job_ids=(job,),
+            job_state=None,
+        )  # fmt: skip
+        runs = Runs(Places(tmp_path / "config", tmp_path / "state"))
+        runs.save(run)
+        return Watched(rig, folder, runs, run)
+
+    return submit
+
+
+@pytest.fixture(autouse=True)
+def _quick(rig: Rig) -> Iterator[None]:
+    yield
+    rig.cancel_jobs()
+
+
+def test_a_log_that_is_written_over_goes_on_in_a_second_copy(submit: Submit) -> None:
+    watched = submit()
+    leave = watched.start()
+    watched.wait_for("the first start's steps", lambda state: state.progress.steps_done == 2)
+    first = watched.log().read_bytes()
+    watched.requeue()
+    state = watched.wait_for("the second start's", lambda state: state.progress.steps_done == 4)
+    assert (state.log_name, state.job and state.job.restarts) == ("log.1", 1)
+    assert "log began anew, as it does when Slurm starts the job again" in state.link_note
+    assert f"The {len(first):,} bytes" in state.link_note
+    watched.end()
+    watched.wait_for("it is done", lambda state: state.stage == "done")
+    leave()
+    assert watched.copy().read_bytes() == first
+    assert watched.copy(1).read_bytes() == watched.log().read_bytes()
+    again = RunRecords(watched.runs).record(watched.runs.load(watched.run.id)).state
+    assert (again.log_name, again.progress.steps_done) == ("log.1", 4)
+
+
+def test_who_was_away_while_the_job_was_started_again_has_both(submit: Submit) -> None:
+    watched = submit()
+    leave = watched.start()
+    watched.wait_for("the first start's steps", lambda state: state.progress.steps_done == 2)
+    leave()
+    first = watched.copy().read_bytes()
+    watched.requeue()
+    until(lambda: b"start 1" in watched.log().read_bytes(), "the second start")
+    until(lambda: watched.once().progress.steps_done == 4, "its steps are seen by a single look")
+    watched.end()
+    state = watched.once()
+    assert (state.stage, state.log_name) == ("done", "log.1")
+    assert watched.copy().read_bytes() == first
+    assert watched.copy(1).read_bytes() == watched.log().read_bytes()
+
+
+def test_a_log_that_the_second_start_writes_on_in_is_one_copy(submit: Submit) -> None:
+    """As where Slurm is set up to append."""
+    watched = submit("--open-mode=append")
+    leave = watched.start()
+    watched.wait_for("the first start's steps", lambda state: state.progress.steps_done == 2)
+    watched.requeue()
+    state = watched.wait_for("the second start's", lambda state: state.progress.steps_done == 4)
+    assert (state.log_name, state.link_note) == ("log", "")
+    assert [index for index, _ in state.progress.step_times_s] == [0, 1, 2, 3]
+    watched.end()
+    watched.wait_for("it is done", lambda state: state.stage == "done")
+    leave()
+    assert not watched.copy(1).exists()
+    assert watched.copy().read_bytes() == watched.log().read_bytes()
+    assert watched.copy().read_bytes().count(b"start") == 2
+
+
+def test_why_it_failed_stands_in_the_file_beside_the_log(submit: Submit) -> None:
+    watched = submit()
+    (watched.folder / "fail").write_text("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB\n")
+    (watched.folder / "end").touch()
+    leave = watched.start()
+    state = watched.wait_for("it has failed", lambda state: state.progress.failure)
+    leave()
+    assert state.stage == "failed"
+    assert b"memory" not in watched.copy().read_bytes()
+    assert state.progress.failure is not None
+    assert state.progress.failure.line == "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB"
+    assert state.why_failed == "A GPU ran out of memory."

@@ -1,0 +1,138 @@
+"""A log that grows while its line is cut, hangs, and the server is restarted, again and again."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.watch.locallog import LocalLog
+from tests.kit.runs import make_run
+from tests.kit.waiting import until
+from tests.rig.cluster import Rig
+from tests.rig.line import Line
+from tests.rig.stream.following import Following, log_in, start_writer, written_by_operator
+
+WRITES_FOR_S = 50.0
+DEADLINE_S = 240.0
+
+
+class Nuisance:
+    """Makes trouble on a line and at its server, of one kind after the other."""
+
+    def __init__(self, rig: Rig, line: Line, seed: int) -> None:
+        self._rig = rig
+        self._line = line
+        self._chance = random.Random(seed)
+        self._killed = 0
+
+    @property
+    def drops(self) -> int:
+        """How often live connections were broken so far."""
+        return self._line.cuts + self._killed
+
+    def strike(self) -> None:
+        """Once, in some way."""
+        kind = self._chance.randrange(20)
+        if kind < 2:
+            self._killed += bool(self._rig.servers.sessions("login"))
+            (self._rig.servers.restart if kind else self._rig.servers.end_sessions)("login")
+        elif kind < 4:
+            self._line.hang()
+            time.sleep(self._chance.uniform(0.1, 0.5))  # what is on its way waits
+            if kind == 3:
+                self._line.cut()
+            self._line.resume()
+        elif kind < 10:
+            self._line.cut_after(bytes_down=self._chance.randrange(1, 60_000))
+        elif kind < 13:
+            self._line.cut_after(bytes_up=self._chance.randrange(1, 5_000))
+        else:
+            self._line.cut()
+
+
+@pytest.fixture
+def remote(login: Rig) -> Path:
+    return written_by_operator(login, log_in(login.new_dir()))
+
+
+@pytest.fixture
+def writer(login: Rig, remote: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """The job: it writes for a while."""
+    process = start_writer(login, remote, seed=11, seconds=WRITES_FOR_S)
+    yield process
+    process.kill()
+    process.wait()
+
+
+def read_as_run(path: Path, task_dir: Path) -> LocalLog:
+    """A log as the monitor reads it."""
+    return LocalLog(make_run("run1", task_dir), path)
+
+
+def assert_copied(following: Following, remote: Path, drops: int, tell: Callable[[str], None]) -> None:
+    """Byte for byte."""
+    following.wait_until_copied(remote, DEADLINE_S)
+    following.end()
+    copy, log = (following.folder / "log").read_bytes(), remote.read_bytes()
+    lost, doubled = max(0, len(log) - len(copy)), max(0, len(copy) - len(log))
+    tell(f"stream: {drops} drops, {len(log):,} bytes, {lost} lost, {doubled} doubled")
+    assert copy == log
+    assert not following.troubles
+
+
+def test_cut_hung_and_restarted_again_and_again(
+    login: Rig, remote: Path, writer: subprocess.Popen[bytes], tmp_path: Path, tell: Callable[[str], None]
+) -> None:
+    with Line(login.port()) as line:
+        nuisance = Nuisance(login, line, seed=5)
+        following = Following(line.profile(login.profile()), remote.parent, tmp_path / "run")
+        copy = following.folder / "log"
+        shown = read_as_run(copy, remote.parent)
+        until(lambda: copy.exists() and copy.stat().st_size, "the first bytes")
+        while writer.poll() is None:
+            before = copy.stat().st_size
+            nuisance.strike()
+            with contextlib.suppress(TimeoutError):  # the next trouble shall meet a log that goes on, if it does
+                until(lambda: copy.stat().st_size > before, deadline_s=2)  # noqa: B023 - called at once
+            shown.read()
+        assert_copied(following, remote, nuisance.drops, tell)
+    assert nuisance.drops >= 20
+    lost = [news.note for news in following.links if news.link == "lost"]
+    back = [news.note for news in following.links if news.link == "live" and news.note]
+    assert lost
+    assert all("bytes of the log that came are kept" in note for note in lost)
+    assert back
+    assert all("Connected again at" in note for note in back)
+    whole = read_as_run(remote, remote.parent)
+    for log in (shown, whole):
+        while log.read():
+            pass
+        log.end()
+    assert shown.progress == whole.progress
+    assert whole.progress.steps_done > 100
+
+
+def test_a_line_that_hangs_until_it_is_given_up(login: Rig, remote: Path, tmp_path: Path) -> None:
+    """Nobody tells that it is dead: the heartbeat finds out, and the log goes on over a new connection."""
+    remote.write_bytes(b"before\n")
+    with Line(login.port()) as line:
+        following = Following(line.profile(login.profile()), remote.parent, tmp_path / "run")
+        following.wait_until_copied(remote)
+        line.hang()
+        with remote.open("ab") as file:
+            file.write(b"while it hung\n" * 1000)
+        until(lambda: following.links[-1].link == "lost", "it is said that the link is lost")
+        assert "The 7 bytes of the log that came are kept" in following.links[-1].note
+        line.cut()
+        line.resume()
+        following.wait_until_copied(remote)
+        until(lambda: following.links[-1].link == "live", "it is said that it goes on")
+        assert "no byte is lost" in following.links[-1].note
+        following.end()
+    assert (tmp_path / "run" / "log").read_bytes() == remote.read_bytes()

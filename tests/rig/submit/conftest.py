@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.catalog.load import load_presets
+from tests.recipes.outside import Outside, of
+from tests.rig.cluster import Rig
+from tests.rig.submit.intents import Intents, Laptop, Tally
+from tests.rig.submit.trial import Trial
+from tests.rig.submit.upstream_intents import SELECTIONS, UpstreamIntents, telling_sbatch
+from tests.told import told
+
+_AT_MOST_ONCE = "at-most-once"
+
+
+@pytest.fixture(scope="session")
+def intents(rig: Rig) -> Intents:
+    """Makes runs for the rig."""
+    return Intents(rig)
+
+
+@pytest.fixture
+def laptop(tmp_path: Path) -> Laptop:
+    """What one machine remembers."""
+    return Laptop(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This Slurm takes jobs quickly, so less time than by default settles what was lost."""
+    monkeypatch.setattr("llmb_tui.launch.submit._TAKEN_WITHIN_S", 10.0)
+    monkeypatch.setattr("llmb_tui.launch.submit._ASK_AGAIN_AFTER_S", 0.2)
+
+
+@pytest.fixture
+def tally(request: pytest.FixtureRequest, tell: Callable[[str], None]) -> Iterator[Tally]:
+    """What became of the test's submissions; told at the end of all tests."""
+    made = Tally()
+    yield made
+    if made.submissions:
+        request.node.user_properties.append((_AT_MOST_ONCE, made.counts()))
+        tell(f"at most once, {request.node.name}: {made}")
+
+
+@pytest.fixture
+def direct(rig: Rig, intents: Intents, laptop: Laptop, tally: Tally) -> Trial:
+    """Submissions of our own script."""
+    return Trial(rig, intents, laptop, tally)
+
+
+@pytest.fixture
+def trial(request: pytest.FixtureRequest) -> Trial:
+    """Submissions that are interrupted, of the procedure that a test is parametrised with, else of our own script."""
+    trial: Trial = request.getfixturevalue(getattr(request, "param", "direct"))
+    return trial
+
+
+@pytest.fixture(scope="session")
+def _recipes(rig: Rig) -> Iterator[dict[str, UpstreamIntents]]:
+    """Two recipes, installed once for all tests of the process."""
+    outside = of(rig)
+    with pytest.MonkeyPatch.context() as monkeypatch, outside.reachable():
+        outside.use_presets(monkeypatch)
+        catalog = load_presets()
+        made = {name: UpstreamIntents(rig, catalog, name) for name in SELECTIONS}
+    yield made
+    for intents in made.values():
+        intents.site.close()
+
+
+@pytest.fixture
+def nemo_run(_recipes: dict[str, UpstreamIntents], outside: Outside, laptop: Laptop, tally: Tally) -> Iterator[Trial]:
+    """Launches of Nemotron4 25.04, where NeMo-Run calls sbatch."""
+    with telling_sbatch(outside.rig):
+        yield Trial(outside.rig, _recipes["nemotron4-25.04"], laptop, tally)
+
+
+@pytest.fixture
+def batch(_recipes: dict[str, UpstreamIntents], outside: Outside, laptop: Laptop, tally: Tally) -> Iterator[Trial]:
+    """Launches of Grok1 25.02, whose launch script is the batch script."""
+    with telling_sbatch(outside.rig):
+        yield Trial(outside.rig, _recipes["grok1-25.02"], laptop, tally)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Tell what became of the submissions that were interrupted, in every process together."""
+    outcomes = [Tally.of(counts) for counts in told(terminalreporter, _AT_MOST_ONCE)]
+    if outcomes:
+        terminalreporter.write_line(f"at most once: {sum(outcomes, Tally())}")

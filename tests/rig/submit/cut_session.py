@@ -1,0 +1,60 @@
+"""A session over a line that is cut inside its remote calls, after a given number of bytes in either direction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from llmb_tui.cluster.link import Completed
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.session import Session
+from tests.rig.line import Line
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Where the line is cut: inside the remote call with this number, counted from 1."""
+
+    call: int
+    up: int | None = None
+    """After so many bytes to the cluster; 0: before the call is sent."""
+    down: int | None = None
+    """After so many bytes from the cluster; 0: before the first of them."""
+    stays: bool = False
+    """The line stays cut: nothing can be connected until it is told to `accept`."""
+
+
+class CutSession(Session):
+    """A real session over a `Line`. `cuts` are made as the calls come; `sizes` are the bytes of each call."""
+
+    def __init__(self, profile: ClusterProfile, line: Line, *cuts: Cut) -> None:
+        super().__init__(line.profile(profile))
+        self.calls = 0
+        self.sizes: list[tuple[int, int]] = []
+        """Bytes up and down, one pair for each call."""
+        self._line = line
+        self._cuts = {cut.call: cut for cut in cuts}
+
+    def run_script(
+        self, script: str, args: Sequence[str] = (), *, stdin: bytes = b"", deadline_s: float = 20.0
+    ) -> Completed:
+        return self._call(lambda: super(CutSession, self).run_script(script, args, stdin=stdin, deadline_s=deadline_s))
+
+    def write_file(self, path: str, data: bytes) -> None:
+        self._call(lambda: super(CutSession, self).write_file(path, data))
+
+    def _call(self, call: Callable[[], T]) -> T:
+        self.connect()  # what follows is the call's alone
+        self.calls += 1
+        if cut := self._cuts.get(self.calls):
+            self._line.cut_after(bytes_up=cut.up, bytes_down=cut.down)
+            if cut.stays:
+                self._line.refuse()
+        up, down = self._line.bytes_up, self._line.bytes_down
+        try:
+            return call()
+        finally:
+            self.sizes.append((self._line.bytes_up - up, self._line.bytes_down - down))

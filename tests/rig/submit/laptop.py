@@ -1,0 +1,127 @@
+"""A laptop that is killed: a process that submits one run, and ends with SIGKILL at a given step of it.
+
+`python -m tests.rig.submit.laptop` reads one JSON object a line, forks a child for each, and answers with a line: the
+number of steps that the child came to, and how it ended. Forking spares each child the imports.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.session import Session
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.run import Run
+from llmb_tui.launch.runs import Runs
+from llmb_tui.launch.submit import submit_once
+from llmb_tui.store.journal import Journal
+from tests.rig.submit.intents import Laptop
+
+STEPS: tuple[tuple[type, tuple[str, ...]], ...] = (
+    (Runs, ("save", "save_script")),
+    (Journal, ("append",)),
+    (Session, ("run_script", "write_file")),
+)
+"""Everything that a submission does to the disk and to the cluster."""
+
+
+class KilledLaptops:
+    """The process that forks."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def submit(
+        self, folder: Path, run: Run, script: str, profile: ClusterProfile, *, dies_at: int = 0, after: bool = False
+    ) -> tuple[int, int]:
+        """Submit, and be killed before (or right after) step number `dies_at`, counted from 1; 0: never.
+
+        (steps that were come to, exit code of the process: -9 when it was killed).
+        """
+        stdin, stdout = self._pipes()
+        asked = {
+            "folder": str(folder),
+            "what": pickle.dumps((run, script, profile)).hex(),
+            "at": dies_at,
+            "after": after,
+        }
+        stdin.write(f"{json.dumps(asked)}\n")
+        stdin.flush()
+        steps, code = map(int, stdout.readline().split())
+        return steps, code
+
+    def close(self) -> None:
+        """End it."""
+        stdin, stdout = self._pipes()
+        stdin.close()
+        self._process.wait()
+        stdout.close()
+
+    def _pipes(self) -> tuple[IO[str], IO[str]]:
+        if self._process.stdin is None or self._process.stdout is None:
+            raise RuntimeError("the process has no pipes")
+        return self._process.stdin, self._process.stdout
+
+
+def main() -> None:
+    """Serve until stdin ends."""
+    for line in sys.stdin:
+        asked = json.loads(line)
+        counter = Path(asked["folder"]) / "steps"
+        counter.parent.mkdir(parents=True, exist_ok=True)
+        counter.write_text("")
+        child = os.fork()
+        if child == 0:
+            _submit_and_leave(asked, counter)
+        _, status = os.waitpid(child, 0)
+        sys.stdout.write(f"{counter.stat().st_size} {os.waitstatus_to_exitcode(status)}\n")
+        sys.stdout.flush()
+
+
+def _submit_and_leave(asked: dict[str, Any], counter: Path) -> None:
+    _count_steps(counter, asked["at"], after=asked["after"])
+    run, script, profile = pickle.loads(bytes.fromhex(asked["what"]))
+    laptop = Laptop(counter.parent)
+    code = 0
+    try:
+        submit_once(Session(profile), laptop.runs, laptop.journal, run, script)
+    except Trouble as trouble:
+        sys.stderr.write(f"{trouble}\n")
+        code = 1
+    os._exit(code)
+
+
+def _count_steps(counter: Path, dies_at: int, *, after: bool) -> None:
+    """One byte in `counter` for each step that begins."""
+
+    def counted(step: Callable[..., Any]) -> Callable[..., Any]:
+        def take(*args: Any, **options: Any) -> Any:
+            with counter.open("a") as file:
+                file.write(".")
+            here = counter.stat().st_size == dies_at
+            if here and not after:
+                os.kill(os.getpid(), signal.SIGKILL)
+            answer = step(*args, **options)
+            if here:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return answer
+
+        return take
+
+    for kind, names in STEPS:
+        for name in names:
+            setattr(kind, name, counted(getattr(kind, name)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,258 @@
+"""One intent, at most one job, and no job that is not known here: whatever is cut or killed, wherever.
+
+Real sshd, real sbatch, real slurmctld. The truth is what Slurm has in its queue and its accounting at the end, and
+which launch called sbatch. First what holds for every procedure, then what only launches by NVIDIA's own scripts have:
+of two recipes, one with NeMo-Run, really installed, and one that is a batch script by itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.direct.submitter import DirectSubmitter
+from llmb_tui.launch.spec import JobLog
+from llmb_tui.launch.upstream.submitter import UpstreamSubmitter
+from tests.kit.waiting import until
+from tests.rig.submit.intents import Laptop
+from tests.rig.submit.laptop import KilledLaptops
+from tests.rig.submit.trial import Trial, places
+from tests.rig.submit.upstream_intents import ONLY_LAUNCH_SH, WITH_ALL, Held, folder_of, group_of, kill, spec_of
+
+
+def by_each(names: str, *cases: tuple[Any, ...]) -> pytest.MarkDecorator:
+    """A test by our own script, by a batch script of NVIDIA's, and by NeMo-Run, as far as there is a case for it.
+
+    Launches by NVIDIA's own scripts take longer, so that fewer of them are interrupted.
+    """
+    return pytest.mark.parametrize(
+        ("trial", *names.split()), cases, indirect=["trial"], ids=[case[0] for case in cases]
+    )
+
+
+@by_each("up down", ("direct", 11, 7), ("batch", 4, 2))
+def test_the_line_is_cut_at_any_place(trial: Trial, up: int, down: int) -> None:
+    sizes = trial.submission_sizes()
+    trial.submit_on_cut_lines((cut,) for cut in places(sizes, up, down))
+    trial.settle()
+    assert trial.tally.drops >= len(sizes) * (up + down)
+    assert set(trial.tally.ended) == {"submitted"}
+
+
+@by_each("up down", ("direct", 9, 4), ("batch", 4, 2))
+def test_the_line_is_cut_for_good(trial: Trial, up: int, down: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program gives up, and asks when it is started again."""
+    sizes = trial.submission_sizes()
+    for submitter in (DirectSubmitter, UpstreamSubmitter):
+        monkeypatch.setattr(submitter, "answers_within_s", 0.2)
+    trial.submit_on_cut_lines((cut,) for cut in places(sizes, up, down, stays=True) if cut.call >= len(sizes) - 1)
+    trial.settle()
+    assert trial.tally.were_unknown > 0
+    assert set(trial.tally.ended) <= {"submitted", "withdrawn"}
+
+
+@by_each("", ("direct",), ("batch",))
+def test_the_laptop_dies_at_any_step(trial: Trial, tmp_path: Path) -> None:
+    with contextlib.closing(KilledLaptops()) as laptops:
+
+        def die(at: int, *, after: bool) -> int:
+            run = trial.new()
+            text = trial.intents.script(run)
+            steps, code = laptops.submit(tmp_path, run, text, trial.intents.profile(), dies_at=at, after=after)
+            assert code == (-9 if 0 < at <= steps else 0)  # one that needs fewer looks is over before that step
+            return steps
+
+        steps = die(0, after=False)
+        for at, after in itertools.product(range(1, steps + 1), (False, True)):
+            die(at, after=after)
+            trial.tally.drops += 1
+    trial.settle()
+    assert set(trial.tally.ended) == {"intended", "submitted", "withdrawn"}
+
+
+@by_each("times", ("direct", 10), ("batch", 3), ("nemo_run", 1))
+def test_two_laptops_submit_the_same_run(trial: Trial, times: int, tmp_path: Path) -> None:
+    other = Laptop(tmp_path / "other")
+    for _ in range(times):
+        run = trial.new()
+        with trial.session() as here, trial.session() as there:
+            thread = threading.Thread(target=trial.submit, args=(there, run), kwargs={"laptop": other})
+            thread.start()
+            trial.submit(here, run)
+            thread.join()
+        assert other.runs.load(run.id).job_ids == trial.remembered(run).job_ids
+    trial.settle()
+    assert set(trial.tally.ended) == {"submitted"}
+
+
+@by_each("times pause_s", ("direct", 20, 0.03), ("batch", 8, 0.1))
+def test_one_laptop_asks_while_another_submits(trial: Trial, times: int, pause_s: float, tmp_path: Path) -> None:
+    """Whoever comes first decides, and both know. A little later each time."""
+    other = Laptop(tmp_path / "other")
+    for number in range(times):
+        run = trial.new()
+        other.runs.save(replace(run, submission="unknown"))
+        with trial.session() as there:
+            there.connect()
+            thread = trial.submit_in_background(run)
+            until(trial.traces(run).exists, "the submission is being prepared")
+            threading.Event().wait(number * pause_s)
+            answer = trial.reconcile(there, run, laptop=other)
+            thread.join()
+            if answer.submission == "unknown":
+                answer = trial.reconcile(there, run, laptop=other)
+        known = trial.remembered(run)
+        assert (answer.submission, answer.job_ids) == (known.submission, known.job_ids)
+    trial.settle()
+
+
+def test_nemo_runs_job_is_known_and_where_it_writes(nemo_run: Trial) -> None:
+    run, told = nemo_run.new(), list[str]()
+    nemo_run.submit_in_background(run, told).join()
+    known = nemo_run.remembered(run)
+    assert (known.submission, known.note, len(known.job_ids)) == ("submitted", "", 1)
+    assert known.log is not None
+    name = "llmbench-llmbench.pretrain_nemotron4_15b_fp8_16"
+    folder = Path(known.log.folder)
+    assert folder.is_dir()
+    assert folder.is_relative_to(Path(spec_of(run).results) / "pretrain_nemotron4_15b_fp8_16")
+    assert known.job_log == JobLog(f"{folder}/log-{name}_%j_%r.out", (f"{folder}/sbatch_{name}_%j.out",))
+    assert f"#SBATCH --output={folder}/sbatch_{name}_%j.out" in (folder.parent / f"{folder.name}_sbatch.sh").read_text()
+    assert (folder_of(run) / "command.sh").read_text() == f"{spec_of(run).command}\n"
+    assert told
+    assert all(line.startswith("launch.sh ") for line in told)
+    nemo_run.settle()
+
+
+def test_a_batch_scripts_job_is_known_and_where_it_writes(batch: Trial) -> None:
+    run = batch.new()
+    with batch.session() as session:
+        known = batch.submit(session, run)
+        assert batch.submit(session, run) == known
+    results = f"{spec_of(run).root}/results/25.02/bf16/314b/8/log-nemo_grok1_314b_8_%j"
+    beside = (f"{results}.err", f"{spec_of(run).root}/slurm-%j.out")
+    assert (known.submission, known.job_log) == ("submitted", JobLog(f"{results}.out", beside))
+    batch.settle()
+
+
+@pytest.mark.parametrize("gone", ["repository", "environment", "image", "setup"])
+def test_without_the_install_nothing_is_started(nemo_run: Trial, gone: str) -> None:
+    run = nemo_run.new()
+    site = nemo_run.intents.site  # type: ignore[attr-defined]
+    path = Path(site.steps()[gone].results[0])
+    away = path.rename(path.with_name("away"))
+    try:
+        with nemo_run.session() as session, pytest.raises(Trouble, match="Not installed") as caught:
+            nemo_run.submit(session, run)
+    finally:
+        away.rename(path)
+    assert str(path) in caught.value.what
+    assert (caught.value.fix, caught.value.exit_code) == ("Install the same selection first.", 1)
+    assert nemo_run.remembered(run).submission == "intended"
+    assert not folder_of(run).exists()
+    nemo_run.settle()
+
+
+def test_without_the_token_that_it_needs_nothing_is_started(batch: Trial) -> None:
+    run = batch.new(token_file=".llmb-tui/no-such-token")
+    with batch.session() as session, pytest.raises(Trouble, match="There is no Hugging Face token on") as caught:
+        batch.submit(session, run)
+    assert "--give hugging-face" in caught.value.fix
+    assert not folder_of(run).exists()
+    batch.settle()
+
+
+def test_the_line_is_cut_while_nemo_run_is_at_work(nemo_run: Trial) -> None:
+    for moment in ("before", "after", "status"):
+        run = nemo_run.new()
+        with Held(nemo_run.rig, moment) as held:
+            thread = nemo_run.submit_in_background(run)
+            held.wait()
+            nemo_run.rig.servers.end_sessions("login")
+            nemo_run.tally.drops += 1
+        thread.join()
+    nemo_run.settle()
+    assert nemo_run.tally.ended == {"submitted": 3}
+
+
+def test_launches_of_the_same_selection_at_once_keep_their_jobs_apart(batch: Trial, nemo_run: Trial) -> None:
+    for trial in (batch, nemo_run):
+        first, told = trial.new(), list[str]()
+        with Held(trial.rig, "before") as held:
+            threads = [trial.submit_in_background(first)]
+            held.wait()
+            rest = [trial.new() for _ in range(3)]
+            threads += [trial.submit_in_background(run, told) for run in rest]
+            waits = f"Another launch in the same folder is waited for: run {first.id}, by "
+            until(lambda: sum(waits in line for line in told) == len(rest), "the others wait")  # noqa: B023 - at once
+        for thread in threads:
+            thread.join()
+        trial.settle()
+    assert batch.tally.ended == {"submitted": 8}
+
+
+def test_a_batch_launch_is_killed_at_any_moment(batch: Trial) -> None:
+    """The next launch, of the same selection, goes on at once, and none takes the other's job for its own."""
+    for moment, whom in itertools.product(("before", "after"), (ONLY_LAUNCH_SH, WITH_ALL)):
+        run = batch.new()
+        with Held(batch.rig, moment) as held:
+            thread = batch.submit_in_background(run)
+            held.wait()
+            kill(batch, run, whom)
+        thread.join()
+        batch.submit_in_background(batch.new()).join()
+    batch.settle()
+    assert batch.tally.ended == {"submitted": 7, "withdrawn": 1}
+
+
+def test_a_launch_is_killed_from_its_beginning_to_its_end(batch: Trial) -> None:
+    """A little later each time."""
+    for number, whom in itertools.product(range(8), (ONLY_LAUNCH_SH, WITH_ALL)):
+        run = batch.new()
+        thread = batch.submit_in_background(run)
+        until((folder_of(run) / "claim").is_symlink, "the launch has begun")
+        threading.Event().wait(number * 0.03)
+        batch.rig.as_root(["kill", "-9", "--", f"{whom}{group_of(run)}"])
+        batch.tally.drops += 1
+        thread.join()
+    batch.settle()
+    assert set(batch.tally.ended) <= {"submitted", "withdrawn", "refused"}
+
+
+def test_nemo_run_is_killed_at_any_moment(nemo_run: Trial) -> None:
+    for moment, whom in itertools.product(("before", "after", "status"), (ONLY_LAUNCH_SH, WITH_ALL)):
+        run = nemo_run.new()
+        with Held(nemo_run.rig, moment) as held:
+            thread = nemo_run.submit_in_background(run)
+            held.wait()
+            kill(nemo_run, run, whom)
+        thread.join()
+    last = nemo_run.new()
+    nemo_run.submit_in_background(last).join()
+    nemo_run.settle()
+    assert nemo_run.tally.ended == {"submitted": 6, "withdrawn": 1}
+    logs = {known.log for run in nemo_run.runs if (known := nemo_run.remembered(run)).job_ids}
+    assert None not in logs
+    assert len(logs) == 6
+
+
+def test_a_launch_that_waits_is_killed(batch: Trial) -> None:
+    """Nothing has begun, and the one that is waited for is not disturbed."""
+    first, second = batch.new(), batch.new()
+    with Held(batch.rig, "before") as held:
+        threads = [batch.submit_in_background(first)]
+        held.wait()
+        threads.append(batch.submit_in_background(second))
+        until((folder_of(second) / "waits").exists, "it waits")
+        kill(batch, second, WITH_ALL)
+    for thread in threads:
+        thread.join()
+    batch.settle()
+    assert batch.tally.ended == {"submitted": 1, "refused": 1}

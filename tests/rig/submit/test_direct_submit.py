@@ -1,0 +1,89 @@
+"""At most one job by our own script: its submission killed on the login node, cut again and again, in two processes.
+
+What holds for every procedure is in `test_at_most_once`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+from llmb_tui.errors import Trouble
+from tests.rig.submit.laptop import KilledLaptops
+from tests.rig.submit.trial import Trial, places
+
+
+def test_the_line_is_cut_again_and_again(trial: Trial) -> None:
+    """From the start of the submission on, each call loses its line."""
+    sizes = trial.submission_sizes()
+    starts, looks = sizes[-2:-1], sizes[-1:]
+    before = len(sizes) - 2
+    schedules = itertools.product(places(starts, 7, 3), places(looks, 2, 2))
+    trial.submit_on_cut_lines(
+        [replace(first, call=before + 1), *(replace(then, call=before + n) for n in (2, 3))]
+        for first, then in schedules
+    )
+    trial.settle()
+    assert trial.tally.drops > trial.tally.submissions
+    assert set(trial.tally.ended) == {"submitted"}
+
+
+# As soon as the submission has begun, and the pause is over, its processes are killed: all, or only submit.sh.
+KILL = """
+while [ ! -h "$1" ]; do sleep 0.001; done
+sleep "$2"
+claim=$(readlink "$1")
+group=${claim#* }
+kill -9 "$3${group%% *}"
+"""
+
+
+ONLY_SUBMIT_SH, WITH_SBATCH = "", "-"
+
+
+def test_the_submission_is_killed_on_the_login_node(trial: Trial) -> None:
+    """A little later each time, from its beginning to its end."""
+    for number, whom in itertools.product(range(18), (ONLY_SUBMIT_SH, WITH_SBATCH)):
+        run = trial.new()
+        command = ["sh", "-c", KILL, "sh", str(trial.traces(run) / "claim"), str(number / 1000), whom]
+        killer = threading.Thread(target=trial.rig.as_root, args=(command,))
+        killer.start()
+        with trial.session() as session, contextlib.suppress(Trouble):
+            trial.submit(session, run)
+        killer.join()
+        trial.tally.drops += 1
+    trial.settle()
+    assert trial.tally.ended["submitted"] > 0
+
+
+def test_the_ssh_session_is_killed_on_the_login_node(trial: Trial) -> None:
+    """A little later each time, from logging in to the answer."""
+    for number in range(25):
+        run = trial.new()
+        killer = threading.Timer(number * 0.015, trial.rig.servers.end_sessions, ["login"])
+        killer.start()
+        with trial.session() as session, contextlib.suppress(Trouble):
+            trial.submit(session, run)
+        killer.join()
+        trial.tally.drops += 1
+        if trial.remembered(run).submission == "intended":
+            with trial.session() as session:
+                trial.submit(session, run)
+    trial.settle()
+    assert set(trial.tally.ended) == {"submitted"}
+
+
+def test_two_processes_submit_the_same_run(trial: Trial, tmp_path: Path) -> None:
+    with contextlib.closing(KilledLaptops()) as laptops, trial.session() as session:
+        for _ in range(5):
+            run = trial.new()
+            elsewhere = (tmp_path, run, trial.intents.script(run), trial.intents.profile())
+            thread = threading.Thread(target=laptops.submit, args=elsewhere)
+            thread.start()
+            trial.submit(session, run)
+            thread.join()
+    trial.settle()
+    assert set(trial.tally.ended) == {"submitted"}

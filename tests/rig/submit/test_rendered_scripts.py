@@ -1,0 +1,113 @@
+"""Rendered batch scripts, run by a real Slurm to their end: every option of `sbatch` and `srun`, and what they wrap."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import stat
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.client import slurm_version
+from llmb_tui.launch.direct.render import render
+from llmb_tui.launch.direct.spec_of import launch_spec
+from llmb_tui.launch.naming import new_run_id
+from llmb_tui.launch.run import Run
+from llmb_tui.launch.secret import SecretValue
+from llmb_tui.launch.secrets import put_secret
+from llmb_tui.launch.submit import submit_once
+from llmb_tui.plan.selection import RunOptions, Selection
+from tests.kit.runs import request_for
+from tests.kit.waiting import until
+from tests.rig.cluster import Rig
+from tests.rig.submit.intents import Laptop
+
+NEMOTRON = Selection("nemotron4", "25.04", "15b", "h100", "fp8", 16)
+GB200 = Selection("nemotron4-340b", "25.12", "340b", "gb200", "fp8", 128)
+TOKEN = "hf_" + "t" * 20
+
+IN_CONTAINER = "/llmb-tui/hugging-face-token"
+
+Finished = Callable[[Session, ClusterProfile, Selection], Path]
+
+
+@pytest.fixture
+def finished(rig: Rig, laptop: Laptop) -> Finished:
+    """The folder of a run on two nodes, after a job that ended well. Everything else is as the selection says."""
+
+    def run_it(session: Session, profile: ClusterProfile, selection: Selection) -> Path:
+        request = request_for(selection, profile)
+        spec = replace(launch_spec(request, new_run_id(time.time()), slurm_version(session)), nodes=2)
+        for path, text in ((spec.container_image, "hsqs"), *((source, "pass") for source, _ in spec.copies)):
+            line = 'mkdir -p "${1%/*}" && printf %s "$2" >"$1"'
+            rig.as_operator(["sh", "-c", line, "sh", path, text], check=True)
+        submit_once(session, laptop.runs, laptop.journal, Run.of(request, spec, 0.0), render(spec))
+        task = Path(spec.task_dir)
+        until(lambda: "job exited with code" in _text(task, "sbatch_*"), "the job has ended")
+        assert "job exited with code 0" in _text(task, "sbatch_*"), _text(task, "log-*")
+        return task
+
+    return run_it
+
+
+def _columns(line: str) -> list[str]:
+    return line.split("|")
+
+
+def _text(task: Path, pattern: str) -> str:
+    return "".join(path.read_text() for path in task.glob(pattern))
+
+
+def test_a_profiled_run_bound_to_numa_nodes_is_one_process_on_each_gpu(rig: Rig, finished: Finished) -> None:
+    profile = rig.profile(install_dir=str(rig.new_dir()), partition="small", vboost=True)
+    options = RunOptions(profile=True, profile_start=45, profile_stop=50)
+    with contextlib.closing(Session(profile)) as session:
+        task = finished(session, profile, replace(GB200, options=options))
+    assert "iteration 49/49" in _text(task, "log-*")
+    assert "not bound" not in _text(task, "log-*")
+    names = [path.name for path in (task / "nsys_profile").glob("*.nsys-rep")]
+    ranks = [re.fullmatch(r"profile_\d+_\d+_node(\d)_rank(\d)\.nsys-rep", name) for name in names]
+    assert sorted(found.groups() for found in ranks if found) == [(str(rank // 4), str(rank)) for rank in range(8)]
+    assert (task.parent / "vboost.err").read_text()  # sudo refuses, or is not there
+
+
+def test_srun_takes_the_options_of_cpu_pinning_and_sbatch_the_memory(rig: Rig, finished: Finished) -> None:
+    profile = rig.profile(install_dir=str(rig.new_dir()), cpus_per_task=7, memory="100G")
+    with contextlib.closing(Session(profile)) as session:
+        task = finished(session, profile, NEMOTRON)
+    assert "iteration 49/49" in _text(task, "log-*")
+    (log,) = task.glob("log-*")
+    job_id = log.stem.split("_")[-2]
+    asked = f"sacct -n -P -j {job_id},{job_id}.1 -o JobID,ReqMem,NTasks,NCPUS"  # step 0 asks for a host name
+
+    def rows() -> dict[str, list[str]]:
+        return {row[0]: row[1:] for row in map(_columns, rig.as_operator(asked).stdout.splitlines())}
+
+    # slurmdbd is told of the job and of its steps in messages of their own: either can be the first to arrive.
+    until(lambda: rows().get(job_id, [""])[0] == "200G", "accounting knows the job's memory, of both nodes together")
+    until(lambda: f"{job_id}.1" in rows(), "accounting knows the step")
+    assert rows()[f"{job_id}.1"][1:] == ["16", str(16 * 7)]
+
+
+def test_a_token_in_the_operators_home_is_read_in_the_container(rig: Rig, finished: Finished) -> None:
+    """And by nobody else: neither script nor log nor the run's folder hold it."""
+    profile = rig.profile(install_dir=str(rig.new_dir()))
+    selection = Selection("llama3.1", "25.04", "8b", "h100", "bf16", 16)
+    with contextlib.closing(Session(profile)) as session:
+        kept = rig.home / Path(put_secret(session, SecretValue("hugging-face", TOKEN))).relative_to("/home/operator")
+        task = finished(session, profile, replace(selection, options=RunOptions(hub_tokenizer=True)))
+        image = f"--container-image={profile.install_dir}/images/nvidia+nemo+25.02.01.sqsh"
+        mounts = f"--container-mounts={task}/hugging-face-token:{IN_CONTAINER}:ro"
+        look = 'cat "$1"; echo changed >"$1"'
+        seen = rig.as_operator(["srun", image, mounts, "sh", "-c", look, "sh", IN_CONTAINER])
+    assert seen.stdout.strip() == TOKEN
+    assert "Read-only file system" in seen.stderr
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    written = [path for path in task.parent.rglob("*") if path.is_file() and not path.is_symlink()]
+    assert not [path for path in written if TOKEN in path.read_text(errors="replace")]

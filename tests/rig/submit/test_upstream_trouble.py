@@ -1,0 +1,182 @@
+"""Launches by NVIDIA's own scripts while Slurm is in trouble or says no, and while somebody launches by hand."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.procedure import procedure
+from llmb_tui.launch.submission_status import probe
+from tests.kit.waiting import until
+from tests.rig.submit.test_slurm_in_trouble import asked
+from tests.rig.submit.trial import Trial
+from tests.rig.submit.upstream_intents import WITH_ALL, Held, folder_of, group_of, kill, spec_of
+
+NAME = "nemo_grok1"
+
+
+def by_hand(trial: Trial, name: str, folder: str) -> str:
+    """The number of a job that the same user submits by hand, from that folder."""
+    words = ["/usr/bin/sbatch", "--parsable", "--hold", f"--job-name={name}", "--wrap=true"]
+    return trial.rig.as_operator(words, cwd=folder, check=True).stdout.strip()
+
+
+def test_the_controller_hangs_when_sbatch_asks_it(batch: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of three launches one is killed while it waits, and the others time out."""
+    monkeypatch.setattr("llmb_tui.launch.submit._TAKEN_WITHIN_S", 40.0)
+    for whom in (WITH_ALL, None):
+        run = batch.new()
+        with Held(batch.rig, "before") as held:
+            thread = batch.submit_in_background(run)
+            held.wait()
+            with batch.rig.controller_hung():
+                held.release()
+                until(lambda: asked(batch.rig), "sbatch has sent its job")
+                if whom is not None:
+                    kill(batch, run, whom)
+                else:
+                    until((folder_of(run) / "exit").exists, "sbatch has given up")
+                    assert "Socket timed out" in (folder_of(run) / "output").read_text()
+                thread.join()
+                assert batch.remembered(run).submission == "unknown"
+    batch.settle()
+    assert batch.tally.ended == {"submitted": 2}
+
+
+def test_a_controller_that_cannot_be_asked_first_stops_the_launch(batch: Trial) -> None:
+    run = batch.new()
+    with batch.rig.controller_hung(), batch.session() as session, pytest.raises(Trouble) as caught:
+        batch.submit(session, run)
+    assert caught.value.what == "The job was not submitted: Slurm cannot be asked which jobs there are."
+    assert "slurm_load_jobs error" in caught.value.why
+    assert caught.value.exit_code == 2
+    assert not (folder_of(run) / "began").exists()
+    batch.settle()
+    assert batch.tally.ended == {"refused": 1}
+
+
+def test_slurms_own_refusal_is_told_in_its_words(batch: Trial, nemo_run: Trial) -> None:
+    for trial in (batch, nemo_run):
+        command = spec_of(trial.new()).command.replace("llmbench", "nobody")
+        trial.runs.clear()
+        run = trial.new(account="nobody", command=command)
+        with trial.session() as session, pytest.raises(Trouble) as caught:
+            trial.submit(session, run)
+        assert caught.value.what.startswith("Slurm refused the job: account `nobody` is not one of yours")
+        assert "Invalid account or account/partition combination specified" in caught.value.why
+        assert caught.value.exit_code == 1
+        trial.settle()
+        assert trial.remembered(run).submission == "refused"
+
+
+def test_a_launch_that_fails_before_sbatch_says_why(nemo_run: Trial) -> None:
+    root = Path(spec_of(nemo_run.new()).root)
+    nemo_run.runs.clear()
+    (metadata,) = (root.parent.parent / "venvs").glob("*/lib/python3*/site-packages/pyarrow-*/METADATA")
+    right = metadata.read_text()
+    metadata.write_text(re.sub(r"^Version: .*", "Version: 23.0.0", right, flags=re.MULTILINE))
+    try:
+        with nemo_run.session() as session, pytest.raises(Trouble) as caught:
+            nemo_run.submit(session, nemo_run.new())
+    finally:
+        metadata.write_text(right)
+    assert caught.value.what == (
+        "The job was not submitted: the Python environment has a version of pyarrow that the recipe does not work with."
+    )
+    assert "this release does not work with pyarrow 23.0.0" in caught.value.why
+    nemo_run.settle()
+    assert nemo_run.tally.ended == {"refused": 1}
+
+
+def test_a_scale_that_the_script_does_not_know(nemo_run: Trial) -> None:
+    command = spec_of(nemo_run.new()).command.replace("MODEL_SIZE=15b", "MODEL_SIZE=8b")
+    nemo_run.runs.clear()
+    with nemo_run.session() as session, pytest.raises(Trouble, match="has no TP"):
+        nemo_run.submit(session, nemo_run.new(command=command))
+    nemo_run.settle()
+
+
+def test_jobs_by_hand_are_not_taken_for_the_launchs(batch: Trial) -> None:
+    """Of another name, from another folder, and one of the same kind that was there before."""
+    root = spec_of(batch.new()).root
+    batch.runs.clear()
+    by_hand(batch, NAME, root)
+    for moment, ended in (("before", "withdrawn"), ("after", "submitted")):
+        run = batch.new()
+        with Held(batch.rig, moment) as held:
+            thread = batch.submit_in_background(run)
+            held.wait()
+            by_hand(batch, f"{NAME}_too", root)
+            by_hand(batch, NAME, str(batch.rig.new_dir()))
+            kill(batch, run, WITH_ALL)
+        thread.join()
+        batch.settle()
+        assert batch.remembered(run).submission == ended
+        batch.runs.clear()
+
+
+def test_a_job_by_hand_that_cannot_be_told_apart_leaves_the_run_unknown(batch: Trial) -> None:
+    run = batch.new()
+    with Held(batch.rig, "after") as held:
+        thread = batch.submit_in_background(run)
+        held.wait()
+        other = by_hand(batch, NAME, spec_of(run).root)
+        kill(batch, run, WITH_ALL)
+    thread.join()
+    (own,) = batch.intents.jobs([run])[run.id]
+    with batch.session() as session:
+        known = batch.reconcile(session, run)
+        assert known.submission == "unknown"
+        assert f"Jobs {own} and {other} came while launch.sh was at work" in known.note
+        # Whoever cancels and waits, or looks, can go on; nothing is ever launched again.
+        assert batch.submit(session, run).submission == "unknown"
+    assert len(batch.intents.jobs([run])[run.id]) == 1
+
+
+def test_a_job_by_hand_does_not_matter_to_a_launch_that_names_its_own(batch: Trial, nemo_run: Trial) -> None:
+    for trial in (batch, nemo_run):
+        run = trial.new()
+        with Held(trial.rig, "after") as held:
+            thread = trial.submit_in_background(run)
+            held.wait()
+            by_hand(trial, spec_of(run).job_name, spec_of(run).directory)
+        thread.join()
+        assert trial.remembered(run).note == ""
+        trial.settle()
+
+
+def test_nemo_runs_experiment_tells_a_lost_launch_from_one_by_hand(nemo_run: Trial) -> None:
+    """The same command by hand, a moment later: the time in the experiment's name is after the launch was over."""
+    run = nemo_run.new()
+    with Held(nemo_run.rig, "before") as held:
+        thread = nemo_run.submit_in_background(run)
+        held.wait()
+        kill(nemo_run, run, WITH_ALL)
+    thread.join()
+    last_seen = int((folder_of(run) / "beat").read_text())
+    until(lambda: _now(nemo_run) > last_seen + 11, "it is over for some seconds")
+    done = nemo_run.rig.as_operator(["sh", "-c", spec_of(run).command], timeout_s=60)
+    assert "- Job id: " in done.stdout, done.stdout + done.stderr
+    nemo_run.settle()
+    assert nemo_run.tally.ended == {"withdrawn": 1}
+
+
+def _now(trial: Trial) -> int:
+    return int(trial.rig.as_operator("date +%s").stdout)
+
+
+def test_a_launch_that_was_withdrawn_cannot_begin_later(batch: Trial) -> None:
+    run = batch.new()
+    place = procedure(run.procedure).submitter(run).place
+    with batch.session() as session:
+        session.run(["mkdir", "-p", place.folder])
+        for path, text in procedure(run.procedure).submitter(run).preparation("echo never").files:
+            session.write_file(path, text.encode())
+        assert probe(session, place, "withdraw").withdrawn
+        assert probe(session, place, "start").withdrawn
+        session.run(["sh", place.helper, place.folder, *place.arguments])
+    assert group_of(run) == "-"
+    assert not (folder_of(run) / "output").exists()

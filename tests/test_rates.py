@@ -1,0 +1,43 @@
+"""How long a count that grows still takes."""
+
+from __future__ import annotations
+
+import pytest
+
+from llmb_tui.rates import Pace
+
+
+def test_what_is_left_counts_down_between_two_sightings() -> None:
+    pace = Pace()
+    assert pace.seconds_left(50, 0.0) is None
+    pace.note(10, 100.0)
+    assert pace.seconds_left(50, 100.0) is None
+    pace.note(12, 101.0)
+    assert pace.seconds_left(50, 101.0) == pytest.approx(38 * 0.5)
+    assert pace.seconds_left(50, 103.0) == pytest.approx(38 * 0.5 - 2)
+    assert pace.seconds_left(50, 1000.0) == 0.0
+    assert pace.seconds_left(None, 101.0) is None
+
+
+def test_only_the_newest_sightings_count_and_a_smaller_count_is_a_new_start() -> None:
+    pace = Pace(newest=11)
+    for done in range(1, 30):
+        pace.note(done, 100.0 * done if done < 10 else 1000.0 + done)
+    assert pace.seconds_left(50, 1029.0) == pytest.approx(21.0)
+    pace.note(1, 2000.0)
+    assert pace.seconds_left(50, 2000.0) is None
+
+
+def test_a_pace_is_that_of_its_window_and_needs_some_time() -> None:
+    pace = Pace(within_s=60.0, after_s=5.0)
+
+    def seen(now: float, count: int) -> float | None:
+        pace.note(count, now)
+        return pace.seconds_left(1000, now)
+
+    assert seen(0.0, 0) is None
+    assert seen(1.0, 10) is None
+    assert seen(10.0, 100) == 90.0
+    assert seen(80.0, 800) is None  # what was seen before is older than a minute
+    assert seen(90.0, 900) == 10.0
+    assert seen(100.0, 50) is None

@@ -1,0 +1,179 @@
+"""A host for one screen, and services whose monitor asks no cluster."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.app import App
+from textual.screen import Screen
+
+import llmb_tui.ui
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.prompter import Prompter, Unattended
+from llmb_tui.clusters import Clusters
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.run import Run
+from llmb_tui.services import Services
+from llmb_tui.store.paths import Places
+from llmb_tui.ui.screens.jobs import JobsScreen
+from llmb_tui.ui.screens.run import RunScreen
+from llmb_tui.watch.job_poller import JobPoller
+from llmb_tui.watch.runs_feed import RunsFeed
+from llmb_tui.watch.state import RunState
+from llmb_tui.watch.timing import Timing
+from llmb_tui.watch.verdict import THRESHOLD
+from tests.kit.runs import CREATED_AT, make_run
+from tests.ui.run.run_states import log_text
+
+TIMING = Timing(read_every_s=0.05, settle_every_s=0.01)
+RUN = make_run()
+
+
+class Standing:
+    """A monitor that publishes what it is given and then waits until it is stopped."""
+
+    def __init__(self, states: tuple[RunState, ...]) -> None:
+        self.states = states
+        self.stopped = threading.Event()
+
+    def watch(
+        self, publish: Callable[[RunState], None], stop: threading.Event, prompter: Prompter | None = None
+    ) -> RunState:
+        del prompter  # it connects nowhere
+        for state in self.states:
+            publish(state)
+        stop.wait()
+        self.stopped.set()
+        return self.states[-1] if self.states else RunState("")
+
+
+class OutOfReach:
+    """A session that there is nothing to log in to with; whoever uses it finds that out."""
+
+    def connect(self, prompter: Prompter | None = None) -> None:
+        """As above."""
+
+    def __getattr__(self, _: str) -> Any:
+        raise Trouble("eos cannot be reached from a test.")
+
+
+class LocalClusters(Clusters):
+    """One cluster, out of reach."""
+
+    notice: str | None = None
+    observed = False
+
+    def session(self, cluster: ClusterProfile | str) -> Any:  # noqa: ARG002
+        return OutOfReach()
+
+    def poller(self, cluster: ClusterProfile | str) -> JobPoller:
+        raise Trouble(f"{cluster} cannot be reached from a test.")
+
+    def profile(self, name: str) -> ClusterProfile:
+        return replace(self.profiles()[0], name=name)
+
+    def profiles(self) -> tuple[ClusterProfile, ...]:
+        profile = ClusterProfile("eos", "eos-login", "acct", "batch", "/lustre/llmb", notice=self.notice)
+        return (replace(profile, read_only=self.observed),)
+
+
+class LocalFeed(RunsFeed):
+    """Has a monitor that asks no cluster."""
+
+    standing: Standing
+
+    def monitor(self, run_id: str) -> Any:  # noqa: ARG002
+        return self.standing
+
+
+class LocalServices(Services):
+    """The real services on directories of a test, with clusters out of reach."""
+
+    def __init__(self, root: Path, *states: RunState) -> None:
+        super().__init__(Places(root / "config", root / "state"), timing=TIMING)
+        self.clusters = LocalClusters(self.places.clusters, 10.0)
+        self.standing = Standing(states)
+        self.feed = feed = LocalFeed(self.runs, self.journal, self.clusters, threshold=THRESHOLD, timing=TIMING)
+        feed.standing = self.standing
+
+
+class Host(App[None]):
+    """An app with one screen over its own, and the program's own styles."""
+
+    CSS_PATH = Path(llmb_tui.ui.__file__).with_name("app.tcss")
+
+    def __init__(self, make_screen: Callable[[], Screen[None]]) -> None:
+        super().__init__()
+        self._make_screen = make_screen
+
+    def on_mount(self) -> None:
+        self.push_screen(self._make_screen())
+
+
+@pytest.fixture(autouse=True)
+def _still(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No animation, and no colour setting of who runs the tests."""
+    monkeypatch.setattr("textual.constants.TEXTUAL_ANIMATIONS", "none")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+@pytest.fixture
+def services_of(tmp_path: Path) -> Callable[..., Services]:
+    """Makes services that remember runs and whose monitor publishes the given states."""
+
+    def make(runs: Sequence[Run], *published: RunState, log: str = "") -> Services:
+        services = LocalServices(tmp_path, *published)
+        for run in runs:
+            services.runs.save(run)
+            if log:
+                (services.runs.folder(run.id) / "log").write_bytes(log.encode())
+        return services
+
+    return make
+
+
+@pytest.fixture
+def open_run(services_of: Callable[..., Services]) -> Callable[..., tuple[App[None], Services]]:
+    """Makes an app that shows the screen of a run (`run=None`: of one that is not there), and its services."""
+
+    def make(*published: RunState, run: Run | None = RUN, log: str = "") -> tuple[App[None], Services]:
+        services = services_of([run] if run else [], *published, log=log)
+        return Host(lambda: RunScreen(services, Unattended(), RUN.id)), services
+
+    return make
+
+
+# Id, Slurm's state, steps in the log, submission, seconds since it was submitted.
+_LISTED = (
+    ("aaa1", "RUNNING", 31, "submitted", 60),
+    ("aaa2", "PENDING", 0, "submitted", 120),
+    ("aaa3", "COMPLETED", 50, "submitted", 4_000),
+    ("aaa4", "FAILED", 3, "submitted", 8_000),
+    ("aaa5", "CANCELLED", 10, "submitted", 90_000),
+    ("aaa6", None, 0, "unknown", 200_000),
+)
+
+
+@pytest.fixture
+def open_jobs(services_of: Callable[..., Services]) -> Callable[..., tuple[App[None], Services]]:
+    """Makes an app that lists six runs of every kind, or the given ones of them, and its services."""
+
+    def make(runs: Sequence[str] = ("aaa1", "aaa2", "aaa3", "aaa4", "aaa5", "aaa6")) -> tuple[App[None], Services]:
+        services = services_of([])
+        for run_id, job_state, count, submission, ago in _LISTED:
+            if run_id not in runs:
+                continue
+            job_ids = (run_id[-1],) if submission == "submitted" else ()
+            at = CREATED_AT - ago
+            run = make_run(run_id, job_state=job_state, submission=submission, job_ids=job_ids, created_at=at)
+            services.runs.save(replace(run, submitted_at=at if job_ids else None))
+            if count:
+                (services.runs.folder(run_id) / "log").write_text(log_text(count))
+        return Host(lambda: JobsScreen(services, Unattended(), clock=lambda: CREATED_AT)), services
+
+    return make

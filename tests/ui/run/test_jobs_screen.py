@@ -1,0 +1,249 @@
+"""The list of runs: rows from what is here, one look for each cluster, and a cursor that stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, cast
+
+import pytest
+from textual.app import App
+from textual.events import Key
+from textual.widgets import Static
+
+from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.job import Job
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.policy import Policy
+from llmb_tui.launch.run import Run
+from llmb_tui.ui.screens.jobs import JobsScreen
+from llmb_tui.ui.screens.run import RunScreen
+from llmb_tui.ui.widgets.job_table import JobTable
+from llmb_tui.ui.widgets.job_texts import job_row, state_cell
+from llmb_tui.watch.job_poller import JobPoller
+from llmb_tui.watch.state import RunState
+from tests.kit.pilot import SIZE, on_top, text_of, until
+from tests.kit.runs import make_run
+from tests.ui.run.run_states import log_text
+
+OpenJobs = Callable[..., tuple[App[None], Any]]
+
+
+def cells(app: App[None]) -> list[list[str]]:
+    table = app.screen.query_one(JobTable)
+    return [[str(cell) for cell in table.get_row_at(row)] for row in range(table.row_count)]
+
+
+async def listed(pilot: Any, app: App[None], count: int) -> None:
+    await until(pilot, lambda: len(app.screen.query(JobTable)) == 1 and len(cells(app)) == count, f"{count} rows")
+    done = {"31/50", "50/50", "3/50", "10/50"} if count == 6 else set()
+    await until(pilot, lambda: done <= {cell for row in cells(app) for cell in row}, "every log read")
+    await pilot.pause()
+
+
+async def test_each_run_has_a_row_with_what_is_known_of_it(open_jobs: OpenJobs) -> None:
+    app, _ = open_jobs()
+    async with app.run_test(size=SIZE) as pilot:
+        await listed(pilot, app, 6)
+        assert cells(app)[0] == [
+            *("", "● measuring", "nemotron4 15b fp8", "64×H100", "eos", "direct", "31/50", "██▍", "2.00"),
+            *("99.0 % of published", "✓ PASS", "1m"),
+        ]
+        assert [row[1] for row in cells(app)] == [
+            "● measuring",
+            "◐ queued",
+            "✓ done",
+            "✗ failed",
+            "■ cancelled",
+            "? unknown",
+        ]
+        assert text_of(app, "#jobs-head").startswith("Runs   3 going · 3 ended")
+
+
+async def test_a_simulated_cluster_is_called_so(open_jobs: OpenJobs) -> None:
+    app, services = open_jobs()
+    services.clusters.notice = "simulated, clock x30"
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "eos: simulated, clock x30" in text_of(app, "#jobs-head"), "the notice")
+
+
+async def test_a_narrow_terminal_shows_every_row_whole(open_jobs: OpenJobs) -> None:
+    app, _ = open_jobs()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await listed(pilot, app, 6)
+        table = app.screen.query_one(JobTable)
+        assert sum(column.get_render_width(table) for column in table.ordered_columns) <= table.size.width
+
+
+async def test_no_runs_says_where_they_come_from(open_jobs: OpenJobs) -> None:
+    app, _ = open_jobs(runs=())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "none yet" in text_of(app, "#jobs-head"), "the words")
+
+
+async def test_the_cursor_stays_on_its_run_when_rows_change_and_come(open_jobs: OpenJobs) -> None:
+    app, services = open_jobs()
+    async with app.run_test(size=SIZE) as pilot:
+        await listed(pilot, app, 6)
+        table = app.screen.query_one(JobTable)
+        await pilot.press("down")
+        assert table.chosen == "aaa2"
+        (services.runs.folder("aaa2") / "log").write_text(log_text(7))
+        services.runs.save(make_run("aaa0", created_at=2e9))
+        await until(pilot, lambda: len(cells(app)) == 7, "the new row")
+        await until(pilot, lambda: cells(app)[2][6] == "7/50", "the steps of the queued run")
+        assert table.chosen == "aaa2"
+        assert table.cursor_row == 2
+
+
+async def test_enter_opens_the_run_and_coming_back_finds_the_cursor(open_jobs: OpenJobs) -> None:
+    app, _ = open_jobs()
+    async with app.run_test(size=SIZE) as pilot:
+        await listed(pilot, app, 6)
+        await pilot.press("j", "j", "enter")
+        await on_top(pilot, RunScreen)
+        await until(pilot, lambda: app.screen.training_run is not None, "loaded")  # type: ignore[attr-defined]
+        assert app.screen.training_run.id == "aaa3"  # type: ignore[attr-defined]
+        await pilot.press("q")
+        await on_top(pilot, JobsScreen)
+        assert app.screen.query_one(JobTable).chosen == "aaa3"
+
+
+async def test_space_peeks_at_the_last_lines_and_follows_the_cursor(open_jobs: OpenJobs) -> None:
+    app, _ = open_jobs()
+    async with app.run_test(size=SIZE) as pilot:
+        await listed(pilot, app, 6)
+        await pilot.press("space")
+        await until(pilot, lambda: "iteration 30/49" in text_of(app, "#jobs-peek"), "the last line")
+        await pilot.press("down")
+        await until(pilot, lambda: "no log here yet" in text_of(app, "#jobs-peek"), "no log")
+        await pilot.press("space")
+        assert text_of(app, "#jobs-peek") == ""
+
+
+async def test_a_filter_keeps_rows_with_all_words_and_escape_ends_it(open_jobs: OpenJobs) -> None:
+    app, _ = open_jobs()
+    async with app.run_test(size=SIZE) as pilot:
+        await listed(pilot, app, 6)
+        await pilot.press("slash", *"pass measuring")
+        assert [row[1] for row in cells(app)] == ["● measuring"]
+        await pilot.press("enter")
+        assert app.screen.query_one(JobTable).has_focus
+        await pilot.press("escape")
+        assert len(cells(app)) == 6
+        assert isinstance(app.screen, JobsScreen)
+
+
+async def test_keys_that_come_in_one_burst_are_the_filters(open_jobs: OpenJobs) -> None:
+    app, _ = open_jobs()
+    async with app.run_test(size=SIZE) as pilot:
+        await listed(pilot, app, 6)
+        for key, character in (("slash", "/"), ("c", "c"), ("x", "x"), ("enter", "\r")):
+            app.post_message(Key(key, character))
+        await until(pilot, lambda: len(cells(app)) == 0, "no row has these letters")
+        assert isinstance(app.screen, JobsScreen)
+
+
+async def test_cancel_asks_and_takes_the_marked_ones(open_jobs: OpenJobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    cancelled: list[str] = []
+    app, services = open_jobs()
+    monkeypatch.setattr(services.feed, "cancel", lambda run, _: cancelled.append(run.id))
+    async with app.run_test(size=SIZE) as pilot:
+        await listed(pilot, app, 6)
+        await pilot.press("x", "down", "x")
+        assert text_of(app, "#jobs-head").endswith("2 marked")
+        await pilot.press("c")
+        await until(pilot, lambda: not isinstance(app.screen, JobsScreen), "the question")
+        await pilot.press("enter")  # No is the default
+        await on_top(pilot, JobsScreen)
+        assert cancelled == []
+        await pilot.press("c")
+        await until(pilot, lambda: not isinstance(app.screen, JobsScreen), "the question")
+        await pilot.press("y")
+        await until(pilot, lambda: cancelled == ["aaa1", "aaa2"], "the cancelling")
+
+
+async def test_an_ended_run_cannot_be_marked(open_jobs: OpenJobs) -> None:
+    app, _ = open_jobs()
+    async with app.run_test(size=SIZE) as pilot:
+        await listed(pilot, app, 6)
+        await pilot.press("j", "j", "x", "c")
+        await pilot.pause()
+        assert isinstance(app.screen, JobsScreen)
+        assert all(row[0] == "" for row in cells(app))
+
+
+@pytest.mark.parametrize("by", ["flag", "profile"])
+async def test_where_a_cluster_is_only_looked_at_cancel_is_grey_and_the_list_says_why(
+    open_jobs: OpenJobs, by: str
+) -> None:
+    app, services = open_jobs()
+    services.policy, services.clusters.observed = Policy(read_only=by == "flag"), by == "profile"
+    async with app.run_test(size=SIZE) as pilot:
+        await listed(pilot, app, 6)
+        assert "eos: observer mode" in text_of(app, "#jobs-head")
+        keys = app.screen.active_bindings.values()
+        assert {"mark", "cancel"} == {active.binding.action for active in keys if not active.enabled}
+        await pilot.press("x", "c")
+        await pilot.pause()
+        assert isinstance(app.screen, JobsScreen)
+        assert all(row[0] == "" for row in cells(app))
+
+
+async def test_one_look_for_a_cluster_and_what_it_says_is_remembered(
+    open_jobs: OpenJobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[list[str]] = []
+
+    def look(_session: object, job_ids: list[str]) -> dict[str, Job]:
+        looks.append(job_ids)
+        return {"2": Job("2", "n", "RUNNING")}
+
+    monkeypatch.setattr("llmb_tui.watch.job_poller.look", look)
+    app, services = open_jobs(("aaa1", "aaa2", "aaa3"))
+    monkeypatch.setattr(services.clusters, "poller", cache(lambda _name: JobPoller(cast("Session", object()))))
+    async with app.run_test(size=SIZE) as pilot:
+        await listed(pilot, app, 3)
+        await until(pilot, lambda: cells(app)[1][1] == "● running", "the new state")
+        assert looks == [["1", "2"]]
+        assert services.runs.load("aaa2").job_state == "RUNNING"
+        assert services.runs.load("aaa1").job_state == "RUNNING"
+
+
+async def test_a_cluster_that_does_not_answer_is_named_and_changes_nothing(open_jobs: OpenJobs) -> None:
+    app, services = open_jobs()
+    async with app.run_test(size=SIZE) as pilot:
+        await listed(pilot, app, 6)
+        await until(pilot, lambda: "eos could not be asked" in text_of(app, "#jobs-note"), "the note")
+        assert services.runs.load("aaa2").job_state == "PENDING"
+
+
+async def test_a_cancel_that_fails_says_why(open_jobs: OpenJobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_run: Run, _prompter: object) -> None:
+        raise Trouble("scancel failed.", "[/x] denied", "Ask.")
+
+    app, services = open_jobs()
+    monkeypatch.setattr(services.feed, "cancel", refuse)
+    async with app.run_test(size=SIZE) as pilot:
+        await listed(pilot, app, 6)
+        await pilot.press("c")
+        await until(pilot, lambda: not isinstance(app.screen, JobsScreen), "the question")
+        await pilot.press("y")
+        await until(
+            pilot,
+            lambda: any("[/x] denied" in str(part.render()) for part in app.screen.query(Static)),
+            "the reason",
+        )
+
+
+def test_names_from_outside_are_no_markup_in_a_cell() -> None:
+    row = job_row(make_run(cluster="[/x] [red]"), RunState("k3f9a2"), marked=False, now=0.0)
+    assert row["where"][0] == "[/x] [red]"
+
+
+@pytest.mark.parametrize(
+    ("job_state", "word"),
+    [("PENDING", "◐ queued"), ("TIMEOUT", "✗ failed"), ("CANCELLED", "■ cancelled"), (None, "○ submitted")],
+)
+def test_without_a_log_slurms_word_counts(job_state: str | None, word: str) -> None:
+    assert state_cell(make_run(job_state=job_state), RunState("k3f9a2"))[0] == word

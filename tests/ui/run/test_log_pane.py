@@ -1,0 +1,357 @@
+"""The log pane on real files, driven by keys."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from textual.app import App, ComposeResult
+from textual.events import Key
+from textual.geometry import Offset
+from textual.pilot import Pilot
+from textual.screen import Screen
+from textual.selection import Selection
+
+from llmb_tui.ui.widgets.log_pane import LogPane
+from llmb_tui.ui.widgets.log_view import LogLines, LogView
+from tests.kit.pilot import until
+
+HOSTILE = (
+    "[rank0]: loss [1.2] [/x] [b]bold[/b]\n"
+    "\x1b[31mred\x1b[0m and \x1b]52;c;ZXZpbA==\x07clipboard\n"
+    "\x9b31mC1 \x07bell \x00nul\n"
+    " 10%\r 50%\r100% done\n"
+)
+
+
+class PaneScreen(Screen[None]):
+    def __init__(self, *files: Path) -> None:
+        super().__init__()
+        self._shown = [(path.name, path) for path in files]
+
+    def compose(self) -> ComposeResult:
+        yield LogPane(self._shown, "No log yet.")
+
+
+class PaneApp(App[None]):
+    def __init__(self, *files: Path) -> None:
+        super().__init__()
+        self._files = files
+
+    def on_mount(self) -> None:
+        self.push_screen(PaneScreen(*self._files))
+
+    @property
+    def pane(self) -> LogPane:
+        return self.screen.query_one(LogPane)
+
+    @property
+    def view(self) -> LogView:
+        return self.screen.query_one(LogView)
+
+    def drawn(self) -> list[str]:
+        """What stands in the view, row by row."""
+        return [self.view.render_line(y).text.rstrip() for y in range(self.view.size.height)]
+
+
+def append(path: Path, text: str) -> None:
+    with path.open("a", encoding="utf-8", newline="") as file:
+        file.write(text)
+
+
+def numbered(first: int, count: int) -> str:
+    return "".join(f"line {number}\n" for number in range(first, first + count))
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "log"
+    append(path, numbered(0, 100))
+    return path
+
+
+async def ready(pilot: Pilot[Any], app: PaneApp, count: int) -> None:
+    await until(pilot, lambda: app.view.source.lines == count, f"{count} lines")
+    await pilot.pause()
+
+
+def subtitle(app: PaneApp) -> str:
+    return str(app.pane.border_subtitle)
+
+
+async def test_remote_text_is_shown_as_it_is_and_harmless(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    append(path, HOSTILE)
+    app = PaneApp(path)
+    async with app.run_test(size=(60, 12)) as pilot:
+        await ready(pilot, app, 4)
+        assert app.drawn()[:4] == [
+            "[rank0]: loss [1.2] [/x] [b]bold[/b]",
+            "red and clipboard",
+            "\N{REPLACEMENT CHARACTER}31mC1 \N{REPLACEMENT CHARACTER}bell \N{REPLACEMENT CHARACTER}nul",
+            "100% done",
+        ]
+
+
+async def test_it_follows_the_end_of_a_growing_file(log: Path) -> None:
+    app = PaneApp(log)
+    async with app.run_test(size=(60, 12)) as pilot:
+        await ready(pilot, app, 100)
+        assert app.drawn()[-1] == "line 99"
+        append(log, numbered(100, 5000))
+        await ready(pilot, app, 5100)
+        assert app.drawn()[-1] == "line 5099"
+        assert subtitle(app) == "5,100 lines · following"
+
+
+async def test_space_holds_it_and_it_says_how_far_it_is_behind(log: Path) -> None:
+    app = PaneApp(log)
+    async with app.run_test(size=(60, 12)) as pilot:
+        await ready(pilot, app, 100)
+        await pilot.press("space")
+        held = app.drawn()
+        append(log, numbered(100, 1204))
+        await ready(pilot, app, 1304)
+        assert app.drawn() == held
+        assert "held · 1,204 new lines" in subtitle(app)
+        await pilot.press("space")
+        await pilot.pause()
+        assert app.drawn()[-1] == "line 1303"
+        assert "following" in subtitle(app)
+
+
+async def test_scrolling_up_holds_and_the_end_follows_again(log: Path) -> None:
+    app = PaneApp(log)
+    async with app.run_test(size=(60, 12)) as pilot:
+        await ready(pilot, app, 100)
+        await pilot.press("pageup")
+        await until(pilot, lambda: not app.view.following, "held")
+        held = app.drawn()
+        append(log, numbered(100, 7))
+        await ready(pilot, app, 107)
+        assert app.drawn() == held
+        assert "7 new lines" in subtitle(app)
+        await pilot.press("G")
+        await pilot.pause()
+        assert app.drawn()[-1] == "line 106"
+
+
+async def test_scrolling_back_down_to_the_end_follows_again(log: Path) -> None:
+    app = PaneApp(log)
+    async with app.run_test(size=(60, 12)) as pilot:
+        await ready(pilot, app, 100)
+        await pilot.press("up", "up", "up")
+        await until(pilot, lambda: not app.view.following, "held")
+        await pilot.press("down", "down", "down")
+        await until(pilot, lambda: app.view.following, "following")
+
+
+async def test_a_file_that_comes_later_is_shown(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    app = PaneApp(path)
+    async with app.run_test(size=(60, 12)) as pilot:
+        await pilot.pause()
+        assert app.drawn()[0] == "No log yet."
+        append(path, "first\n")
+        await ready(pilot, app, 1)
+        assert app.drawn()[0] == "first"
+
+
+async def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
+    app = PaneApp(tmp_path)  # a directory
+    async with app.run_test(size=(60, 12)) as pilot:
+        await until(pilot, lambda: "cannot read the log" in subtitle(app), "the reason")
+
+
+async def search(pilot: Pilot[Any], key: str, pattern: str) -> None:
+    await pilot.press(key, *pattern, "enter")
+
+
+async def test_keys_that_come_in_one_burst_are_the_patterns(log: Path) -> None:
+    app = PaneApp(log)
+    async with app.run_test(size=(60, 12)) as pilot:
+        await ready(pilot, app, 100)
+        for key, character in (("slash", "/"), ("n", "n"), ("e", "e"), ("space", " "), ("enter", "\r")):
+            app.post_message(Key(key, character))
+        await until(pilot, lambda: app.view.search_pattern is not None, "the pattern")
+        assert app.view.search_pattern == re.compile("ne ", re.IGNORECASE)
+
+
+async def test_search_goes_from_match_to_match(log: Path) -> None:
+    app = PaneApp(log)
+    async with app.run_test(size=(60, 12)) as pilot:
+        await ready(pilot, app, 100)
+        await pilot.press("g")
+        await search(pilot, "slash", "7$")
+        for key, line in ((None, 7), ("n", 17), ("n", 27), ("N", 17)):
+            if key:
+                await pilot.press(key)
+            await until(pilot, lambda line=line: app.view.current_line == line, f"line {line}")
+        assert not app.view.following
+        assert "line 17" in app.drawn()
+
+
+async def test_a_search_at_the_end_turns_back_to_the_last_match_above(log: Path) -> None:
+    app = PaneApp(log)
+    async with app.run_test(size=(60, 12)) as pilot:
+        await ready(pilot, app, 100)
+        await search(pilot, "slash", "LINE 3")
+        await pilot.pause()
+        assert app.view.current_line is None  # capitals mean capitals
+        await search(pilot, "slash", "line 3")
+        await until(pilot, lambda: app.view.current_line == 39, "line 39")
+
+
+async def test_a_pattern_that_is_none_is_refused_and_escape_closes_the_line_only(log: Path) -> None:
+    app = PaneApp(log)
+    async with app.run_test(size=(80, 12)) as pilot:
+        await ready(pilot, app, 100)
+        await search(pilot, "slash", "(")
+        assert "no regular expression" in str(app.screen.query_one("#log-refusal").render())
+        await pilot.press("escape")
+        assert not app.screen.query_one("#log-bar").display
+        assert app.screen.query_one(LogView).has_focus
+
+
+async def test_a_filter_shows_only_its_lines_and_follows_them(log: Path) -> None:
+    app = PaneApp(log)
+    async with app.run_test(size=(60, 12)) as pilot:
+        await ready(pilot, app, 100)
+        await search(pilot, "f", "5$")
+        await ready(pilot, app, 10)
+        assert app.drawn()[-1] == "line 95"
+        assert "10 of 100 lines with 5$" in subtitle(app)
+        append(log, numbered(100, 10))
+        await ready(pilot, app, 11)
+        assert app.drawn()[-1] == "line 105"
+
+
+async def test_taking_the_filter_away_leaves_the_line_among_its_neighbours(log: Path) -> None:
+    app = PaneApp(log)
+    async with app.run_test(size=(60, 12)) as pilot:
+        await ready(pilot, app, 100)
+        await search(pilot, "f", "50")
+        await ready(pilot, app, 1)
+        await pilot.press("space", "f", "backspace", "backspace", "enter")
+        await ready(pilot, app, 100)
+        assert "line 50" in app.drawn()
+        assert "line 49" in app.drawn()
+
+
+async def test_the_first_error_then_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    append(
+        path, numbered(0, 50) + "ValueError: cause\n" + numbered(51, 50) + "srun: error: task 3\n" + numbered(102, 9)
+    )
+    app = PaneApp(path)
+    async with app.run_test(size=(60, 12)) as pilot:
+        await ready(pilot, app, 111)
+        for key, line in (("e", 50), ("e", 101), ("E", 50)):
+            await pilot.press(key)
+            await until(pilot, lambda line=line: app.view.current_line == line, f"line {line}")
+        assert "ValueError: cause" in app.drawn()
+
+
+async def test_the_other_log_and_a_newer_one(tmp_path: Path) -> None:
+    first, script, second = tmp_path / "log", tmp_path / "script", tmp_path / "log.1"
+    append(first, "from the first\n")
+    append(script, "#!/bin/bash\n")
+    app = PaneApp(first, script)
+    async with app.run_test(size=(60, 12)) as pilot:
+        await until(pilot, lambda: app.drawn()[0] == "from the first", "the first log")
+        await pilot.press("o")
+        await until(pilot, lambda: app.drawn()[0] == "#!/bin/bash", "the script")
+        append(second, "from the second\n")
+        app.pane.show_newest(("log.1", second))
+        await pilot.pause()
+        assert app.drawn()[0] == "#!/bin/bash"  # what is read stays
+        await until(pilot, lambda: "log.1" in str(app.pane.border_title), "its name")
+        await pilot.press("o")
+        await until(pilot, lambda: app.drawn()[0] == "from the second", "the newest log")
+
+
+async def test_a_newer_log_takes_the_place_of_the_newest(tmp_path: Path) -> None:
+    first, second = tmp_path / "log", tmp_path / "log.1"
+    append(first, "from the first\n")
+    append(second, "from the second\n")
+    app = PaneApp(first)
+    async with app.run_test(size=(60, 12)) as pilot:
+        await until(pilot, lambda: app.drawn()[0] == "from the first", "the first log")
+        app.pane.show_newest(("log.1", second))
+        await until(pilot, lambda: app.drawn()[0] == "from the second", "the newer log")
+
+
+async def test_left_and_right_show_the_rest_of_a_long_line(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    append(path, "a" * 100 + "the end\n")
+    app = PaneApp(path)
+    async with app.run_test(size=(60, 12)) as pilot:
+        await ready(pilot, app, 1)
+        assert app.drawn()[0].endswith("a→")
+        await pilot.press(*["right"] * 9)
+        assert app.drawn()[0].endswith("the end")
+        await pilot.press(*["left"] * 9)
+        assert app.drawn()[0].endswith("a→")
+
+
+async def test_wide_characters_do_not_break_the_row(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    append(path, "学習" * 100 + "\n")
+    app = PaneApp(path)
+    async with app.run_test(size=(60, 12)) as pilot:
+        await ready(pilot, app, 1)
+        for _ in range(3):
+            assert app.view.render_line(0).cell_length == app.view.line_width
+            await pilot.press("right")
+
+
+async def test_y_copies_the_visible_lines_whole(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    append(path, "b" * 200 + "\nsecond\n")
+    app = PaneApp(path)
+    async with app.run_test(size=(60, 12)) as pilot:
+        await ready(pilot, app, 2)
+        await pilot.press("y")
+        assert app.clipboard == "b" * 200 + "\nsecond"
+
+
+async def test_a_selection_is_read_from_the_log(log: Path) -> None:
+    app = PaneApp(log)
+    async with app.run_test(size=(60, 12)) as pilot:
+        await ready(pilot, app, 100)
+        selection = Selection(Offset(5, 97), Offset(4, 99))
+        assert app.view.get_selection(selection) == ("97\nline 98\nline", "\n")
+        app.screen.selections = {app.view: selection}
+        await pilot.press("y")
+        assert app.clipboard.rstrip("\n") == "97\nline 98\nline"
+
+
+class Counted:
+    """Lines that count how often a view takes in their number, which it does once for each repaint."""
+
+    def __init__(self, source: LogLines) -> None:
+        self._source = source
+        self.asked = 0
+
+    @property
+    def lines(self) -> int:
+        self.asked += 1
+        return self._source.lines
+
+    def read(self, first: int, count: int) -> list[str]:
+        return self._source.read(first, count)
+
+    def find(self, pattern: re.Pattern[str], start: int, direction: Literal[1, -1] = 1) -> int | None:
+        return self._source.find(pattern, start, direction)
+
+
+async def test_many_notices_of_growth_are_few_repaints(log: Path) -> None:
+    app = PaneApp(log)
+    async with app.run_test(size=(60, 12)) as pilot:
+        await ready(pilot, app, 100)
+        app.view.source = counted = Counted(app.view.source)
+        for _ in range(500):
+            app.view.grown()
+        assert counted.asked <= 1

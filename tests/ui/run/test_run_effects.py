@@ -1,0 +1,100 @@
+"""The clipboard, threads that nobody waits for, and the keys' records."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from textual.app import App
+from textual.binding import Binding
+from textual.dom import DOMNode
+
+from llmb_tui.errors import Trouble
+from llmb_tui.ui.clipboard import copy, native_tool
+from llmb_tui.ui.daemon import in_daemon
+from llmb_tui.ui.dialogs import Report
+from llmb_tui.ui.screens.jobs import JobsScreen
+from llmb_tui.ui.screens.run import RunScreen
+from llmb_tui.ui.widgets.job_table import JobTable
+from llmb_tui.ui.widgets.log_pane import LogPane
+from llmb_tui.ui.widgets.log_view import LogView
+from tests.kit.pilot import until
+
+ALL = ("pbcopy", "wl-copy", "xclip", "xsel")
+
+
+@pytest.mark.parametrize(
+    ("platform", "environment", "installed", "tool"),
+    [
+        ("darwin", {}, ALL, "pbcopy"),
+        ("linux", {"WAYLAND_DISPLAY": "w", "DISPLAY": ":0"}, ALL, "wl-copy"),
+        ("linux", {"DISPLAY": ":0"}, ALL, "xclip"),
+        ("linux", {"DISPLAY": ":0"}, ("xsel",), "xsel"),
+        ("linux", {}, ALL, None),
+        ("linux", {"DISPLAY": ":0"}, (), None),
+    ],
+)
+def test_the_tool_of_this_desktop(
+    platform: str, environment: dict[str, str], installed: tuple[str, ...], tool: str | None
+) -> None:
+    found = native_tool(platform, environment, lambda name: f"/bin/{name}" if name in installed else None)
+    assert (found[0] if found else None) == tool
+
+
+async def test_a_copy_goes_to_the_terminal_and_to_the_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool, pasted = tmp_path / "xclip", tmp_path / "pasted"
+    tool.write_text(f'#!/bin/sh\ncat > "{pasted}.part" && mv "{pasted}.part" "{pasted}"\n')
+    tool.chmod(0o755)
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    app: App[None] = App()
+    async with app.run_test() as pilot:
+        copy(app, "[/x] text", "One line")
+        await until(pilot, pasted.exists, "the tool")
+        assert pasted.read_text() == "[/x] text"
+        assert app.clipboard == "[/x] text"
+        assert [note.message for note in app._notifications] == ["One line sent to the clipboard."]
+
+
+async def test_the_result_of_a_thread() -> None:
+    assert await in_daemon(lambda: 7) == 7
+
+
+@pytest.mark.parametrize("error", [Trouble("It broke.", "why"), ValueError("why")])
+async def test_the_trouble_of_a_thread(error: Exception) -> None:
+    def fail() -> None:
+        raise error
+
+    with pytest.raises(Trouble) as trouble:
+        await in_daemon(fail)
+    assert "why" in trouble.value.why
+
+
+async def test_who_waits_for_a_stuck_thread_can_be_cancelled_at_once() -> None:
+    began, release, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def stick() -> None:
+        began.set()
+        release.wait(60)
+        ended.set()
+
+    task = asyncio.create_task(in_daemon(stick))
+    await asyncio.to_thread(began.wait)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not ended.is_set()
+    release.set()
+
+
+@pytest.mark.parametrize("node", [RunScreen, JobsScreen, Report, LogPane, LogView, JobTable])
+def test_every_key_has_an_id_and_says_what_it_does(node: type[DOMNode]) -> None:
+    bindings = [binding for binding in node.BINDINGS if isinstance(binding, Binding)]
+    assert len(bindings) == len(node.BINDINGS)
+    assert all(binding.id and binding.tooltip for binding in bindings)
+    assert len({binding.id for binding in bindings}) == len(bindings)

@@ -1,0 +1,162 @@
+"""The parts of the run screen as text."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from llmb_tui.ui.units import age, clock, gauge
+from llmb_tui.ui.widgets.run_header import header_lines, reached, stage_line
+from llmb_tui.ui.widgets.run_parts import (
+    loss_trend,
+    metric_rows,
+    metrics_card,
+    metrics_strip,
+    verdict_card,
+    verdict_strip,
+)
+from llmb_tui.watch.state import Progress, Result, RunState, Verdict
+from tests.kit.runs import make_run
+from tests.ui.run.run_states import STATES, progress
+
+NOTICE = "simulated, clock x30"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0, "00:00"), (38.9, "00:38"), (252, "04:12"), (3852, "1:04:12"), (90_061, "1d 01:01:01")]
+)
+def test_a_clock(seconds: float, text: str) -> None:
+    assert clock(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.2, "0 s"), (38.9, "38 s"), (252, "4 min"), (7300, "2 h"), (200_000, "2 d")]
+)
+def test_an_age(seconds: float, text: str) -> None:
+    assert age(seconds) == text
+
+
+def test_a_gauge_is_full_only_at_the_end() -> None:
+    assert gauge(50, 50, 10).plain == "█" * 10
+    assert gauge(49, 50, 10).plain != "█" * 10
+    assert gauge(0, 50, 10).plain == " " * 10
+    assert gauge(31, 50, 10).cell_length == 10
+
+
+@pytest.mark.parametrize("width", [78, 100, 118, 198])
+@pytest.mark.parametrize("name", ["queued", "measuring", "done", "failed", "lost"])
+def test_the_stage_line_fits(width: int, name: str) -> None:
+    assert stage_line(STATES[name], width).cell_length <= width
+
+
+def test_the_stage_line_says_where_the_run_is() -> None:
+    assert stage_line(STATES["measuring"], 118).plain == (
+        "✓ queued ── ✓ image ── ✓ start ── ✓ warm-up ── ● measuring ── ○ done"
+        "   ████████████▍         step 31 of 50   ETA 00:38"
+    )
+    assert stage_line(STATES["measuring"], 78).plain.startswith("● measuring 5/6   ")
+    assert stage_line(STATES["measuring"], 78).plain.endswith("  step 31 of 50   ETA 00:38")
+
+
+def test_a_failed_run_keeps_the_stage_that_it_reached() -> None:
+    assert reached(STATES["failed"]) == "warm-up"
+    line = stage_line(STATES["failed"], 118).plain
+    assert line.startswith("✓ queued ── ✓ image ── ✓ start ── ● warm-up ── ✗ failed")
+    assert stage_line(replace(STATES["queued"], stage="cancelled"), 60).plain.startswith("● queued ── ■ cancelled")
+
+
+def test_before_anything_is_known_nothing_is_claimed() -> None:
+    assert "✓" not in stage_line(RunState("r"), 118).plain
+    assert "not known yet" in stage_line(RunState("r"), 30).plain
+
+
+def test_the_header_says_what_where_and_how_it_stands() -> None:
+    who, job = header_lines(make_run(), "", STATES["measuring"], 100)
+    assert who.plain.startswith("nemotron4 15b fp8 · 64 × H100 · eos   ")
+    assert who.plain.endswith("  ● live · log 3 s ago")
+    assert job.plain == "job 48123 · RUNNING 04:12 · 8 nodes · direct procedure"
+
+
+@pytest.mark.parametrize("width", [78, 98, 118])
+@pytest.mark.parametrize("name", ["queued", "measuring", "failed", "lost"])
+def test_the_notice_of_a_cluster_is_always_in_the_header(width: int, name: str) -> None:
+    lines = header_lines(make_run(), NOTICE, STATES[name], width)
+    assert NOTICE in lines[0].plain
+    assert all(line.cell_length <= width for line in lines)
+
+
+def test_a_long_silence_is_told_apart_from_a_lost_link() -> None:
+    silent = header_lines(make_run(), "", replace(STATES["measuring"], silent_s=250.0), 100)[0].plain
+    assert silent.endswith("● live · log silent 4 min")
+    lost = header_lines(make_run(), "", STATES["lost"], 118)[0].plain
+    assert lost.endswith("✗ link lost · no answer from eos-login for 12 s, connecting again")
+    assert header_lines(make_run(), "", STATES["lost"], 78)[0].plain.endswith("answer from eos-login f…")
+
+
+def test_a_waiting_job_says_why_in_plain_words() -> None:
+    job = header_lines(make_run(), "", STATES["queued"], 78)[1].plain
+    assert job.startswith("job 48123 · PENDING · 8 nodes · Other jobs are before it in the queue.")
+
+
+def test_remote_words_in_the_header_are_no_markup() -> None:
+    job = STATES["queued"].job
+    assert job is not None
+    odd = replace(STATES["queued"], job=replace(job, reason="[/x] \x1b[31mred"))
+    assert "[/x] red" in header_lines(make_run(), "[b]n[/b]", odd, 118)[1].plain
+
+
+def test_metrics_stand_beside_what_was_expected() -> None:
+    rows = metric_rows(progress(31), make_run().plan, "↓")
+    assert metrics_card(rows, 50).plain.splitlines() == [
+        "step time     2.00 s  expected 1.98 s",
+        "tokens/s     521,700  expected 529,584",
+        "MFU           38.7 %  expected 39.3 %",
+        "loss          9.78 ↓",
+        "memory       73.0 GB  of 80 GB",
+    ]
+    assert "expected" not in metrics_card(rows, 37).plain
+    assert "expected" in metrics_card(rows, 38).plain
+    assert metrics_strip(rows, 50).plain == "step time 2.00 s   tokens/s 521,700   MFU 38.7 %"
+
+
+def test_what_is_not_known_is_a_dash() -> None:
+    values = [value for _, value, _ in metric_rows(Progress(), make_run().plan)]
+    assert values == ["–"] * 5
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "trend"),
+    [(9.9, 9.8, "↓"), (9.8, 9.9, "↑"), (9.8, 9.801, "→"), (None, 1.0, ""), (1.0, float("nan"), "")],
+)
+def test_the_direction_of_the_loss(before: float | None, now: float | None, trend: str) -> None:
+    assert loss_trend(before, now) == trend
+
+
+def test_the_verdict_names_ratio_base_rule_and_procedure() -> None:
+    assert verdict_card(STATES["measuring"], "published", "direct procedure").plain.splitlines() == [
+        "✓ PASS   98.5 % of published",
+        "2.01 s against published 1.98 s, nemotron4@25.04",
+        "counts: last step · direct procedure",
+        "So far: median of 26 steps after 5 of warm-up, ± 0.4 %.",
+    ]
+    strip = verdict_strip(STATES["measuring"], "published", "direct", 78).plain
+    assert strip == "so far ✓ PASS   98.5 % of published   2.01 s   last step · direct"
+
+
+def test_a_final_verdict_is_not_called_so_far() -> None:
+    assert verdict_strip(STATES["done"], "published", "direct", 78).plain.startswith("✓ PASS")
+
+
+def test_no_verdict_says_why() -> None:
+    state = RunState("r", no_verdict="No verdict: there is no expected step time.")
+    assert verdict_card(state, "expected", "direct").plain == "No verdict: there is no expected step time."
+    assert verdict_strip(state, "expected", "direct", 20).plain == "No verdict: there i…"
+
+
+@pytest.mark.parametrize(("result", "glyph"), [("PASS", "✓"), ("WARN", "!"), ("FAIL", "✗")])
+def test_each_result_has_a_word_and_a_glyph(result: Result, glyph: str) -> None:
+    verdict = STATES["measuring"].verdict
+    assert isinstance(verdict, Verdict)
+    state = replace(STATES["measuring"], verdict=replace(verdict, result=result))
+    assert verdict_card(state, "published", "direct").plain.startswith(f"{glyph} {result} ")

@@ -1,0 +1,287 @@
+"""The run screen: what is published is shown, and leaving it stops the watching."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from textual.app import App
+
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.policy import Policy
+from llmb_tui.launch.run import Run
+from llmb_tui.ui.dialogs import Report
+from llmb_tui.ui.screens.run import RunScreen
+from llmb_tui.ui.widgets.log_pane import LogPane
+from llmb_tui.ui.widgets.log_view import LogView
+from llmb_tui.ui.widgets.run_header import RunHeader, StageLine
+from llmb_tui.ui.widgets.run_parts import VerdictCard
+from tests.kit.pilot import SIZE, on_top, text_of, until
+from tests.kit.runs import make_run
+from tests.ui.run.run_states import STATES, log_text
+
+OpenRun = Callable[..., tuple[App[None], Any]]
+
+
+async def test_a_published_state_is_shown_everywhere(open_run: OpenRun) -> None:
+    app, _ = open_run(STATES["measuring"], log=log_text(31))
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: "● live" in text_of(app, RunHeader), "the header")
+        assert "nemotron4 15b fp8 · 64 × H100 · eos" in text_of(app, RunHeader)
+        assert "step 31 of 50" in text_of(app, StageLine)
+        assert "98.5 % of published" in text_of(app, VerdictCard)
+        view = app.screen.query_one(LogView)
+        await until(pilot, lambda: view.source.lines == 42, "the log")
+        assert "iteration 30/49" in view.render_line(view.size.height - 1).text
+
+
+async def test_the_notice_of_the_cluster_is_shown(open_run: OpenRun) -> None:
+    app, services = open_run(STATES["measuring"])
+    services.clusters.notice = "simulated, clock x30"
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "simulated, clock x30" in text_of(app, RunHeader), "the notice")
+
+
+async def test_of_a_cluster_that_was_forgotten_what_is_here_is_shown(
+    open_run: OpenRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forgotten(_run_id: str) -> None:
+        raise Trouble("No saved cluster is named eos.")
+
+    app, services = open_run(log=log_text(31))
+    monkeypatch.setattr(services.feed, "monitor", forgotten)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: "No saved cluster" in text_of(app, "#notice"), "the reason")
+        await until(pilot, lambda: "step 31 of 50" in text_of(app, StageLine), "the steps of the local log")
+
+
+async def test_only_the_newest_state_counts(open_run: OpenRun) -> None:
+    app, _ = open_run(STATES["queued"], STATES["measuring"], STATES["lost"])
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: "✗ link lost" in text_of(app, RunHeader), "the last state")
+
+
+async def test_a_link_that_comes_back_is_seen(open_run: OpenRun) -> None:
+    app, _ = open_run(STATES["lost"])
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: "✗ link lost" in text_of(app, RunHeader), "lost")
+        app.screen.post_message(RunScreen.StateChanged(STATES["measuring"]))
+        await until(pilot, lambda: "● live" in text_of(app, RunHeader), "live")
+
+
+async def test_a_hung_controller_is_told_apart_from_a_lost_link(open_run: OpenRun) -> None:
+    app, _ = open_run(replace(STATES["measuring"], link_note="`squeue` failed on the cluster. [/x] timed out."))
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: "[/x] timed out" in text_of(app, "#notice"), "Slurm's trouble")
+        assert "● live" in text_of(app, RunHeader)
+
+
+async def test_what_slurm_says_of_a_job_is_shown_as_it_is_and_does_no_harm(open_run: OpenRun) -> None:
+    nasty = "[rank0] [/x] \x1b[31mred\x1b[0m \x1b]52;c;AAAA\x07 \x9b2J"
+    waiting = STATES["queued"]
+    assert waiting.job is not None
+    app, _ = open_run(replace(waiting, job=replace(waiting.job, name=nasty, reason=nasty), link_note=nasty))
+    async with app.run_test(size=(200, 60)) as pilot:
+        await until(pilot, lambda: "[rank0] [/x] red" in text_of(app, RunHeader), "the reason")
+        assert "[rank0] [/x] red" in text_of(app, "#notice")
+        shown = text_of(app, RunHeader) + text_of(app, "#notice")
+        assert not {character for character in shown if ord(character) < 32 or 127 <= ord(character) < 160} - {"\n"}
+
+
+async def test_who_is_not_let_in_may_try_again(open_run: OpenRun) -> None:
+    shut_out = replace(STATES["measuring"], link="closed", link_note="eos-login did not accept the key.")
+    app, services = open_run(shut_out)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: "did not accept the key" in text_of(app, "#notice"), "the reason")
+        services.standing.states = (STATES["measuring"],)
+        await pilot.press("t")
+        await until(pilot, lambda: "● live" in text_of(app, RunHeader), "watching again")
+
+
+@pytest.mark.parametrize("key", ["q", "escape"])
+async def test_leaving_stops_the_monitor(key: str, open_run: OpenRun) -> None:
+    app, services = open_run(STATES["measuring"])
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: "● live" in text_of(app, RunHeader), "the first state")
+        await pilot.press(key)
+        await until(pilot, lambda: not isinstance(app.screen, RunScreen), "left")
+        assert services.standing.stopped.wait(0.5)
+
+
+class Deaf:
+    """A monitor that is stuck in a command on a dead link and hears no stop."""
+
+    def watch(self, *_: object) -> None:
+        threading.Event().wait(20)
+
+
+async def test_quitting_does_not_wait_for_a_dead_link(open_run: OpenRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    app, services = open_run()
+    monkeypatch.setattr(services.feed, "monitor", lambda _run_id: Deaf())
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: "job 48123" in text_of(app, RunHeader), "the run")
+        left_at = time.monotonic()
+    assert time.monotonic() - left_at < 1.0
+    assert all(thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread())
+
+
+class Failing:
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def watch(self, *_: object) -> None:
+        raise self._error
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        (Trouble("No route to eos-login.", "[/x] timed out.", "Check the VPN."), ("No route", "[/x] timed out", "VPN")),
+        (ZeroDivisionError("[/x]"), ("The watching stopped.", "ZeroDivisionError: [/x]", "Try again")),
+    ],
+)
+async def test_an_error_of_the_monitor_is_a_panel_and_can_be_tried_again(
+    case: tuple[Exception, tuple[str, ...]],
+    open_run: OpenRun,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app, services = open_run(STATES["measuring"])
+    error, words = case
+    standing = services.standing
+    monkeypatch.setattr(services.feed, "monitor", lambda _run_id: Failing(error))
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: text_of(app, "#notice") != "", "the panel")
+        for word in words:
+            assert word in text_of(app, "#notice")
+        monkeypatch.setattr(services.feed, "monitor", lambda _run_id: standing)
+        await pilot.press("t")
+        await until(pilot, lambda: "● live" in text_of(app, RunHeader), "watching again")
+        assert text_of(app, "#notice") == ""
+
+
+async def test_a_run_that_is_not_there_says_so(open_run: OpenRun) -> None:
+    app, _ = open_run(run=None)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: "There is no run k3f9a2" in text_of(app, "#notice"), "the reason")
+
+
+async def test_a_failed_run_says_why_and_e_goes_there(open_run: OpenRun) -> None:
+    log = log_text(3) + "[rank3]: torch.OutOfMemoryError: CUDA out of memory.\n" + "after\n" * 50
+    app, _ = open_run(STATES["failed"], log=log)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: "A GPU ran out of memory." in text_of(app, "#notice"), "the reason")
+        assert "Use more GPUs" in text_of(app, "#notice")
+        await until(pilot, lambda: app.screen.query_one(LogView).source.lines == 65, "the log")
+        await pilot.press("e")
+        await until(pilot, lambda: app.screen.query_one(LogView).current_line == 14, "the error's line")
+
+
+async def test_an_unknown_submission_shows_what_is_known_and_is_not_watched(open_run: OpenRun) -> None:
+    run = make_run(submission="unknown", note="The connection broke while the submission was on its way.", job_ids=())
+    app, _ = open_run(run=run)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: "not known whether" in text_of(app, "#notice"), "the notice")
+        assert "The connection broke" in text_of(app, "#notice")
+        assert run.job_name in text_of(app, "#notice")
+        keys = {active.binding.action for active in app.screen.active_bindings.values()}
+        assert "settle" in keys
+        assert "cancel" not in keys
+
+
+async def test_cancel_asks_first_and_no_is_the_default(open_run: OpenRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    cancelled: list[str] = []
+    app, services = open_run(STATES["measuring"])
+    monkeypatch.setattr(services.feed, "cancel", lambda run, _: cancelled.append(run.id))
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: "● live" in text_of(app, RunHeader), "the first state")
+        await pilot.press("c")
+        await until(pilot, lambda: not isinstance(app.screen, RunScreen), "the question")
+        await pilot.press("enter")
+        await on_top(pilot, RunScreen)
+        assert cancelled == []
+        await pilot.press("c")
+        await until(pilot, lambda: not isinstance(app.screen, RunScreen), "the question")
+        await pilot.press("y")
+        await until(pilot, lambda: cancelled == ["k3f9a2"], "the cancelling")
+        await until(pilot, lambda: any("job 48123" in note.message for note in app._notifications), "what happened")
+
+
+@pytest.mark.parametrize("by", ["flag", "profile"])
+async def test_where_a_cluster_is_only_looked_at_cancel_is_grey_and_the_header_says_why(
+    open_run: OpenRun, by: str
+) -> None:
+    app, services = open_run(STATES["measuring"])
+    services.policy, services.clusters.observed = Policy(read_only=by == "flag"), by == "profile"
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: "● live" in text_of(app, RunHeader), "the first state")
+        assert "observer mode" in text_of(app, RunHeader)
+        keys = app.screen.active_bindings.values()
+        assert [active.binding.action for active in keys if not active.enabled] == ["cancel"]
+        await pilot.press("c")
+        await pilot.pause()
+        assert isinstance(app.screen, RunScreen)
+
+
+async def test_a_cancel_that_fails_is_shown(open_run: OpenRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_run: Run, _prompter: object) -> None:
+        raise Trouble("scancel failed.", "Invalid job id specified", "Look at the queue.")
+
+    app, services = open_run(STATES["measuring"])
+    monkeypatch.setattr(services.feed, "cancel", refuse)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: "● live" in text_of(app, RunHeader), "the first state")
+        await pilot.press("c")
+        await until(pilot, lambda: not isinstance(app.screen, RunScreen), "the question")
+        await pilot.press("y")
+        await until(pilot, lambda: "Invalid job id" in text_of(app, "#notice"), "the reason")
+
+
+async def test_a_finished_run_cannot_be_cancelled(open_run: OpenRun) -> None:
+    app, _ = open_run(STATES["done"])
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: "○ closed" in text_of(app, RunHeader), "the state")
+        assert "cancel" not in {active.binding.action for active in app.screen.active_bindings.values()}
+
+
+async def test_the_report_is_the_document_and_y_copies_it(open_run: OpenRun) -> None:
+    app, _ = open_run(STATES["measuring"])
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: "● live" in text_of(app, RunHeader), "the first state")
+        await pilot.press("r")
+        await on_top(pilot, Report)
+        await pilot.press("y")
+        document = json.loads(app.clipboard)
+        assert document["id"] == "k3f9a2"
+        assert document["steps_done"] == 31
+        assert document["verdict"]["result"] == "PASS"
+
+
+@pytest.mark.parametrize("name", ["queued", "measuring", "done", "failed", "lost"])
+async def test_at_80x24_the_log_keeps_eight_lines(name: str, open_run: OpenRun) -> None:
+    app, _ = open_run(STATES[name])
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: app.screen.query_one(RunHeader).run_state is not None, "the state")
+        await pilot.pause()
+        assert app.screen.query_one(LogView).size.height >= 8
+        for part in (RunHeader, StageLine, VerdictCard, LogPane):
+            region = app.screen.query_one(part).region
+            assert region.right <= 80
+            assert region.bottom <= 23
+            assert region.height
+
+
+async def test_a_restart_by_slurm_brings_a_log_of_its_own(open_run: OpenRun) -> None:
+    app, services = open_run(STATES["measuring"], log="before the restart\n")
+    async with app.run_test(size=SIZE) as pilot:
+        view = app.screen.query_one(LogView) if isinstance(app.screen, RunScreen) else None
+        await on_top(pilot, RunScreen)
+        view = app.screen.query_one(LogView)
+        await until(pilot, lambda: "before" in view.render_line(0).text, "the first log")
+        (services.runs.folder("k3f9a2") / "log.1").write_text("after the restart\n")
+        app.screen.post_message(RunScreen.StateChanged(replace(STATES["measuring"], log_name="log.1")))
+        await until(pilot, lambda: "after" in view.render_line(0).text, "the second log")

@@ -1,0 +1,41 @@
+"""The app on empty places. Nothing here moves or tells the time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.demo.cluster import DemoCluster
+from llmb_tui.services import Services
+from llmb_tui.store.paths import Places
+from llmb_tui.ui.app import LlmbApp
+from tests.kit.demo import end_jobs
+
+
+@pytest.fixture(autouse=True)
+def _still(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("NO_COLOR", "TEXTUAL_THEME", "DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
+
+
+@pytest.fixture
+def services(tmp_path: Path) -> Services:
+    return Services(Places(tmp_path / "config", tmp_path / "state"))
+
+
+@pytest.fixture
+def app(services: Services) -> LlmbApp:
+    return LlmbApp(services)
+
+
+@pytest.fixture
+def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DemoCluster]:
+    """A simulated cluster on a fast clock, which only its own key opens."""
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with DemoCluster(tmp_path / "cluster", speed=600.0) as cluster:
+        yield cluster
+        end_jobs(cluster)

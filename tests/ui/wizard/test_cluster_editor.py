@@ -1,0 +1,140 @@
+"""Entering a cluster by keyboard: what it offers is picked, what cannot be right is said, nothing typed is lost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from textual.events import Paste
+from textual.pilot import Pilot
+from textual.widgets import Input, Static
+
+from llmb_tui.demo.cluster import DemoCluster
+from llmb_tui.services import Services
+from llmb_tui.ui.app import LlmbApp
+from llmb_tui.ui.dialogs import HostKey
+from llmb_tui.ui.screens.cluster_editor import ClusterEditor
+from llmb_tui.ui.screens.wizard import WizardScreen
+from llmb_tui.ui.widgets.choices import ChoiceList
+from llmb_tui.wizard.steps import StepId
+from tests.kit.pilot import choose, loaded, marks, on_top, until
+from tests.ui.wizard.found_states import EOS
+
+
+def _holds(field: Input, text: str) -> bool:
+    return field.value == text
+
+
+def said(pilot: Pilot[None], which: str) -> str:
+    return str(pilot.app.screen.query_one(f"#{which}", Static).render())
+
+
+async def fill(pilot: Pilot[None], **texts: str) -> None:
+    """Paste each text into its field."""
+    for name, text in texts.items():
+        field = pilot.app.screen.query_one(f"#profile-{name}", Input)
+        field.focus()
+        await until(pilot, partial(field.__getattribute__, "has_focus"), f"{name} has the focus")
+        field.clear()
+        field.post_message(Paste(text))
+        await until(pilot, partial(_holds, field, text), f"{name} is filled in")
+
+
+async def test_a_new_cluster_is_reached_read_picked_from_saved_and_checked(
+    services: Services, demo: DemoCluster
+) -> None:
+    app = LlmbApp(services)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await loaded(pilot)
+        await choose(pilot, "workload", "nemotron4@25.04/15b")
+        await pilot.press("4", "n")
+        await on_top(pilot, ClusterEditor)
+        profile = demo.profile
+        await fill(
+            pilot, name="mine", host=profile.host, port=str(profile.port), user=profile.user or "",
+            identity_file=profile.identity_file or "",
+        )  # fmt: skip
+        await pilot.press("enter")
+        await on_top(pilot, HostKey)
+        await pilot.press("y")
+        await on_top(pilot, ClusterEditor)
+        await until(pilot, lambda: "partitions" in said(pilot, "read"), "the cluster says what it offers")
+        assert app.screen.query_one("#profile-account", Input).value == profile.account
+        accounts = app.screen.query_one("#offers-account", ChoiceList)
+        await until(pilot, lambda: accounts.display and accounts.region.height == 1, "the one account is offered")
+        assert app.focused is app.screen.query_one("#profile-account")
+        partitions = app.screen.query_one("#offers-partition", ChoiceList)
+        assert [choice.value for choice in partitions.shown] == ["batch", "debug"]
+        await pilot.press("down", "enter")
+        assert app.focused is app.screen.query_one("#profile-partition")
+        await pilot.press("down", "down")
+        assert app.screen.query_one("#profile-partition", Input).value == "debug"
+        await pilot.press("up", "enter")
+        await fill(pilot, install_dir=profile.install_dir)
+        await pilot.press("ctrl+s")
+        await on_top(pilot, WizardScreen)
+        await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the cluster is checked and ticked")
+    saved = services.clusters.profile("mine")
+    unasked = {name: getattr(profile, name) for name in ("name", "known_hosts", "ssh_config", "notice")}
+    assert replace(saved, **unasked) == profile
+
+
+async def test_what_cannot_be_right_is_said_where_it_was_typed(services: Services) -> None:
+    app = LlmbApp(services)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await loaded(pilot)
+        await pilot.press("4", "n")
+        await on_top(pilot, ClusterEditor)
+        await fill(pilot, name="eos")
+        await pilot.press("ctrl+s")
+        assert app.focused is app.screen.query_one("#profile-host")
+        assert "host is needed" in said(pilot, "fault")
+        await fill(
+            pilot, host=EOS.host, account="research", partition="batch", install_dir="/lustre/llmb", port="99999"
+        )  # fmt: skip
+        await pilot.press("ctrl+s")
+        assert app.focused is app.screen.query_one("#profile-port")
+        assert "65535" in said(pilot, "fault")
+        await fill(pilot, port="22", env="HF_TOKEN=hf_abcdefghijklmnopqrstuvwxyz")
+        await pilot.press("ctrl+s")
+        assert app.focused is app.screen.query_one("#profile-env")
+        assert "secret" in said(pilot, "fault")
+        assert app.screen.query_one("#profile-account", Input).value == "research"
+        assert services.clusters.profiles() == ()
+        await pilot.press("escape")
+        await on_top(pilot, WizardScreen)
+
+
+async def test_a_cluster_that_cannot_be_reached_can_still_be_saved(services: Services) -> None:
+    app = LlmbApp(services)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await loaded(pilot)
+        await pilot.press("4", "n")
+        await on_top(pilot, ClusterEditor)
+        await fill(pilot, name="eos", host=EOS.host, port=str(EOS.port))
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: "Nothing listens" in said(pilot, "read"), "why it could not be read")
+        await fill(
+            pilot, account="research", partition="batch", install_dir="/lustre/llmb", qos="short", segment="4",
+            mounts="/data:/data:ro, /scratch:/scratch", env="NCCL_DEBUG=INFO; UCX_TLS=rc",
+        )  # fmt: skip
+        await pilot.press("ctrl+s")
+        await on_top(pilot, WizardScreen)
+    saved = services.clusters.profile("eos")
+    assert (saved.qos, saved.segment, saved.port) == ("short", 4, EOS.port)
+    assert saved.mounts == ("/data:/data:ro", "/scratch:/scratch")
+    assert saved.env == (("NCCL_DEBUG", "INFO"), ("UCX_TLS", "rc"))
+
+
+async def test_a_change_starts_from_what_was_saved_and_keeps_what_the_form_does_not_show(services: Services) -> None:
+    kept = replace(EOS, ssh_config="none", constraint="gpu&memory", env=(("A", "1"),))
+    services.clusters.save(kept)
+    app = LlmbApp(services)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await loaded(pilot)
+        await pilot.press("4", "e")
+        await on_top(pilot, ClusterEditor)
+        await fill(pilot, partition="debug")
+        await pilot.press("ctrl+s")
+        await on_top(pilot, WizardScreen)
+    assert services.clusters.profile("eos") == replace(kept, partition="debug")

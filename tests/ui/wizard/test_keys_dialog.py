@@ -1,0 +1,64 @@
+"""Giving a key by keyboard: masked, put into a file for the operator alone, shown nowhere."""
+
+from __future__ import annotations
+
+import stat
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from llmb_tui.demo.cluster import DemoCluster
+from llmb_tui.services import Services
+from llmb_tui.ui.app import LlmbApp
+from llmb_tui.ui.screens.keys import KeysDialog
+from llmb_tui.wizard.steps import StepId
+from tests.kit.pilot import choose, loaded, marks, on_top, text_of, until
+
+KEY = "nvapi-0123456789abcdef0123456789abcdef"
+
+
+@pytest.fixture(autouse=True)
+def _saved(services: Services, demo: DemoCluster) -> None:
+    services.clusters.save(demo.profile)
+
+
+async def open_keys(pilot: Pilot[None]) -> None:
+    await loaded(pilot)
+    await choose(pilot, "workload", "nemotron4@25.04/15b")
+    await pilot.press("4", "enter")
+    await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the cluster is checked")
+    await pilot.press("5", "K")
+    await on_top(pilot, KeysDialog)
+    await until(pilot, lambda: "asking" not in text_of(pilot.app, "#said"), "it is known where the keys are")
+
+
+async def test_a_key_goes_into_a_file_for_the_operator_alone(services: Services, demo: DemoCluster) -> None:
+    app = LlmbApp(services)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await open_keys(pilot)
+        assert "none is given" in str(app.screen.query_one("#needs").render_line(0).text)
+        field = app.screen.query_one("#key", Input)
+        assert field.has_focus
+        assert field.password
+        field.value = KEY
+        await pilot.press("enter")
+        await until(pilot, lambda: ".credentials" in text_of(pilot.app, "#said"), "the key is on the cluster")
+        assert field.value == ""
+        assert KEY not in app.export_screenshot()
+    files = list((demo.root / "home").rglob(".credentials"))
+    assert [stat.S_IMODE(file.stat().st_mode) for file in files] == [0o600]
+    assert KEY in files[0].read_text(encoding="utf-8")
+    kept_here = [path for path in (services.places.config, services.places.state) for _ in path.rglob("*")]
+    assert all(KEY not in path.read_text(errors="replace") for path in kept_here if path.is_file())
+
+
+async def test_what_can_be_no_key_is_refused_without_being_shown(services: Services, demo: DemoCluster) -> None:
+    app = LlmbApp(services)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await open_keys(pilot)
+        app.screen.query_one("#key", Input).value = "two words"
+        await pilot.press("enter")
+        await until(pilot, lambda: "cannot be a key" in text_of(pilot.app, "#said"), "why it is none")
+        assert "two words" not in app.export_screenshot()
+    assert not list((demo.root / "home").rglob(".credentials"))

@@ -1,0 +1,123 @@
+"""An installation of NVIDIA's llmb-run on the cluster that is entered: its settings are offered, and never typed in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from llmb_tui.demo.cluster import DemoCluster
+from llmb_tui.services import Services
+from llmb_tui.ui.app import LlmbApp
+from llmb_tui.ui.dialogs import HostKey
+from llmb_tui.ui.screens.cluster_editor import ClusterEditor
+from llmb_tui.ui.widgets.choices import ChoiceList
+from tests.kit.pilot import loaded, on_top, until
+from tests.ui.wizard.test_cluster_editor import fill, said
+
+CONFIG = """\
+schema_version: 2
+llmb_repo: {root}/llmb_repo
+llmb_install: {root}
+gpu_type: h100
+environment: {{HF_TOKEN: hf_abcdefghijklmnopqrstuvwxyz}}
+slurm:
+  account: theirs
+  qos: gold
+  comment: weekly
+  gpu: {{partition: debug, gres: null}}
+  cpu: {{partition: cpu}}
+workloads:
+  installed: [pretrain_nemotron4-340b]
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Where llmb-run is installed; the demo's cluster is this machine."""
+    folder = tmp_path / "theirs"
+    (folder / "llmb_repo").mkdir(parents=True)
+    (folder / "llmb_repo" / "release.yaml").write_text("llmb_version: '26.06.01'\n")
+    (folder / "cluster_config.yaml").write_text(CONFIG.format(root=folder))
+    return folder
+
+
+async def read(pilot: Pilot[None], demo: DemoCluster, install_dir: Path, **typed: str) -> None:
+    """Enter the demo's cluster with what was typed, and read it."""
+    await loaded(pilot)
+    await pilot.press("4", "n")
+    await on_top(pilot, ClusterEditor)
+    profile = demo.profile
+    await fill(
+        pilot, name="mine", host=profile.host, port=str(profile.port), user=profile.user or "",
+        identity_file=profile.identity_file or "", install_dir=str(install_dir), **typed,
+    )  # fmt: skip
+    await pilot.press("ctrl+r")
+    await on_top(pilot, HostKey)
+    await pilot.press("y")
+    await on_top(pilot, ClusterEditor)
+    await until(pilot, lambda: "partitions" in said(pilot, "read"), "the cluster says what it offers")
+
+
+def offers(pilot: Pilot[None], name: str) -> list[tuple[str, str]]:
+    return [(one.value, one.detail) for one in pilot.app.screen.query_one(f"#offers-{name}", ChoiceList).shown]
+
+
+def value(pilot: Pilot[None], name: str) -> str:
+    return pilot.app.screen.query_one(f"#profile-{name}", Input).value
+
+
+async def test_its_settings_are_offered_first_and_marked_as_its_own(
+    services: Services, demo: DemoCluster, root: Path
+) -> None:
+    app = LlmbApp(services)
+    async with app.run_test(size=(120, 50)) as pilot:
+        await read(pilot, demo, root, account="mine")
+        assert f"llmb-run 26.06.01 installation at {root}" in said(pilot, "read")
+        mark = "in llmb-run 26.06.01's configuration"
+        assert offers(pilot, "account")[0] == ("theirs", mark)
+        assert [name for name, _ in offers(pilot, "partition")] == ["debug", "batch"]
+        assert offers(pilot, "partition")[0][1].endswith(mark)
+        assert offers(pilot, "qos")[0] == ("gold", mark)
+        assert offers(pilot, "slurm_params") == [("comment=weekly;", mark)]
+        assert offers(pilot, "install_dir")[0] == (str(root), mark)
+        requests = {one.value: one.detail for one in app.screen.query_one("#gpu-request", ChoiceList).shown}
+        assert requests == {"gpus-per-node": "", "gres": "", "none": mark}
+        # What was typed stays, what is empty gets what Slurm says, and the rest stays empty.
+        assert (value(pilot, "account"), value(pilot, "partition")) == ("mine", "batch")
+        assert [value(pilot, name) for name in ("cpu_partition", "qos", "slurm_params")] == ["", "", ""]
+        assert app.screen.query_one("#gpu-request", ChoiceList).chosen == "gpus-per-node"
+
+
+async def test_one_of_them_is_taken_by_the_person(services: Services, demo: DemoCluster, root: Path) -> None:
+    app = LlmbApp(services)
+    async with app.run_test(size=(120, 50)) as pilot:
+        await read(pilot, demo, root)
+        app.screen.query_one("#profile-slurm_params", Input).focus()
+        await pilot.pause()
+        await pilot.press("down", "down", "enter")
+        assert value(pilot, "slurm_params") == "comment=weekly;"
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: bool(services.clusters.profiles()), "it is saved")
+    assert services.clusters.profile("mine").slurm_params == "comment=weekly;"
+
+
+async def test_a_configuration_that_cannot_be_used_is_told_and_the_rest_is_offered(
+    services: Services, demo: DemoCluster, root: Path
+) -> None:
+    (root / "cluster_config.yaml").write_text("schema_version: 9\n")
+    app = LlmbApp(services)
+    async with app.run_test(size=(120, 50)) as pilot:
+        await read(pilot, demo, root)
+        assert "Its form is 9; known are 1 and 2." in said(pilot, "read")
+        assert offers(pilot, "partition")
+        assert value(pilot, "partition") == "batch"
+
+
+async def test_a_cluster_without_one_says_nothing_of_it(services: Services, demo: DemoCluster, root: Path) -> None:
+    app = LlmbApp(services)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await read(pilot, demo, root / "llmb_repo")
+        assert "llmb-run" not in said(pilot, "read")

@@ -1,0 +1,66 @@
+"""What the panes say of a step that failed, of a profile that changes the recipe, and of a link that is not well."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from llmb_tui.cluster.link import LinkHealth
+from llmb_tui.launch.step_state import StepState
+from llmb_tui.plan.make import plan
+from llmb_tui.plan.selection import Selection
+from llmb_tui.services import Services
+from llmb_tui.ui.app import LlmbApp
+from llmb_tui.ui.panes.install import step_parts
+from llmb_tui.ui.panes.review import launch_facts
+from llmb_tui.ui.widgets.texts import Paragraph
+from llmb_tui.wizard.state import ClusterState
+from llmb_tui.wizard.steps import StepId
+from tests.kit.pilot import loaded
+from tests.kit.runs import CATALOG
+from tests.ui.wizard.found_states import EOS, draft_of, state_at
+
+
+def words(parts: tuple[Paragraph, ...]) -> str:
+    return "\n".join("".join(str(text) for text in part) for part in parts)
+
+
+def test_a_step_that_failed_says_why_what_to_do_and_that_a_key_may_help() -> None:
+    state = StepState(
+        "a", "Image", "failed", "curl: (22) 401", reason="It was refused.", fix="Give a key.", key_would_help="ngc"
+    )
+    said = words(step_parts(state))
+    assert all(word in said for word in ("curl: (22) 401", "It was refused.", "→ Give a key.", "K gives a key"))
+    assert "K gives a key" not in words(step_parts(replace(state, key_would_help=None)))
+
+
+def test_a_variable_of_the_recipe_that_the_profile_changes_is_named_with_both_values() -> None:
+    selection = Selection("nemotron4", "25.04", "15b", "h100", "bf16", 64)
+    prepared = replace(draft_of(plan(CATALOG, selection)), overridden=(("NCCL_NVLS_ENABLE", "0", "1"),))
+    said = words(launch_facts(state_at(StepId.REVIEW, selection, cluster=ClusterState(prepared=prepared))))
+    assert "NCCL_NVLS_ENABLE" in said
+    assert "1, from the cluster's profile; the recipe has 0" in said
+    assert "NCCL_NVLS_ENABLE" not in words(launch_facts(state_at(StepId.REVIEW, selection)))
+
+
+@pytest.mark.parametrize(
+    ("health", "said"),
+    [
+        (LinkHealth("live", 0.012, ""), "● eos 12 ms"),
+        (LinkHealth("live", 0.012, "no answer for 7 s"), "◐ eos no answer for 7 s"),
+        (LinkHealth("lost", None, "trying again in 4 s"), "✗ eos link lost, trying again in 4 s"),
+        (
+            LinkHealth("needs-login", None, "needs you to log in again"),
+            "✗ eos needs you to log in again",
+        ),
+    ],
+    ids=["well", "late", "lost", "needs-login"],
+)
+async def test_the_bar_says_how_the_link_is(services: Services, health: LinkHealth, said: str) -> None:
+    app = LlmbApp(services)
+    async with app.run_test(size=(120, 30)) as pilot:
+        wizard = await loaded(pilot)
+        wizard.bar.cluster, wizard.bar.link = EOS.name, "connected"
+        wizard.bar.health = health
+        assert said in str(wizard.bar.render())

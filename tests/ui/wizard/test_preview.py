@@ -1,0 +1,268 @@
+"""The preview on the screen: what fits, what is turned to, what is scrolled to, and what was measured here."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from itertools import takewhile
+
+import pytest
+from textual.pilot import Pilot
+
+from llmb_tui.plan.calibration import OwnResult
+from llmb_tui.plan.make import plan
+from llmb_tui.plan.over_scale import over_scale
+from llmb_tui.plan.selection import Selection
+from llmb_tui.services import Services
+from llmb_tui.ui.app import LlmbApp
+from llmb_tui.ui.screens.wizard import WizardScreen
+from llmb_tui.ui.widgets.figures import Figures, TimeParts
+from llmb_tui.ui.widgets.preview import Preview
+from llmb_tui.ui.widgets.scale_chart import ScaleChart
+from llmb_tui.ui.widgets.texts import Remarks, Scroller
+from llmb_tui.watch.local_results import LocalResults
+from tests.kit.pilot import SIZE, choose, loaded, on_screen, until
+from tests.kit.runs import CATALOG
+from tests.ui.wizard.found_states import EOS
+
+NEMOTRON = Selection("nemotron4", "25.04", "15b", "h100", "bf16", 16)
+GROK = "grok1@25.02/314b"
+
+
+async def at_scale(pilot: Pilot[None], workload: str = "nemotron4@25.04/15b") -> WizardScreen:
+    wizard = await loaded(pilot)
+    await choose(pilot, "workload", workload)
+    await pilot.press("3")
+    await until(pilot, lambda: bool(wizard.query_one(Preview).points), "the chart is drawn")
+    await pilot.pause()
+    return wizard
+
+
+def seen(wizard: WizardScreen) -> set[str]:
+    """The parts of the preview that are seen whole."""
+    preview = wizard.query_one(Preview)
+    parts = (Figures, TimeParts, ScaleChart, Remarks)
+    inside = preview.content_region
+    return {
+        part.__name__
+        for part in parts
+        if preview.query_one(part).is_on_screen and inside.contains_region(preview.query_one(part).region)
+    }
+
+
+def form_is_seen(wizard: WizardScreen) -> bool:
+    return bool(wizard.query_one("#form").display)
+
+
+def actions(wizard: WizardScreen) -> set[str]:
+    return {one.binding.action for one in wizard.active_bindings.values()}
+
+
+@pytest.mark.parametrize("size", [(120, 36), (120, 40), (160, 45), (200, 60)], ids=lambda size: f"{size[0]}x{size[1]}")
+async def test_everything_is_seen_where_there_is_room(app: LlmbApp, size: tuple[int, int]) -> None:
+    async with app.run_test(size=size) as pilot:
+        wizard = await at_scale(pilot)
+        assert seen(wizard) == {"Figures", "TimeParts", "ScaleChart", "Remarks"}
+        assert "preview" not in actions(wizard), "there is nothing to turn to"
+        text = on_screen(app)
+        assert "where the time goes (a model)" in text
+        assert "● published ○ estimated ░ band" in text
+
+
+async def test_long_remarks_leave_room_for_the_chart_and_are_scrolled_to_by_keyboard(app: LlmbApp) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        wizard = await at_scale(pilot, GROK)
+        await choose(pilot, "scale", "1024")
+        await pilot.pause()
+        assert {"Figures", "TimeParts", "ScaleChart"} <= seen(wizard)
+        scroller = wizard.query_one(Preview).query_one(Scroller)
+        assert scroller.can_focus
+        assert scroller.max_scroll_y > 0
+        for _ in range(40):
+            if scroller.has_focus:
+                break
+            await pilot.press("tab")
+        assert scroller.has_focus
+        await pilot.press("end")
+        await pilot.pause()
+        assert scroller.scroll_y == scroller.max_scroll_y
+
+
+async def test_short_remarks_are_no_stop_on_the_way_from_field_to_field(app: LlmbApp) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        wizard = await at_scale(pilot)
+        assert not wizard.query_one(Preview).query_one(Scroller).can_focus
+
+
+async def test_a_small_terminal_turns_from_the_form_to_the_figures_to_the_chart_and_back(app: LlmbApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        wizard = await at_scale(pilot)
+        assert form_is_seen(wizard)
+        assert seen(wizard) == {"Figures"}
+        await pilot.press("p")
+        await pilot.pause()
+        assert not form_is_seen(wizard)
+        assert {"Figures", "Remarks"} <= seen(wizard)
+        assert "ScaleChart" not in seen(wizard)
+        await pilot.press("p")
+        await pilot.pause()
+        assert seen(wizard) == {"TimeParts", "ScaleChart"}
+        assert "[16]" in on_screen(app)
+        await pilot.press("p")
+        await pilot.pause()
+        assert form_is_seen(wizard)
+        assert seen(wizard) == {"Figures"}
+
+
+async def test_a_low_terminal_turns_to_the_chart_beside_the_form(app: LlmbApp) -> None:
+    async with app.run_test(size=(120, 24)) as pilot:
+        wizard = await at_scale(pilot)
+        assert "ScaleChart" not in seen(wizard)
+        assert "preview" in actions(wizard)
+        await pilot.press("p")
+        await pilot.pause()
+        assert seen(wizard) == {"TimeParts", "ScaleChart"}
+        assert wizard.query_one("#form").display
+        await pilot.press("p")
+        await pilot.pause()
+        assert "Figures" in seen(wizard)
+
+
+async def test_another_step_shows_the_form_again(app: LlmbApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        wizard = await at_scale(pilot)
+        await pilot.press("p", "p", "2")
+        await pilot.pause()
+        assert wizard.query_one("#form").display
+        assert not wizard.query_one(Preview).charted
+
+
+async def test_the_chart_follows_the_answers(app: LlmbApp) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        wizard = await at_scale(pilot)
+        preview = wizard.query_one(Preview)
+        await pilot.press("tab", *"96")
+        await until(pilot, lambda: 96 in {point.gpus for point in preview.points}, "the typed scale has its point")
+        assert "[96]" in on_screen(app)
+        await pilot.press("escape", "l", "4")
+        await until(pilot, lambda: not any(point.published for point in preview.points), "nothing of it is published")
+        made = preview.plan
+        assert made is not None
+        assert preview.points == over_scale(CATALOG, made.selection)
+
+
+async def test_what_was_typed_and_is_no_scale_has_no_chart(app: LlmbApp) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        wizard = await at_scale(pilot)
+        await pilot.press("tab", "0")
+        await until(pilot, lambda: not wizard.query_one(Preview).points, "there is nothing to draw")
+        await pilot.pause()
+        assert seen(wizard) == {"Figures"}
+
+
+def result_of(run_id: str, step_time_s: float, ended_at: float = 1.0) -> OwnResult:
+    return OwnResult(run_id, plan(CATALOG, NEMOTRON), step_time_s, ended_at, "direct")
+
+
+class Measured(LocalResults):
+    """Finished runs by cluster; one that is `held` is read late."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(services.feed.records, services.catalog)
+        self.by_cluster: dict[str, tuple[OwnResult, ...]] = {}
+        self.read: list[str] = []
+        self.held: dict[str, threading.Event] = {}
+        self.done: list[str] = []
+
+    def of(self, cluster: str) -> tuple[OwnResult, ...]:
+        self.read.append(cluster)
+        if cluster in self.held:
+            self.held[cluster].wait()
+        self.done.append(cluster)
+        return self.by_cluster.get(cluster, ())
+
+
+@pytest.fixture
+def measured(services: Services) -> Measured:
+    services.local_results = found = Measured(services)
+    services.clusters.save(EOS)
+    found.by_cluster["eos"] = (result_of("250101-first", 2.71), result_of("250102-second", 2.73, 2.0))
+    return found
+
+
+def here(wizard: WizardScreen) -> str:
+    """The row of what was measured here; empty where there is none."""
+    rows = [row.plain for row in wizard.query_one(Figures).rows(90)]
+    at = next((index for index, row in enumerate(rows) if row.startswith("here ")), None)
+    if at is None:
+        return ""
+    folded = takewhile(lambda row: row.startswith(" "), rows[at + 1 :])
+    return " ".join(" ".join([rows[at], *folded]).split())
+
+
+@pytest.mark.usefixtures("measured")
+@pytest.mark.parametrize("size", [(80, 24), (120, 36)], ids=["80x24", "120x36"])
+async def test_own_runs_of_the_chosen_cluster_have_a_row_of_their_own(
+    services: Services, size: tuple[int, int]
+) -> None:
+    app = LlmbApp(services)
+    async with app.run_test(size=size) as pilot:
+        wizard = await at_scale(pilot)
+        await until(pilot, lambda: wizard.query_one(Preview).measured is not None, "the runs are read")
+        await pilot.pause()
+        text = on_screen(app)
+        assert "measured here" in text
+        assert "2.66 s" in text, "the published number stands beside it"
+        if size == (80, 24):
+            await pilot.press("p")
+            await pilot.pause()
+        assert "250102-second, 250101-first" in here(wizard)
+
+
+async def test_they_are_read_when_the_cluster_changes_and_not_at_each_key(
+    services: Services, measured: Measured
+) -> None:
+    app = LlmbApp(services)
+    async with app.run_test(size=SIZE) as pilot:
+        wizard = await at_scale(pilot)
+        await until(pilot, lambda: wizard.query_one(Preview).measured is not None, "the runs are read")
+        read = len(measured.read)
+        await pilot.press("down", "down", "up", "up")
+        assert len(measured.read) == read
+        assert "2 runs of this configuration" in here(wizard)
+        await pilot.press("down")
+        assert "of other configurations" in here(wizard), "for another scale they say less"
+
+
+async def test_what_is_read_of_a_cluster_that_is_no_longer_chosen_is_dropped(
+    services: Services, measured: Measured
+) -> None:
+    services.clusters.save(replace(EOS, name="selene"))
+    measured.held["eos"] = threading.Event()
+    app = LlmbApp(services)
+    async with app.run_test(size=SIZE) as pilot:
+        wizard = await at_scale(pilot)
+        assert measured.read == [], "of several clusters none is chosen by itself"
+        await pilot.press("4")
+        await choose(pilot, "clusters", "eos")
+        await until(pilot, lambda: "eos" in measured.read, "the first cluster's runs are asked for")
+        await choose(pilot, "clusters", "selene")
+        await until(pilot, lambda: "selene" in measured.done, "the second one's are read")
+        measured.held["eos"].set()
+        await until(pilot, lambda: "eos" in measured.done, "the first one's come late")
+        await pilot.pause()
+        assert here(wizard) == ""
+
+
+async def test_a_run_that_ended_meanwhile_counts_when_one_comes_back(services: Services, measured: Measured) -> None:
+    measured.by_cluster["eos"] = ()
+    app = LlmbApp(services)
+    async with app.run_test(size=SIZE) as pilot:
+        wizard = await at_scale(pilot)
+        await until(pilot, lambda: "eos" in measured.done, "there is none yet")
+        assert here(wizard) == ""
+        measured.by_cluster["eos"] = (result_of("250103-third", 2.70),)
+        await pilot.press("J")
+        await until(pilot, lambda: app.screen is not wizard, "the runs are shown")
+        await pilot.press("q")
+        await until(pilot, lambda: "250103-third" in here(wizard), "it is read again")

@@ -1,0 +1,182 @@
+"""The parts of the preview: its figures, where the time goes, the chart, and who gets which lines."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llmb_tui.plan.calibration import MeasuredHere
+from llmb_tui.plan.make import plan
+from llmb_tui.plan.over_scale import over_scale
+from llmb_tui.plan.plan import Breakdown
+from llmb_tui.plan.selection import Overrides, Selection
+from llmb_tui.ui.widgets.figures import figures, strip, time_parts
+from llmb_tui.ui.widgets.plot import ASCII, UNICODE
+from llmb_tui.ui.widgets.preview import Shares, share
+from llmb_tui.ui.widgets.scale_chart import LEAST_HEIGHT, Axis, scale_lines
+from tests.kit.runs import CATALOG
+
+NEMOTRON = Selection("nemotron4", "25.04", "15b", "h100", "bf16", 64)
+POINTS = over_scale(CATALOG, NEMOTRON)
+HERE = MeasuredHere(2.71, 2.60, 2.82, "2 runs of this configuration", ("250101-a", "250102-b"))
+
+
+def drawn(chosen: int = 64, size: tuple[int, int] = (47, 8), points: object = POINTS) -> list[str]:
+    assert isinstance(points, tuple)
+    return ["".join(text for text, _ in row) for row in scale_lines(points, chosen, size)]
+
+
+def said(selection: Selection, here: MeasuredHere | None = None, width: int = 47) -> dict[str, str]:
+    """Figures by their label, folded lines joined."""
+    found: dict[str, str] = {}
+    label = ""
+    for row in figures(plan(CATALOG, selection), here, width):
+        label = row.plain[:12].strip() or label
+        found[label] = f"{found.get(label, '')} {row.plain[12:].strip()}".strip()
+    return found
+
+
+def test_a_published_number_has_its_band_its_method_and_its_row() -> None:
+    words = said(NEMOTRON)
+    assert words["step time"] == "2.67 s   published"
+    assert words["band"].endswith("2.56 – 2.78 s")
+    assert words["from"] == "nemotron4@25.04 15b bf16, 64 x H100, 2.67 s"
+
+
+def test_a_modelled_number_says_what_it_is_derived_from() -> None:
+    made = plan(CATALOG, replace(NEMOTRON, overrides=Overrides(tp=4)))
+    assert made.estimate is not None
+    words = said(made.selection)
+    assert words["step time"].endswith(f"modelled: {made.estimate.basis}")
+    assert words["from"] == made.estimate.anchor
+
+
+def test_memory_stands_with_its_verdict_in_words() -> None:
+    assert said(NEMOTRON)["memory"].endswith("of 80 GB   fits")
+    assert said(replace(NEMOTRON, overrides=Overrides(mbs=8)))["memory"].endswith("needs recompute or sharding")
+
+
+@pytest.mark.parametrize("width", [47, 68])
+def test_what_was_measured_here_is_a_row_of_its_own_with_its_runs(width: int) -> None:
+    rows = [row.plain for row in figures(plan(CATALOG, NEMOTRON), HERE, width)]
+    text = " ".join(" ".join(rows).split())
+    assert "step time 2.67 s published band" in text
+    assert "here 2.71 s 2.60 – 2.82 s measured here: 2 runs of this configuration (250101-a, 250102-b) tokens/s" in text
+    assert all(len(row) <= width for row in rows)
+    assert "here" not in said(NEMOTRON)
+
+
+def test_of_many_runs_the_newest_are_named() -> None:
+    rows = [row.plain for row in figures(plan(CATALOG, NEMOTRON), replace(HERE, runs=("d", "c", "b", "a")), 68)]
+    assert any(row.endswith("(d, c and 2 more)") for row in rows)
+
+
+def test_the_strip_has_what_was_measured_here_in_its_eighty_columns() -> None:
+    rows = [row.plain for row in strip(plan(CATALOG, NEMOTRON), HERE)]
+    assert "2.71 s measured here" in rows[1]
+    assert all(len(row) <= 78 for row in rows)
+
+
+def test_values_set_by_hand_are_marked_and_what_follows_from_them_is_not() -> None:
+    rows = [row.plain for row in figures(plan(CATALOG, replace(NEMOTRON, overrides=Overrides(tp=4))), None, 47)]
+    assert rows[2].split() == ["4†", "1", "1", "1", "16", "–", "2", "256", "8"]
+    assert rows[3] == "† set by hand"
+
+
+def test_no_row_of_the_figures_is_wider_than_the_preview() -> None:
+    for selection in (NEMOTRON, Selection("grok1", "25.02", "314b", "h100", "fp8", 2048)):
+        assert all(row.cell_length <= 47 for row in figures(plan(CATALOG, selection), None, 47))
+
+
+def test_where_the_time_goes_says_that_it_is_a_model_and_names_each_part() -> None:
+    rows = [row.plain for row in time_parts(Breakdown(7.0, 2.0, 1.0, 0.01), 47)]
+    assert rows[0] == "where the time goes (a model)"
+    assert len(rows[1]) == 47
+    assert set(rows[1]) == set("█▓▒░")
+    assert " ".join(rows[2:]).split("  ") == [
+        "█ compute 70 %",
+        "▓ communication 20 % ▒ bubble 10 %",
+        "░ optimizer < 1 %",
+    ]
+
+
+@given(st.lists(st.just(0.0) | st.floats(0.001, 100), min_size=4, max_size=4).filter(any), st.integers(20, 80))
+def test_the_blocks_fill_the_line_and_show_every_part_that_is_something(seconds: list[float], width: int) -> None:
+    bar = time_parts(Breakdown(*seconds), width)[1].plain
+    assert len(bar) == width
+    assert {block for block, part in zip("█▓▒░", seconds, strict=True) if part > 0} == set(bar)
+
+
+@pytest.mark.parametrize("size", [(47, 6), (47, 13), (68, 14), (68, 30), (30, 8)])
+def test_the_chart_fills_its_space_exactly(size: tuple[int, int]) -> None:
+    for glyphs in (UNICODE, ASCII):
+        rows = scale_lines(POINTS, 64, size, glyphs)
+        assert len(rows) == size[1]
+        assert {sum(len(text) for text, _ in row) for row in rows} == {size[0]}
+
+
+def test_the_chart_tells_published_from_estimated_without_a_colour() -> None:
+    plot = "".join(drawn()[1:-2])
+    assert (plot.count("●"), plot.count("○")) == (8, 1)
+    assert "░" in plot
+    assert "● published ○ estimated ░ band" in drawn()[0]
+
+
+def test_the_chosen_scale_is_always_named() -> None:
+    for chosen in (16, 64, 96, 4096):
+        points = over_scale(CATALOG, replace(NEMOTRON, scale=chosen))
+        assert f"[{chosen}]" in drawn(chosen, points=points)[-2]
+
+
+def test_scales_stand_where_their_logarithm_is() -> None:
+    axis = Axis(POINTS, 60)
+    first, middle, last = (axis.column(gpus) for gpus in (16, 128, 1024))
+    assert abs((middle - first) - (last - middle)) <= 1
+    assert 0 <= first < axis.column(4096) < 60
+
+
+def test_mfu_stands_in_figures_where_there_is_no_room_for_a_second_plot() -> None:
+    low, high = drawn(size=(60, 10)), drawn(size=(60, 16))
+    assert low[-1].startswith("MFU %")
+    assert "59" in low[-1]
+    assert any(row.startswith("MFU, %") for row in high)
+    assert high[-1].startswith("GPUs")
+
+
+def test_without_a_point_it_says_so() -> None:
+    assert drawn(points=())[0].startswith("no step time over the GPUs can be given")
+
+
+def test_at_36_lines_everything_has_its_place() -> None:
+    assert share(32, 14, 5, True, 4) == Shares(True, True, 8, True, False)
+
+
+def test_long_remarks_leave_the_chart_its_least_and_are_scrolled() -> None:
+    assert share(32, 17, 5, True, 12) == Shares(True, True, LEAST_HEIGHT, True, True)
+
+
+def test_before_the_chart_goes_the_blank_line_above_it_does() -> None:
+    assert share(32, 18, 5, True, 4) == Shares(True, True, LEAST_HEIGHT, True, True, blank=0)
+
+
+def test_where_it_is_narrow_first_the_chart_goes_and_then_the_picture() -> None:
+    assert share(26, 14, 5, True, 6) == Shares(True, True, 0, True, False)
+    assert share(20, 14, 5, True, 6) == Shares(True, False, 0, True, False)
+
+
+def test_nothing_to_say_takes_no_line() -> None:
+    assert share(32, 14, 5, True, 0) == Shares(True, True, 12, False, False)
+
+
+@given(st.integers(0, 60), st.integers(1, 20), st.sampled_from([0, 4, 5]), st.booleans(), st.integers(0, 30))
+def test_the_shares_never_take_more_than_there_is(
+    height: int, figures_: int, picture: int, chart: bool, remarks_: int
+) -> None:
+    shares = share(height, figures_, picture, chart, remarks_)
+    taken = figures_ + picture * shares.picture + (shares.chart and shares.chart + shares.blank)
+    assert taken <= max(height, figures_)
+    if shares.chart or shares.picture:
+        assert height - taken >= min(remarks_, 3), "what is said of the plan is seen first"

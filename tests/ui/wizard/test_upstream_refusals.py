@@ -1,0 +1,136 @@
+"""What stands against NVIDIA's own scripts on a cluster: commits that are not public, a token that is missing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.step_state import StepState
+from llmb_tui.plan.plan import Problem
+from llmb_tui.store.paths import Places
+from llmb_tui.ui.app import LlmbApp
+from llmb_tui.ui.screens.keys import KeysDialog
+from llmb_tui.ui.screens.wizard import WizardScreen
+from llmb_tui.ui.widgets.choices import ChoiceList
+from llmb_tui.ui.widgets.texts import Paragraphs
+from llmb_tui.wizard.events import Ended, StepsChanged
+from llmb_tui.wizard.proposal import objection_key
+from llmb_tui.wizard.steps import StepId
+from tests.kit.pilot import (
+    actions,
+    by_head,
+    choose,
+    marks,
+    on_top,
+    plan_of,
+    request_of,
+    state_of,
+    until,
+)
+from tests.ui.wizard.found_states import EOS
+from tests.ui.wizard.upstream_pilot import (
+    LLAMA,
+    LOST,
+    NOT_THERE,
+    Open,
+    at_procedures,
+    at_review,
+    chosen,
+)
+
+
+def against(wizard: WizardScreen) -> tuple[Problem, ...]:
+    """What the chosen cluster has shown to stand against NVIDIA's own scripts."""
+    objection = state_of(wizard).objections.get(objection_key(request_of(wizard), "upstream"))
+    return (objection,) if objection is not None else ()
+
+
+@pytest.fixture
+def services(tmp_path: Path) -> Open:
+    found = Open(Places(tmp_path / "config", tmp_path / "state"))
+    found.clusters.save(EOS)
+    return found
+
+
+async def test_commits_that_are_not_public_disable_it_before_anybody_chooses_it(services: Open) -> None:
+    services.stand_in.public = LOST
+    app = LlmbApp(services)
+    async with app.run_test(size=(120, 40)) as pilot:
+        wizard = await at_procedures(pilot)
+        await pilot.press("4", "c")
+        await until(pilot, lambda: bool(against(wizard)), "the commits were looked for")
+        await pilot.press("3", "P", "down")
+        assert chosen(wizard) == "direct"
+        assert plan_of(wizard).launchable
+        ((_, said),) = wizard.query_one("#not-published", Paragraphs).parts
+        assert str(said) == f"{LOST.found} {LOST.fix}"
+        await pilot.press("1")
+        await choose(pilot, "workload", "grok1@25.02/314b")
+        await pilot.press("3", "P", "down")
+        assert chosen(wizard) == "upstream", "another recipe takes other commits"
+        asked = services.stand_in.asked.count(("commits", "direct"))
+        await pilot.press("1")
+        await pilot.press("home")
+        await choose(pilot, "workload", LLAMA)
+        assert [problem.reason for problem in against(wizard)] == [LOST.found]
+        assert services.stand_in.asked.count(("commits", "direct")) == asked
+
+
+async def test_a_look_that_cannot_ask_for_them_is_whole_all_the_same(services: Open) -> None:
+    services.stand_in.trouble = Trouble("The connection broke.")
+    app = LlmbApp(services)
+    async with app.run_test(size=(120, 40)) as pilot:
+        wizard = await at_procedures(pilot)
+        await pilot.press("4", "c")
+        await until(pilot, lambda: ("commits", "direct") in services.stand_in.asked, "they were asked for")
+        await until(pilot, lambda: not state_of(wizard).cluster.tasks, "the look is over")
+        assert (marks(pilot)[StepId.CLUSTER], state_of(wizard).cluster.trouble) == ("done", None)
+        services.stand_in.trouble, services.stand_in.public = None, LOST
+        await pilot.press("c")
+        await until(pilot, lambda: bool(against(wizard)), "they are asked for again")
+
+
+async def test_who_has_chosen_it_is_told_and_cannot_submit_until_a_later_look_finds_them(services: Open) -> None:
+    app = LlmbApp(services)
+    async with app.run_test(size=(120, 40)) as pilot:
+        wizard = await at_procedures(pilot)
+        await pilot.press("down")
+        services.stand_in.public = LOST
+        await pilot.press("4", "c")
+        await until(pilot, lambda: marks(pilot)[StepId.SCALE] == "flagged", "the commits were looked for")
+        assert marks(pilot)[StepId.CLUSTER] == "flagged"
+        await pilot.press("6")
+        await pilot.pause()
+        assert "submit" not in actions(wizard)
+        facts = by_head(wizard.query_one("#pane-review Paragraphs", Paragraphs).parts)
+        assert facts["✗ error"].startswith(LOST.found)
+        services.stand_in.public = replace(LOST, status="ok", found="all are there")
+        await pilot.press("4", "c")
+        await until(pilot, lambda: marks(pilot)[StepId.SCALE] == "done", "they were found")
+
+
+async def test_an_install_that_does_not_find_one_disables_it_too(services: Open) -> None:
+    app = LlmbApp(services)
+    async with app.run_test(size=(120, 40)) as pilot:
+        wizard = await at_procedures(pilot)
+        await at_review(pilot, wizard, "down")
+        refused = StepState("commits-llama3.1-25.04", "Commits", "failed", NOT_THERE)
+        wizard.dispatch(StepsChanged(request_of(wizard), (refused,)))
+        await until(pilot, lambda: marks(pilot)[StepId.SCALE] == "flagged", "it is taken over")
+        assert "submit" not in actions(wizard)
+
+
+async def test_the_token_that_an_install_lacks_is_the_one_that_is_asked_for(services: Open) -> None:
+    app = LlmbApp(services)
+    async with app.run_test(size=(120, 40)) as pilot:
+        wizard = await at_procedures(pilot)
+        await at_review(pilot, wizard, "down", "5")
+        lacking = StepState("token-x", "Hugging Face token", "failed", key_would_help="hugging-face")
+        wizard.dispatch(StepsChanged(request_of(wizard), (lacking,)))
+        wizard.dispatch(Ended(request_of(wizard), "install"))
+        await on_top(pilot, KeysDialog)
+        await pilot.pause()
+        assert app.screen.query_one("#needs", ChoiceList).chosen == "hugging-face"

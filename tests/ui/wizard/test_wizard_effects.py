@@ -1,0 +1,140 @@
+"""What a task on a cluster tells the wizard, whatever comes of it."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.cluster.prompter import Prompter, Unattended
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.prepared import PreparedRun
+from llmb_tui.launch.run import Run
+from llmb_tui.plan.selection import Selection
+from llmb_tui.request import RunRequest
+from llmb_tui.services import Services
+from llmb_tui.store.paths import Places
+from llmb_tui.ui.wizard_effects import perform, read
+from llmb_tui.wizard.effects import ClusterTask, Install, Prepare, Probe, ReadRuns, Submit
+from llmb_tui.wizard.events import (
+    CheckDone,
+    EarlyChecked,
+    Ended,
+    Event,
+    Failed,
+    LinkChanged,
+    Prepared,
+    RunsRead,
+    StepsChanged,
+    Submitted,
+)
+from llmb_tui.wizard.steps import StepId
+from tests.ui.wizard.found_states import INSTALLED, PASSED, draft_of, state_at
+from tests.ui.wizard.upstream_pilot import OpenClusters, OpenLauncher
+
+LOST = Trouble("The connection broke.")
+
+
+class Answering(OpenLauncher):
+    """Answers, or has the outcome that a test says."""
+
+    outcome: Run | None = None
+
+    def prepare(self, request: RunRequest, prompter: Prompter | None = None) -> PreparedRun:
+        self.session_of(request.profile).connect(prompter)
+        return draft_of(request.plan)
+
+    def submit(self, prepared: PreparedRun, evidence: object, on_progress: object = None) -> Run:  # noqa: ARG002 - the rooms'
+        if self.outcome is not None:
+            self.runs.save(self.outcome)
+            raise Trouble("It was refused.")
+        return replace(prepared.run, submission="submitted")
+
+
+class Cluster(Services):
+    """Whose cluster answers unless it is lost."""
+
+    def __init__(self, places: Places) -> None:
+        super().__init__(places)
+        clusters = OpenClusters(places)
+        self.clusters, self.session = clusters, clusters.opened
+        self.launcher = self.stand_in = Answering(self)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Cluster:
+    return Cluster(Places(tmp_path / "config", tmp_path / "state"))
+
+
+@pytest.fixture(scope="module")
+def request_() -> RunRequest:
+    request = state_at(StepId.REVIEW, Selection("nemotron4", "25.04", "15b", "h100", "bf16", 16)).proposal.request
+    assert request is not None
+    return request
+
+
+def told(task: ClusterTask, cluster: Cluster) -> list[Event]:
+    events: list[Event] = []
+    perform(task, cluster, Unattended(), events.append, threading.Event())
+    return events
+
+
+def test_a_look_tells_link_checks_steps_and_what_the_others_want_to_know(
+    cluster: Cluster, request_: RunRequest
+) -> None:
+    events = told(Probe(request_, attended=True, early=True), cluster)
+    assert [type(event) for event in events] == [LinkChanged, CheckDone, StepsChanged, EarlyChecked, Ended]
+    assert told(Probe(request_, attended=True, early=False), cluster)[-2:] == [events[2], events[-1]]
+
+
+def test_a_look_that_cannot_make_the_early_checks_is_whole(cluster: Cluster, request_: RunRequest) -> None:
+    cluster.stand_in.trouble = LOST
+    events = told(Probe(request_, attended=True, early=True), cluster)
+    assert [type(event) for event in events] == [LinkChanged, CheckDone, StepsChanged, Ended]
+
+
+@pytest.mark.parametrize("attended", [True, False])
+def test_a_look_that_fails_troubles_only_who_asked_for_it(
+    cluster: Cluster, request_: RunRequest, attended: bool
+) -> None:
+    cluster.session.lost = LOST
+    events = told(Probe(request_, attended, early=True), cluster)
+    link = LinkChanged(request_, "failed" if attended else "unknown")
+    assert events == [link, *([Failed(request_, "probe", LOST)] if attended else []), Ended(request_, "probe")]
+    assert (cluster.session.prompters != [None]) is attended, "nobody is asked for a look that nobody asked for"
+
+
+def test_install_and_script_tell_what_comes_of_them(cluster: Cluster, request_: RunRequest) -> None:
+    assert told(Install(request_), cluster) == [StepsChanged(request_, INSTALLED), Ended(request_, "install")]
+    assert [type(event) for event in told(Prepare(request_), cluster)] == [Prepared, Ended]
+    cluster.session.lost = LOST
+    for task, name in ((Install(request_), "install"), (Prepare(request_), "prepare")):
+        assert told(task, cluster) == [Failed(request_, name, LOST), Ended(request_, name)]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("submission", "over"), [("refused", True), ("withdrawn", True), ("unknown", False)])
+def test_a_submission_that_fails_says_whether_its_run_is_over(
+    cluster: Cluster, request_: RunRequest, submission: str, over: bool
+) -> None:
+    prepared = draft_of(request_.plan)
+    cluster.stand_in.outcome = replace(prepared.run, submission=submission)  # type: ignore[arg-type]  # one of its literals
+    failed, ended = told(Submit(prepared, PASSED, INSTALLED), cluster)
+    assert isinstance(failed, Failed)
+    assert (failed.run_over, ended) == (over, Ended(prepared.request, "submit"))
+
+
+def test_a_submission_that_did_not_begin_leaves_its_run_as_it_is(cluster: Cluster, request_: RunRequest) -> None:
+    prepared = draft_of(request_.plan)
+    cluster.session.lost = LOST
+    assert told(Submit(prepared, PASSED, INSTALLED), cluster)[0] == Failed(prepared.request, "submit", LOST)
+    cluster.session.lost = None
+    assert isinstance(told(Submit(prepared, PASSED, INSTALLED), cluster)[0], Submitted)
+
+
+def test_the_launched_run_is_read_again(cluster: Cluster, request_: RunRequest) -> None:
+    run = draft_of(request_.plan).run
+    newer = replace(run, submission="submitted", job_ids=("7",))
+    cluster.runs.save(newer)
+    assert read(ReadRuns(run), cluster) == RunsRead((newer,), newer)

@@ -1,0 +1,229 @@
+"""From an empty machine to a submitted run, by keyboard, on the simulated cluster and through a real SSH server."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Button, Input
+
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.session import Session
+from llmb_tui.clusters import Clusters
+from llmb_tui.demo.cluster import DemoCluster
+from llmb_tui.plan.make import plan
+from llmb_tui.services import Services
+from llmb_tui.store.paths import Places
+from llmb_tui.ui.app import LlmbApp
+from llmb_tui.ui.dialogs import Confirm, HostKey, Secret
+from llmb_tui.ui.screens.jobs import JobsScreen
+from llmb_tui.ui.screens.run import RunScreen
+from llmb_tui.ui.screens.wizard import WizardScreen
+from llmb_tui.ui.widgets.preview import Preview
+from llmb_tui.wizard.steps import StepId
+from tests.cluster.login_node import PASSWORD, LoginNode
+from tests.kit.pilot import SIZE, choose, loaded, marks, on_top, step_of, until
+from tests.kit.runs import NEMOTRON as NEMOTRON_FP8
+from tests.ui.wizard.found_states import EOS, draft_of
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[LoginNode]:
+    (tmp_path / "node").mkdir()
+    login_node = LoginNode(tmp_path / "node")
+    yield login_node
+    login_node.close()
+
+
+async def journey(pilot: Pilot[None]) -> WizardScreen:
+    """Steps 1 to 6 on a saved cluster, up to the question whether to submit."""
+    wizard = await loaded(pilot)
+    await choose(pilot, "workload", "nemotron4@25.04/15b")
+    await pilot.press("right", "right")
+    await choose(pilot, "scale", "16")
+    await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the saved cluster is ticked by itself")
+    await pilot.press("right")
+    await until(pilot, lambda: step_of(pilot) is StepId.INSTALL, "the ready cluster is passed by")
+    await until(pilot, lambda: bool(wizard.query_one("#install-rows").size.height), "the install is looked at")
+    await pilot.press("enter")
+    await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the install is whole")
+    await pilot.press("enter")
+    assert step_of(pilot) is StepId.REVIEW
+    await until(pilot, lambda: "#SBATCH" in str(wizard.query_one("#script-text").render()), "the script is shown")
+    await pilot.press("enter")
+    await on_top(pilot, Confirm)
+    return wizard
+
+
+async def test_a_saved_cluster_from_the_first_step_to_the_run_and_back_again(
+    services: Services, demo: DemoCluster
+) -> None:
+    services.clusters.save(demo.profile)
+    app = LlmbApp(services)
+    async with app.run_test(size=(120, 40)) as pilot:
+        wizard = await journey(pilot)
+        assert demo.profile.notice
+        assert wizard.bar.notice == demo.profile.notice
+
+        assert app.screen.query_one("#no", Button).has_focus
+        await pilot.press("enter")
+        await on_top(pilot, WizardScreen)
+        assert services.runs.all() == ()
+
+        await pilot.press("enter")
+        await on_top(pilot, Confirm)
+        await pilot.press("y")
+        await on_top(pilot, RunScreen)
+        (run,) = services.runs.all()
+        assert run.submission == "submitted"
+        assert run.job_ids
+        assert run.plan.selection.scale == 16
+        script = (services.runs.folder(run.id) / "script.sh").read_text()
+        assert run.id in script
+        await pilot.press("q")
+        await on_top(pilot, WizardScreen)
+        assert step_of(pilot) is StepId.RUN
+
+    again = LlmbApp(Services(services.places))
+    async with again.run_test(size=(120, 40)) as pilot:
+        wizard = await loaded(pilot)
+        plan = wizard.query_one(Preview).plan
+        assert plan is not None
+        assert plan.selection == run.plan.selection
+        await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the whole install is ticked by itself")
+        await pilot.press("3")
+        await pilot.press("right")
+        assert step_of(pilot) is StepId.REVIEW, "who comes back goes from Scale to Review in one key"
+
+
+async def test_an_unknown_host_key_is_asked_for_and_no_is_the_default(services: Services, node: LoginNode) -> None:
+    node.known_hosts.write_text("")
+    services.clusters.save(node.profile())
+    app = LlmbApp(services)
+    async with app.run_test(size=(120, 40)) as pilot:
+        wizard = await loaded(pilot)
+        await pilot.press("4", "c")
+        await on_top(pilot, HostKey)
+        assert "SHA256:" in str(app.screen.query_one("Static").render())
+        await pilot.press("enter")
+        await until(pilot, lambda: wizard.bar.link == "failed", "without a yes there is no connection")
+        assert node.known_hosts.read_text() == ""
+        await pilot.press("c")
+        await on_top(pilot, HostKey)
+        await pilot.press("y")
+        await until(pilot, lambda: wizard.bar.link == "connected", "with a yes there is one")
+        assert node.known_hosts.read_text() != ""
+
+
+async def test_a_password_is_asked_for_masked_and_kept_nowhere(
+    services: Services, node: LoginNode, tmp_path: Path
+) -> None:
+    node.factors = ("password",)
+    services.clusters.save(replace(node.profile(), identity_file=None))
+    app = LlmbApp(services)
+    async with app.run_test(size=(120, 40)) as pilot:
+        wizard = await loaded(pilot)
+        await pilot.press("4", "c")
+        await on_top(pilot, Secret)
+        assert app.screen.query_one(Input).password
+        await pilot.press(*("space" if letter == " " else letter for letter in PASSWORD), "enter")
+        await until(pilot, lambda: wizard.bar.link == "connected", "the password is accepted")
+        assert PASSWORD not in app.export_screenshot()
+    kept = [path for path in (tmp_path / "config", tmp_path / "state") if path.exists()]
+    assert all(PASSWORD.encode() not in file.read_bytes() for top in kept for file in top.rglob("*") if file.is_file())
+
+
+async def test_nobody_is_asked_before_they_want_to_connect(services: Services, node: LoginNode) -> None:
+    node.known_hosts.write_text("")
+    services.clusters.save(node.profile())
+    app = LlmbApp(services)
+    async with app.run_test(size=(120, 40)) as pilot:
+        wizard = await loaded(pilot)
+        await until(pilot, lambda: bool(node.transports), "the saved cluster is looked at by itself")
+        await until(pilot, lambda: wizard.bar.link == "unknown", "and left alone when it has a question")
+        assert isinstance(app.screen, WizardScreen)
+
+
+async def test_a_broken_preset_is_named_and_the_others_are_there(services: Services) -> None:
+    services.places.presets.mkdir(parents=True)
+    (services.places.presets / "mine.toml").write_text("workload = 3\n")
+    app = LlmbApp(services)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await loaded(pilot)
+        said = [note.message for note in app._notifications]
+        assert any("mine.toml" in message for message in said)
+        await choose(pilot, "workload", "nemotron4@25.04/15b")
+
+
+class Slow(Clusters):
+    """Connects nowhere before it may."""
+
+    def __init__(self, places: Places) -> None:
+        super().__init__(places.clusters, look_every_s=10.0)
+        self.may_connect = threading.Event()
+
+    def session(self, cluster: ClusterProfile | str) -> Session:
+        self.may_connect.wait()
+        return super().session(cluster)
+
+
+async def test_a_choice_made_while_the_first_look_connects_is_looked_at_too(
+    services: Services, demo: DemoCluster
+) -> None:
+    services.clusters = slow = Slow(services.places)
+    slow.save(demo.profile)
+    async with LlmbApp(services).run_test(size=SIZE) as pilot:
+        wizard = await loaded(pilot)
+        await until(pilot, lambda: wizard.bar.link == "connecting", "the first look has begun")
+        await pilot.press("down")
+        slow.may_connect.set()
+        await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the cluster answers for the new choice")
+
+
+async def test_who_opens_the_runs_while_a_cluster_connects_is_asked_for_the_password_all_the_same(
+    services: Services, node: LoginNode
+) -> None:
+    node.factors = ("password",)
+    services.clusters = slow = Slow(services.places)
+    slow.save(replace(node.profile(), identity_file=None))
+    drafted = draft_of(plan(services.catalog, NEMOTRON_FP8)).run
+    services.runs.save(replace(drafted, cluster="node", submission="submitted", job_ids=("48123",)))
+    app = LlmbApp(services)
+    async with app.run_test(size=(120, 40)) as pilot:
+        wizard = await loaded(pilot)
+        await pilot.press("4", "c")
+        await until(pilot, lambda: wizard.bar.link == "connecting", "the connection is begun")
+        await pilot.press("J")
+        await on_top(pilot, JobsScreen)
+        slow.may_connect.set()
+        await on_top(pilot, Secret)
+        await pilot.press(*("space" if letter == " " else letter for letter in PASSWORD), "enter")
+        await on_top(pilot, JobsScreen)
+        await pilot.press("q")
+        await on_top(pilot, WizardScreen)
+        await until(pilot, lambda: wizard.bar.link == "connected", "the password is accepted")
+    assert [sent for method, sent in node.offered if method == "password"] == [PASSWORD]
+
+
+async def test_who_comes_back_is_told_of_a_run_that_is_going(services: Services) -> None:
+    services.clusters.save(EOS)
+    chosen = NEMOTRON_FP8
+    run = replace(draft_of(plan(services.catalog, chosen)).run, submission="submitted", job_ids=("48123",))
+    services.runs.save(run)
+    app = LlmbApp(services)
+    async with app.run_test(size=(80, 24)) as pilot:
+        wizard = await loaded(pilot)
+        made = wizard.query_one(Preview).plan
+        assert made is not None
+        assert made.selection == chosen
+        assert "1 run is going" in str(wizard.query_one("#going").render())
+        await pilot.press("w")
+        await on_top(pilot, RunScreen)
+        services.runs.save(replace(run, job_state="COMPLETED"))
+        await pilot.press("q")
+        await on_top(pilot, WizardScreen)
+        await until(pilot, lambda: not wizard.query_one("#going").display, "a run that has ended is not going")

@@ -1,0 +1,272 @@
+"""The wizard by keyboard alone: steps 1 to 3, with the preview beside them."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from textual.widgets import Input, Static
+
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.catalog.load import load_presets
+from llmb_tui.ui.app import LlmbApp
+from llmb_tui.ui.screens.wizard import WizardScreen
+from llmb_tui.ui.widgets.choices import ChoiceList
+from llmb_tui.ui.widgets.preview import Preview
+from llmb_tui.ui.widgets.rail import Rail
+from llmb_tui.wizard.steps import StepId
+from tests.kit.pilot import NEMOTRON, SIZE, at_scale, choose, loaded, marks, plan_of, step_of, text_of, until
+
+
+async def test_a_skeleton_is_painted_before_the_presets_are_read(app: LlmbApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    may_read = threading.Event()
+
+    def load_late(*args: Any) -> Catalog:
+        may_read.wait()
+        return load_presets(*args)
+
+    monkeypatch.setattr("llmb_tui.catalog.load.load_presets", load_late)
+    async with app.run_test() as pilot:
+        wizard = app.screen
+        assert isinstance(wizard, WizardScreen)
+        assert [one.summary for one in wizard.query_one(Rail).steps] == [""] * 7
+        may_read.set()
+        await loaded(pilot)
+
+
+async def test_the_first_three_steps_by_keyboard(app: LlmbApp) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        wizard = await loaded(pilot)
+        assert step_of(pilot) is StepId.WORKLOAD
+        await choose(pilot, "workload", NEMOTRON)
+        await pilot.press("enter")
+        assert step_of(pilot) is StepId.HARDWARE
+        await pilot.press("tab")
+        await choose(pilot, "dtype", "fp8")
+        await pilot.press("enter")
+        assert step_of(pilot) is StepId.SCALE
+        await choose(pilot, "scale", "64")
+        await pilot.press("enter")
+        assert step_of(pilot) is StepId.CLUSTER
+
+        chosen = plan_of(wizard).selection
+        assert (chosen.workload, chosen.size, chosen.gpu, chosen.dtype, chosen.scale) == (
+            "nemotron4",
+            "15b",
+            "h100",
+            "fp8",
+            64,
+        )
+        assert [marks(pilot)[one] for one in list(StepId)[:4]] == ["done", "done", "done", "open"]
+
+
+async def test_the_preview_follows_each_key(app: LlmbApp) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        wizard = await at_scale(pilot)
+        seen = []
+        for _ in range(3):
+            await pilot.press("j")
+            seen.append((plan_of(wizard).selection.scale, plan_of(wizard).estimate))
+        assert [scale for scale, _ in seen] == [32, 64, 128]
+        assert all(estimate is not None and estimate.method == "published" for _, estimate in seen)
+
+
+async def test_the_preview_is_recomputed_before_the_key_is_done(app: LlmbApp) -> None:
+    """In the value's own watcher: no message between the key and the plan."""
+    async with app.run_test(size=SIZE) as pilot:
+        wizard = await at_scale(pilot)
+        field = wizard.query_one("#other-scale", Input)
+        field.focus()
+        await pilot.pause()
+        field.insert_text_at_cursor("128")
+        assert plan_of(wizard).selection.scale == 128
+
+
+async def test_going_back_keeps_every_answer(app: LlmbApp) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        wizard = await at_scale(pilot)
+        await choose(pilot, "scale", "256")
+        before = plan_of(wizard).selection
+        await pilot.press("left", "left", "left")
+        assert step_of(pilot) is StepId.WORKLOAD
+        assert plan_of(wizard).selection == before
+        await pilot.press("right", "right")
+        assert step_of(pilot) is StepId.SCALE
+        assert wizard.query_one("#scale ChoiceList", ChoiceList).chosen == "256"
+
+
+async def test_a_choice_that_cannot_be_made_is_shown_with_its_reason_and_passed_by(app: LlmbApp) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        wizard = await loaded(pilot)
+        await choose(pilot, "workload", NEMOTRON)
+        await pilot.press("right")
+        gpus = wizard.query_one("#gpu", ChoiceList)
+        texts = [str(option.prompt) for option in gpus.options]
+        assert any("GB200" in text and "not in nemotron4@25.04" in text for text in texts)
+        await pilot.press("down", "down", "down")
+        assert gpus.chosen == "h100"
+
+
+async def test_a_later_answer_that_became_impossible_is_flagged_and_kept(app: LlmbApp) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        wizard = await loaded(pilot)
+        await choose(pilot, "workload", "nemotron4-340b@25.12/340b")
+        await pilot.press("right")
+        await choose(pilot, "gpu", "gb200")
+        await pilot.press("left")
+        await pilot.press("k")
+        assert plan_of(wizard).selection.workload == "nemotron4"
+        assert plan_of(wizard).selection.gpu == "gb200"
+        assert marks(pilot)[StepId.HARDWARE] == "flagged"
+        await pilot.press("right")
+        assert "GB200" in text_of(app, "#issues").upper()
+        await pilot.press("right")
+        assert step_of(pilot) is StepId.HARDWARE, "an error at this step blocks going on"
+        await pilot.press("left")
+        assert step_of(pilot) is StepId.WORKLOAD, "and never going back"
+
+
+async def test_a_typed_scale_that_is_not_listed_is_previewed_and_flagged(app: LlmbApp) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        wizard = await at_scale(pilot)
+        await pilot.press("tab", *"96")
+        plan = plan_of(wizard)
+        assert plan.selection.scale == 96
+        assert plan.estimate is not None
+        assert plan.estimate.method == "interpolated"
+        assert marks(pilot)[StepId.SCALE] == "flagged"
+        assert "96" in text_of(app, "#issues")
+        await pilot.press("enter")
+        assert step_of(pilot) is StepId.SCALE
+        await pilot.press("escape", "left")
+        assert step_of(pilot) is StepId.HARDWARE
+
+
+async def test_letters_do_not_get_into_a_number(app: LlmbApp) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        wizard = await at_scale(pilot)
+        await pilot.press("tab", *"q1y2")
+        assert wizard.query_one("#other-scale", Input).value == "12"
+
+
+async def test_steps_and_time_limit_change_the_run(app: LlmbApp) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        wizard = await at_scale(pilot)
+        default = plan_of(wizard)
+        wizard.query_one("#steps", Input).focus()
+        await pilot.press(*"100")
+        assert plan_of(wizard).steps == 100
+        assert plan_of(wizard).gpu_hours == (default.gpu_hours or 0) * 100 / default.steps
+        await pilot.press("down", *"01:00:00")
+        assert plan_of(wizard).time_limit == "01:00:00"
+        await pilot.press("backspace")
+        assert marks(pilot)[StepId.SCALE] == "flagged"
+        assert wizard.query_one(Preview).plan is None
+
+
+async def test_typing_narrows_the_list_and_escape_brings_the_answer_back(app: LlmbApp) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        wizard = await loaded(pilot)
+        await choose(pilot, "workload", NEMOTRON)
+        choices = wizard.query_one("#workload ChoiceList", ChoiceList)
+        await pilot.press("slash", *"gb300")
+        assert [choice.value for choice in choices.shown] == ["nemotron4-340b@25.12/340b"]
+        assert plan_of(wizard).selection.workload == "nemotron4-340b"
+        await pilot.press("escape")
+        assert choices.chosen == NEMOTRON
+        assert len(choices.shown) > 1
+        assert choices.has_focus
+        await pilot.press("slash", *"gb300", "enter")
+        assert choices.chosen == "nemotron4-340b@25.12/340b"
+        assert step_of(pilot) is StepId.WORKLOAD
+
+
+async def test_numbers_go_straight_to_a_step(app: LlmbApp) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        await loaded(pilot)
+        for number in "2367351":
+            await pilot.press(number)
+            assert step_of(pilot) == int(number)
+
+
+async def test_the_choice_is_copied_as_a_command(app: LlmbApp) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        await at_scale(pilot)
+        await choose(pilot, "scale", "64")
+        await pilot.press("y")
+        await pilot.pause()
+        assert app.clipboard == "llmb-tui plan -w nemotron4@25.04 -s 15b --gpu h100 -d bf16 --scale 64"
+
+
+async def test_help_lists_the_keys_of_this_screen(app: LlmbApp) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        await loaded(pilot)
+        await pilot.press("question_mark")
+        await pilot.pause()
+        text = str(app.screen.query_one(Static).content)
+        for tooltip in ("Copy the choice as a command line", "Narrow the list by typing", "The step before"):
+            assert tooltip in text
+        await pilot.press("escape")
+        assert isinstance(app.screen, WizardScreen)
+
+
+async def test_every_key_has_an_id_and_says_what_it_does(app: LlmbApp) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        wizard = await loaded(pilot)
+        for number in "1234567":
+            await pilot.press(number)
+            for widget in (wizard, *wizard.query("*")):
+                if not type(widget).__module__.startswith("llmb_tui"):
+                    continue
+                for binding in type(widget).__dict__.get("BINDINGS", ()):
+                    assert binding.id, binding
+                    assert binding.tooltip, binding
+
+
+async def test_a_click_chooses_and_does_not_go_on(app: LlmbApp) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        wizard = await loaded(pilot)
+        await pilot.click("#workload ChoiceList", offset=(5, 2))
+        await pilot.pause()
+        assert plan_of(wizard).selection.workload == "llama3.1"
+        assert step_of(pilot) is StepId.WORKLOAD
+        await pilot.click(Rail, offset=(5, 5))
+        assert step_of(pilot) is not StepId.WORKLOAD
+
+
+async def test_the_palette_offers_what_the_keys_do(app: LlmbApp) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        wizard = await loaded(pilot)
+        titles = [command.title for command in app.get_system_commands(wizard)]
+        assert {"Next", "Copy", "Runs", "Help", "Review", "Find"} <= set(titles)
+        await pilot.press("ctrl+p", *"review", "enter")
+        await pilot.pause()
+        assert step_of(pilot) is StepId.REVIEW
+
+
+async def test_runs_open_over_the_wizard_and_close_again(app: LlmbApp) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        wizard = await loaded(pilot)
+        await pilot.press("J")
+        await until(pilot, lambda: app.screen is not wizard, "the runs are shown")
+        await pilot.press("q")
+        await until(pilot, lambda: app.screen is wizard, "the wizard is back")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=lambda size: f"{size[0]}x{size[1]}")
+async def test_nothing_is_cut_off(app: LlmbApp, size: tuple[int, int]) -> None:
+    async with app.run_test(size=size) as pilot:
+        wizard = await loaded(pilot)
+        await choose(pilot, "workload", NEMOTRON)
+        for number in "1234567":
+            await pilot.press(number)
+            await pilot.pause()
+            pane = wizard.body.pane
+            assert pane.max_scroll_y == 0 or number == "1", f"step {number} needs scrolling"
+            for widget in pane.query("ChoiceList, Input"):
+                if widget.display and widget.parent is not None and widget.is_on_screen:
+                    assert pane.region.x <= widget.region.x < widget.region.right <= pane.region.right
+            preview = wizard.query_one(Preview).region
+            assert not pane.region.overlaps(preview)
+            assert preview.right <= size[0]

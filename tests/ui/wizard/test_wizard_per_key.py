@@ -1,0 +1,82 @@
+"""What one key costs: one plan, one derivation, and nothing for a widget that it does not change."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from textual.widget import Widget
+from textual.widgets import Static
+
+from llmb_tui.plan.make import plan
+from llmb_tui.ui.app import LlmbApp
+from llmb_tui.ui.widgets.figures import Figures
+from llmb_tui.wizard.answers import settled
+from llmb_tui.wizard.proposal import propose
+from tests.kit.pilot import choose, loaded
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, calls: Counter[str], owner: Any, name: str) -> None:
+    """Note each call of a function; a method notes the widget too."""
+    original: Callable[..., Any] = getattr(owner, name)
+
+    def noting(*given: Any, **named: Any) -> Any:
+        widget = given[0] if given and isinstance(given[0], Widget) else None
+        what = original.__name__
+        calls[f"{what} of {type(widget).__name__}#{widget.id}" if widget is not None else what] += 1
+        return original(*given, **named)
+
+    monkeypatch.setattr(owner, name, noting)
+
+
+def counted_everywhere(monkeypatch: pytest.MonkeyPatch, calls: Counter[str], function: Callable[..., Any]) -> None:
+    """Note each call of a function, but those of the chart, which is drawn after the frame."""
+    rooms = [module for name, module in sys.modules.items() if name.startswith(("llmb_tui.wizard", "llmb_tui.ui"))]
+    for module in rooms:
+        for name in [name for name, value in vars(module).items() if value is function]:
+            counted(monkeypatch, calls, module, name)
+
+
+@pytest.mark.parametrize(
+    ("focused", "key"),
+    [("#scale ChoiceList", "down"), ("#steps", "7"), ("#switches", "space"), ("#procedure", "down")],
+    ids=["scale", "steps", "profile", "procedure"],
+)
+async def test_a_key_plans_once_and_derives_once(
+    app: LlmbApp, monkeypatch: pytest.MonkeyPatch, focused: str, key: str
+) -> None:
+    calls: Counter[str] = Counter()
+    async with app.run_test(size=(120, 40)) as pilot:
+        wizard = await loaded(pilot)
+        await choose(pilot, "workload", "llama3.1@25.04/8b")
+        await pilot.press("3")
+        wizard.query_one(focused).focus()
+        await pilot.pause()
+        for function in (plan, settled, propose):
+            counted_everywhere(monkeypatch, calls, function)
+        await pilot.press(key)
+    assert calls == {"plan": 1, "settled": 1, "propose": 1}
+
+
+async def test_a_key_makes_the_figures_once_and_touches_no_other_part(
+    app: LlmbApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: Counter[str] = Counter()
+    async with app.run_test(size=(120, 40)) as pilot:
+        wizard = await loaded(pilot)
+        await choose(pilot, "workload", "llama3.1@25.04/8b")
+        await pilot.press("3")
+        wizard.query_one("#steps").focus()
+        await pilot.press("7")
+        await pilot.pause()
+        counted(monkeypatch, calls, Figures, "rows")
+        counted(monkeypatch, calls, Static, "update")
+        counted(monkeypatch, calls, Widget, "refresh")
+        await pilot.press("5")
+        await pilot.pause()
+        seen = dict(calls)
+    assert seen.pop("rows of Figures#None") == 1
+    assert set(seen) == {"refresh of Field#steps", "refresh of Figures#None"}

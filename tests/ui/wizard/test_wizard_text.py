@@ -1,0 +1,80 @@
+"""Text of any origin is shown as it is: no markup is read, nothing reaches the terminal as an escape."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.step_state import StepState
+from llmb_tui.preflight.report import Check, Preflight
+from llmb_tui.services import Services
+from llmb_tui.ui.app import LlmbApp
+from llmb_tui.ui.dialogs import Failure, HostKey, Secret
+from llmb_tui.ui.text import tell
+from llmb_tui.ui.widgets.preview import Preview
+from llmb_tui.wizard.events import Failed
+from llmb_tui.wizard.state import ClusterState
+from tests.kit.pilot import choose, know, loaded, on_screen, request_of, until
+from tests.ui.wizard.found_states import EOS, INSTALLED, PASSED, draft_of
+
+SHOWN = "[/home/x] [rank0]"
+NASTY = f"{SHOWN} \x1b[31mred\x1b[0m \x1b]52;c;AAAA\x07 \x9b2J"
+
+
+@pytest.mark.parametrize("sink", ["banner", "check", "probe", "install", "install trouble", "script", "submit"])
+async def test_what_a_cluster_says(services: Services, sink: str) -> None:
+    services.clusters.save(EOS)
+    app = LlmbApp(services)
+    check = Check("disk", NASTY, "failed", NASTY, NASTY, NASTY)
+    trouble = Trouble(NASTY, NASTY, NASTY)
+    async with app.run_test(size=(160, 50)) as pilot:
+        wizard = await loaded(pilot)
+        await choose(pilot, "workload", "nemotron4@25.04/15b")
+        await pilot.press("4", "c")
+        await until(pilot, lambda: wizard.bar.link == "failed", "the look at nothing has failed")
+        await pilot.pause()
+        plan = wizard.query_one(Preview).plan
+        assert plan is not None
+        ready = ClusterState(link="connected", preflight=PASSED, steps=INSTALLED)
+        draft = replace(draft_of(plan), script=f"#!/bin/bash\n{NASTY}\n")
+        known = {
+            "banner": (replace(ready, banner=NASTY), "4"),
+            "check": (replace(ready, preflight=Preflight((check,))), "4"),
+            "probe": (ClusterState(link="failed", trouble=trouble, failed="probe"), "4"),
+            "install": (replace(ready, steps=(StepState("a", NASTY, "failed", NASTY, NASTY),)), "5"),
+            "install trouble": (replace(ready, trouble=trouble, failed="install"), "5"),
+            "script": (replace(ready, prepared=draft), "6"),
+        }
+        if sink == "submit":
+            wizard.dispatch(Failed(request_of(wizard), "submit", trouble))
+        else:
+            cluster, step = known[sink]
+            await know(pilot, wizard, cluster)
+            await pilot.press(step)
+        await pilot.pause()
+        text = on_screen(app)
+        assert SHOWN in text
+        assert "\x1b" not in text
+        assert "\x9b" not in text
+        assert "AAAA" not in text
+
+
+@pytest.mark.parametrize("sink", ["toast", "failure", "host key", "secret"])
+async def test_dialogs_and_toasts(app: LlmbApp, sink: str) -> None:
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
+        await loaded(pilot)
+        if sink == "toast":
+            tell(app, NASTY)
+        elif sink == "failure":
+            app.push_screen(Failure(Trouble(NASTY)))
+        elif sink == "host key":
+            app.push_screen(HostKey(NASTY, "ssh-ed25519", "SHA256:abc"))
+        else:
+            app.push_screen(Secret(NASTY, echo=True))
+        await pilot.pause()
+        text = on_screen(app)
+        assert SHOWN in text
+        assert "\x1b" not in text
+        assert "AAAA" not in text

@@ -1,0 +1,131 @@
+"""How runs stand by what is on the disk, and that only what has changed is read again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llmb_tui.launch.run import Run
+from llmb_tui.launch.runs import Runs
+from llmb_tui.store import documents
+from llmb_tui.store.paths import Places
+from llmb_tui.watch import locallog
+from llmb_tui.watch.parse import StepParser
+from llmb_tui.watch.run_records import RunRecords
+from llmb_tui.watch.state import Step
+
+MakeRun = Callable[..., Run]
+Line = Callable[..., str]
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Runs:
+    return Runs(Places(tmp_path / "config", tmp_path / "state"))
+
+
+@pytest.fixture
+def fed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many bytes of logs were parsed, piece by piece."""
+    sizes: list[int] = []
+
+    class Parser(StepParser):
+        def feed(self, data: bytes) -> list[Step]:
+            sizes.append(len(data))
+            return super().feed(data)
+
+    monkeypatch.setattr(locallog, "StepParser", Parser)
+    return sizes
+
+
+def write(runs: Runs, run: Run, lines: list[str], name: str = "log") -> int:
+    path = runs.folder(run.id) / name
+    with path.open("a") as file:
+        file.writelines(lines)
+    return path.stat().st_size
+
+
+def test_nothing_is_read_again_while_nothing_changes(
+    runs: Runs, make_run: MakeRun, nemo_line: Line, fed: list[int]
+) -> None:
+    run = make_run(job_state="COMPLETED")
+    runs.save(run)
+    size = write(runs, run, [nemo_line(i) for i in range(50)])
+    records = RunRecords(runs)
+    (first,) = records.all()
+    assert (first.state.stage, first.state.progress.steps_done) == ("done", 50)
+    assert sum(fed) == size
+    (again,) = records.all()
+    assert again is first
+    assert sum(fed) == size
+
+
+def test_of_a_run_that_goes_on_only_what_was_appended_is_read(
+    runs: Runs, make_run: MakeRun, nemo_line: Line, fed: list[int]
+) -> None:
+    run = make_run(job_state="RUNNING")
+    runs.save(run)
+    records = RunRecords(runs)
+    assert records.record(run).state.progress.steps_done == 0
+    for steps in (10, 20, 30):
+        size = write(runs, run, [nemo_line(i) for i in range(steps - 10, steps)])
+        assert records.record(run).state.progress.steps_done == steps
+    assert sum(fed) == size
+
+
+def test_a_new_state_a_new_log_and_a_reason_are_seen(runs: Runs, make_run: MakeRun, nemo_line: Line) -> None:
+    run = make_run(job_state="RUNNING")
+    runs.save(run)
+    write(runs, run, [nemo_line(i) for i in range(20)])
+    records = RunRecords(runs)
+    assert records.record(run).state.stage == "measuring"
+    write(runs, run, [nemo_line(i) for i in range(5)], "log.1")
+    state = records.record(run).state
+    assert (state.log_name, state.progress.steps_done) == ("log.1", 5)
+    ended = run.with_state("42", "FAILED")
+    runs.save(ended)
+    (record,) = records.all()
+    assert (record.state.stage, record.state.why_failed) == (
+        "failed",
+        "The batch script ended with an error.",
+    )
+
+
+def test_a_log_that_was_replaced_is_read_anew(runs: Runs, make_run: MakeRun, nemo_line: Line) -> None:
+    run = make_run(job_state="RUNNING")
+    runs.save(run)
+    write(runs, run, [nemo_line(i) for i in range(20)])
+    records = RunRecords(runs)
+    records.all()
+    (runs.folder(run.id) / "log").write_text(nemo_line(0))
+    assert records.record(run).state.progress.steps_done == 1
+
+
+def test_run_files_are_read_once_and_again_when_they_are_others(
+    runs: Runs, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    load = documents.load
+
+    def counted(path: Path, *how: Any) -> Any:
+        read.append(path.parent.name)
+        return load(path, *how)
+
+    monkeypatch.setattr(documents, "load", counted)
+    for run_id in ("a", "b"):
+        runs.save(make_run(id=run_id))
+    for _ in range(3):
+        assert {run.id for run in runs.all()} == {"a", "b"}
+        assert runs.unreadable() == ()
+    assert sorted(read) == ["a", "b"]
+    runs.save(make_run(id="a", job_state="RUNNING"))
+    assert {run.job_state for run in runs.all()} == {"RUNNING", None}
+    (runs.folder("b") / "run.json").write_text("{")
+    assert (len(runs.all()), len(runs.unreadable())) == (1, 1)
+    (runs.folder("a") / "run.json").unlink()
+    os.rmdir(runs.folder("a"))
+    assert runs.all() == ()
+    assert sorted(read) == ["a", "a", "b", "b"]

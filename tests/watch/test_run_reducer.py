@@ -1,0 +1,86 @@
+"""Events folded into states, with neither clock nor disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from llmb_tui.cluster.slurm.job import Job
+from llmb_tui.launch.run import Run
+from llmb_tui.plan.plan import Plan
+from llmb_tui.watch.events import BatchTail, JobUpdated, LinkChanged, LogGrown, LogRead, LogTrouble, PollFailed
+from llmb_tui.watch.progress import fold
+from llmb_tui.watch.run_reducer import RunReducer
+from llmb_tui.watch.state import Progress, Step
+
+RUNNING = Job("42", "pretrain", "RUNNING")
+
+
+@pytest.fixture
+def reducer(make_run: Callable[..., Run]) -> RunReducer:
+    return RunReducer(make_run())
+
+
+def read(plan: Plan, steps: int, at: float, seconds: float = 2.0) -> LogRead:
+    progress = fold(Progress(steps_total=50), [Step(index, 50, seconds) for index in range(steps)], plan)
+    return LogRead("log", 100 * steps, grew_at=at, read_at=at, started=True, progress=progress)
+
+
+def test_a_job_moves_once_for_each_of_its_states(reducer: RunReducer) -> None:
+    events = [RUNNING, replace(RUNNING, elapsed_s=9.0), replace(RUNNING, restarts=1), None]
+    assert [reducer.take(JobUpdated(job)) for job in events] == [True, False, True, True]
+    state = reducer.state(0.0)
+    assert (state.job, state.slurm_note[:24]) == (replace(RUNNING, restarts=1), "Slurm does not name the ")
+    assert reducer.take(JobUpdated(None, gone=True))
+    assert (reducer.job_over, reducer.state(0.0).slurm_note) == (True, "Slurm no longer knows the job.")
+
+
+def test_notes_stay_until_what_they_tell_is_over(reducer: RunReducer) -> None:
+    for event in (PollFailed("squeue failed."), LinkChanged("lost", "No answer."), LogTrouble("It was replaced.")):
+        reducer.take(event)
+    state = reducer.state(0.0)
+    assert (state.link, state.link_note, state.slurm_note) == ("lost", "No answer. It was replaced.", "squeue failed.")
+    for better in (JobUpdated(RUNNING), LinkChanged("live"), LogGrown(0)):
+        reducer.take(better)
+    state = reducer.state(0.0)
+    assert (state.link, state.link_note, state.slurm_note) == ("live", "", "")
+
+
+def test_the_log_says_how_fast_it_goes_and_since_when_it_is_silent(reducer: RunReducer, plan: Plan) -> None:
+    reducer.take(JobUpdated(RUNNING))
+    for steps, at in ((10, 100.0), (20, 120.0)):
+        reducer.take(read(plan, steps, at))
+    state = reducer.state(124.0)
+    assert (state.stage, state.eta_s, state.silent_s) == ("measuring", 30 * 2.0 - 4.0, 4.0)
+    assert reducer.state(195.0).silent_s == 70.0
+    reducer.take(read(plan, 50, 180.0))
+    assert reducer.state(180.0).eta_s is None
+
+
+def test_slurm_is_behind_a_log_that_begins_and_one_that_is_whole(reducer: RunReducer, plan: Plan) -> None:
+    seen = []
+    for steps in (0, 1, 2, 50, 50):
+        reducer.take(read(plan, steps, 1.0))
+        seen.append(reducer.outran_slurm())
+    assert seen == [False, True, False, True, False]
+
+
+def test_the_verdict_is_by_the_threshold_that_was_set(make_run: Callable[..., Run], plan: Plan) -> None:
+    results = []
+    for threshold in (0.9, 0.95):
+        reducer = RunReducer(make_run(), threshold=threshold)
+        reducer.take(read(plan, 50, 1.0, seconds=2.2))
+        verdict = reducer.state(1.0).verdict
+        results.append(verdict and verdict.result)
+    assert results == ["PASS", "FAIL"]
+
+
+def test_a_failed_run_says_the_most_telling_of_its_reasons(reducer: RunReducer) -> None:
+    reducer.take(JobUpdated(replace(RUNNING, state="FAILED", exit_code="1:0")))
+    reducer.take(BatchTail(b"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB\n"))
+    assert reducer.state(0.0).why_failed == ""
+    reducer.end()
+    state = reducer.state(0.0)
+    assert (state.stage, state.why_failed) == ("failed", "A GPU ran out of memory.")

@@ -1,0 +1,315 @@
+"""The one feed of runs: what it tells, whom it asks, and that it leaves nothing behind. Clusters are made up here."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from queue import SimpleQueue
+from typing import cast
+
+import pytest
+
+from llmb_tui.cluster.failures import AuthenticationFailed, Unreachable
+from llmb_tui.cluster.prompter import Prompter, Unattended
+from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.job import Job
+from llmb_tui.cluster.slurm.trouble import SlurmTrouble
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.run import Run
+from llmb_tui.launch.runs import Runs
+from llmb_tui.store.journal import Journal
+from llmb_tui.store.paths import Places
+from llmb_tui.watch.job_poller import JobPoller
+from llmb_tui.watch.run_records import RunRecord, RunsChanged
+from llmb_tui.watch.runs_feed import RunsFeed
+from llmb_tui.watch.timing import Timing
+from llmb_tui.watch.verdict import THRESHOLD
+from tests.kit.waiting import until
+
+TIMING = Timing(read_every_s=0.01, look_every_s=0.01, settle_every_s=0.01)
+DEADLINE_S = 30.0
+MakeRun = Callable[..., Run]
+
+
+@dataclass
+class MadeUp:
+    """Clusters that answer what a test says."""
+
+    runs: Runs
+    jobs: dict[str, Job] = field(default_factory=dict)
+    answers: dict[str, Run | Trouble] = field(default_factory=dict)
+    """What becomes of a submission, by run."""
+    troubles: dict[str, Trouble] = field(default_factory=dict)
+    """Why a cluster cannot be reached, by its name."""
+    slurm_trouble: Trouble | None = None
+    looks: list[list[str]] = field(default_factory=list)
+    settled: list[str] = field(default_factory=list)
+    attended: list[bool] = field(default_factory=list)
+    may_settle: threading.Event = field(default_factory=threading.Event)
+    pollers: dict[str, JobPoller] = field(default_factory=dict)
+    state: str = "live"
+
+    def __post_init__(self) -> None:
+        self.may_settle.set()
+
+    def session(self, cluster: str) -> Session:
+        return cast("Session", MadeUpSession(self, cluster))
+
+    def poller(self, cluster: str) -> JobPoller:
+        if trouble := self.troubles.get(cluster):
+            raise trouble
+        return self.pollers.setdefault(cluster, JobPoller(cast("Session", self), every_s=TIMING.look_every_s))
+
+    def reconcile(self, _session: object, _runs: object, _journal: object, run: Run) -> Run:
+        assert self.may_settle.wait(DEADLINE_S)
+        self.settled.append(run.id)
+        answer = self.answers.get(run.id, run)
+        if isinstance(answer, Trouble):
+            raise answer
+        self.runs.save(answer)
+        return answer
+
+    def look(self, _session: object, job_ids: list[str]) -> dict[str, Job]:
+        self.looks.append(job_ids)
+        if self.slurm_trouble is not None:
+            raise self.slurm_trouble
+        return {job_id: self.jobs[job_id] for job_id in job_ids if job_id in self.jobs}
+
+
+@dataclass
+class MadeUpSession:
+    """With one of them."""
+
+    clusters: MadeUp
+    name: str
+
+    def connect(self, prompter: Prompter | None) -> None:
+        self.clusters.attended.append(prompter is not None)
+        if trouble := self.clusters.troubles.get(self.name):
+            raise trouble
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Runs:
+    return Runs(Places(tmp_path / "config", tmp_path / "state"))
+
+
+@pytest.fixture
+def clusters(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> MadeUp:
+    made_up = MadeUp(runs)
+    monkeypatch.setattr("llmb_tui.watch.job_poller.look", made_up.look)
+    monkeypatch.setattr("llmb_tui.watch.runs_feed.look", made_up.look)
+    monkeypatch.setattr("llmb_tui.watch.runs_feed.reconcile", made_up.reconcile)
+    return made_up
+
+
+@pytest.fixture
+def feed(runs: Runs, clusters: MadeUp, tmp_path: Path) -> RunsFeed:
+    return RunsFeed(runs, Journal(tmp_path / "journal"), clusters, threshold=THRESHOLD, timing=TIMING)
+
+
+class Follower:
+    """What a follower was told, and how all stands by it."""
+
+    def __init__(self, feed: RunsFeed) -> None:
+        self.events: SimpleQueue[RunsChanged] = SimpleQueue()
+        self.records: dict[str, RunRecord] = {}
+        self.last = RunsChanged()
+        self.changes: list[str] = []
+        """Ids of the runs that were told to have changed, in order."""
+        self.following = feed.follow(self.events.put)
+
+    def until(self, condition: Callable[[], object], what: str) -> None:
+        ends = time.monotonic() + DEADLINE_S
+        while not condition():
+            assert time.monotonic() < ends, f"not told: {what}; the last was {self.last}"
+            self.last = self.events.get(timeout=DEADLINE_S)
+            self.changes += [record.run.id for record in self.last.changed]
+            self.records.update({record.run.id: record for record in self.last.changed})
+            for run_id in self.last.gone:
+                del self.records[run_id]
+
+    def stage(self, run_id: str) -> str | None:
+        record = self.records.get(run_id)
+        return record.state.stage if record else None
+
+    def state(self, run_id: str) -> str | None:
+        record = self.records.get(run_id)
+        return record.run.job_state if record else None
+
+
+@pytest.fixture
+def follow(feed: RunsFeed, clusters: MadeUp) -> Iterator[Callable[[], Follower]]:
+    before = set(threading.enumerate())
+    followers: list[Follower] = []
+
+    def start() -> Follower:
+        followers.append(Follower(feed))
+        return followers[-1]
+
+    yield start
+    clusters.may_settle.set()
+    for follower in followers:
+        follower.following.end()
+    until(lambda: set(threading.enumerate()) <= before, "no thread is left")
+
+
+Follow = Callable[[], Follower]
+
+
+def steps(runs: Runs, run_id: str, nemo_line: Callable[..., str], *indices: int) -> None:
+    with (runs.folder(run_id) / "log").open("a") as log:
+        log.writelines(nemo_line(index) for index in indices)
+
+
+def test_a_follower_is_told_all_runs_and_then_which_have_changed(
+    runs: Runs, make_run: MakeRun, nemo_line: Callable[..., str], follow: Follow
+) -> None:
+    for run_id in ("a", "b", "c"):
+        runs.save(make_run(id=run_id, job_state="COMPLETED"))
+        steps(runs, run_id, nemo_line, *range(50))
+    follower = follow()
+    follower.until(lambda: [one.state.stage for one in follower.records.values()] == ["done"] * 3, "all are done")
+    follower.changes.clear()
+    steps(runs, "b", nemo_line, 49)
+    runs.save(make_run(id="d", job_state="CANCELLED"))
+    follower.until(lambda: "d" in follower.records and "b" in follower.changes, "the change and the new one")
+    assert set(follower.changes) == {"b", "d"}
+    (runs.folder("c") / "run.json").write_text("{")
+    follower.until(lambda: "c" not in follower.records, "it is gone")
+    assert follower.last.unreadable == 1
+
+
+def test_where_nothing_changes_nothing_is_told(runs: Runs, make_run: MakeRun, follow: Follow) -> None:
+    runs.save(make_run(id="a", job_state="CANCELLED"))
+    follower = follow()
+    follower.until(lambda: follower.stage("a") == "cancelled", "the run")
+    follower.changes.clear()
+    second = follow()  # whose first event comes after several turns of the first follower's
+    second.until(lambda: second.stage("a") == "cancelled", "the run")
+    runs.save(make_run(id="b", job_state="CANCELLED"))
+    follower.until(lambda: follower.stage("b") == "cancelled", "the next run")
+    assert set(follower.changes) == {"b"}
+
+
+def test_each_cluster_is_asked_for_all_of_its_jobs_and_what_it_says_is_saved(
+    runs: Runs, make_run: MakeRun, clusters: MadeUp, follow: Follow
+) -> None:
+    for run_id, job_id, state in (("a", "1", "PENDING"), ("b", "2", "RUNNING"), ("c", "3", "COMPLETED")):
+        runs.save(make_run(id=run_id, job_ids=(job_id,), job_state=state))
+    clusters.jobs = {"1": Job("1", "n", "RUNNING"), "2": Job("2", "n", "RUNNING")}
+    follower = follow()
+    follower.until(lambda: follower.state("a") == "RUNNING", "the first state")
+    assert clusters.looks[0] == ["1", "2"]
+    clusters.jobs = {job_id: replace(job, state="COMPLETED") for job_id, job in clusters.jobs.items()}
+    follower.until(lambda: {follower.state("a"), follower.state("b")} == {"COMPLETED"}, "both ends")
+    assert runs.load("a").job_state == "COMPLETED"
+    follower.following.end()
+    assert clusters.attended == []
+
+
+def test_a_cluster_that_cannot_be_asked_is_named_until_it_answers(
+    runs: Runs, make_run: MakeRun, clusters: MadeUp, follow: Follow
+) -> None:
+    runs.save(make_run(id="a", job_ids=("1",), job_state="PENDING", cluster="eos"))
+    runs.save(make_run(id="b", job_ids=("2",), job_state="PENDING", cluster="other"))
+    clusters.troubles["eos"] = Unreachable("No route to eos.")
+    clusters.jobs = {job_id: Job(job_id, "n", "RUNNING") for job_id in ("1", "2")}
+    follower = follow()
+    follower.until(lambda: follower.state("b") == "RUNNING" and follower.last.silent, "the one that answers")
+    assert (follower.last.silent, follower.state("a")) == ({"eos": "No route to eos."}, "PENDING")
+    del clusters.troubles["eos"]
+    follower.until(lambda: follower.state("a") == "RUNNING" and not follower.last.silent, "the other one")
+
+
+def test_a_slurm_that_does_not_answer_is_named_and_changes_no_run(
+    runs: Runs, make_run: MakeRun, clusters: MadeUp, follow: Follow
+) -> None:
+    runs.save(make_run(id="a", job_ids=("1",), job_state="PENDING", cluster="eos"))
+    clusters.slurm_trouble = SlurmTrouble("`squeue` failed on the cluster.", "Socket timed out", "Wait.")
+    follower = follow()
+    follower.until(lambda: "timed out" in follower.last.silent.get("eos", ""), "the note")
+    assert runs.load("a").job_state == "PENDING"
+    clusters.jobs, clusters.slurm_trouble = {"1": Job("1", "n", "RUNNING")}, None
+    follower.until(lambda: follower.state("a") == "RUNNING" and not follower.last.silent, "the state")
+
+
+def test_unknown_submissions_are_settled_while_somebody_follows(
+    runs: Runs, make_run: MakeRun, clusters: MadeUp, follow: Follow
+) -> None:
+    lost = make_run(id="a", submission="unknown", job_ids=(), note="No answer yet.")
+    runs.save(lost)
+    follower = follow()
+    follower.until(lambda: "a" in follower.records, "the run")
+    clusters.answers["a"] = replace(lost, submission="submitted", job_ids=("7",))
+    follower.until(lambda: follower.records["a"].run.submission == "submitted", "it is known")
+    assert set(clusters.settled) == {"a"}
+    assert True not in clusters.attended
+
+
+def test_a_cluster_that_takes_its_time_holds_up_nothing(
+    runs: Runs, make_run: MakeRun, clusters: MadeUp, follow: Follow
+) -> None:
+    runs.save(make_run(id="a", submission="unknown", job_ids=(), cluster="slow"))
+    clusters.may_settle.clear()
+    follower = follow()
+    follower.until(lambda: "a" in follower.records, "the run")
+    runs.save(make_run(id="b", job_ids=("2",), job_state="PENDING"))
+    clusters.jobs = {"2": Job("2", "n", "RUNNING")}
+    follower.until(lambda: follower.state("b") == "RUNNING", "the run of the other cluster")
+
+
+def test_verbs_settle_each_cluster_until_it_does_not_answer(
+    runs: Runs, make_run: MakeRun, clusters: MadeUp, feed: RunsFeed
+) -> None:
+    for age, (run_id, cluster) in enumerate((("a", "eos"), ("b", "eos"), ("c", "other"))):
+        note = "No answer yet."
+        runs.save(make_run(id=run_id, cluster=cluster, submission="unknown", job_ids=(), note=note, created_at=-age))
+    clusters.answers["a"] = Unreachable("No route to eos.")
+    assert [(run.id, why) for run, why in feed.settle_all()] == [("a", "No route to eos."), ("c", "No answer yet.")]
+    assert clusters.settled == ["a", "c"]
+
+
+def test_who_waits_is_told_each_reason_and_only_what_passes_is_waited_for(
+    runs: Runs, make_run: MakeRun, clusters: MadeUp, feed: RunsFeed
+) -> None:
+    lost = make_run(id="a", submission="unknown", job_ids=(), note="No answer yet.")
+    runs.save(lost)
+    answers: Iterator[Run | Trouble] = iter(
+        [Unreachable("No route."), lost, AuthenticationFailed("The server did not let you in.")]
+    )
+    told: list[str] = []
+
+    def tell(_run: Run, why: str) -> None:
+        told.append(why)
+        clusters.answers["a"] = next(answers)
+
+    clusters.answers["a"] = next(answers)
+    with pytest.raises(AuthenticationFailed):
+        feed.settle_patiently("a", tell, threading.Event(), Unattended(), passing=(Unreachable,))
+    assert told == ["No route.", "No answer yet."]
+    assert clusters.attended == [True, False, False]
+    stop = threading.Event()
+    stop.set()
+    clusters.answers["a"] = lost
+    assert feed.settle_patiently("a", lambda _run, _why: None, stop).submission == "unknown"
+
+
+def test_one_look_saves_what_changed_and_says_who_is_silent(
+    runs: Runs, make_run: MakeRun, clusters: MadeUp, feed: RunsFeed
+) -> None:
+    for run_id, job_id, cluster in (("a", "1", "eos"), ("b", "2", "other"), ("c", "3", "other")):
+        runs.save(make_run(id=run_id, job_ids=(job_id,), job_state="PENDING", cluster=cluster))
+    clusters.troubles["eos"] = Unreachable("No route to eos.")
+    clusters.jobs = {"2": Job("2", "n", "RUNNING")}
+    assert {cluster: trouble.what for cluster, trouble in feed.poll().items()} == {"eos": "No route to eos."}
+    assert clusters.looks in ([["2", "3"]], [["3", "2"]])
+    assert {record.run.id: record.run.job_state for record in feed.records.all()} == {
+        "a": "PENDING",
+        "b": "RUNNING",
+        "c": "PENDING",
+    }
+    assert feed.record("b").run.job_state == "RUNNING"

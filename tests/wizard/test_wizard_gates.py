@@ -1,0 +1,176 @@
+"""What stands against a step, how the rail shows it, which is next, and what a submission lacks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.plan.selection import RunOptions
+from llmb_tui.wizard.answers import Answers, answer
+from llmb_tui.wizard.events import Asked
+from llmb_tui.wizard.gates import comes_first, following, mark, problems, statuses, submit_blocker, summary
+from llmb_tui.wizard.state import ClusterState, Launch, WizardState
+from llmb_tui.wizard.steps import TITLES, StepId
+from llmb_tui.wizard.transitions import confirmed
+from llmb_tui.wizard.update import update
+from tests.wizard.wizard_states import (
+    BROKEN,
+    EOS,
+    INSTALLED,
+    LOST,
+    MISSING,
+    NEMOTRON,
+    PASSED,
+    REFUSING,
+    Wizard,
+    draft_of,
+    state_of,
+)
+
+READY = ClusterState(link="connected", preflight=PASSED, steps=INSTALLED)
+
+
+def on_eos(catalog: Catalog, cluster: ClusterState, step: StepId = StepId.SCALE) -> WizardState:
+    return replace(state_of(catalog, NEMOTRON, EOS.name), cluster=cluster, step=step)
+
+
+def test_there_are_seven_steps_and_review_is_the_last_before_run() -> None:
+    assert [TITLES[step] for step in StepId] == [
+        "Workload",
+        "Hardware",
+        "Scale, options",
+        "Cluster",
+        "Install",
+        "Review",
+        "Run",
+    ]
+
+
+def test_going_back_is_never_blocked(catalog: Catalog) -> None:
+    before = [update(on_eos(catalog, ClusterState(), step), Asked("back"))[0].step for step in StepId]
+    assert before == [StepId.WORKLOAD, *list(StepId)[:-1]]
+
+
+def test_a_ready_cluster_and_a_whole_install_are_passed_by(catalog: Catalog) -> None:
+    assert following(on_eos(catalog, READY)) is StepId.REVIEW
+    assert following(on_eos(catalog, ClusterState())) is StepId.CLUSTER
+    assert following(on_eos(catalog, replace(READY, steps=MISSING))) is StepId.INSTALL
+
+
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        ClusterState(),
+        ClusterState(link="connected"),
+        ClusterState(link="connected", preflight=REFUSING),
+        ClusterState(link="connecting", preflight=PASSED),
+        ClusterState(link="connected", checked=PASSED),
+        ClusterState(link="failed", trouble=LOST, failed="probe"),
+    ],
+)
+def test_a_cluster_is_ticked_only_when_it_answers_and_every_check_passed(
+    catalog: Catalog, cluster: ClusterState
+) -> None:
+    assert mark(on_eos(catalog, cluster), StepId.CLUSTER) != "done"
+    assert mark(on_eos(catalog, READY), StepId.CLUSTER) == "done"
+
+
+def test_what_failed_on_the_cluster_flags_its_step(catalog: Catalog) -> None:
+    lost = on_eos(catalog, ClusterState(link="failed", trouble=LOST, failed="probe"))
+    assert [problem.reason for problem in problems(lost, StepId.CLUSTER)] == [LOST.what]
+    checked = on_eos(catalog, ClusterState(link="connected", preflight=REFUSING))
+    assert [problem.reason for problem in problems(checked, StepId.CLUSTER)] == ["Time limit"]
+    broken = on_eos(catalog, replace(READY, steps=BROKEN))
+    assert [problem.reason for problem in problems(broken, StepId.INSTALL)] == ["No space left on device"]
+    assert [mark(state, step) for state, step in ((lost, StepId.CLUSTER), (broken, StepId.INSTALL))] == ["flagged"] * 2
+
+
+def test_an_install_that_is_tried_again_is_not_flagged(catalog: Catalog) -> None:
+    state = on_eos(catalog, replace(READY, steps=BROKEN, tasks=frozenset({"install"})))
+    assert (mark(state, StepId.INSTALL), summary(state, StepId.INSTALL)) == ("open", "installing")
+
+
+def test_a_step_left_forward_is_answered_with_what_it_showed(catalog: Catalog) -> None:
+    answers = Answers()
+    for step in (StepId.WORKLOAD, StepId.HARDWARE, StepId.SCALE):
+        state = state_of(catalog, answers)
+        assert mark(state, step) == "open"
+        answers = confirmed(replace(state, step=step)).answers
+        assert mark(state_of(catalog, answers), step) == "done"
+
+    assert state_of(catalog, answers).proposal.selection == state_of(catalog).proposal.selection
+
+
+def test_an_impossible_later_answer_flags_its_own_step(catalog: Catalog) -> None:
+    answers = answer(answer(Answers(), "workload", "nemotron4-340b@25.12/340b"), "gpu", "gb200")
+    state = state_of(catalog, answer(answers, "workload", "nemotron4@25.04/15b"))
+
+    assert mark(state, StepId.WORKLOAD) == "done"
+    assert mark(state, StepId.HARDWARE) == "flagged"
+    assert all(problem.reason for problem in problems(state, StepId.HARDWARE))
+
+
+def test_an_unlisted_scale_flags_the_scale_step(catalog: Catalog) -> None:
+    state = state_of(catalog, replace(NEMOTRON, scale=96))
+    assert mark(state, StepId.SCALE) == "flagged"
+    assert mark(state, StepId.HARDWARE) != "flagged"
+
+
+def test_problems_come_worst_first(catalog: Catalog) -> None:
+    order = ("error", "warning", "note")
+    for workload in ("grok1@25.02/314b", "nemotron4@25.04/15b"):
+        answers = answer(answer(Answers(), "workload", workload), "scale", "96")
+        found = problems(state_of(catalog, answers), StepId.SCALE)
+        assert [p.severity for p in found] == sorted((p.severity for p in found), key=order.index)
+
+
+def test_an_option_that_the_recipe_does_not_have_flags_the_scale_step(catalog: Catalog) -> None:
+    state = state_of(catalog, replace(NEMOTRON, options=RunOptions(nccl_trace=True)))
+    errors = [one.field for one in problems(state, StepId.SCALE) if one.severity == "error"]
+    assert (mark(state, StepId.SCALE), errors) == ("flagged", ["nccl_trace"])
+
+
+def test_summaries_show_answers_not_defaults(catalog: Catalog) -> None:
+    assert all(one.summary == "" for one in statuses(state_of(catalog)))
+    answered = state_of(catalog, replace(NEMOTRON, scale=None))
+
+    assert summary(answered, StepId.WORKLOAD) == "nemotron4 15b"
+    assert summary(answered, StepId.HARDWARE) == "H100 · bf16"
+    assert summary(answered, StepId.SCALE) == ""
+    ready = on_eos(catalog, READY)
+    assert [summary(ready, step) for step in (StepId.CLUSTER, StepId.INSTALL)] == ["eos", "installed"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, "64 GPUs"),
+        (
+            {"strong": True, "options": RunOptions(profile=True, save_checkpoint=True)},
+            "64 GPUs · strong · profile · save",
+        ),
+        ({"procedure": "upstream"}, "64 GPUs · NVIDIA's own scripts"),
+    ],
+)
+def test_the_summary_of_the_scale_names_what_was_chosen_beside_it(
+    catalog: Catalog, changes: dict[str, object], words: str
+) -> None:
+    answers = replace(NEMOTRON, scale=64, **changes)  # type: ignore[arg-type]  # fields of it
+    assert summary(state_of(catalog, answers), StepId.SCALE) == words
+
+
+def test_what_comes_first_is_the_cluster_then_the_install(catalog: Catalog) -> None:
+    assert comes_first(on_eos(catalog, ClusterState())) == "The cluster is not ready: step 4 comes first."
+    missing = on_eos(catalog, replace(READY, steps=MISSING))
+    assert comes_first(missing) == "The install is not whole: step 5 comes first."
+    assert comes_first(on_eos(catalog, READY)) == ""
+
+
+def test_an_error_of_the_plan_and_a_submission_on_its_way_block_a_submission(catalog: Catalog) -> None:
+    assert submit_blocker(on_eos(catalog, READY)) == ""
+    assert "96" in submit_blocker(state_of(catalog, replace(NEMOTRON, scale=96), EOS.name))
+    wizard = Wizard(catalog)
+    launch = Launch(draft_of(wizard.request).run, 0.0)
+    assert "one at a time" in submit_blocker(replace(wizard.state, launch=launch))

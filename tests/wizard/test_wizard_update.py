@@ -1,0 +1,543 @@
+"""The wizard without a screen: every step, gate and flow back; what is asked of a cluster, and what it says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.launch.step_state import StepState
+from llmb_tui.plan.calibration import OwnResult
+from llmb_tui.wizard.answers import Answers
+from llmb_tui.wizard.effects import (
+    Arrive,
+    AskForKeys,
+    AskToSubmit,
+    Copy,
+    EditCluster,
+    Install,
+    ListLayouts,
+    OpenRun,
+    Prepare,
+    Probe,
+    ReadOwnResults,
+    ReadRuns,
+    ShowFailure,
+    StartRestTimer,
+    Submit,
+    Tell,
+)
+from llmb_tui.wizard.events import (
+    Answered,
+    Asked,
+    CheckDone,
+    ClusterPicked,
+    Covered,
+    EarlyChecked,
+    Ended,
+    Failed,
+    FailureRead,
+    LaunchSaid,
+    LinkChanged,
+    OwnResultsRead,
+    Prepared,
+    ProfileSaved,
+    Report,
+    Rested,
+    Resumed,
+    RunsRead,
+    StepsChanged,
+    StepTaken,
+    SubmitAgreed,
+    Submitted,
+)
+from llmb_tui.wizard.gates import mark, refused
+from llmb_tui.wizard.steps import StepId
+from llmb_tui.wizard.update import update
+from tests.wizard.wizard_states import (
+    COMMITS,
+    EOS,
+    INSTALLED,
+    LOST,
+    MISSING,
+    NEMOTRON,
+    NOT_PUBLIC,
+    PASSED,
+    SELENE,
+    Wizard,
+    draft_of,
+    of_kind,
+)
+
+ENTER, NEXT, BACK = Asked("enter"), Asked("next"), Asked("back")
+LACKING = (StepState("token", "Hugging Face token", "failed", key_would_help="hugging-face"),)
+
+
+@pytest.fixture
+def wizard(catalog: Catalog) -> Wizard:
+    return Wizard(catalog)
+
+
+class TestSteps:
+    def test_the_first_state_is_planned_and_looks_soon(self, catalog: Catalog) -> None:
+        wizard = Wizard(catalog, Answers())
+        assert wizard.step() is StepId.WORKLOAD
+        assert wizard.state.proposal.plan is not None
+        assert wizard.effects == (Arrive(), StartRestTimer(), ReadOwnResults("eos"))
+
+    def test_on_from_step_to_step_answers_what_each_showed(self, catalog: Catalog) -> None:
+        wizard = Wizard(catalog, Answers(), cluster=None)
+        for step in (StepId.HARDWARE, StepId.SCALE, StepId.CLUSTER):
+            assert Arrive() in wizard.tell(ENTER)
+            assert wizard.step() is step
+        answers, full = wizard.state.answers, wizard.state.proposal.full
+        assert replace(answers, cluster=None) == replace(full, cluster=None)
+
+    def test_back_is_never_blocked_and_keeps_every_answer(self, wizard: Wizard) -> None:
+        wizard.tell(StepTaken(StepId.SCALE), Answered("scale", "96"))
+        before = wizard.state.answers
+        wizard.tell(NEXT)
+        assert wizard.step() is StepId.SCALE, "an error at this step blocks going on"
+        for step in (StepId.HARDWARE, StepId.WORKLOAD, StepId.WORKLOAD):
+            wizard.tell(BACK)
+            assert wizard.step() is step
+        assert wizard.state.answers == before
+        wizard.tell(StepTaken(StepId.RUN))
+        for step in reversed(StepId):
+            assert wizard.step() is step
+            wizard.tell(BACK)
+
+    def test_what_blocks_going_on_is_said(self, wizard: Wizard) -> None:
+        wizard.tell(StepTaken(StepId.SCALE), Answered("scale", "96"))
+        (told,) = wizard.tell(NEXT)
+        assert isinstance(told, Tell)
+        assert "96" in told.words
+
+    def test_an_error_of_another_step_does_not_block_this_one(self, wizard: Wizard) -> None:
+        wizard.tell(Answered("scale", "96"), NEXT)
+        assert wizard.step() is StepId.HARDWARE
+
+    def test_a_later_step_can_be_left_whatever_stands_against_it(self, wizard: Wizard) -> None:
+        wizard.tell(StepTaken(StepId.CLUSTER), NEXT)
+        assert wizard.step() is StepId.INSTALL
+        wizard.tell(NEXT)
+        assert wizard.step() is StepId.REVIEW
+
+    def test_straight_forward_answers_the_step_that_is_left_and_straight_back_does_not(self, catalog: Catalog) -> None:
+        wizard = Wizard(catalog, Answers(), cluster=None)
+        wizard.tell(StepTaken(StepId.HARDWARE))
+        assert wizard.state.answers.size is not None
+        wizard.tell(StepTaken(StepId.WORKLOAD))
+        assert wizard.state.answers.gpu is None
+
+    def test_what_is_ready_is_passed_by(self, wizard: Wizard) -> None:
+        wizard.installed().tell(StepTaken(StepId.SCALE), NEXT)
+        assert wizard.step() is StepId.REVIEW
+
+    def test_the_same_answer_again_changes_nothing(self, wizard: Wizard) -> None:
+        assert update(wizard.state, Answered("scale", "16")) == (wizard.state, ())
+        assert update(wizard.state, ClusterPicked("eos")) == (wizard.state, ())
+
+    def test_what_is_no_selection_has_no_plan_and_keeps_the_answers(self, wizard: Wizard) -> None:
+        wizard.tell(Answered("time_limit", "1"))
+        assert (wizard.state.proposal.plan, wizard.state.proposal.request) == (None, None)
+        assert mark(wizard.state, StepId.SCALE) == "flagged"
+        wizard.tell(Answered("time_limit", "00:10:00"))
+        assert wizard.plan.time_limit == "00:10:00"
+
+    def test_the_choice_is_copied_as_a_command_line(self, wizard: Wizard) -> None:
+        words = "llmb-tui submit -w nemotron4@25.04 -s 15b --gpu h100 -d bf16 --scale 16 --cluster eos"
+        assert wizard.tell(Asked("copy")) == (Copy(words),)
+        wizard.tell(Answered("time_limit", "1"))
+        assert wizard.tell(Asked("copy")) == ()
+
+    def test_the_valid_layouts_are_those_of_the_selection(self, wizard: Wizard, catalog: Catalog) -> None:
+        assert wizard.tell(Asked("layouts")) == (ListLayouts(catalog, wizard.plan.selection),)
+        wizard.tell(Answered("time_limit", "1"))
+        assert wizard.tell(Asked("layouts")) == ()
+
+
+class TestLooks:
+    def test_a_saved_cluster_is_looked_at_once_by_itself(self, wizard: Wizard) -> None:
+        (probe,) = wizard.tell(Rested())
+        assert probe == Probe(wizard.request, attended=False, early=True)
+        assert wizard.state.cluster.link == "connecting"
+        wizard.tell(LinkChanged(wizard.request, "unknown"), Ended(wizard.request, "probe"))
+        assert wizard.tell(Rested()) == ()
+        assert wizard.state.cluster.trouble is None
+
+    def test_nothing_is_looked_at_while_something_goes_on_there(self, wizard: Wizard) -> None:
+        wizard.tell(Rested())
+        assert wizard.tell(Rested()) == ()
+
+    def test_no_cluster_and_no_selection_are_not_looked_at(self, catalog: Catalog) -> None:
+        assert Wizard(catalog, cluster=None).tell(Rested()) == ()
+        wizard = Wizard(catalog, replace(NEMOTRON, time_limit="1"))
+        assert wizard.tell(Rested(), Asked("check")) == ()
+        wizard.tell(Answered("time_limit", ""))
+        assert of_kind(wizard.tell(Rested()), Probe), "it was not tried yet"
+
+    def test_a_connected_cluster_is_looked_at_again_for_other_answers(self, wizard: Wizard) -> None:
+        wizard.installed()
+        assert of_kind(wizard.tell(Answered("scale", "32")), StartRestTimer)
+        cluster = wizard.state.cluster
+        assert (cluster.link, cluster.preflight, cluster.steps) == ("connected", None, ())
+        assert of_kind(wizard.tell(Rested()), Probe) == (Probe(wizard.request, attended=False, early=True),)
+
+    def test_one_that_was_asked_for_replaces_what_was_known(self, wizard: Wizard) -> None:
+        wizard.installed()
+        (probe,) = wizard.tell(Asked("check"))
+        assert probe == Probe(wizard.request, attended=True, early=True)
+        cluster = wizard.state.cluster
+        assert (cluster.link, cluster.preflight, cluster.steps) == ("connecting", None, ())
+
+    @pytest.mark.parametrize("action", ["install", "submit"])
+    def test_none_disturbs_an_install_or_a_submission(self, wizard: Wizard, action: str) -> None:
+        if action == "install":
+            wizard.connected().tell(Asked("install"))
+        else:
+            wizard.at_review().tell(SubmitAgreed(draft_of(wizard.request), 0.0))
+        assert wizard.tell(Asked("check")) == ()
+        assert wizard.state.cluster.link == "connected"
+
+    def test_without_a_cluster_one_is_entered(self, catalog: Catalog) -> None:
+        wizard = Wizard(catalog, cluster=None)
+        assert wizard.tell(Asked("check")) == (EditCluster(None),)
+        wizard.tell(StepTaken(StepId.CLUSTER))
+        assert wizard.tell(ENTER) == (EditCluster(None),)
+
+    def test_a_failed_one_is_told_until_it_is_tried_again(self, wizard: Wizard) -> None:
+        wizard.tell(Asked("check"), LinkChanged(wizard.request, "failed"), Failed(wizard.request, "probe", LOST))
+        wizard.tell(Ended(wizard.request, "probe"))
+        assert wizard.state.cluster.trouble_of("probe") is LOST
+        assert mark(wizard.state, StepId.CLUSTER) == "flagged"
+        wizard.tell(Asked("check"))
+        assert wizard.state.cluster.trouble is None
+
+    def test_the_banner_stays_until_another_is_read(self, wizard: Wizard) -> None:
+        wizard.tell(LinkChanged(wizard.request, "connected", "Welcome."), LinkChanged(wizard.request, "failed"))
+        assert wizard.state.cluster.banner == "Welcome."
+
+    def test_an_install_that_was_not_looked_at_is_on_arrival(self, wizard: Wizard) -> None:
+        wizard.tell(LinkChanged(wizard.request, "connected"))
+        assert of_kind(wizard.tell(StepTaken(StepId.INSTALL)), Probe)
+        assert not of_kind(wizard.tell(StepTaken(StepId.INSTALL)), Probe), "one goes on"
+
+    def test_a_saved_profile_is_chosen_and_looked_at(self, wizard: Wizard) -> None:
+        other = replace(SELENE, name="new")
+        effects = wizard.tell(ProfileSaved(other))
+        assert wizard.request.profile == other
+        assert [one.name for one in wizard.state.profiles] == ["eos", "new", "selene"]
+        assert of_kind(effects, Probe, ReadOwnResults) == (
+            ReadOwnResults("new"),
+            Probe(wizard.request, attended=True, early=True),
+        )
+
+    def test_a_cluster_is_entered_or_changed(self, wizard: Wizard) -> None:
+        assert wizard.tell(Asked("add"), Asked("edit")) == (EditCluster(None), EditCluster(EOS))
+
+    def test_what_the_other_procedures_want_to_know_is_looked_for_once(self, wizard: Wizard) -> None:
+        wizard.tell(Rested(), EarlyChecked(wizard.request, ()))
+        assert wizard.tell(Asked("check")) == (Probe(wizard.request, attended=True, early=False),)
+        wizard.tell(Answered("scale", "32"))
+        assert wizard.tell(Asked("check")) == (Probe(wizard.request, attended=True, early=False),)
+        wizard.tell(Answered("procedure", "upstream"))
+        assert wizard.tell(Asked("check")) == (Probe(wizard.request, attended=True, early=True),)
+
+
+class TestOtherRequests:
+    """What is said for a request that is not the present one any more."""
+
+    @pytest.mark.parametrize("change", [Answered("scale", "32"), Answered("procedure", "upstream")])
+    def test_another_selection_or_procedure_keeps_the_connection_and_forgets_the_rest(
+        self, wizard: Wizard, change: Answered
+    ) -> None:
+        wizard.at_review().tell(change)
+        assert wizard.state.cluster == wizard.state.cluster.of_connection()
+        assert wizard.state.cluster.link == "connected"
+
+    def test_another_cluster_forgets_the_connection_too(self, wizard: Wizard) -> None:
+        effects = wizard.installed().tell(ClusterPicked("selene"))
+        assert wizard.state.cluster.link == "unknown"
+        assert ReadOwnResults("selene") in effects
+        assert of_kind(wizard.tell(Rested()), Probe)
+        wizard.tell(ClusterPicked("gone"))
+        assert (wizard.state.cluster.link, wizard.state.proposal.profile) == ("none", None)
+
+    def test_what_does_not_hold_is_not_taken(self, wizard: Wizard) -> None:
+        earlier = wizard.installed().request
+        draft = draft_of(earlier)
+        wizard.tell(Answered("scale", "32"))
+        state = wizard.state
+        reports: tuple[Report, ...] = (
+            CheckDone(earlier, PASSED, whole=True),
+            CheckDone(earlier, PASSED, whole=False),
+            StepsChanged(earlier, INSTALLED),
+            Prepared(earlier, draft),
+            Failed(earlier, "install", LOST),
+            Ended(earlier, "install"),
+        )
+        assert wizard.tell(*reports) == ()
+        assert wizard.state is state
+
+    def test_the_connection_holds_and_leads_to_another_look(self, wizard: Wizard) -> None:
+        wizard.tell(Rested())
+        earlier = wizard.request
+        wizard.tell(Answered("scale", "32"))
+        assert wizard.tell(LinkChanged(earlier, "connected", "Welcome.")) == (StartRestTimer(),)
+        assert (wizard.state.cluster.link, wizard.state.cluster.banner) == ("connected", "Welcome.")
+        assert of_kind(wizard.tell(Rested()), Probe) == (Probe(wizard.request, attended=False, early=True),)
+
+    def test_the_connection_of_another_cluster_does_not(self, wizard: Wizard) -> None:
+        earlier = wizard.request
+        wizard.tell(ClusterPicked("selene"))
+        assert wizard.tell(LinkChanged(earlier, "connected")) == ()
+        assert wizard.state.cluster.link == "unknown"
+
+    def test_problems_that_were_learned_do_not_make_it_another_request(self, wizard: Wizard) -> None:
+        wizard.tell(Answered("procedure", "upstream"), Asked("check"))
+        earlier = wizard.request
+        refused = replace(COMMITS, status="failed")
+        wizard.tell(EarlyChecked(earlier, (refused,)), CheckDone(earlier, PASSED, whole=True))
+        assert not wizard.plan.launchable
+        assert wizard.state.cluster.preflight is PASSED
+
+    def test_answers_that_come_back_find_the_cluster_connected_and_nothing_else(self, wizard: Wizard) -> None:
+        wizard.installed().tell(Answered("scale", "32"), Answered("scale", "16"))
+        assert wizard.state.cluster == wizard.state.cluster.of_connection()
+
+
+class TestInstall:
+    def test_it_runs_what_is_missing_and_goes_on_once_it_is_whole(self, wizard: Wizard) -> None:
+        wizard.connected().tell(StepTaken(StepId.INSTALL))
+        assert wizard.tell(ENTER) == (Install(wizard.request),)
+        assert wizard.tell(ENTER, Asked("install")) == (), "it runs already"
+        wizard.tell(StepsChanged(wizard.request, INSTALLED), Ended(wizard.request, "install"))
+        wizard.tell(ENTER)
+        assert wizard.step() is StepId.REVIEW
+
+    def test_it_needs_a_cluster_and_a_launchable_selection(self, catalog: Catalog) -> None:
+        for wizard in (Wizard(catalog, cluster=None), Wizard(catalog, replace(NEMOTRON, scale=96))):
+            assert of_kind(wizard.tell(Asked("install")), Tell, Install) == (
+                Tell("Install needs a cluster and a selection that can be launched."),
+            )
+
+    def test_a_step_that_lacks_a_key_asks_for_it(self, wizard: Wizard) -> None:
+        wizard.connected().tell(Asked("install"), StepsChanged(wizard.request, LACKING))
+        assert wizard.tell(Ended(wizard.request, "install")) == (AskForKeys(wizard.request, "hugging-face"),)
+        assert wizard.tell(Asked("keys")) == (AskForKeys(wizard.request, "hugging-face"),)
+
+    def test_keys_need_a_request(self, wizard: Wizard, catalog: Catalog) -> None:
+        assert wizard.tell(Asked("keys")) == (AskForKeys(wizard.request, None),)
+        assert Wizard(catalog, cluster=None).tell(Asked("keys")) == ()
+
+    def test_what_went_wrong_is_told_until_it_is_tried_again(self, wizard: Wizard) -> None:
+        wizard.connected().tell(Asked("install"), Failed(wizard.request, "install", LOST))
+        wizard.tell(Ended(wizard.request, "install"))
+        assert wizard.state.cluster.trouble_of("install") is LOST
+        wizard.tell(Asked("install"))
+        assert wizard.state.cluster.trouble is None
+
+
+class TestObserverMode:
+    @pytest.fixture
+    def wizard(self, catalog: Catalog) -> Wizard:
+        return Wizard(catalog, profiles=(replace(EOS, read_only=True),))
+
+    def test_the_cluster_is_looked_at_and_nothing_is_changed_there(self, wizard: Wizard) -> None:
+        assert of_kind(wizard.tell(Rested()), Probe)
+        wizard.connected().tell(StepTaken(StepId.INSTALL))
+        assert refused(wizard.state) == {"install", "keys"}
+        for action in (ENTER, Asked("install"), Asked("keys")):
+            assert wizard.tell(action) == (Tell("It is only looked at. Change the profile."),)
+
+    def test_a_run_is_shown_and_not_submitted(self, wizard: Wizard) -> None:
+        wizard.at_review()
+        assert refused(wizard.state) == {"submit"}
+        assert wizard.tell(ENTER) == (Tell("It is only looked at. Change the profile."),)
+        assert wizard.tell(Asked("submit")) == ()
+
+
+class TestReview:
+    def test_the_script_is_made_once(self, wizard: Wizard) -> None:
+        wizard.installed()
+        assert wizard.tell(StepTaken(StepId.REVIEW)) == (Arrive(), Prepare(wizard.request))
+        assert wizard.tell(StepTaken(StepId.REVIEW)) == (Arrive(),), "it is being made"
+        wizard.tell(Prepared(wizard.request, draft_of(wizard.request)), Ended(wizard.request, "prepare"))
+        assert wizard.tell(StepTaken(StepId.REVIEW)) == (Arrive(),), "it is there"
+
+    def test_nothing_is_made_of_what_cannot_be_launched(self, catalog: Catalog) -> None:
+        wizard = Wizard(catalog, replace(NEMOTRON, scale=96))
+        assert wizard.tell(StepTaken(StepId.REVIEW)) == (Arrive(),)
+        (told,) = wizard.tell(ENTER)
+        assert isinstance(told, Tell)
+        assert wizard.tell(Asked("submit")) == ()
+
+    def test_what_comes_first_is_said(self, wizard: Wizard) -> None:
+        wizard.at_review().tell(StepsChanged(wizard.request, MISSING))
+        assert wizard.tell(ENTER) == (Tell("The install is not whole: step 5 comes first."),)
+
+    def test_it_asks_before_it_submits(self, wizard: Wizard) -> None:
+        wizard.at_review()
+        draft = wizard.state.cluster.prepared
+        assert draft is not None
+        assert wizard.tell(ENTER) == wizard.tell(Asked("submit")) == (AskToSubmit(draft, ""),)
+        assert wizard.tell(SubmitAgreed(draft, 7.0)) == (Submit(draft, PASSED, INSTALLED),)
+        assert wizard.state.launch is not None
+        assert (wizard.state.launch.run, wizard.state.launch.since) == (draft.run, 7.0)
+
+    def test_one_submission_at_a_time(self, wizard: Wizard) -> None:
+        wizard.at_review()
+        agreed = SubmitAgreed(draft_of(wizard.request), 0.0)
+        wizard.tell(agreed)
+        (told,) = wizard.tell(agreed)
+        assert isinstance(told, Tell)
+        assert wizard.tell(Asked("submit")) == ()
+        wizard.tell(Answered("scale", "32"), StepTaken(StepId.REVIEW))
+        (told,) = wizard.tell(ENTER)
+        assert isinstance(told, Tell)
+        assert "one at a time" in told.words
+
+
+class TestSubmission:
+    @pytest.fixture
+    def wizard(self, catalog: Catalog) -> Wizard:
+        """One on its way, seen from Review."""
+        wizard = Wizard(catalog).at_review()
+        wizard.tell(SubmitAgreed(draft_of(wizard.request), 0.0))
+        return wizard
+
+    def test_its_run_opens_for_who_waited(self, wizard: Wizard) -> None:
+        run = replace(draft_of(wizard.request).run, submission="submitted")
+        assert of_kind(wizard.tell(Submitted(wizard.request, run)), OpenRun) == (OpenRun(run.id),)
+        wizard.tell(Ended(wizard.request, "submit"))
+        assert (wizard.state.step, wizard.state.launch) == (StepId.RUN, None)
+        assert wizard.tell(ENTER) == (OpenRun(run.id),)
+        wizard.tell(StepTaken(StepId.REVIEW), ENTER)
+        assert wizard.step() is StepId.RUN, "what was submitted is not submitted again"
+        assert wizard.tell(Asked("submit")) == ()
+
+    @pytest.mark.parametrize("gone", [StepTaken(StepId.SCALE), Covered(), Answered("scale", "32")])
+    def test_who_has_gone_elsewhere_is_told(self, wizard: Wizard, gone: StepTaken | Covered | Answered) -> None:
+        request, run = wizard.request, replace(draft_of(wizard.request).run, submission="submitted", job_ids=("7",))
+        wizard.tell(gone)
+        step = wizard.step()
+        told, read, *_ = wizard.tell(Submitted(request, run), Ended(request, "submit"))
+        words = f"Run {run.id} is submitted to eos, job 7. J lists it."
+        assert told == Tell(words, "information")
+        assert isinstance(read, ReadRuns)
+        assert (wizard.state.step, wizard.state.launch) == (step, None)
+
+    def test_one_that_is_not_known_to_be_submitted_is_told_so(self, wizard: Wizard) -> None:
+        request, run = wizard.request, replace(draft_of(wizard.request).run, submission="unknown")
+        (told, *_) = wizard.tell(Covered(), Submitted(request, run))[-3:]
+        assert isinstance(told, Tell)
+        assert "not known" in told.words
+
+    def test_what_it_says_is_kept_whatever_is_looked_at(self, wizard: Wizard) -> None:
+        request = wizard.request
+        wizard.tell(Answered("scale", "32"), LaunchSaid(request, "Importing NeMo"))
+        assert wizard.state.launch is not None
+        assert wizard.state.launch.said == "Importing NeMo"
+
+    @pytest.mark.parametrize("elsewhere", [False, True])
+    def test_a_failure_is_shown_and_a_refused_run_is_made_anew(self, wizard: Wizard, elsewhere: bool) -> None:
+        request = wizard.request
+        if elsewhere:
+            wizard.tell(Answered("scale", "32"))
+        effects = wizard.tell(Failed(request, "submit", LOST, run_over=True), Ended(request, "submit"))
+        assert effects == (ShowFailure(LOST),)
+        assert wizard.state.launch is None
+        assert wizard.state.cluster.prepared is None
+        assert wizard.tell(FailureRead()) == (Prepare(wizard.request),)
+
+    def test_a_run_that_is_not_over_is_kept(self, wizard: Wizard) -> None:
+        wizard.tell(Failed(wizard.request, "submit", LOST), Ended(wizard.request, "submit"))
+        assert wizard.state.cluster.prepared is not None
+        assert wizard.tell(FailureRead()) == ()
+        assert of_kind(wizard.tell(ENTER), AskToSubmit)
+
+    def test_another_run_starts_over_with_the_same_answers(self, wizard: Wizard) -> None:
+        run = replace(draft_of(wizard.request).run, submission="submitted")
+        wizard.tell(Submitted(wizard.request, run), Ended(wizard.request, "submit"))
+        answers = wizard.state.answers
+        wizard.tell(Asked("again"))
+        assert (wizard.state.step, wizard.state.answers) == (StepId.WORKLOAD, answers)
+        assert of_kind(wizard.tell(StepTaken(StepId.REVIEW)), Prepare)
+
+
+class TestReadings:
+    def test_who_comes_back_reads_again(self, wizard: Wizard) -> None:
+        assert wizard.tell(Covered(), Resumed()) == (ReadRuns(None), ReadOwnResults("eos"))
+
+    def test_the_launched_run_is_taken_over_and_no_other(self, wizard: Wizard) -> None:
+        run = draft_of(wizard.request).run
+        wizard.tell(RunsRead((run,), run))
+        assert (wizard.state.going, wizard.state.cluster.launched) == ((run,), None)
+        assert wizard.tell(Asked("watch")) == (OpenRun(run.id),)
+        wizard.tell(Submitted(wizard.request, run))
+        newer = replace(run, job_state="COMPLETED")
+        wizard.tell(RunsRead((), newer))
+        assert wizard.state.cluster.launched is newer
+        assert wizard.tell(Asked("watch")) == ()
+        wizard.tell(RunsRead((), replace(run, id="other")))
+        assert wizard.state.cluster.launched is newer
+
+    def test_results_of_the_chosen_cluster_are_measured_and_of_another_are_not(self, wizard: Wizard) -> None:
+        result = OwnResult("run-a", wizard.plan, 2.5, 0.0, "direct")
+        seen = []
+        for event in (OwnResultsRead("selene", (result,)), OwnResultsRead("eos", (result,)), ClusterPicked("selene")):
+            wizard.tell(event)
+            seen.append(wizard.state.measured.step_time_s if wizard.state.measured else None)
+        assert seen == [None, 2.5, None]
+        assert wizard.state.results == ()
+
+    def test_run_has_nothing_to_open_before_a_submission(self, wizard: Wizard) -> None:
+        wizard.tell(StepTaken(StepId.RUN))
+        assert wizard.tell(ENTER) == ()
+
+
+class TestCommits:
+    """Commits that are not public stand against NVIDIA's own scripts there."""
+
+    @pytest.fixture
+    def wizard(self, catalog: Catalog) -> Wizard:
+        wizard = Wizard(catalog)
+        wizard.tell(StepTaken(StepId.SCALE), EarlyChecked(wizard.request, (replace(COMMITS, status="failed"),)))
+        return wizard
+
+    def test_they_are_known_before_anybody_chooses_it(self, wizard: Wizard) -> None:
+        assert wizard.against() == (NOT_PUBLIC,)
+        assert wizard.plan.launchable
+        wizard.tell(Answered("procedure", "upstream"))
+        assert NOT_PUBLIC in wizard.plan.problems
+        assert mark(wizard.state, StepId.SCALE) == "flagged"
+
+    def test_they_outlive_other_answers_of_the_same_recipe_and_cluster(self, wizard: Wizard) -> None:
+        wizard.tell(Answered("scale", "32"))
+        assert wizard.against() == (NOT_PUBLIC,)
+        wizard.tell(Answered("workload", "grok1@25.02/314b"))
+        assert wizard.against() == ()
+        wizard.tell(Answered("workload", "nemotron4@25.04/15b"))
+        assert wizard.against() == (NOT_PUBLIC,)
+        wizard.tell(ClusterPicked("selene"))
+        assert wizard.against() == ()
+
+    def test_a_later_look_that_finds_them_corrects_it_and_one_that_cannot_tell_does_not(self, wizard: Wizard) -> None:
+        wizard.tell(EarlyChecked(wizard.request, (replace(COMMITS, status="warning"),)))
+        assert wizard.against() == (NOT_PUBLIC,)
+        wizard.tell(EarlyChecked(wizard.request, (COMMITS,)))
+        assert wizard.against() == ()
+
+    def test_an_install_that_does_not_find_one_says_so_too(self, catalog: Catalog) -> None:
+        wizard = Wizard(catalog, replace(NEMOTRON, procedure="upstream"))
+        wizard.tell(StepsChanged(wizard.request, (StepState("commits", "Commits", "failed"),)))
+        assert NOT_PUBLIC in wizard.plan.problems
+
+    def test_what_is_found_for_an_earlier_request_is_known_as_well(self, catalog: Catalog) -> None:
+        wizard = Wizard(catalog)
+        earlier = wizard.request
+        wizard.tell(StepTaken(StepId.SCALE), Answered("scale", "32"))
+        wizard.tell(EarlyChecked(earlier, (replace(COMMITS, status="failed"),)))
+        assert wizard.against() == (NOT_PUBLIC,)

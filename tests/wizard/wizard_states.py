@@ -1,0 +1,145 @@
+"""A wizard without a screen: events go in, effects come out and are noted. A cluster and what it may say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.catalog.recipe import Recipe
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
+from llmb_tui.launch.step_state import StepState
+from llmb_tui.plan.plan import Plan, Problem
+from llmb_tui.plan.selection import ProcedureId
+from llmb_tui.preflight.report import Check, Preflight
+from llmb_tui.request import RunRequest
+from llmb_tui.wizard.answers import Answers
+from llmb_tui.wizard.effects import Effect
+from llmb_tui.wizard.events import Asked, CheckDone, Ended, Event, LinkChanged, Prepared, StepsChanged, StepTaken
+from llmb_tui.wizard.state import Rules, Task, WizardState
+from llmb_tui.wizard.steps import StepId
+from llmb_tui.wizard.update import open_wizard, update
+from tests.kit.runs import intended_run
+
+EOS = ClusterProfile("eos", "login.eos.example", "research", "batch", "/lustre/llmb")
+SELENE = replace(EOS, name="selene", host="login.selene.example")
+NEMOTRON = Answers(recipe="nemotron4@25.04", size="15b", gpu="h100", dtype="bf16", strong=False, scale=16)
+
+PASSED = Preflight((Check("scheduler", "Scheduler", "ok", "Slurm 23.11.4", "Slurm", ""),))
+REFUSING = Preflight((*PASSED.checks, Check("time", "Time limit", "failed", "00:20:00", "00:30:00", "Lower it.")))
+MISSING = (StepState("image", "Container image", "missing"),)
+INSTALLED = (StepState("image", "Container image", "done"),)
+BROKEN = (StepState("image", "Container image", "failed", "No space left on device"),)
+LOST = Trouble("eos does not answer.", "Connection refused.", "Check the host.")
+NOT_PUBLIC = Problem("procedure", "error", "Commit 111 is not public.", "Choose the direct procedure.")
+COMMITS = Check("commits", "Commits it takes", "ok", "all are there", "2 commits", "")
+
+
+def preview(name: ProcedureId, _: Recipe, request: RunRequest | None) -> LaunchPreview:
+    """A launch that nothing stands against."""
+    return LaunchPreview(way=name, command="true" if name == "upstream" and request else "")
+
+
+def objections(_: RunRequest, checks: Sequence[Check], steps: Sequence[StepState]) -> dict[ProcedureId, Problem | None]:
+    """What failed says so; what is there corrects it."""
+    marks = [check.status for check in checks if check.id == COMMITS.id]
+    if "failed" in marks or any(step.id == COMMITS.id for step in steps):
+        return {"upstream": NOT_PUBLIC}
+    return {"upstream": None} if "ok" in marks else {}
+
+
+def blockers(request: RunRequest, preflight: Preflight | None, steps: Sequence[StepState]) -> tuple[Problem, ...]:
+    """A plan's errors, a cluster that was not found ready, and an install that is not whole."""
+    errors = tuple(problem for problem in request.plan.problems if problem.severity == "error")
+    ready = preflight is not None and preflight.passed
+    installed = bool(steps) and all(step.status == "done" for step in steps)
+    cluster, install = (Problem(field, "error", "Not yet.", "") for field in ("cluster", "install"))
+    return (*observed(request.profile), *errors, *(() if ready else (cluster,)), *(() if installed else (install,)))
+
+
+def observed(profile: ClusterProfile) -> tuple[Problem, ...]:
+    """Observer mode."""
+    return (Problem("observer", "error", "It is only looked at.", "Change the profile."),) if profile.read_only else ()
+
+
+def draft_of(request: RunRequest, run_id: str = "250101120000abcd") -> PreparedRun:
+    """A run that could be submitted."""
+    return PreparedRun(request, intended_run(request, run_id), "#!sh")
+
+
+class Wizard:
+    """The wizard as its screen holds it."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        answers: Answers = NEMOTRON,
+        cluster: str | None = EOS.name,
+        profiles: tuple[ClusterProfile, ...] = (EOS, SELENE),
+    ) -> None:
+        rules = Rules(catalog, preview, objections, blockers, observed)
+        self.state, self.effects = open_wizard(rules, replace(answers, cluster=cluster), profiles)
+
+    def tell(self, *told: Event) -> tuple[Effect, ...]:
+        """Hand over events; the effects of them all."""
+        self.effects = ()
+        for event in told:
+            self.state, effects = update(self.state, event)
+            self.effects += effects
+        return self.effects
+
+    @property
+    def request(self) -> RunRequest:
+        """The present one."""
+        request = self.state.proposal.request
+        assert request is not None
+        return request
+
+    @property
+    def plan(self) -> Plan:
+        """What would run."""
+        plan = self.state.proposal.plan
+        assert plan is not None
+        return plan
+
+    def step(self) -> StepId:
+        """Where the person is."""
+        return self.state.step
+
+    def against(self) -> tuple[Problem, ...]:
+        """What stands against NVIDIA's own scripts."""
+        return self.state.proposal.previews["upstream"].problems
+
+    def connected(self) -> Wizard:
+        """A person had the cluster looked at: it answers, every check passed and nothing is installed."""
+        request = self.request
+        self.tell(Asked("check"), LinkChanged(request, "connected"), CheckDone(request, PASSED, whole=True))
+        self.tell(StepsChanged(request, MISSING), Ended(request, "probe"))
+        return self
+
+    def installed(self) -> Wizard:
+        """The install is whole, too."""
+        self.connected().tell(StepsChanged(self.request, INSTALLED))
+        return self
+
+    def at_review(self) -> Wizard:
+        """Review, with the script."""
+        self.installed().tell(StepTaken(StepId.REVIEW))
+        self.tell(Prepared(self.request, draft_of(self.request)), Ended(self.request, "prepare"))
+        return self
+
+    def busy(self, task: Task) -> bool:
+        """Whether that is being done for the present request."""
+        return task in self.state.cluster.tasks
+
+
+def of_kind(effects: tuple[Effect, ...], *kinds: type) -> tuple[Effect, ...]:
+    """Those of these kinds."""
+    return tuple(effect for effect in effects if isinstance(effect, kinds))
+
+
+def state_of(catalog: Catalog, answers: Answers = Answers(), cluster: str | None = None) -> WizardState:  # noqa: B008
+    """The state that these answers lead to, on no cluster unless one is named."""
+    return Wizard(catalog, answers, cluster).state
