@@ -105,7 +105,8 @@ workloads:
 
 def test_the_first_form_is_read() -> None:
     install = install_of("/lustre/me/llmb", FIRST, release="25.05\n", images=["a.sqsh"], venvs=["b"])
-    assert (install.root, install.gpu_type) == ("/lustre/me/llmb", "h100")
+    assert (install.version, install.root, install.repository) == (1, "/lustre/me/llmb", "/lustre/me/dgxc-benchmarking")
+    assert (install.gpu_type, install.architecture, install.cluster_name) == ("h100", None, None)
     venv = "/lustre/me/llmb/venvs/pretraining_nemotron_venv"
     assert install.workloads == (LlmbWorkload("pretraining_nemotron", venv),)
     assert (install.release, install.images, install.venvs) == ("25.05", ("a.sqsh",), ("b",))
@@ -114,6 +115,7 @@ def test_the_first_form_is_read() -> None:
 
 def test_the_first_form_grew() -> None:
     install = install_of("/lustre/me/llmb", LAST_OF_V1)
+    assert (install.version, install.architecture, install.cluster_name) == (1, "aarch64", "eos")
     assert [workload.name for workload in install.workloads] == [
         "pretrain_nemotron4-340b",
         "microbenchmark_cpu_overhead",
@@ -125,7 +127,7 @@ def test_the_first_form_grew() -> None:
 
 def test_the_second_form_is_read() -> None:
     install = install_of("/lustre/me/llmb", SECOND)
-    assert install.gpu_type == "gb300"
+    assert (install.version, install.gpu_type, install.architecture) == (2, "gb300", "aarch64")
     assert dict(install.gpu) == {
         "account": "research",
         "qos": "gold",

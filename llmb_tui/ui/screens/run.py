@@ -59,7 +59,6 @@ Leaving this screen stops the watching only; the job goes on."""
     """What stopped the watching, until it goes on."""
 
     header = getters.query_one(RunHeader)
-    notice = getters.query_one("#notice", Static)
     log_pane = getters.query_one(LogPane)
 
     @dataclass
@@ -84,12 +83,14 @@ Leaving this screen stops the watching only; the job goes on."""
         self._run_id = run_id
         self._folder = services.runs.folder(run_id)
         self._stop = threading.Event()
+        # Made here: its watchers also run when somebody asks what the keys do before the screen is composed.
+        self._notice = Static(id="notice", markup=False)
         self._profile: ClusterProfile | None = None
 
     def compose(self) -> ComposeResult:
         yield RunHeader().data_bind(RunScreen.training_run, RunScreen.run_state)
         yield StageLine().data_bind(RunScreen.training_run, RunScreen.run_state)
-        yield Static(id="notice", markup=False)
+        yield self._notice
         with Horizontal(id="cards"):
             yield StepChart().data_bind(RunScreen.training_run, RunScreen.run_state)
             yield Metrics().data_bind(RunScreen.training_run, RunScreen.run_state)
@@ -269,7 +270,7 @@ Leaving this screen stops the watching only; the job goes on."""
 
     def _show_notice(self) -> None:
         text = _LOG_IN if self._needs_login() else notice_text(self.training_run, self.run_state, self.trouble)
-        self.notice.update(text)
+        self._notice.update(text)
         self.set_class(bool(text), "-noticed")
 
     watch_training_run = watch_run_state = watch_trouble = _show_notice

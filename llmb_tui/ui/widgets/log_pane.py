@@ -66,7 +66,6 @@ class LogPane(Vertical):
         Binding("escape", "close", "Close", id="log.close", tooltip="Close the search line"),
     ]
 
-    view = getters.query_one(LogView)
     bar = getters.query_one("#log-bar", Horizontal)
     pattern_input = getters.query_one("#log-pattern", Input)
     refusal = getters.query_one("#log-refusal", Static)
@@ -83,6 +82,7 @@ class LogPane(Vertical):
         self._empty = empty
         self._indexes = {path: LogIndex(path) for _, path in files}
         self._chosen = 0
+        self.view = LogView(self._index, empty)
         self._filter: LogFilter | None = None
         self._present: frozenset[Path] = frozenset()
         self._purpose: Purpose = "search"
@@ -92,7 +92,7 @@ class LogPane(Vertical):
         self._wake = threading.Event()
 
     def compose(self) -> ComposeResult:
-        yield LogView(self._index, self._empty)
+        yield self.view
         with Horizontal(id="log-bar"):
             yield Static(id="log-purpose", markup=False)
             yield Input(id="log-pattern", compact=True)

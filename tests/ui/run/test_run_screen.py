@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from textual.app import App
 
+from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.run import Run
@@ -21,7 +22,7 @@ from llmb_tui.ui.widgets.log_pane import LogPane
 from llmb_tui.ui.widgets.log_view import LogView
 from llmb_tui.ui.widgets.run_header import RunHeader, StageLine
 from llmb_tui.ui.widgets.run_parts import VerdictCard
-from tests.kit.pilot import SIZE, on_top, text_of, until
+from tests.kit.pilot import SIZE, actions, on_top, text_of, until
 from tests.kit.runs import make_run
 from tests.ui.run.run_states import STATES, log_text
 
@@ -285,3 +286,12 @@ async def test_a_restart_by_slurm_brings_a_log_of_its_own(open_run: OpenRun) -> 
         (services.runs.folder("k3f9a2") / "log.1").write_text("after the restart\n")
         app.screen.post_message(RunScreen.StateChanged(replace(STATES["measuring"], log_name="log.1")))
         await until(pilot, lambda: "after" in view.render_line(0).text, "the second log")
+
+
+async def test_what_the_keys_do_may_be_asked_before_the_screen_is_composed(open_run: OpenRun) -> None:
+    app, services = open_run(STATES["measuring"])
+    async with app.run_test(size=SIZE):
+        opened = RunScreen(services, Unattended(), "run")
+        app.push_screen(opened)
+        assert not opened.is_mounted
+        assert "report" not in actions(opened)
