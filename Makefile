@@ -12,7 +12,7 @@ QUICK := $(addprefix tests/,catalog plan wizard fit store watch launch cluster h
 TIMES ?= 20
 TESTS ?= tests/rig tests/ui tests/journey
 
-.PHONY: demo test quick steady test-nemo cluster lint types contracts bench fit lock clean
+.PHONY: demo test quick steady test-nemo cluster lint types types-3.10 types-3.13 contracts bench fit lock clean
 
 demo: $(VENV)/.ready
 	@$(BIN)/llmb-tui demo
@@ -47,9 +47,10 @@ lint: $(VENV)/.ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(VENV)/.ready
-	$(BIN)/mypy --python-version 3.10
-	$(BIN)/mypy --python-version 3.13
+# For the oldest Python and the newest.
+types: types-3.10 types-3.13
+types-3.10 types-3.13: types-%: $(VENV)/.ready
+	$(BIN)/mypy --python-version $*
 
 contracts: $(VENV)/.ready
 	$(BIN)/lint-imports
