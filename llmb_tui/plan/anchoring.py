@@ -36,7 +36,7 @@ def anchored_estimate(resolved: ResolvedSelection, evidence: Evidence, work: Ter
     """The estimate from the best anchors that there are; None where nothing comparable was measured."""
     if evidence.model is None:
         return None
-    query = _Query(resolved, evidence)
+    query = _AnchorQuery(resolved, evidence)
     for group in query.groups():
         pairs = [(anchors, like) for anchors in group if (like := query.similarity(anchors))]
         if pairs:
@@ -58,7 +58,7 @@ class Similarity:
     """True where nobody has published the layout."""
 
 
-class _Query:
+class _AnchorQuery:
     """The configuration to estimate, and what every comparison with anchors needs of it."""
 
     def __init__(self, resolved: ResolvedSelection, evidence: Evidence) -> None:

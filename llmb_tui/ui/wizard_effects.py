@@ -115,7 +115,7 @@ def perform(task: ClusterTask, services: Services, prompter: Prompter, tell: Tel
         run_over = isinstance(task, Submit) and _is_over(task.prepared.run.id, services)
         tell(events.Failed(request, name, trouble, run_over))
     finally:
-        tell(events.Ended(request, name))
+        tell(events.TaskEnded(request, name))
 
 
 def _probe(probe: Probe, services: Services, prompter: Prompter, tell: Tell) -> None:
@@ -126,11 +126,11 @@ def _probe(probe: Probe, services: Services, prompter: Prompter, tell: Tell) -> 
         session.connect(prompter if probe.attended else None)
         session.run(("true",))
     except Trouble:
-        tell(events.LinkChanged(request, "failed" if probe.attended else "unknown"))
+        tell(events.ConnectionChanged(request, "failed" if probe.attended else "unknown"))
         if not probe.attended:
             return
         raise
-    tell(events.LinkChanged(request, "connected", session.banner))
+    tell(events.ConnectionChanged(request, "connected", session.banner))
     report = services.launcher.preflight(request, lambda checked: tell(events.CheckDone(request, checked, whole=False)))
     tell(events.CheckDone(request, report, whole=True))
     tell(events.StepsChanged(request, services.launcher.installer(request).probe()))

@@ -127,7 +127,7 @@ class ClusterEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkChanged(ClusterEvent):
+class ConnectionChanged(ClusterEvent):
     """How the cluster answers."""
 
     link: Link
@@ -189,12 +189,14 @@ class Failed(ClusterEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class Ended(ClusterEvent):
+class TaskEnded(ClusterEvent):
     """A task is over, whatever came of it."""
 
     task: Task
 
 
 Deed = Answered | ClusterPicked | StepTaken | Asked | ProfileSaved | SubmitAgreed | FailureRead
-Report = LinkChanged | CheckDone | EarlyChecked | StepsChanged | Prepared | LaunchSaid | Submitted | Failed | Ended
+Report = (
+    ConnectionChanged | CheckDone | EarlyChecked | StepsChanged | Prepared | LaunchSaid | Submitted | Failed | TaskEnded
+)
 Event = Deed | Covered | Resumed | Rested | RunsRead | OwnResultsRead | Report

@@ -198,7 +198,7 @@ def _heard(state: WizardState, event: events.Report) -> Change:  # noqa: PLR0911
     """What was said for another request than the present one changes only what holds for any."""
     present, cluster = state.concerns(event.request), state.cluster
     match event:
-        case events.LinkChanged():
+        case events.ConnectionChanged():
             return _link_changed(state, event, present)
         case events.EarlyChecked():
             return _early_checked(state, event, present)
@@ -211,7 +211,7 @@ def _heard(state: WizardState, event: events.Report) -> Change:  # noqa: PLR0911
                 prepared = None if run_over else cluster.prepared
                 state = replace(state, cluster=replace(cluster, trouble=trouble, failed=task, prepared=prepared))
             return state, (effects.ShowFailure(trouble),) if task == "submit" else ()
-        case events.Ended(request, task):
+        case events.TaskEnded(request, task):
             return _ended(state, request, task, present)
         case _ if not present:
             return state, ()
@@ -227,7 +227,7 @@ def _heard(state: WizardState, event: events.Report) -> Change:  # noqa: PLR0911
             return _weigh(replace(state, cluster=cluster), request, cluster)
 
 
-def _link_changed(state: WizardState, event: events.LinkChanged, present: bool) -> Change:
+def _link_changed(state: WizardState, event: events.ConnectionChanged, present: bool) -> Change:
     """Who is connected for an earlier request will look for the present one."""
     cluster = state.cluster
     if state.proposal.profile != event.request.profile:

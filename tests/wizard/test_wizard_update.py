@@ -33,13 +33,12 @@ from llmb_tui.wizard.events import (
     Asked,
     CheckDone,
     ClusterPicked,
+    ConnectionChanged,
     Covered,
     EarlyChecked,
-    Ended,
     Failed,
     FailureRead,
     LaunchSaid,
-    LinkChanged,
     OwnResultsRead,
     Prepared,
     ProfileSaved,
@@ -51,6 +50,7 @@ from llmb_tui.wizard.events import (
     StepTaken,
     SubmitAgreed,
     Submitted,
+    TaskEnded,
 )
 from llmb_tui.wizard.gates import mark, refused
 from llmb_tui.wizard.steps import StepId
@@ -163,7 +163,7 @@ class TestLooks:
         (probe,) = wizard.tell(Rested())
         assert probe == Probe(wizard.request, attended=False, early=True)
         assert wizard.state.cluster.link == "connecting"
-        wizard.tell(LinkChanged(wizard.request, "unknown"), Ended(wizard.request, "probe"))
+        wizard.tell(ConnectionChanged(wizard.request, "unknown"), TaskEnded(wizard.request, "probe"))
         assert wizard.tell(Rested()) == ()
         assert wizard.state.cluster.trouble is None
 
@@ -208,19 +208,21 @@ class TestLooks:
         assert wizard.tell(ENTER) == (EditCluster(None),)
 
     def test_a_failed_one_is_told_until_it_is_tried_again(self, wizard: Wizard) -> None:
-        wizard.tell(Asked("check"), LinkChanged(wizard.request, "failed"), Failed(wizard.request, "probe", LOST))
-        wizard.tell(Ended(wizard.request, "probe"))
+        wizard.tell(Asked("check"), ConnectionChanged(wizard.request, "failed"), Failed(wizard.request, "probe", LOST))
+        wizard.tell(TaskEnded(wizard.request, "probe"))
         assert wizard.state.cluster.trouble_of("probe") is LOST
         assert mark(wizard.state, StepId.CLUSTER) == "flagged"
         wizard.tell(Asked("check"))
         assert wizard.state.cluster.trouble is None
 
     def test_the_banner_stays_until_another_is_read(self, wizard: Wizard) -> None:
-        wizard.tell(LinkChanged(wizard.request, "connected", "Welcome."), LinkChanged(wizard.request, "failed"))
+        wizard.tell(
+            ConnectionChanged(wizard.request, "connected", "Welcome."), ConnectionChanged(wizard.request, "failed")
+        )
         assert wizard.state.cluster.banner == "Welcome."
 
     def test_an_install_that_was_not_looked_at_is_on_arrival(self, wizard: Wizard) -> None:
-        wizard.tell(LinkChanged(wizard.request, "connected"))
+        wizard.tell(ConnectionChanged(wizard.request, "connected"))
         assert of_kind(wizard.tell(StepTaken(StepId.INSTALL)), Probe)
         assert not of_kind(wizard.tell(StepTaken(StepId.INSTALL)), Probe), "one goes on"
 
@@ -276,7 +278,7 @@ class TestOtherRequests:
             StepsChanged(earlier, INSTALLED),
             Prepared(earlier, draft),
             Failed(earlier, "install", LOST),
-            Ended(earlier, "install"),
+            TaskEnded(earlier, "install"),
         )
         assert wizard.tell(*reports) == ()
         assert wizard.state is state
@@ -285,14 +287,14 @@ class TestOtherRequests:
         wizard.tell(Rested())
         earlier = wizard.request
         wizard.tell(Answered("scale", "32"))
-        assert wizard.tell(LinkChanged(earlier, "connected", "Welcome.")) == (StartRestTimer(),)
+        assert wizard.tell(ConnectionChanged(earlier, "connected", "Welcome.")) == (StartRestTimer(),)
         assert (wizard.state.cluster.link, wizard.state.cluster.banner) == ("connected", "Welcome.")
         assert of_kind(wizard.tell(Rested()), Probe) == (Probe(wizard.request, attended=False, early=True),)
 
     def test_the_connection_of_another_cluster_does_not(self, wizard: Wizard) -> None:
         earlier = wizard.request
         wizard.tell(ClusterPicked("selene"))
-        assert wizard.tell(LinkChanged(earlier, "connected")) == ()
+        assert wizard.tell(ConnectionChanged(earlier, "connected")) == ()
         assert wizard.state.cluster.link == "unknown"
 
     def test_problems_that_were_learned_do_not_make_it_another_request(self, wizard: Wizard) -> None:
@@ -313,7 +315,7 @@ class TestInstall:
         wizard.connected().tell(StepTaken(StepId.INSTALL))
         assert wizard.tell(ENTER) == (Install(wizard.request),)
         assert wizard.tell(ENTER, Asked("install")) == (), "it runs already"
-        wizard.tell(StepsChanged(wizard.request, INSTALLED), Ended(wizard.request, "install"))
+        wizard.tell(StepsChanged(wizard.request, INSTALLED), TaskEnded(wizard.request, "install"))
         wizard.tell(ENTER)
         assert wizard.step() is StepId.REVIEW
 
@@ -325,7 +327,7 @@ class TestInstall:
 
     def test_a_step_that_lacks_a_key_asks_for_it(self, wizard: Wizard) -> None:
         wizard.connected().tell(Asked("install"), StepsChanged(wizard.request, LACKING))
-        assert wizard.tell(Ended(wizard.request, "install")) == (AskForKeys(wizard.request, "hugging-face"),)
+        assert wizard.tell(TaskEnded(wizard.request, "install")) == (AskForKeys(wizard.request, "hugging-face"),)
         assert wizard.tell(Asked("keys")) == (AskForKeys(wizard.request, "hugging-face"),)
 
     def test_keys_need_a_request(self, wizard: Wizard, catalog: Catalog) -> None:
@@ -334,7 +336,7 @@ class TestInstall:
 
     def test_what_went_wrong_is_told_until_it_is_tried_again(self, wizard: Wizard) -> None:
         wizard.connected().tell(Asked("install"), Failed(wizard.request, "install", LOST))
-        wizard.tell(Ended(wizard.request, "install"))
+        wizard.tell(TaskEnded(wizard.request, "install"))
         assert wizard.state.cluster.trouble_of("install") is LOST
         wizard.tell(Asked("install"))
         assert wizard.state.cluster.trouble is None
@@ -364,7 +366,7 @@ class TestReview:
         wizard.installed()
         assert wizard.tell(StepTaken(StepId.REVIEW)) == (Arrive(), Prepare(wizard.request))
         assert wizard.tell(StepTaken(StepId.REVIEW)) == (Arrive(),), "it is being made"
-        wizard.tell(Prepared(wizard.request, draft_of(wizard.request)), Ended(wizard.request, "prepare"))
+        wizard.tell(Prepared(wizard.request, draft_of(wizard.request)), TaskEnded(wizard.request, "prepare"))
         assert wizard.tell(StepTaken(StepId.REVIEW)) == (Arrive(),), "it is there"
 
     def test_nothing_is_made_of_what_cannot_be_launched(self, catalog: Catalog) -> None:
@@ -411,7 +413,7 @@ class TestSubmission:
     def test_its_run_opens_for_who_waited(self, wizard: Wizard) -> None:
         run = replace(draft_of(wizard.request).run, submission="submitted")
         assert of_kind(wizard.tell(Submitted(wizard.request, run)), OpenRun) == (OpenRun(run.id),)
-        wizard.tell(Ended(wizard.request, "submit"))
+        wizard.tell(TaskEnded(wizard.request, "submit"))
         assert (wizard.state.step, wizard.state.launch) == (StepId.RUN, None)
         assert wizard.tell(ENTER) == (OpenRun(run.id),)
         wizard.tell(StepTaken(StepId.REVIEW), ENTER)
@@ -423,7 +425,7 @@ class TestSubmission:
         request, run = wizard.request, replace(draft_of(wizard.request).run, submission="submitted", job_ids=("7",))
         wizard.tell(gone)
         step = wizard.step()
-        told, read, *_ = wizard.tell(Submitted(request, run), Ended(request, "submit"))
+        told, read, *_ = wizard.tell(Submitted(request, run), TaskEnded(request, "submit"))
         words = f"Run {run.id} is submitted to eos, job 7. J lists it."
         assert told == Tell(words, "information")
         assert isinstance(read, ReadRuns)
@@ -446,21 +448,21 @@ class TestSubmission:
         request = wizard.request
         if elsewhere:
             wizard.tell(Answered("scale", "32"))
-        effects = wizard.tell(Failed(request, "submit", LOST, run_over=True), Ended(request, "submit"))
+        effects = wizard.tell(Failed(request, "submit", LOST, run_over=True), TaskEnded(request, "submit"))
         assert effects == (ShowFailure(LOST),)
         assert wizard.state.launch is None
         assert wizard.state.cluster.prepared is None
         assert wizard.tell(FailureRead()) == (Prepare(wizard.request),)
 
     def test_a_run_that_is_not_over_is_kept(self, wizard: Wizard) -> None:
-        wizard.tell(Failed(wizard.request, "submit", LOST), Ended(wizard.request, "submit"))
+        wizard.tell(Failed(wizard.request, "submit", LOST), TaskEnded(wizard.request, "submit"))
         assert wizard.state.cluster.prepared is not None
         assert wizard.tell(FailureRead()) == ()
         assert of_kind(wizard.tell(ENTER), AskToSubmit)
 
     def test_another_run_starts_over_with_the_same_answers(self, wizard: Wizard) -> None:
         run = replace(draft_of(wizard.request).run, submission="submitted")
-        wizard.tell(Submitted(wizard.request, run), Ended(wizard.request, "submit"))
+        wizard.tell(Submitted(wizard.request, run), TaskEnded(wizard.request, "submit"))
         answers = wizard.state.answers
         wizard.tell(Asked("again"))
         assert (wizard.state.step, wizard.state.answers) == (StepId.WORKLOAD, answers)

@@ -17,7 +17,16 @@ from llmb_tui.preflight.report import Check, Preflight
 from llmb_tui.request import RunRequest
 from llmb_tui.wizard.answers import Answers
 from llmb_tui.wizard.effects import Effect
-from llmb_tui.wizard.events import Asked, CheckDone, Ended, Event, LinkChanged, Prepared, StepsChanged, StepTaken
+from llmb_tui.wizard.events import (
+    Asked,
+    CheckDone,
+    ConnectionChanged,
+    Event,
+    Prepared,
+    StepsChanged,
+    StepTaken,
+    TaskEnded,
+)
 from llmb_tui.wizard.state import Rules, Task, WizardState
 from llmb_tui.wizard.steps import StepId
 from llmb_tui.wizard.update import open_wizard, update
@@ -115,8 +124,8 @@ class Wizard:
     def connected(self) -> Wizard:
         """A person had the cluster looked at: it answers, every check passed and nothing is installed."""
         request = self.request
-        self.tell(Asked("check"), LinkChanged(request, "connected"), CheckDone(request, PASSED, whole=True))
-        self.tell(StepsChanged(request, MISSING), Ended(request, "probe"))
+        self.tell(Asked("check"), ConnectionChanged(request, "connected"), CheckDone(request, PASSED, whole=True))
+        self.tell(StepsChanged(request, MISSING), TaskEnded(request, "probe"))
         return self
 
     def installed(self) -> Wizard:
@@ -127,7 +136,7 @@ class Wizard:
     def at_review(self) -> Wizard:
         """Review, with the script."""
         self.installed().tell(StepTaken(StepId.REVIEW))
-        self.tell(Prepared(self.request, draft_of(self.request)), Ended(self.request, "prepare"))
+        self.tell(Prepared(self.request, draft_of(self.request)), TaskEnded(self.request, "prepare"))
         return self
 
     def busy(self, task: Task) -> bool:

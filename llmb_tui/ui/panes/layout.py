@@ -17,7 +17,7 @@ from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import FIELDS, LAYOUT
 from llmb_tui.ui import units
 from llmb_tui.ui.text import MUTED, hanging, line
-from llmb_tui.ui.widgets.choices import Field
+from llmb_tui.ui.widgets.choices import TextField
 from llmb_tui.ui.widgets.texts import WrappedLines, remark
 from llmb_tui.wizard.answers import value_of
 from llmb_tui.wizard.gates import layout_problems, other_layout, shown
@@ -36,7 +36,7 @@ class LayoutPart(Vertical):
         super().__init__(id="layout")
         self._give = give
         self._fields = {
-            field.name: Field(
+            field.name: TextField(
                 partial(give, field.name),
                 restrict="[0-9]*",
                 max_length=7,
@@ -57,7 +57,7 @@ class LayoutPart(Vertical):
             yield Button("the recipe's ^r", id="recipes-layout", compact=True)
 
     @property
-    def first(self) -> Field:
+    def first(self) -> TextField:
         """Where a person starts."""
         return self._fields[LAYOUT[0].name]
 

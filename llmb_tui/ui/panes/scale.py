@@ -17,7 +17,7 @@ from llmb_tui.plan.selection import DEFAULT_PROCEDURE, LAYOUT, LONGEST_PATH, NOT
 from llmb_tui.ui.panes.layout import LayoutPart
 from llmb_tui.ui.panes.pane import Dispatch, Pane, label
 from llmb_tui.ui.text import MUTED, line, say
-from llmb_tui.ui.widgets.choices import ChoiceList, Field, FindableChoices, Switches
+from llmb_tui.ui.widgets.choices import ChoiceList, FindableChoices, Switches, TextField
 from llmb_tui.ui.widgets.texts import Paragraphs
 from llmb_tui.wizard.answers import value_of
 from llmb_tui.wizard.choices import choices, no_typing, procedures, switches
@@ -57,15 +57,15 @@ class ScalePane(Pane):
         super().__init__(dispatch)
         self._scales = FindableChoices(partial(self.give, "scale"), numbers=True, id="scale")
         self._scaling = ChoiceList(partial(self.give, "scaling"), id="scaling")
-        self._other = Field(
+        self._other = TextField(
             partial(self.give, "scale"), restrict="[0-9]*", max_length=6, placeholder="any number", id="other-scale"
         )
         self._layout = LayoutPart(self.give)
-        self._steps = Field(partial(self.give, "steps"), restrict="[0-9]*", max_length=7, id="steps")
-        self._limit = Field(partial(self.give, "time_limit"), restrict="[0-9:-]*", max_length=11, id="time-limit")
+        self._steps = TextField(partial(self.give, "steps"), restrict="[0-9]*", max_length=7, id="steps")
+        self._limit = TextField(partial(self.give, "time_limit"), restrict="[0-9:-]*", max_length=11, id="time-limit")
         self._switches = Switches(self.give, id="switches")
         self._typed = {
-            one.name: Field(
+            one.name: TextField(
                 partial(self.give, one.name), id=one.flag.removeprefix("--"), classes=one.kind, **_LIMITS[one.kind]
             )
             for one in _TYPED
@@ -180,10 +180,10 @@ class ScalePane(Pane):
         self.query_one("#not-published", Paragraphs).parts = parts
 
 
-def _named(name: str, field: Field, hint: Static) -> Horizontal:
+def _named(name: str, field: TextField, hint: Static) -> Horizontal:
     return Horizontal(Static(f"  {name}", classes="name"), field, hint, classes="field")
 
 
-def _put(field: Field, text: str) -> None:
+def _put(field: TextField, text: str) -> None:
     if not field.has_focus and field.value != text:
         field.value = text

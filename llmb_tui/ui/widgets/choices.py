@@ -20,12 +20,12 @@ from llmb_tui.ui.text import MUTED, line
 from llmb_tui.wizard.choices import Choice, Switch
 
 
-class Field(Input):
+class TextField(Input):
     """An input that hands its text on in the frame in which it was typed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "app.focus_previous", "Field above", show=False, id="field.up", tooltip="The field above"),
-        Binding("down", "app.focus_next", "Field below", show=False, id="field.down", tooltip="The field below"),
+        Binding("up", "app.focus_previous", "TextField above", show=False, id="field.up", tooltip="The field above"),
+        Binding("down", "app.focus_next", "TextField below", show=False, id="field.down", tooltip="The field below"),
     ]
 
     def __init__(self, typed: Callable[[str], None], **options: Any) -> None:
@@ -38,7 +38,7 @@ class Field(Input):
             self._typed(value)
 
 
-class FindField(Field):
+class FindField(TextField):
     """The field that narrows a list."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -201,7 +201,7 @@ class Combo(Vertical):
         super().__init__(id=f"field-{name}", **options)
         self._title = title
         self._offers: tuple[Choice, ...] = ()
-        self._field = Field(lambda _: self._mark(), placeholder=hint, id=f"profile-{name}")
+        self._field = TextField(lambda _: self._mark(), placeholder=hint, id=f"profile-{name}")
         self._list = ChoiceList(self._pick, id=f"offers-{name}")
 
     def compose(self) -> ComposeResult:

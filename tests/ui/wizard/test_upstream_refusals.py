@@ -16,7 +16,7 @@ from llmb_tui.ui.screens.keys import KeysDialog
 from llmb_tui.ui.screens.wizard import WizardScreen
 from llmb_tui.ui.widgets.choices import ChoiceList
 from llmb_tui.ui.widgets.texts import Paragraphs
-from llmb_tui.wizard.events import Ended, StepsChanged
+from llmb_tui.wizard.events import StepsChanged, TaskEnded
 from llmb_tui.wizard.proposal import objection_key
 from llmb_tui.wizard.steps import StepId
 from tests.kit.pilot import (
@@ -130,7 +130,7 @@ async def test_the_token_that_an_install_lacks_is_the_one_that_is_asked_for(serv
         await at_review(pilot, wizard, "down", "5")
         lacking = StepState("token-x", "Hugging Face token", "failed", key_would_help="hugging-face")
         wizard.dispatch(StepsChanged(request_of(wizard), (lacking,)))
-        wizard.dispatch(Ended(request_of(wizard), "install"))
+        wizard.dispatch(TaskEnded(request_of(wizard), "install"))
         await on_top(pilot, KeysDialog)
         await pilot.pause()
         assert app.screen.query_one("#needs", ChoiceList).chosen == "hugging-face"

@@ -20,15 +20,15 @@ from llmb_tui.ui.wizard_effects import perform, read
 from llmb_tui.wizard.effects import ClusterTask, Install, Prepare, Probe, ReadRuns, Submit
 from llmb_tui.wizard.events import (
     CheckDone,
+    ConnectionChanged,
     EarlyChecked,
-    Ended,
     Event,
     Failed,
-    LinkChanged,
     Prepared,
     RunsRead,
     StepsChanged,
     Submitted,
+    TaskEnded,
 )
 from llmb_tui.wizard.steps import StepId
 from tests.ui.wizard.found_states import INSTALLED, PASSED, draft_of, state_at
@@ -85,14 +85,14 @@ def test_a_look_tells_link_checks_steps_and_what_the_others_want_to_know(
     cluster: Cluster, request_: RunRequest
 ) -> None:
     events = told(Probe(request_, attended=True, early=True), cluster)
-    assert [type(event) for event in events] == [LinkChanged, CheckDone, StepsChanged, EarlyChecked, Ended]
+    assert [type(event) for event in events] == [ConnectionChanged, CheckDone, StepsChanged, EarlyChecked, TaskEnded]
     assert told(Probe(request_, attended=True, early=False), cluster)[-2:] == [events[2], events[-1]]
 
 
 def test_a_look_that_cannot_make_the_early_checks_is_whole(cluster: Cluster, request_: RunRequest) -> None:
     cluster.stand_in.trouble = LOST
     events = told(Probe(request_, attended=True, early=True), cluster)
-    assert [type(event) for event in events] == [LinkChanged, CheckDone, StepsChanged, Ended]
+    assert [type(event) for event in events] == [ConnectionChanged, CheckDone, StepsChanged, TaskEnded]
 
 
 @pytest.mark.parametrize("attended", [True, False])
@@ -101,17 +101,17 @@ def test_a_look_that_fails_troubles_only_who_asked_for_it(
 ) -> None:
     cluster.session.lost = LOST
     events = told(Probe(request_, attended, early=True), cluster)
-    link = LinkChanged(request_, "failed" if attended else "unknown")
-    assert events == [link, *([Failed(request_, "probe", LOST)] if attended else []), Ended(request_, "probe")]
+    link = ConnectionChanged(request_, "failed" if attended else "unknown")
+    assert events == [link, *([Failed(request_, "probe", LOST)] if attended else []), TaskEnded(request_, "probe")]
     assert (cluster.session.prompters != [None]) is attended, "nobody is asked for a look that nobody asked for"
 
 
 def test_install_and_script_tell_what_comes_of_them(cluster: Cluster, request_: RunRequest) -> None:
-    assert told(Install(request_), cluster) == [StepsChanged(request_, INSTALLED), Ended(request_, "install")]
-    assert [type(event) for event in told(Prepare(request_), cluster)] == [Prepared, Ended]
+    assert told(Install(request_), cluster) == [StepsChanged(request_, INSTALLED), TaskEnded(request_, "install")]
+    assert [type(event) for event in told(Prepare(request_), cluster)] == [Prepared, TaskEnded]
     cluster.session.lost = LOST
     for task, name in ((Install(request_), "install"), (Prepare(request_), "prepare")):
-        assert told(task, cluster) == [Failed(request_, name, LOST), Ended(request_, name)]  # type: ignore[arg-type]
+        assert told(task, cluster) == [Failed(request_, name, LOST), TaskEnded(request_, name)]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("submission", "over"), [("refused", True), ("withdrawn", True), ("unknown", False)])
@@ -122,7 +122,7 @@ def test_a_submission_that_fails_says_whether_its_run_is_over(
     cluster.stand_in.outcome = replace(prepared.run, submission=submission)  # type: ignore[arg-type]  # one of its literals
     failed, ended = told(Submit(prepared, PASSED, INSTALLED), cluster)
     assert isinstance(failed, Failed)
-    assert (failed.run_over, ended) == (over, Ended(prepared.request, "submit"))
+    assert (failed.run_over, ended) == (over, TaskEnded(prepared.request, "submit"))
 
 
 def test_a_submission_that_did_not_begin_leaves_its_run_as_it_is(cluster: Cluster, request_: RunRequest) -> None:
