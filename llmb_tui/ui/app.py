@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
-from textual import work
+from rich.text import Text
+from textual import constants, work
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.message import Message
@@ -19,6 +21,7 @@ from textual.theme import Theme
 from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
 from llmb_tui.store.settings import Settings, keep_theme
+from llmb_tui.ui.crash import report_of
 from llmb_tui.ui.daemon import in_daemon
 from llmb_tui.ui.dialogs import Help
 from llmb_tui.ui.prompter import Ask, ModalPrompter
@@ -44,7 +47,10 @@ class LlmbApp(App[None]):
     ]
 
     def __init__(self, services: Services) -> None:
+        # Textual's log, its log of keys and its developer console would get what is typed into a secret field.
+        vars(constants).update(LOG_FILE=None, DEBUG=False)
         super().__init__()
+        self.devtools = None
         self.services = services
         self.prompter = ModalPrompter(self)
         self._theme_in_force = ""
@@ -76,6 +82,12 @@ class LlmbApp(App[None]):
             await in_daemon(keep_theme, self.services.places.settings, theme.name)
         except Trouble as trouble:
             tell(self, f"The theme could not be kept. {trouble}", "warning")
+
+    def _fatal_error(self) -> None:
+        """Textual calls it while it handles what nobody has caught, and would itself print the values of variables."""
+        error = sys.exc_info()[1]
+        if error is not None and not self._exit_renderables:
+            self.panic(Text(report_of(error)))
 
     def get_default_screen(self) -> Screen[None]:
         return WizardScreen(self.services, self.prompter)

@@ -20,7 +20,7 @@ from concurrent.futures import Future
 from typing import ParamSpec, TypeVar
 
 from llmb_tui.errors import Trouble
-from llmb_tui.text import clean_line
+from llmb_tui.ui.crash import place_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -44,7 +44,7 @@ async def in_daemon(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
         except Trouble as trouble:
             outcome.set_exception(trouble)
         except Exception as error:  # noqa: BLE001 - a defect is told where the call is awaited; the screen stays usable
-            defect = Defect("This should not have happened.", clean_line(f"{type(error).__name__}: {error}"))
+            defect = Defect("This should not have happened.", place_of(error))
             defect.__cause__ = error
             outcome.set_exception(defect)
 

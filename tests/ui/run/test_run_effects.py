@@ -65,14 +65,14 @@ async def test_the_result_of_a_thread() -> None:
     assert await in_daemon(lambda: 7) == 7
 
 
-@pytest.mark.parametrize("error", [Trouble("It broke.", "why"), ValueError("why")])
-async def test_the_trouble_of_a_thread(error: Exception) -> None:
+@pytest.mark.parametrize(("error", "why"), [(Trouble("It broke.", "why"), "why"), (ValueError("value"), "ValueError")])
+async def test_the_trouble_of_a_thread(error: Exception, why: str) -> None:
     def fail() -> None:
         raise error
 
     with pytest.raises(Trouble) as trouble:
         await in_daemon(fail)
-    assert "why" in trouble.value.why
+    assert why in trouble.value.why
 
 
 async def test_who_waits_for_a_stuck_thread_can_be_cancelled_at_once() -> None:
