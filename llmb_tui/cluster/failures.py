@@ -45,8 +45,16 @@ class LoginNeeded(Trouble):
     """The connection broke, and only a person can log in again. Nobody was asked."""
 
 
-class DeadlinePassed(Trouble):
-    """A command took longer than it was given. It may still be running on the cluster."""
+class Unanswered(Trouble):
+    """A command was given up before its answer was whole. It may still be running on the cluster."""
+
+
+class DeadlinePassed(Unanswered):
+    """A command took longer than it was given."""
+
+
+class AnswerTooLong(Unanswered):
+    """A command said more than anything says that is asked here."""
 
 
 class ObserverMode(Trouble):

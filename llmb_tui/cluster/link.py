@@ -9,10 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from llmb_tui.cluster.failures import AnswerTooLong
 from llmb_tui.errors import Trouble
 from llmb_tui.text import clean
 
 LinkState = Literal["connecting", "live", "lost", "needs-login", "closed"]
+
+LONGEST_ANSWER = 1 << 24
+"""Bytes on stdout, and as many on stderr: what passes it is no answer, and would fill the memory here."""
 
 # An answer that is this late is worth a word; one that takes as long as a slow line does is not.
 _LATE_S = 3.0
@@ -142,7 +146,7 @@ class Link(ABC):
     def run(self, argv: Sequence[str], *, stdin: bytes = b"", deadline_s: float = 20.0) -> Completed:
         """Run one command to its end, within `deadline_s` seconds for everything.
 
-        Raises DeadlinePassed, Disconnected, and Trouble when the server runs no commands.
+        Raises DeadlinePassed, AnswerTooLong, Disconnected, and Trouble when the server runs no commands.
         """
 
     @abstractmethod
@@ -161,7 +165,7 @@ class Link(ABC):
     ) -> Completed:
         """Run a POSIX sh script, whatever the login shell is; `args` are its $1, $2 and so on.
 
-        Raises DeadlinePassed, Disconnected, and Trouble when the server runs no commands.
+        Raises what `run` raises.
         """
         return self.run(["sh", "-c", script, "sh", *args], stdin=stdin, deadline_s=deadline_s)
 
@@ -179,6 +183,15 @@ class Link(ABC):
                 clean(result.stderr.strip()) or "The file was cut short.",
                 "Check the directory's permissions, and the free space and quota there.",
             )
+
+
+def answer_too_long(argv: Sequence[str], host: str) -> AnswerTooLong:
+    """The error for a command that does not stop to answer."""
+    return AnswerTooLong(
+        f"The answer of {command_name(argv)} on {host} has more than {LONGEST_ANSWER >> 20} MiB.",
+        "A login shell's start file may print without end there, or the program is not what its name says.",
+        "Run it on the login node in another terminal, and look at what comes first.",
+    )
 
 
 def command_name(argv: Sequence[str]) -> str:

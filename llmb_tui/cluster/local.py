@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from llmb_tui.cluster.failures import DeadlinePassed, Disconnected
-from llmb_tui.cluster.link import Completed, Link, Pulse, Stream, command_name
+from llmb_tui.cluster.link import LONGEST_ANSWER, Completed, Link, Pulse, Stream, answer_too_long, command_name
 from llmb_tui.text import clean
 
 _CHUNK = 1 << 20
@@ -55,19 +55,27 @@ class LocalConnection(Link):
         ends = time.monotonic() + deadline_s
         process = self._start(argv)
         _feed(process, stdin)
-        while True:
-            remaining_s = max(0.0, ends - time.monotonic())
-            try:
-                stdout, stderr = process.communicate(timeout=min(_LOOK_EVERY_S, remaining_s))
-            except subprocess.TimeoutExpired:
+        outputs = {_pipe(process.stdout): bytearray(), _pipe(process.stderr): bytearray()}
+        with selectors.DefaultSelector() as selector:
+            for pipe, output in outputs.items():
+                selector.register(pipe, selectors.EVENT_READ, output)
+            while selector.get_map() or not _has_ended(process, ends):
+                for key, _ in selector.select(_look_s(ends)) if selector.get_map() else ():
+                    if data := os.read(key.fd, _CHUNK):
+                        key.data.extend(data)
+                    else:
+                        selector.unregister(key.fileobj)
                 if self._closed.is_set():
-                    raise self.closed_here(may_have_run=True) from None
+                    raise self.closed_here(may_have_run=True)
+                if any(len(output) > LONGEST_ANSWER for output in outputs.values()):
+                    _end(process)
+                    raise answer_too_long(argv, self.host)
                 if time.monotonic() >= ends:
                     _end(process)
-                    raise self._deadline_passed(argv) from None
-            else:
-                exit_code = max(process.returncode, -1)
-                return Completed(exit_code, _text(stdout), _text(stderr))
+                    raise self._deadline_passed(argv)
+        _close_pipes(process)
+        stdout, stderr = (output.decode(errors="replace") for output in outputs.values())
+        return Completed(max(process.returncode, -1), stdout, stderr)
 
     def stream(self, argv: Sequence[str]) -> Stream:
         """As `Link.stream`."""
@@ -179,13 +187,28 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill, and let go of its pipes, though somebody else may hold their other ends."""
-    _kill(process)
+def _look_s(ends: float) -> float:
+    return min(_LOOK_EVERY_S, max(0.0, ends - time.monotonic()))
+
+
+def _has_ended(process: subprocess.Popen[bytes], ends: float) -> bool:
+    """Whether it ends soon, as it does after its outputs."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(_look_s(ends))
+    return process.returncode is not None
+
+
+def _close_pipes(process: subprocess.Popen[bytes]) -> None:
     for pipe in (process.stdin, process.stdout, process.stderr):
         if pipe is not None:
             with contextlib.suppress(OSError):
                 pipe.close()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kill, and let go of its pipes, though somebody else may hold their other ends."""
+    _kill(process)
+    _close_pipes(process)
     with contextlib.suppress(subprocess.TimeoutExpired):  # it may hang in the kernel, on a file system
         process.wait(_LOOK_EVERY_S)
 
@@ -193,7 +216,3 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
     assert pipe is not None  # noqa: S101 - for the type checker: `_popen` asks for all pipes
     return pipe
-
-
-def _text(data: bytes) -> str:
-    return data.decode(errors="replace")

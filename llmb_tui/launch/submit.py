@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from llmb_tui.cluster.failures import DeadlinePassed, Disconnected, Unreachable
+from llmb_tui.cluster.failures import Disconnected, Unanswered, Unreachable
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.client import partitions
@@ -195,7 +195,7 @@ class _Submission:
             pause = min(pause * 2, _LONGEST_PAUSE_S)
             try:
                 status = submission_status.probe(self._session, self.submitter.place, "start")
-            except (Disconnected, DeadlinePassed, Unreachable):
+            except (Disconnected, Unanswered, Unreachable):
                 if self._session.state == "closed":
                     raise
             self._tell(status)
@@ -237,7 +237,7 @@ class _Submission:
 
 def _may_have_run(trouble: Trouble) -> bool:
     """False when it is certain that the command never reached the cluster."""
-    return isinstance(trouble, DeadlinePassed) or (isinstance(trouble, Disconnected) and trouble.may_have_run)
+    return isinstance(trouble, Unanswered) or (isinstance(trouble, Disconnected) and trouble.may_have_run)
 
 
 def _partitions(session: Session) -> list[Partition]:

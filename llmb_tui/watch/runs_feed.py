@@ -15,7 +15,7 @@ from dataclasses import replace
 from queue import Empty, SimpleQueue
 from typing import Protocol
 
-from llmb_tui.cluster.failures import DeadlinePassed, Disconnected, Unreachable
+from llmb_tui.cluster.failures import Disconnected, Unanswered, Unreachable
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.client import cancel, look
@@ -33,7 +33,7 @@ from llmb_tui.watch.timing import Timing
 
 _HERE = ("This machine", "folders")
 """Named like a cluster where the runs' own folders cannot be read."""
-LINE_TROUBLE = (DeadlinePassed, Disconnected, Unreachable, SlurmTrouble)
+LINE_TROUBLE = (Unanswered, Disconnected, Unreachable, SlurmTrouble)
 """It passes, perhaps: the line is broken, or Slurm does not answer."""
 
 Post = Callable[[RunsChanged], object]

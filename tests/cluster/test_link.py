@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from llmb_tui.cluster.failures import DeadlinePassed, Disconnected
+from llmb_tui.cluster.failures import AnswerTooLong, DeadlinePassed, Disconnected
 from llmb_tui.cluster.link import Link
 from llmb_tui.cluster.local import LocalConnection
 from llmb_tui.cluster.prompter import Unattended
@@ -86,6 +86,24 @@ def test_a_command_that_takes_too_long_raises_in_time_and_leaves_the_connection(
         link.run(["sleep", "60"], deadline_s=0.3)
     assert time.monotonic() - started < 5
     assert link.run(["echo", "still here"]).stdout == "still here\n"
+
+
+@pytest.mark.parametrize("where", ["", ">&2"])
+def test_an_answer_that_does_not_stop_is_given_up_at_its_size(link: Link, where: str) -> None:
+    with pytest.raises(AnswerTooLong, match="16 MiB"):
+        link.run_script(f"head -c 20000000 /dev/zero {where}", deadline_s=60)
+    assert link.run(["echo", "still here"]).stdout == "still here\n"
+
+
+def test_an_answer_that_comes_byte_by_byte_is_given_up_at_its_deadline(link: Link) -> None:
+    with pytest.raises(DeadlinePassed):
+        link.run_script("while sleep 0.05; do printf x || exit; done", deadline_s=0.5)
+
+
+def test_a_command_that_goes_on_after_its_output_has_its_deadline_too(link: Link) -> None:
+    with pytest.raises(DeadlinePassed):
+        link.run_script("exec > /dev/null 2>&1; sleep 60", deadline_s=0.3)
+    assert link.run_script("exec > /dev/null 2>&1; sleep 0.3; exit 3").exit_code == 3
 
 
 def test_a_stream_gives_bytes_as_they_come_then_nothing_then_the_end(node: LoginNode, link: Link) -> None:

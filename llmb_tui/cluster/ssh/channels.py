@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 import paramiko
 
 from llmb_tui.cluster.failures import DeadlinePassed, Disconnected, GaveWay
-from llmb_tui.cluster.link import Stream, command_name
+from llmb_tui.cluster.link import LONGEST_ANSWER, Stream, command_name
 from llmb_tui.cluster.quoting import command_line
 from llmb_tui.cluster.ssh.channel_slots import ChannelSlots
 from llmb_tui.errors import Trouble
@@ -40,24 +40,27 @@ def feed(channel: paramiko.Channel, data: bytes) -> None:
     threading.Thread(target=write, name="ssh-stdin", daemon=True).start()
 
 
-def drain(channel: paramiko.Channel) -> tuple[bytes, bytes]:
-    """Everything that comes on stdout and stderr until both end. Raises one of LINK_ERRORS when some of it is lost."""
-    stderr: list[bytes] = []
+def drain(channel: paramiko.Channel) -> tuple[bytes, bytes] | None:
+    """Everything that comes on stdout and stderr until both end; None, and the channel closed, where it is too much.
+
+    Raises one of LINK_ERRORS when some of it is lost.
+    """
+    stderr: list[bytes | None] = []
     lost: list[Exception] = []
 
     def read_stderr() -> None:
         try:
-            stderr.append(_read_all(channel.recv_stderr))
+            stderr.append(_read_all(channel, channel.recv_stderr))
         except LINK_ERRORS as error:
             lost.append(error)
 
     reader = threading.Thread(target=read_stderr, name="ssh-stderr", daemon=True)
     reader.start()
-    stdout = _read_all(channel.recv)
+    stdout = _read_all(channel, channel.recv)
     reader.join()
     if lost:
         raise lost[0]
-    return stdout, stderr[0]
+    return (stdout, stderr[0]) if stdout is not None and stderr[0] is not None else None
 
 
 @contextlib.contextmanager
@@ -243,8 +246,11 @@ class _ChannelStream(Stream):
             self._keep_errors(self._channel.recv_stderr(_CHUNK))
 
 
-def _read_all(receive: Callable[[int], bytes]) -> bytes:
-    chunks = []
+def _read_all(channel: paramiko.Channel, receive: Callable[[int], bytes]) -> bytes | None:
+    data = bytearray()
     while chunk := receive(_CHUNK):
-        chunks.append(chunk)
-    return b"".join(chunks)
+        data += chunk
+        if len(data) > LONGEST_ANSWER:
+            close_quietly(channel)
+            return None
+    return bytes(data)

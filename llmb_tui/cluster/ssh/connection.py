@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from llmb_tui.cluster.failures import Disconnected
-from llmb_tui.cluster.link import Completed, Link, Pulse, Stream
+from llmb_tui.cluster.link import Completed, Link, Pulse, Stream, answer_too_long
 from llmb_tui.cluster.ssh.channels import LINK_ERRORS, SHARED_WINDOW, Channels, closing_at, drain, feed
 from llmb_tui.cluster.ssh.heartbeat import HeardTransport, Heartbeat
 from llmb_tui.errors import Trouble
@@ -61,7 +61,9 @@ class Connection(Link):
         feed(channel, stdin)
         try:
             with closing_at(channel, ends) as cut_off:
-                stdout, stderr = drain(channel)
+                outputs = drain(channel)
+                if outputs is None:
+                    raise answer_too_long(argv, self.host)
                 exit_code = channel.recv_exit_status()
         except LINK_ERRORS as error:  # paramiko acknowledges what it hands out, and that may be what fails
             raise self._channels.disconnected(argv, may_have_run=True) from error
@@ -70,7 +72,8 @@ class Connection(Link):
         # sshd may tell the exit code before the last output, and answers a channel closed by us with an end of its own.
         if exit_code == -1 or cut_off.is_set() or not channel.eof_received:
             self._explain(argv, ends)
-        return Completed(exit_code, stdout.decode(errors="replace"), stderr.decode(errors="replace"))
+        stdout, stderr = (output.decode(errors="replace") for output in outputs)
+        return Completed(exit_code, stdout, stderr)
 
     def stream(self, argv: Sequence[str], *, window: int = SHARED_WINDOW) -> Stream:
         """As `Link.stream`; `window` is how many bytes may be on their way, which everything else waits behind."""
