@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,10 @@ from llmb_tui.watch.logfile import LogSummary, log_files, measure
 from llmb_tui.watch.report import document
 from llmb_tui.watch.runs_feed import LINE_TROUBLE
 from llmb_tui.watch.state import RunState
+from llmb_tui.watch.verdict import rule_s
 
 FAILED_VERDICT = 3
-_HEADINGS = ("run", "state", "workload", "GPUs", "cluster", "procedure", "step", "step s", "verdict")
+_HEADINGS = ("run", "state", "workload", "GPUs", "cluster", "procedure", "step", "median s", "step s", "verdict")
 
 
 def jobs_verb(arguments: argparse.Namespace) -> int:
@@ -174,7 +175,7 @@ def results_verb(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(documents)
     else:
-        headings = ("run or log", "procedure", "state", "steps", "step s", "rule", "verdict")
+        headings = ("run or log", "procedure", "state", "steps", "median s", "step s", "rule", "verdict")
         print_table(headings, [_result_row(one) for one in documents])
     return worst
 
@@ -189,7 +190,8 @@ def final_line(state: RunState) -> str:
     if state.verdict is None:
         return f"verdict: none. {state.no_verdict} {state.why_failed}".rstrip()
     method = state.verdict.against.split(" ", 1)[0]
-    return f"verdict: {state.verdict.result} {state.verdict.ratio * 100:.1f} % of {method}"
+    verdict = state.verdict
+    return f"verdict: {_verdict(verdict.result, verdict.ratio, verdict.reasons, f' of {method}')}"
 
 
 def line_teller(tell: Callable[[str], None]) -> Callable[[RunState], None]:
@@ -243,9 +245,20 @@ def _row(run: Run, state: RunState) -> tuple[str, ...]:
         run.cluster,
         run.procedure,
         f"{progress.steps_done}/{progress.steps_total or run.plan.steps}",
-        "–" if progress.median_s is None else f"{progress.median_s:.4g}",
-        "–" if state.verdict is None else f"{state.verdict.result} {state.verdict.ratio * 100:.1f} %",
+        _seconds(progress.median_s),
+        _seconds(rule_s(run.plan, run.rule, progress)),
+        _verdict(state.verdict.result, state.verdict.ratio, state.verdict.reasons) if state.verdict else "–",
     )
+
+
+def _seconds(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4g}"
+
+
+def _verdict(result: str, ratio: float, reasons: Sequence[str], of: str = "") -> str:
+    """`PASS 98.5 %`; what is no PASS says why."""
+    why = "" if result == "PASS" else " ".join(reasons)
+    return f"{result} {ratio * 100:.1f} %{of}{why and f': {why}'}"
 
 
 def _log_document(summary: LogSummary) -> dict[str, object]:
@@ -262,19 +275,24 @@ def _log_document(summary: LogSummary) -> dict[str, object]:
         "steps_done": summary.steps_done,
         "steps_total": summary.steps_total,
         "step_time_s": summary.last_s,
+        "median_step_time_s": summary.median_s,
+        "last_step_time_s": summary.last_s,
         "rule": "last step",
         "verdict": {"result": None, "ratio": None, "against": None, "reasons": [reason]},
     }
 
 
 def _result_row(one: dict[str, Any]) -> tuple[str, ...]:
-    verdict, step_time = one["verdict"], one["step_time_s"]
+    verdict = one["verdict"]
     return (
         one["id"],
         one["procedure"] or "–",
         one["state"],
         f"{one['steps_done']}/{one['steps_total'] or '?'}",
-        "–" if step_time is None else f"{step_time:.4g}",
+        _seconds(one["median_step_time_s"]),
+        _seconds(one["step_time_s"]),
         one["rule"],
-        f"{verdict['result']} {verdict['ratio'] * 100:.1f} %" if verdict["result"] else " ".join(verdict["reasons"]),
+        _verdict(verdict["result"], verdict["ratio"], verdict["reasons"])
+        if verdict["result"]
+        else " ".join(verdict["reasons"]),
     )

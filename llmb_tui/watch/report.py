@@ -7,20 +7,17 @@ from typing import Any
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.document import document as plan_document
 from llmb_tui.watch.state import RunState
-from llmb_tui.watch.verdict import rule_words
+from llmb_tui.watch.verdict import rule_s, rule_words
 
 
 def document(run: Run, state: RunState) -> dict[str, Any]:
     """The JSON object of a run (CONTRIBUTING.md, "Verbs").
 
     `state` is the stage, or the submission's state for a run that Slurm never took. Without a verdict its
-    fields are null and its reasons say why, and why the run failed. `step_time_s` is what the verdict measured, else
-    the median after warm-up, else the last step's.
+    fields are null and its reasons say why, and why the run failed. `step_time_s` is the value by
+    the recipe's rule and nothing else.
     """
     progress, verdict = state.progress, state.verdict
-    step_time = verdict.measured_s if verdict else progress.median_s
-    if step_time is None and progress.last:
-        step_time = progress.last.step_time_s
     reasons = verdict.reasons if verdict else tuple(filter(None, (state.no_verdict, state.why_failed)))
     return {
         "id": run.id,
@@ -32,7 +29,9 @@ def document(run: Run, state: RunState) -> dict[str, Any]:
         "submitted_at": run.submitted_at,
         "steps_done": progress.steps_done,
         "steps_total": progress.steps_total if progress.steps_total is not None else run.plan.steps,
-        "step_time_s": step_time,
+        "step_time_s": rule_s(run.plan, run.rule, progress),
+        "median_step_time_s": progress.median_s,
+        "last_step_time_s": progress.last.step_time_s if progress.last else None,
         "rule": rule_words(run.rule),
         "verdict": {
             "result": verdict.result if verdict else None,

@@ -36,12 +36,13 @@ class Verdict:
     result: Result
     ratio: float
     measured_s: float
-    """Measured step time by the recipe's rule, seconds."""
+    """Measured step time, seconds: by the recipe's rule, or the median where `by_rule` is False."""
     against: str
     """What it was compared with, such as `published 1.98 s, nemotron4@25.04`."""
     rule: str
     """The recipe's rule in words, such as `last step`."""
     reasons: tuple[str, ...] = ()
+    by_rule: bool = True
 
 
 @dataclass(frozen=True, slots=True)

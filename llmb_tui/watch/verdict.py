@@ -16,6 +16,9 @@ from llmb_tui.watch.state import Progress, Result, Verdict
 THRESHOLD = VerdictSettings().threshold
 """Smallest ratio that passes, where nothing else is set."""
 
+FASTEST = 1.25
+"""A larger ratio is no speed but a mistake: no setting of a published recipe leaves so much to gain."""
+
 _TRUSTED: tuple[Method, ...] = ("published", "other_release")
 
 
@@ -26,6 +29,8 @@ class _StepTime:
     seconds: float
     note: str = ""
     short: str = ""
+    is_rule: bool = True
+    """False for a median, which stands in for what the rule cannot give."""
 
 
 def judge(
@@ -49,7 +54,12 @@ def judge(
         doubts.append(
             f"The expected step time is {METHOD_WORDS[estimate.method]}, not published for this configuration."
         )
-    result, place = _compare(estimate, step_time.seconds, ratio >= threshold)
+    if ratio > FASTEST:
+        doubts.append(
+            f"{ratio:.3g} times as fast as expected, which no cluster explains: it was another configuration, or the "
+            "expected step time is that of another."
+        )
+    result, place = _compare(estimate, step_time.seconds, ratio, threshold)
     saved = (
         "A checkpoint was saved; the expected step time is that of a run without."
         if plan.options.save_checkpoint
@@ -57,12 +67,24 @@ def judge(
     )
     reasons = tuple(text for text in (step_time.note, place, *doubts, saved) if text)
     return Verdict(
-        "WARN" if doubts else result, ratio, step_time.seconds, _against(plan, estimate), rule_words(rule), reasons
+        "WARN" if doubts else result,
+        ratio,
+        step_time.seconds,
+        _against(plan, estimate),
+        rule_words(rule),
+        reasons,
+        step_time.is_rule,
     ), ""
 
 
+def rule_s(plan: Plan, rule: ResultRule, progress: Progress) -> float | None:
+    """Step time by the recipe's rule, seconds; None as long as the rule cannot be applied."""
+    step_time = _by_rule(plan, rule, progress)
+    return step_time.seconds if step_time and step_time.is_rule else None
+
+
 def benchmark_s(plan: Plan, rule: ResultRule, progress: Progress) -> float | None:
-    """Step time by the recipe's rule, seconds; None for a run that others cannot be compared with.
+    """The same; None also for a run that others cannot be compared with.
 
     That is one that was too short for the rule, misses steps that count, or did what slows it down.
     """
@@ -85,10 +107,10 @@ def _slowed_down(options: RunOptions) -> list[str]:
     return [reason for applies, reason in did if applies]
 
 
-def _compare(estimate: Estimate, seconds: float, passes: bool) -> tuple[Result, str]:
+def _compare(estimate: Estimate, seconds: float, ratio: float, threshold: float) -> tuple[Result, str]:
     band = f"the band {estimate.low_s:.4g}–{estimate.high_s:.4g} s"
-    if passes:
-        faster = seconds < estimate.low_s
+    if ratio >= threshold:
+        faster = seconds < estimate.low_s and ratio <= FASTEST
         return "PASS", f"Faster than {band}: check that it is the same configuration." if faster else ""
     if seconds > estimate.high_s:
         return "FAIL", f"Slower than {band}."
@@ -128,7 +150,7 @@ def _so_far(plan: Plan, rule: ResultRule, progress: Progress, *, over: bool = Fa
     spread = "" if progress.spread is None else f", ± {progress.spread * 100:.1f} %"
     how = f"median of {steps} steps after {WARM_UP_STEPS} of warm-up{spread}" if steps else "last step"
     note = f"Measured: {how}." if over else f"So far: {how}. What counts: {rule_words(rule)}."
-    return _StepTime(seconds, note, _too_short(plan, rule, progress))
+    return _StepTime(seconds, note, _too_short(plan, rule, progress), is_rule=False)
 
 
 def _too_short(plan: Plan, rule: ResultRule, progress: Progress) -> str:

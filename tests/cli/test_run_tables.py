@@ -57,8 +57,20 @@ def test_jobs_and_results_name_the_procedure(ended: Ended, tmp_path: Path) -> No
         assert "PASS 100.5 %" in row
 
 
+def test_a_step_time_is_the_rules_and_a_median_is_called_so(ended: Ended, tmp_path: Path) -> None:
+    run = ended(NOTHING_MORE)
+    log = tmp_path / "state" / "runs" / run.id / "log"
+    steps = log.read_text().splitlines(keepends=True)
+    log.write_text("".join([*steps[:-1], steps[-1].replace("1.97", "0.5")]))
+    for table in (said(tmp_path, "jobs"), said(tmp_path, "results", run.id)):
+        headings, row = table.splitlines()[:2]
+        assert headings.index("median s") < headings.index("step s")
+        assert row.split()[row.split().index("50/50") + 1 :][:2] == ["1.97", "0.5"]
+        assert "WARN 396.0 %: 3.96 times as fast as expected, which no cluster explains" in row
+
+
 def test_a_profiled_run_that_is_fast_is_a_warning(ended: Ended, tmp_path: Path) -> None:
     run = ended(RunOptions(profile=True))
     assert "25/25" in said(tmp_path, "results", run.id)
-    assert "WARN 100.5 %" in said(tmp_path, "results", run.id)
+    assert "WARN 100.5 %: The run was profiled, which slows it down." in said(tmp_path, "results", run.id)
     assert "The run was profiled, which slows it down." in said(tmp_path, "results", run.id, "--json")

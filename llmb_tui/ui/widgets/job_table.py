@@ -44,7 +44,7 @@ COLUMNS = (
     Column("procedure", "run as", 9, wide=True),
     Column("steps", "steps", 7),
     Column("bar", "", BAR_CELLS, wide=True),
-    Column("step_time", "step s", 6),
+    Column("median", "median", 6),
     Column("against", "of expected", 19, wide=True),
     Column("verdict", "result", 6),
     Column("age", "age", 3),

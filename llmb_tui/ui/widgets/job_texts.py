@@ -55,7 +55,6 @@ def job_row(run: Run, state: RunState, marked: bool, now: float) -> Row:
     selection, estimate = run.plan.selection, run.plan.estimate
     progress, verdict = state.progress, state.verdict
     total = progress.steps_total or run.plan.steps
-    step_time = progress.median_s or (progress.last.step_time_s if progress.last else None)
     against = f"{percent(verdict.ratio * 100)} of {METHOD_WORDS[estimate.method]}" if verdict and estimate else ""
     return {
         "mark": ("x" if marked else "", "now"),
@@ -66,7 +65,7 @@ def job_row(run: Run, state: RunState, marked: bool, now: float) -> Row:
         "procedure": (run.procedure, "quiet"),
         "steps": (f"{progress.steps_done}/{total}" if progress.steps_done else "–", "plain"),
         "bar": (filled(progress.steps_done, total, BAR_CELLS), "now"),
-        "step_time": (seconds(step_time).removesuffix(" s") if step_time else "–", "plain"),
+        "median": ("–" if progress.median_s is None else seconds(progress.median_s).removesuffix(" s"), "plain"),
         "against": (against, "plain"),
         "verdict": (f"{RESULTS[verdict.result][0]} {verdict.result}", _TONES[verdict.result])
         if verdict

@@ -63,11 +63,14 @@ def metric_rows(progress: Progress, plan: Plan, trend: Trend = "") -> list[tuple
     """(name, value so far, expected value) for each metric; a value that is not known is `–`."""
     expected = plan.estimate
     last = progress.last
-    step_time = progress.median_s if progress.median_s is not None else (last.step_time_s if last else None)
+    # Neither is the step time of the run: that is what the recipe's rule gives, in the verdict.
+    name, step_time = "median step", progress.median_s
+    if step_time is None:
+        name, step_time = "last step", last.step_time_s if last else None
     loss = last.loss if last else None
     peak = last.memory_peak_bytes if last else None
     return [
-        ("step time", _figure(step_time, seconds), seconds(expected.step_time_s) if expected else ""),
+        (name, _figure(step_time, seconds), seconds(expected.step_time_s) if expected else ""),
         (
             "tokens/s",
             _figure(progress.tokens_per_s, tokens_per_s),
@@ -155,7 +158,7 @@ def verdict_card(state: RunState, against: str, procedure: str) -> Content:
     return lines(
         [
             Content.assemble(result_word(verdict), f"   {ratio_text(verdict, against)}"),
-            line(f"{seconds(verdict.measured_s)} against {verdict.against}"),
+            line(f"{_measured(verdict)} against {verdict.against}"),
             line((f"counts: {verdict.rule} · {procedure}", MUTED)),
             *(line((reason, "$text-warning" if doubtful else MUTED)) for reason in verdict.reasons),
         ]
@@ -170,8 +173,12 @@ def verdict_strip(state: RunState, against: str, procedure: str, width: int) -> 
     else:
         rule = f"   {verdict.rule} · {procedure}"
         strip = Content.assemble(("" if state.stage in ENDED else "so far ", MUTED), result_word(verdict), "   ")
-        strip += line(f"{ratio_text(verdict, against)}   {seconds(verdict.measured_s)}", (rule, MUTED))
+        strip += line(f"{ratio_text(verdict, against)}   {_measured(verdict)}", (rule, MUTED))
     return strip.truncate(width, ellipsis=True)
+
+
+def _measured(verdict: Verdict) -> str:
+    return f"{'' if verdict.by_rule else 'median '}{seconds(verdict.measured_s)}"
 
 
 def ratio_text(verdict: Verdict, against: str) -> str:

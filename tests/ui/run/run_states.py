@@ -26,7 +26,7 @@ def progress(count: int, total: int = 50) -> Progress:
 
 RUNNING = Job("48123", "pretrain", "RUNNING", nodes=8, elapsed_s=252.0)
 SO_FAR = "So far: median of 26 steps after 5 of warm-up, ± 0.4 %."
-VERDICT = Verdict("PASS", 0.985, 2.01, "published 1.98 s, nemotron4@25.04", "last step", (SO_FAR,))
+VERDICT = Verdict("PASS", 0.985, 2.01, "published 1.98 s, nemotron4@25.04", "last step", (SO_FAR,), by_rule=False)
 
 QUEUED = RunState(
     "k3f9a2",
@@ -53,7 +53,7 @@ DONE = RunState(
     progress(50),
     log_bytes=9_000,
     link="closed",
-    verdict=replace(VERDICT, ratio=0.992, measured_s=1.996, reasons=()),
+    verdict=replace(VERDICT, ratio=0.992, measured_s=1.996, reasons=(), by_rule=True),
 )
 FAILED = RunState(
     "k3f9a2",

@@ -109,15 +109,15 @@ def test_remote_words_in_the_header_are_no_markup() -> None:
 def test_metrics_stand_beside_what_was_expected() -> None:
     rows = metric_rows(progress(31), make_run().plan, "↓")
     assert metrics_card(rows, 50).plain.splitlines() == [
-        "step time     2.00 s  expected 1.98 s",
-        "tokens/s     521,700  expected 529,584",
-        "MFU           38.7 %  expected 39.3 %",
-        "loss          9.78 ↓",
-        "memory       73.0 GB  of 80 GB",
+        "median step     2.00 s  expected 1.98 s",
+        "tokens/s       521,700  expected 529,584",
+        "MFU             38.7 %  expected 39.3 %",
+        "loss            9.78 ↓",
+        "memory         73.0 GB  of 80 GB",
     ]
-    assert "expected" not in metrics_card(rows, 37).plain
-    assert "expected" in metrics_card(rows, 38).plain
-    assert metrics_strip(rows, 50).plain == "step time 2.00 s   tokens/s 521,700   MFU 38.7 %"
+    assert "expected" not in metrics_card(rows, 39).plain
+    assert "expected" in metrics_card(rows, 40).plain
+    assert metrics_strip(rows, 50).plain == "median step 2.00 s   tokens/s 521,700   MFU 38.7 %"
 
 
 def test_what_is_not_known_is_a_dash() -> None:
@@ -136,12 +136,12 @@ def test_the_direction_of_the_loss(before: float | None, now: float | None, tren
 def test_the_verdict_names_ratio_base_rule_and_procedure() -> None:
     assert verdict_card(STATES["measuring"], "published", "direct procedure").plain.splitlines() == [
         "✓ PASS   98.5 % of published",
-        "2.01 s against published 1.98 s, nemotron4@25.04",
+        "median 2.01 s against published 1.98 s, nemotron4@25.04",
         "counts: last step · direct procedure",
         "So far: median of 26 steps after 5 of warm-up, ± 0.4 %.",
     ]
     strip = verdict_strip(STATES["measuring"], "published", "direct", 78).plain
-    assert strip == "so far ✓ PASS   98.5 % of published   2.01 s   last step · direct"
+    assert strip == "so far ✓ PASS   98.5 % of published   median 2.01 s   last step · direct"
 
 
 def test_a_final_verdict_is_not_called_so_far() -> None:
