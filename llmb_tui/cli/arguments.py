@@ -100,7 +100,7 @@ def parser() -> argparse.ArgumentParser:
         prog="llmb-tui",
         description="Benchmark LLM pretraining on a GPU cluster: choose, predict, install, submit, watch, judge.",
         epilog="Without a verb the wizard opens. Exit codes: 0 done, 1 the request is wrong or impossible, "
-        "2 the cluster or the machine failed, 3 a verdict of FAIL, 130 interrupted.",
+        "2 the cluster or the machine failed, 3 a verdict of FAIL, 4 a run did not end well, 130 interrupted.",
     )
     top.add_argument("--version", action="version", version=f"llmb-tui {__version__}")
     _add_settings(top, "set")

@@ -79,7 +79,8 @@ def _headless(arguments: argparse.Namespace, services: Services, cluster: str) -
     run = clusters.submit(services, prepared, report, tell)
     tell("watch:")
     state = services.feed.monitor(run.id).watch(line_teller(tell), threading.Event())
+    run = services.runs.load(run.id)
     if arguments.json:
-        print_json(document(services.runs.load(run.id), state))
+        print_json(document(run, state))
     tell(final_line(state))
-    return exit_code(state)
+    return exit_code(run, state)

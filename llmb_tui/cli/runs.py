@@ -17,12 +17,14 @@ from llmb_tui.plan.selection import PROCEDURE_TITLES
 from llmb_tui.services import Services
 from llmb_tui.watch.lines import LineReader
 from llmb_tui.watch.logfile import LogSummary, log_files, measure
-from llmb_tui.watch.report import document
+from llmb_tui.watch.report import document, state_word
 from llmb_tui.watch.runs_feed import LINE_TROUBLE
-from llmb_tui.watch.state import RunState
+from llmb_tui.watch.state import BAD_ENDS, ENDED, RunState
 from llmb_tui.watch.verdict import rule_s
 
-FAILED_VERDICT = 3
+_BAD_ENDS = {"refused", "withdrawn", *BAD_ENDS}
+_WORST_FIRST = (2, 4, 3, 0)
+"""Exit codes of several runs, of which the first that applies is answered with."""
 _HEADINGS = ("run", "state", "workload", "GPUs", "cluster", "procedure", "step", "median s", "step s", "verdict")
 
 
@@ -80,14 +82,17 @@ def watch_verb(arguments: argparse.Namespace) -> int:
             print_json(document(run, state))
         else:
             print_table(_HEADINGS, [_row(run, state)])
-        return exit_code(state)
+        return 2 if state.link == "lost" else exit_code(run, state)
     if not arguments.json:
         print_line(f"run {run.id} on {run.cluster}, {PROCEDURE_TITLES[run.procedure]}")
     tell = _json_teller(run) if arguments.json else line_teller(print_line)
     state = services.feed.monitor(run.id).watch(tell, threading.Event(), terminal_prompter())
     if not arguments.json:
         print_line(final_line(state))
-    return exit_code(state)
+    if run.submission == "submitted" and state.stage not in ENDED:
+        say(f"{run.cluster}: the run is not followed any more. {state.link_note}".rstrip())
+        return 2
+    return exit_code(run, state)
 
 
 def logs_verb(arguments: argparse.Namespace) -> int:
@@ -163,7 +168,7 @@ def results_verb(arguments: argparse.Namespace) -> int:
     """Verdicts of runs; step times of log files and of folders of them."""
     feed = user_services(arguments).feed
     documents: list[dict[str, Any]] = []
-    worst = 0
+    codes = [0]
     for name in arguments.runs:
         path = Path(name)
         if path.exists():
@@ -171,18 +176,21 @@ def results_verb(arguments: argparse.Namespace) -> int:
         else:
             record = feed.record(name)
             documents.append(document(record.run, record.state))
-            worst = max(worst, exit_code(record.state))
+            codes.append(exit_code(record.run, record.state))
     if arguments.json:
         print_json(documents)
     else:
         headings = ("run or log", "procedure", "state", "steps", "median s", "step s", "rule", "verdict")
         print_table(headings, [_result_row(one) for one in documents])
-    return worst
+    return min(codes, key=_WORST_FIRST.index)
 
 
-def exit_code(state: RunState) -> int:
-    """3 for a verdict of FAIL of a run that is over, else 0."""
-    return FAILED_VERDICT if state.stage == "done" and state.verdict and state.verdict.result == "FAIL" else 0
+def exit_code(run: Run, state: RunState) -> int:
+    """4 for a run that did not end well, 3 for a verdict of FAIL of one that did, else 0."""
+    word = state_word(run, state)
+    if word in _BAD_ENDS:
+        return 4
+    return 3 if word == "done" and state.verdict and state.verdict.result == "FAIL" else 0
 
 
 def final_line(state: RunState) -> str:
@@ -239,7 +247,7 @@ def _row(run: Run, state: RunState) -> tuple[str, ...]:
     selection, progress = run.plan.selection, state.progress
     return (
         run.id,
-        state.stage if run.submission == "submitted" else run.submission,
+        state_word(run, state),
         f"{selection.workload}@{selection.release} {selection.size} {selection.dtype}",
         f"{selection.scale} {selection.gpu.upper()}",
         run.cluster,

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from llmb_tui.cluster.slurm.job import Job
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.document import document as plan_document
-from llmb_tui.watch.state import RunState
+from llmb_tui.watch.run_reducer import stage_of
+from llmb_tui.watch.state import Progress, RunState
 from llmb_tui.watch.verdict import rule_s, rule_words
 
 
 def document(run: Run, state: RunState) -> dict[str, Any]:
     """The JSON object of a run (CONTRIBUTING.md, "Verbs").
 
-    `state` is the stage, or the submission's state for a run that Slurm never took. Without a verdict its
-    fields are null and its reasons say why, and why the run failed. `step_time_s` is the value by
+    Without a verdict its fields are null and its reasons say why, and why the run failed. `step_time_s` is the value by
     the recipe's rule and nothing else.
     """
     progress, verdict = state.progress, state.verdict
@@ -25,7 +26,7 @@ def document(run: Run, state: RunState) -> dict[str, Any]:
         "procedure": run.procedure,
         "cluster": run.cluster,
         "job_ids": list(run.job_ids),
-        "state": state.stage if run.submission == "submitted" else run.submission,
+        "state": state_word(run, state),
         "submitted_at": run.submitted_at,
         "steps_done": progress.steps_done,
         "steps_total": progress.steps_total if progress.steps_total is not None else run.plan.steps,
@@ -40,3 +41,15 @@ def document(run: Run, state: RunState) -> dict[str, Any]:
             "reasons": list(reasons),
         },
     }
+
+
+def state_word(run: Run, state: RunState) -> str:
+    """How a run stands, in one word: its submission until it has a job, then its stage.
+
+    That of a job that Slurm was asked about and whose log was not read yet is the earliest that it can be.
+    """
+    if run.submission != "submitted":
+        return run.submission
+    if state.stage != "submitted" or run.job_state is None:
+        return state.stage
+    return stage_of(Job(run.job_ids[-1], "", run.job_state), Progress(), started=False, ended=False)

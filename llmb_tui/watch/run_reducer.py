@@ -20,11 +20,20 @@ from llmb_tui.watch.events import (
 )
 from llmb_tui.watch.failure import of_job, worst
 from llmb_tui.watch.progress import WARM_UP_STEPS
-from llmb_tui.watch.state import Link, Progress, RunState, Stage, Verdict
+from llmb_tui.watch.state import FAILED, Link, Progress, RunState, Stage, Verdict
 from llmb_tui.watch.verdict import THRESHOLD, judge
 
 _PACE_STEPS = 10
 _MISSING = "Slurm does not name the job at the moment; this is what it said last."
+_ENDS: dict[str, Stage] = {
+    "COMPLETED": "done",
+    "CANCELLED": "cancelled",
+    "TIMEOUT": "timeout",
+    "DEADLINE": "timeout",
+    "NODE_FAIL": "node_fail",
+    "BOOT_FAIL": "node_fail",
+}
+"""Slurm's last state of a job, where it is more than a failure."""
 _FORGOTTEN = "Slurm no longer knows the job."
 
 
@@ -145,7 +154,7 @@ class RunReducer:
         """A failed run says why, from its log, its batch script's output or Slurm, whichever tells most."""
         if stage in ("done", "cancelled"):
             return replace(progress, failure=None)
-        if stage != "failed":
+        if stage not in FAILED:
             return progress
         reasons = [progress.failure, self.sidecar, of_job(self._job) if self._job else None]
         failure = max(filter(None, reasons), key=lambda one: one.weight, default=None)
@@ -155,8 +164,8 @@ class RunReducer:
 def stage_of(job: Job | None, progress: Progress, *, started: bool, ended: bool) -> Stage:
     """The stage. `started`: the log has a line of the training program; `ended`: the job is over.
 
-    A run whose last step is in the log is done, however its clean-up ended. A job that is over although Slurm
-    no longer knows it is `unknown`, unless its log says more.
+    A run whose last step is in the log is done, however its clean-up ended. A job that is over, that Slurm no longer
+    knows and whose log ends before that has failed, though nobody says how.
     """
     if ended:
         return _end(job, progress)
@@ -166,17 +175,13 @@ def stage_of(job: Job | None, progress: Progress, *, started: bool, ended: bool)
         return "measuring" if len(progress.step_times_s) >= WARM_UP_STEPS else "warm-up"
     if started:
         return "start"
-    return "image" if job else "unknown"
+    return "image" if job else "submitted"
 
 
 def _end(job: Job | None, progress: Progress) -> Stage:
     if progress.steps_total and progress.steps_done >= progress.steps_total:
         return "done"
-    if job is None or not job.finished:
-        return "failed" if progress.failure else "unknown"
-    if job.state == "COMPLETED":
-        return "done"
-    return "cancelled" if job.state == "CANCELLED" else "failed"
+    return _ENDS.get(job.state, "failed") if job else "failed"
 
 
 def _coarse(seconds: float) -> float:

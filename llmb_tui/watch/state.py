@@ -8,7 +8,24 @@ from typing import Literal
 from llmb_tui.cluster.slurm.job import Job
 from llmb_tui.diagnosis.rule import Diagnosis
 
-Stage = Literal["unknown", "queued", "image", "start", "warm-up", "measuring", "done", "failed", "cancelled"]
+Stage = Literal[
+    "submitted",
+    "queued",
+    "image",
+    "start",
+    "warm-up",
+    "measuring",
+    "done",
+    "failed",
+    "timeout",
+    "node_fail",
+    "cancelled",
+]
+"""Where a run is; `submitted`: nobody has looked at it yet."""
+FAILED: tuple[Stage, ...] = ("failed", "timeout", "node_fail")
+"""It ended badly, and something says why."""
+BAD_ENDS: tuple[Stage, ...] = (*FAILED, "cancelled")
+ENDED: tuple[Stage, ...] = ("done", *BAD_ENDS)
 Link = Literal["live", "connecting", "lost", "closed"]
 Result = Literal["PASS", "WARN", "FAIL"]
 
@@ -69,7 +86,7 @@ class RunState:
     """One immutable snapshot; the monitor publishes a new one whenever something changed."""
 
     run_id: str
-    stage: Stage = "unknown"
+    stage: Stage = "submitted"
     job: Job | None = None
     progress: Progress = Progress()
     eta_s: float | None = None
@@ -96,4 +113,4 @@ class RunState:
     @property
     def why_failed(self) -> str:
         """Why a failed run did, in plain words; empty where that is not known, and of another run."""
-        return self.progress.failure.reason if self.stage == "failed" and self.progress.failure else ""
+        return self.progress.failure.reason if self.stage in FAILED and self.progress.failure else ""

@@ -160,5 +160,5 @@ def test_listing_asks_about_all_but_a_silent_cluster_only_once(
     assert [(run["id"], run["state"]) for run in json.loads(said.out)] == [
         ("aaa", "unknown"),
         ("bb", "unknown"),
-        ("c", "unknown"),
+        ("c", "submitted"),
     ]

@@ -99,7 +99,7 @@ def test_cancel_ends_the_job_and_the_watch(call: Call, cluster: DemoCluster) -> 
     call("install", name, *NEMOTRON)
     run = call("submit", "--cluster", name, *NEMOTRON, "--yes").stdout.strip()
     call("cancel", run)
-    final = json.loads(call("watch", run, "--json").stdout.splitlines()[-1])
+    final = json.loads(call("watch", run, "--json", code=4).stdout.splitlines()[-1])
     assert final["state"] == "cancelled"
     assert final["verdict"]["result"] is None
     assert final["verdict"]["reasons"]

@@ -175,7 +175,7 @@ def test_from_the_queue_to_the_verdict(site: Site, watch: Watch) -> None:
     assert final == watching.states[-1]
 
     stages = list(dict.fromkeys(state.stage for state in watching.states))
-    order = ["unknown", "queued", "image", "start", "warm-up", "measuring", "done"]
+    order = ["submitted", "queued", "image", "start", "warm-up", "measuring", "done"]
     assert stages == [stage for stage in order if stage in stages]
     assert all(a != b for a, b in zip(watching.states, watching.states[1:], strict=False))
     assert len(watching.times) <= 12 * (watching.times[-1] - watching.times[0]) + 2
@@ -324,7 +324,7 @@ def test_watching_a_finished_run_again_ends_at_once(site: Site, watch: Watch) ->
 def test_a_job_that_slurm_does_not_know_is_over_after_a_while(site: Site, watch: Watch) -> None:
     run = site.launch()
     final = watch(replace(run, job_ids=("987654",)), gone_after_s=0.5).end()
-    assert (final.stage, final.job) == ("unknown", None)
+    assert (final.stage, final.job) == ("failed", None)
     assert "no longer knows" in final.slurm_note
     assert "before its first step" in final.no_verdict
 
@@ -334,7 +334,7 @@ def test_a_run_without_a_job_says_why(site: Site) -> None:
     published: list[RunState] = []
     final = site.monitor(run).watch(published.append, threading.Event())
     assert published == [final]
-    assert (final.stage, final.no_verdict) == ("unknown", "Slurm refused the job.")
+    assert (final.stage, final.no_verdict) == ("submitted", "Slurm refused the job.")
 
 
 def test_after_a_restart_the_newest_log_counts_and_the_old_copy_stays(site: Site, watch: Watch) -> None:
@@ -378,7 +378,7 @@ def test_a_login_that_is_refused_ends_the_watch(site: Site, person: Person | Non
     assert person is None or len(person.host_keys) == 1
     assert final.link == "closed"
     assert final.link_note
-    assert (final.stage, final.no_verdict) == ("unknown", "No step yet.")
+    assert (final.stage, final.no_verdict) == ("submitted", "No step yet.")
 
 
 def test_who_watches_is_asked_before_anything_else_connects(site: Site) -> None:

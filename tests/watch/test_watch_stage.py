@@ -1,11 +1,8 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from llmb_tui.cluster.slurm.job import TERMINAL_STATES, Job
-from llmb_tui.diagnosis.rule import Diagnosis
 from llmb_tui.plan.plan import Plan
 from llmb_tui.watch.locallog import only_container_lines
 from llmb_tui.watch.progress import fold
@@ -42,14 +39,15 @@ def test_a_running_job_is_as_far_as_its_log(plan: Plan, started: bool, count: in
 
 
 def test_without_an_answer_of_slurm_the_log_speaks(plan: Plan) -> None:
-    assert stage_of(None, steps(plan, 0), started=False, ended=False) == "unknown"
+    assert stage_of(None, steps(plan, 0), started=False, ended=False) == "submitted"
     assert stage_of(None, steps(plan, 0), started=True, ended=False) == "start"
     assert stage_of(None, steps(plan, 9), started=True, ended=False) == "measuring"
 
 
 @pytest.mark.parametrize("state", sorted(TERMINAL_STATES - {"COMPLETED", "CANCELLED"}))
 def test_a_job_that_ended_badly_failed_unless_its_last_step_is_there(plan: Plan, state: str) -> None:
-    assert stage_of(job(state), steps(plan, 49), started=True, ended=True) == "failed"
+    named = {"TIMEOUT": "timeout", "DEADLINE": "timeout", "NODE_FAIL": "node_fail", "BOOT_FAIL": "node_fail"}
+    assert stage_of(job(state), steps(plan, 49), started=True, ended=True) == named.get(state, "failed")
     assert stage_of(job(state), steps(plan, 50), started=True, ended=True) == "done"
 
 
@@ -58,9 +56,7 @@ def test_the_other_ends(plan: Plan) -> None:
     assert stage_of(job("CANCELLED"), steps(plan, 10), started=True, ended=True) == "cancelled"
     assert stage_of(job("CANCELLED"), steps(plan, 50), started=True, ended=True) == "done"
     assert stage_of(None, steps(plan, 50), started=True, ended=True) == "done"
-    assert stage_of(None, steps(plan, 10), started=True, ended=True) == "unknown"
-    failed = replace(steps(plan, 10), failure=Diagnosis("RuntimeError", "", ""))
-    assert stage_of(None, failed, started=True, ended=True) == "failed"
+    assert stage_of(None, steps(plan, 10), started=True, ended=True) == "failed"
 
 
 @pytest.mark.parametrize(

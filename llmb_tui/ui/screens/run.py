@@ -29,11 +29,11 @@ from llmb_tui.ui.text import MUTED, line, lines, tell, told
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.log_pane import LogPane
 from llmb_tui.ui.widgets.run_header import RunHeader, StageLine, job_names, job_text, what_runs
-from llmb_tui.ui.widgets.run_parts import ENDED, Metrics, VerdictCard
+from llmb_tui.ui.widgets.run_parts import Metrics, VerdictCard
 from llmb_tui.ui.widgets.status_bar import notice
 from llmb_tui.ui.widgets.step_chart import StepChart
 from llmb_tui.watch.locallog import local_name, newest_restart
-from llmb_tui.watch.state import RunState
+from llmb_tui.watch.state import ENDED, FAILED, RunState
 
 
 class RunScreen(Screen[None]):
@@ -304,7 +304,7 @@ def notice_text(run: Run | None, state: RunState | None, trouble: Trouble | None
     if state is None:
         return Content("")
     failure = state.progress.failure
-    if state.stage == "failed" and failure is not None:
+    if state.stage in FAILED and failure is not None:
         told_by_log = told(Trouble(failure.reason, failure.line, failure.fix))
         return lines([told_by_log, line(("e goes to the first error in the log.", MUTED))])
     if state.link == "closed" and state.stage not in ENDED and state.link_note:

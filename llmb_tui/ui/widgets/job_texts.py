@@ -31,6 +31,8 @@ _STAGES: dict[Stage, Cell] = {
     "measuring": ("● measuring", "now"),
     "done": ("✓ done", "good"),
     "failed": ("✗ failed", "bad"),
+    "timeout": ("✗ timeout", "bad"),
+    "node_fail": ("✗ node fail", "bad"),
     "cancelled": ("■ cancelled", "quiet"),
 }
 _SUBMISSIONS: dict[str, Cell] = {

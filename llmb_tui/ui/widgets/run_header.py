@@ -23,7 +23,12 @@ _LINKS: dict[Link, tuple[str, str, str]] = {
 # A training step takes seconds; a log that is silent for longer is worth a look.
 _SILENT_FROM_S = 120.0
 STAGES: tuple[Stage, ...] = ("queued", "image", "start", "warm-up", "measuring", "done")
-ENDS: dict[Stage, tuple[str, str]] = {"failed": ("✗", "$text-error"), "cancelled": ("■", "$text-warning")}
+ENDS: dict[Stage, tuple[str, str]] = {
+    "failed": ("✗ failed", "$text-error"),
+    "timeout": ("✗ timeout", "$text-error"),
+    "node_fail": ("✗ node fail", "$text-error"),
+    "cancelled": ("■ cancelled", "$text-warning"),
+}
 _JOINT = " ── "
 _GAP = 3
 _BAR_CELLS = (10, 40)
@@ -157,7 +162,7 @@ def stage_line(state: RunState, width: int) -> Content:
 
 
 def _all_stages(state: RunState) -> Content:
-    if state.stage == "unknown":
+    if state.stage == "submitted":
         parts = [Content.styled(f"○ {stage}", MUTED) for stage in STAGES]
         return Content.styled(_JOINT, MUTED).join(parts)
     current = STAGES.index(reached(state))
@@ -165,8 +170,8 @@ def _all_stages(state: RunState) -> Content:
     parts = [Content.assemble(("✓ ", "$text-success"), stage) for stage in STAGES[:current]]
     if ended:
         parts.append(Content.assemble(("● ", MUTED), STAGES[current]))
-        glyph, style = ENDS[state.stage]
-        parts.append(Content.styled(f"{glyph} {state.stage}", f"bold {style}"))
+        words, style = ENDS[state.stage]
+        parts.append(Content.styled(words, f"bold {style}"))
     elif state.stage == "done":
         parts.append(Content.styled("✓ done", "bold $text-success"))
     else:
@@ -176,11 +181,11 @@ def _all_stages(state: RunState) -> Content:
 
 
 def _current_stage(state: RunState) -> Content:
-    if state.stage == "unknown":
+    if state.stage == "submitted":
         return Content.styled("○ not known yet", MUTED)
     if state.stage in ENDS:
-        glyph, style = ENDS[state.stage]
-        return Content.styled(f"{glyph} {state.stage} at {reached(state)}", f"bold {style}")
+        words, style = ENDS[state.stage]
+        return Content.styled(f"{words} at {reached(state)}", f"bold {style}")
     if state.stage == "done":
         return Content.styled("✓ done", "bold $text-success")
     place = f" {STAGES.index(state.stage) + 1}/{len(STAGES)}"

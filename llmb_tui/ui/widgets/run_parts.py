@@ -15,10 +15,8 @@ from llmb_tui.plan.plan import METHOD_WORDS, Plan
 from llmb_tui.plan.selection import PROCEDURE_NAMES, PROCEDURE_TITLES
 from llmb_tui.ui.text import MUTED, line, lines
 from llmb_tui.ui.units import gigabytes, percent, seconds, tokens_per_s
-from llmb_tui.watch.state import Progress, Result, RunState, Stage, Verdict
+from llmb_tui.watch.state import ENDED, Progress, Result, RunState, Verdict
 
-ENDED: tuple[Stage, ...] = ("done", "failed", "cancelled")
-"""Stages that nothing follows."""
 Trend = Literal["↓", "↑", "→", ""]
 _STRIP_HEIGHT = 2
 RESULTS: dict[Result, tuple[str, str]] = {

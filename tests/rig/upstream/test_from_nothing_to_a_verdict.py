@@ -139,8 +139,8 @@ def says_why_it_failed(operator: Operator) -> None:
     assert final.progress.failure is not None
     assert "torch.OutOfMemoryError: CUDA out of memory." in final.progress.failure.line
     assert final.why_failed == "A GPU ran out of memory."
-    assert operator.verb("watch", run.id).splitlines()[-1].endswith("A GPU ran out of memory.")
-    (result,) = operator.document("results", run.id)
+    assert operator.verb("watch", run.id, code=4).splitlines()[-1].endswith("A GPU ran out of memory.")
+    (result,) = operator.document("results", run.id, code=4)
     assert (result["state"], result["verdict"]["reasons"][-1]) == ("failed", "A GPU ran out of memory.")
 
 
@@ -150,7 +150,7 @@ def ends_where_it_is_cancelled(operator: Operator) -> None:
         # srun passes a bar on in pieces of 1 KB, which are some steps.
         until(lambda: operator.document("watch", run.id, "--once")["steps_done"], "some steps are done")
         assert operator.document("cancel", run.id, "--yes") == {"id": run.id, "cancelled": [*run.job_ids]}
-        final = operator.document("watch", run.id)
+        final = operator.document("watch", run.id, code=4)
     assert (final["state"], final["verdict"]["result"]) == ("cancelled", None)
     assert 0 < final["steps_done"] <= 20
 

@@ -1,0 +1,126 @@
+"""What verbs answer with that say how runs ended: 4 for one that did not end well, 3 for a FAIL, 2 for a cluster."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.cli import main
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.launch.run import Run, Submission
+from llmb_tui.services import Services
+from llmb_tui.store.paths import CONFIG_VARIABLE, STATE_VARIABLE, Places
+from llmb_tui.watch.runs_feed import RunsFeed
+from llmb_tui.watch.state import RunState
+from tests.kit.runs import make_run
+
+# Nothing listens there.
+EOS = ClusterProfile("eos", "127.0.0.1", "acct", "batch", "/lustre", port=9, known_hosts="/nonexistent", user="me")
+STEP = "Training epoch 0, iteration {0}/49 | global_step: {0} | train_step_timing in s: {1} | consumed_samples: {0}\n"
+
+
+class Seen:
+    """A monitor of a run that has nothing more to say than what is here, over a link of this state."""
+
+    def __init__(self, feed: RunsFeed, run_id: str, link: str) -> None:
+        self._state = replace(feed.record(run_id).state, link=link)  # type: ignore[arg-type] # one of them
+
+    def watch(self, *_: object) -> RunState:
+        return self._state
+
+    once = watch
+
+
+class Machine:
+    """What this machine remembers of runs."""
+
+    def __init__(self, services: Services) -> None:
+        self.services = services
+
+    def remember(self, run: Run, steps: int = 0, seconds: float = 1.98) -> str:
+        self.services.runs.save(run)
+        if steps:
+            text = "".join(STEP.format(step, seconds) for step in range(steps))
+            (self.services.runs.folder(run.id) / "log").write_text(text)
+        return run.id
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    places = Places(tmp_path / "config", tmp_path / "state")
+    monkeypatch.setenv(CONFIG_VARIABLE, str(places.config))
+    monkeypatch.setenv(STATE_VARIABLE, str(places.state))
+    services = Services(places)
+    services.clusters.save(EOS)
+    return Machine(services)
+
+
+@pytest.fixture
+def _seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RunsFeed, "monitor", lambda feed, run_id: Seen(feed, run_id, "live"))
+
+
+@pytest.mark.usefixtures("_seen")
+@pytest.mark.parametrize(
+    ("ended", "word", "code"),
+    [
+        (("COMPLETED", 50, 1.98), "done", 0),
+        (("COMPLETED", 50, 9.9), "done", 3),
+        (("FAILED", 50, 1.98), "done", 0),
+        (("FAILED", 10, 1.98), "failed", 4),
+        (("OUT_OF_MEMORY", 10, 9.9), "failed", 4),
+        (("TIMEOUT", 10, 1.98), "timeout", 4),
+        (("NODE_FAIL", 0, 1.98), "node_fail", 4),
+        (("CANCELLED", 10, 1.98), "cancelled", 4),
+    ],
+)
+def test_a_run_that_is_over_answers_how_it_ended(
+    machine: Machine, ended: tuple[str, int, float], word: str, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job_state, steps, seconds = ended
+    run_id = machine.remember(make_run(job_state=job_state), steps, seconds)
+    for verb in (["results", run_id], ["watch", run_id], ["watch", run_id, "--once"]):
+        assert main([*verb, "--json"]) == code
+        said = capsys.readouterr().out
+        assert f'"state": "{word}"' in said or (verb == ["watch", run_id] and not said)
+
+
+@pytest.mark.parametrize(("submission", "code"), [("refused", 4), ("withdrawn", 4), ("intended", 0), ("unknown", 0)])
+def test_a_run_without_a_job(machine: Machine, submission: Submission, code: int) -> None:
+    run_id = machine.remember(make_run(submission=submission, job_ids=(), job_state=None))
+    assert main(["results", run_id]) == code
+
+
+@pytest.mark.usefixtures("_seen")
+def test_a_run_that_goes_on_is_no_failure_and_one_that_is_not_followed_any_more_is(machine: Machine) -> None:
+    run_id = machine.remember(make_run(), 10)
+    assert main(["results", run_id]) == main(["watch", run_id, "--once"]) == 0
+    assert main(["watch", run_id]) == 2, "it returned before the run ended: the cluster does not let us in"
+
+
+def test_a_cluster_that_cannot_be_asked_is_a_failure(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RunsFeed, "monitor", lambda feed, run_id: Seen(feed, run_id, "lost"))
+    run_id = machine.remember(make_run(), 10)
+    assert main(["watch", run_id, "--once"]) == 2
+
+
+def test_of_several_runs_the_first_that_applies(machine: Machine) -> None:
+    well = machine.remember(make_run("well", job_state="COMPLETED"), 50)
+    slow = machine.remember(make_run("slow", job_state="COMPLETED"), 50, 9.9)
+    lost = machine.remember(make_run("lost", job_state="NODE_FAIL"), 10)
+    assert main(["results", well]) == 0
+    assert main(["results", well, slow]) == 3
+    assert main(["results", slow, lost, well]) == 4
+
+
+@pytest.mark.parametrize(
+    ("job_state", "word"), [(None, "submitted"), ("PENDING", "queued"), ("CONFIGURING", "queued"), ("RUNNING", "image")]
+)
+def test_a_run_that_nobody_has_looked_at_is_submitted(
+    machine: Machine, job_state: str | None, word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_id = machine.remember(make_run(job_state=job_state))
+    assert main(["results", run_id, "--json"]) == 0
+    assert f'"state": "{word}"' in capsys.readouterr().out
