@@ -23,10 +23,10 @@ _TAIL = 4 * _RECORD
 
 _COLOUR = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]")
 
-_NEMO = re.compile(rb"Training epoch (\d+), iteration (\d+)/(\d+) \| ([^\r\n]{0,%d})[\r\n]" % _RECORD)
-_BRIDGE = re.compile(rb"\] iteration +(\d+)/ *(\d+) \| ([^\r\n]{0,%d})[\r\n]" % _RECORD)
-_BRIDGE_TFLOPS = re.compile(rb"(\d[\d.]*) ?(?:MODEL_)?TFLOP/s/GPU")
-_TQDM_COUNT = re.compile(rb"(\d+)/(\d+|\?) $")
+_NEMO = re.compile(rb"Training epoch (\d+), iteration (\d{1,15})/(\d{1,15}) \| ([^\r\n]{0,%d})[\r\n]" % _RECORD)
+_BRIDGE = re.compile(rb"\] iteration +(\d{1,15})/ *(\d{1,15}) \| ([^\r\n]{0,%d})[\r\n]" % _RECORD)
+_BRIDGE_TFLOPS = re.compile(rb"(?<![\d.])(\d+(?:\.\d+)?) ?(?:MODEL_)?TFLOP/s/GPU")
+_TQDM_COUNT = re.compile(rb"(?<!\d)(\d{1,15})/(\d{1,15}|\?) $")
 
 # A step's fields by the names that NeMo's versions give them. Which ones a line has varies, and so does their order.
 _FIELDS = {

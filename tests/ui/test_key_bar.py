@@ -7,6 +7,7 @@ from typing import ClassVar
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.pilot import Pilot
+from textual.screen import Screen
 from textual.widgets import Button
 from textual.widgets._footer import FooterKey
 
@@ -88,3 +89,16 @@ async def test_what_changes_while_another_window_is_in_front_is_seen_afterwards(
         app.app_focus = True
         app.screen.refresh_bindings()
         assert words(await settled(pilot)) == [("One", True)]
+
+
+async def test_what_changes_while_the_screen_is_covered_is_seen_when_it_is_back() -> None:
+    app = Keys()
+    async with app.run_test() as pilot:
+        await settled(pilot)
+        below = app.screen
+        for _ in range(3):
+            app.push_screen(Screen())
+            app.allowed = None if app.allowed else True
+            below.refresh_bindings()
+            app.pop_screen()
+            assert words(await settled(pilot)) == [("One", app.allowed is None)]

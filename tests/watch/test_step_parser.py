@@ -162,6 +162,23 @@ def test_the_tflops_of_one_bridge_step_are_not_given_to_the_next() -> None:
     assert [s.tflops_per_gpu for s in steps_of(data)] == [300.0, None]
 
 
+@pytest.mark.parametrize("broken", ["2.5600.5MODEL_TFLOP/s/GPU", "1..2 TFLOP/s/GPU", "1.1.1TFLOP/s/GPU"])
+def test_tflops_that_another_rank_broke_are_left_out(broken: str) -> None:
+    line = "[2025-12-19] iteration 2/ 10 | elapsed time per iteration (ms): 500.0 | lm loss: 1.0 | "
+    assert steps_of(f"{broken}\n{line}\n") == [Step(1, 10, step_time_s=0.5, loss=1.0)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Training epoch 0, iteration {}/9 | lr: 1 | global_step: 1 | train_step_timing in s: 1.0",
+        "[2025-12-19] iteration 1/ {} | elapsed time per iteration (ms): 500.0 |",
+    ],
+)
+def test_numbers_that_no_step_has_are_passed_over(line: str) -> None:
+    assert steps_of(line.format("9" * 5000) + "\n") == []
+
+
 def test_lines_that_are_no_steps() -> None:
     data = """\
 GSW: MODEL=llama3.1 FRAMEWORK=nemo MODEL_SIZE=405b JOB_NUM_NODES=72 GPUS_PER_NODE=8 DTYPE=fp8 SYNTHETIC_DATA=True

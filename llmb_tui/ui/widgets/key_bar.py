@@ -19,20 +19,30 @@ class KeyBar(Footer):
     _shown: tuple[object, ...] | None = None
     _is_due = False
 
+    def on_mount(self) -> None:
+        self.watch(self.screen, "stack_updates", self._on_stack, init=False)
+
     def compose(self) -> ComposeResult:
-        self._is_due = False
         self._shown = tuple(self._keys()) if self._bindings_ready else None
         yield from super().compose()
 
     def bindings_changed(self, screen: Screen[object]) -> None:
-        """Textual's signal. The keys of a pane ask the screen on top; another one may not be built yet."""
-        if self._bindings_ready and (self._is_due or self._is_same(screen)):
-            return
-        self._is_due = screen.app.app_focus and self.is_attached and screen is self.screen
-        super().bindings_changed(screen)
+        """Textual's signal; many before the next frame are answered once."""
+        self._bindings_ready = True
+        if screen.app.app_focus and self.is_attached and screen is self.screen and not self._is_due:
+            self._is_due = self.call_after_refresh(self._update)
 
-    def _is_same(self, screen: Screen[object]) -> bool:
-        return screen is screen.app.screen and self._shown == tuple(self._keys())
+    def _on_stack(self) -> None:
+        """The screen is covered, or seen again. What waited for a frame of the one above it may have gone with it."""
+        self._is_due = False
+        if self.is_attached:
+            self.bindings_changed(self.screen)
+
+    async def _update(self) -> None:
+        self._is_due = False
+        # Textual asks the screen on top what the keys of a pane do, so those of one that is covered are not known.
+        if self.is_attached and self.screen is self.app.screen and self._shown != tuple(self._keys()):
+            await self.recompose()
 
     def _keys(self) -> Iterator[object]:
         for _, binding, enabled, tooltip in self.screen.active_bindings.values():

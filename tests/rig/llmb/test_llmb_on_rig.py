@@ -142,7 +142,7 @@ def test_its_settings_and_workloads_are_told_by_verb(
         "gpu_request": "gpus-per-node",
     }
     assert (found["gpus_per_node"], found["environment"], found["release"]) == ("4", ["HF_TOKEN"], "25.12")
-    assert (found["version"], found["architecture"], found["cluster_name"]) == (1, "aarch64", "rig")
+    assert (found["version"], found["architecture"], found["cluster_name"]) == (1, "aarch64", None)
     ours, theirs = found["workloads"]
     assert (ours["name"], ours["recipes"], ours["sizes"]) == (WORKLOAD, ["nemotron4-340b@25.12"], ["340b"])
     assert (ours["same_release"], ours["image"], ours["venv_missing"]) == (True, "nvidia+nemo+25.07.01.sqsh", False)

@@ -79,4 +79,4 @@ async def test_a_key_makes_the_figures_once_and_touches_no_other_part(
         await pilot.pause()
         seen = dict(calls)
     assert seen.pop("rows of Figures#None") == 1
-    assert set(seen) == {"refresh of Field#steps", "refresh of Figures#None"}
+    assert set(seen) == {"refresh of TextField#steps", "refresh of Figures#None"}
