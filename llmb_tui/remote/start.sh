@@ -3,7 +3,8 @@
 #     start.sh FOLDER NAME COMMAND [OPTION_OF_SBATCH]...     NAME is empty where it is never a job
 #
 # Starting it twice is harmless: the step itself takes care that only one is at work. A lock whose owner is dead is
-# taken away first. An earlier job that still waits or runs is found by its name. FOLDER/job then holds its id.
+# taken away first. An earlier job that still waits or runs is found by its name, but not one that has ended and that
+# Slurm clears up after. FOLDER/job then holds its id.
 cd "$1" || exit 1
 name=$2 command=$3
 shift 3
@@ -30,7 +31,8 @@ refused() {
     exit 0
 }
 
-job=$(squeue -h -u "$(id -un)" -n "$name" -o %i 2>&1) || refused "$job"
+at_work=PENDING,CONFIGURING,RUNNING,SUSPENDED
+job=$(squeue -h -u "$(id -un)" -n "$name" -t "$at_work" -o %i 2>&1) || refused "$job"
 if [ -z "$job" ]; then
     # Slurm prefers these to what is asked for here.
     for variable in $(env | sed -n 's/^\(SBATCH_[A-Za-z0-9_]*\)=.*/\1/p'); do unset "$variable"; done

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import signal
 import subprocess
@@ -19,6 +20,7 @@ from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
 from llmb_tui.demo.cluster import DemoCluster
+from llmb_tui.demo.slurm.store import Store
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.direct.install import direct_install, entry_path
 from llmb_tui.launch.install import Installer
@@ -295,6 +297,29 @@ def test_without_enroot_on_the_login_node_the_import_is_a_job(stage: Stage, make
     assert [state.status for state in run.join()] == ["done"] * 3
     assert stage.calls() == 1
     assert any(states[1].detail.startswith("Job 1") for states in run.changes)
+
+
+def test_a_job_that_slurm_clears_up_after_is_not_taken_for_the_next_attempt(
+    stage: Stage, make_installer: MakeInstaller
+) -> None:
+    node_bin = stage.cluster.root / "node-bin"
+    (stage.cluster.root / "bin/enroot").rename(node_bin / "enroot")
+    (stage.folder / "fail").write_text("yes")
+    stage.go()
+    assert make_installer().run(lambda _: None, threading.Event())[1].status == "failed"
+    jobs = Store(stage.cluster.root / "slurm")
+    with jobs.change(1) as job:
+        job.completing, job.closed = True, None
+    handle = os.open(jobs.folder(1) / "alive", os.O_RDWR)
+    fcntl.flock(handle, fcntl.LOCK_EX)  # the job's process, which its node does not get rid of
+    (stage.folder / "fail").unlink()
+    run = InBackground(make_installer())
+    try:
+        assert [state.status for state in run.join()] == ["done"] * 3
+    finally:
+        run.stop.set()
+        os.close(handle)
+    assert [job.name for job in jobs.all()] == [jobs.read(1).name] * 2
 
 
 def options(profile: ClusterProfile, catalog: Catalog, make_plan: MakePlan) -> tuple[str, ...]:

@@ -12,6 +12,20 @@ def test_the_most_telling_line_is_quoted_wherever_it_stands() -> None:
     assert "temporary directory of enroot" in failure.reason
 
 
+def test_a_node_that_does_not_answer_is_no_wrong_account() -> None:
+    silent = explain(
+        ["srun: error: Task launch for StepId=17.0 failed on node cn003: Communication connection failure"]
+    )
+    assert "does not answer" in silent.reason
+    refused = explain(
+        ["srun: error: Unable to allocate resources: Invalid account or account/partition combination specified"]
+    )
+    assert "account" in refused.fix
+    ended = explain(["bash: line 1: x: Exit 3", "srun: error: cn003: task 0: Exited with exit code 3"])
+    assert (ended.line, ended.reason) == ("srun: error: cn003: task 0: Exited with exit code 3", "")
+    assert "account" not in ended.fix
+
+
 def test_who_refuses_says_which_key_would_help() -> None:
     assert explain(["curl: (22) The requested URL returned error: 401"]).key_would_help == "ngc"
     assert explain(["There is no Hugging Face token on the cluster."]).key_would_help == "hugging-face"

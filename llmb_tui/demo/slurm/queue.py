@@ -71,8 +71,8 @@ def cancel(store: Store, job_id: int) -> None:
 def squeue_options(user: str) -> Parser:
     """Jobs are asked for without a heading, and always with columns."""
     parser = Parser("squeue", "-n", "--me -a", "-j")
+    parser.add_argument("-t", choices=["all", "PENDING,CONFIGURING,RUNNING,SUSPENDED"])
     parser.add_argument("-h", action="store_true", required=True)
-    parser.add_argument("-t", choices=["all"])
     parser.add_argument("-u", choices=[user])
     columns = parser.add_mutually_exclusive_group(required=True)
     columns.add_argument("-o")
@@ -95,5 +95,5 @@ def _chosen(store: Store, args: Namespace) -> list[DemoJob]:
     jobs = [job for job in store.remembered() if args.j in (None, job.id)]
     if args.j and not jobs:
         raise Refusal("slurm_load_jobs error: Invalid job id specified")
-    states = {PENDING, RUNNING, COMPLETING}
-    return [job for job in jobs if (args.t or job.shown_state in states) and args.n in (None, job.name)]
+    states = {*(args.t or f"{PENDING},{RUNNING},{COMPLETING}").split(",")}
+    return [job for job in jobs if states & {"all", job.shown_state} and args.n in (None, job.name)]
