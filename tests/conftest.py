@@ -41,10 +41,13 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(warm.close)
 
 
+LONG = ("tests/rig/submit/", "tests/rig/install/", "tests/rig/", "tests/watch/test_watch_monitor.py", "tests/journey/")
+"""Where files take a minute and more, the longest first."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with few and long tests first, so that no process is left with one while the others have nothing to do."""
-    long = ("tests/rig/", "tests/journey/", "tests/demo/")
-    items.sort(key=lambda item: not item.nodeid.startswith(long))
+    """The longest files first, so that no process is left with one while the others have nothing to do."""
+    items.sort(key=lambda item: next((at for at, name in enumerate(LONG) if item.nodeid.startswith(name)), len(LONG)))
 
 
 @pytest.fixture(scope="session", autouse=True)

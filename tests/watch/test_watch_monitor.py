@@ -198,7 +198,7 @@ def test_a_hydra_run(site: Site, watch: Watch) -> None:
     final = watch(site.launch(HYDRA)).end()
     assert (final.stage, final.progress.steps_done) == ("done", 50)
     assert final.verdict is not None
-    assert final.verdict.result == "PASS"
+    assert (final.verdict.result, final.verdict.ratio > 4) == ("WARN", True)  # no cluster is five times as fast
 
 
 def test_a_run_that_fails_says_why_and_has_no_verdict(site: Site, watch: Watch) -> None:
