@@ -17,7 +17,7 @@ _PREFIX = "pretrain_"
 class Unknown(Trouble):
     """A name that no preset knows, with the known names that look like it. Exit code 1."""
 
-    def __init__(self, field: str, value: str, known: Iterable[str]) -> None:
+    def __init__(self, field: str, value: str, known: Iterable[str], broken: Iterable[BrokenPreset] = ()) -> None:
         names = tuple(dict.fromkeys(known))
         self.field = field
         self.value = value
@@ -25,10 +25,24 @@ class Unknown(Trouble):
         """The known names that look most like the value, best first; empty if none does."""
         super().__init__(
             f"{field} {value!r} is not known",
-            why=f"known: {', '.join(names) or 'none'}",
+            why="\n".join([f"known: {', '.join(names) or 'none'}", *(preset.words for preset in broken)]),
             fix=f"did you mean {' or '.join(self.nearest)}?" if self.nearest else "",
             exit_code=1,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenPreset:
+    """A preset file that was passed over, and of what recipe it seems to be; None where it does not say."""
+
+    words: str
+    """What is wrong with it, and where it is."""
+    workload: str | None
+    release: str | None
+
+    def may_be(self, workload: str) -> bool:
+        """True unless it is of another workload."""
+        return self.workload in (None, workload)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +56,8 @@ class Catalog:
     chips: Mapping[str, Chip] = field(default_factory=dict)
     """By GPU type; empty, as the next: nothing can be modelled."""
     coefficients: Coefficients | None = None
+    broken: tuple[BrokenPreset, ...] = ()
+    """The user's own presets that cannot be used."""
 
     def __post_init__(self) -> None:
         by_name = sorted(self.recipes, key=lambda recipe: release_order(recipe.release), reverse=True)
@@ -60,15 +76,26 @@ class Catalog:
         release = release or named_release or None
         releases = self._releases(name) or self._releases(name.removeprefix(_PREFIX))
         if not releases:
-            raise Unknown("workload", name, self.workloads())
+            raise Unknown("workload", name, self.workloads(), self._broken(name))
         if release is None:
             return next(iter(releases.values()))
         if release not in releases:
-            raise Unknown("release", release, releases)
+            raise Unknown("release", release, releases, self._broken(name))
         return releases[release]
 
     def _releases(self, workload: str) -> dict[str, Recipe]:
         return {recipe.release: recipe for recipe in self.recipes if recipe.workload == workload}
+
+    def in_place_of(self, recipe: Recipe) -> tuple[BrokenPreset, ...]:
+        """The presets that would be this recipe or a newer release of it, if they could be used."""
+        return tuple(
+            preset
+            for preset in self._broken(recipe.workload)
+            if preset.release is None or release_order(preset.release) >= release_order(recipe.release)
+        )
+
+    def _broken(self, workload: str) -> tuple[BrokenPreset, ...]:
+        return tuple(preset for preset in self.broken if preset.may_be(workload.removeprefix(_PREFIX)))
 
     def workloads(self) -> tuple[str, ...]:
         """Names of all workloads, each once."""

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator
 
 from llmb_tui.catalog.recipe import ConfigTable, LaunchFacts, Model, Option, Recipe, ResultRule, ResultTable
 from llmb_tui.catalog.rows import PRINTED_COLUMNS, Row, gbs_by_rule, row_of, rows
-from llmb_tui.catalog.settings import LAYOUT, SettingsGroup, placeholder_faults
+from llmb_tui.catalog.settings import LAYOUT, PLACEHOLDERS, SettingsGroup, applies, handed_on, placeholder_faults
 from llmb_tui.catalog.upstream_check import CLOCK, Faults, below, condition_faults, upstream_faults
 from llmb_tui.toml.lines import KeyPath
 
 # Names become parts of paths, job names and options, so they hold nothing that a shell or Slurm would read.
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
-_RELEASE = re.compile(r"\d+(\.\d+)*", re.ASCII)
+RELEASE = re.compile(r"\d{1,9}(\.\d{1,9})*", re.ASCII)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OPTION = re.compile(r"[a-z][a-z-]*")
 _RECIPE_FIELD = re.compile(r"[a-z]\w*(\.[a-z]\w*(\[[A-Z]\w*\])?)*", re.ASCII)
@@ -37,7 +37,7 @@ def faults(recipe: Recipe) -> Faults:
         disagreements += below(("settings", index), _settings(group, recipe))
     disagreements += [*_corrections(recipe), *_upstream(recipe)]
     if not disagreements:
-        disagreements += [*_rows(recipe), *_results(recipe)]
+        disagreements += [*_rows(recipe), *_results(recipe), *_promises(recipe)]
     yield from disagreements
 
 
@@ -49,7 +49,7 @@ def _names(recipe: Recipe) -> Faults:
     for path, name in names:
         if not _NAME.fullmatch(name):
             yield path, f"{name!r} is no name: lower-case letters, digits and . _ - are"
-    if not _RELEASE.fullmatch(recipe.release):
+    if not RELEASE.fullmatch(recipe.release):
         yield ("release",), f"{recipe.release!r} is no release: numbers with dots between them are"
     for field, value in (("dtypes", recipe.dtypes), ("gpus", recipe.gpus), ("models", recipe.models)):
         if not value:
@@ -202,6 +202,44 @@ def _disagreements(row: Row, model: Model) -> Iterator[str]:
             yield f"DP {row.printed['dp']} is printed, the other columns make it {row.dp}: a note must say so"
         if row.printed["ga"] not in (None, row.ga):
             yield f"GA {row.printed['ga']} is printed, the other columns make it {row.ga}: a note must say so"
+
+
+# What a plan says of every run. EP is 1 for a model without experts whatever is set.
+_PROMISED = ("tp", "pp", "cp", "vp", "mbs", "gbs", "seq_len", "layers", "steps", "nodes")
+
+
+def _promises(recipe: Recipe) -> Faults:
+    """What a plan says of a run and no setting hands on to it: NeMo's own defaults would run, and not the plan."""
+    for index, table in enumerate(recipe.tables):
+        missing: dict[str, None] = {}
+        for dtype in table.dtypes:
+            for cells in table.rows:
+                missing |= dict.fromkeys(_not_set(recipe, row_of(recipe, table, cells, dtype)))
+        if missing:
+            yield (
+                ("tables", index),
+                f"no setting says {_comma_list(missing)}: NeMo's own would run, and not this table's",
+            )
+
+
+def _not_set(recipe: Recipe, row: Row) -> Iterator[str]:
+    runs = {name: getattr(row, name) for name in (*LAYOUT, "dp", "ga", "gpus", "dtype")}
+    runs |= {"fp8": row.dtype == "fp8", "pipelined": row.pp > 1, "strong": row.scaling == "strong"}
+    values = dict.fromkeys(PLACEHOLDERS) | runs | {"steps": recipe.launch.steps}
+    names = (recipe.gpus[row.gpu].container, row.size, row.gpu, row.dtype)
+    groups = [group for group in recipe.settings if applies(group, names, values)]
+    found = set(handed_on(recipe.launch.arguments))
+    found |= {name for group in groups for name in handed_on([group.recipe, group.base, group.overrides])}
+    promised = (*_PROMISED, "ep") if recipe.models[row.size].experts > 1 else _PROMISED
+    yield from (f"{{{name}}}" for name in promised if name not in found)
+    several = len(recipe.dtypes) > 1  # what is the same for all runs needs no condition
+    if several and row.dtype != "bf16" and not found & {"dtype", "fp8"} and not any(map(_is_for_precision, groups)):
+        yield row.dtype
+
+
+def _is_for_precision(group: SettingsGroup) -> bool:
+    """True for settings that BF16, which the recipes are by themselves, does not get."""
+    return "fp8" in group.when or bool(group.dtypes and "bf16" not in group.dtypes)
 
 
 def _results(recipe: Recipe) -> Faults:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.catalog.check import faults
+from llmb_tui.catalog.catalog import BrokenPreset, Catalog
+from llmb_tui.catalog.check import RELEASE, faults
 from llmb_tui.catalog.hardware import Chip, Coefficients
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.toml.read import FileProblem, builtin_dir, read_toml, toml_files
+
+_NAMED = re.compile(r"""^[ \t]*(workload|release)[ \t]*=[ \t]*["']([^"'\n]*)["']""", re.MULTILINE)
 
 
 class PresetProblem(FileProblem):
@@ -26,6 +29,7 @@ def load_presets(extra_dirs: Sequence[Path] = (), on_problem: Callable[[PresetPr
     passed over; without it, `PresetProblem` is raised.
     """
     by_id: dict[str, tuple[Path, Recipe]] = {}
+    broken = []
     for file in toml_files([builtin_dir(), *extra_dirs]):
         try:
             recipe = read_preset(file)
@@ -35,13 +39,25 @@ def load_presets(extra_dirs: Sequence[Path] = (), on_problem: Callable[[PresetPr
             if on_problem is None:
                 raise
             on_problem(problem)
+            broken.append(_broken(problem))
         else:
             by_id[recipe.id] = (file, recipe)
     folder = model_dir()
     chips = read_toml(folder / "hardware.toml", dict[str, Chip], PresetProblem)[0]
     stored = folder / "coefficients.toml"
     coefficients = read_toml(stored, Coefficients, PresetProblem)[0] if stored.exists() else None
-    return Catalog(tuple(recipe for _, recipe in by_id.values()), chips, coefficients)
+    return Catalog(tuple(recipe for _, recipe in by_id.values()), chips, coefficients, tuple(broken))
+
+
+def _broken(problem: PresetProblem) -> BrokenPreset:
+    """What a file that cannot be used says of itself, without reading it as TOML."""
+    try:
+        text = problem.file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        text = ""
+    named = {match[1]: match[2] for match in reversed(list(_NAMED.finditer(text)))}
+    release = named.get("release", "")
+    return BrokenPreset(problem.what, named.get("workload"), release if RELEASE.fullmatch(release) else None)
 
 
 def model_dir() -> Path:
@@ -54,5 +70,5 @@ def read_preset(file: Path) -> Recipe:
     recipe, text = read_toml(file, Recipe, PresetProblem)
     disagreements = list(faults(recipe))
     if disagreements:
-        raise PresetProblem.at(file, text, *disagreements[0], len(disagreements) - 1)
+        raise PresetProblem.at(file, text, *disagreements)
     return recipe

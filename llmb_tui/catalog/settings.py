@@ -39,6 +39,8 @@ hub; `all_ranks` is the list of the job's ranks; `results_dir` is a directory in
 which TOML has no word; the last line and `profile_start`, `profile_stop` are the run's options."""
 
 _CONDITION = re.compile(r"(?:(not) )?(\w+)(?: (>|<|==) (\d+))?", re.ASCII)
+# The whole of a value, or of an override of Hydra's.
+_HANDED_ON = re.compile(r"(?:[^{}=]*=)?\{(\w+)\}", re.ASCII)
 _COMPARE = {">": operator.gt, "<": operator.lt, "==": operator.eq}
 
 
@@ -74,6 +76,24 @@ class SettingsGroup:
     """Every task is bound to the NUMA node of its number on the node, divided by this; None: none is bound."""
     segment: Annotated[int, Ge(1)] | None = None
     """Most nodes in a segment, for `sbatch --segment`: the greatest such number that divides the job's nodes."""
+
+
+def applies(group: SettingsGroup, names: tuple[str | None, str, str, str], values: Values) -> bool:
+    """Whether a group is for a configuration of this container, size, GPU type and precision, with these values."""
+    filters = (group.containers, group.sizes, group.gpus, group.dtypes)
+    mine = all(not allowed or name in allowed for allowed, name in zip(filters, names, strict=True))
+    return mine and all(holds(text, values) for text in group.when)
+
+
+def handed_on(setting: Any) -> Iterator[str]:
+    """Names of the values that settings hand on as they are, as `"{tp}"` does, and `"{steps*gbs}"` does not."""
+    if isinstance(setting, str):
+        match = _HANDED_ON.fullmatch(setting)
+        if match:
+            yield match[1]
+    elif isinstance(setting, (dict, list, tuple)):
+        for part in setting.values() if isinstance(setting, dict) else setting:
+            yield from handed_on(part)
 
 
 def holds(condition: str, values: Values) -> bool:

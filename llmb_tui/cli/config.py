@@ -126,9 +126,10 @@ def _validate(places: Places, flags: Sequence[str], as_json: bool) -> int:
     if as_json:
         print_json({"ok": not faults, "files": checked, "faults": faults})
     else:
-        for fault in faults:
+        for fault, after in zip(faults, [*faults[1:], {}], strict=False):
             print_line(fault["what"])
-            for line in filter(None, (fault["why"], fault["mend"])):
+            same = after.get("mend") == fault["mend"] and after.get("file") == fault["file"]
+            for line in filter(None, (fault["why"], "" if same else fault["mend"])):
                 print_line(f"  {line}")
         files = f"{checked} files of settings, clusters, presets and failure rules, journal and runs"
         print_line(f"{files}: {len(faults) or 'no'} faults")
@@ -157,7 +158,8 @@ def _faults(places: Places) -> Iterator[dict[str, Any]]:
     load_presets((places.presets,), problems.append)
     problems += example_problems(load_rules([places.failures], problems.append))
     for problem in problems:
-        yield _fault(problem, problem.file, problem.line, problem.field)
+        for one in (problem, *problem.others):
+            yield _fault(one, one.file, one.line, one.field) | {"why": ""}  # the others of the file come by themselves
     for trouble in Runs(places).unreadable():
         yield _fault(trouble, places.runs)
     try:

@@ -55,12 +55,12 @@ def load_profile(path: Path) -> ClusterProfile:
         check_profile(profile)
     except WrongField as wrong:
         reason = f"{wrong.what} {wrong.why}".strip()
-        problem = ProfileProblem.at(path, text, tuple(wrong.field.split(".", 1)), reason)
+        problem = ProfileProblem.at(path, text, (tuple(wrong.field.split(".", 1)), reason))
         problem.fix = wrong.fix
         raise problem from wrong
     if profile.name != path.stem:
         reason = f"Its name is {profile.name}, but the file's name says {path.stem}. Make the two the same."
-        raise ProfileProblem.at(path, text, ("name",), reason)
+        raise ProfileProblem.at(path, text, (("name",), reason))
     return profile
 
 

@@ -58,7 +58,7 @@ def example_problems(files: Sequence[LoadedFile]) -> Iterator[RuleProblem]:
         matchers = [(file, *numbered) for file in files for numbered in enumerate(file.matchers.get(stage, ()))]
         for position, (file, index, matcher) in enumerate(matchers):
             for path, reason in _misfits(matcher, [earlier for *_, earlier in matchers[:position]]):
-                yield RuleProblem.at(file.path, file.text, (stage, index, *path), reason)
+                yield RuleProblem.at(file.path, file.text, ((stage, index, *path), reason))
 
 
 def _misfits(matcher: Matcher, earlier: Sequence[Matcher]) -> Iterator[tuple[KeyPath, str]]:
@@ -78,8 +78,7 @@ def _load(path: Path) -> LoadedFile:
     rules, text = read_toml(path, RuleFile, RuleProblem)
     faults = [((stage, index, *where), reason) for stage in STAGES for index, where, reason in _faults(rules, stage)]
     if faults:
-        where, reason = faults[0]
-        raise RuleProblem.at(path, text, where, reason, len(faults) - 1)
+        raise RuleProblem.at(path, text, *faults)
     matchers = {stage: tuple(Matcher(rule, stage, rules.say) for rule in rules.of(stage)) for stage in STAGES}
     return LoadedFile(path, text, rules, matchers)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
-from llmb_tui.catalog.settings import SettingsGroup, Values, fill, holds
+from llmb_tui.catalog.settings import SettingsGroup, Values, applies, fill
 from llmb_tui.errors import Trouble
 from llmb_tui.plan.plan import Problem
 from llmb_tui.request import RunRequest
@@ -62,15 +62,8 @@ def applied(request: RunRequest) -> Applied:
 
 def _groups(request: RunRequest, values: Values) -> Iterator[SettingsGroup]:
     selection = request.plan.selection
-    for group in request.recipe.settings:
-        mine = (
-            (group.containers, request.plan.container),
-            (group.sizes, selection.size),
-            (group.gpus, selection.gpu),
-            (group.dtypes, selection.dtype),
-        )
-        if all(not names or name in names for names, name in mine) and all(holds(text, values) for text in group.when):
-            yield group
+    names = (request.plan.container, selection.size, selection.gpu, selection.dtype)
+    yield from (group for group in request.recipe.settings if applies(group, names, values))
 
 
 def _last(values: Iterable[T | None]) -> T | None:

@@ -35,6 +35,7 @@ def plan(catalog: Catalog, selection: Selection) -> Plan:
     if isinstance(expected, str):
         problems.append(_no_estimate(expected, impossible=any(p.severity == "error" for p in problems)))
     memory = memory_of(resolved)
+    problems += _passed_over(catalog, resolved)
     problems += [*memory_problems(resolved, memory), *_notes(resolved, result, estimate)]
     if isinstance(expected, Expectation):
         problems += _estimate_notes(expected, memory)
@@ -69,6 +70,15 @@ def _published_result(result: ResultRow) -> PublishedResult:
         source=result.source,
         note=result.note,
     )
+
+
+def _passed_over(catalog: Catalog, resolved: ResolvedSelection) -> Iterator[Problem]:
+    """Presets that cannot be used, in whose place this recipe may have been taken."""
+    for preset in catalog.in_place_of(resolved.recipe):
+        which = f"of {preset.workload}" if preset.workload else "that may be of this workload"
+        which += f"@{preset.release}" if preset.workload and preset.release else ""
+        reason = f"A preset {which} was passed over, because it cannot be used: {preset.words}"
+        yield warning("release", reason, "Correct it; `llmb-tui config validate` names every fault.")
 
 
 def _no_estimate(why: str, *, impossible: bool) -> Problem:

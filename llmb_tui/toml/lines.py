@@ -1,4 +1,4 @@
-"""`line_of`: where in a TOML text a value stands, so that an error can name the line."""
+"""`Lines`: where in a TOML text each value stands, so that an error can name the line."""
 
 from __future__ import annotations
 
@@ -20,15 +20,22 @@ class _Token(NamedTuple):
     line: int
 
 
-def line_of(text: str, path: KeyPath) -> int:
-    """1-based line of the value at a path, or of the nearest value around it that is found.
+class Lines:
+    """The lines of a text, which must be TOML that parses. An inline table counts as one value."""
 
-    The text must be TOML that parses. An inline table counts as one value.
-    """
-    lines: dict[KeyPath, int] = {}
-    for keys, line in _values(text):
-        lines.setdefault(keys, line)
-    return next((lines[path[:end]] for end in range(len(path), 0, -1) if path[:end] in lines), 1)
+    def __init__(self, text: str) -> None:
+        self._lines: dict[KeyPath, int] = {}
+        for keys, line in _values(text):
+            self._lines.setdefault(keys, line)
+
+    def of(self, path: KeyPath) -> int:
+        """1-based line of the value at a path, or of the nearest value around it that is found."""
+        return next((self._lines[path[:end]] for end in range(len(path), 0, -1) if path[:end] in self._lines), 1)
+
+
+def line_of(text: str, path: KeyPath) -> int:
+    """The same, of one value."""
+    return Lines(text).of(path)
 
 
 def syntax_line(error: Exception) -> int | None:

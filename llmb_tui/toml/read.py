@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from llmb_tui.errors import Trouble
 from llmb_tui.text import clean_line
-from llmb_tui.toml.lines import KeyPath, line_of, syntax_line
+from llmb_tui.toml.lines import KeyPath, Lines, syntax_line
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -35,24 +35,32 @@ class FileProblem(Trouble):
     kind: ClassVar[str] = "file"
     """What the file should be."""
 
-    def __init__(self, file: Path, line: int | None, field: str, reason: str, more: int = 0) -> None:
+    def __init__(
+        self, file: Path, line: int | None, field: str, reason: str, others: Sequence[FileProblem] = ()
+    ) -> None:
         self.file = file
         self.line = line
         """1-based; None where the file as a whole is meant."""
         self.field = field
         """Dotted path of keys, with 0-based indices of arrays; empty for the whole file."""
+        self.others = tuple(others)
+        """The further faults of this file."""
         where = f"{file}, line {line}" if line else str(file)
+        self.words = f"{clean_line(f'{field}: ' if field else '')}{clean_line(reason)}"
+        """What is wrong, without the place."""
         super().__init__(
-            f"{self.kind} {where}: {clean_line(f'{field}: ' if field else '')}{clean_line(reason)}",
-            why=f"{more} more in this file" if more else "",
+            f"{self.kind} {where}: {self.words}",
+            why="\n".join(f"line {other.line}: {other.words}" for other in self.others),
             fix=f"Correct the file, or move it out of the {file.parent.name} directory.",
             exit_code=1,
         )
 
     @classmethod
-    def at(cls: type[P], file: Path, text: str, path: KeyPath, reason: str, more: int = 0) -> P:
-        """The problem of the value at a path of the file's text."""
-        return cls(file, line_of(text, path), _dotted(path), reason, more)
+    def at(cls: type[P], file: Path, text: str, *faults: tuple[KeyPath, str]) -> P:
+        """The problem of the values at paths of the file's text, one or more of them, each with its reason."""
+        lines = Lines(text)
+        first, *others = [(lines.of(path), _dotted(path), reason) for path, reason in faults]
+        return cls(file, *first, others=[cls(file, *other) for other in others])
 
 
 def builtin_dir() -> Path:
@@ -96,30 +104,37 @@ def _validated(file: Path, text: str, data: dict[str, Any], form: type[T], probl
         # By way of JSON, where strict mode takes an array for a tuple. TOML's dates have no JSON, and no field is one.
         checked: T = _adapter(cast("Any", form)).validate_json(json.dumps(data, default=str))
     except ValidationError as error:
-        path, reason = _first_fault(error, data, problem.kind, form)
-        raise problem.at(file, text, path, reason, error.error_count() - 1) from error
+        raise problem.at(file, text, *_faults(error, data, problem.kind, form).items()) from error
     return checked
 
 
-def _first_fault(error: ValidationError, data: dict[str, Any], kind: str, form: Any) -> tuple[KeyPath, str]:
-    """Where and what, without the parts of pydantic's location that are types of a union and no keys."""
+def _faults(error: ValidationError, data: dict[str, Any], kind: str, form: Any) -> dict[KeyPath, str]:
+    """What is wrong, by its place; of a value that fits no type of a union, why it does not fit the first."""
     # Where pydantic speaks of Python and not of a file.
     words = {"missing": "is missing", "unexpected_keyword_argument": f"is not a field of a {kind}"}
-    first = error.errors(include_url=False, include_context=False)[0]
+    faults: dict[KeyPath, str] = {}
+    for one in error.errors(include_url=False, include_context=False):
+        path = _keys(one["loc"], data, missing=one["type"] == "missing")
+        reason = words.get(one["type"], one["msg"])
+        if one["type"] == "unexpected_keyword_argument" and len(path) == 1:
+            reason += f"; known are: {', '.join(field.name for field in fields(form))}"
+        faults.setdefault(path, reason)
+    return faults
+
+
+def _keys(location: KeyPath, data: dict[str, Any], *, missing: bool) -> KeyPath:
+    """Pydantic's location without the parts that are types of a union and no keys."""
     path: list[str | int] = []
     value: Any = data
-    for part in first["loc"]:
+    for part in location:
         try:
             value = value[part]
         except (KeyError, IndexError, TypeError):
-            if isinstance(value, dict) and first["type"] == "missing":
+            if isinstance(value, dict) and missing:
                 path.append(part)
             break
         path.append(part)
-    reason = words.get(first["type"], first["msg"])
-    if first["type"] == "unexpected_keyword_argument" and len(path) == 1:
-        reason += f"; known are: {', '.join(field.name for field in fields(form))}"
-    return tuple(path), reason
+    return tuple(path)
 
 
 def _dotted(path: KeyPath) -> str:

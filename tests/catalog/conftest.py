@@ -129,6 +129,21 @@ NCCL_NVLS_ENABLE = "0"
 mpi = "pmix"
 container-writable = true
 
+[[settings]]
+source = "a test"
+overrides = [
+    "model.pp={pp}",
+    "+model.cp={cp}",
+    "model.ep={ep}",
+    "model.vp={vp}",
+    "model.mbs={mbs}",
+    "model.gbs={gbs}",
+    "trainer.max_steps={steps}",
+    "trainer.precision={dtype}",
+]
+recipe = { "model.config" = { with = { seq_len = "{seq_len}", layers = ["{layers}"] } } }
+base = { "model.tp" = "{tp}" }
+
 [[options]]
 name = "NCCL trace"
 variable = "TRACE"

@@ -148,6 +148,29 @@ BROKEN = {
     "factory missing": ('"hydra"', '"nemo2"', "launch.factories", "[launch]", "1b"),
     "variable's name": ("NCCL_NVLS_ENABLE", '"A B"', "settings[0].env.A B", '"A B"', "environment"),
     "time limit": ("[launch]", '[launch]\ntime_limit = "30"', "launch.time_limit", "time_limit", "HH:MM:SS"),
+    "layout that no setting hands on": (
+        '"model.gbs={gbs}"',
+        '"model.gbs=8"',
+        "tables[0]",
+        "[[tables]]",
+        "no setting says {gbs}: NeMo's own would run",
+    ),
+    "layout that is handed on in some rows only": (
+        'base = { "model.tp"',
+        'when = ["pp > 1"]\nbase = { "model.tp"',
+        "tables[0]",
+        "[[tables]]",
+        "no setting says {tp}, {pp}",
+    ),
+    "layout in a product only": ("gbs={gbs}", "gbs={gbs*mbs}", "tables[0]", "[[tables]]", "no setting says {gbs}:"),
+    "nodes that nobody sets": ('"{nodes}"', '"1"', "tables[0]", "[[tables]]", "no setting says {nodes}:"),
+    "precision that nobody sets in some rows": (
+        "precision={dtype}",
+        "precision=x{dtype}",
+        "tables[0]",
+        "[[tables]]",
+        "no setting says fp8:",
+    ),
     "workload's name": ('"tiny"', '"tiny; rm"', "workload", "workload", "'tiny; rm'"),
     "release's name": ('"1.0"', '"newest"', "release", "release", "'newest'"),
     "query groups": ("query_groups = 8", "query_groups = 5", "models.1b.query_groups", "query_groups", "32 heads"),
@@ -206,7 +229,7 @@ def test_a_file_that_cannot_be_opened_is_refused(tmp_path: Path) -> None:
         read_preset(tmp_path / "folder.toml")
 
 
-def test_further_faults_are_counted(tiny_preset: Path) -> None:
+def test_further_faults_are_named_too(tiny_preset: Path) -> None:
     whole = tiny_preset.read_text(encoding="utf-8")
     tiny_preset.write_text(
         whole.replace("2, 64, 8]", "2, 64, 4]").replace("2, 128, 8]", "2, 128, 4]").replace("value = 8", "value = 7"),
@@ -214,7 +237,42 @@ def test_further_faults_are_counted(tiny_preset: Path) -> None:
     )
     with pytest.raises(PresetProblem) as caught:
         read_preset(tiny_preset)
-    assert caught.value.why == "1 more in this file"
+    assert caught.value.what.endswith(
+        "tables[0].rows[1]: GA 4 is printed, the other columns make it 8: a note must say so"
+    )
+    row = tiny_preset.read_text(encoding="utf-8").splitlines().index("    [32, 16, 2, 2, 1, 4, 8, 4, 2, 128, 4],") + 1
+    assert caught.value.why == f"line {row}: tables[0].rows[2]: 16 layers do not divide over PP 2 * VP 7"
+
+
+def test_every_fault_of_types_is_named_once_with_its_line(tiny_preset: Path) -> None:
+    text = (
+        tiny_preset.read_text(encoding="utf-8").replace('title = "Tiny"', "title = 1").replace("[8, 8, 2", '[8, "x", 2')
+    )
+    text = text.replace("gated = true", "gated = 1").replace("memory_gb = 80", "memory_gb = -80\nfast = 1")
+    tiny_preset.write_text(text, encoding="utf-8")
+    with pytest.raises(PresetProblem) as caught:
+        read_preset(tiny_preset)
+    found = [(one.line, one.field) for one in (caught.value, *caught.value.others)]
+    lines = {line.split(" =")[0]: number for number, line in enumerate(text.splitlines(), start=1)}
+    assert sorted(found) == sorted(
+        [
+            (lines["title"], "title"),
+            (lines["memory_gb"], "gpus.h100.memory_gb"),
+            (lines["fast"], "gpus.h100.fast"),
+            (lines["gated"], "models.1b.gated"),
+            (text[: text.index('[8, "x"')].count("\n") + 1, "tables[0].rows[0][1]"),
+        ]
+    )
+
+
+def test_a_preset_without_settings_is_told_all_that_is_missing(tiny_preset: Path) -> None:
+    text = tiny_preset.read_text(encoding="utf-8")
+    start, end = text.index("[[settings]]"), text.index("[[options]]")
+    tiny_preset.write_text(text[:start] + text[end:], encoding="utf-8")
+    with pytest.raises(PresetProblem) as caught:
+        read_preset(tiny_preset)
+    missing = "{tp}, {pp}, {cp}, {vp}, {mbs}, {gbs}, {seq_len}, {layers}, {steps}, {ep}, fp8"
+    assert f"tables[0]: no setting says {missing}:" in caught.value.what
 
 
 # Pieces of presets, so that what results is often TOML and sometimes a preset.

@@ -10,6 +10,8 @@ import pytest
 from llmb_tui.catalog.catalog import Catalog, Unknown
 from llmb_tui.catalog.load import PresetProblem, load_presets, read_preset
 from llmb_tui.errors import Trouble
+from llmb_tui.plan.make import plan
+from llmb_tui.plan.selection import Selection
 
 
 @pytest.mark.parametrize(
@@ -90,3 +92,40 @@ def test_a_users_preset_cannot_replace_a_built_in_one(tiny_preset: Path) -> None
         load_presets([tiny_preset.parent])
     assert caught.value.file == tiny_preset
     assert "grok1-25.02.toml" in str(caught.value)
+
+
+BROKEN = {
+    "newer": ("2.0", "gated = 1", True),
+    "the same": ("1.0", "gated = true", True),
+    "older": ("0.9", "gated = 1", False),
+    "no release": ("newest", "gated = 1", True),
+    "no TOML": ("2.0", "gated = [", True),
+}
+
+
+@pytest.mark.parametrize(("release", "line", "told"), BROKEN.values(), ids=BROKEN.keys())
+def test_a_plan_says_that_a_broken_preset_may_be_what_was_meant(
+    tiny_preset: Path, release: str, line: str, told: bool
+) -> None:
+    text = tiny_preset.read_text(encoding="utf-8")
+    broken = text.replace('release = "1.0"', f'release = "{release}"').replace("gated = true", line)
+    (tiny_preset.parent / "z.toml").write_text(broken, encoding="utf-8")
+    catalog = load_presets([tiny_preset.parent], lambda _: None)
+    made = plan(catalog, Selection("tiny", "1.0", "1b", "h100", "bf16", 16))
+    warnings = [problem for problem in made.problems if problem.field == "release"]
+    assert len(warnings) == told
+    assert all(problem.severity == "warning" and "z.toml" in problem.reason for problem in warnings)
+    other = plan(catalog, Selection("grok1", "25.02", "314b", "h100", "bf16", 8))
+    assert not [problem for problem in other.problems if problem.field == "release"]
+
+
+def test_a_release_that_is_not_known_names_the_broken_preset(tiny_preset: Path) -> None:
+    text = tiny_preset.read_text(encoding="utf-8").replace("gated = true", "gated = 1")
+    tiny_preset.write_text(text, encoding="utf-8")
+    catalog = load_presets([tiny_preset.parent], lambda _: None)
+    for name in ("tiny", "pretrain_tiny@1.0"):
+        with pytest.raises(Unknown, match=r"tiny-1\.0\.toml, line \d+: models\.1b\.gated"):
+            catalog.recipe(name)
+    with pytest.raises(Unknown) as caught:
+        catalog.recipe("huge")
+    assert "tiny-1.0.toml" not in str(caught.value)

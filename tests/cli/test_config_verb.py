@@ -89,7 +89,11 @@ def test_validate_names_file_line_field_and_mend_of_everything_that_is_wrong(
     assert "abc" in faults["runs"]["what"]
     assert all(fault["mend"] for fault in faults.values())
     text = call("config", "validate").stdout
-    assert "4 faults" in text
+    fields = [fault["field"] for fault in json.loads(done.stdout)["faults"] if fault["file"].endswith("mine.toml")]
+    assert {"release", "tables", "launch"} < set(fields)
+    assert all(f"mine.toml, line 1: {field}: is missing" in text for field in fields)
+    assert text.count("move it out of the presets directory") == 1
+    assert f"{len(fields) + 3} faults" in text
     assert "bad.toml, line 3" in text
 
 
