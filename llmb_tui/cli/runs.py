@@ -6,6 +6,7 @@ import argparse
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -165,8 +166,12 @@ def cancel_verb(arguments: argparse.Namespace) -> int:
 
 
 def results_verb(arguments: argparse.Namespace) -> int:
-    """Verdicts of runs; step times of log files and of folders of them."""
-    feed = user_services(arguments).feed
+    """Verdicts of runs; step times of log files and of folders of them.
+
+    What more there is of a run's log is read first. A cluster that does not answer is asked once, and answers 2.
+    """
+    services = user_services(arguments)
+    silent: set[str] = set()
     documents: list[dict[str, Any]] = []
     codes = [0]
     for name in arguments.runs:
@@ -174,15 +179,36 @@ def results_verb(arguments: argparse.Namespace) -> int:
         if path.exists():
             documents += [_log_document(measure(file)) for file in log_files(path)]
         else:
-            record = feed.record(name)
-            documents.append(document(record.run, record.state))
-            codes.append(exit_code(record.run, record.state))
+            run, state, code = _result(services, name, silent)
+            documents.append(document(run, state))
+            codes.append(code)
     if arguments.json:
         print_json(documents)
     else:
         headings = ("run or log", "procedure", "state", "steps", "median s", "step s", "rule", "verdict")
         print_table(headings, [_result_row(one) for one in documents])
     return min(codes, key=_WORST_FIRST.index)
+
+
+def _result(services: Services, run_id: str, silent: set[str]) -> tuple[Run, RunState, int]:
+    """A run, how it stands, and what that answers; clusters that do not answer are added to `silent`."""
+    record = services.feed.record(run_id)
+    run, state = record.run, record.state
+    if not run.job_ids or (state.stage in ENDED and not state.log_unread):
+        return run, state, exit_code(run, state)
+    if run.cluster not in silent:
+        try:
+            state = services.feed.monitor(run_id).once(terminal_prompter())
+        except Trouble as trouble:
+            state = replace(state, link="lost", link_note=trouble.what)
+        run = services.runs.load(run_id)
+        for note in filter(None, (state.link_note, state.slurm_note)):
+            say(f"{run.cluster}: {note}")
+        if state.link != "lost":
+            return run, state, exit_code(run, state)
+        silent.add(run.cluster)
+    say(f"Run {run_id} is shown as it was last seen.")
+    return run, state, 2
 
 
 def exit_code(run: Run, state: RunState) -> int:

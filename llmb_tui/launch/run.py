@@ -43,13 +43,16 @@ class Run:
     """Where the job writes, as its submission has said it; None where the spec says it, and while it is not known."""
     other_states: tuple[tuple[str, str], ...] = ()
     """(job id, Slurm's last known state) of the jobs before the last."""
+    log_read: bool | None = None
+    """True once the log was copied to its end after the job had ended; None where an older version did not note it."""
 
     @classmethod
     def of(cls, request: RunRequest, spec: LaunchSpec | UpstreamSpec, now: float) -> Run:
         """The intent to run a request by a spec that was made of it, at Unix time `now`."""
         recipe, cluster = request.recipe, request.profile.name
         rule, log_format = recipe.rule, recipe.launch.kind
-        return cls(spec.run_id, request.plan, spec, rule, log_format, request.procedure, cluster, created_at=now)
+        procedure = request.procedure
+        return cls(spec.run_id, request.plan, spec, rule, log_format, procedure, cluster, now, log_read=False)
 
     @property
     def job_log(self) -> JobLog | None:

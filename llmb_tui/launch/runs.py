@@ -7,7 +7,8 @@ import fcntl
 import os
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -80,12 +81,22 @@ class Runs:
         """Save the states of a run's jobs if one is another, and nobody else here is at work on the run."""
         if all(run.state_of(job.id) == job.state for job in jobs):
             return False
-        with self.lock(run.id, wait=False) as mine:
+
+        def with_states(now: Run) -> Run:
+            for job in jobs:
+                now = now.with_state(job.id, job.state)
+            return now
+
+        return self._change(run.id, with_states)
+
+    def save_log_read(self, run_id: str) -> bool:
+        """Save that a run's log was copied to its end, unless somebody else here is at work on the run."""
+        return self._change(run_id, lambda now: replace(now, log_read=True))
+
+    def _change(self, run_id: str, change: Callable[[Run], Run]) -> bool:
+        with self.lock(run_id, wait=False) as mine:
             if mine:
-                current = self.load(run.id)
-                for job in jobs:
-                    current = current.with_state(job.id, job.state)
-                self.save(current)
+                self.save(change(self.load(run_id)))
             return mine
 
     @contextlib.contextmanager

@@ -77,7 +77,7 @@ class LogTrouble:
 
 @dataclass(frozen=True, slots=True)
 class BatchTail:
-    """The last lines of the batch script's own output."""
+    """The job is over and its log copied to its end; the last lines of the batch script's own output."""
 
     text: bytes
 

@@ -40,6 +40,7 @@ class LocalRun:
             self._remember(event.job)
         elif isinstance(event, BatchTail):
             save_sidecar(self._folder, self.reducer.sidecar)
+            self._remember_read()
         return moved
 
     @property
@@ -70,6 +71,12 @@ class LocalRun:
     def state(self, calls_per_minute: int = 0) -> RunState:
         """The snapshot of now."""
         return self.reducer.state(time.time(), calls_per_minute)
+
+    def _remember_read(self) -> None:
+        """As below: else it is read again."""
+        if not self._run.log_read and self._runs.has(self._run.id):
+            with contextlib.suppress(Trouble):  # no room here
+                self._runs.save_log_read(self._run.id)
 
     def _remember(self, job: Job) -> None:
         """Save a job's state, unless another process here is at work on the run: then at the next look."""

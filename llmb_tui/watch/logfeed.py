@@ -80,13 +80,13 @@ class LogFeed(threading.Thread):
         try:
             self._move_on()
             try:
-                self._copy_the_rest()
+                whole = self._copy_the_rest()
             except LogReplaced:
                 if not self._log.one_for_all:
                     raise
                 self._begin_anew()
-                self._copy_the_rest()
-            if job_over:
+                whole = self._copy_the_rest()
+            if job_over and whole:
                 self._post(BatchTail(self._batch_tail()))
         finally:
             self._follower.close()
@@ -179,17 +179,18 @@ class LogFeed(threading.Thread):
             self._stop_event.wait(_BETWEEN_PROOFS_S)
         return time.monotonic() - self._whole_since >= _BETWEEN_PROOFS_S
 
-    def _copy_the_rest(self) -> None:
-        """Copy what the log holds at this moment."""
+    def _copy_the_rest(self) -> bool:
+        """Copy what the log holds at this moment; True unless that takes too long."""
         if self._replaced:
-            return
+            return True
         ends = time.monotonic() + _CATCH_UP_S
         missing = self._follower.behind()
         while missing > 0 and not self._stop_event.is_set():
             if time.monotonic() > ends:
                 self._post(LogTrouble("The log is not copied whole yet."))
-                return
+                return False
             missing -= self._follower.pump(_PUMP_S)
+        return missing <= 0
 
     def _follow(self, restart: int) -> Follower:
         remote = self._log.path(self._job_id, restart)

@@ -24,6 +24,7 @@ from llmb_tui.watch.state import FAILED, Link, Progress, RunState, Stage, Verdic
 from llmb_tui.watch.verdict import THRESHOLD, judge
 
 _PACE_STEPS = 10
+_READS = "`llmb-tui results {}` reads it where the cluster can be asked."
 _MISSING = "Slurm does not name the job at the moment; this is what it said last."
 _ENDS: dict[str, Stage] = {
     "COMPLETED": "done",
@@ -53,6 +54,7 @@ class RunReducer:
         self.job_over = self._job is not None
         """Slurm has ended the job; its log may not be whole yet."""
         self._over = False
+        self._log_read = run.log_read
         self.link: Link = "connecting"
         self._link_notes: dict[str, str] = {}
         self._slurm_note = ""
@@ -80,6 +82,7 @@ class RunReducer:
             self._link_notes["log"] = event.note
         elif isinstance(event, BatchTail):
             self.sidecar = worst(event.text)
+            self._log_read = True
         elif isinstance(event, LogGrown):
             self._link_notes.pop("log", None)
             if event.note:
@@ -120,7 +123,15 @@ class RunReducer:
             calls_per_minute=calls_per_minute,
             verdict=verdict,
             no_verdict=why_not,
+            log_unread=self._log_is_unread(),
         )
+
+    def _log_is_unread(self) -> bool:
+        """What an older version did not note, it had read if it had read anything."""
+        log = self._log
+        read = bool(log.size) if self._log_read is None else self._log_read
+        whole = log.progress.steps_total is not None and log.progress.steps_done >= log.progress.steps_total
+        return self._over and not read and not whole and self._run.job_log is not None
 
     def _take_job(self, event: JobUpdated) -> bool:
         if event.job and event.job.id != self._run.job_ids[-1]:
@@ -148,6 +159,8 @@ class RunReducer:
             return None, run.note or f"No verdict: the run has no job, its submission is {run.submission}."
         if run.job_log is None:
             return None, "No verdict: it is not known where the job writes its log."
+        if self._log_is_unread():
+            return None, f"No verdict: the log has not been read to its end. {_READS.format(run.id)}"
         return judge(run.plan, run.rule, self._log.progress, finished=self._over, threshold=self._threshold)
 
     def _with_reason(self, progress: Progress, stage: Stage) -> Progress:

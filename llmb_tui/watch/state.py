@@ -107,6 +107,8 @@ class RunState:
     """The verdict so far, or the final one when the stage is `done`."""
     no_verdict: str = ""
     """Why there is no verdict."""
+    log_unread: bool = False
+    """The job is over, and more of its log may be on the cluster than was read."""
     others: tuple[Job, ...] = ()
     """The run's other jobs, of which only the state is known."""
 

@@ -115,12 +115,40 @@ def test_of_several_runs_the_first_that_applies(machine: Machine) -> None:
     assert main(["results", slow, lost, well]) == 4
 
 
+@pytest.mark.usefixtures("_seen")
 @pytest.mark.parametrize(
     ("job_state", "word"), [(None, "submitted"), ("PENDING", "queued"), ("CONFIGURING", "queued"), ("RUNNING", "image")]
 )
 def test_a_run_that_nobody_has_looked_at_is_submitted(
     machine: Machine, job_state: str | None, word: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run_id = machine.remember(make_run(job_state=job_state))
-    assert main(["results", run_id, "--json"]) == 0
+    machine.remember(make_run(job_state=job_state))
+    assert main(["jobs", "--json"]) == 0
     assert f'"state": "{word}"' in capsys.readouterr().out
+
+
+def test_results_read_what_was_not_read_of_a_log(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run that was submitted and never watched; `jobs` saw that it is over."""
+    run_id = machine.remember(make_run(job_state="COMPLETED", log_read=False))
+    assert main(["results", run_id, run_id, "--json"]) == 2
+    said = capsys.readouterr()
+    assert "has not been read" in said.out
+    assert "before its first step" not in said.out
+    assert said.err.count("eos: ") == 1, "a cluster that does not answer is asked once"
+
+    def read(feed: RunsFeed, run_id: str) -> Seen:
+        machine.remember(feed.runs.load(run_id), 50)
+        return Seen(feed, run_id, "live")
+
+    monkeypatch.setattr(RunsFeed, "monitor", read)
+    assert main(["results", run_id, "--json"]) == 0
+    assert "PASS" in capsys.readouterr().out
+
+
+def test_a_log_that_was_read_is_not_asked_for_again(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
+    for run in (make_run("a", job_state="FAILED", log_read=True), make_run("b", job_state="FAILED")):
+        run_id = machine.remember(run, 0 if run.log_read else 3)
+        assert main(["results", run_id, "--json"]) == 4
+        assert "the run ended" in capsys.readouterr().out

@@ -434,3 +434,14 @@ def test_a_single_look_copies_what_there_is(site: Site) -> None:
     while (state := site.monitor(run).once()).stage != "cancelled":
         assert time.monotonic() < ends, state
     assert "after 10 of 50 steps" in state.no_verdict
+
+
+def test_that_a_log_was_read_to_its_end_is_remembered(site: Site, watch: Watch) -> None:
+    run = site.launch()
+    site.runs.save(replace(run, log_read=False, job_state="COMPLETED"))
+    unread = RunRecords(site.runs).record(site.runs.load(run.id)).state
+    assert (unread.log_unread, unread.verdict) == (True, None)
+    assert "has not been read" in unread.no_verdict
+    final = watch(site.runs.load(run.id)).end()
+    assert (final.log_unread, final.progress.steps_done) == (False, 50)
+    assert site.runs.load(run.id).log_read
