@@ -17,6 +17,8 @@ class Trouble(Exception):
         self.why = why
         self.fix = fix
         self.exit_code = exit_code
+        self.run_id: str | None = None
+        """The run that it is about, where whoever asked does not know its id yet."""
 
     def __str__(self) -> str:
         """The three parts as lines, without the empty ones."""

@@ -6,30 +6,54 @@ what it needs when it runs.
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 import traceback
 from collections.abc import Sequence
 
 from llmb_tui.cli.arguments import parser
-from llmb_tui.cli.output import say
+from llmb_tui.cli.output import print_json, say
 from llmb_tui.errors import Trouble
+
+_INTERRUPTED = 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb; the bare command opens the wizard. Returns the exit code of CONTRIBUTING.md, "Verbs"."""
-    arguments = parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else list(argv)
+    arguments = argparse.Namespace(json="--json" in words)
     try:
+        arguments = parser().parse_args(words)
         return int(arguments.verb(arguments))
     except Trouble as trouble:
         say(f"llmb-tui: {trouble}")
-        return trouble.exit_code
+        return _failed(arguments, trouble)
     except KeyboardInterrupt:
-        return 130
+        return _failed(arguments, Trouble("Interrupted.", exit_code=_INTERRUPTED))
     except BrokenPipeError:
         # Whoever read the output has gone (`| head`); Python must not complain about it at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except Exception:  # noqa: BLE001 - a fault of the program must not look like a wrong request, which answers 1
+    except Exception as fault:  # noqa: BLE001 - a fault of the program must not look like a wrong request, which answers 1
         traceback.print_exc()
-        return 2
+        return _failed(arguments, Trouble("llmb-tui itself failed.", f"{type(fault).__name__}.", "Report it, please."))
+
+
+def _failed(arguments: argparse.Namespace, trouble: Trouble) -> int:
+    """The exit code; with `--json` the answer is one document all the same, the last line of those that print lines."""
+    if getattr(arguments, "json", False):
+        error = {"what": trouble.what, "why": trouble.why, "fix": trouble.fix}
+        print_json({"error": error, "id": trouble.run_id or _run_id(getattr(arguments, "run", None))})
+    return trouble.exit_code
+
+
+def _run_id(given: str | None) -> str | None:
+    """The run that a verb was given, if there is one."""
+    from llmb_tui.launch.runs import Runs
+    from llmb_tui.store.paths import Places
+
+    try:
+        return given if given is not None and Runs(Places.of_user()).has(given) else None
+    except Trouble:
+        return None

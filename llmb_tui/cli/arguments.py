@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from llmb_tui import __version__
+from llmb_tui.errors import Trouble
 from llmb_tui.plan.selection import DEFAULT_PROCEDURE, FIELDS, NEW_RUN_PROCEDURES, OLD_PROCEDURES, OPTIONS, Field
 
 Verb = Callable[[argparse.Namespace], int]
@@ -20,8 +21,7 @@ class _Parser(argparse.ArgumentParser):
     """argparse leaves with 2 for wrong usage; here that is 1, because 2 means that the cluster failed."""
 
     def error(self, message: str) -> NoReturn:
-        self.print_usage(sys.stderr)
-        self.exit(1, f"{self.prog}: {message}\n")
+        raise Trouble(message, fix=self.format_usage().strip(), exit_code=1)
 
 
 def _count(text: str) -> int:

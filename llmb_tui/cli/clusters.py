@@ -44,7 +44,7 @@ def clusters_verb(arguments: argparse.Namespace) -> int:
 
 
 def doctor_verb(arguments: argparse.Namespace) -> int:
-    """What is found on a cluster, what is needed, and how to mend the difference; 2 when a check fails."""
+    """What is found on a cluster, what is needed, and how to mend the difference."""
     ask_for_selection(arguments)
     services = user_services(arguments)
     mapping = selection_mapping(arguments)
@@ -53,12 +53,12 @@ def doctor_verb(arguments: argparse.Namespace) -> int:
     if not arguments.json:
         report = services.launcher.preflight(target, teller(print_line))
         print_line(f"{arguments.cluster}: {summary(report)}")
-        return 0 if report.passed else 2
+        return report.exit_code
     tell = teller(say) if sys.stderr.isatty() else None
     report = services.launcher.preflight(target, tell)
     checks = [_check_document(check) for check in report.checks]
     print_json({"cluster": arguments.cluster, "passed": report.passed, "checks": checks})
-    return 0 if report.passed else 2
+    return report.exit_code
 
 
 def _check_document(check: Check) -> dict[str, object]:
@@ -201,11 +201,13 @@ def submit(services: Services, prepared: PreparedRun, report: Preflight, tell: C
     evidence = ClusterEvidence(report, services.launcher.installer(prepared.request).probe())
     run = services.launcher.submit(prepared, evidence, lambda words: tell(f"  {words}"))
     if run.submission == "unknown":
-        raise Trouble(
+        trouble = Trouble(
             f"It is not known whether run {run.id} was submitted.",
             run.note,
             f"`llmb-tui watch {run.id}` asks the cluster until it is known; nothing is submitted again by itself.",
         )
+        trouble.run_id = run.id
+        raise trouble
     tell(f"  run {run.id}, job {', '.join(run.job_ids)}")
     return run
 

@@ -74,6 +74,8 @@ def watch_verb(arguments: argparse.Namespace) -> int:
     """Follow a run to its end, or say how it stands."""
     services = user_services(arguments)
     run = settle(services, arguments.run, patiently=not arguments.once)
+    if run.submission == "intended" and not arguments.once:
+        raise Trouble(f"Nothing of run {run.id} was sent yet, so there is nothing to watch.", run.note, exit_code=1)
     if arguments.once:
         state = services.feed.monitor(run.id).once(terminal_prompter())
         run = services.runs.load(run.id)
@@ -304,7 +306,7 @@ def _log_document(summary: LogSummary) -> dict[str, object]:
         "procedure": None,
         "cluster": None,
         "job_ids": [],
-        "state": "unknown",
+        "state": None,
         "submitted_at": None,
         "steps_done": summary.steps_done,
         "steps_total": summary.steps_total,
@@ -321,7 +323,7 @@ def _result_row(one: dict[str, Any]) -> tuple[str, ...]:
     return (
         one["id"],
         one["procedure"] or "–",
-        one["state"],
+        one["state"] or "–",
         f"{one['steps_done']}/{one['steps_total'] or '?'}",
         _seconds(one["median_step_time_s"]),
         _seconds(one["step_time_s"]),

@@ -13,11 +13,13 @@ from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.procedure import preview
 from llmb_tui.launch.step_state import StepState
 from llmb_tui.plan.plan import Plan, Problem
-from llmb_tui.preflight.report import Preflight
+from llmb_tui.preflight.report import REQUEST_CHECKS, Preflight
 from llmb_tui.request import RunRequest
 
 OBSERVER, LIMIT, CLUSTER, INSTALL = "observer", "gpu_hours", "cluster", "install"
 """Fields of the blockers that are not about the selection."""
+REQUEST = "request"
+"""As `CLUSTER`, where the cluster is well and does not give what is asked of it."""
 _CLUSTER_FAILED = 2
 
 
@@ -30,22 +32,24 @@ class ClusterEvidence:
 
 
 class NotReady(Trouble):
-    """A run may not start. Exit code 2 where the cluster's checks failed, else 1."""
+    """A run may not start. Exit code 2 where checks of the cluster itself failed, else 1."""
 
     def __init__(self, request: RunRequest, against: Sequence[Problem]) -> None:
         self.blockers = tuple(against)
-        first, name = against[0], request.profile.name
+        # What the cluster lacks is told together with what it does not give.
+        fields = {REQUEST: CLUSTER}
+        first, name = fields.get(against[0].field, against[0].field), request.profile.name
         what = {
-            OBSERVER: first.reason,
+            OBSERVER: against[0].reason,
             LIMIT: "The run may take too many GPU-hours.",
             CLUSTER: f"{name} is not ready for this run.",
             INSTALL: f"{name} is not installed for this run.",
         }
-        same = [one for one in against if one.field == first.field or first.field not in what]
-        why = "" if first.field == OBSERVER else "\n".join(dict.fromkeys(one.reason for one in same))
+        same = [one for one in against if fields.get(one.field, one.field) == first or first not in what]
+        why = "" if first == OBSERVER else "\n".join(dict.fromkeys(one.reason for one in same))
         fix = "\n".join(dict.fromkeys(one.fix for one in same if one.fix))
-        code = _CLUSTER_FAILED if first.field == CLUSTER else 1
-        super().__init__(what.get(first.field, "This run cannot be started."), why, fix, exit_code=code)
+        code = _CLUSTER_FAILED if any(one.field == CLUSTER for one in same) else 1
+        super().__init__(what.get(first, "This run cannot be started."), why, fix, exit_code=code)
 
 
 def blockers(request: RunRequest, policy: Policy, evidence: ClusterEvidence) -> tuple[Problem, ...]:
@@ -96,9 +100,13 @@ def failures(preflight: Preflight | None) -> tuple[Problem, ...]:
     if preflight is None:
         return (Problem(CLUSTER, "error", "It was not checked for this run.", "Check it first."),)
     return tuple(
-        Problem(CLUSTER, "error", f"{check.title}: found {check.found}, needed {check.needed}.", check.fix)
-        for check in preflight.checks
-        if check.status == "failed"
+        Problem(
+            REQUEST if check.id in REQUEST_CHECKS else CLUSTER,
+            "error",
+            f"{check.title}: found {check.found}, needed {check.needed}.",
+            check.fix,
+        )
+        for check in preflight.failed
     )
 
 

@@ -54,6 +54,16 @@ def submit_once(  # noqa: PLR0913 - the program's memory, the run, and who is to
     and may be submitted again.
     """
     session.require_changes()
+    try:
+        return _submit(session, runs, journal, run, script, on_progress)
+    except Trouble as trouble:
+        trouble.run_id = run.id
+        raise
+
+
+def _submit(  # noqa: PLR0913, PLR0917 - as above
+    session: Session, runs: Runs, journal: Journal, run: Run, script: str, on_progress: OnProgress | None
+) -> Run:
     with runs.lock(run.id):
         if runs.has(run.id):
             run = runs.load(run.id)

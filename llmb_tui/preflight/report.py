@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+REQUEST_CHECKS = frozenset(
+    "account partition qos reservation constraint exclude segment nodes time-limit gpus gpu-request cpu trial".split()
+)
+"""Ids of the checks whether the cluster gives what is asked of it; the others are about the cluster itself."""
 CheckStatus = Literal["ok", "warning", "failed"]
 
 
@@ -30,4 +34,16 @@ class Preflight:
     @property
     def passed(self) -> bool:
         """True unless a check failed; warnings do not gate."""
-        return all(check.status != "failed" for check in self.checks)
+        return not self.failed
+
+    @property
+    def failed(self) -> tuple[Check, ...]:
+        """The checks that gate."""
+        return tuple(check for check in self.checks if check.status == "failed")
+
+    @property
+    def exit_code(self) -> int:
+        """What a verb answers: 1 where only what was asked for is wrong, 2 where the cluster itself fails."""
+        if self.passed:
+            return 0
+        return 1 if all(check.id in REQUEST_CHECKS for check in self.failed) else 2

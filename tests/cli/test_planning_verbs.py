@@ -71,7 +71,7 @@ def test_an_unknown_value_names_the_field_and_the_nearest(call: Any, flag: str, 
     arguments = list(PLAN)
     arguments[arguments.index(flag) + 1] = value
     done = call(*arguments)
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, json.loads(done.stdout).keys()) == (1, {"error", "id"})
     assert nearest in done.stderr
 
 

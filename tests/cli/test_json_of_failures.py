@@ -1,0 +1,113 @@
+"""`--json` is one document also when a verb fails, and says which run it is about; what is wrong answers 1."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llmb_tui.cli import main
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.readiness import NotReady, failures
+from llmb_tui.preflight.report import Check, Preflight
+from llmb_tui.services import Services
+from llmb_tui.store.paths import CONFIG_VARIABLE, STATE_VARIABLE, Places
+from tests.kit.runs import NEMOTRON, make_run, request_for
+
+# Nothing listens there.
+EOS = ClusterProfile("eos", "127.0.0.1", "acct", "batch", "/lustre", port=9, known_hosts="/nonexistent", user="me")
+FLAGS = ("-w", "nemotron4@25.04", "-s", "15b", "--gpu", "h100", "-d", "fp8", "--scale", "64")
+
+
+@pytest.fixture(autouse=True)
+def services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Services:
+    places = Places(tmp_path / "config", tmp_path / "state")
+    monkeypatch.setenv(CONFIG_VARIABLE, str(places.config))
+    monkeypatch.setenv(STATE_VARIABLE, str(places.state))
+    services = Services(places)
+    services.clusters.save(EOS)
+    services.runs.save(make_run("going"))
+    services.runs.save(make_run("nosuchcluster", cluster="nowhere"))
+    services.runs.save(make_run("prepared", submission="intended", job_ids=(), job_state=None))
+    return services
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "run_id"),
+    [
+        (("cancel", "going", "--yes"), 2, "going"),
+        (("watch", "nosuchcluster"), 1, "nosuchcluster"),
+        (("watch", "prepared"), 1, "prepared"),
+        (("watch", "abc123"), 1, None),
+        (("watch", "../x"), 1, None),
+        (("logs", "abc123"), 1, None),
+        (("results", "abc123"), 1, None),
+        (("doctor", "nowhere"), 1, None),
+        (("doctor", "eos"), 2, None),
+        (("install", "eos", *FLAGS), 2, None),
+        (("submit", "--cluster", "eos", *FLAGS, "--yes"), 2, None),
+        (("submit", "--cluster", "eos", *FLAGS), 1, None),
+        (("plan", "--from", "/nonexistent"), 1, None),
+        (("plan", "-w", "nothing"), 1, None),
+        (("plan", "--layouts", "0"), 1, None),
+        (("jobs", "--set", "nothing=1"), 1, None),
+        (("nothing",), 1, None),
+        (("config", "nothing"), 1, None),
+    ],
+)
+def test_a_verb_that_fails_prints_one_document(
+    words: tuple[str, ...], code: int, run_id: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words, "--json"]) == code
+    said = capsys.readouterr()
+    document: dict[str, Any] = json.loads(said.out)
+    assert document.keys() == {"error", "id"}
+    assert document["error"].keys() == {"what", "why", "fix"}
+    assert document["error"]["what"] in said.err
+    assert document["id"] == run_id
+
+
+def test_a_run_has_its_id_as_soon_as_there_is_one(
+    services: Services, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused(*_: object) -> None:
+        trouble = Trouble("Slurm refused the job.", exit_code=1)
+        trouble.run_id = "k3f9a2"
+        raise trouble
+
+    monkeypatch.setattr("llmb_tui.cli.clusters.submit", refused)
+    monkeypatch.setattr("llmb_tui.cli.clusters.check", lambda *_: Preflight(()))
+    monkeypatch.setattr("llmb_tui.cluster.session.Session.connect", lambda *_: None)
+    assert main(["submit", "--cluster", "eos", *FLAGS, "--yes", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["id"] == "k3f9a2"
+    assert services.runs.has("going")
+
+
+def test_a_fault_of_the_program_is_a_document_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for fault, code in ((ZeroDivisionError("here"), 2), (KeyboardInterrupt(), 130)):
+        monkeypatch.setattr("llmb_tui.cli.clusters.user_services", lambda _, fault=fault: (_ for _ in ()).throw(fault))
+        assert main(["clusters", "--json"]) == code
+        assert json.loads(capsys.readouterr().out)["error"]["what"]
+
+
+@pytest.mark.parametrize(
+    ("failed", "code"),
+    [
+        (("account",), 1),
+        (("partition", "qos", "nodes", "time-limit"), 1),
+        (("controller",), 2),
+        (("account", "disk"), 2),
+    ],
+)
+def test_what_is_asked_wrongly_answers_1_and_a_cluster_that_fails_2(failed: tuple[str, ...], code: int) -> None:
+    report = Preflight(tuple(Check(name, name, "failed", "this", "that", "Mend it.") for name in failed))
+    assert report.exit_code == code
+    refused = NotReady(request_for(NEMOTRON, EOS), failures(report))
+    assert refused.exit_code == code
+    assert refused.what == "eos is not ready for this run."
+    assert all(name in refused.why for name in failed)
