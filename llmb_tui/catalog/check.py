@@ -54,6 +54,7 @@ def _names(recipe: Recipe) -> Faults:
     for field, value in (("dtypes", recipe.dtypes), ("gpus", recipe.gpus), ("models", recipe.models)):
         if not value:
             yield (field,), "is empty"
+    yield from _among(("precision_variants",), recipe.precision_variants, recipe.dtypes)
     for gpu, facts in recipe.gpus.items():
         if set(facts.peak_tflops) != set(recipe.dtypes):
             yield ("gpus", gpu, "peak_tflops"), f"must have a peak for each of {_comma_list(recipe.dtypes)}"

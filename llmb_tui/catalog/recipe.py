@@ -16,6 +16,13 @@ from llmb_tui.catalog.settings import STRICT, SettingsGroup
 from llmb_tui.catalog.upstream import UpstreamScripts
 
 Scaling = Literal["weak", "strong"]
+Variant = Literal["delayed", "current", "mx"]
+VARIANT_WORDS: dict[Variant | None, str] = {
+    "delayed": "delayed scaling",
+    "current": "current scaling",
+    "mx": "MX scaling",
+    None: "a scaling that no source names",
+}
 LogFormat = Literal["nemo2", "hydra"]
 Positive = Annotated[float, Gt(0)]
 Count = Annotated[int, Ge(1)]
@@ -33,6 +40,15 @@ class Gpu:
     """Dense peak by precision, TFLOPS, as the recipe's MFU formula takes it."""
     container: str
     """Image reference without registry, such as `nvidia/nemo:25.02.01`."""
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class PrecisionVariant:
+    """How a precision that comes in several is scaled: the step time differs with it."""
+
+    __pydantic_config__ = STRICT
+    variant: Variant
     source: str
 
 
@@ -147,6 +163,8 @@ class ResultTable:
     tokens_per_s: tuple[Positive, ...]
     mfu_pct: tuple[Positive, ...]
     source: str
+    precision_variant: Variant | None = None
+    """Set where these results had another one than the recipe has."""
     days_per_1t_tokens: tuple[Positive | Literal["NA"], ...] = ()
     """Empty where the table has no such line."""
     release: str | None = None
@@ -261,6 +279,8 @@ class Recipe:
     """How the recipe's own scripts install and launch it."""
     printed_flops: Flops | None = None
     """The formula behind the printed MFU where upstream corrected it later; then `flops` is the corrected one."""
+    precision_variants: dict[str, PrecisionVariant] = field(default_factory=dict)
+    """By precision; none for BF16, of which there is one only."""
     results: tuple[ResultTable, ...] = ()
     examples: tuple[Example, ...] = ()
     corrections: tuple[Correction, ...] = ()
@@ -271,3 +291,8 @@ class Recipe:
     def id(self) -> str:
         """`workload@release`."""
         return f"{self.workload}@{self.release}"
+
+    def variant(self, dtype: str) -> Variant | None:
+        """Of a precision; None where there is one only, and where no source names it."""
+        found = self.precision_variants.get(dtype)
+        return found.variant if found else None

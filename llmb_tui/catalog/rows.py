@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 
-from llmb_tui.catalog.recipe import ConfigTable, Recipe, ResultTable, Scaling
+from llmb_tui.catalog.recipe import ConfigTable, Recipe, ResultTable, Scaling, Variant
 from llmb_tui.catalog.settings import LAYOUT
 
 PRINTED_COLUMNS = (*LAYOUT, "dp", "ga")
@@ -68,6 +68,8 @@ class ResultRow:
     """A misprint, and what is right."""
     release: str | None
     """The release that published it; None: the recipe's own."""
+    variant: Variant | None = None
+    """Of the precision."""
 
 
 # Recipes live as long as the catalog, and there are few: the caches stay small.
@@ -82,7 +84,7 @@ def rows(recipe: Recipe) -> tuple[Row, ...]:
 @lru_cache(maxsize=64)
 def results(recipe: Recipe) -> tuple[ResultRow, ...]:
     """Every published result, in the order of the tables; cached."""
-    return tuple(_result(table, index) for table in recipe.results for index in range(len(table.gpus)))
+    return tuple(_result(recipe, table, index) for table in recipe.results for index in range(len(table.gpus)))
 
 
 def row_of(recipe: Recipe, table: ConfigTable, cells: tuple[int | str, ...], dtype: str) -> Row:
@@ -136,7 +138,7 @@ def gbs_by_rule(rule: str, gpus: int) -> int | None:
     return gbs.numerator if gbs.denominator == 1 else None
 
 
-def _result(table: ResultTable, index: int) -> ResultRow:
+def _result(recipe: Recipe, table: ResultTable, index: int) -> ResultRow:
     days = table.days_per_1t_tokens[index] if table.days_per_1t_tokens else "NA"
     return ResultRow(
         size=table.size,
@@ -151,4 +153,5 @@ def _result(table: ResultTable, index: int) -> ResultRow:
         source=table.source,
         note=table.notes.get(str(table.gpus[index])),
         release=table.release,
+        variant=table.precision_variant or recipe.variant(table.dtype),
     )

@@ -7,7 +7,7 @@ other types. With experts, a size or recipe that is left out takes every row of 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -187,7 +187,8 @@ class Trial:
         """The selection of a published configuration, as a person would make it."""
         row, recipe = target.row, target.recipe
         names = (recipe.workload, recipe.release, row.size, row.gpu, row.dtype)
-        return resolve(self.catalog, Selection(*names, row.gpus, row.scaling == "strong"))
+        resolved = resolve(self.catalog, Selection(*names, row.gpus, row.scaling == "strong"))
+        return replace(resolved, variant=target.variant)  # a row of another release may have had another one
 
 
 def errors_of(pairs: Sequence[tuple[float, float]]) -> dict[str, float]:

@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from llmb_tui.catalog.recipe import VARIANT_WORDS, Variant
 from llmb_tui.catalog.rows import Row
 from llmb_tui.plan import bands
 from llmb_tui.plan.evidence import Anchor, Anchors, Evidence
@@ -56,6 +57,14 @@ class Similarity:
     """Of the anchor's own correction that applies, 0 to 1."""
     new_layout: bool
     """True where nobody has published the layout."""
+
+
+def other_variant(resolved: ResolvedSelection, variant: Variant | None) -> str:
+    """What is to be said of a step time in the same precision with this variant of it; empty for the recipe's own."""
+    if variant == resolved.variant:
+        return ""
+    dtype, ours = resolved.selection.dtype.upper(), VARIANT_WORDS[resolved.variant]
+    return f"The expected step time rests on {dtype} with {VARIANT_WORDS[variant]}, and the recipe runs it with {ours}."
 
 
 class _AnchorQuery:
@@ -128,7 +137,10 @@ class _AnchorQuery:
     def _precision(self, anchors: Anchors, same_model: bool) -> list[tuple[float, str]]:
         dtype = anchors.first.row.dtype
         if dtype == self._resolved.selection.dtype:
-            return []
+            if anchors.first.variant == self._resolved.variant:
+                return []
+            words = f"{dtype} with {VARIANT_WORDS[anchors.first.variant]}"
+            return [(bands.VARIANT, f"the same model in {words}" if same_model else f"other models in {words}")]
         half = bands.PRECISION_OF_EXPERTS if self._resolved.model.experts > 1 else bands.PRECISION
         return [(half, f"the same model in {dtype}" if same_model else f"other models in {dtype}")]
 
@@ -150,7 +162,10 @@ class _AnchorQuery:
         else:  # other models count as a whole, whatever their scales
             description = f"{sum(len(anchors.at) for anchors, _ in pairs)} step times, one of them {description}"
         half = bands.quadrature(like.half_pct, bands.beyond(away))
-        return Expectation(step, half, "modelled", description, like.basis, new_layout=like.new_layout)
+        other = other_variant(self._resolved, anchor.measurement.variant) if row.dtype == self._selection.dtype else ""
+        return Expectation(
+            step, half, "modelled", description, like.basis, new_layout=like.new_layout, other_variant=other
+        )
 
     def _doublings(self, anchor: Anchor) -> float:
         """How far the anchor's scale is from the one that is asked."""

@@ -31,6 +31,11 @@ PRECISION = 12.0
 """The other precision, of a dense model: 4 %, 8 % at the 90th percentile."""
 PRECISION_OF_EXPERTS = 20.0
 """The same with experts: one such model was measured."""
+VARIANT = 12.0
+"""The same precision scaled otherwise. Current scaling and MXFP8 with the same layout, GPUs and container lie 6 % apart
+on average, 12 % at most, in the eight pairs of Megatron-Bridge's docs/performance-summary-archive.md (commit 067f987d,
+containers 25.11 to 26.06). Delayed and current scaling were published in different releases only: 3 to 13 % apart, with
+that (Llama 3.1 70b and 405b on H100, dgxc-benchmarking 25.04 and Megatron-Bridge 25.09 and 25.11)."""
 DEPTH = 8.0
 """Another number of layers of the same model."""
 SEQUENCE = 8.0

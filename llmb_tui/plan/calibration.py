@@ -100,7 +100,7 @@ def _compared(plan: Plan, newest: Sequence[OwnResult]) -> Iterator[tuple[OwnResu
             continue
         shifts = [
             _OTHER_MODEL * ((ran.workload, ran.size) != (selection.workload, selection.size)),
-            _OTHER_MODEL * (ran.dtype != selection.dtype),
+            _OTHER_MODEL * (_precision(result.plan) != _precision(plan)),
         ]
         doubt = _without_cluster(max(_sides_pct(expected)))
         yield result, math.log(result.step_time_s / expected.step_time_s), quadrature(_ONE_RUN, doubt, *shifts)
@@ -124,6 +124,10 @@ def _configuration(plan: Plan) -> tuple[object, ...]:
     selection = plan.selection
     names = (selection.workload, selection.release, selection.size, selection.gpu, selection.dtype, selection.scale)
     return (*names, plan.parallelism)
+
+
+def _precision(plan: Plan) -> tuple[object, ...]:
+    return plan.selection.dtype, plan.precision_variant
 
 
 def _ratio_words(plan: Plan, runs: Sequence[OwnResult], mean: float) -> str:

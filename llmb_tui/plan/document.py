@@ -10,7 +10,7 @@ from llmb_tui.plan.plan import Estimate, Memory, Parallelism, Plan, Printed, Pro
 from llmb_tui.plan.selection import NOTHING_MORE, RunOptions
 
 # What an estimate says for the screen alone.
-_ON_SCREEN = ("basis", "breakdown")
+_ON_SCREEN = ("basis", "breakdown", "other_variant")
 _Part = Parallelism | Printed | PublishedResult | Estimate | Memory | Problem
 _NAMES = {part: tuple(f.name for f in fields(part) if f.name not in _ON_SCREEN) for part in get_args(_Part)}
 _VALUES = {part: attrgetter(*names) for part, names in _NAMES.items()}
@@ -26,7 +26,11 @@ def document(plan: Plan) -> dict[str, Any]:
     if estimate:
         estimate["tokens_per_s"] = round(estimate["tokens_per_s"])
     return {
-        "selection": {name: getattr(plan.selection, name) for name in _SELECTION} | {"scaling": plan.scaling},
+        "selection": {
+            **{name: getattr(plan.selection, name) for name in _SELECTION},
+            "scaling": plan.scaling,
+            "precision_variant": plan.precision_variant,
+        },
         "nodes": plan.nodes,
         "gpus_per_node": plan.gpus_per_node,
         "parallelism": _object(plan.parallelism),

@@ -11,7 +11,7 @@ import math
 from dataclasses import replace
 
 from llmb_tui.plan import bands, throughput
-from llmb_tui.plan.anchoring import anchored_estimate
+from llmb_tui.plan.anchoring import anchored_estimate, other_variant
 from llmb_tui.plan.evidence import Evidence
 from llmb_tui.plan.measurements import Curve, curve_key, is_own
 from llmb_tui.plan.physics import terms
@@ -36,7 +36,8 @@ def expect(resolved: ResolvedSelection, evidence: Evidence) -> Expectation | str
     machine = evidence.machine(selection.gpu, resolved.gpu, selection.dtype)
     work = terms(resolved.model, machine, selection.scale, resolved.parallelism) if machine else None
     key = curve_key(resolved.model, selection.gpu, selection.dtype, selection.scale, resolved.parallelism)
-    curves = sorted(evidence.curves.get(key, ()), key=lambda curve: not is_own(curve, resolved.recipe))
+    of_key = evidence.curves.get(key, ())
+    curves = sorted(of_key, key=lambda curve: (curve.variant != resolved.variant, not is_own(curve, resolved.recipe)))
     expectation = _on_curves(resolved, evidence, curves)
     if expectation is None and work:
         expectation = anchored_estimate(resolved, evidence, work)
@@ -69,6 +70,7 @@ def estimate_of(resolved: ResolvedSelection, expected: Expectation) -> Estimate:
         flops_formula=resolved.recipe.flops.name,
         basis=expected.basis,
         breakdown=expected.breakdown,
+        other_variant=expected.other_variant,
     )
 
 
@@ -76,12 +78,18 @@ def _on_curves(resolved: ResolvedSelection, evidence: Evidence, curves: list[Cur
     """The most trusted method that one of the curves allows."""
     for curve in curves:
         if resolved.selection.scale in curve.points:
-            return _exact(resolved, curve)
+            return _with_variant(resolved, curve, _exact(resolved, curve))
     if resolved.scaling == "proxy":
         return None  # a proxy is made for its scale: its layers are no measure of another one
-    between = (_between(resolved, curve) for curve in curves)
-    beyond = (_beyond(resolved, evidence, curve) for curve in curves)
-    return next((expectation for expectation in (*between, *beyond) if expectation), None)
+    between = ((curve, _between(resolved, curve)) for curve in curves)
+    beyond = ((curve, _beyond(resolved, evidence, curve)) for curve in curves)
+    pairs = ((curve, expected) for curve, expected in (*between, *beyond) if expected)
+    return next((_with_variant(resolved, curve, expected) for curve, expected in pairs), None)
+
+
+def _with_variant(resolved: ResolvedSelection, curve: Curve, expected: Expectation) -> Expectation:
+    """The expectation, and which variant of the precision it is of."""
+    return replace(expected, other_variant=other_variant(resolved, curve.variant))
 
 
 def _exact(resolved: ResolvedSelection, curve: Curve) -> Expectation:
@@ -155,7 +163,9 @@ def _why_none(resolved: ResolvedSelection, evidence: Evidence) -> str:
 
 
 def _half(resolved: ResolvedSelection, curve: Curve, *steps: float) -> float:
-    return bands.quadrature(bands.CLUSTER, *(() if is_own(curve, resolved.recipe) else (bands.RELEASE,)), *steps)
+    release = 0.0 if is_own(curve, resolved.recipe) else bands.RELEASE
+    variant = 0.0 if curve.variant == resolved.variant else bands.VARIANT
+    return bands.quadrature(bands.CLUSTER, release, variant, *steps)
 
 
 def _growth(curve: Curve, left: int, right: int) -> float:

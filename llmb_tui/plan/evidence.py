@@ -74,7 +74,7 @@ def evidence(catalog: Catalog, measurements: Iterable[Measurement], model: StepM
         machine = bare.machine(row.gpu, each.recipe.gpus[row.gpu], row.dtype)
         if model and machine:
             correction = math.log(each.step_time_s / model.seconds(terms(each.model, machine, row.gpus, row)))
-            same = (each.recipe, each.release, curve_key(each.model, row.gpu, row.dtype, row.gpus, row))
+            same = (each.recipe, each.release, each.variant, curve_key(each.model, row.gpu, row.dtype, row.gpus, row))
             groups.setdefault(same, []).append(Anchor(each, correction))
     anchors: dict[str, list[Anchors]] = {}
     for at in groups.values():

@@ -57,6 +57,7 @@ def plan(catalog: Catalog, selection: Selection) -> Plan:
         time_limit=limit,
         container=runs_on.container if runs_on else None,
         problems=tuple(sorted(problems, key=lambda problem: _GRAVEST_FIRST.index(problem.severity))),
+        precision_variant=resolved.variant,
         options=resolved_options(resolved),
     )
 
@@ -121,7 +122,9 @@ def _row_notes(resolved: ResolvedSelection, row: Row) -> Iterator[Problem]:
 
 
 def _estimate_notes(expected: Expectation, memory: Memory | None) -> Iterator[Problem]:
-    """Where a run can be slower than the band of a modelled step time says."""
+    """What a modelled step time does not say, and one of another variant."""
+    if expected.other_variant:
+        yield _note("estimate", f"{expected.other_variant} The band is wider for that, and the verdict is WARN at best")
     high = expected.step_time_s * (1 + expected.half_width_pct / 100)
     if expected.new_layout:
         reason = "Nobody has published this layout. Published ones are tuned: a poor one can take longer than"

@@ -8,7 +8,7 @@ from functools import lru_cache
 from math import gcd
 
 from llmb_tui.catalog.catalog import Catalog, release_order
-from llmb_tui.catalog.recipe import Model, Recipe
+from llmb_tui.catalog.recipe import Model, Recipe, Variant
 from llmb_tui.catalog.rows import ResultRow, Row, results, rows
 from llmb_tui.plan.plan import Parallelism
 
@@ -31,6 +31,11 @@ class Measurement:
     def model(self) -> Model:
         """The architecture."""
         return self.recipe.models[self.row.size]
+
+    @property
+    def variant(self) -> Variant | None:
+        """Of the precision."""
+        return self.result.variant if self.result else self.recipe.variant(self.row.dtype)
 
     @property
     def description(self) -> str:
@@ -65,11 +70,13 @@ def _of(recipe: Recipe) -> Iterator[Measurement]:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Step times over the number of GPUs, all else equal: model, GPU, precision, layout and batch for each GPU."""
+    """Step times over the number of GPUs, all else equal: model, GPU, precision with its variant, layout, batch."""
 
     recipe: Recipe
     release: str
     """Whose results these are: the recipe's own release, or another one with the same configurations."""
+    variant: Variant | None
+    """Of the precision."""
     points: dict[int, ResultRow]
     """By number of GPUs, ascending."""
 
@@ -86,16 +93,16 @@ def is_own(curve: Curve, recipe: Recipe) -> bool:
 
 def curves_of(measurements: Iterable[Measurement]) -> dict[Key, tuple[Curve, ...]]:
     """The curves of each configuration, newest release first; worked examples are on none."""
-    groups: dict[Key, dict[tuple[Recipe, str], dict[int, ResultRow]]] = {}
+    groups: dict[Key, dict[tuple[Recipe, str, Variant | None], dict[int, ResultRow]]] = {}
     for each in measurements:
         if each.result is not None:
             row = each.row
             key = curve_key(each.model, row.gpu, row.dtype, row.gpus, row)
-            points = groups.setdefault(key, {}).setdefault((each.recipe, each.release), {})
+            points = groups.setdefault(key, {}).setdefault((each.recipe, each.release, each.variant), {})
             points[row.gpus] = each.result
     by_key = {}
     for key, group in groups.items():
-        curves = [Curve(recipe, release, dict(sorted(points.items()))) for (recipe, release), points in group.items()]
+        curves = [Curve(*common, dict(sorted(points.items()))) for common, points in group.items()]
         by_key[key] = tuple(sorted(curves, key=lambda curve: release_order(curve.release), reverse=True))
     return by_key
 
@@ -106,7 +113,7 @@ def layout_of(runs: Row | Parallelism) -> tuple[int | None, ...]:
 
 
 def curve_key(model: Model, gpu: str, dtype: str, scale: int, runs: Row | Parallelism) -> Key:
-    """What all points of a curve share. The batch for each GPU stands as a reduced fraction."""
+    """What all points of a curve share beside release and variant. The batch for each GPU is a reduced fraction."""
     common = gcd(runs.gbs, scale)
     batch = (runs.gbs // common, scale // common)
     return (architecture(model), gpu, dtype, runs.layers, runs.seq_len, layout_of(runs), *batch)

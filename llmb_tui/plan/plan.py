@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from llmb_tui.catalog.recipe import Variant
 from llmb_tui.catalog.rows import ResultRow
 from llmb_tui.plan.selection import NOTHING_MORE, RunOptions, Selection
 
@@ -89,6 +90,8 @@ class Expectation:
     breakdown: Breakdown | None = None
     new_layout: bool = False
     """True where nobody has measured the layout."""
+    other_variant: str = ""
+    """Which variant of the precision it rests on, where that is another one; a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,8 @@ class Estimate:
     """The method in a few words for a person, such as `the same model in bf16`."""
     breakdown: Breakdown | None = None
     """None where the model of the hardware says nothing."""
+    other_variant: str = ""
+    """The expectation's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +172,7 @@ class Plan:
     time_limit: str
     container: str | None
     problems: tuple[Problem, ...]
+    precision_variant: Variant | None = None
     options: RunOptions = NOTHING_MORE
     """The selection's; of a profile both steps are known."""
 

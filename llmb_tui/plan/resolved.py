@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from llmb_tui.catalog.catalog import Catalog, Unknown
-from llmb_tui.catalog.recipe import ConfigTable, Gpu, Model, Recipe
+from llmb_tui.catalog.recipe import ConfigTable, Gpu, Model, Recipe, Variant
 from llmb_tui.catalog.rows import Row, gbs_by_rule, rows
 from llmb_tui.plan.plan import Parallelism, Scaling
 from llmb_tui.plan.selection import Selection
@@ -92,6 +92,8 @@ class ResolvedSelection:
     by_hand: dict[str, int]
     """The overrides that can be used: those above zero."""
     parallelism: Parallelism
+    variant: Variant | None
+    """Of the precision."""
 
     @property
     def listed(self) -> bool:
@@ -122,7 +124,8 @@ def resolve(catalog: Catalog, selection: Selection) -> ResolvedSelection:
     gpu = recipe.gpus.get(selection.gpu) or _from_another(catalog, selection.gpu)
     base = base_of(recipe, selection.size, selection.gpu, selection.dtype, selection.strong_scaling)
     by_hand = {name: value for name, value in selection.overrides.set_fields().items() if value > 0}
-    return ResolvedSelection(selection, recipe, model, gpu, base, by_hand, _parallelism(base, selection.scale, by_hand))
+    runs, variant = _parallelism(base, selection.scale, by_hand), recipe.variant(selection.dtype)
+    return ResolvedSelection(selection, recipe, model, gpu, base, by_hand, runs, variant)
 
 
 def quotient(number: int, divisor: int) -> int | None:

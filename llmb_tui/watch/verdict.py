@@ -59,6 +59,8 @@ def judge(
             f"{ratio:.3g} times as fast as expected, which no cluster explains: it was another configuration, or the "
             "expected step time is that of another."
         )
+    if estimate.other_variant:
+        doubts.append(estimate.other_variant)
     result, place = _compare(estimate, step_time.seconds, ratio, threshold)
     saved = (
         "A checkpoint was saved; the expected step time is that of a run without."

@@ -171,6 +171,13 @@ BROKEN = {
         "[[tables]]",
         "no setting says fp8:",
     ),
+    "variant of an unknown precision": (
+        "[flops]",
+        '[precision_variants.fp4]\nvariant = "mx"\nsource = "a test"\n\n[flops]',
+        "precision_variants.fp4",
+        "[precision_variants.fp4]",
+        "'fp4' is none of bf16, fp8",
+    ),
     "workload's name": ('"tiny"', '"tiny; rm"', "workload", "workload", "'tiny; rm'"),
     "release's name": ('"1.0"', '"newest"', "release", "release", "'newest'"),
     "query groups": ("query_groups = 8", "query_groups = 5", "models.1b.query_groups", "query_groups", "32 heads"),

@@ -15,7 +15,7 @@ from llmb_tui.plan.resolved import selections
 
 PlanOf = Callable[..., Plan]
 KEYS = {
-    "selection": {"workload", "release", "size", "gpu", "dtype", "scale", "scaling"},
+    "selection": {"workload", "release", "size", "gpu", "dtype", "scale", "scaling", "precision_variant"},
     "parallelism": set("tp pp cp ep dp vp mbs gbs ga seq_len layers".split()),
     "printed": set("tp pp cp ep dp vp mbs gbs ga seq_len layers".split()),
     "published": {"step_time_s", "tokens_per_s", "mfu_pct", "days_per_1t_tokens", "source", "note"},
@@ -37,6 +37,7 @@ def test_the_example_field_by_field(plan_of: PlanOf) -> None:
         "dtype": "bf16",
         "scale": 64,
         "scaling": "weak",
+        "precision_variant": None,
     }
     assert (made["nodes"], made["gpus_per_node"]) == (8, 8)
     runs = {"tp": 2, "pp": 1, "cp": 1, "ep": 1, "dp": 32, "vp": None, "mbs": 2, "gbs": 256, "ga": 4}

@@ -18,6 +18,7 @@ from tests.kit.runs import NEMOTRON
 
 PlanOf = Callable[..., Plan]
 OTHER_RELEASE = math.hypot(4, 10)
+OTHER_VARIANT = math.hypot(OTHER_RELEASE, 12)
 
 
 def half_pct(estimate: Estimate) -> float:
@@ -60,7 +61,7 @@ def test_the_same_configuration_of_another_recipe(plan_of: PlanOf, dtype: str, s
     assert plan.published is None
     assert estimate.method == "other_release"
     assert estimate.step_time_s == step
-    assert half_pct(estimate) == pytest.approx(OTHER_RELEASE)
+    assert half_pct(estimate) == pytest.approx(OTHER_VARIANT if dtype == "fp8" else OTHER_RELEASE)
     assert "nemotron4@25.04" in estimate.anchor
 
 
@@ -75,8 +76,42 @@ def test_results_of_an_earlier_release_of_the_same_recipe(
     estimate = estimate_of(plan)
     assert plan.published is None
     assert (estimate.method, estimate.step_time_s) == ("other_release", step)
-    assert half_pct(estimate) == pytest.approx(OTHER_RELEASE)
+    assert half_pct(estimate) == pytest.approx(OTHER_VARIANT if dtype == "fp8" else OTHER_RELEASE)
     assert "@25.05" in estimate.anchor
+
+
+@pytest.mark.parametrize("selection", ["h100 fp8", "gb200 fp8", "gb200 fp8 strong", "h100 fp8 384"])
+def test_another_variant_of_the_precision_is_said(plan_of: PlanOf, selection: str) -> None:
+    gpu, _, *more = selection.split()
+    scale = 384 if "384" in more else 256
+    plan = plan_of(f"nemotron4-340b@25.12 340b {gpu} fp8", scale, strong_scaling="strong" in more)
+    words = "rests on FP8 with delayed scaling, and the recipe runs it with current scaling."
+    assert words in estimate_of(plan).other_variant
+    (told,) = [p for p in plan.problems if words in p.reason]
+    assert told.severity == "note"
+    assert plan.precision_variant == "current"
+
+
+@pytest.mark.parametrize(
+    "selection",
+    ["nemotron4@25.04 340b h100 fp8", "nemotron4-340b@25.12 340b h100 bf16", "nemotron4@25.04 15b h100 bf16"],
+)
+def test_the_same_variant_is_not_mentioned(plan_of: PlanOf, selection: str) -> None:
+    plan = plan_of(selection, 256)
+    assert estimate_of(plan).other_variant == ""
+    assert not [p for p in plan.problems if "scaling," in p.reason]
+
+
+def test_the_same_variant_is_trusted_before_the_own_release(catalog: Catalog) -> None:
+    """Rows of the same variant in another release come before those of another one in the recipe's own."""
+    recipe = catalog.recipe("nemotron4@25.04")
+    mixed = [table if table.dtype == "bf16" else replace(table, precision_variant="mx") for table in recipe.results]
+    older = replace(recipe, release="25.03")
+    both = replace(catalog, recipes=(replace(recipe, results=tuple(mixed)), older))
+    estimate = estimate_of(plan(both, Selection("nemotron4", "25.04", "15b", "h100", "fp8", 64)))
+    assert (estimate.method, estimate.other_variant) == ("other_release", "")
+    alone = plan(replace(catalog, recipes=both.recipes[:1]), Selection("nemotron4", "25.04", "15b", "h100", "fp8", 64))
+    assert "FP8 with MX scaling" in estimate_of(alone).other_variant
 
 
 def test_the_same_configuration_made_by_hand_counts_as_another_release(plan_of: PlanOf) -> None:
@@ -118,10 +153,11 @@ def test_between_two_published_scales_log_log(plan_of: PlanOf) -> None:
 
 
 def test_between_the_scales_of_another_release(plan_of: PlanOf) -> None:
-    estimate = estimate_of(plan_of("nemotron4-340b@25.12 340b h100 fp8", 384))
-    assert estimate.method == "interpolated"
-    assert estimate.step_time_s == pytest.approx(2.93 * (2.97 / 2.93) ** math.log2(1.5), rel=1e-12)
-    assert half_pct(estimate) == pytest.approx(math.hypot(4, 10, 2))
+    for dtype, left, right, variant in (("bf16", 4.36, 4.39, 0), ("fp8", 2.93, 2.97, 12)):
+        estimate = estimate_of(plan_of(f"nemotron4-340b@25.12 340b h100 {dtype}", 384))
+        assert estimate.method == "interpolated"
+        assert estimate.step_time_s == pytest.approx(left * (right / left) ** math.log2(1.5), rel=1e-12)
+        assert half_pct(estimate) == pytest.approx(math.hypot(4, 10, 2, variant))
 
 
 def test_beyond_the_last_scale_with_the_slope_of_the_last_two(plan_of: PlanOf) -> None:
@@ -181,13 +217,13 @@ def test_one_point_is_held_level(plan_of: PlanOf) -> None:
 
 
 def test_a_gpu_stands_in_for_another_of_its_generation(plan_of: PlanOf) -> None:
-    b200 = estimate_of(plan_of("nemotron4-340b@25.12 340b b200 fp8", 128))
-    gb200 = estimate_of(plan_of("nemotron4-340b@25.12 340b gb200 fp8", 128))
+    b200 = estimate_of(plan_of("nemotron4-340b@25.12 340b b200 bf16", 128))
+    gb200 = estimate_of(plan_of("nemotron4-340b@25.12 340b gb200 bf16", 128))
     assert (b200.method, b200.basis) == ("modelled", "the same model on GB200")
     assert half_pct(b200) == pytest.approx(math.hypot(4, 10, 20))
-    slower = b200.step_time_s / (gb200.step_time_s * 4900 / 4500)
+    slower = b200.step_time_s / (gb200.step_time_s * 2450 / 2250)
     assert 1 < slower < 1.1, "by the peak, and by a network that has to do what NVLink does for 72 GPUs"
-    assert "nemotron4-340b@25.05 340b fp8, 128 x GB200, 1.483 s" in b200.anchor
+    assert "nemotron4-340b@25.05 340b bf16, 128 x GB200, 2.189 s" in b200.anchor
 
 
 @pytest.mark.parametrize("strong", [False, True])

@@ -121,6 +121,18 @@ def test_another_release_is_trusted_and_named(plan: Plan) -> None:
 
 
 @pytest.mark.parametrize("seconds", [[2.0] * 50, [9.0] * 50])
+@pytest.mark.parametrize("method", ["published", "other_release"])
+def test_another_variant_of_the_precision_is_a_warning_whatever_the_ratio(
+    plan: Plan, seconds: list[float], method: Method
+) -> None:
+    assert plan.estimate is not None
+    other = "The expected step time rests on FP8 with delayed scaling, and the recipe runs it with current scaling."
+    verdict = verdict_of(replace(plan, estimate=replace(plan.estimate, method=method, other_variant=other)), seconds)
+    assert verdict.result == "WARN"
+    assert other in verdict.reasons
+
+
+@pytest.mark.parametrize("seconds", [[2.0] * 50, [9.0] * 50])
 @pytest.mark.parametrize(
     ("options", "word"),
     [
@@ -217,6 +229,7 @@ def test_the_document_has_the_keys_that_others_rely_on(plan: Plan, make_run: Cal
             "dtype": "fp8",
             "scale": 64,
             "scaling": "weak",
+            "precision_variant": None,
         },
         "procedure": "direct",
         "cluster": "demo",
