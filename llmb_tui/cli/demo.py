@@ -26,7 +26,7 @@ from llmb_tui.store.paths import Places
 from llmb_tui.watch.report import document
 
 # What a headless demo runs unless a workload is named; other flags hold for it too.
-DEFAULT = {"workload": "nemotron4@25.04", "size": "15b", "gpu": "h100", "dtype": "fp8", "scale": 64}
+DEFAULT = {"workload": "nemotron4@25.04", "size": "15b", "gpu": "h100", "dtype": "fp8", "scale": "64"}
 
 
 def demo_verb(arguments: argparse.Namespace) -> int:
