@@ -292,6 +292,11 @@ class Recipe:
         """`workload@release`."""
         return f"{self.workload}@{self.release}"
 
+    @property
+    def always_vboost(self) -> bool:
+        """True where NVIDIA's own scripts try to give the tensor cores more power before every run."""
+        return self.upstream is not None and "vboost" in self.upstream.launch.always
+
     def variant(self, dtype: str) -> Variant | None:
         """Of a precision; None where there is one only, and where no source names it."""
         found = self.precision_variants.get(dtype)

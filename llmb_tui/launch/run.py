@@ -65,6 +65,11 @@ class Run:
         return self.spec.results_in(self.log) if self.spec else ""
 
     @property
+    def otherwise(self) -> tuple[str, ...]:
+        """What was otherwise in the runs that the expected step time rests on, as far as it is known."""
+        return self.spec.otherwise if self.spec else ()
+
+    @property
     def job_name(self) -> str:
         """The job's name in Slurm, as far as it is known beforehand; empty where it is not."""
         return self.spec.job_name if self.spec else ""

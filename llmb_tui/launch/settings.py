@@ -60,6 +60,13 @@ def applied(request: RunRequest) -> Applied:
     )
 
 
+def other_vboost(request: RunRequest, *, vboost: bool) -> Iterator[str]:
+    """Whether it is on or off, where it was the other in the runs that the expected step time rests on."""
+    estimate = request.plan.estimate
+    if estimate is not None and estimate.vboost != vboost:
+        yield "vboost on" if vboost else "vboost off"
+
+
 def _groups(request: RunRequest, values: Values) -> Iterator[SettingsGroup]:
     selection = request.plan.selection
     names = (request.plan.container, selection.size, selection.gpu, selection.dtype)

@@ -101,6 +101,8 @@ class LaunchSpec:
     made with one of them is not the recipe's."""
     notes: tuple[str, ...] = ()
     """Where the job is not what the recipe makes of it, beside `overridden`: a few words each."""
+    otherwise: tuple[str, ...] = ()
+    """What a step time depends on, and was otherwise in the runs that the expected one rests on: a few words each."""
 
     def results_in(self, log: JobLog | None) -> str:  # noqa: ARG002 - as every spec has it
         """None but the log, which is copied."""
@@ -153,6 +155,8 @@ class UpstreamSpec:
     """Where the job writes; None for `bash`, where the launch's output says it."""
     notes: tuple[str, ...] = ()
     """Where the job is not what the selection or the profile asks for: a sentence each."""
+    otherwise: tuple[str, ...] = ()
+    """As of a `LaunchSpec`."""
 
     def results_in(self, log: JobLog | None) -> str:
         """NeMo-Run makes a folder for each experiment, which is known when the job's `log` is."""

@@ -162,9 +162,17 @@ class _AnchorQuery:
         else:  # other models count as a whole, whatever their scales
             description = f"{sum(len(anchors.at) for anchors, _ in pairs)} step times, one of them {description}"
         half = bands.quadrature(like.half_pct, bands.beyond(away))
-        other = other_variant(self._resolved, anchor.measurement.variant) if row.dtype == self._selection.dtype else ""
+        origin = anchor.measurement
+        other = other_variant(self._resolved, origin.variant) if row.dtype == self._selection.dtype else ""
         return Expectation(
-            step, half, "modelled", description, like.basis, new_layout=like.new_layout, other_variant=other
+            step,
+            half,
+            "modelled",
+            description,
+            like.basis,
+            new_layout=like.new_layout,
+            other_variant=other,
+            vboost=origin.recipe.always_vboost,
         )
 
     def _doublings(self, anchor: Anchor) -> float:

@@ -71,6 +71,7 @@ def estimate_of(resolved: ResolvedSelection, expected: Expectation) -> Estimate:
         basis=expected.basis,
         breakdown=expected.breakdown,
         other_variant=expected.other_variant,
+        vboost=expected.vboost,
     )
 
 
@@ -78,18 +79,18 @@ def _on_curves(resolved: ResolvedSelection, evidence: Evidence, curves: list[Cur
     """The most trusted method that one of the curves allows."""
     for curve in curves:
         if resolved.selection.scale in curve.points:
-            return _with_variant(resolved, curve, _exact(resolved, curve))
+            return _from(resolved, curve, _exact(resolved, curve))
     if resolved.scaling == "proxy":
         return None  # a proxy is made for its scale: its layers are no measure of another one
     between = ((curve, _between(resolved, curve)) for curve in curves)
     beyond = ((curve, _beyond(resolved, evidence, curve)) for curve in curves)
     pairs = ((curve, expected) for curve, expected in (*between, *beyond) if expected)
-    return next((_with_variant(resolved, curve, expected) for curve, expected in pairs), None)
+    return next((_from(resolved, curve, expected) for curve, expected in pairs), None)
 
 
-def _with_variant(resolved: ResolvedSelection, curve: Curve, expected: Expectation) -> Expectation:
-    """The expectation, and which variant of the precision it is of."""
-    return replace(expected, other_variant=other_variant(resolved, curve.variant))
+def _from(resolved: ResolvedSelection, curve: Curve, expected: Expectation) -> Expectation:
+    """The expectation, and how the runs of its curve were made."""
+    return replace(expected, other_variant=other_variant(resolved, curve.variant), vboost=curve.recipe.always_vboost)
 
 
 def _exact(resolved: ResolvedSelection, curve: Curve) -> Expectation:

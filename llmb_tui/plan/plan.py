@@ -92,6 +92,8 @@ class Expectation:
     """True where nobody has measured the layout."""
     other_variant: str = ""
     """Which variant of the precision it rests on, where that is another one; a sentence."""
+    vboost: bool = False
+    """True where it rests on runs of scripts that always try to give the tensor cores more power."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,8 @@ class Estimate:
     breakdown: Breakdown | None = None
     """None where the model of the hardware says nothing."""
     other_variant: str = ""
-    """The expectation's."""
+    """As of the expectation, and so is the next."""
+    vboost: bool = False
 
 
 @dataclass(frozen=True, slots=True)

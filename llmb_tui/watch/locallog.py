@@ -81,7 +81,8 @@ class LocalLog:
 
     def _show(self) -> None:
         pending = (self._parser.pending,) if self._parser.pending else ()
-        self.progress = replace(fold(self._final, pending, self._plan), failure=self._parser.failure)
+        progress, parser = fold(self._final, pending, self._plan), self._parser
+        self.progress = replace(progress, failure=parser.failure, unbound=len(parser.unbound))
 
 
 def only_container_lines(log: bytes) -> bool:

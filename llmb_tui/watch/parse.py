@@ -26,6 +26,8 @@ _COLOUR = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]")
 _NEMO = re.compile(rb"Training epoch (\d+), iteration (\d{1,15})/(\d{1,15}) \| ([^\r\n]{0,%d})[\r\n]" % _RECORD)
 _BRIDGE = re.compile(rb"\] iteration +(\d{1,15})/ *(\d{1,15}) \| ([^\r\n]{0,%d})[\r\n]" % _RECORD)
 _BRIDGE_TFLOPS = re.compile(rb"(?<![\d.])(\d+(?:\.\d+)?) ?(?:MODEL_)?TFLOP/s/GPU")
+# What our own batch script's task says (`launch/direct/spec_of.py`).
+_UNBOUND = re.compile(rb"task (\d{1,9}) is not bound to a NUMA node")
 _TQDM_COUNT = re.compile(rb"(?<!\d)(\d{1,15})/(\d{1,15}|\?) $")
 
 # A step's fields by the names that NeMo's versions give them. Which ones a line has varies, and so does their order.
@@ -67,12 +69,16 @@ class StepParser:
         """The newest step as it was last painted, while it may still be painted again."""
         self.failure: Diagnosis | None = None
         """The most telling failure line since the newest step. A run that goes on has not failed."""
+        self.unbound: set[int] = set()
+        """Ranks that could not be bound to a NUMA node, which they say before the first step."""
         self.complete = False
         """The last step was seen; what comes after it is clean-up, whatever it looks like."""
 
     def feed(self, data: bytes) -> list[Step]:
         """The steps that `data` makes final."""
         self._text = _without_colours(self._text + data)
+        if self._newest < 0:
+            self.unbound.update(int(rank) for rank in _UNBOUND.findall(self._text))
         steps: list[Step] = []
         begin = max(0, self._whole - self._base)
         for end, step in self._records(self._text, begin):

@@ -21,7 +21,7 @@ from llmb_tui.watch.events import (
 from llmb_tui.watch.failure import of_job, worst
 from llmb_tui.watch.progress import WARM_UP_STEPS
 from llmb_tui.watch.state import FAILED, Link, Progress, RunState, Stage, Verdict
-from llmb_tui.watch.verdict import THRESHOLD, judge
+from llmb_tui.watch.verdict import THRESHOLD, judge, naming
 
 _PACE_STEPS = 10
 _READS = "`llmb-tui results {}` reads it where the cluster can be asked."
@@ -161,7 +161,9 @@ class RunReducer:
             return None, "No verdict: it is not known where the job writes its log."
         if self._log_is_unread():
             return None, f"No verdict: the log has not been read to its end. {_READS.format(run.id)}"
-        return judge(run.plan, run.rule, self._log.progress, finished=self._over, threshold=self._threshold)
+        log = self._log.progress
+        verdict, why = judge(run.plan, run.rule, log, finished=self._over, threshold=self._threshold)
+        return verdict and naming(verdict, run.otherwise, log), why
 
     def _with_reason(self, progress: Progress, stage: Stage) -> Progress:
         """A failed run says why, from its log, its batch script's output or Slurm, whichever tells most."""

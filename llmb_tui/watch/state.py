@@ -77,6 +77,8 @@ class Progress:
     """Half of the interquartile range of those steps, as a part of the median."""
     tokens_per_s: float | None = None
     mfu_pct: float | None = None
+    unbound: int = 0
+    """How many ranks said that they could not be bound to a NUMA node, as they should be."""
     failure: Diagnosis | None = None
     """A line of the log that says why the run failed, and what it means."""
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from llmb_tui.catalog.recipe import ResultRule
@@ -77,6 +78,16 @@ def judge(
         reasons,
         step_time.is_rule,
     ), ""
+
+
+def naming(verdict: Verdict, otherwise: Sequence[str], progress: Progress) -> Verdict:
+    """The same verdict, with what was otherwise in the runs that the expected step time rests on; that changes none."""
+    unbound = [f"{plural(progress.unbound, 'rank')} bound to no NUMA node"] if progress.unbound else []
+    words = "; ".join([*otherwise, *unbound])
+    if not words:
+        return verdict
+    reason = f"Otherwise than in the runs behind the expected step time: {words}."
+    return replace(verdict, reasons=(*verdict.reasons, reason))
 
 
 def rule_s(plan: Plan, rule: ResultRule, progress: Progress) -> float | None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -210,6 +211,19 @@ def test_what_a_profile_changes_of_the_recipe_is_told(make_spec: MakeSpec) -> No
     spec = make_spec("nemotron4@25.04", "15b", "h100", "fp8", 64, profile=SITE)
     assert spec.overridden == (("NCCL_NVLS_ENABLE", "0", "1"),)
     assert make_spec("nemotron4@25.04", "15b", "h100", "fp8", 64).overridden == ()
+
+
+def test_what_the_expected_step_time_depends_on_is_kept(make_spec: MakeSpec) -> None:
+    def otherwise(row: tuple[object, ...], **changes: Any) -> tuple[str, ...]:
+        return make_spec(*row, profile=replace(PROFILE, **changes)).otherwise
+
+    assert otherwise(NEMOTRON) == ("vboost off",)  # upstream's launch.sh always tries it
+    assert otherwise(NEMOTRON, vboost=True) == ()
+    changed = {"vboost": True, "cpus_per_task": 14, "env": (("NCCL_NVLS_ENABLE", "1"),)}
+    assert otherwise(NEMOTRON, **changed) == ("14 CPUs a task", "NCCL_NVLS_ENABLE from the cluster's profile")
+    of_25_12 = ("nemotron4-340b@25.12", "340b", "h100", "bf16", 256)
+    assert otherwise(of_25_12, numa_binding=False) == ("vboost off", "no NUMA binding")  # it rests on 25.04
+    assert otherwise(("grok1@25.02", "314b", "h100", "bf16", 8), vboost=True) == ("vboost on",)
 
 
 def test_a_hydra_recipe_has_no_mounts_of_its_own(make_spec: MakeSpec) -> None:

@@ -13,6 +13,7 @@ from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.launch.direct.spec_of import bound
 from llmb_tui.launch.settings import Applied, applied
 from llmb_tui.request import RunRequest
+from llmb_tui.watch.parse import StepParser
 from tests.launch.launch_cases import PROFILE, ROWS, MakePlan
 
 HOSTILE = ("printf", "<%s>", "$HOME `id`", "\"'\\", "", "*", "a b")
@@ -58,6 +59,9 @@ def test_a_task_that_cannot_be_bound_runs_unbound_and_says_so(
     done = _task(settings, tmp_path, 3, numactl)
     assert (done.stdout, done.returncode) == (PRINTED, 0)
     assert done.stderr.endswith("task 7 is not bound to a NUMA node\n")
+    parser = StepParser("nemo2")
+    parser.feed(done.stderr.encode())
+    assert parser.unbound == {7}, "the verdict names it"
 
 
 def test_a_failed_training_is_not_run_twice(settings: Applied, tmp_path: Path) -> None:

@@ -295,3 +295,13 @@ def test_any_chunking_gives_the_same_steps_and_the_same_failure(
     assert parser.failure == whole.failure
     again = {0} if log_format == "hydra" else set[int]()
     assert all(after.index > before.index or after.index in again for before, after in pairwise(steps))
+
+
+@pytest.mark.parametrize("piece", [1, 7, 10_000])
+def test_ranks_that_could_not_be_bound_are_counted(piece: int) -> None:
+    told = b"task 3 is not bound to a NUMA node\n[NeMo I] start\n12: task 12 is not bound to a NUMA node\n"
+    log = told + NEMO_340B.encode() + b"task 4 is not bound to a NUMA node\n"
+    parser = StepParser("nemo2")
+    for at in range(0, len(log), piece):
+        parser.feed(log[at : at + piece])
+    assert parser.unbound >= {3, 12}

@@ -15,7 +15,7 @@ from llmb_tui.plan.selection import RunOptions
 from llmb_tui.watch.progress import fold
 from llmb_tui.watch.report import document
 from llmb_tui.watch.state import Progress, RunState, Step, Verdict
-from llmb_tui.watch.verdict import judge, rule_words
+from llmb_tui.watch.verdict import judge, naming, rule_words
 
 LAST = ResultRule("last", "README")
 MEAN = ResultRule("mean", "README", 35, 44)
@@ -192,6 +192,17 @@ def test_so_far_the_median_counts_and_it_says_so(plan: Plan) -> None:
     verdict = verdict_of(plan, [30.0] * 5 + [2.0] * 20, finished=False)
     assert (verdict.result, verdict.measured_s) == ("PASS", 2.0)
     assert verdict.reasons[0] == ("So far: median of 20 steps after 5 of warm-up, ± 0.0 %. What counts: last step.")
+
+
+@pytest.mark.parametrize(("last", "result"), [(2.0, "PASS"), (2.5, "FAIL")])
+def test_what_was_otherwise_is_named_and_changes_no_result(plan: Plan, last: float, result: str) -> None:
+    progress = replace(progress_of(plan, [2.0] * 49 + [last]), unbound=2)
+    verdict, _ = judge(plan, LAST, progress, finished=True)
+    assert verdict is not None
+    named = naming(verdict, ("vboost off", "14 CPUs a task"), progress)
+    assert (named.result, named.ratio) == (result, verdict.ratio)
+    words = "vboost off; 14 CPUs a task; 2 ranks bound to no NUMA node."
+    assert named.reasons[-1] == f"Otherwise than in the runs behind the expected step time: {words}"
 
 
 def test_no_verdict_and_why(plan: Plan) -> None:

@@ -20,7 +20,7 @@ from llmb_tui.launch.direct.configs import config_files
 from llmb_tui.launch.direct.install import entry_path
 from llmb_tui.launch.direct.option_effects import RUN_FOLDER, additions, output_files, suffix
 from llmb_tui.launch.naming import check_pattern, container, experiment_name, image_path, nemo_run_name
-from llmb_tui.launch.settings import Applied, applied, refuse_errors
+from llmb_tui.launch.settings import Applied, applied, other_vboost, refuse_errors
 from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.request import RunRequest
 from llmb_tui.text import clean_line
@@ -49,7 +49,9 @@ def launch_spec(request: RunRequest, run_id: str, slurm: Version | None = None) 
     settings = applied(request)
     added = additions(plan.options, install, f"{experiment_dir}/{task}")
     recipes, theirs = settings.env | added.env, dict(profile.env)
+    overridden = tuple((n, v, theirs[n]) for n, v in recipes.items() if theirs.get(n, v) != v)
     options, no_segment = _segmented(sbatch_options(profile), plan.nodes, settings, slurm)
+    placement = (*filter(None, [no_segment]), *_placement(settings, profile))
     return checked(
         LaunchSpec(
             run_id=run_id,
@@ -76,8 +78,13 @@ def launch_spec(request: RunRequest, run_id: str, slurm: Version | None = None) 
             srun=_flags(settings.srun | _pinning(profile)),
             vboost=profile.vboost,
             options=options,
-            overridden=tuple((n, v, theirs[n]) for n, v in recipes.items() if theirs.get(n, v) != v),
-            notes=(*settings.differs, *filter(None, [no_segment]), *_placement_notes(settings, profile)),
+            overridden=overridden,
+            notes=(*settings.differs, *placement, *_further_notes(profile)),
+            otherwise=(
+                *other_vboost(request, vboost=profile.vboost),
+                *(f"{text[0].lower()}{text[1:]}" for text in placement),
+                *(f"{name} from the cluster's profile" for name, _, _ in overridden),
+            ),
         )
     )
 
@@ -128,7 +135,7 @@ def _segmented(
     return options, f"No --segment={size}: Slurm {'unknown' if slurm is None else '{}.{:02}'.format(*slurm)}"
 
 
-def _placement_notes(settings: Applied, profile: ClusterProfile) -> Iterator[str]:
+def _placement(settings: Applied, profile: ClusterProfile) -> Iterator[str]:
     """Where the placement on a node is not the recipe's."""
     if settings.tasks_per_numa_node is not None and profile.cpus_per_task:
         yield f"{profile.cpus_per_task} CPUs a task, no NUMA binding"
@@ -136,6 +143,9 @@ def _placement_notes(settings: Applied, profile: ClusterProfile) -> Iterator[str
         yield "No NUMA binding"
     elif profile.cpus_per_task:
         yield f"{profile.cpus_per_task} CPUs a task"
+
+
+def _further_notes(profile: ClusterProfile) -> Iterator[str]:
     if profile.memory != "0":
         yield f"{profile.memory} memory, not all of it"
     if profile.vboost:

@@ -16,7 +16,7 @@ from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
 from llmb_tui.launch.procedure import Procedure
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.secret import SecretNeed, hub_token, registry_key
-from llmb_tui.launch.settings import refuse_errors
+from llmb_tui.launch.settings import other_vboost, refuse_errors
 from llmb_tui.launch.spec import JobLog, UpstreamSpec
 from llmb_tui.launch.upstream.command import UpstreamCommand, differences, upstream_command
 from llmb_tui.launch.upstream.commits import commits_group
@@ -113,6 +113,8 @@ def upstream_spec(request: RunRequest, run_id: str, slurm: Version | None = None
     nemo_run = launch.how == "bash"
     experiment = experiment_name(request)
     account = profile.account
+    takes_vboost = any("{vboost}" in group.values.values() for group in launch.variables)
+    vboost = request.recipe.always_vboost or (profile.vboost and takes_vboost)
     spec = UpstreamSpec(
         run_id=run_id,
         experiment=experiment if nemo_run else "",
@@ -136,6 +138,7 @@ def upstream_spec(request: RunRequest, run_id: str, slurm: Version | None = None
         options=sbatch_options(profile),
         log=None if nemo_run else _batch_log(command, slurm),
         notes=tuple(problem.reason for problem in command.problems),
+        otherwise=tuple(other_vboost(request, vboost=vboost)),
     )
     for path in (spec.folder, spec.directory, spec.results):
         check_pattern(PATH, path, "a path of the launch")

@@ -227,7 +227,9 @@ def test_a_run_is_opened_once_and_watched_over_its_restart_to_the_verdict(
     for restart, name in enumerate(("log", "log.1")):
         assert (folder / name).read_bytes() == launched.log(restart).read_bytes()
     (result,) = verb("results", opened["id"])
-    assert (result["verdict"]["result"], result["rule"]) == ("PASS", "mean of iterations 35–44")
+    # What is expected of this release in FP8 was published with another scaling.
+    assert (result["verdict"]["result"], result["rule"]) == ("WARN", "mean of iterations 35–44")
+    assert "FP8 with delayed scaling" in " ".join(result["verdict"]["reasons"])
     assert result["verdict"]["ratio"] == pytest.approx(1 / 1.01, rel=1e-3)
     (listed,) = verb("jobs")
     assert (listed["id"], listed["state"], listed["procedure"]) == (opened["id"], "done", "llmb")
