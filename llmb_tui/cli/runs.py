@@ -18,7 +18,7 @@ from llmb_tui.plan.selection import PROCEDURE_TITLES
 from llmb_tui.services import Services
 from llmb_tui.watch.lines import LineReader
 from llmb_tui.watch.logfile import LogSummary, log_files, measure
-from llmb_tui.watch.report import document, state_word
+from llmb_tui.watch.report import cancel_words, document, state_word
 from llmb_tui.watch.runs_feed import LINE_TROUBLE
 from llmb_tui.watch.state import BAD_ENDS, ENDED, RunState
 from llmb_tui.watch.verdict import rule_s
@@ -155,15 +155,24 @@ def cancel_verb(arguments: argparse.Namespace) -> int:
     if run.submission == "unknown":
         raise Trouble(f"It is not known yet whether run {run.id} has a job. Nothing was cancelled.", run.note)
     if not run.job_ids:
-        raise Trouble(f"Run {run.id} has no job to cancel.", run.note, exit_code=1)
+        return _nothing_to_cancel(run, as_json=arguments.json)
     jobs = ", ".join(run.job_ids)
     if not arguments.yes and has_terminal() and not confirm(f"Cancel job {jobs} on {run.cluster}?"):
         raise Trouble("Nothing was cancelled.", exit_code=1)
-    services.feed.cancel(run, terminal_prompter())
+    cancelled = services.feed.cancel(run, terminal_prompter())
     if arguments.json:
-        print_json({"id": run.id, "cancelled": list(run.job_ids)})
+        print_json({"id": run.id, "cancelled": list(cancelled)})
     else:
-        say(f"Slurm was asked to cancel job {jobs}.")
+        say(cancel_words(run, cancelled))
+    return 0
+
+
+def _nothing_to_cancel(run: Run, *, as_json: bool) -> int:
+    """A run that never got a job is over."""
+    if as_json:
+        print_json({"id": run.id, "cancelled": []})
+    else:
+        say(f"Run {run.id} is {run.submission} and has no job: nothing was cancelled. {run.note}".rstrip())
     return 0
 
 

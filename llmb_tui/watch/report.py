@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from llmb_tui.cluster.slurm.job import Job
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.document import document as plan_document
+from llmb_tui.text import capital
 from llmb_tui.watch.run_reducer import stage_of
 from llmb_tui.watch.state import Progress, RunState
 from llmb_tui.watch.verdict import rule_s, rule_words
@@ -53,3 +55,17 @@ def state_word(run: Run, state: RunState) -> str:
     if state.stage != "submitted" or run.job_state is None:
         return state.stage
     return stage_of(Job(run.job_ids[-1], "", run.job_state), Progress(), started=False, ended=False)
+
+
+def cancel_words(run: Run, cancelled: Sequence[str]) -> str:
+    """What cancelling a run did, when these of its jobs were not over."""
+    asked = f"Slurm was asked to cancel {_jobs(cancelled)}."
+    over = [job_id for job_id in run.job_ids if job_id not in cancelled]
+    if not over:
+        return asked
+    was_over = f"{capital(_jobs(over))} {'was' if len(over) == 1 else 'were'} over already"
+    return f"{asked} {was_over}." if cancelled else f"{was_over}: nothing was cancelled."
+
+
+def _jobs(job_ids: Sequence[str]) -> str:
+    return f"job{'s' * (len(job_ids) > 1)} {', '.join(job_ids)}"

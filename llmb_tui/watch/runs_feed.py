@@ -19,7 +19,8 @@ from llmb_tui.cluster.failures import Disconnected, Unanswered, Unreachable
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.client import cancel, look
-from llmb_tui.cluster.slurm.trouble import SlurmTrouble
+from llmb_tui.cluster.slurm.job import TERMINAL_STATES
+from llmb_tui.cluster.slurm.trouble import CancelOpen, SlurmTrouble
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
@@ -153,13 +154,41 @@ class RunsFeed:
         session, poller = self.clusters.session(run.cluster), self.clusters.poller(run.cluster)
         return Monitor(session, self.runs, run, poller, threshold=self._threshold)
 
-    def cancel(self, run: Run, prompter: Prompter | None = None) -> None:
-        """Ask Slurm to cancel every job of a run; `prompter` answers what connecting asks. Raises Trouble."""
+    def cancel(self, run: Run, prompter: Prompter | None = None) -> tuple[str, ...]:
+        """Ask Slurm to cancel the jobs of a run that are not over; which those were.
+
+        `prompter` answers what connecting asks. Where an answer is lost, Slurm is asked what became of the job.
+        Raises Trouble; CancelOpen where that is not known.
+        """
         session = self.clusters.session(run.cluster)
         session.connect(prompter)
-        for job_id in run.job_ids:
-            cancel(session, job_id)
-        self.clusters.poller(run.cluster).poll_soon()
+        try:
+            return tuple(job_id for job_id in self._not_over(session, run) if _cancel(session, job_id))
+        finally:
+            with contextlib.suppress(Trouble):
+                self.clusters.poller(run.cluster).poll_soon()
+
+    def _not_over(self, session: Session, run: Run) -> Sequence[str]:
+        """Those of a run's jobs that are not over; as far as that is known, where Slurm cannot say."""
+        try:
+            jobs = look(session, run.job_ids)
+        except SlurmTrouble:
+            return [job_id for job_id in run.job_ids if run.state_of(job_id) not in TERMINAL_STATES]
+        self.runs.save_states(run, list(jobs.values()))
+        states = {job_id: jobs[job_id].state if job_id in jobs else run.state_of(job_id) for job_id in run.job_ids}
+        return [job_id for job_id, state in states.items() if state not in TERMINAL_STATES]
+
+
+def _cancel(session: Session, job_id: str) -> bool:
+    """Cancel a job; False where it turns out to be over. Raises CancelOpen where that is not known."""
+    try:
+        return cancel(session, job_id)
+    except CancelOpen:
+        with contextlib.suppress(Trouble):
+            job = look(session, [job_id]).get(job_id)
+            if job is not None and job.finished:
+                return job.state == "CANCELLED"
+        raise
 
 
 def poll_jobs(session: Session, runs: Runs, going: Sequence[Run]) -> int:

@@ -66,7 +66,7 @@ def test_a_submission_that_never_began_is_withdrawn(call: Call, places: Places, 
     (known,) = json.loads(call("jobs", "--json").stdout)
     assert known["state"] == "withdrawn"
     assert "withdrawn" in str(known["verdict"]["reasons"])
-    call("cancel", unknown, code=1)
+    assert json.loads(call("cancel", unknown, "--json").stdout) == {"id": unknown, "cancelled": []}
 
 
 def test_without_a_terminal_and_yes_nothing_is_even_asked(call: Call, cluster: DemoCluster) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from llmb_tui.cluster.batch import NO_ANSWER, Answer, run_batch
-from llmb_tui.cluster.failures import DeadlinePassed
+from llmb_tui.cluster.failures import DeadlinePassed, Disconnected
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.quoting import one_line, shell_join
 from llmb_tui.cluster.session import Session
@@ -20,7 +20,7 @@ from llmb_tui.cluster.slurm.accounting import accounting_is_off, parse_sacct, sa
 from llmb_tui.cluster.slurm.job import Job, OwnJob
 from llmb_tui.cluster.slurm.partition import SINFO_FORMAT, NodeGroup, Partition, parse_partitions
 from llmb_tui.cluster.slurm.queue import JOB_ID, LIMIT_S, SEPARATOR, UNIX_TIMES, parse_squeue, rows, squeue, unix_time
-from llmb_tui.cluster.slurm.trouble import silence, slurm_trouble
+from llmb_tui.cluster.slurm.trouble import CancelOpen, silence, slurm_trouble
 from llmb_tui.errors import Trouble
 from llmb_tui.text import clean, clean_line
 
@@ -41,6 +41,11 @@ OWN_ENDED = "JobIDRaw Submit WorkDir JobName".split()
 
 _LAGS = "Slurm's queue no longer has it, and accounting has not heard of its end"
 _ALREADY_ENDED = re.compile(r"already completing or completed|Invalid job id specified", re.IGNORECASE)
+# scancel lost the controller while it was talking to it; a failure to connect is not among them.
+_ANSWER_LOST = re.compile(
+    r"timed out|timeout|zero bytes|connection reset|broken pipe|(?:send|receive|shutdown) failure|transport endpoint",
+    re.I,
+)
 # A person's profile may restrict `scancel` to some jobs, or make it ask.
 _SCANCEL = """\
 unset SCANCEL_ACCOUNT SCANCEL_BATCH SCANCEL_INTERACTIVE SCANCEL_NAME SCANCEL_PARTITION SCANCEL_QOS SCANCEL_STATE
@@ -101,19 +106,30 @@ def own_jobs(session: Session, since: float) -> tuple[OwnJob, ...]:
     return tuple(sorted((job for job in jobs.values() if job.submitted_at >= since), key=_number))
 
 
-def cancel(session: Session, job_id: str) -> None:
-    """Cancel a job; one that has ended is left as it is.
+def cancel(session: Session, job_id: str) -> bool:
+    """Cancel a job; False for one that has ended already.
 
-    Raises SlurmTrouble when Slurm refuses, `ObserverMode`, and what `Session.run` raises.
+    Raises CancelOpen where Slurm may do so although it has not said so, SlurmTrouble when it refuses, `ObserverMode`,
+    and what `Session.run` raises where nothing was sent.
     """
     session.require_changes()
     _check_id(job_id)
     try:
         result = session.run_script(_SCANCEL, [job_id], deadline_s=_ONE_DEADLINE_S)
     except DeadlinePassed as late:
-        raise silence("scancel") from late
-    if result.exit_code != 0 and not _ALREADY_ENDED.search(result.stderr):
-        raise slurm_trouble("scancel", Answer(result.exit_code, result.stderr))
+        raise CancelOpen(job_id, silence("scancel")) from late
+    except Disconnected as broken:
+        if broken.may_have_run:
+            raise CancelOpen(job_id, broken) from broken
+        raise
+    if result.exit_code == 0:
+        return True
+    if _ALREADY_ENDED.search(result.stderr):
+        return False
+    trouble = slurm_trouble("scancel", Answer(result.exit_code, result.stderr))
+    if _ANSWER_LOST.search(result.stderr):
+        raise CancelOpen(job_id, trouble)
+    raise trouble
 
 
 def bad_nodes(session: Session, node_list: str) -> tuple[str, ...]:

@@ -15,6 +15,17 @@ class SlurmTrouble(Trouble):
     """Slurm did not answer, or refused. It says nothing about any job."""
 
 
+class CancelOpen(SlurmTrouble):
+    """Slurm was asked to cancel a job, and its answer was lost."""
+
+    def __init__(self, job_id: str, lost: Trouble) -> None:
+        super().__init__(
+            f"It is not known whether job {job_id} will be cancelled.",
+            f"Slurm was asked to, and its answer was lost: {lost.what} {lost.why}".rstrip(),
+            "It may still do so: look at the run again, and cancel again if the job goes on.",
+        )
+
+
 def slurm_trouble(command: str, answer: Answer) -> SlurmTrouble:
     """Why a Slurm command failed, in three parts."""
     if answer.exit_code == _TIMED_OUT and not answer.text.strip():

@@ -170,13 +170,14 @@ Runs that NVIDIA's own llmb-run started are opened from their list."""
         cancelled = 0
         for run in wanted:
             try:
-                await in_daemon(self._services.feed.cancel, run, self._prompter)
-                cancelled += len(run.job_ids)
+                cancelled += len(await in_daemon(self._services.feed.cancel, run, self._prompter))
                 self.table.unmark(run.id)
             except Trouble as trouble:
                 self.app.push_screen(Failure(trouble))
-        if cancelled:
-            tell(self.app, f"Slurm was asked to cancel {plural(cancelled, 'job')}.")
+        tell(
+            self.app,
+            f"Slurm was asked to cancel {plural(cancelled, 'job')}." if cancelled else "Nothing was cancelled.",
+        )
         self._show_around()
 
     # What is learned.

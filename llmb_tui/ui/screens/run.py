@@ -165,11 +165,13 @@ Leaving this screen stops the watching only; the job goes on."""
         if not await self.app.push_screen_wait(Confirm("Cancel", question, "Cancel the job", "Keep it")):
             return
         try:
-            await in_daemon(lambda: self._services.feed.cancel(run, self._prompter))
+            cancelled = await in_daemon(lambda: self._services.feed.cancel(run, self._prompter))
         except Trouble as trouble:
             self.trouble = trouble
         else:
-            tell(self.app, f"Slurm was asked to cancel {jobs}.")
+            from llmb_tui.watch.report import cancel_words  # noqa: PLC0415 (not needed for the first frame)
+
+            tell(self.app, cancel_words(run, cancelled))
 
     @work(group="settle", exclusive=True, exit_on_error=False)
     async def action_settle(self) -> None:

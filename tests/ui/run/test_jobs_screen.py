@@ -147,7 +147,7 @@ async def test_keys_that_come_in_one_burst_are_the_filters(open_jobs: OpenJobs) 
 async def test_cancel_asks_and_takes_the_marked_ones(open_jobs: OpenJobs, monkeypatch: pytest.MonkeyPatch) -> None:
     cancelled: list[str] = []
     app, services = open_jobs()
-    monkeypatch.setattr(services.feed, "cancel", lambda run, _: cancelled.append(run.id))
+    monkeypatch.setattr(services.feed, "cancel", lambda run, _: (cancelled.append(run.id), *run.job_ids)[1:])  # type: ignore[func-returns-value]
     async with app.run_test(size=SIZE) as pilot:
         await listed(pilot, app, 6)
         await pilot.press("x", "down", "x")
@@ -219,7 +219,7 @@ async def test_a_cluster_that_does_not_answer_is_named_and_changes_nothing(open_
 
 
 async def test_a_cancel_that_fails_says_why(open_jobs: OpenJobs, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_run: Run, _prompter: object) -> None:
+    def refuse(_run: Run, _prompter: object) -> tuple[str, ...]:
         raise Trouble("scancel failed.", "[/x] denied", "Ask.")
 
     app, services = open_jobs()

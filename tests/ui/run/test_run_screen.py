@@ -197,7 +197,7 @@ async def test_an_unknown_submission_shows_what_is_known_and_is_not_watched(open
 async def test_cancel_asks_first_and_no_is_the_default(open_run: OpenRun, monkeypatch: pytest.MonkeyPatch) -> None:
     cancelled: list[str] = []
     app, services = open_run(STATES["measuring"])
-    monkeypatch.setattr(services.feed, "cancel", lambda run, _: cancelled.append(run.id))
+    monkeypatch.setattr(services.feed, "cancel", lambda run, _: (cancelled.append(run.id), *run.job_ids)[1:])  # type: ignore[func-returns-value]
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: "● live" in text_of(app, RunHeader), "the first state")
         await pilot.press("c")
@@ -229,7 +229,7 @@ async def test_where_a_cluster_is_only_looked_at_cancel_is_grey_and_the_header_s
 
 
 async def test_a_cancel_that_fails_is_shown(open_run: OpenRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_run: Run, _prompter: object) -> None:
+    def refuse(_run: Run, _prompter: object) -> tuple[str, ...]:
         raise Trouble("scancel failed.", "Invalid job id specified", "Look at the queue.")
 
     app, services = open_run(STATES["measuring"])

@@ -1,0 +1,110 @@
+"""Cancelling a run: what is over is left alone, and an answer that was lost is settled or said to be open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from llmb_tui.cluster.link import Completed
+from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm import client
+from llmb_tui.cluster.slurm.job import Job
+from llmb_tui.cluster.slurm.trouble import CancelOpen, SlurmTrouble
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.runs import Runs
+from llmb_tui.store.journal import Journal
+from llmb_tui.store.paths import Places
+from llmb_tui.watch.report import cancel_words
+from llmb_tui.watch.runs_feed import RunsFeed
+from llmb_tui.watch.timing import Timing
+from tests.kit.runs import make_run
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Runs:
+    return Runs(Places(tmp_path / "config", tmp_path / "state"))
+
+
+class AskedSlurm:
+    """A session of a cluster whose Slurm has these jobs, and does with a cancel what the test says."""
+
+    def __init__(self, jobs: dict[str, str], cancelling: Callable[[str], bool]) -> None:
+        self.jobs, self.cancelling, self.asked = jobs, cancelling, list[str]()
+
+    def connect(self, _prompter: object = None) -> None: ...
+
+    def look(self, _session: object, job_ids: Sequence[str]) -> dict[str, Job]:
+        return {job_id: Job(job_id, "n", self.jobs[job_id]) for job_id in job_ids if job_id in self.jobs}
+
+    def cancel(self, _session: object, job_id: str) -> bool:
+        self.asked.append(job_id)
+        return self.cancelling(job_id)
+
+
+@pytest.fixture
+def slurm(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[AskedSlurm, RunsFeed]]:
+    def make(jobs: dict[str, str], cancelling: Callable[[str], bool] = lambda _: True) -> tuple[AskedSlurm, RunsFeed]:
+        asked = AskedSlurm(jobs, cancelling)
+        monkeypatch.setattr("llmb_tui.watch.runs_feed.look", asked.look)
+        monkeypatch.setattr("llmb_tui.watch.runs_feed.cancel", asked.cancel)
+        clusters = SimpleNamespace(session=lambda _: asked, poller=lambda _: SimpleNamespace(poll_soon=lambda: None))
+        feed = RunsFeed(runs, Journal(Path("unused")), cast("Any", clusters), threshold=0.95, timing=Timing())
+        return asked, feed
+
+    return make
+
+
+def test_only_what_is_not_over_is_cancelled(runs: Runs, slurm: Callable[..., tuple[AskedSlurm, RunsFeed]]) -> None:
+    run = make_run("a", job_ids=("1", "2", "3", "4"), other_states=(("3", "FAILED"),))
+    runs.save(run)
+    asked, feed = slurm({"1": "COMPLETED", "2": "RUNNING"}, lambda job_id: job_id == "2")
+    assert feed.cancel(run) == ("2",)
+    assert asked.asked == ["2", "4"], "one that Slurm does not name and was not over is tried"
+    assert dict(runs.load("a").other_states)["1"] == "COMPLETED"
+    assert cancel_words(run, ("2",)) == "Slurm was asked to cancel job 2. Jobs 1, 3, 4 were over already."
+    assert cancel_words(make_run(job_ids=("7",)), ()) == "Job 7 was over already: nothing was cancelled."
+
+
+def test_a_cancel_whose_answer_was_lost_is_settled_by_a_look_or_said_to_be_open(
+    runs: Runs, slurm: Callable[..., tuple[AskedSlurm, RunsFeed]]
+) -> None:
+    run = make_run("a", job_ids=("1",))
+    runs.save(run)
+
+    def lost(state: str) -> Callable[[str], bool]:
+        def answer(job_id: str) -> bool:
+            asked.jobs["1"] = state
+            raise CancelOpen(job_id, Trouble("The connection broke."))
+
+        return answer
+
+    asked, feed = slurm({"1": "RUNNING"})
+    asked.cancelling = lost("CANCELLED")
+    assert feed.cancel(run) == ("1",)
+    asked.jobs["1"], asked.cancelling = "RUNNING", lost("RUNNING")
+    with pytest.raises(CancelOpen, match="not known whether job 1 will be cancelled") as caught:
+        feed.cancel(run)
+    assert "The connection broke." in caught.value.why
+    assert "may still do so" in caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "words", "kind"),
+    [
+        (1, "scancel: error: Kill job error on job id 7: Socket timed out on send/recv operation", CancelOpen),
+        (1, "slurm_load_jobs error: Zero Bytes were transmitted or received", CancelOpen),
+        (1, "scancel: error: Kill job error on job id 7: Access/permission denied", SlurmTrouble),
+    ],
+)
+def test_what_scancel_says_when_its_answer_is_lost(exit_code: int, words: str, kind: type[Trouble]) -> None:
+    session = cast(
+        "Session",
+        SimpleNamespace(require_changes=lambda: None, run_script=lambda *_, **__: Completed(exit_code, "", words)),
+    )
+    with pytest.raises(SlurmTrouble) as caught:
+        client.cancel(session, "7")
+    assert type(caught.value) is kind
