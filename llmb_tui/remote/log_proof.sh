@@ -7,6 +7,7 @@ size=$(wc -c < "$1") || exit
 gap=$((size - $5 + 1)) how=plain
 if [ "$gap" -gt "$6" ] && command -v gzip > /dev/null; then how=gzip; fi
 sample() { head -c "$2" "$1" && tail -c "+$3" "$1" | head -c "$4"; }
-ls -Lid "$1" | {
-    read -r inode name && echo "llmb-log $inode $((size)) $(sample "$@" | cksum) $how"
-} || exit
+read -r inode name << END
+$(ls -Lid "$1")
+END
+[ -n "$inode" ] && echo "llmb-log $inode $((size)) $(sample "$@" | cksum) $how" || exit

@@ -1,13 +1,35 @@
-# The bytes from $5 on. GNU tail looks once a second unless told otherwise; others look often enough and have no -s.
+# The bytes from $5 on: compressed and once, or as they come, in frames, each as long as the file was when it was looked
+# at. A frame is a line `+LENGTH`, so many bytes, and a line `-`; it begins $7 bytes before what is new, so that whoever
+# has them sees that this is still the same log, and brings $8 new ones at most. `!` is the last line: the file is another
+# one, is gone, was cut short, or may not be read.
 if [ "$how" = gzip ]; then
     tail -c "+$5" <&4 | head -c "$gap" | gzip -1
     exit
 fi
 exec 3<&0
 export LC_ALL=C
-every=
-if tail --version > /dev/null 2>&1; then every="-s 0.5"; fi
-tail $every -c "+$5" -f <&4 &
+at=$(($5 - 1))
+is_there() {
+    read -r now mode links user group size rest << END
+$(ls -Lind "$1" 2> /dev/null)
+END
+    [ "$now" = "$inode" ] && [ "$size" -ge "$at" ] && [ -r "$1" ]
+}
+follow() {
+    while is_there "$1"; do
+        if [ "$size" -eq "$at" ]; then
+            sleep 0.5 2> /dev/null || sleep 1
+            continue
+        fi
+        from=$((at > $7 ? at - $7 : 0)) to=$((size - at > $8 ? at + $8 : size))
+        echo "+$((to - from))"
+        tail -c "+$((from + 1))" "$1" | head -c "$((to - from))"
+        echo -
+        at=$to
+    done
+    echo '!'
+}
+follow "$@" 4<&- &
 exec > /dev/null 2>&1 4<&-
 cat <&3
 kill "$!"

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from llmb_tui.cluster.failures import AuthenticationFailed, HostKeyChanged, HostKeyUnknown
 from llmb_tui.cluster.slurm.job import Job
+from llmb_tui.watch.logcopy import LogCopy
 from llmb_tui.watch.state import Link, Progress
 
 LOGIN_TROUBLE = (AuthenticationFailed, HostKeyChanged, HostKeyUnknown)
@@ -44,9 +45,9 @@ class PollFailed:
 
 @dataclass(frozen=True, slots=True)
 class LogGrown:
-    """The copy of this restart's log has grown or was chosen."""
+    """A copy of the log has grown or was chosen."""
 
-    restart: int
+    copy: LogCopy
     note: str = ""
     """What is to be said of the copy before it."""
 

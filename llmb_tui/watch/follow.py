@@ -2,7 +2,7 @@
 
 The offset is always the size of the local copy. At every beginning, and at least every 90 seconds, it is proved that
 the remote file still begins with what the copy holds: same inode, not shorter, same checksum of its first block and of
-the blocks before and after the place that was reached at the proof before.
+the one before the place that was reached. In between each piece begins with bytes that the copy has.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ _LONGEST_PAUSE_S = 10.0
 
 
 class LogReplaced(Trouble):
-    """The remote log is no longer the file that was copied. The copy is kept and nothing more is added to it."""
+    """The remote log is no longer the one that was copied. The copy is kept and nothing more is added to it."""
 
 
 class Follower:
@@ -106,8 +106,6 @@ class Follower:
         self._offset = 0
         """Where the next bytes of the tail belong."""
         self._inode: str | None = None
-        self._proved: int | None = None
-        """Size of the copy at the last beginning. What came since may be of a log that was written anew meanwhile."""
         self._renew_at = 0.0
         self._pause_s = _FIRST_PAUSE_S
         self._not_before = 0.0
@@ -168,22 +166,20 @@ class Follower:
         if tail is None:
             return
         data = tail.read(timeout_s)
-        if tail.cut_short:
-            self._end_tail()  # the proof at the next beginning says what is to be done
-        elif data:
+        if data:
             self._copy.write(data, self._offset)
             self._offset += len(data)
         elif data == b"":  # the gap is filled; or tail was killed, or the file system went away
-            if not tail.fills_gap and time.monotonic() < self._renew_at:
+            if not tail.fills_gap and not tail.changed and time.monotonic() < self._renew_at:
                 self._try_later()
-            self._end_tail()
+            self._end_tail()  # where it has changed, the proof at the next beginning says how
         elif time.monotonic() >= self._renew_at:
             self._end_tail()
 
     def _begin(self) -> Tail | None:
         """Start the remote command if there is a file to copy."""
         size = self._copy.size
-        tail = self._tail = self._remote.tail(self._sample(size), size)
+        tail = self._tail = self._remote.tail(self._sample(size), size, self._copy.read(max(0, size - _BLOCK), _BLOCK))
         if tail.proof is None:
             self._end_tail()
             self._try_later()
@@ -195,7 +191,7 @@ class Follower:
                 )
             return None
         self._check(tail.proof, size)
-        self._offset = self._proved = size
+        self._offset = size
         self._pause_s = _FIRST_PAUSE_S
         self._renew_at = time.monotonic() + _RENEW_EVERY_S
         return tail
@@ -208,21 +204,19 @@ class Follower:
             raise self._replaced(f"It was cut short to {proof.size:,} bytes, and {size:,} are copied already.")
         head, start, length = self._sample(size)
         if proof.checksum != cksum(self._copy.read(0, head) + self._copy.read(start, length)):
-            if self._proved is None:
-                raise self._replaced("It begins with other bytes than the copy, or the copy was damaged here.")
-            sure = f"whose first {self._proved:,} bytes are surely of the old log"
-            raise self._replaced(f"It begins with other bytes than the copy, {sure}.")
+            damaged = "" if self._inode else ", or the copy was damaged here"
+            raise self._replaced(f"It begins with other bytes than the copy{damaged}.")
         self._inode = proof.inode
 
     def _sample(self, size: int) -> Sample:
-        start = max(0, (size if self._proved is None else self._proved) - _BLOCK)
-        return Sample(min(size, _BLOCK), start, min(size - start, 2 * _BLOCK))
+        start = max(0, size - _BLOCK)
+        return Sample(min(size, _BLOCK), start, size - start)
 
     def _replaced(self, why: str) -> LogReplaced:
         return LogReplaced(
             f"The remote log {clean_line(self._remote.path)} was replaced.",
             f"{why} The copy is kept, and nothing is added to it.",
-            f"Read the new log on the cluster, or move the copy away to have it copied here: {self._copy.path}",
+            "What the log holds now is copied into a file of its own.",
         )
 
     def _try_later(self) -> None:

@@ -13,7 +13,8 @@ from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store import documents
 from llmb_tui.watch.events import BatchTail, JobUpdated, LogGrown, WatchEvent
-from llmb_tui.watch.locallog import LocalLog, local_name, newest_restart
+from llmb_tui.watch.locallog import LocalLog
+from llmb_tui.watch.logcopy import LogCopy, copies, newest_copy
 from llmb_tui.watch.run_reducer import RunReducer
 from llmb_tui.watch.state import Link, RunState
 
@@ -25,16 +26,14 @@ class LocalRun:
         self._runs = runs
         self._run = run
         self._folder = runs.folder(run.id)
-        self._restart = newest_restart(self._folder)
-        self._log = LocalLog(run, self._folder / local_name(self._restart))
+        self._log = self._read_from(newest_copy(self._folder))
         self.reducer = RunReducer(run, threshold=threshold, sidecar=load_sidecar(self._folder))
         self.reducer.take(self._log.reading)
 
     def take(self, event: WatchEvent) -> bool:
         """Take in an event; True if the watched job moved to another state."""
-        if isinstance(event, LogGrown) and event.restart != self._restart:
-            self._restart = event.restart
-            self._log = LocalLog(self._run, self._folder / local_name(event.restart))
+        if isinstance(event, LogGrown) and event.copy.name != self._log.path.name:
+            self._log = self._read_from(event.copy)
         moved = self.reducer.take(event)
         if isinstance(event, JobUpdated) and event.job:
             self._remember(event.job)
@@ -77,6 +76,10 @@ class LocalRun:
         if not self._run.log_read and self._runs.has(self._run.id):
             with contextlib.suppress(Trouble):  # no room here
                 self._runs.save_log_read(self._run.id)
+
+    def _read_from(self, copy: LogCopy) -> LocalLog:
+        before = [other.name for other in copies(self._folder) if other < copy]
+        return LocalLog(self._run, self._folder / copy.name, *before[-1:])
 
     def _remember(self, job: Job) -> None:
         """Save a job's state, unless another process here is at work on the run: then at the next look."""

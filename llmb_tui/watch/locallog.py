@@ -18,30 +18,19 @@ _PIECE = 1 << 18
 _AT_ONCE = 1 << 23
 _HEAD = 1 << 16
 
-_NAME = re.compile(r"log(?:\.(\d+))?")
 # What Pyxis and Enroot print while they fetch and unpack an image.
 _CONTAINER_LINE = re.compile(rb"(?:\d+: ?)?(?:(?:slurmstepd|srun): )?(?:pyxis: |enroot|\[INFO\] )|\s*$")
-
-
-def local_name(restart: int) -> str:
-    """File name of the copy in the run's folder: one file for each time that Slurm started the job."""
-    return f"log.{restart}" if restart else "log"
-
-
-def newest_restart(folder: Path) -> int:
-    """The highest restart that a copy exists of; 0 if there is none."""
-    names = (_NAME.fullmatch(path.name) for path in folder.glob("log*"))
-    return max((int(name[1] or 0) for name in names if name), default=0)
 
 
 class LocalLog:
     """One log from its first byte. It holds no more of it than a piece."""
 
-    def __init__(self, run: Run, path: Path) -> None:
+    def __init__(self, run: Run, path: Path, before: str = "") -> None:
+        """`before`: file name of the copy before it, if the log began anew."""
         self.path = path
         self._plan = run.plan
         self._parser = StepParser(run.log_format)
-        self._final = Progress(steps_total=run.plan.steps)
+        self._final = Progress(steps_total=run.plan.steps, before=before)
         self.progress = self._final
         """With the newest step, although a bar may still repaint it."""
         self.size = 0

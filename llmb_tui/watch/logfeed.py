@@ -1,7 +1,8 @@
 """`LogFeed`: copies the log of a job, restart by restart, and posts what happens to it.
 
-Where all starts of a job write to one file, Slurm begins it anew at each start, unless the site has it append. What
-was copied then stays, and the copying goes on into a second file.
+A log may begin anew: where all starts of a job write to one file, Slurm begins it anew at each start, unless the site
+has it append; and a log may be rotated, cut short or removed. What was copied stays. What the log is from then on is
+copied into another file, from its first byte.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from llmb_tui.errors import Trouble
 from llmb_tui.launch.spec import JobLog
 from llmb_tui.watch.events import LOGIN_TROUBLE, BatchTail, Ended, EventSink, LinkChanged, LogGrown, LogTrouble
 from llmb_tui.watch.follow import Follower, LogReplaced
-from llmb_tui.watch.locallog import local_name, newest_restart
+from llmb_tui.watch.logcopy import LogCopy, newest_copy
 from llmb_tui.watch.state import Link
 
 _PUMP_S = 0.2
@@ -54,11 +55,10 @@ class LogFeed(threading.Thread):
         self._link: Link = "connecting"
         self._lost_at = 0.0
         self._good_news_until: float | None = None
-        self._replaced = False
         self._in_trouble = False
         self._whole_since: float | None = None
-        self._restart = newest_restart(folder)
-        self._follower = self._follow(self._restart)
+        self._copy = newest_copy(folder)
+        self._follower = self._follow(self._copy)
 
     def job_moved(self, restarts: int) -> None:
         """The job changed its state; Slurm has started it again so often, and each time there may be another log."""
@@ -81,10 +81,8 @@ class LogFeed(threading.Thread):
             self._move_on()
             try:
                 whole = self._copy_the_rest()
-            except LogReplaced:
-                if not self._log.one_for_all:
-                    raise
-                self._begin_anew()
+            except LogReplaced as replaced:
+                self._begin_anew(replaced)
                 whole = self._copy_the_rest()
             if job_over and whole:
                 self._post(BatchTail(self._batch_tail()))
@@ -103,13 +101,9 @@ class LogFeed(threading.Thread):
     def _go_on(self) -> bool:
         """One turn; True if there is nothing left to do."""
         try:
-            is_whole = self._copy()
-        except LogReplaced as trouble:
-            if self._log.one_for_all:
-                self._begin_anew()
-            else:
-                self._replaced = True
-                self._say(trouble)
+            is_whole = self._copy_on()
+        except LogReplaced as replaced:
+            self._begin_anew(replaced)
         except LOGIN_TROUBLE as trouble:
             self._tell("closed", trouble.what)
             return True
@@ -125,22 +119,20 @@ class LogFeed(threading.Thread):
             return is_whole
         return False
 
-    def _copy(self) -> bool:
-        awaited = self._restarts > self._restart and time.monotonic() >= self._next_look
+    def _copy_on(self) -> bool:
+        awaited = self._restarts > self._copy.restart and time.monotonic() >= self._next_look
         if awaited or self._look_for_restarts.is_set():
             self._move_on()
-        if not self._replaced and self._follower.pump(_PUMP_S):
+        if self._follower.pump(_PUMP_S):
             self._whole_since = None
             self._in_trouble = False
-            self._post(LogGrown(self._restart))
+            self._post(LogGrown(self._copy))
         elif self._job_over.is_set() and self._is_whole() and not self._look_for_restarts.is_set():
             self._post(BatchTail(self._batch_tail()))
             return True
-        elif self._replaced:
-            self._stop_event.wait(_PUMP_S)
         elif self._in_trouble and self._follower.follows:
             self._in_trouble = False
-            self._post(LogGrown(self._restart))
+            self._post(LogGrown(self._copy))
         return False
 
     def _move_on(self) -> None:
@@ -151,27 +143,29 @@ class LogFeed(threading.Thread):
         try:
             for restart in self._later_restarts():
                 self._copy_the_rest()
-                self._turn_to(restart)
+                self._turn_to(LogCopy(restart))
         except BaseException:
             self._look_for_restarts.set()
             raise
 
-    def _begin_anew(self) -> None:
-        """The one log of all starts was written over: it is the next start's, whether or not Slurm counts them."""
-        note = (
-            "The job's log began anew, as it does when Slurm starts the job again. "
-            f"The {self._follower.copied:,} bytes that came before are kept; what was written after them is lost."
-        )
-        self._turn_to(max(self._restart + 1, self._restarts), note)
+    def _begin_anew(self, replaced: LogReplaced) -> None:
+        """Turn to what the log is now. The one of all starts is the next start's, whether or not Slurm counts them."""
+        restart, part = self._copy
+        kept = f"The {self._follower.copied:,} bytes that came before are kept; what followed them may be lost."
+        if self._log.one_for_all:
+            note = f"The job's log began anew, as it does when Slurm starts the job again. {kept}"
+            self._turn_to(LogCopy(max(restart + 1, self._restarts)), note)
+        else:
+            self._turn_to(LogCopy(restart, part + 1), f"{replaced.what} {replaced.why} {kept}")
 
-    def _turn_to(self, restart: int, note: str = "") -> None:
+    def _turn_to(self, copy: LogCopy, note: str = "") -> None:
         self._follower.close()
-        self._restart, self._follower, self._replaced = restart, self._follow(restart), False
-        self._post(LogGrown(restart, note))
+        self._copy, self._follower = copy, self._follow(copy)
+        self._post(LogGrown(copy, note))
 
     def _is_whole(self) -> bool:
         """True if the copy was found whole twice, some time apart: what a node wrote last may come late."""
-        if not self._replaced and self._follower.behind():
+        if self._follower.behind():
             self._whole_since = None
             return False
         if self._whole_since is None:
@@ -181,8 +175,6 @@ class LogFeed(threading.Thread):
 
     def _copy_the_rest(self) -> bool:
         """Copy what the log holds at this moment; True unless that takes too long."""
-        if self._replaced:
-            return True
         ends = time.monotonic() + _CATCH_UP_S
         missing = self._follower.behind()
         while missing > 0 and not self._stop_event.is_set():
@@ -192,9 +184,9 @@ class LogFeed(threading.Thread):
             missing -= self._follower.pump(_PUMP_S)
         return missing <= 0
 
-    def _follow(self, restart: int) -> Follower:
-        remote = self._log.path(self._job_id, restart)
-        return Follower(self._session, remote, self._folder / local_name(restart))
+    def _follow(self, copy: LogCopy) -> Follower:
+        remote = self._log.path(self._job_id, copy.restart)
+        return Follower(self._session, remote, self._folder / copy.name)
 
     def _later_restarts(self) -> list[int]:
         """The restarts after the known one that have a log of their own on the cluster, oldest first."""
@@ -202,7 +194,7 @@ class LogFeed(threading.Thread):
             return []
         names = self._session.run_script('cd "$1" 2> /dev/null && ls', [self._log.folder]).stdout
         restarts = self._log.restarts(self._job_id, names.splitlines())
-        return [restart for restart in restarts if restart > self._restart]
+        return [restart for restart in restarts if restart > self._copy.restart]
 
     def _batch_tail(self) -> bytes:
         """The ends of the files beside the log; tail passes over those that are not there."""

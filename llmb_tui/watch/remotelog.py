@@ -1,9 +1,10 @@
 """`RemoteLog`: a file on the cluster that grows. What it is now, and its bytes from an offset on.
 
 One remote command does both: it says first what the file is, so that nothing is taken from a file that is not the
-one that was copied, and then gives what follows. `tail` reads the descriptor that was open before the proof, so no
-other file can come in between. It looks twice a second at the file's size; it is not woken by the kernel, which on a
-shared file system knows nothing of what other nodes write.
+one that was copied, and then gives what follows. A long gap is read from the descriptor that was open before the proof,
+so no other file can come in between; after it each piece is a proof of its own, as it begins with bytes that are known.
+It looks twice a second at the file; it is not woken by the kernel, which on a shared file system knows nothing of what
+other nodes write.
 
 Nothing of it outlives its reader: the end of stdin ends it at once, and `timeout` ends it where a line went silent
 and the server does not know yet.
@@ -31,11 +32,13 @@ LEASE_S = 90
 _HEADER_WITHIN_S = 20.0
 _MOST = 1 << 20
 _GAP_TO_COMPRESS = 4 << 20
-# tail says on stderr that the file was cut short, and starts anew on it. sshd may send the bytes first.
-_SETTLE_S = 0.02
+_OVERLAP = 1 << 10
+_MOST_IN_FRAME = 1 << 18
+_LONGEST_HEAD = 16
 
 _HEADER = re.compile(rb"^llmb-log (?:missing|(\d+) (\d+) (\d+) (\d+) (plain|gzip))\n", re.MULTILINE)
 _LONGEST_HEADER = 1 << 16
+_FRAME_END = b"-\n"
 
 # timeout ends all that was started below it; what it is given is a script and its arguments.
 _LEASE = 'if command -v timeout > /dev/null; then exec timeout "$0" sh -c "$@"; fi; exec sh -c "$@"'
@@ -61,12 +64,15 @@ class Proof(NamedTuple):
 class Tail:
     """The bytes of a remote file from an offset on, as they come. To be closed."""
 
-    def __init__(self, stream: Stream, path: str) -> None:
+    def __init__(self, stream: Stream, path: str, known: bytes) -> None:
+        """`known`: what stands before the offset."""
         self._stream = stream
         self._path = path
+        self._known = known[-_OVERLAP:]
         self._inflate: zlib._Decompress | None = None
         self._rest = b""
-        self._next: bytes | None = None
+        self.changed = False
+        """It is no longer the same log: other bytes stand where reading stopped, or the file is another one or gone."""
         self.proof: Proof | None = None
         """What the file was when reading began; None if there is none."""
 
@@ -74,11 +80,6 @@ class Tail:
     def fills_gap(self) -> bool:
         """It ends when it has given what the file held when it began; read on with another one."""
         return self._inflate is not None
-
-    @property
-    def cut_short(self) -> bool:
-        """The file became shorter meanwhile: the bytes that were read last may be those of another log."""
-        return "file truncated" in self._stream.stderr
 
     def begin(self, sample: Sample) -> None:
         """Wait for what the file is. Raises DeadlinePassed, Disconnected, and Trouble when it cannot be read."""
@@ -98,26 +99,41 @@ class Tail:
                 raise _unreadable(self._path, self._stream.stderr)
             header += data
         self.proof = _proof(match, sample, self._path, self._stream.stderr)
-        rest = header[match.end() :]
+        self._rest = header[match.end() :]
         if match[5] == b"gzip":
-            self._inflate, self._rest = zlib.decompressobj(wbits=31), rest
-        else:
-            self._next = rest or None
+            self._inflate = zlib.decompressobj(wbits=31)
 
     def read(self, timeout_s: float) -> bytes | None:
         """The next bytes; None when none came within `timeout_s`; b"" at the end. Raises Disconnected, Trouble."""
         if self._inflate is not None:
             return self._read_gap(self._inflate, timeout_s)
-        data, self._next = self._next, None
-        if data is None:
-            data = self._stream.read(timeout_s)
-        if data:
-            self._next = self._stream.read(_SETTLE_S)
+        ends = time.monotonic() + timeout_s
+        while (data := self._next_frame()) is None:
+            more = self._stream.read(max(0.0, ends - time.monotonic()))
+            if not more:
+                return more
+            self._rest += more
         return data
 
     def close(self) -> None:
         """End the remote command."""
         self._stream.close()
+
+    def _next_frame(self) -> bytes | None:
+        """What is new in the next frame; None while it is not whole, b"" where it is not of the same log."""
+        head, newline, rest = self._rest.partition(b"\n")
+        if not newline and len(head) < _LONGEST_HEAD:
+            return None
+        length = int(head[1:]) if head[:1] == b"+" and head[1:].isdigit() else -1
+        if 0 <= length > len(rest) - len(_FRAME_END):
+            return None
+        body, self._rest = rest[: max(0, length)], rest[length + len(_FRAME_END) :]
+        if length < 0 or rest[length : length + len(_FRAME_END)] != _FRAME_END or not body.startswith(self._known):
+            self.changed = True
+            return b""
+        data = body[len(self._known) :]
+        self._known = body[-_OVERLAP:]
+        return data
 
     def _read_gap(self, inflate: zlib._Decompress, timeout_s: float) -> bytes | None:
         packed = self._rest or self._stream.read(timeout_s)
@@ -149,14 +165,14 @@ class RemoteLog:
             raise _unreadable(self.path, result.stderr)
         return _proof(match, sample, self.path, result.stderr)
 
-    def tail(self, sample: Sample, offset: int) -> Tail:
-        """The bytes from `offset` on, with the same proof as `prove`.
+    def tail(self, sample: Sample, offset: int, known: bytes) -> Tail:
+        """The bytes from `offset` on, before which stands what is `known`, with the same proof as `prove`.
 
         Raises what a `Session` raises, and Trouble when it cannot be read.
         """
         script = remote_text("log_proof.sh", "log_tail.sh")
         argv = ["sh", "-c", _LEASE, str(LEASE_S), script, "sh", *self._args(sample, offset)]
-        tail = Tail(self._session.stream(argv, bulk=True), self.path)
+        tail = Tail(self._session.stream(argv, bulk=True), self.path, known)
         try:
             tail.begin(sample)
         except BaseException:
@@ -165,7 +181,8 @@ class RemoteLog:
         return tail
 
     def _args(self, sample: Sample, offset: int) -> list[str]:
-        return [self.path, *map(str, (sample.head, sample.start + 1, sample.length, offset + 1, _GAP_TO_COMPRESS))]
+        asked = (sample.head, sample.start + 1, sample.length, offset + 1)
+        return [self.path, *map(str, (*asked, _GAP_TO_COMPRESS, _OVERLAP, _MOST_IN_FRAME))]
 
 
 def _proof(match: re.Match[bytes], sample: Sample, path: str, stderr: str) -> Proof | None:

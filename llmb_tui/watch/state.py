@@ -81,6 +81,8 @@ class Progress:
     """How many ranks said that they could not be bound to a NUMA node, as they should be."""
     failure: Diagnosis | None = None
     """A line of the log that says why the run failed, and what it means."""
+    before: str = ""
+    """File name of the copy of what the log was before it began anew; empty where it did not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ class RunState:
     eta_s: float | None = None
     """Seconds until the last step, by the pace at which steps arrive."""
     log_name: str = "log"
-    """File name of the local copy in the run's folder: `log`, and `log.1` and so on after restarts by Slurm."""
+    """File name of the local copy in the run's folder, a `LogCopy`'s."""
     log_bytes: int = 0
     """Size of the local copy."""
     silent_s: float = 0.0

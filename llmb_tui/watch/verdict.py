@@ -148,8 +148,8 @@ def _by_rule(plan: Plan, rule: ResultRule, progress: Progress) -> _StepTime | No
     if progress.steps_done > last:
         seconds = [seconds for index, seconds in progress.step_times_s if first <= index <= last]
         missing = last - first + 1 - len(seconds)
-        short = f"{missing} of the {last - first + 1} steps that count are missing in the log." if missing else ""
-        return _StepTime(fmean(seconds), short=short) if seconds else None
+        lacks = f"{missing} of the {last - first + 1} steps that count are missing in the log.{_anew(progress)}"
+        return _StepTime(fmean(seconds), short=lacks if missing else "") if seconds else None
     return _so_far(plan, rule, progress, over=True) if whole else None
 
 
@@ -177,17 +177,24 @@ def _too_short(plan: Plan, rule: ResultRule, progress: Progress) -> str:
 def _why_not(plan: Plan, rule: ResultRule, progress: Progress, *, finished: bool) -> str:
     total = _total(plan, progress)
     if finished and not progress.steps_done:
-        return "No verdict: the run ended before its first step."
+        return f"No verdict: the run ended before its first step.{_anew(progress)}"
     if finished:
         return (
             f"No verdict: the run ended after {progress.steps_done} of {total} steps, and what counts is the "
             f"{rule_words(rule)}."
             if progress.steps_done < total
-            else f"No verdict: the log has no step time for the {rule_words(rule)}."
+            else f"No verdict: the log has no step time for the {rule_words(rule)}.{_anew(progress)}"
         )
     if not progress.steps_done:
         return "No step yet."
     return f"Warm-up: the first {WARM_UP_STEPS} steps do not count."
+
+
+def _anew(progress: Progress) -> str:
+    """Why steps may be missing that were made."""
+    return (
+        f" The log began anew while it was copied; `{progress.before}` has what came before." if progress.before else ""
+    )
 
 
 def _total(plan: Plan, progress: Progress) -> int:

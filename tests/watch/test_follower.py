@@ -181,7 +181,7 @@ def test_a_log_that_was_replaced_is_not_added_to_the_copy(
     with pytest.raises(LogReplaced, match="was replaced") as caught:
         pump_until(follower, lambda: False, patient=True)
     assert why in caught.value.why
-    assert str(local) in caught.value.fix
+    assert "a file of its own" in caught.value.fix
     assert local.read_bytes() == before
 
 
@@ -223,6 +223,46 @@ def test_a_log_cut_short_while_it_is_followed_is_noticed(
     with pytest.raises(LogReplaced):
         pump_until(follower, lambda: False)
     assert local.read_bytes() == b"x" * 50_000
+
+
+def outgrow(remote: Path) -> None:
+    remote.write_bytes(b"another line\n" * 20_000)
+
+
+def rotate(remote: Path) -> None:
+    remote.rename(remote.with_suffix(".1"))
+    remote.write_bytes(b"x" * 60_000)
+
+
+@pytest.mark.parametrize("change", [outgrow, rotate, copy_over])
+def test_a_log_that_changes_while_it_is_followed_adds_no_byte(
+    follow: Callable[[], Follower], remote: Path, local: Path, change: Callable[[Path], None]
+) -> None:
+    remote.write_bytes(b"x" * 50_000)
+    follower = follow()
+    pump_until(follower, holds(local, b"x" * 50_000))
+    append(remote, b"and on\n")
+    before = remote.read_bytes()
+    pump_until(follower, holds(local, before))
+    change(remote)
+    with pytest.raises(LogReplaced):
+        pump_until(follower, lambda: False)
+    assert local.read_bytes() == before
+
+
+def test_a_log_that_is_gone_is_said_at_once_and_followed_when_it_comes_back(
+    follow: Callable[[], Follower], remote: Path, local: Path
+) -> None:
+    remote.write_bytes(b"one\n")
+    follower = follow()
+    pump_until(follower, holds(local, b"one\n"))
+    hidden = remote.rename(remote.with_suffix(".hidden"))
+    with pytest.raises(Trouble, match="is gone"):
+        pump_until(follower, lambda: False)
+    append(hidden, b"two\n")
+    hidden.rename(remote)
+    follower.retry_soon()
+    pump_until(follower, holds(local, b"one\ntwo\n"))
 
 
 def test_a_second_program_watches_and_takes_over(follow: Callable[[], Follower], remote: Path, local: Path) -> None:
@@ -289,7 +329,7 @@ def test_a_login_node_without_timeout_and_gzip_will_do(
 ) -> None:
     programs = tmp_path / "bin"
     programs.mkdir()
-    for name in ("cat", "cksum", "head", "ls", "sh", "tail", "wc"):
+    for name in ("cat", "cksum", "head", "ls", "sh", "sleep", "tail", "wc"):
         program = shutil.which(name)
         assert program
         (programs / name).symlink_to(program)

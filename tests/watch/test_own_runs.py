@@ -18,6 +18,7 @@ from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from llmb_tui.watch.local_results import LocalResults
 from llmb_tui.watch.local_run import LocalRun
+from llmb_tui.watch.logcopy import LogCopy, copies, newest_copy
 from llmb_tui.watch.run_records import RunRecords
 from tests.kit.runs import CATALOG, NEMOTRON
 
@@ -149,6 +150,14 @@ def test_the_newest_restart_is_what_counts(runs: Runs, ended: Ended, nemo_line: 
     (runs.folder("a") / "log.1").write_text("".join(nemo_line(i, 2.02) for i in range(50)))
     (result,) = LocalResults(RunRecords(runs), CATALOG).of("demo")
     assert result.step_time_s == 2.02
+
+
+def test_the_newest_part_of_the_newest_restart_is_added_to(tmp_path: Path) -> None:
+    assert newest_copy(tmp_path) == LogCopy()
+    for name in ("log.10-2", "log", "log-1", "log.2-11", "log.10", "log.txt"):
+        (tmp_path / name).touch()
+    assert [copy.name for copy in copies(tmp_path)] == ["log", "log-1", "log.2-11", "log.10", "log.10-2"]
+    assert newest_copy(tmp_path) == LogCopy(10, 2)
 
 
 def test_the_services_answer_what_was_measured_here_without_a_connection(tmp_path: Path, ended: Ended) -> None:

@@ -11,6 +11,7 @@ from llmb_tui.cluster.slurm.job import Job
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.plan import Plan
 from llmb_tui.watch.events import BatchTail, JobUpdated, LinkChanged, LogGrown, LogRead, LogTrouble, PollFailed
+from llmb_tui.watch.logcopy import LogCopy
 from llmb_tui.watch.progress import fold
 from llmb_tui.watch.run_reducer import RunReducer
 from llmb_tui.watch.state import Progress, Step
@@ -42,7 +43,7 @@ def test_notes_stay_until_what_they_tell_is_over(reducer: RunReducer) -> None:
         reducer.take(event)
     state = reducer.state(0.0)
     assert (state.link, state.link_note, state.slurm_note) == ("lost", "No answer. It was replaced.", "squeue failed.")
-    for better in (JobUpdated(RUNNING), LinkChanged("live"), LogGrown(0)):
+    for better in (JobUpdated(RUNNING), LinkChanged("live"), LogGrown(LogCopy())):
         reducer.take(better)
     state = reducer.state(0.0)
     assert (state.link, state.link_note, state.slurm_note) == ("live", "", "")

@@ -182,6 +182,16 @@ def test_a_window_with_holes_is_a_warning(plan: Plan) -> None:
     assert any("1 of the 10 steps" in reason for reason in verdict.reasons)
 
 
+def test_a_log_that_began_anew_is_named_where_its_steps_are_missing(plan: Plan) -> None:
+    late = replace(progress_of(plan, [None] * 40 + [2.0] * 10), before="log")
+    verdict, _ = judge(plan, MEAN, late, finished=True)
+    assert verdict is not None
+    assert verdict.result == "WARN"
+    assert any("`log` has what came before" in reason for reason in verdict.reasons)
+    _, why = judge(plan, MEAN, replace(Progress(), before="log-1"), finished=True)
+    assert "`log-1` has what came before" in why
+
+
 def test_a_last_step_that_still_warms_up_is_a_warning(plan: Plan) -> None:
     verdict, _ = judge(plan, LAST, progress_of(plan, [2.0], total=1), finished=True)
     assert verdict is not None

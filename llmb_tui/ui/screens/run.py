@@ -32,7 +32,7 @@ from llmb_tui.ui.widgets.run_header import RunHeader, StageLine, job_names, job_
 from llmb_tui.ui.widgets.run_parts import Metrics, VerdictCard
 from llmb_tui.ui.widgets.status_bar import notice
 from llmb_tui.ui.widgets.step_chart import StepChart
-from llmb_tui.watch.locallog import local_name, newest_restart
+from llmb_tui.watch.logcopy import LogCopy, copies
 from llmb_tui.watch.state import ENDED, FAILED, RunState
 
 
@@ -249,8 +249,8 @@ Leaving this screen stops the watching only; the job goes on."""
         self.post_message(self.StateChanged(run_state))
 
     def _log_files(self) -> list[tuple[str, Path]]:
-        """The newest log, those before a restart by Slurm, the batch script."""
-        names = [local_name(restart) for restart in range(newest_restart(self._folder), -1, -1)]
+        """The newest log, those before a restart by Slurm or a replacement, the batch script."""
+        names = [copy.name for copy in reversed(copies(self._folder) or [LogCopy()])]
         return [*((name, self._folder / name) for name in names), ("script", self._folder / "script.sh")]
 
     def _has_ended(self) -> bool:

@@ -1,0 +1,32 @@
+"""`LogCopy`: which of the local copies of a run's log, by the names of their files."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+_NAME = re.compile(r"log(?:\.(\d+))?(?:-(\d+))?")
+
+
+class LogCopy(NamedTuple):
+    """Which copy of a run's log: one for each start of the job, and one more each time that a log was replaced."""
+
+    restart: int = 0
+    part: int = 0
+
+    @property
+    def name(self) -> str:
+        """File name in the run's folder: `log`, `log-1`, `log.1`, `log.1-1`."""
+        return "log" + (f".{self.restart}" if self.restart else "") + (f"-{self.part}" if self.part else "")
+
+
+def copies(folder: Path) -> list[LogCopy]:
+    """The copies in a run's folder, oldest first."""
+    names = (_NAME.fullmatch(path.name) for path in folder.glob("log*"))
+    return sorted(LogCopy(int(name[1] or 0), int(name[2] or 0)) for name in names if name)
+
+
+def newest_copy(folder: Path) -> LogCopy:
+    """The copy that is added to, though there may be no file yet."""
+    return max(copies(folder), default=LogCopy())
