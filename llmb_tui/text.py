@@ -18,6 +18,8 @@ _ESCAPE_SEQUENCE = re.compile(
     "|\x1b[ -/]*[0-~]"  # two-character escapes
 )
 
+_TYPED_OVER = re.compile("[^\b]\b")
+
 
 def clean(text: str) -> str:
     """Text without escape sequences and without control characters except tab and newline.
@@ -41,3 +43,11 @@ def plural(number: int, noun: str) -> str:
 def clean_line(text: str) -> str:
     """`clean` for a single line: tabs become spaces and newlines are shown as control characters are."""
     return clean(text).replace("\t", "    ").replace("\n", "\N{REPLACEMENT CHARACTER}")
+
+
+def short_line(text: str, longest: int = 160) -> str:
+    """`clean_line` of what a program prints as it works, without what it has typed over; cut where it is too long."""
+    while "\b" in (bare := _TYPED_OVER.sub("", text)) and bare != text:
+        text = bare
+    line = clean_line(bare.replace("\b", "")).strip()
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"

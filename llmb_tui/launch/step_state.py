@@ -14,12 +14,14 @@ from llmb_tui.errors import Trouble
 from llmb_tui.launch.install_step import InstallStep
 from llmb_tui.launch.secret import SecretId
 from llmb_tui.rates import Pace
-from llmb_tui.text import clean_line
+from llmb_tui.text import clean_line, short_line
 
 StepStatus = Literal["missing", "running", "done", "failed"]
 
 _HEAD = re.compile(r"= (missing|lost|gone|waiting|running|done|failed) (\d+) (\d+) (\d+) (\d+) (\S+)")
 # git's own words for how far it is.
+_WORD = re.compile(r"[^\W\d_]{2}")
+_LONGEST_REASON = 400
 _GIT = re.compile(r"(?:Receiving objects|Resolving deltas|Updating files): +(\d+)% \((\d+)/(\d+)\)")
 
 
@@ -114,14 +116,15 @@ def state_of(step: InstallStep, probe: StepProbe, total: int | None, pace: Pace,
                 why.line, reason, "Look at it with `sacct`, and install again: it goes on where it stopped."
             )
         key = why.key_would_help
-        return replace(missing, status="failed", detail=why.line, reason=why.reason, fix=why.fix, key_would_help=key)
+        line = short_line(why.line, _LONGEST_REASON)
+        return replace(missing, status="failed", detail=line, reason=why.reason, fix=why.fix, key_would_help=key)
     if probe.state == "waiting":
         return replace(missing, status="running", detail=_waits(probe))
     return _running(step, probe, total, pace, now) if probe.state == "running" else missing
 
 
 def _running(step: InstallStep, probe: StepProbe, total: int | None, pace: Pace, now: float) -> StepState:
-    detail = clean_line(probe.log[-1]).strip() if probe.log else ""
+    detail = short_line(_last_words(probe.log))
     if probe.job:
         detail = f"Job {probe.job}: {detail}"
     if not step.size:
@@ -136,6 +139,11 @@ def _running(step: InstallStep, probe: StepProbe, total: int | None, pace: Pace,
     left = pace.seconds_left(of, now)
     size = _progress(probe, total) + ("" if left is None else f", {_duration(left)} left")
     return StepState(step.id, step.title, "running", detail, size, bytes_so_far=so_far, bytes_of=of, seconds_left=left)
+
+
+def _last_words(log: Iterable[str]) -> str:
+    """The last line that says something; pieces of a spinner or of a bar do not."""
+    return next((line for line in reversed(tuple(log)) if _WORD.search(short_line(line))), "")
 
 
 def _progress(probe: StepProbe, total: int | None) -> str:
@@ -165,7 +173,7 @@ def explain(log: Iterable[str]) -> Diagnosis:
     if matches:
         return min(matches, key=lambda match: match.order).diagnosis()
     fix = "Look at the step's log on the cluster. Install again: it goes on where it stopped."
-    return Diagnosis(lines[-1] if lines else "", "", fix)
+    return Diagnosis(_last_words(lines) or "".join(lines[-1:]), "", fix)
 
 
 def _gb(size: int) -> str:

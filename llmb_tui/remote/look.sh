@@ -53,8 +53,9 @@ layers() {
     ls -ln "$1" 2>/dev/null | awk '/^-/ { sum += $5; whole += $NF !~ /\./ } END { printf "%.0f %d", sum, whole }'
 }
 
-# The last lines of these files; a progress line that was overwritten again and again is many.
+# The last lines of these files, each from its beginning and cut where it is very long; a progress line that was
+# overwritten again and again is many.
 ends() {
-    for path; do tail -c 4000 "$path" 2>/dev/null | tr '\r' '\n' | sed '/^[[:space:]]*$/d' | tail -n 25; done |
+    for path; do tail -c 40000 "$path" 2>/dev/null | tr '\r' '\n' | sed '/^[[:space:]]*$/d' | tail -n 25 | cut -c 1-1000; done |
         sed 's/^/|/'
 }

@@ -70,5 +70,10 @@ activate() {
         for package in "$1"/lib/python3*/site-packages/*.dist-info; do
             if [ -d "$package" ] && [ ! -f "$package/RECORD" ]; then rm -rf "$package"; fi
         done
+        # The setup script may have been interrupted while it replaced pip.
+        if ! "$1/bin/pip" --version >/dev/null 2>&1; then
+            rm -rf "$1"/lib/python3*/site-packages/pip "$1"/lib/python3*/site-packages/pip-*.dist-info
+            "$1/bin/python" -m ensurepip --default-pip
+        fi
     fi
 }

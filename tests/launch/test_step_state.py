@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import pytest
 
+from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.install_step import InstallStep
 from llmb_tui.launch.step_state import read_probes, state_of, step_pace
@@ -75,3 +79,42 @@ def test_what_git_says_of_its_progress_gives_the_time_that_is_left() -> None:
         state = state_of(PLAIN, found, None, pace, now)
     assert state.detail == "Job 7: Receiving objects:  40% (400/1000), 9.00 MiB"
     assert (state.size, state.seconds_left) == ("40 %, about 1 min left", 60.0)
+
+
+SPINNER = "Building wheel for mamba-ssm (setup.py) ... -\b \b\\\b \b|\b \b/"
+
+
+@pytest.mark.parametrize(
+    ("log", "detail"),
+    [
+        (
+            ["Installing collected packages: a, b", "  \x1b[?25l  ", "\\ | / -", "━━━━"],
+            "Installing collected packages: a, b",
+        ),
+        ([SPINNER], "Building wheel for mamba-ssm (setup.py) ... /"),
+        (["Collecting x" + "y" * 4000], "Collecting x" + "y" * 147 + "…"),
+        (["\x1b[31mERROR\x1b[0m: it\tbroke\x07"], "ERROR: it    broke\N{REPLACEMENT CHARACTER}"),
+        (["\b\b", "| /"], ""),
+        ([], ""),
+    ],
+)
+def test_progress_is_one_clean_line_of_bounded_length(log: list[str], detail: str) -> None:
+    said = "".join(f"|{line}\n" for line in log)
+    state = state_of(PLAIN, read_probes(f"= running 0 0 0 0 -\n{said}", 1)[0], None, step_pace(), 0.0)
+    assert state.detail == detail
+
+
+def test_the_line_that_says_why_is_bounded_too() -> None:
+    probe = read_probes("= failed 0 0 0 0 -\n|strange " + "x" * 4000 + "\n|\\ |\n", 1)[0]
+    state = state_of(PLAIN, probe, None, step_pace(), 0.0)
+    assert state.detail.startswith("strange xxx")
+    assert len(state.detail) == 400
+
+
+def test_a_long_line_of_a_log_is_seen_from_its_beginning(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("Collecting a\nInstalling collected packages: " + "package, " * 1000 + "\n\n \r")
+    script = remote_text("look.sh") + f"ends {log}\n"
+    said = subprocess.run(["sh", "-s"], input=script, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert [line[:32] for line in said] == ["|Collecting a", "|Installing collected packages: "]
+    assert len(said[1]) == 1001

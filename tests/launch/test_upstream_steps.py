@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,6 +13,7 @@ import pytest
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.upstream import Commit, Pin
 from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.launch.install_step import InstallStep
 from llmb_tui.launch.secret import HUB_TOKEN
 from llmb_tui.launch.step_state import explain
@@ -244,6 +246,8 @@ def test_an_environment_is_made_used_and_made_anew(site: UpstreamInstall) -> Non
     Path(step.results[-1]).unlink()
     assert "The environment is there" in site.run("environment")
     python = Path(step.results[0])
+    python.with_name("pip").unlink()
+    assert site.done("environment"), "pip comes and goes while the setup script replaces it"
     python.unlink()
     python.symlink_to("/nowhere")
     assert not site.done("environment")
@@ -254,6 +258,21 @@ def test_an_environment_is_made_used_and_made_anew(site: UpstreamInstall) -> Non
     assert "made anew" in site.run("environment")
     assert site.done("environment")
     assert not note.exists()
+
+
+def test_pip_that_was_lost_while_it_was_replaced_is_made_anew(tmp_path: Path) -> None:
+    programs, half = tmp_path / "bin", tmp_path / "lib/python3.10/site-packages/pip"
+    programs.mkdir()
+    half.mkdir(parents=True)
+    python = programs / "python"
+    python.write_text(f"""#!/bin/sh
+echo "$@"
+[ ! -e {half} ] && printf '#!/bin/sh\necho pip of %s' {tmp_path} >{programs}/pip && chmod 755 {programs}/pip
+""")
+    python.chmod(0o755)
+    script = f"{remote_text('setup.sh')}\nset -e; dir={tmp_path}; activate {tmp_path}; activate {tmp_path}; pip\n"
+    said = subprocess.run(["sh", "-s"], input=script, capture_output=True, text=True, check=True).stdout
+    assert said.splitlines() == ["-m ensurepip --default-pip", f"pip of {tmp_path}"]
 
 
 def test_without_a_suitable_python_it_is_said_what_there_is(site: UpstreamInstall) -> None:

@@ -155,7 +155,8 @@ def _environment(place: _Place) -> InstallStep:
     return InstallStep(
         id=f"environment-{place.name}",
         title=f"Environment with Python {version}{'' if exact else ' or newer'}",
-        results=(f"{environment}/bin/python", f"{environment}/bin/pip", note),
+        # Not pip: the setup script replaces it, and for a moment there is none.
+        results=(f"{environment}/bin/python", note),
         work=place.work("environment", "environment.sh"),
         args=(environment, version, "yes" if exact else "no", *minors, pythons, place.set_up, note),
     )

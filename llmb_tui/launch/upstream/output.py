@@ -14,7 +14,7 @@ from llmb_tui.cluster.validation import NAME, PATH, matches
 from llmb_tui.diagnosis.rules import rules
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.refusal import NOT_SUBMITTED, SBATCH, SIGNALS, may_have_been_accepted
-from llmb_tui.text import clean_line
+from llmb_tui.text import short_line
 
 _BATCH = re.compile(r"^Submitted batch job (\d{1,12})(?: on cluster \S+)?$", re.MULTILINE | re.ASCII)
 _TASK = re.compile(
@@ -78,8 +78,8 @@ def of_script(job_id: str, path: str, experiments: str) -> Task | None:
 
 
 def last_line(output: str) -> str:
-    """The last line that says something, clean; empty where none does."""
-    lines = (clean_line(line).strip() for line in reversed(output.split("\n")))
+    """The last line that says something, clean and cut where it is too long; empty where none does."""
+    lines = (short_line(line) for line in reversed(output.split("\n")))
     return next((line for line in lines if not _DULL.fullmatch(line)), "")
 
 
