@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -14,7 +15,24 @@ from llmb_tui.plan.selection import DEFAULT_PROCEDURE, FIELDS, NEW_RUN_PROCEDURE
 
 Verb = Callable[[argparse.Namespace], int]
 _READ_ONLY = "observer mode: refuse whatever would change a cluster"
+_NUMBER = re.compile(r"[0-9]{1,18}")
 SECRETS = ("ngc", "hugging-face")
+PROFILE_FLAGS = {
+    "host": ("login node: name, address or alias", True),
+    "account": ("Slurm account", True),
+    "partition": ("GPU partition", True),
+    "install_dir": ("directory that the nodes share", True),
+    "user": ("name on the login node", False),
+    "port": ("port of its SSH server", False),
+    "identity_file": ("private key", False),
+    "known_hosts": ("file of known host keys", False),
+    "cpu_partition": ("partition for work without GPUs", False),
+    "gpu_request": ("gpus-per-node, gres or none", False),
+    "reservation": ("Slurm reservation", False),
+    "qos": ("Slurm QOS", False),
+    "constraint": ("features that the nodes must have", False),
+}
+"""Fields of a cluster's profile that `clusters add` sets, what each is, and whether it is needed."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -25,8 +43,16 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
+    try:
+        return number(text, "N")
+    except Trouble as trouble:
+        raise argparse.ArgumentTypeError(trouble.what) from trouble
+
+
+def number(text: str, name: str) -> int:
+    """A number from 1 on. Raises Trouble (exit code 1)."""
+    if not _NUMBER.fullmatch(text) or int(text) < 1:
+        raise Trouble(f"{name} cannot be {text[:40]!r}.", fix="It is a number from 1 on.", exit_code=1)
     return int(text)
 
 
@@ -91,7 +117,7 @@ def selection_mapping(arguments: argparse.Namespace) -> dict[str, object]:
 
 def _typed(field: Field, text: str) -> object:
     """The number where one is meant; what is none stays, and is refused by who reads the selection."""
-    return int(text) if field.kind == "number" and text.removeprefix("-").isdecimal() else text
+    return int(text) if field.kind == "number" and _NUMBER.fullmatch(text.removeprefix("-")) else text
 
 
 def parser() -> argparse.ArgumentParser:
@@ -131,7 +157,12 @@ def _add_cluster_verbs(verbs: Any) -> None:
     sub = _add(verbs, "demo", "demo", "the whole journey on an embedded, simulated cluster")
     sub.add_argument("--headless", action="store_true", help="no screen: print each stage and the verdict")
     _add_selection(sub)
-    _add(verbs, "clusters", "clusters", "saved clusters")
+    sub = _add(verbs, "clusters", "clusters", "saved clusters; `clusters add NAME --host …` saves one more")
+    sub.add_argument("action", nargs="?", choices=("add",), help="save a cluster")
+    sub.add_argument("name", nargs="?", metavar="NAME")
+    for field, (text, needed) in PROFILE_FLAGS.items():
+        flag = f"--{field.replace('_', '-')}"
+        sub.add_argument(flag, metavar="N" if field == "port" else "TEXT", help=f"{text}{' (needed)' * needed}")
     sub = _add(verbs, "config", "config", "where settings live, what is in force, and whether every file can be read")
     sub.add_argument("action", choices=("path", "show", "validate"))
     sub = _add(verbs, "doctor", "clusters", "preflight of a saved cluster, for a selection if one is given")

@@ -8,12 +8,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from typing import get_args
 
-from llmb_tui.cli.arguments import selection_mapping
+from llmb_tui.cli.arguments import PROFILE_FLAGS, number, selection_mapping
 from llmb_tui.cli.output import print_json, print_line, print_table, say
 from llmb_tui.cli.request import ask_for_selection, print_command, request_of, say_problems
 from llmb_tui.cli.secrets import ask_for_key
 from llmb_tui.cli.user import confirm, has_terminal, terminal_prompter, user_services
+from llmb_tui.cluster.profile import ClusterProfile, GpuRequest
 from llmb_tui.cluster.profiles import profile_document
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.prepared import PreparedRun
@@ -30,16 +32,46 @@ from llmb_tui.watch.state import RunState
 
 _PROGRESS_EVERY_S = 15.0
 _TITLE = 20
+_ADD = "llmb-tui clusters add NAME --host LOGIN_NODE --account A --partition P --install-dir DIRECTORY"
 
 
 def clusters_verb(arguments: argparse.Namespace) -> int:
-    """The saved clusters."""
-    profiles = user_services(arguments).clusters.profiles()
+    """The saved clusters; with `add` one more is saved."""
+    services = user_services(arguments)
+    if arguments.action == "add":
+        return _add_cluster(services, arguments)
+    profiles = services.clusters.profiles()
     if arguments.json:
         print_json([profile_document(profile) for profile in profiles])
     elif profiles:
         rows = [(p.name, p.host, p.account, p.partition, p.install_dir, p.notice or "") for p in profiles]
         print_table(("cluster", "login node", "account", "partition", "install directory", ""), rows)
+    else:
+        say(f"No cluster is saved. `{_ADD}` saves one; so does the wizard (`llmb-tui`), which offers what there is.")
+    return 0
+
+
+def _add_cluster(services: Services, arguments: argparse.Namespace) -> int:
+    """Save a cluster; nobody is asked, and nothing is connected."""
+    given = {name: value for name in PROFILE_FLAGS if (value := getattr(arguments, name)) is not None}
+    missing = [f"--{name.replace('_', '-')}" for name, (_, needed) in PROFILE_FLAGS.items() if needed > (name in given)]
+    if arguments.name is None or missing:
+        what = " and ".join(filter(None, ("its name" * (arguments.name is None), ", ".join(missing))))
+        raise Trouble(f"A cluster needs {what}.", fix=f"`{_ADD}`", exit_code=1)
+    if any(profile.name == arguments.name for profile in services.clusters.profiles()):
+        file = services.places.clusters / f"{arguments.name}.toml"
+        raise Trouble(f"There is a cluster {arguments.name} already.", fix=f"Edit {file}.", exit_code=1)
+    if "port" in given:
+        given["port"] = number(given["port"], "port")
+    if given.get("gpu_request", "none") not in get_args(GpuRequest):
+        fix = f"It is one of {', '.join(get_args(GpuRequest))}."
+        raise Trouble(f"The cluster's gpu_request cannot be {given['gpu_request']}.", fix=fix, exit_code=1)
+    profile = ClusterProfile(name=arguments.name, **given)
+    services.clusters.save(profile)
+    if arguments.json:
+        print_json(profile_document(profile))
+    else:
+        say(f"Saved. `llmb-tui doctor {profile.name}` checks it.")
     return 0
 
 

@@ -42,6 +42,8 @@ def jobs_verb(arguments: argparse.Namespace) -> int:
         print_json([document(record.run, record.state) for record in records])
     elif records:
         print_table(_HEADINGS, [_row(record.run, record.state) for record in records])
+    else:
+        say("There is no run yet. `llmb-tui submit --cluster C …` submits one, and so does the wizard's last step.")
     for trouble in services.runs.unreadable():
         say(str(trouble))
     return 0
@@ -110,8 +112,13 @@ def logs_verb(arguments: argparse.Namespace) -> int:
     monitor = services.feed.monitor(run.id)
     if not arguments.follow:
         state = monitor.once(terminal_prompter())
-        _print_whole(services.runs.folder(run.id) / state.log_name, write)
-        return 0
+        for note in filter(None, (state.link_note, state.slurm_note)):
+            say(note)
+        if not state.log_bytes:
+            say(_no_log(run, state))
+        else:
+            _print_whole(services.runs.folder(run.id) / state.log_name, write)
+        return 2 if state.link == "lost" else 0
     readers: dict[str, LineReader] = {}
 
     def print_new(state: RunState) -> None:
@@ -124,6 +131,18 @@ def logs_verb(arguments: argparse.Namespace) -> int:
     for reader in readers.values():
         _print_rest(reader, write)
     return 0
+
+
+def _no_log(run: Run, state: RunState) -> str:
+    """Why there is nothing to print, and what to do."""
+    if not run.job_ids:
+        return f"Run {run.id} is {run.submission}: it has no job, and so no log. {run.note}".rstrip()
+    where = f" It is written to {run.job_log.path(run.job_ids[-1], 0)} on {run.cluster}." if run.job_log else ""
+    if state.stage in ENDED:
+        return f"Run {run.id} is {state_word(run, state)}, and no line of its log is here.{where}"
+    return (
+        f"Run {run.id} has no log yet; it begins when the job starts.{where} `llmb-tui logs {run.id} -f` waits for it."
+    )
 
 
 def _text_line(line: str) -> None:

@@ -103,11 +103,13 @@ class KnownHosts:
 
     def _unknown(self, name: str, key: ServerKey, *, may_ask: bool) -> HostKeyUnknown:
         outcome = "it was not accepted" if may_ask else "the OpenSSH configuration says StrictHostKeyChecking yes"
+        entry = f"{clean_line(name)} {key.type} {base64.b64encode(key.blob).decode()}"
+        asks = "say yes where a terminal or the screen asks (`llmb-tui doctor CLUSTER`), or " if may_ask else ""
         return HostKeyUnknown(
             f"The host key of {clean_line(name)} is not known: {key.type} {key.fingerprint}",
             f"It is not in {self._file}, and {outcome}.",
             "Compare the fingerprint with the one that the cluster's administrators publish, then "
-            + ("accept it." if may_ask else f"add the key to {self._file}."),
+            f"{asks}add this line to {self._file}:\n{entry}",
         )
 
     def _remember(self, name: str, key: ServerKey) -> None:

@@ -1,0 +1,91 @@
+"""Verbs with nothing to show say what to do next; a cluster is added without a screen."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.cli import main
+from llmb_tui.cluster.failures import HostKeyUnknown
+from llmb_tui.cluster.ssh.host_keys import KnownHosts, ServerKey
+from llmb_tui.services import Services
+from llmb_tui.store.paths import CONFIG_VARIABLE, STATE_VARIABLE, Places
+from tests.kit.runs import make_run
+
+ADD = ("clusters", "add", "eos", "--host", "127.0.0.1", "--port", "9", "--account", "a", "--partition", "p")
+WHOLE = (*ADD, "--install-dir", "/lustre", "--known-hosts", "/nonexistent", "--user", "me")
+
+
+@pytest.fixture(autouse=True)
+def services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Services:
+    places = Places(tmp_path / "config", tmp_path / "state")
+    monkeypatch.setenv(CONFIG_VARIABLE, str(places.config))
+    monkeypatch.setenv(STATE_VARIABLE, str(places.state))
+    return Services(places)
+
+
+def test_empty_lists_say_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    for verb, next_verb in (("clusters", "llmb-tui clusters add"), ("jobs", "llmb-tui submit")):
+        assert main([verb]) == 0
+        said = capsys.readouterr()
+        assert said.out == ""
+        assert next_verb in said.err
+
+
+def test_a_cluster_is_added(services: Services, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*WHOLE, "--json"]) == 0
+    (saved,) = services.clusters.profiles()
+    assert (saved.name, saved.host, saved.port, saved.install_dir) == ("eos", "127.0.0.1", 9, "/lustre")
+    assert json.loads(capsys.readouterr().out)["known_hosts"] == "/nonexistent"
+    assert main(["clusters"]) == 0
+    assert "eos" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "needed"),
+    [
+        (ADD, "--install-dir"),
+        (("clusters", "add"), "its name and --host, --account"),
+        ((*WHOLE, "--port", "²"), "port"),
+        ((*WHOLE, "--gpu-request", "all"), "gpus-per-node"),
+        ((*WHOLE, "--account", "a;b\n"), "account"),
+        (("clusters", "add", "../x", *WHOLE[3:]), "name"),
+    ],
+)
+def test_what_is_no_cluster_is_refused(
+    services: Services, words: tuple[str, ...], needed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words]) == 1
+    assert needed in capsys.readouterr().err
+    assert services.clusters.profiles() == ()
+
+
+def test_a_cluster_is_not_replaced(services: Services, capsys: pytest.CaptureFixture[str]) -> None:
+    assert (main([*WHOLE]), main([*WHOLE, "--account", "other"])) == (0, 1)
+    assert "eos.toml" in capsys.readouterr().err
+    assert services.clusters.profiles()[0].account == "a"
+
+
+def test_without_a_log_its_place_is_said(services: Services, capsys: pytest.CaptureFixture[str]) -> None:
+    main([*WHOLE])
+    services.runs.save(make_run("a"))
+    services.runs.save(make_run("b", submission="refused", job_ids=(), note="Slurm refused the job."))
+    assert main(["logs", "a"]) == 2, "nothing listens there"
+    said = capsys.readouterr()
+    assert "Could not reach" in said.err
+    assert "It is written to /lustre/llmb" in said.err
+    assert "logs a -f" in said.err
+    assert main(["logs", "b"]) == 0
+    assert "Slurm refused the job." in capsys.readouterr().err
+
+
+def test_an_unknown_host_key_says_how_to_accept_it(tmp_path: Path) -> None:
+    file = tmp_path / "known_hosts"
+    with pytest.raises(HostKeyUnknown) as caught:
+        KnownHosts([file]).check("Login", 2222, ServerKey("ssh-ed25519", b"key"), None)
+    assert str(file) in caught.value.fix
+    assert caught.value.fix.splitlines()[-1] == "[login]:2222 ssh-ed25519 a2V5"
+    file.write_text(caught.value.fix.splitlines()[-1] + "\n")
+    KnownHosts([file]).check("Login", 2222, ServerKey("ssh-ed25519", b"key"), None)
