@@ -89,13 +89,15 @@ def doctor_verb(arguments: argparse.Namespace) -> int:
     tell = teller(say) if sys.stderr.isatty() else None
     report = services.launcher.preflight(target, tell)
     checks = [_check_document(check) for check in report.checks]
-    print_json({"cluster": arguments.cluster, "passed": report.passed, "checks": checks})
+    bring = list(report.bring)
+    print_json({"cluster": arguments.cluster, "passed": report.passed, "bring": bring, "checks": checks})
     return report.exit_code
 
 
 def _check_document(check: Check) -> dict[str, object]:
     """A check as JSON; scripts know what mends it as `mend`."""
     document = asdict(check)
+    del document["bring"]  # it stands in the answer as a whole
     return {("mend" if name == "fix" else name): value for name, value in document.items()}
 
 
@@ -132,6 +134,8 @@ def summary(report: Preflight) -> str:
     """How many checks came out how."""
     counts = {status: sum(one.status == status for one in report.checks) for status in ("ok", "warning", "failed")}
     words = f"{counts['ok']} ok, {counts['warning']} warnings, {counts['failed']} failed"
+    if report.bring:
+        return f"{words}: ready once these are brought by hand: {', '.join(report.bring)}"
     return f"{words}: {'ready' if report.passed else 'not ready'}"
 
 

@@ -74,19 +74,28 @@ def image_step(request: RunRequest) -> InstallStep:
     reference = container(plan)
     path = image_path(install, reference)
     folder, _, name = path.rpartition("/")
-    brought = f"{install}/{OFFLINE}/{name}"
     architecture = architecture_of(plan.selection.gpu)
     return InstallStep(
         id=f"image-{name.removesuffix('.sqsh')}",
         title=f"Container image {reference}",
         results=(path,),
         work=remote_text("import_image.sh") + 'import_image "$@"',
-        args=(path, f"docker://{REGISTRY}#{reference}", ENROOT_CREDENTIALS, architecture, brought),
+        args=(path, f"docker://{REGISTRY}#{reference}", ENROOT_CREDENTIALS, architecture, brought_image(request)),
         size=_IMAGE_SIZE,
         growing=f"{folder}/.{name}.",
         image=reference,
         in_job=_import_job(profile, plan.gpus_per_node),
     )
+
+
+def brought_image(request: RunRequest) -> str:
+    """Where the step looks for an image that a person brought. Raises Trouble when no image is known for the plan."""
+    return f"{brought_folder(request)}/{image_path('', container(request.plan)).rpartition('/')[2]}"
+
+
+def brought_folder(request: RunRequest) -> str:
+    """What a person brings to a cluster without a way to the internet."""
+    return f"{request.profile.install_dir.rstrip('/')}/{OFFLINE}"
 
 
 def _import_job(profile: ClusterProfile, gpus_per_node: int) -> InJob:

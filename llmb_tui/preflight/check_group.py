@@ -56,7 +56,8 @@ def failed(name: str, title: str, found: str, needed: str, fix: str) -> Check:
 def clean_check(check: Check) -> Check:
     """The check with its texts made harmless."""
     found = clean_line(check.found).strip() or "no answer"
-    return replace(check, found=found, needed=clean_line(check.needed), fix=clean_line(check.fix))
+    bring = tuple(map(clean_line, check.bring))
+    return replace(check, found=found, needed=clean_line(check.needed), fix=clean_line(check.fix), bring=bring)
 
 
 def first_line(answer: Answer) -> str:

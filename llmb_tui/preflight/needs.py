@@ -31,6 +31,12 @@ class Needs:
     """None: no plan is chosen, and the rest says nothing."""
     image: str = ""
     """Path of the imported container image: once it is there, neither its space nor the registry is needed."""
+    brought_image: str = ""
+    """Path where the install finds an image that a person brought."""
+    brought_sources: tuple[str, ...] = ()
+    """Paths where it finds what a person brought in place of all that is fetched from the git host."""
+    brought_packages: str = ""
+    """Directory of Python packages that a person brought; it may be that pip reaches an index all the same."""
     venv: bool = False
     """True where the procedure makes a Python environment on the cluster."""
     python: str | None = None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
+from dataclasses import replace
 
 from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.cluster.remote_text import remote_text
@@ -22,9 +24,11 @@ def network_group(needs: Needs) -> CommandChecks:
     sources = needs.sources
     addresses = {REGISTRY: f"{sources.registry}/v2/", GIT: f"{sources.git}/", HUB: f"{sources.hub}/robots.txt"}
     probes = [f"{shell_join(['probe', name, address])} &" for name, address in addresses.items()]
+    places = (needs.brought_image, *needs.brought_sources, needs.brought_packages)
     commands = {
         "image": "limited 4 " + shell_join(["test", "-s", needs.image]) if needs.image else "false",
         "set_up": "limited 4 " + shell_join(["test", "-s", needs.set_up]) if needs.set_up else "false",
+        "brought": "\n".join(f"if limited 4 test -s {path}; then echo {path}; fi" for path in map(shlex.quote, places)),
         "enroot": "command -v enroot",
         "probe": "\n".join([remote_text("servers.sh"), *probes, "wait"]),
     }
@@ -41,7 +45,10 @@ def network_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
         GIT: ("Git host", sources.git, needs.git and not set_up, "the recipe's repository"),
         HUB: ("Model hub", sources.hub, needs.hub and (needs.hub_each_run or not set_up), "the tokenizer"),
     }
+    instead = {REGISTRY: tuple(filter(None, [needs.brought_image])), GIT: needs.brought_sources, HUB: ()}
+    brought = answers["brought"].text.splitlines()
     for name, (title, address, is_needed, what) in servers.items():
+        missing = tuple(path for path in instead[name] if path not in brought)
         match = re.search(rf"(?m)^{name} (.*)$", answers["probe"].text)
         words = _in_short(match[1].strip()) if match else "no answer in time"
         is_there = {REGISTRY: has_image, GIT: needs.git and set_up, HUB: needs.hub and set_up}[name]
@@ -52,11 +59,15 @@ def network_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
             yield warning(name, title, words, needed, f"Who needs {what} from there has to bring it by hand.")
         elif not is_needed:
             yield ok(name, title, f"not needed, and not reached: {words}", needed)
+        elif instead[name] and not missing:
+            yield ok(name, title, f"not reached ({words}), and brought by hand", needed)
         elif name == REGISTRY and in_job:
             fix = "The image is imported in a job, whose node may reach more; if not, put the image there by hand."
             yield warning(name, title, words, needed, fix)
         else:
-            yield failed(name, title, words, needed, _mend(words, what))
+            packages = needs.brought_packages if name == GIT else ""
+            bring = (*missing, *([packages] if packages and packages not in brought else []))
+            yield replace(failed(name, title, words, needed, _mend(words, what, bring)), bring=bring if missing else ())
 
 
 def servers_in_use(report: Preflight) -> set[str]:
@@ -85,7 +96,8 @@ def _not_needed(address: str, present: str, needs: Needs) -> str:
     return f"nothing from {address}: {f'{present} is there' if present else 'this procedure fetches nothing there'}"
 
 
-def _mend(words: str, what: str) -> str:
+def _mend(words: str, what: str, bring: tuple[str, ...]) -> str:
     if "407" in words or _PROXY.search(words):
         return "The site's proxy refuses: set http_proxy and https_proxy in ~/.bashrc as the site describes."
-    return f"Set https_proxy in ~/.bashrc if the site has a proxy, or bring {what} by hand and install again."
+    instead = f" to {' and '.join(bring)}" if bring else ""
+    return f"Set https_proxy in ~/.bashrc if the site has a proxy, or bring {what} by hand{instead} and install again."

@@ -23,6 +23,8 @@ class Check:
     needed: str
     fix: str
     """Empty when nothing is to be done."""
+    bring: tuple[str, ...] = ()
+    """Paths on the cluster that would do instead, once a person has brought them there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,13 @@ class Preflight:
     def failed(self) -> tuple[Check, ...]:
         """The checks that gate."""
         return tuple(check for check in self.checks if check.status == "failed")
+
+    @property
+    def bring(self) -> tuple[str, ...]:
+        """What has to be brought by hand, where nothing else gates; empty else."""
+        if not all(check.bring for check in self.failed):
+            return ()
+        return tuple(path for check in self.failed for path in check.bring)
 
     @property
     def exit_code(self) -> int:

@@ -91,6 +91,7 @@ LOGIN_NODE: Answers = {
 NETWORK: Answers = {
     "image": Answer(1, ""),
     "set_up": Answer(1, ""),
+    "brought": Answer(0, ""),
     "enroot": Answer(0, "/usr/bin/enroot\n"),
     "probe": Answer(0, "hub HTTP 200\nregistry HTTP 401\ngit HTTP 200\n"),
 }

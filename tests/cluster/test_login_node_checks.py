@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from llmb_tui.cli.clusters import summary
 from llmb_tui.cluster.batch import Answer
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.preflight.check_group import Answers, clean_check
@@ -210,6 +211,31 @@ def test_a_server_that_is_not_reached_gates_only_what_needs_it(
     found = reach({"probe": Answer(0, line + "\n")}, needs)[check]
     assert (found.status, words in found.fix) == (status, True), found
     assert "HTTP 000" not in found.found
+
+
+IMAGE, NEMO, WHEELS = (f"/lustre/llmb/offline/{name}" for name in ("x.sqsh", "NeMo.bundle", "wheels"))
+
+
+@pytest.mark.parametrize(
+    ("there", "status", "bring"),
+    [
+        ([], ["failed", "failed"], (IMAGE, NEMO, WHEELS)),
+        ([IMAGE], ["ok", "failed"], (NEMO, WHEELS)),
+        ([IMAGE, WHEELS], ["ok", "failed"], (NEMO,)),
+        ([IMAGE, NEMO], ["ok", "ok"], ()),  # an index of packages may be in reach where the git host is not
+    ],
+)
+def test_without_internet_it_is_said_what_to_bring(there: list[str], status: list[str], bring: tuple[str, ...]) -> None:
+    needs = replace(DIRECT, git=True, brought_image=IMAGE, brought_sources=(NEMO,), brought_packages=WHEELS)
+    out = {"probe": Answer(0, f"registry {REFUSED}\ngit {REFUSED}\n"), "brought": Answer(0, "\n".join(there))}
+    found = reach(out, needs)
+    report = Preflight((found["registry"], found["git"]))
+    assert ([check.status for check in report.checks], report.bring) == (status, bring)
+    ending = summary(report).rpartition(": ")[2]
+    assert ending == (", ".join(bring) or "ready")
+    assert all(path in " ".join(check.fix for check in report.failed) for path in bring)
+    other = Preflight((*report.checks, reach({"probe": Answer(0, f"hub {REFUSED}\n")}, PUBLISHED)["hub"]))
+    assert (other.bring, summary(other).rpartition(": ")[2]) == ((), "not ready")
 
 
 def test_a_server_that_nothing_is_fetched_from_may_be_out_of_reach() -> None:

@@ -9,7 +9,7 @@ from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.launch.procedure import procedure, secrets_of
 from llmb_tui.launch.secret import SecretNeed
 from llmb_tui.plan.make import plan
-from llmb_tui.plan.selection import RunOptions, Selection
+from llmb_tui.plan.selection import ProcedureId, RunOptions, Selection
 from llmb_tui.request import RunRequest
 
 PROFILE = ClusterProfile(
@@ -77,3 +77,18 @@ def test_what_is_fetched_once_is_noted_when_it_is_there(
     assert needs.set_up.startswith(f"/lustre/llmb/.llmb-tui/published/{selection[0]}-{selection[1]}/{file}")
     assert needs.hub_each_run is each_run
     assert procedure("direct").needs(request).set_up == ""
+
+
+def test_what_a_person_may_bring_is_what_the_install_looks_for(catalog: Catalog) -> None:
+    selection = Selection("nemotron4", "25.04", "15b", "h100", "fp8", 64)
+    names: tuple[ProcedureId, ...] = ("direct", "upstream")
+    for name in names:
+        request = RunRequest(catalog.recipe("nemotron4@25.04"), plan(catalog, selection), PROFILE, name)
+        needs, steps = procedure(name).needs(request), procedure(name).install(request).steps
+        image = next(step for step in steps if step.id.startswith("image-"))
+        assert needs.brought_image == "/lustre/llmb/offline/nvidia+nemo+25.02.01.sqsh"
+        assert needs.brought_image in image.args
+    folder = "/lustre/llmb/offline"
+    repositories = ("dgxc-benchmarking", "NeMo", "Megatron-LM", "NeMo-Run")
+    assert needs.brought_sources == tuple(f"{folder}/{repository}.bundle" for repository in repositories)
+    assert needs.brought_packages == f"{folder}/wheels"

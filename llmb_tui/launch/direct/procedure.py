@@ -13,6 +13,7 @@ from llmb_tui.launch.direct.install import DirectInstall, direct_install
 from llmb_tui.launch.direct.render import render
 from llmb_tui.launch.direct.spec_of import launch_spec, wants_segment
 from llmb_tui.launch.direct.submitter import DirectSubmitter, direct_spec
+from llmb_tui.launch.install_step import brought_image
 from llmb_tui.launch.naming import image_path, new_run_id
 from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
 from llmb_tui.launch.procedure import Procedure
@@ -50,6 +51,7 @@ class DirectProcedure(Procedure):
             request.profile,
             plan,
             image=image_path(request.profile.install_dir, plan.container) if plan.container else "",
+            brought_image=brought_image(request) if plan.container else "",
             python=request.recipe.access.python,
             hub=plan.options.hub_tokenizer,
             hub_each_run=plan.options.hub_tokenizer,

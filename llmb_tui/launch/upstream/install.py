@@ -15,7 +15,7 @@ from llmb_tui.catalog.upstream import Commit, UpstreamScripts
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.cluster.remote_text import remote_text
-from llmb_tui.launch.install_step import OFFLINE, InJob, InstallPlan, InstallStep, image_step
+from llmb_tui.launch.install_step import OFFLINE, InJob, InstallPlan, InstallStep, brought_folder, image_step
 from llmb_tui.launch.secret import HUB_TOKEN, TITLES
 from llmb_tui.launch.settings import text_of
 from llmb_tui.launch.upstream.command import setup_command
@@ -111,6 +111,15 @@ def upstream_install(request: RunRequest) -> UpstreamInstall:
         setup=_setup(place, request),
         pins=_pins(place, gpu) if procedure.pins else None,
     )
+
+
+def brought_sources(request: RunRequest) -> tuple[str, ...]:
+    """Where the steps look for repositories that a person brought."""
+    procedure, gpu = scripts_of(request.recipe), request.plan.selection.gpu
+    folder = brought_folder(request)
+    commits = [commit for commit in procedure.commits if not commit.gpus or gpu in commit.gpus]
+    urls = dict.fromkeys([procedure.repository, *(commit.repository for commit in commits)])
+    return tuple(f"{folder}/{url.removesuffix('.git').rpartition('/')[2]}.bundle" for url in urls)
 
 
 def _directories(place: _Place, folders: Sequence[str]) -> InstallStep:

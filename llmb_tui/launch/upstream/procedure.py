@@ -11,6 +11,7 @@ from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.client import SRUN_OUTPUT_SINCE, Version, slurm_version
 from llmb_tui.cluster.slurm.params import sbatch_options
 from llmb_tui.cluster.validation import NAME, PATH
+from llmb_tui.launch.install_step import brought_folder, brought_image
 from llmb_tui.launch.naming import check_pattern, experiment_name, image_path, nemo_run_name, new_run_id
 from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
 from llmb_tui.launch.procedure import Procedure
@@ -20,7 +21,7 @@ from llmb_tui.launch.settings import other_vboost, refuse_errors
 from llmb_tui.launch.spec import JobLog, UpstreamSpec
 from llmb_tui.launch.upstream.command import UpstreamCommand, differences, upstream_command
 from llmb_tui.launch.upstream.commits import commits_group
-from llmb_tui.launch.upstream.install import UpstreamInstall, upstream_install
+from llmb_tui.launch.upstream.install import UpstreamInstall, brought_sources, upstream_install
 from llmb_tui.launch.upstream.paths import scripts_of, upstream_paths
 from llmb_tui.launch.upstream.submitter import UpstreamSubmitter, upstream_spec_of
 from llmb_tui.preflight.check_group import CheckGroup
@@ -62,6 +63,9 @@ class UpstreamProcedure(Procedure):
             request.profile,
             plan,
             image=image_path(request.profile.install_dir, plan.container) if plan.container else "",
+            brought_image=brought_image(request) if plan.container else "",
+            brought_sources=brought_sources(request),
+            brought_packages=f"{brought_folder(request)}/wheels" if python is not None else "",
             venv=python is not None,
             python=python,
             python_only=scripts.python_exact is not None,
