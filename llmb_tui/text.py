@@ -7,10 +7,24 @@ through `clean` before it is shown, printed or put into an error.
 
 from __future__ import annotations
 
+import json
 import re
 
-# C0 without tab and newline, DEL, and C1. Each becomes one visible character, so that nothing is hidden.
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+# What is not seen and changes what is: C1, marks and isolates of the writing direction, characters without a width,
+# fillers, tags, variation selectors, and halves of surrogate pairs, which no stream can take.
+_UNSEEN = (
+    "\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164"
+    "\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+# With C0 without tab and newline. Each becomes one visible character, so that nothing is hidden.
+_CONTROL = re.compile(f"[\x00-\x08\x0b-\x1f{_UNSEEN}]")
+_IN_JSON = re.compile(f"[{_UNSEEN}]")
+_MARK = (
+    "[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u1ab0-\u1aff"
+    "\u1dc0-\u1dff\u20d0-\u20ff\u302a-\u302f\u3099\u309a\ufe20-\ufe2f]"
+)
+# As many as real words have; more of them climb over the lines around.
+_STACK = re.compile(f"({_MARK}{{4}}){_MARK}+")
 _ESCAPE_SEQUENCE = re.compile(
     "\x1b\\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
     "|\x1b\\][^\x07\x1b\x9c]*(?:\x07|\x1b\\\\|\x9c)"  # OSC: titles, clipboard
@@ -22,12 +36,19 @@ _TYPED_OVER = re.compile("[^\b]\b")
 
 
 def clean(text: str) -> str:
-    """Text without escape sequences and without control characters except tab and newline.
+    """Text without escape sequences, and without control and invisible characters except tab and newline.
 
-    A complete escape sequence is dropped; a control character that is left over is shown as U+FFFD.
+    A complete escape sequence is dropped; another such character is shown as U+FFFD. Of marks that combine with a
+    character four stay.
     Carriage returns count as control characters: who reads a log splits at them first.
     """
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", _ESCAPE_SEQUENCE.sub("", text))
+    text = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", _ESCAPE_SEQUENCE.sub("", text))
+    return text if text.isascii() else _STACK.sub(r"\1", text)
+
+
+def escaped_json(text: str) -> str:
+    """A JSON text with the same value, in which what is not seen is escaped; C0 is in every JSON text."""
+    return text if text.isascii() else _IN_JSON.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
 def capital(text: str) -> str:

@@ -7,13 +7,13 @@ what it needs when it runs.
 from __future__ import annotations
 
 import argparse
-import os
+import contextlib
 import sys
 import traceback
 from collections.abc import Sequence
 
 from llmb_tui.cli.arguments import parser
-from llmb_tui.cli.output import print_json, say
+from llmb_tui.cli.output import NoOutput, abandon, print_json, say
 from llmb_tui.errors import Trouble
 
 _INTERRUPTED = 130
@@ -32,11 +32,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _failed(arguments, Trouble("Interrupted.", exit_code=_INTERRUPTED))
     except BrokenPipeError:
-        # Whoever read the output has gone (`| head`); Python must not complain about it at exit either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        abandon(sys.stdout)  # `| head`
         return 0
     except Exception as fault:  # noqa: BLE001 - a fault of the program must not look like a wrong request, which answers 1
-        traceback.print_exc()
+        say(traceback.format_exc())
         return _failed(arguments, Trouble("llmb-tui itself failed.", f"{type(fault).__name__}.", "Report it, please."))
 
 
@@ -44,7 +43,8 @@ def _failed(arguments: argparse.Namespace, trouble: Trouble) -> int:
     """The exit code; with `--json` the answer is one document all the same, the last line of those that print lines."""
     if getattr(arguments, "json", False):
         error = {"what": trouble.what, "why": trouble.why, "fix": trouble.fix}
-        print_json({"error": error, "id": trouble.run_id or _run_id(getattr(arguments, "run", None))})
+        with contextlib.suppress(NoOutput, BrokenPipeError):
+            print_json({"error": error, "id": trouble.run_id or _run_id(getattr(arguments, "run", None))})
     return trouble.exit_code
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NoReturn
 
 from llmb_tui import __version__
+from llmb_tui.cli.output import say
 from llmb_tui.errors import Trouble
 from llmb_tui.plan.selection import DEFAULT_PROCEDURE, FIELDS, NEW_RUN_PROCEDURES, OLD_PROCEDURES, OPTIONS, Field
 
@@ -60,8 +60,17 @@ def _procedure(text: str) -> str:
     """The name of today; an older one is taken, and said to be old."""
     name = OLD_PROCEDURES.get(text, text)
     if name != text:
-        print(f"llmb-tui: --procedure {text} is called {name} now.", file=sys.stderr)
+        say(f"llmb-tui: --procedure {text} is called {name} now.")
     return name
+
+
+def _secret(text: str) -> str:
+    """The name of a key. What is none may be a key, which is not repeated."""
+    if text not in SECRETS:
+        raise argparse.ArgumentTypeError(
+            f"name one of {', '.join(SECRETS)}; the key itself is asked for, or read from stdin"
+        )
+    return text
 
 
 def _later(module: str, function: str) -> Verb:
@@ -179,8 +188,11 @@ def _add_cluster_verbs(verbs: Any) -> None:
     sub = _add(verbs, "secrets", "secrets", "keys on a cluster: which are there, and what they open")
     sub.add_argument("cluster", metavar="CLUSTER")
     change = sub.add_mutually_exclusive_group()
-    change.add_argument("--give", choices=SECRETS, help="put a key there; it is asked for, or read from stdin")
-    change.add_argument("--forget", choices=SECRETS, help="remove a key from there and from this computer")
+    kinds = f"{{{','.join(SECRETS)}}}"
+    change.add_argument(
+        "--give", type=_secret, metavar=kinds, help="put a key there; it is asked for, or read from stdin"
+    )
+    change.add_argument("--forget", type=_secret, metavar=kinds, help="remove a key from there and from this computer")
     sub.add_argument("--keep", action="store_true", help="with --give: keep it in this computer's keyring too")
     sub.add_argument("--from-keyring", action="store_true", help="with --give: take the one that the keyring keeps")
     _add_procedure(sub)

@@ -14,7 +14,7 @@ from llmb_tui.cli.arguments import PROFILE_FLAGS, number, selection_mapping
 from llmb_tui.cli.output import print_json, print_line, print_table, say
 from llmb_tui.cli.request import ask_for_selection, print_command, request_of, say_problems
 from llmb_tui.cli.secrets import ask_for_key
-from llmb_tui.cli.user import confirm, has_terminal, terminal_prompter, user_services
+from llmb_tui.cli.user import confirm, has_terminal, is_terminal, terminal_prompter, user_services
 from llmb_tui.cluster.profile import ClusterProfile, GpuRequest
 from llmb_tui.cluster.profiles import profile_document
 from llmb_tui.errors import Trouble
@@ -86,7 +86,7 @@ def doctor_verb(arguments: argparse.Namespace) -> int:
         report = services.launcher.preflight(target, teller(print_line))
         print_line(f"{arguments.cluster}: {summary(report)}")
         return report.exit_code
-    tell = teller(say) if sys.stderr.isatty() else None
+    tell = teller(say) if is_terminal(sys.stderr) else None
     report = services.launcher.preflight(target, tell)
     checks = [_check_document(check) for check in report.checks]
     bring = list(report.bring)
@@ -172,7 +172,7 @@ def submit_verb(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(document(run, RunState(run.id)))
     else:
-        print(run.id)
+        print_line(run.id)
     return 0
 
 
@@ -187,7 +187,7 @@ def _dry_run(services: Services, request: RunRequest, *, as_json: bool) -> int:
     if as_json:
         print_json({"id": prepared.run.id, "script": prepared.script})
     else:
-        print(prepared.script, end="")
+        print_line(prepared.script, end="")
     return 0
 
 

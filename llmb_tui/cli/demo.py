@@ -18,7 +18,7 @@ from llmb_tui.cli.output import print_json, print_line, say
 from llmb_tui.cli.planning import launchable
 from llmb_tui.cli.runs import exit_code, final_line, line_teller
 from llmb_tui.cli.screen import show
-from llmb_tui.cli.user import settings_of
+from llmb_tui.cli.user import is_terminal, settings_of
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
@@ -37,7 +37,7 @@ def demo_verb(arguments: argparse.Namespace) -> int:
         services = Services(places, settings_of(places, arguments), read_only=arguments.read_only)
         services.clusters.save(cluster.profile)
         try:
-            if arguments.headless or not (sys.stdin.isatty() and sys.stdout.isatty()):
+            if arguments.headless or not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
                 return _headless(arguments, services, cluster.profile.name)
             return show(services)
         finally:

@@ -1,28 +1,38 @@
-"""How verbs print: one JSON document or plain text on stdout, everything else on stderr."""
+"""The one door for text: a verb's answer, JSON or plain, to stdout, all else to stderr. Nothing prints beside it."""
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import sys
 from collections.abc import Iterable, Sequence
+from typing import TextIO
 
-from llmb_tui.text import clean, clean_line
+from llmb_tui.errors import Trouble
+from llmb_tui.text import clean, clean_line, escaped_json
+
+_ROOM = "Send it to a file or a terminal that takes it."
+
+
+class NoOutput(Trouble):
+    """The answer cannot be written."""
 
 
 def print_json(document: object) -> None:
-    """One JSON document on one line."""
-    sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
-    sys.stdout.flush()
+    """One JSON document on one line; characters that are not seen are escaped."""
+    _write(sys.stdout, escaped_json(json.dumps(document, ensure_ascii=not _is_unicode(sys.stdout))) + "\n")
 
 
-def say(text: str) -> None:
+def say(text: str, end: str = "\n") -> None:
     """Progress and remarks, for a person; never part of a verb's answer."""
-    print(clean(text), file=sys.stderr, flush=True)
+    with contextlib.suppress(NoOutput):  # who closed it wants none
+        _write(sys.stderr, clean(text) + end)
 
 
-def print_line(text: str) -> None:
-    """One line of a verb's answer, at once; it may hold remote text."""
-    print(clean(text), flush=True)
+def print_line(text: str, end: str = "\n") -> None:
+    """One line of a verb's answer, or several, at once; it may hold remote text."""
+    _write(sys.stdout, clean(text) + end)
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -32,7 +42,33 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     numeric = [all(_is_number(line[i]) for line in lines[1:]) for i in range(len(headings))]
     for line in lines:
         cells = (c.rjust(w) if right else c.ljust(w) for c, w, right in zip(line, widths, numeric, strict=True))
-        print("  ".join(cells).rstrip())
+        print_line("  ".join(cells).rstrip())
+
+
+def abandon(stream: TextIO) -> None:
+    """Whoever read it has gone, or it takes no more: Python must not complain about that at its exit either."""
+    with contextlib.suppress(OSError, ValueError):  # it is no file, as in tests
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _write(stream: TextIO | None, text: str) -> None:
+    """Raises NoOutput where the stream takes nothing, and BrokenPipeError where its reader has gone."""
+    if stream is None:  # Python's own way to say that it was closed from the start
+        raise NoOutput("The answer could not be written.", "It has nowhere to go: stdout is closed.", _ROOM)
+    try:
+        encoding = stream.encoding or "utf-8"
+        stream.write(text.encode(encoding, "replace").decode(encoding))
+        stream.flush()
+    except BrokenPipeError:
+        raise
+    except (OSError, ValueError) as error:
+        abandon(stream)
+        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise NoOutput("The answer could not be written.", f"{why.rstrip('.')}.", _ROOM) from error
+
+
+def _is_unicode(stream: TextIO | None) -> bool:
+    return stream is not None and (stream.encoding or "utf-8").lower().startswith("utf")
 
 
 def _is_number(cell: str) -> bool:

@@ -59,7 +59,7 @@ def plan_verb(arguments: argparse.Namespace) -> int:
         _print_one(services, plan, arguments)
     for problem in plan.problems:
         if problem.severity == "error":
-            print(f"llmb-tui: {problem.field}: {problem.reason}\n{problem.fix}", file=sys.stderr)
+            say(f"llmb-tui: {problem.field}: {problem.reason}\n{problem.fix}")
     return 0 if plan.launchable else 1
 
 
@@ -110,13 +110,14 @@ def _many(catalog: Catalog, source: str) -> int:
 def _open(source: str) -> AbstractContextManager[TextIO]:
     # A byte that is no UTF-8 spoils its own line, not the thousands around it.
     if source == "-":
+        if sys.stdin is None:
+            raise Trouble("There is nothing to read: stdin is closed.", fix="Send JSON lines to it.", exit_code=1)
         return nullcontext(TextIOWrapper(sys.stdin.buffer, encoding="utf-8", errors="replace"))
     try:
         return open(source, encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise Trouble(
-            f"{source} cannot be read: {error.strerror}.", fix="Name a file of JSON lines.", exit_code=1
-        ) from error
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise Trouble(f"{source} cannot be read: {why}.", fix="Name a file of JSON lines.", exit_code=1) from error
 
 
 def _list_row(plan: Plan) -> tuple[str, ...]:
@@ -136,7 +137,7 @@ def _list_row(plan: Plan) -> tuple[str, ...]:
 def print_plan(plan: Plan) -> None:
     """A plan for a person: what will run, how fast, and what stands in the way."""
     selection, layout = plan.selection, plan.parallelism
-    print(
+    print_line(
         f"{selection.workload}@{selection.release} {selection.size} · {selection.gpu.upper()} · {selection.dtype} · "
         f"{selection.scale} GPUs ({plan.nodes} × {plan.gpus_per_node}) · {plan.scaling} scaling"
     )
@@ -144,23 +145,25 @@ def print_plan(plan: Plan) -> None:
         f"{FIELDS[name].label if name in FIELDS else name.upper()} {'–' if value is None else value}"
         for name, value in asdict(layout).items()
     )
-    print("  ".join(cells))
+    print_line("  ".join(cells))
     if plan.estimate is not None:
         e = plan.estimate
         method = METHOD_NAMES[e.method] + (f", {e.basis}" if e.method == "modelled" else "")
-        print(f"step time  {e.step_time_s:.4g} s  ({e.low_s:.4g} to {e.high_s:.4g}), {method}: {e.anchor}")
-        print(f"tokens/s   {e.tokens_per_s:,.0f}")
-        print(f"MFU        {e.mfu_pct:.2f} % of {e.peak_tflops:g} TFLOPS, {e.flops_formula}")
+        print_line(f"step time  {e.step_time_s:.4g} s  ({e.low_s:.4g} to {e.high_s:.4g}), {method}: {e.anchor}")
+        print_line(f"tokens/s   {e.tokens_per_s:,.0f}")
+        print_line(f"MFU        {e.mfu_pct:.2f} % of {e.peak_tflops:g} TFLOPS, {e.flops_formula}")
         if e.days_per_1t_tokens is not None:
-            print(f"1T tokens  {e.days_per_1t_tokens:.2f} days")
+            print_line(f"1T tokens  {e.days_per_1t_tokens:.2f} days")
     if plan.memory is not None:
         m = plan.memory
-        print(f"memory     {m.peak_gb:.1f} of {m.capacity_gb:g} GB, {m.state_gb:.1f} of it for the state: {m.verdict}")
+        print_line(
+            f"memory     {m.peak_gb:.1f} of {m.capacity_gb:g} GB, {m.state_gb:.1f} of it for the state: {m.verdict}"
+        )
     if plan.gpu_hours is not None:
-        print(f"this run   {plan.gpu_hours:.1f} GPU-hours for {plan.steps} steps, and start-up")
+        print_line(f"this run   {plan.gpu_hours:.1f} GPU-hours for {plan.steps} steps, and start-up")
     for problem in plan.problems:
         if problem.severity != "error":
-            print(f"{problem.severity}: {problem.reason}" + (f" {problem.fix}" if problem.fix else ""))
+            print_line(f"{problem.severity}: {problem.reason}" + (f" {problem.fix}" if problem.fix else ""))
 
 
 def print_layouts(plan: Plan, ranking: Layouts, *, as_json: bool) -> None:

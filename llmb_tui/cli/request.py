@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 
 from llmb_tui.cli.arguments import selection_mapping
-from llmb_tui.cli.output import print_json, say
+from llmb_tui.cli.output import print_json, print_line, say
 from llmb_tui.cli.planning import launchable
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.prepared import LaunchPreview
@@ -59,7 +59,7 @@ def print_command(request: RunRequest, launch: LaunchPreview, *, as_json: bool) 
         return
     for words in (*launch.differences, *launch.notes):
         say(f"note: {words}")
-    print(launch.command)
+    print_line(launch.command)
 
 
 def _words(problem: Problem) -> str:

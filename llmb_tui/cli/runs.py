@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -102,9 +101,9 @@ def watch_verb(arguments: argparse.Namespace) -> int:
 
 def logs_verb(arguments: argparse.Namespace) -> int:
     """Print the log of a run, or of a file; with `-f` until the run ends."""
-    path = Path(arguments.run)
+    path = existing(arguments.run)
     write = _json_line if arguments.json else _text_line
-    if path.is_file():
+    if path is not None and path.is_file():
         _print_whole(path, write)
         return 0
     services = user_services(arguments)
@@ -125,7 +124,6 @@ def logs_verb(arguments: argparse.Namespace) -> int:
         path = services.runs.folder(run.id) / state.log_name
         for line in readers.setdefault(state.log_name, LineReader(path)).new():
             write(line)
-        sys.stdout.flush()
 
     print_new(monitor.watch(print_new, threading.Event(), terminal_prompter()))
     for reader in readers.values():
@@ -146,7 +144,7 @@ def _no_log(run: Run, state: RunState) -> str:
 
 
 def _text_line(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
+    print_line(line)
 
 
 def _json_line(line: str) -> None:
@@ -195,6 +193,14 @@ def _nothing_to_cancel(run: Run, *, as_json: bool) -> int:
     return 0
 
 
+def existing(name: str) -> Path | None:
+    """The path of that name; None where there is none, or it cannot be one."""
+    try:
+        return Path(name) if Path(name).exists() else None
+    except (OSError, ValueError):
+        return None
+
+
 def results_verb(arguments: argparse.Namespace) -> int:
     """Verdicts of runs; step times of log files and of folders of them.
 
@@ -205,8 +211,8 @@ def results_verb(arguments: argparse.Namespace) -> int:
     documents: list[dict[str, Any]] = []
     codes = [0]
     for name in arguments.runs:
-        path = Path(name)
-        if path.exists():
+        path = existing(name)
+        if path is not None:
             documents += [_log_document(measure(file)) for file in log_files(path)]
         else:
             run, state, code = _result(services, name, silent)

@@ -10,7 +10,7 @@ import sys
 import threading
 
 from llmb_tui.cli.output import say
-from llmb_tui.cli.user import settings_of
+from llmb_tui.cli.user import is_terminal, settings_of
 from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
@@ -24,7 +24,7 @@ def wizard_verb(arguments: argparse.Namespace) -> int:
 
 def show(services: Services) -> int:
     """Run the screen until the user leaves it."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
         raise Trouble("The wizard needs a terminal.", fix="Use a verb: `llmb-tui --help` lists them.", exit_code=1)
     from llmb_tui.ui.app import LlmbApp
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from getpass import getpass
+from typing import TextIO
 
 from llmb_tui.cli.output import say
 from llmb_tui.cluster.failures import ObserverMode
@@ -41,7 +42,17 @@ def require_changes(services: Services, cluster: str) -> None:
 
 def has_terminal() -> bool:
     """True when a question can be asked and its answer read."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
+    return is_terminal(sys.stdin) and is_terminal(sys.stderr)
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """True for one that a person sits at; one that was closed is None."""
+    return stream is not None and not stream.closed and stream.isatty()
+
+
+def read_line() -> str:
+    """A line of stdin; empty at its end, and where it is closed."""
+    return sys.stdin.readline() if sys.stdin is not None else ""
 
 
 def terminal_prompter() -> TerminalPrompter | None:
@@ -51,8 +62,8 @@ def terminal_prompter() -> TerminalPrompter | None:
 
 def confirm(question: str) -> bool:
     """Ask at the terminal; anything but yes is no."""
-    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+    say(f"{question} [y/N] ", end="")
+    return read_line().strip().lower() in {"y", "yes"}
 
 
 class TerminalPrompter:
@@ -67,5 +78,5 @@ class TerminalPrompter:
         text = clean(prompt)
         if not echo:
             return getpass(text) or None
-        print(text, end="", file=sys.stderr, flush=True)
-        return sys.stdin.readline().rstrip("\n") or None
+        say(text, end="")
+        return read_line().rstrip("\n") or None

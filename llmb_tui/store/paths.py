@@ -8,6 +8,8 @@ from pathlib import Path
 
 import platformdirs
 
+from llmb_tui.errors import Trouble
+
 _APP = "llmb-tui"
 CONFIG_VARIABLE, STATE_VARIABLE = "LLMB_TUI_CONFIG_DIR", "LLMB_TUI_STATE_DIR"
 """Environment variables that name other directories than the platform's own."""
@@ -61,4 +63,9 @@ class Places:
 
 
 def _absolute(path: str) -> Path:
-    return Path(path).expanduser().absolute()
+    try:
+        return Path(path).expanduser().absolute()
+    except (RuntimeError, OSError) as error:
+        # `~` of a user that there is not, or a working directory that was removed.
+        fix = f"Set {CONFIG_VARIABLE} and {STATE_VARIABLE} to absolute paths of directories, or work in another one."
+        raise Trouble(f"There is no directory {path}.", f"{error}", fix, exit_code=1) from error

@@ -1,0 +1,125 @@
+"""Text that nobody here wrote, on the way to a terminal or into JSON; and streams that take none."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+import unicodedata
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.cli import main
+from llmb_tui.cli.output import print_json, print_line, say
+from llmb_tui.cli.planning import print_plan
+from llmb_tui.plan.plan import Problem
+from llmb_tui.text import clean, escaped_json
+from tests.kit.runs import PLAN
+
+HOSTILE = "a\x1b]52;c;eA==\x07b\x9b31mc\u202ed\u200fe\u200bf\U000e0041g\ufeffh\u2066i\ud800j\x1b[2Jk"
+
+
+def test_what_is_not_seen_is_shown() -> None:
+    kept = [chr(code) for code in range(0x110000) if clean(chr(code)) == chr(code)]
+    unseen = [char for char in kept if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
+    # Signs of Arabic, Syriac and other scripts, which are seen; tab and newline.
+    assert [
+        char for char in unseen if unicodedata.bidirectional(char) in ("LRE", "RLE", "LRO", "RLO", "PDF", "BN")
+    ] == []
+    assert {"\t", "\n"} <= set(unseen)
+    assert len(unseen) < 40
+    assert all(char in kept for char in "äßé€–漢字 हिन्दी ไทย עברית العربية 🙂")
+
+
+def test_marks_do_not_climb() -> None:
+    assert clean("Z" + "\u0301" * 500 + "a\u0301") == "Z" + "\u0301" * 4 + "a\u0301"
+    assert clean("ที่นี่ ệ") == "ที่นี่ ệ"
+
+
+def test_the_door_cleans_both_ways(capsys: pytest.CaptureFixture[str]) -> None:
+    print_line(HOSTILE)
+    say(HOSTILE)
+    said = capsys.readouterr()
+    for text in (said.out, said.err):
+        assert text == "ab\ufffd31mc\ufffdd\ufffde\ufffdf\ufffdg\ufffdh\ufffdi\ufffdjk\n"
+
+
+def test_json_escapes_what_is_not_seen_and_keeps_its_value(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({"note": HOSTILE, "é": "漢"})
+    said = capsys.readouterr().out
+    assert json.loads(said) == {"note": HOSTILE, "é": "漢"}
+    assert "漢" in said
+    assert not any(unicodedata.category(char) in ("Cc", "Cf", "Cs") for char in said.rstrip("\n"))
+    assert json.loads(escaped_json(json.dumps(HOSTILE, ensure_ascii=False))) == HOSTILE
+
+
+def test_a_note_of_a_preset_cannot_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    print_plan(replace(PLAN, problems=(Problem("size", "note", HOSTILE, HOSTILE),), container=HOSTILE))
+    said = capsys.readouterr().out
+    assert "note: ab" in said
+    assert not any(unicodedata.category(char) in ("Cc", "Cf", "Cs") for char in said.replace("\n", ""))
+
+
+def test_an_ascii_terminal_gets_what_it_can_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.TextIOWrapper(raw := io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", stream)
+    print_line("– 漢")
+    print_json({"a": "– 漢"})
+    line, document = raw.getvalue().splitlines()
+    assert line == b"? ?"
+    assert json.loads(document) == {"a": "– 漢"}
+
+
+@pytest.mark.parametrize(
+    ("how", "code", "said"),
+    [
+        ("config path >&-", 2, "could not be written"),
+        ("config path --json >/dev/full", 2, "could not be written"),
+        ("config path 2>&-", 0, ""),
+        ("nothing 2>&-", 1, ""),
+        ("plan --from - <&-", 1, "stdin is closed"),
+        ("submit --cluster eos <&-", 1, "workload"),
+        ("<&-", 1, "needs a terminal"),
+    ],
+)
+def test_streams_that_are_closed_or_full(how: str, code: int, said: str, tmp_path: Path) -> None:
+    done = _sh(how, tmp_path)
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr + done.stdout
+    assert "Exception ignored" not in done.stderr
+    assert not ("2>&-" in how and "llmb-tui:" in done.stdout), "messages are not answers"
+
+
+def test_directories_that_cannot_be_found(tmp_path: Path) -> None:
+    done = _sh("config path", tmp_path, LLMB_TUI_STATE_DIR="~nosuchuser/x")
+    assert (done.returncode, "There is no directory ~nosuchuser/x." in done.stderr) == (1, True)
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    done = _sh("config path", gone, before="rmdir ../gone &&", LLMB_TUI_STATE_DIR="state")
+    assert (done.returncode, "There is no directory state." in done.stderr) == (1, True)
+
+
+def _sh(how: str, folder: Path, before: str = "", **more: str) -> subprocess.CompletedProcess[str]:
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "LANG": "C.UTF-8",
+        "LLMB_TUI_STATE_DIR": str(folder),
+    }
+    return subprocess.run(
+        ["sh", "-c", f"{before} exec {sys.executable} -m llmb_tui {how}"],
+        capture_output=True, text=True, check=False, timeout=60, cwd=folder, env={**environment, **more},
+    )  # fmt: skip
+
+
+def test_a_key_is_not_repeated(capsys: pytest.CaptureFixture[str]) -> None:
+    for flag in ("--give", "--forget"):
+        assert main(["secrets", "eos", flag, "hf_verysecret", "--json"]) == 1
+        said = capsys.readouterr()
+        assert "hf_verysecret" not in said.out + said.err
+        assert "hugging-face" in said.err
