@@ -36,7 +36,7 @@ def show(services: Services) -> int:
     services.clusters.close()
     for problem in broken:
         say(f"llmb-tui: passed over: {problem}")
-    return 2 if app.return_code else 0  # Textual's own answer to a fault of the program is 1
+    return app.return_code or 0
 
 
 def end_with_terminal(descriptor: int) -> None:

@@ -88,6 +88,7 @@ class LlmbApp(App[None]):
         error = sys.exc_info()[1]
         if error is not None and not self._exit_renderables:
             self.panic(Text(report_of(error)))
+            self._return_code = 2
 
     def get_default_screen(self) -> Screen[None]:
         return WizardScreen(self.services, self.prompter)

@@ -51,6 +51,7 @@ async def test_the_crash_screen_shows_the_place_and_no_value(
     with pytest.raises(Exception, match=CANARY):
         await _type_secret(app, (lambda text: app.run_worker(_fail_in_worker(text))) if in_worker else _fail_with)
     shown = "".join(capfd.readouterr())
+    assert app.return_code == 2
     assert CANARY not in shown
     assert "_fail_with" in shown
     assert Path(__file__).name in shown
