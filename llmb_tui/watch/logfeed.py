@@ -78,11 +78,12 @@ class LogFeed(threading.Thread):
         Raises LogReplaced, and what a `Session` raises.
         """
         try:
-            self._move_on()
             try:
+                self._move_on()
                 whole = self._copy_the_rest()
             except LogReplaced as replaced:
                 self._begin_anew(replaced)
+                self._move_on()
                 whole = self._copy_the_rest()
             if job_over and whole:
                 self._post(BatchTail(self._batch_tail()))
