@@ -11,6 +11,7 @@ from typing import Any
 
 from llmb_tui.cli.output import print_json, print_line, print_table, say
 from llmb_tui.cli.user import confirm, has_terminal, require_changes, terminal_prompter, user_services
+from llmb_tui.cluster.slurm.job import words_of_job
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.selection import PROCEDURE_TITLES
@@ -93,6 +94,8 @@ def watch_verb(arguments: argparse.Namespace) -> int:
     state = services.feed.monitor(run.id).watch(tell, threading.Event(), terminal_prompter())
     if not arguments.json:
         print_line(final_line(state))
+        if state.stage in BAD_ENDS:
+            print_line(f"log: {services.runs.folder(run.id) / state.log_name}")
     if run.submission == "submitted" and state.stage not in ENDED:
         say(f"{run.cluster}: the run is not followed any more. {state.link_note}".rstrip())
         return 2
@@ -273,7 +276,8 @@ def line_teller(tell: Callable[[str], None]) -> Callable[[RunState], None]:
         nonlocal last_key, last_notes
         progress = state.progress
         notes = (state.link_note, state.slurm_note)
-        key = (state.stage, state.link, notes, progress.steps_done)
+        why = words_of_job(state.job) if state.job else ""
+        key = (state.stage, state.link, notes, progress.steps_done, why)
         if key == last_key:
             return
         again = notes == last_notes
@@ -281,6 +285,8 @@ def line_teller(tell: Callable[[str], None]) -> Callable[[RunState], None]:
         parts = [f"  {state.stage}"]
         if state.job:
             parts.append(f"job {state.job.id} {state.job.state}")
+        if why:
+            parts.append(why)
         if progress.steps_done:
             parts.append(f"step {progress.steps_done} of {progress.steps_total or '?'}")
         if progress.last and progress.last.step_time_s is not None:

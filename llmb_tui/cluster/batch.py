@@ -10,7 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from llmb_tui.errors import Trouble
+from llmb_tui.text import clean
+
 if TYPE_CHECKING:
+    from llmb_tui.cluster.link import Completed
     from llmb_tui.cluster.session import Session
 
 _LIMITED = 'limited() { if command -v timeout >/dev/null 2>&1; then timeout "$@"; else shift; "$@"; fi; }'
@@ -34,11 +38,23 @@ def run_batch(session: Session, commands: Mapping[str, str], deadline_s: float) 
 
     A snippet finds the exit code of an earlier one in `$rc_NAME`, and may run a program that could hang as
     `limited SECONDS PROGRAM ARGUMENT…`. Values in it were quoted by `shell_join`.
-    Raises what `Session.run` raises.
+    Raises Trouble where something else than the script answers, and what `Session.run` raises.
     """
     token = secrets.token_hex(8)
     result = session.run_script(batch_script(commands, token), deadline_s=deadline_s)
+    if commands and token not in result.stdout:
+        raise _not_run(result)
     return batch_answers(result.stdout, commands, token)
+
+
+def _not_run(result: Completed) -> Trouble:
+    """Of an answer that is not even the beginning of the script's: something else answered, such as `nologin`."""
+    said = clean(f"{result.stdout}\n{result.stderr}".strip()).split("\n")[0]
+    return Trouble(
+        "The login node runs no commands for this account.",
+        f"It said: {said}" if said else f"It ended with exit code {result.exit_code} and no word.",
+        "Ask the cluster's administrators for an account with a shell, or for the host where commands may be run.",
+    )
 
 
 def batch_script(commands: Mapping[str, str], token: str) -> str:

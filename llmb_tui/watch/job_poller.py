@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from llmb_tui.cluster.failures import Disconnected, LoginNeeded, Unreachable
 from llmb_tui.cluster.slurm.client import bad_nodes, look
 from llmb_tui.cluster.slurm.job import Job
+from llmb_tui.cluster.slurm.trouble import AccountingTrouble
 from llmb_tui.errors import Trouble
 from llmb_tui.rates import CallRate
 from llmb_tui.watch.events import LOGIN_TROUBLE, Ended, EventSink, JobUpdated, LinkChanged, PollFailed, WatchEvent
@@ -153,23 +154,28 @@ class JobPoller:
 
     def _turn(self, job_ids: list[str]) -> None:
         try:
-            jobs = self._look(job_ids)
+            jobs, silent = self._look(job_ids)
         except LOGIN_TROUBLE as trouble:
             self._shut_out(trouble)
         except Trouble as trouble:
             self._failed(trouble)
         else:
-            self._learn(job_ids, jobs)
+            self._learn(job_ids, jobs, silent)
         finally:
             self._looked_at = time.monotonic()
 
-    def _look(self, job_ids: list[str]) -> dict[str, Job]:
-        """The jobs as Slurm says, and what an earlier look knew of them and Slurm has forgotten."""
+    def _look(self, job_ids: list[str]) -> tuple[dict[str, Job], str]:
+        """The jobs as Slurm says, with what an earlier look knew of them; and why it cannot say more."""
         self._calls.count()
-        jobs = look(self._session, job_ids)
+        silent = ""
+        try:
+            jobs = look(self._session, job_ids)
+        except AccountingTrouble as trouble:
+            jobs = {job_id: trouble.queued[job_id] for job_id in job_ids if job_id in trouble.queued}
+            silent = f"{trouble.what} {trouble.why}"
         with self._changed:
             earlier = {job_id: followed.job for job_id, followed in self._followed.items()}
-        return {job_id: self._with_past(job, earlier.get(job_id)) for job_id, job in jobs.items()}
+        return {job_id: self._with_past(job, earlier.get(job_id)) for job_id, job in jobs.items()}, silent
 
     def _with_past(self, job: Job, before: Job | None) -> Job:
         """Accounting has no restarts; the nodes of a job that is queued again are no longer its own."""
@@ -186,20 +192,20 @@ class JobPoller:
         except Trouble:
             return job  # which node it was is worth no more than one question
 
-    def _learn(self, job_ids: list[str], jobs: dict[str, Job]) -> None:
+    def _learn(self, job_ids: list[str], jobs: dict[str, Job], silent: str) -> None:
         with self._changed:
             changed = False
             for job_id in job_ids:
                 followed = self._followed.get(job_id)
                 if followed is not None:
-                    changed |= self._tell(followed, jobs.get(job_id))
+                    changed |= self._tell(followed, jobs.get(job_id), silent)
             running = any(followed.job and not followed.job.waiting for followed in self._followed.values())
             self._pause_s = next_pause_s(
                 self._pause_s, self._every_s, changed=changed, running=running, focused=self._focused
             )
 
-    def _tell(self, followed: _FollowedJob, job: Job | None) -> bool:
-        """Post what a look found of one job; True if that is not what it was."""
+    def _tell(self, followed: _FollowedJob, job: Job | None, silent: str) -> bool:
+        """Post what a look found of one job, or why it could not; True if that is not what it was."""
         changed = job is not None and _moved(followed.job, job)
         now = time.monotonic()
         followed.missing_since = None if job else followed.missing_since or now
@@ -207,7 +213,8 @@ class JobPoller:
         for following in list(followed.followers):
             missing_s = now - followed.missing_since if followed.missing_since else -1.0
             gone = missing_s >= following.gone_after_s
-            following.post(JobUpdated(job, gone))
+            open_question = silent and job is None and not gone
+            following.post(PollFailed(silent) if open_question else JobUpdated(job, gone))
             if gone or (job and job.finished):
                 following.post(JOB_ENDED)
                 self._unfollow(following)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from queue import Empty, SimpleQueue
 
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.client import look
-from llmb_tui.cluster.slurm.trouble import SlurmTrouble
+from llmb_tui.cluster.slurm.job import Job
+from llmb_tui.cluster.slurm.trouble import AccountingTrouble, SlurmTrouble
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
@@ -178,13 +179,18 @@ class Monitor:
 
     def _look_once(self, local: LocalRun) -> None:
         *others, job_id = self._run.job_ids
+        jobs: Mapping[str, Job] = {}
+        silent: SlurmTrouble | None = None
         try:
             jobs = look(self._session, self._run.job_ids)
-            local.take(JobUpdated(jobs.get(job_id), gone=job_id not in jobs and local.reducer.job_over))
-            for other in filter(jobs.get, others):
-                local.take(JobUpdated(jobs[other]))
         except SlurmTrouble as trouble:
-            local.take(PollFailed(f"{trouble.what} {trouble.why}"))
+            jobs, silent = trouble.queued if isinstance(trouble, AccountingTrouble) else {}, trouble
+        if job_id in jobs or silent is None:
+            local.take(JobUpdated(jobs.get(job_id), gone=job_id not in jobs and local.reducer.job_over))
+        else:
+            local.take(PollFailed(f"{silent.what} {silent.why}"))
+        for other in filter(jobs.get, others):
+            local.take(JobUpdated(jobs[other]))
 
     def _log_feed(self, post: EventSink, leave: threading.Event) -> LogFeed | None:
         """What copies the log; None while it is not known where the job writes it."""

@@ -186,6 +186,8 @@ def stage_of(job: Job | None, progress: Progress, *, started: bool, ended: bool)
         return _end(job, progress)
     if job and job.waiting:
         return "queued"
+    if job and job.state == "COMPLETING":
+        return "completing"
     if progress.steps_done:
         return "measuring" if len(progress.step_times_s) >= WARM_UP_STEPS else "warm-up"
     if started:

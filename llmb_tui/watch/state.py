@@ -15,6 +15,7 @@ Stage = Literal[
     "start",
     "warm-up",
     "measuring",
+    "completing",
     "done",
     "failed",
     "timeout",

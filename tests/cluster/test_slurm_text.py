@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmb_tui.cluster.batch import NO_ANSWER, Answer, batch_answers, batch_script
+from llmb_tui.cluster.batch import NO_ANSWER, Answer, batch_answers, batch_script, run_batch
+from llmb_tui.cluster.link import Completed
 from llmb_tui.cluster.slurm.accounting import parse_sacct
-from llmb_tui.cluster.slurm.client import parse_bad_nodes, read_jobs
-from llmb_tui.cluster.slurm.job import Job, pending_reason
+from llmb_tui.cluster.slurm.client import _look_commands, parse_bad_nodes, read_jobs
+from llmb_tui.cluster.slurm.job import Job, pending_reason, words_of_job
 from llmb_tui.cluster.slurm.partition import (
     Gpus,
     NodeGroup,
@@ -23,7 +25,11 @@ from llmb_tui.cluster.slurm.partition import (
     parse_time,
 )
 from llmb_tui.cluster.slurm.queue import SEPARATOR, parse_squeue
-from llmb_tui.cluster.slurm.trouble import SlurmTrouble
+from llmb_tui.cluster.slurm.trouble import AccountingTrouble, SlurmTrouble
+from llmb_tui.errors import Trouble
+
+if TYPE_CHECKING:
+    from llmb_tui.cluster.session import Session
 
 
 def text_of(name: str) -> str:
@@ -167,11 +173,44 @@ def test_a_queue_that_fails_says_nothing_about_any_job() -> None:
     assert "controller" in caught.value.fix
 
 
+@pytest.mark.parametrize("answer", [Answer(124, ""), Answer(1, "sacct: error: a\nsacct: error: Connection refused\n")])
+def test_accounting_that_fails_is_told_from_a_controller_that_hangs_in_one_line(answer: Answer) -> None:
+    with pytest.raises(AccountingTrouble) as caught:
+        read_jobs(answers("", answer), ["1"])
+    assert "slurmdbd" in caught.value.why
+    assert "its controller answers" in caught.value.why
+    assert "\n" not in caught.value.why
+    assert ("Connection refused" in caught.value.why) == (answer.exit_code == 1)
+
+
+def test_a_look_waits_for_accounting_some_seconds_only() -> None:
+    commands = _look_commands(["1"])
+    assert "limited 40 squeue" in commands["squeue"]
+    assert "limited 8 sacct" in commands["sacct"]
+
+
+def test_what_answers_in_the_place_of_a_shell_is_quoted() -> None:
+    class Nologin:
+        def run_script(self, *_: object, **__: object) -> Completed:
+            return Completed(1, "This account is currently not available.\n", "")
+
+    with pytest.raises(Trouble, match="runs no commands") as caught:
+        run_batch(cast("Session", Nologin()), {"id": "id"}, 1.0)
+    assert "This account is currently not available." in caught.value.why
+
+
+def test_a_job_says_why_it_waits_and_how_it_ended() -> None:
+    assert "held" in words_of_job(Job("1", "x", "PENDING", "JobHeldUser"))
+    assert words_of_job(Job("1", "x", "FAILED", "NonZeroExitCode", exit_code="3:0")) == "exit 3:0 · NonZeroExitCode"
+    assert words_of_job(Job("1", "x", "COMPLETED", exit_code="0:0")) == ""
+
+
 def test_accounting_that_fails_matters_only_for_jobs_that_left_the_queue() -> None:
     failed = Answer(1, "sacct: error: Problem talking to the database: Connection refused\n")
     assert read_jobs(answers(SQUEUE_22_05, failed), ["11", "12"])["11"].state == "RUNNING"
-    with pytest.raises(SlurmTrouble):
+    with pytest.raises(AccountingTrouble, match="sacct") as caught:
         read_jobs(answers(SQUEUE_22_05, failed), ["11", "999"])
+    assert caught.value.queued["11"].state == "RUNNING"
     with pytest.raises(SlurmTrouble):
         read_jobs(answers(SQUEUE_22_05, failed))
 

@@ -10,10 +10,11 @@ from typing import cast
 
 import pytest
 
+from llmb_tui.cluster.batch import Answer
 from llmb_tui.cluster.failures import AuthenticationFailed, Disconnected
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.job import Job
-from llmb_tui.cluster.slurm.trouble import SlurmTrouble
+from llmb_tui.cluster.slurm.trouble import AccountingTrouble, SlurmTrouble
 from llmb_tui.errors import Trouble
 from llmb_tui.watch.events import Ended, JobUpdated, LinkChanged, PollFailed, WatchEvent
 from llmb_tui.watch.job_poller import JOB_ENDED, JobPoller, next_pause_s
@@ -168,6 +169,22 @@ def test_a_job_that_slurm_does_not_name_is_over_after_a_while_only(slurm: Slurm,
     assert hasty.next() == JOB_ENDED
     slurm.jobs = {"1": job("1", "RUNNING")}
     assert patient.job().state == "RUNNING"
+
+
+def test_a_job_that_left_the_queue_is_over_after_a_while_though_accounting_is_silent(
+    slurm: Slurm, open_lookout: OpenLookout
+) -> None:
+    queued, forgotten = Inbox(), Inbox()
+    slurm.trouble = AccountingTrouble(Answer(124, ""), {"2": job("2", "RUNNING")})
+    poller = open_lookout()
+    poller.follow("1", forgotten.post, gone_after_s=0.1)
+    poller.follow("2", queued.post)
+    assert queued.job().state == "RUNNING"
+    news = forgotten.next()
+    assert isinstance(news, PollFailed)
+    assert "accounting (slurmdbd)" in news.note
+    assert forgotten.until(lambda news: not isinstance(news, PollFailed)) == JobUpdated(None, gone=True)
+    assert forgotten.next() == JOB_ENDED
 
 
 def test_slurm_that_fails_is_no_link_that_fails(slurm: Slurm, open_lookout: OpenLookout) -> None:

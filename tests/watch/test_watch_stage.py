@@ -38,6 +38,10 @@ def test_a_running_job_is_as_far_as_its_log(plan: Plan, started: bool, count: in
     assert stage_of(job("RUNNING"), steps(plan, count), started=started, ended=False) == stage
 
 
+def test_a_job_that_clears_up_says_so(plan: Plan) -> None:
+    assert stage_of(job("COMPLETING"), steps(plan, 0), started=False, ended=False) == "completing"
+
+
 def test_without_an_answer_of_slurm_the_log_speaks(plan: Plan) -> None:
     assert stage_of(None, steps(plan, 0), started=False, ended=False) == "submitted"
     assert stage_of(None, steps(plan, 0), started=True, ended=False) == "start"

@@ -34,10 +34,10 @@ class Association:
     """Empty where none is set."""
 
 
-def sacct(*options: str, columns: Sequence[str] = _COLUMNS) -> str:
+def sacct(*options: str, columns: Sequence[str] = _COLUMNS, limit_s: int = LIMIT_S) -> str:
     """`sacct` with some columns and more options, as a snippet of a batch; of a requeued job only its last start."""
     command = ["sacct", "-X", "-n", "-P", f"--delimiter={SEPARATOR}", "-o", ",".join(columns), *options]
-    return f"limited {LIMIT_S} {shell_join(command)}"
+    return f"limited {limit_s} {shell_join(command)}"
 
 
 def parse_sacct(text: str, uid: str = "") -> list[Job]:

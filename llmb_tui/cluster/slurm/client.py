@@ -20,7 +20,7 @@ from llmb_tui.cluster.slurm.accounting import accounting_is_off, parse_sacct, sa
 from llmb_tui.cluster.slurm.job import Job, OwnJob
 from llmb_tui.cluster.slurm.partition import SINFO_FORMAT, NodeGroup, Partition, parse_partitions
 from llmb_tui.cluster.slurm.queue import JOB_ID, LIMIT_S, SEPARATOR, UNIX_TIMES, parse_squeue, rows, squeue, unix_time
-from llmb_tui.cluster.slurm.trouble import CancelOpen, silence, slurm_trouble
+from llmb_tui.cluster.slurm.trouble import AccountingTrouble, CancelOpen, silence, slurm_trouble
 from llmb_tui.errors import Trouble
 from llmb_tui.text import clean, clean_line
 
@@ -34,6 +34,8 @@ SRUN_OUTPUT_SINCE: Version = (23, 2)
 _DEADLINE_S = 2.0 * LIMIT_S + 10.0
 """Of a call that asks the queue, then accounting."""
 _ONE_DEADLINE_S = LIMIT_S + 5.0
+_ENDED_WITHIN_S = 8
+"""A look does not wait longer for what accounting knows of jobs by their ids."""
 _DAYS_BACK = 8
 # Columns of an `OwnJob`; the name comes last: it may hold anything.
 OWN_QUEUED = "JobID SubmitTime WorkDir Command Name".split()
@@ -56,8 +58,8 @@ exec scancel "$1"
 def look(session: Session, job_ids: Sequence[str]) -> dict[str, Job]:
     """What Slurm knows of these jobs of the user, by id; a job that it does not know is absent.
 
-    Accounting is asked only about jobs that the queue has let go. Raises SlurmTrouble when Slurm cannot say, and
-    what `Session.run` raises.
+    Accounting is asked only about jobs that the queue has let go. Raises AccountingTrouble when that does not answer,
+    SlurmTrouble when Slurm cannot say, and what `Session.run` raises.
     """
     if not job_ids:
         return {}
@@ -178,7 +180,7 @@ def read_jobs(answers: Mapping[str, Answer], needed: Iterable[str] = ()) -> dict
             job.id: job if job.finished else replace(job, reason=_LAGS) for job in parse_sacct(ended.text, uid)
         }
     elif not accounting_is_off(ended) and not (needed and all(job_id in queued for job_id in needed)):
-        raise slurm_trouble("sacct", ended)
+        raise AccountingTrouble(ended, queued)
     return {**accounted, **{job_id: _join(job, accounted.get(job_id)) for job_id, job in queued.items()}}
 
 
@@ -223,9 +225,10 @@ for id in {shell_join(job_ids)}; do
     *) ended="$ended${{ended:+,}}$id" ;;
   esac
 done"""
+    of_these = f'{sacct("-j", limit_s=_ENDED_WITHIN_S)} "$ended"'
     return {
         "squeue": f"queue=$({squeue()}); rc=$?; printf '%s\\n' \"$queue\"; (exit $rc)",
-        "sacct": f'{choose}\n[ "$rc_squeue" -ne 0 ] || [ -z "$ended" ] || {sacct("-j")} "$ended"',
+        "sacct": f'{choose}\n[ "$rc_squeue" -ne 0 ] || [ -z "$ended" ] || {of_these}',
         "owner": "id -u",
     }
 

@@ -65,6 +65,13 @@ class OwnJob:
     """Path of its batch script; empty where only accounting knows it."""
 
 
+def words_of_job(job: Job) -> str:
+    """Why it waits or who cancelled it, and how it ended where that was not well; may be empty."""
+    ended = f"exit {job.exit_code}" if job.finished and job.exit_code not in (None, "0:0") else ""
+    reason = pending_reason(job.reason) if job.waiting else clean_line(job.reason)
+    return " · ".join(filter(None, (ended, reason)))
+
+
 def pending_reason(reason: str) -> str:
     """Slurm's reason for waiting in plain words; Slurm's own, clean, where there are none."""
     word = reason.strip()

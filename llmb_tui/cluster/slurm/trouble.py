@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from llmb_tui.cluster.batch import Answer
+from llmb_tui.cluster.slurm.job import Job
 from llmb_tui.diagnosis.rules import rules
 from llmb_tui.errors import Trouble
 from llmb_tui.text import clean
@@ -26,8 +29,24 @@ class CancelOpen(SlurmTrouble):
         )
 
 
+class AccountingTrouble(SlurmTrouble):
+    """Slurm's controller answered and its accounting did not, which alone knows the jobs that have left the queue."""
+
+    def __init__(self, answer: Answer, queued: Mapping[str, Job]) -> None:
+        """`queued`: what the controller said."""
+        said = clean(answer.text.strip()).split("\n")[-1]
+        super().__init__(
+            "`sacct` failed on the cluster." if said else "`sacct` did not answer in time.",
+            f"Slurm's accounting (slurmdbd) is down or hangs, and its controller answers. {said}".rstrip(),
+            "Jobs go on. Wait, or ask the cluster's administrators.",
+        )
+        self.queued = queued
+
+
 def slurm_trouble(command: str, answer: Answer) -> SlurmTrouble:
     """Why a Slurm command failed, in three parts."""
+    if command == "sacct":  # which is asked after the controller has answered
+        return AccountingTrouble(answer, {})
     if answer.exit_code == _TIMED_OUT and not answer.text.strip():
         return silence(command)
     words = clean(answer.text.strip()) or f"It ended with exit code {answer.exit_code} and no message."

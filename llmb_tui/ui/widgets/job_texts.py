@@ -29,6 +29,7 @@ _STAGES: dict[Stage, Cell] = {
     "start": ("● start", "now"),
     "warm-up": ("● warm-up", "now"),
     "measuring": ("● measuring", "now"),
+    "completing": ("● completing", "now"),
     "done": ("✓ done", "good"),
     "failed": ("✗ failed", "bad"),
     "timeout": ("✗ timeout", "bad"),

@@ -24,6 +24,7 @@ _LINKS: dict[Link, tuple[str, str, str]] = {
 _SILENT_FROM_S = 120.0
 STAGES: tuple[Stage, ...] = ("queued", "image", "start", "warm-up", "measuring", "done")
 ENDS: dict[Stage, tuple[str, str]] = {
+    "completing": ("● completing", "$text-accent"),
     "failed": ("✗ failed", "$text-error"),
     "timeout": ("✗ timeout", "$text-error"),
     "node_fail": ("✗ node fail", "$text-error"),
