@@ -12,7 +12,7 @@ QUICK := $(addprefix tests/,catalog plan wizard fit store watch launch cluster h
 TIMES ?= 20
 TESTS ?= tests/rig tests/ui tests/journey
 
-.PHONY: demo test quick steady test-nemo cluster lint types types-3.10 types-3.13 contracts bench fit lock clean
+.PHONY: demo test quick steady campaign test-nemo cluster lint types types-3.10 types-3.13 contracts bench fit lock clean
 
 demo: $(VENV)/.ready
 	@$(BIN)/llmb-tui demo
@@ -31,6 +31,12 @@ quick: $(VENV)/.ready
 steady: $(VENV)/.ready
 	$(BIN)/python -m tests.rig packages
 	$(BIN)/python -m tests.kit.repeat --times $(TIMES) $(TESTS)
+
+# Submissions and streams whose line is cut at random bytes and times, TIMES as many as in `make test`.
+campaign: $(VENV)/.ready
+	$(BIN)/python -m tests.rig packages
+	LLMB_CAMPAIGN=$(TIMES) $(BIN)/python -m pytest -n 3 \
+		tests/rig/submit/test_random_faults.py tests/rig/stream/test_stream_faults.py
 
 # The recipes of the presets on real NeMo, on the CPU: the first time installs it into .nemo, beside .venv.
 test-nemo: $(VENV)/.ready

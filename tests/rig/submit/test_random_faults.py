@@ -1,0 +1,95 @@
+"""Submissions whose line is cut, hangs or is ended by the server, at random bytes and at random times.
+
+The other tests cut where the protocol has its steps; what breaks in the world does not know them. `make campaign` makes
+many more of them than `make test`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from llmb_tui.cluster.session import Session
+from llmb_tui.errors import Trouble
+from tests.rig.campaign import TIMES, seed
+from tests.rig.line import Line
+from tests.rig.submit.trial import AT_ONCE, Trial
+
+LASTS_S = {"direct": 0.8, "batch": 2.5}
+"""About as long as a submission takes: trouble comes before, within and after it."""
+
+
+def strike(trial: Trial, line: Line, chance: random.Random) -> None:
+    """Make trouble, of one kind or another."""
+    kind = chance.randrange(6)
+    if kind == 0:
+        line.cut_after(bytes_up=chance.randrange(1, 12_000))
+    elif kind == 1:
+        line.cut_after(bytes_down=chance.randrange(1, 6_000))
+    elif kind == 2:
+        line.hang()
+        threading.Event().wait(chance.uniform(0.05, 0.5))  # what is on its way waits
+        line.cut()
+        line.resume()
+    elif kind == 3:
+        trial.tally.drops += bool(trial.rig.servers.sessions("login"))
+        trial.rig.servers.end_sessions("login")  # of the submissions beside it too
+    elif kind == 4:
+        line.refuse()
+        line.cut()
+    else:
+        line.cut()
+
+
+@contextlib.contextmanager
+def troubled(trial: Trial, line: Line, chance: random.Random, lasts_s: float) -> Iterator[None]:
+    """Within the block trouble comes, once or twice, at some time or other."""
+    over = threading.Event()
+
+    def work() -> None:
+        for _ in range(chance.randint(1, 2)):
+            if over.wait(chance.uniform(0, lasts_s)):
+                return
+            strike(trial, line, chance)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        line.cut_after()
+        line.accept()
+
+
+@pytest.mark.parametrize(("trial", "count"), [("direct", 12 * TIMES), ("batch", 4 * TIMES)], indirect=["trial"])
+def test_each_has_one_job_or_none_and_that_is_known(
+    trial: Trial, count: int, request: pytest.FixtureRequest, tell: Callable[[str], None]
+) -> None:
+    first = seed(tell)
+    lasts_s = LASTS_S[request.node.callspec.params["trial"]]
+
+    def worker(number: int) -> int:
+        chance = random.Random(first + number)
+        with Line(trial.rig.port()) as line:
+            for _ in range(number, count, AT_ONCE):
+                run = trial.new()
+                with contextlib.closing(Session(line.profile(trial.intents.profile()))) as session:
+                    with troubled(trial, line, chance, lasts_s), contextlib.suppress(Trouble):
+                        trial.submit(session, run)
+                    if chance.random() < 0.5:  # at once again over the same line, as somebody would who is impatient
+                        with contextlib.suppress(Trouble):
+                            trial.submit(session, run)
+            return line.cuts
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        trial.tally.drops += sum(pool.map(worker, range(AT_ONCE)))
+    trial.settle()
+    assert trial.tally.submissions == count
+    assert set(trial.tally.ended) <= {"intended", "submitted", "withdrawn"}

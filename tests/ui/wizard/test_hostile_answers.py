@@ -1,0 +1,79 @@
+"""A login node whose every command answers with what could reach the terminal, or break a form."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.app import App
+from textual.geometry import Region
+
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.services import Services
+from llmb_tui.ui.app import LlmbApp
+from llmb_tui.ui.screens.cluster_editor import ClusterEditor
+from tests.kit.pilot import SIZE, actions, at_scale, on_screen, on_top, state_of, until
+
+COMMANDS = (
+    "sinfo squeue sacct sacctmgr scontrol sbatch scancel srun enroot id df quota lfs curl git hostname uname python3 "
+    "nvidia-smi uv conda nproc free findmnt getconf module getent"
+)
+# Clipboard, title, cursor, C1, direction, tag and zero-width characters, markup of the toolkit, no UTF-8, NUL, a long line.
+HOSTILE = (
+    rb"\033]52;c;ZXZpbA==\a\033[2J\033[31m\302\233\342\200\256|[/red][@click=app.quit]x[/]|[b|\000|\377\376|"
+    rb"\363\240\201\201\342\200\213e\314\201\314\201\314\201|a b|x=y z=[/]|../../etc|-rf|$(id)|%s"
+)
+FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\U000e0000-\U000e007f]")
+
+
+@pytest.fixture
+def login_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> ClusterProfile:
+    """This machine as its own login node, where other programs answer."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in COMMANDS.split():
+        (programs / name).write_text(request.param)
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return ClusterProfile("here", "local", "acct", "batch", str(tmp_path / "install"), transport="local")
+
+
+def script(*lines: str) -> str:
+    return "\n".join(["#!/bin/sh", *lines, ""])
+
+
+ANSWERS = {
+    "on stdout": script(f"for i in 1 2 3; do printf '{HOSTILE.decode()}\\n'; done"),
+    "on stderr": script(f"printf '{HOSTILE.decode()}\\n' >&2; exit 1"),
+    "a long line": script("head -c 3000000 /dev/zero | tr '\\0' '['; exit 0"),
+    "nothing": script("exit 0"),
+}
+
+
+def shown(app: App[Any]) -> str:
+    """What would reach the terminal: every character of every row."""
+    region = Region(0, 0, *app.size)
+    rows = app.screen._compositor.render_strips(region.size) if app.screen.is_mounted else []
+    return "".join(strip.text for strip in rows)
+
+
+@pytest.mark.parametrize("login_node", [pytest.param(text, id=name) for name, text in ANSWERS.items()], indirect=True)
+async def test_nothing_of_it_reaches_the_terminal(services: Services, login_node: ClusterProfile) -> None:
+    services.clusters.save(login_node)
+    app = LlmbApp(services)
+    async with app.run_test(size=SIZE) as pilot:
+        wizard = await at_scale(pilot)
+        for keys in (("4", "enter"), ("5", "enter"), ("6",), ("7",)):
+            await pilot.press(*keys)
+            await until(pilot, lambda: not state_of(wizard).cluster.tasks, f"the answers to {keys}")
+            await pilot.pause()
+            assert not FORBIDDEN.search(shown(app))
+        await pilot.press("4", "e")
+        await on_top(pilot, ClusterEditor)
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: "reading" not in on_screen(app), "the form is read")
+        assert not FORBIDDEN.search(shown(app))
+        assert actions(app.screen)
