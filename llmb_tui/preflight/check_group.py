@@ -56,8 +56,16 @@ def failed(name: str, title: str, found: str, needed: str, fix: str) -> Check:
 def clean_check(check: Check) -> Check:
     """The check with its texts made harmless."""
     found = clean_line(check.found).strip() or "no answer"
-    bring = tuple(map(clean_line, check.bring))
-    return replace(check, found=found, needed=clean_line(check.needed), fix=clean_line(check.fix), bring=bring)
+    # A value that is not plain is no name of an adapter.
+    variables = tuple((name, value) for name, value in check.variables if clean_line(value) == value)
+    return replace(
+        check,
+        found=found,
+        needed=clean_line(check.needed),
+        fix=clean_line(check.fix),
+        bring=tuple(map(clean_line, check.bring)),
+        variables=variables,
+    )
 
 
 def first_line(answer: Answer) -> str:

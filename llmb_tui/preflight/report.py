@@ -9,6 +9,8 @@ REQUEST_CHECKS = frozenset(
     "account partition qos reservation constraint exclude segment nodes time-limit gpus gpu-request cpu trial".split()
 )
 """Ids of the checks whether the cluster gives what is asked of it; the others are about the cluster itself."""
+NETWORK_VARIABLES, PATH_VARIABLES = "environment", "environment-paths"
+"""Ids of the checks that have variables to take."""
 CheckStatus = Literal["ok", "warning", "failed"]
 
 
@@ -25,6 +27,8 @@ class Check:
     """Empty when nothing is to be done."""
     bring: tuple[str, ...] = ()
     """Paths on the cluster that would do instead, once a person has brought them there."""
+    variables: tuple[tuple[str, str], ...] = ()
+    """(name, value) of what was found and the cluster's profile could take."""
 
 
 @dataclass(frozen=True, slots=True)

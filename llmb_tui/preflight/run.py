@@ -11,11 +11,12 @@ from llmb_tui.preflight.needs import Needs
 from llmb_tui.preflight.network import network_group
 from llmb_tui.preflight.report import Preflight
 from llmb_tui.preflight.scheduler import slurm_group
+from llmb_tui.preflight.site_environment import environment_group
 
 
 def cluster_checks(needs: Needs) -> tuple[CheckGroup, ...]:
-    """The checks of a cluster itself: its scheduler, its login node, what that reaches."""
-    return (slurm_group(needs), login_node_group(needs), network_group(needs))
+    """The checks of a cluster itself: its scheduler, its login node, what that sets and reaches."""
+    return (slurm_group(needs), login_node_group(needs), environment_group(needs), network_group(needs))
 
 
 def run_preflight(

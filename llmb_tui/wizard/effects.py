@@ -129,6 +129,17 @@ class EditCluster:
 
 
 @dataclass(frozen=True, slots=True)
+class AskForVariables:
+    """Ask which variables of a login shell shall be in a cluster's profile."""
+
+    profile: ClusterProfile
+    network: tuple[tuple[str, str], ...]
+    """(name, value); taken together."""
+    paths: tuple[tuple[str, str], ...]
+    """(name, value); asked for one by one."""
+
+
+@dataclass(frozen=True, slots=True)
 class ListLayouts:
     """Show the valid layouts of a selection, to take one."""
 
@@ -144,5 +155,5 @@ class OpenRun:
 
 
 ClusterTask = Probe | Install | Prepare | Submit
-Dialog = ShowFailure | AskToSubmit | AskForKeys | EditCluster | ListLayouts | OpenRun
+Dialog = ShowFailure | AskToSubmit | AskForKeys | AskForVariables | EditCluster | ListLayouts | OpenRun
 Effect = ClusterTask | ReadOwnResults | ReadRuns | StartRestTimer | Arrive | Tell | Copy | Dialog

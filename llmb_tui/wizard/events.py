@@ -44,13 +44,12 @@ class StepTaken:
     step: StepId
 
 
-Action = Literal[
-    "back", "next", "enter", "check", "add", "edit", "install", "keys", "layouts", "submit", "again", "watch", "copy"
-]
-"""What a key asks for: a step back; on; what the step is for, then on; connect to the cluster and check it; enter a new
-cluster, change the chosen one; run the missing install steps; show the keys that an install may need; show the valid
-layouts; submit the run that is shown; start over with the same answers; watch the newest run that goes on; copy the
-choice as a command line."""
+ClusterAction = Literal["check", "add", "edit", "variables", "install", "keys"]
+Action = ClusterAction | Literal["back", "next", "enter", "layouts", "submit", "again", "watch", "copy"]
+"""What a key asks for: connect to the cluster and check it; enter a new cluster, change the chosen one, take what a
+login shell sets there into it; run the missing install steps; show the keys that an install may need. And a step back;
+on; what the step is for, then on; show the valid layouts; submit the run that is shown; start over with the same
+answers; watch the newest run that goes on; copy the choice as a command line."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from llmb_tui.preflight.report import NETWORK_VARIABLES, PATH_VARIABLES
 from llmb_tui.wizard import effects, events
 from llmb_tui.wizard.answers import Answers, answer, command
 from llmb_tui.wizard.gates import following, observed, problems, submit_blocker
@@ -118,6 +119,17 @@ def _show_keys(state: WizardState) -> Change:
     return state, (effects.AskForKeys(request, state.cluster.key_would_help),) if request is not None else ()
 
 
+def _show_variables(state: WizardState) -> Change:
+    profile, preflight = state.proposal.profile, state.cluster.preflight
+    if profile is None or preflight is None:
+        return state, (effects.Tell("The cluster was not checked yet: c connects and checks."),)
+    variables = {check.id: check.variables for check in preflight.checks}
+    network, paths = variables.get(NETWORK_VARIABLES, ()), variables.get(PATH_VARIABLES, ())
+    if not network and not paths:
+        return state, (effects.Tell("A login shell there sets nothing that a job would lack.", "information"),)
+    return state, (effects.AskForVariables(profile, network, paths),)
+
+
 def _list_layouts(state: WizardState) -> Change:
     chosen = state.proposal.selection
     return state, (effects.ListLayouts(state.rules.catalog, chosen),) if chosen is not None else ()
@@ -141,6 +153,7 @@ _ACTIONS: dict[events.Action, Callable[[WizardState], Change]] = {
     "edit": lambda state: (state, (effects.EditCluster(state.proposal.profile),)),
     "install": install,
     "keys": _show_keys,
+    "variables": _show_variables,
     "layouts": _list_layouts,
     "submit": ask_to_submit,
     "again": _again,

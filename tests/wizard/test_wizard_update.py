@@ -9,10 +9,12 @@ import pytest
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.launch.step_state import StepState
 from llmb_tui.plan.calibration import OwnResult
+from llmb_tui.preflight.report import NETWORK_VARIABLES, PATH_VARIABLES, Check, Preflight
 from llmb_tui.wizard.answers import Answers
 from llmb_tui.wizard.effects import (
     Arrive,
     AskForKeys,
+    AskForVariables,
     AskToSubmit,
     Copy,
     EditCluster,
@@ -333,6 +335,19 @@ class TestInstall:
     def test_keys_need_a_request(self, wizard: Wizard, catalog: Catalog) -> None:
         assert wizard.tell(Asked("keys")) == (AskForKeys(wizard.request, None),)
         assert Wizard(catalog, cluster=None).tell(Asked("keys")) == ()
+
+    def test_what_a_login_shell_sets_is_asked_for_once_it_is_known(self, wizard: Wizard) -> None:
+        (hint,) = wizard.tell(Asked("variables"))
+        assert hint == Tell("The cluster was not checked yet: c connects and checks.")
+        (hint,) = wizard.connected().tell(Asked("variables"))
+        assert hint == Tell("A login shell there sets nothing that a job would lack.", "information")
+        network, paths = (("NCCL_IB_HCA", "mlx5_0"),), (("LD_LIBRARY_PATH", "/opt/lib"),)
+        checks = (
+            Check(NETWORK_VARIABLES, "Site's variables", "warning", "", "", "", variables=network),
+            Check(PATH_VARIABLES, "Site's paths", "ok", "", "", "", variables=paths),
+        )
+        wizard.tell(CheckDone(wizard.request, Preflight(checks), whole=True))
+        assert wizard.tell(Asked("variables")) == (AskForVariables(wizard.request.profile, network, paths),)
 
     def test_what_went_wrong_is_told_until_it_is_tried_again(self, wizard: Wizard) -> None:
         wizard.connected().tell(Asked("install"), Failed(wizard.request, "install", LOST))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.content import Content
 
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.preflight.report import Check
 from llmb_tui.ui.panes.pane import Dispatch, Pane, label
-from llmb_tui.ui.text import MUTED, line, told
+from llmb_tui.ui.text import MUTED, line, lines, told
 from llmb_tui.ui.widgets.choices import FindableChoices
 from llmb_tui.ui.widgets.texts import Paragraph, Paragraphs, text
 from llmb_tui.wizard.choices import Choice
@@ -18,6 +20,7 @@ from llmb_tui.wizard.events import ClusterPicked
 from llmb_tui.wizard.steps import StepId
 
 if TYPE_CHECKING:
+    from llmb_tui.wizard.effects import AskForVariables
     from llmb_tui.wizard.state import WizardState
 
 _CHECKS = {"ok": ("✓", "$text-success"), "warning": ("!", "$text-warning"), "failed": ("✗", "$text-error")}
@@ -38,6 +41,14 @@ class ClusterPane(Pane):
             "c", "screen.ask('check')", "Check", id="cluster.check", tooltip="Connect to the cluster and check it again"
         ),
         Binding("n", "screen.ask('add')", "New", id="cluster.new", tooltip="Enter another cluster"),
+        Binding(
+            "v",
+            "screen.ask('variables')",
+            "Variables",
+            show=False,
+            id="cluster.variables",
+            tooltip="Take what a login shell sets for the network into the cluster's profile",
+        ),
         Binding("e", "screen.ask('edit')", "Edit", id="cluster.edit", tooltip="Change the chosen cluster"),
     ]
 
@@ -84,6 +95,22 @@ def link_parts(state: WizardState) -> tuple[Paragraph, ...]:
     if trouble is not None:
         parts.append(text(told(trouble)))
     return tuple(parts)
+
+
+def variable_questions(asked: AskForVariables) -> tuple[tuple[Content, Mapping[str, str]], ...]:
+    """Each question, and what a yes takes into the profile."""
+    name = asked.profile.name
+    questions: list[tuple[Content, Mapping[str, str]]] = []
+    if asked.network:
+        values = [line(f"  {variable}={value}") for variable, value in asked.network]
+        cost = "Without them NCCL may take TCP or the wrong adapters, which can cost tens of percent."
+        head = line("Give every job on ", (name, "bold"), " what a login shell sets?")
+        questions.append((lines([head, *values, line((cost, MUTED))]), dict(asked.network)))
+    for variable, value in asked.paths:
+        head = line("Give every job on ", (name, "bold"), f" the {variable} of a login shell?")
+        warning = line(("It reaches into the container, whose own libraries it may replace.", "$text-warning"))
+        questions.append((lines([head, line(f"  {value}"), warning]), {variable: value}))
+    return tuple(questions)
 
 
 def check_parts(check: Check) -> tuple[Paragraph, ...]:

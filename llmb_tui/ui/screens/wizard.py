@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from textual import getters, on, work
@@ -25,6 +25,7 @@ from llmb_tui.services import Services
 from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.daemon import in_daemon
 from llmb_tui.ui.dialogs import Confirm, Failure
+from llmb_tui.ui.panes.cluster import variable_questions
 from llmb_tui.ui.panes.review import agreement
 from llmb_tui.ui.screens.wizard_body import WizardBody
 from llmb_tui.ui.text import tell
@@ -225,6 +226,8 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
                         self.dispatch(events.ProfileSaved(profile))
 
                 self.app.push_screen(ClusterEditor(services, prompter, profile), saved)
+            case effects.AskForVariables():
+                self._take_variables(effect)
             case effects.ListLayouts(catalog, selection):
                 from llmb_tui.ui.screens.layouts import LayoutsDialog
 
@@ -237,6 +240,22 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
                 from llmb_tui.ui.screens.run import RunScreen
 
                 self.app.push_screen(RunScreen(services, prompter, run_id))
+
+    @work(group="variables", exclusive=True, exit_on_error=False)
+    async def _take_variables(self, asked: effects.AskForVariables) -> None:
+        taken = dict(asked.profile.env)
+        for question, variables in variable_questions(asked):
+            if await self.app.push_screen_wait(Confirm("Site's variables", question, "Take", "Leave")):
+                taken |= variables
+        profile = replace(asked.profile, env=tuple(taken.items()))
+        if profile == asked.profile:
+            return
+        try:
+            await in_daemon(self._services.clusters.save, profile)
+        except Trouble as trouble:
+            self.app.push_screen(Failure(trouble))
+        else:
+            self.dispatch(events.ProfileSaved(profile))
 
     # What goes on in threads.
 

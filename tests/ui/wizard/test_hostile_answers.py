@@ -20,7 +20,7 @@ COMMANDS = (
     "sinfo squeue sacct sacctmgr scontrol sbatch scancel srun enroot id df quota lfs curl git hostname uname python3 "
     "nvidia-smi uv conda nproc free findmnt getconf module getent"
 )
-# Clipboard, title, cursor, C1, direction, tag and zero-width characters, markup of the toolkit, no UTF-8, NUL, a long line.
+# Clipboard, cursor, C1, direction, tag and zero-width characters, markup of the toolkit, what is no UTF-8, NUL.
 HOSTILE = (
     rb"\033]52;c;ZXZpbA==\a\033[2J\033[31m\302\233\342\200\256|[/red][@click=app.quit]x[/]|[b|\000|\377\376|"
     rb"\363\240\201\201\342\200\213e\314\201\314\201\314\201|a b|x=y z=[/]|../../etc|-rf|$(id)|%s"
