@@ -52,7 +52,7 @@ def load_presets(extra_dirs: Sequence[Path] = (), on_problem: Callable[[PresetPr
 def _broken(problem: PresetProblem) -> BrokenPreset:
     """What a file that cannot be used says of itself, without reading it as TOML."""
     try:
-        text = problem.file.read_text(encoding="utf-8", errors="replace")
+        text = problem.file.read_text(encoding="utf-8", errors="replace") if problem.file.is_file() else ""
     except OSError:
         text = ""
     named = {match[1]: match[2] for match in reversed(list(_NAMED.finditer(text)))}
@@ -68,7 +68,10 @@ def model_dir() -> Path:
 def read_preset(file: Path) -> Recipe:
     """The recipe in one preset file. Raises `PresetProblem`."""
     recipe, text = read_toml(file, Recipe, PresetProblem)
-    disagreements = list(faults(recipe))
+    try:
+        disagreements = list(faults(recipe))
+    except (ArithmeticError, ValueError, RecursionError) as error:  # numbers that no check was made for
+        raise PresetProblem(file, None, "", f"cannot be checked: {error}") from error
     if disagreements:
         raise PresetProblem.at(file, text, *disagreements)
     return recipe

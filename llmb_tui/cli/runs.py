@@ -44,6 +44,8 @@ def jobs_verb(arguments: argparse.Namespace) -> int:
         print_table(_HEADINGS, [_row(record.run, record.state) for record in records])
     else:
         say("There is no run yet. `llmb-tui submit --cluster C …` submits one, and so does the wizard's last step.")
+    for note in filter(None, (record.state.link_note for record in records)):
+        say(note)
     for trouble in services.runs.unreadable():
         say(str(trouble))
     return 0
@@ -218,7 +220,14 @@ def results_verb(arguments: argparse.Namespace) -> int:
         if path is not None:
             documents += [_log_document(measure(file)) for file in log_files(path)]
         else:
-            run, state, code = _result(services, name, silent)
+            try:
+                run, state, code = _result(services, name, silent)
+            except Trouble as trouble:
+                if trouble.exit_code == 1 or len(arguments.runs) == 1:
+                    raise
+                say(str(trouble))
+                codes.append(2)
+                continue
             documents.append(document(run, state))
             codes.append(code)
     if arguments.json:

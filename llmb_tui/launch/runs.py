@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import math
 import os
 import re
 import threading
@@ -66,7 +67,11 @@ class Runs:
         """Read a run. Raises Trouble: exit code 1 if there is none, 2 if its file cannot be read."""
         if not self.has(run_id):
             raise Trouble(f"There is no run {run_id}.", fix="`llmb-tui jobs` lists runs.", exit_code=1)
-        return documents.load(self.folder(run_id) / "run.json", Run, _today)
+        path = self.folder(run_id) / "run.json"
+        run = documents.load(path, Run, _today)
+        if why := _damage(run, run_id):
+            raise Trouble(f"{path} cannot be right.", why, "Restore the file from a backup, or move it away.")
+        return run
 
     def all(self) -> tuple[Run, ...]:
         """Every run that can be read, newest first. What cannot be read is in `unreadable`."""
@@ -139,7 +144,34 @@ class Runs:
         try:
             return self.load(run_id)
         except Trouble as trouble:
-            return trouble
+            # Of a folder whose name is no id `load` does not say where it is.
+            return (
+                Trouble(trouble.what, f"{self._directory / run_id}", trouble.fix) if trouble.exit_code == 1 else trouble
+            )
+
+
+def _damage(run: Run, run_id: str) -> str:
+    """What no run can have, though its file has the right form; empty for a sound one."""
+    plan = run.plan
+    layout = plan.parallelism
+    counts = {
+        "scale": plan.selection.scale,
+        "steps": plan.steps,
+        "nodes": plan.nodes,
+        "gpus_per_node": plan.gpus_per_node,
+        **{
+            name: getattr(layout, name)
+            for name in ("tp", "pp", "cp", "ep", "dp", "mbs", "gbs", "ga", "seq_len", "layers")
+        },
+    }
+    if run.id != run_id:
+        return f"It is in the folder {run_id} and says that it is run {clean_line(run.id)[:80]}."
+    if wrong := [name for name, count in counts.items() if count is None or not 1 <= count < 1 << 53]:
+        return f"{wrong[0]} is {str(counts[wrong[0]])[:40]}."
+    if run.submission == "submitted" and not run.job_ids:
+        return "It was submitted, and has no job."
+    times = [run.created_at, run.submitted_at or 0.0, plan.estimate.step_time_s if plan.estimate else 1.0]
+    return "" if all(map(math.isfinite, times)) and times[-1] > 0 else "One of its times is none."
 
 
 def _stamp(path: str) -> _Stamp | None:

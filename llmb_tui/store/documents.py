@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
     from pydantic import TypeAdapter
 
+_MEND = "Restore the file from a backup, or move it away."
 T = TypeVar("T", bound="DataclassInstance")
 
 
@@ -37,6 +38,8 @@ def load(path: Path, type_: type[T], today: Callable[[dict[str, Any]], dict[str,
     from pydantic import ValidationError  # noqa: PLC0415 - costs 0.1 s, and the first frame needs no document
 
     try:
+        if not path.is_file() and path.exists():  # a pipe would be waited for
+            raise Trouble(f"Could not read {path}.", "It is no file.", _MEND)
         content = path.read_bytes()
         if today is not None:
             content = _converted(content, today)
@@ -44,13 +47,15 @@ def load(path: Path, type_: type[T], today: Callable[[dict[str, Any]], dict[str,
         return document
     except OSError as error:
         raise Trouble(f"Could not read {path}.", f"{error.strerror}.", "") from error
+    except RecursionError as error:
+        raise Trouble(f"{path} does not hold a {type_.__name__}.", "It is nested too deeply.", _MEND) from error
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"]))
         raise Trouble(
             f"{path} does not hold a {type_.__name__}.",
             clean_line(f"{field}: {first['msg']}" if field else first["msg"]) + ".",
-            "Restore the file from a backup, or move it away.",
+            _MEND,
         ) from error
 
 
@@ -58,7 +63,7 @@ def _converted(content: bytes, today: Callable[[dict[str, Any]], dict[str, Any]]
     """The document in today's form; what is none stays as it is, for the check to say what is wrong."""
     try:
         document = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         return content
     return json.dumps(today(document)).encode() if isinstance(document, dict) else content
 

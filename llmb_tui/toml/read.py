@@ -80,14 +80,19 @@ def toml_files(directories: Sequence[Path]) -> Iterator[Path]:
 def read_toml(file: Path, form: type[T], problem: type[FileProblem]) -> tuple[T, str]:
     """What a file holds, and its text. Raises `problem`."""
     try:
+        if file.exists() and not file.is_file():  # a pipe would be waited for
+            raise problem(file, None, "", "cannot be read: it is no file")
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise problem(file, None, "", f"cannot be read: {error}") from error
     try:
         data = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # the former also for an integer of thousands of digits
         raise problem(file, syntax_line(error), "", f"is not TOML: {error}") from error
-    return _validated(file, text, data, form, problem), text
+    try:
+        return _validated(file, text, data, form, problem), text
+    except (ValueError, RecursionError, ArithmeticError) as error:
+        raise problem(file, None, "", f"cannot be used: {error}") from error
 
 
 @functools.cache

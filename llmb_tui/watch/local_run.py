@@ -12,7 +12,7 @@ from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store import documents
-from llmb_tui.watch.events import BatchTail, JobUpdated, LogGrown, WatchEvent
+from llmb_tui.watch.events import BatchTail, JobUpdated, LogGrown, LogTrouble, WatchEvent
 from llmb_tui.watch.locallog import LocalLog
 from llmb_tui.watch.logcopy import LogCopy, copies, newest_copy
 from llmb_tui.watch.run_reducer import RunReducer
@@ -50,6 +50,8 @@ class LocalRun:
     def read(self) -> bool:
         """Read what was appended to the log's copy, but no more than 8 MiB; True if there may be more."""
         more = self._log.read()
+        if self._log.trouble:
+            self.reducer.take(LogTrouble(self._log.trouble))
         self.reducer.take(self._log.reading)
         return more
 

@@ -35,16 +35,23 @@ class LocalLog:
         """With the newest step, although a bar may still repaint it."""
         self.size = 0
         """Bytes that were read."""
+        self.trouble = ""
+        """Why the copy cannot be read, although there is one."""
         self._grew_at = 0.0
         self._started = False
 
     def read(self) -> bool:
         """Read what was appended, but no more than 8 MiB; True if there may be more."""
         try:
+            if self.path.exists() and not self.path.is_file():  # a pipe would be waited for
+                raise OSError(0, "it is no file")
             file = self.path.open("rb")
-        except FileNotFoundError:
+        except OSError as error:
+            self.trouble = (
+                "" if isinstance(error, FileNotFoundError) else f"{self.path} cannot be read: {error.strerror}."
+            )
             return False
-        began = self.size
+        began, self.trouble = self.size, ""
         with file:
             self._grew_at = os.fstat(file.fileno()).st_mtime
             file.seek(began)

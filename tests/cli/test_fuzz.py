@@ -1,0 +1,184 @@
+"""Verbs with odd arguments, and files that are damaged: a sentence each, never a traceback, and only that file is lost.
+
+The cases are made from a fixed seed; all of them run in this process.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llmb_tui.cli import main
+from llmb_tui.services import Services
+from llmb_tui.store.paths import CONFIG_VARIABLE, STATE_VARIABLE, Places
+from llmb_tui.toml.read import builtin_dir
+from tests.kit.runs import make_run
+
+ODD = (
+    "", " ", "²", "٣", "-1", "--5", "0", "9" * 5000, "1e9", "nan", "\u202e", "\x1b[2J", "\ud800", "a" * 300,
+    "a/b" * 900, "..", "../../etc/passwd", "~", "~nosuchuser", "$(x)", "'; x", "%s", "{0}", "null", "a\nb", "\x00",
+    "nemotron4", "15b", "@25.04",
+)  # fmt: skip
+FLAGS = ("-w", "-s", "--gpu", "-d", "--scale", "--tp", "--gbs", "--layouts", "--seq-len")
+RIGHT = ("-w", "nemotron4@25.04", "-s", "15b", "--gpu", "h100", "-d", "fp8", "--scale", "64")
+VERBS = ("watch", "logs", "cancel", "results", "doctor", "install", "secrets", "llmb", "config", "clusters", "nothing")
+
+
+@pytest.fixture
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
+    found = Places(tmp_path / "config", tmp_path / "state")
+    monkeypatch.setenv(CONFIG_VARIABLE, str(found.config))
+    monkeypatch.setenv(STATE_VARIABLE, str(found.state))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    return found
+
+
+def _answers(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    code = main(words)
+    said = capsys.readouterr()
+    assert "Traceback" not in said.err, (words, said.err)
+    return code, said.out, said.err
+
+
+@pytest.mark.usefixtures("places")
+def test_odd_arguments(capsys: pytest.CaptureFixture[str]) -> None:
+    chance = random.Random(24)
+    for verb in VERBS:
+        for odd in chance.sample(ODD, 12):
+            code, out, _ = _answers(capsys, verb, odd, "--json")
+            assert code in (0, 1), (verb, odd)
+            assert all(json.loads(line) is not None for line in out.splitlines()), (verb, odd)
+    for _ in range(60):
+        flag, odd = chance.choice(FLAGS), chance.choice(ODD)
+        words = [*RIGHT, flag, odd]
+        code, out, err = _answers(capsys, "plan", *words, "--json")
+        assert code in (0, 1), (flag, odd)
+        assert code == 0 or err, (flag, odd)
+        assert len(out.splitlines()) == 1, (flag, odd)
+
+
+@pytest.mark.usefixtures("places")
+def test_odd_lines_do_not_end_a_batch(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    right = {"workload": "nemotron4", "size": "15b", "gpu": "h100", "dtype": "fp8", "scale": 64}
+    deep = "[" * 100_000
+    lines = [deep, "9" * 5000, '{"scale": ' + "9" * 5000 + "}", "nul", '"\\ud800"', "\x00", "{}"]
+    for key in (*right, "tp", "nosuchkey"):
+        odd: tuple[object, ...] = ("\ud800", -1, 0, 1e308, None, [], {}, True, "²", 10**30, "a" * 5000)
+        lines += [json.dumps({**right, key: value}) for value in odd]
+    lines.append(json.dumps(right))
+    text = "\n".join(lines).encode()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
+    code, out, _ = _answers(capsys, "plan", "--from", "-")
+    answers = [json.loads(line) for line in out.splitlines()]
+    assert (code, len(answers)) == (0, len(lines))
+    assert answers[-1]["selection"]["scale"] == 64
+
+
+def _set(**changes: Any) -> Callable[[Path], None]:
+    """Change values of a stored run, by their dotted names with two underscores for dots."""
+
+    def damage(folder: Path) -> None:
+        document = json.loads((folder / "run.json").read_text())
+        for name, value in changes.items():
+            *above, last = name.split("__")
+            table = document
+            for key in above:
+                table = table[key]
+            table[last] = value
+        (folder / "run.json").write_text(json.dumps(document))
+
+    return damage
+
+
+def _replaced(name: str, make: Callable[[Path], object]) -> Callable[[Path], None]:
+    def damage(folder: Path) -> None:
+        (folder / name).unlink(missing_ok=True)
+        make(folder / name)
+
+    return damage
+
+
+def _file(data: bytes) -> Callable[[Path], None]:
+    return _replaced("run.json", lambda path: path.write_bytes(data))
+
+
+DAMAGES: dict[str, Callable[[Path], None]] = {
+    "scale0": _set(plan__selection__scale=0),
+    "huge": _set(plan__parallelism__gbs=10**400),
+    "steps": _set(plan__steps=0),
+    "negative": _set(plan__nodes=-8),
+    "otherid": _set(id="../../etc"),
+    "nojob": _set(job_ids=[]),
+    "nottime": _set(created_at=float("nan")),
+    "notrun": _file(b"[]"),
+    "empty": _file(b""),
+    "binary": _file(bytes(range(256)) * 50),
+    "deep": _file(b'{"a":' * 100_000),
+    "digits": _file(b'{"id": ' + b"9" * 5000 + b"}"),
+    "jsondir": _replaced("run.json", Path.mkdir),
+    "jsonpipe": _replaced("run.json", os.mkfifo),
+    "logdir": _replaced("log", Path.mkdir),
+    "logpipe": _replaced("log", os.mkfifo),
+    "logbinary": _replaced("log", lambda path: path.write_bytes(bytes(range(256)) * 500)),
+}
+
+
+def test_a_damaged_run_costs_that_run_only(places: Places, capsys: pytest.CaptureFixture[str]) -> None:
+    services = Services(places)
+    for run_id in (*DAMAGES, "sound"):
+        services.runs.save(make_run(run_id, job_state="FAILED"))
+    for name, damage in DAMAGES.items():
+        damage(places.runs / name)
+    (places.runs / "BAD ID").mkdir()
+    (places.runs / "BAD ID" / "run.json").write_text("{}")
+    places.journal.write_bytes(b'{"event":' * 100_000 + b'\n\xff\n{"at": 1, "event": "intent"}\n')
+    code, out, err = _answers(capsys, "jobs", "--json")
+    listed = {run["id"] for run in json.loads(out)}
+    assert (code, "sound" in listed) == (0, True)
+    for name in (*DAMAGES, "BAD ID"):
+        assert str(places.runs / name) in err or name == "logbinary", name
+    assert listed <= {"sound", "logdir", "logpipe", "logbinary"}
+    _answers(capsys, "config", "validate", "--json")
+    for name in DAMAGES:
+        code, _, _ = _answers(capsys, "results", name, "--json")
+        assert code in (2, 4) or (code == 1 and name in ("jsondir", "jsonpipe")), name
+    code, out, _ = _answers(capsys, "results", "sound", "scale0", "--json")
+    assert (code, [run["id"] for run in json.loads(out)]) == (2, ["sound"])
+
+
+def test_a_bad_preset_costs_that_file_only(places: Places, capsys: pytest.CaptureFixture[str]) -> None:
+    places.presets.mkdir(parents=True)
+    real = (builtin_dir() / "nemotron4-25.04.toml").read_text()
+    bad = {
+        "integer": real.replace("gpus_per_node = 8", f"gpus_per_node = {'9' * 5000}"),
+        "big": "schema = 1\nworkload = 'x'\nsteps = " + "9" * 400,
+        "deep": ".".join("a" * 3000) + " = 1\n",
+        "nested": "a = " + "[" * 3000 + "]" * 3000,
+        "binary": "\x00\x01",
+        "surrogate": 'workload = "\\ud800"',
+    }
+    for name, text in bad.items():
+        (places.presets / f"{name}.toml").write_text(text)
+    os.mkfifo(places.presets / "pipe.toml")
+    (places.presets / "folder.toml").mkdir()
+    names = (*bad, "pipe", "folder")
+    chance = random.Random(23)
+    for number in range(25):  # cut or changed anywhere
+        at = chance.randrange(len(real))
+        changed = real[:at] + (chance.choice(ODD[:16]) if number % 2 else "") + real[at + chance.randrange(60) :]
+        (places.presets / f"cut{number}.toml").write_bytes(changed.encode("utf-8", "surrogatepass"))
+    code, out, err = _answers(capsys, "list", "--json")
+    assert (code, len(json.loads(out)) >= 136) == (0, True)
+    assert all(f"{name}.toml" in err for name in names)
+    assert _answers(capsys, "plan", *RIGHT, "--json")[0] == 0
+    code, out, _ = _answers(capsys, "config", "validate", "--json")
+    assert code == 1
+    assert {Path(fault["file"]).stem for fault in json.loads(out)["faults"]} >= set(names)
