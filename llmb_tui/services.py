@@ -19,6 +19,7 @@ from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.runs import Runs
 from llmb_tui.plan.selection import DEFAULT_PROCEDURE
 from llmb_tui.preflight.needs import Sources
+from llmb_tui.store.files import remove_leftovers
 from llmb_tui.store.journal import Journal
 from llmb_tui.store.settings import Settings
 from llmb_tui.watch.timing import Timing
@@ -80,6 +81,8 @@ class Services:
         )
         self.runs = Runs(places)
         """The remembered runs."""
+        for directory in (places.config, places.state):
+            remove_leftovers(directory)
         self.journal = Journal(places.journal)
         """The journal of intents."""
         use_own_rules(places.failures, self._tell)

@@ -138,7 +138,7 @@ class Installer:
         folder = self._step_folder(step)
         job = [_job_name(folder, step), step.in_job.command, *step.in_job.options] if step.in_job else ["", ""]
         try:
-            result = self._session.run(["mkdir", "-p", folder])
+            result = self._session.run_script('umask go-w; mkdir -p "$1"', [folder])
             if result.exit_code:
                 raise Trouble(
                     f"The install directory cannot be written: {clean(folder)}",
@@ -182,5 +182,5 @@ def _job_name(folder: str, step: InstallStep) -> str:
 def _step_script(folder: str, step: InstallStep) -> str:
     work = step.work.strip("\n")
     arguments = shell_join(["set", "--", *step.args])
-    parts = ["#!/bin/sh", f"dir={shell_join([folder])}", f"work() {{\n{work}\n}}", arguments]
+    parts = ["#!/bin/sh", "umask go-w", f"dir={shell_join([folder])}", f"work() {{\n{work}\n}}", arguments]
     return "\n".join([*parts, remote_text("lock.sh", "step.sh")])

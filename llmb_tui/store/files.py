@@ -5,10 +5,23 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from llmb_tui.errors import Trouble
+
+_UNFINISHED = ".unfinished"
+_LEFT_BEHIND_S = 3600.0
+
+
+def remove_leftovers(directory: Path) -> None:
+    """Remove what a killed program was writing below a directory; not what another one may be writing now."""
+    before = time.time() - _LEFT_BEHIND_S
+    for path in directory.rglob(f".*{_UNFINISHED}"):
+        with contextlib.suppress(OSError):
+            if path.lstat().st_mtime < before:
+                path.unlink()
 
 
 def make_private_directory(path: Path) -> None:
@@ -28,7 +41,7 @@ def write_atomic(path: Path, data: bytes) -> None:
     """
     make_private_directory(path.parent)
     with _file_trouble("write", path):
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_UNFINISHED)
         try:
             with open(handle, "wb") as file:
                 file.write(data)

@@ -148,6 +148,18 @@ def test_a_run_makes_everything_once(stage: Stage, make_installer: MakeInstaller
     assert stage.calls() == 1
 
 
+def test_what_it_makes_is_writable_for_its_owner_only(stage: Stage, make_installer: MakeInstaller) -> None:
+    stage.go()
+    before = os.umask(0)
+    try:
+        states = make_installer().run(lambda _: None, threading.Event())
+    finally:
+        os.umask(before)
+    assert [state.status for state in states] == ["done"] * 3
+    made = [path for path in stage.install.rglob("*") if not path.is_symlink()]
+    assert [path for path in made if path.stat().st_mode & 0o022] == []
+
+
 def test_progress_is_the_last_line_of_the_log_and_the_bytes_so_far(stage: Stage, make_installer: MakeInstaller) -> None:
     run = InBackground(make_installer())
     until(lambda: run.status(1) == "running" and "of 9" in run.changes[-1][1].detail)

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import os
 import stat
+import time
 from pathlib import Path
 
 import pytest
 
 from llmb_tui.errors import Trouble
-from llmb_tui.store.files import append_durable, make_private_directory, write_atomic
+from llmb_tui.store.files import append_durable, make_private_directory, remove_leftovers, write_atomic
 from llmb_tui.store.paths import Places
 
 
@@ -36,6 +38,29 @@ def test_replacing_leaves_no_other_file_behind(tmp_path: Path) -> None:
     write_atomic(path, b"two")
     assert path.read_bytes() == b"two"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_a_killed_program_was_writing_is_removed_when_it_is_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kill(*_: object) -> None:
+        raise SystemExit
+
+    runs = tmp_path / "runs" / "a"
+    monkeypatch.setattr(os, "replace", kill)
+    monkeypatch.setattr(os, "unlink", lambda _: None)
+    for name in ("old", "new"):
+        with pytest.raises(SystemExit):
+            write_atomic(runs / name, b"x")
+    monkeypatch.undo()
+    (old,) = runs.glob(".old.*")
+    (new,) = runs.glob(".new.*")
+    (runs / "run.json").touch()
+    for path in (old, runs / "run.json"):
+        os.utime(path, (0, time.time() - 7200))
+    remove_leftovers(tmp_path)
+    remove_leftovers(tmp_path / "nowhere")
+    assert set(runs.iterdir()) == {new, runs / "run.json"}
 
 
 def test_a_write_that_fails_leaves_the_old_content_and_nothing_else(tmp_path: Path) -> None:

@@ -19,8 +19,9 @@ PROFILE_FIELDS = ("reservation", "qos", "constraint", "segment", "exclude")
 """Fields of a profile that are options of `sbatch` by the same name."""
 
 _NAME = re.compile(r"[a-z][a-z0-9-]+", re.ASCII)
-# sbatch takes quotes and backslashes of an #SBATCH line apart itself; no option needs them.
-_VALUE = re.compile(r"[ !#-&(-\[\]-~]+", re.ASCII)
+# sbatch takes quotes and backslashes of an #SBATCH line apart itself, and takes a blank and `#` for a comment; a shell
+# takes `$` and backticks for its own. No option needs them. What looks like a further option is one more for sbatch.
+_VALUE = re.compile(r"(?!.* [-#])[ !#%&(-\[\]-_a-~]+", re.ASCII)
 
 # What the job is made of. sbatch takes any unique beginning of an option's name for the option.
 _OURS = {
@@ -112,7 +113,8 @@ def _option(part: str) -> Option:
         raise _refused(f"{clean_line(name)!r} is no Slurm parameter.")
     if equals and not is_option(name, value):
         text = clean_line(value) or "nothing"
-        raise _refused(f"Slurm parameter '{name}' cannot be {text}: it takes text without quotes and backslashes.")
+        takes = "it takes text without quotes, backslashes, `$`, and words that begin with `-` or `#`."
+        raise _refused(f"Slurm parameter '{name}' cannot be {text}: {takes}")
     option = (name, value if equals else None)
     for ours, reason in _OURS.items():
         if ours.startswith(name) and option not in _SAID_ALREADY:
