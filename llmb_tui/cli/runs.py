@@ -14,6 +14,7 @@ from llmb_tui.cli.user import confirm, has_terminal, require_changes, terminal_p
 from llmb_tui.cluster.slurm.job import words_of_job
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
+from llmb_tui.launch.submit import withdraw
 from llmb_tui.plan.selection import PROCEDURE_TITLES
 from llmb_tui.services import Services
 from llmb_tui.watch.lines import LineReader
@@ -176,6 +177,8 @@ def cancel_verb(arguments: argparse.Namespace) -> int:
     run = settle(services, arguments.run)
     if run.submission == "unknown":
         raise Trouble(f"It is not known yet whether run {run.id} has a job. Nothing was cancelled.", run.note)
+    if run.submission == "intended":
+        run = withdraw(services.runs, services.journal, run)
     if not run.job_ids:
         return _nothing_to_cancel(run, as_json=arguments.json)
     jobs = ", ".join(run.job_ids)

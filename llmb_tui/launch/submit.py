@@ -40,6 +40,18 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 2.0
 _TAKEN_WITHIN_S = 300.0
 _ASK_AGAIN_AFTER_S = 10.0
 
+
+class NotNoted(Trouble):
+    """The run has its job, and that could not be written down here."""
+
+    def __init__(self, run: Run, job_ids: tuple[str, ...], trouble: Trouble) -> None:
+        super().__init__(
+            f"Job {', '.join(job_ids)} of run {run.id} is in the queue of {run.cluster}, which cannot be noted here.",
+            f"{trouble.what} {trouble.why}".rstrip(),
+            f"{trouble.fix} Then `llmb-tui watch {run.id}` finds the job; do not submit it again.".strip(),
+        )
+
+
 OnProgress = Callable[[str], None]
 """Told what the submission is doing, one clean line, each time that it changes."""
 
@@ -81,6 +93,20 @@ def _submit(  # noqa: PLR0913, PLR0917 - as above
     if run.submission == "withdrawn":
         raise withdrawal(run)
     return run
+
+
+def withdraw(runs: Runs, journal: Journal, run: Run) -> Run:
+    """Withdraw an intent of which nothing was sent; any other run stays as it is. No cluster is asked.
+
+    A run that another thread or process is just submitting is left alone.
+    """
+    with runs.lock(run.id, wait=False) as mine:
+        run = runs.load(run.id)
+        if mine and run.submission == "intended":
+            run = replace(run, submission="withdrawn", note="It was withdrawn before anything was sent.")
+            journal.append("withdrawn", run=run.id, note=run.note, job_ids=[])
+            runs.save(run)
+        return run
 
 
 def reconcile(session: Session, runs: Runs, journal: Journal, run: Run) -> Run:
@@ -162,6 +188,8 @@ class _Submission:
                 raise
         try:
             return self.settle(self._wait(status))
+        except NotNoted:
+            raise
         except Trouble as trouble:  # a cluster that cannot be asked leaves the run as it is: unknown
             return self._remember("unknown", note=f"The cluster could not be asked. {trouble}")
 
@@ -220,7 +248,10 @@ class _Submission:
     def _submitted(self, jobs: Jobs, status: SubmissionStatus) -> Run:
         self._run = replace(self._run, log=jobs.log or self._run.log)
         submitted_at = time.time() - status.age_s
-        return self._remember("submitted", note=jobs.note, job_ids=jobs.ids, submitted_at=submitted_at)
+        try:
+            return self._remember("submitted", note=jobs.note, job_ids=jobs.ids, submitted_at=submitted_at)
+        except Trouble as trouble:  # such as a disk that is full
+            raise NotNoted(self._run, jobs.ids, trouble) from trouble
 
     def _open_question(self, status: SubmissionStatus, words: str) -> str:
         no_job, program = "No job of its name is known to Slurm yet.", self.submitter.program

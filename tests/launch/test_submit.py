@@ -17,7 +17,7 @@ from llmb_tui.launch.refusal import NEVER_SENT
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.submission_status import probe
-from llmb_tui.launch.submit import reconcile, submit_once
+from llmb_tui.launch.submit import reconcile, submit_once, withdraw
 from llmb_tui.store.paths import Places
 from tests.kit.demo import drop_connections
 from tests.kit.waiting import until
@@ -309,3 +309,37 @@ def test_a_cluster_that_goes_away_after_the_start_leaves_the_run_unknown(stage: 
     (stage.folder / "go").touch()
     until((stage.traces / "exit").exists)
     assert stage.reconcile().job_ids == ("48123",)
+
+
+def test_an_intent_is_withdrawn_and_never_sent_after_that(stage: Stage) -> None:
+    stage.runs.save(stage.run)
+    assert withdraw(stage.runs, stage.journal, stage.run).submission == "withdrawn"
+    assert stage.events() == ["withdrawn"]
+    with pytest.raises(Trouble, match="was not submitted"):
+        stage.submit()
+    assert stage.jobs() == []
+
+
+def test_what_was_submitted_is_not_withdrawn(stage: Stage) -> None:
+    run = stage.submit()
+    assert withdraw(stage.runs, stage.journal, run) == run
+    stage.set_unknown()
+    assert withdraw(stage.runs, stage.journal, run).submission == "unknown"
+
+
+def test_a_full_disk_after_the_job_was_sent_names_the_job(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    save = Runs.save
+
+    def full(runs: Runs, run: Run) -> None:
+        if run.submission == "submitted":
+            raise Trouble("Could not write run.json.", "No space left on device.")
+        save(runs, run)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Runs, "save", full)
+        with pytest.raises(Trouble, match=r"Job 48123 of run .* is in the queue") as caught:
+            stage.submit()
+    assert "No space left" in caught.value.why
+    assert caught.value.run_id == RUN_ID
+    assert stage.submit().job_ids == ("48123",)
+    assert stage.jobs() == ["48123"]
