@@ -12,7 +12,8 @@ QUICK := $(addprefix tests/,catalog plan wizard fit store watch launch cluster h
 TIMES ?= 20
 TESTS ?= tests/rig tests/ui tests/journey
 
-.PHONY: demo test quick steady campaign test-nemo cluster lint types types-3.10 types-3.13 contracts bench fit lock clean
+.PHONY: demo test quick steady campaign test-nemo test-upstream cluster lint types types-3.10 types-3.13 contracts bench fit lock \
+	clean
 
 demo: $(VENV)/.ready
 	@$(BIN)/llmb-tui demo
@@ -43,6 +44,11 @@ test-nemo: $(VENV)/.ready
 	$(BIN)/python -m tests.rig packages
 	$(BIN)/python -m tests.nemo.environment
 	$(BIN)/python -m pytest -n 2 --dist loadfile tests/nemo
+
+# NVIDIA's real scripts with all their packages, one recipe after the other: network, 25 GB, an hour. RECIPES names some,
+# and GIT a folder with mirrors `NAME.git`.
+test-upstream: $(VENV)/.ready
+	$(BIN)/python -m tests.upstream $(if $(GIT),--git $(GIT)) $(RECIPES)
 
 # The same cluster by hand: says how to connect to it with plain ssh, and ends with ctrl+c.
 cluster: $(VENV)/.ready
@@ -80,4 +86,4 @@ lock:
 		--no-annotate pyproject.toml -o requirements.lock
 
 clean:
-	rm -rf $(VENV) .nemo .wheels
+	rm -rf $(VENV) .nemo .upstream .wheels

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from llmb_tui.catalog.catalog import BrokenPreset, Catalog
@@ -68,6 +69,7 @@ def model_dir() -> Path:
 def read_preset(file: Path) -> Recipe:
     """The recipe in one preset file. Raises `PresetProblem`."""
     recipe, text = read_toml(file, Recipe, PresetProblem)
+    recipe = _with_constraints(file, text, recipe)
     try:
         disagreements = list(faults(recipe))
     except (ArithmeticError, ValueError, RecursionError) as error:  # numbers that no check was made for
@@ -75,3 +77,17 @@ def read_preset(file: Path) -> Recipe:
     if disagreements:
         raise PresetProblem.at(file, text, *disagreements)
     return recipe
+
+
+def _with_constraints(file: Path, text: str, recipe: Recipe) -> Recipe:
+    """The recipe with the lines of the constraints file that it names. Raises `PresetProblem`."""
+    if recipe.upstream is None or recipe.upstream.constraints is None:
+        return recipe
+    constraints = recipe.upstream.constraints
+    try:
+        lines = (file.parent / "constraints" / constraints.file).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        fault = ("upstream", "constraints", "file"), f"cannot be read: {error}"
+        raise PresetProblem.at(file, text, fault) from error
+    kept = tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))
+    return replace(recipe, upstream=replace(recipe.upstream, constraints=replace(constraints, requirements=kept)))

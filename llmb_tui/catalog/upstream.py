@@ -56,6 +56,21 @@ class Pin:
 
 
 @dataclass(frozen=True, slots=True)
+class Constraints:
+    """Versions of what the scripts install without naming one, as they were at the release."""
+
+    __pydantic_config__ = STRICT
+    file: str
+    """In the folder `constraints` beside the preset: a constraints file as pip and uv read them."""
+    resolved: str
+    """Day of the release; nothing in the file is younger but what it names as such."""
+    reason: str
+    source: str
+    requirements: tuple[str, ...] = ()
+    """What stands in the file, a line each; filled when the preset is read."""
+
+
+@dataclass(frozen=True, slots=True)
 class Commit:
     """What the setup script fetches by its id: without it, no later step can succeed."""
 
@@ -110,6 +125,9 @@ class LaunchScript:
     """sbatch: the job's name, which the script itself says."""
     log: str = ""
     """sbatch: path of the training log, `%j` being the job id."""
+    module: str = ""
+    """Python module that it starts; importing it in `module_directory` proves the environment. sbatch: none."""
+    module_directory: str = ""
     trace_results: str = ""
     """Where the results of a run with an NCCL trace go, if elsewhere."""
     needs_hub_token: bool = False
@@ -143,6 +161,8 @@ class UpstreamScripts:
     """Oldest Python of the environment."""
     python_exact: str | None = None
     """The one Python that is right, such as `3.12`; None of both: no environment is needed."""
+    constraints: Constraints | None = None
+    """None: the scripts install no Python package."""
     pins: tuple[Pin, ...] = ()
     commits: tuple[Commit, ...] = ()
     notes: tuple[str, ...] = ()

@@ -7,7 +7,17 @@ from collections.abc import Iterable, Iterator
 from string import Formatter
 
 from llmb_tui.catalog.settings import PLACEHOLDERS, holds
-from llmb_tui.catalog.upstream import ALWAYS, GIVEN, NAMES, PLACES, LaunchScript, Setup, UpstreamScripts, Variables
+from llmb_tui.catalog.upstream import (
+    ALWAYS,
+    GIVEN,
+    NAMES,
+    PLACES,
+    Constraints,
+    LaunchScript,
+    Setup,
+    UpstreamScripts,
+    Variables,
+)
 from llmb_tui.toml.lines import KeyPath
 
 Faults = Iterator[tuple[KeyPath, str]]
@@ -17,6 +27,9 @@ _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{40}", re.ASCII)
 _ADDRESS = re.compile(r"https://[A-Za-z0-9.-]+(/[A-Za-z0-9._-]+)+", re.ASCII)
 _REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9.]+", re.ASCII)
+_CONSTRAINT = re.compile(r"[A-Za-z0-9][\w.-]*[=<]=[\w.+]+( ; [\w .'()<>=!*]+)?", re.ASCII)
+_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_MODULE = re.compile(r"[\w.{}]+", re.ASCII)
 _PYTHON = re.compile(r"3\.\d+(\.\d+)?", re.ASCII)
 CLOCK = re.compile(r"\d+:\d\d:\d\d", re.ASCII)
 # Names become parts of paths on the cluster.
@@ -40,6 +53,8 @@ def upstream_faults(procedure: UpstreamScripts, gpus: Iterable[str], ignored: It
         yield ("python_exact",), "there is an oldest Python already"
     for index, pin in enumerate(procedure.pins):
         yield from _unlike([(("pins", index, "requirement"), _REQUIREMENT, pin.requirement)])
+    if procedure.constraints:
+        yield from below("constraints", _constraints(procedure.constraints))
     types = tuple(gpus)
     for index, commit in enumerate(procedure.commits):
         path = ("commits", index)
@@ -50,6 +65,16 @@ def upstream_faults(procedure: UpstreamScripts, gpus: Iterable[str], ignored: It
                 yield (*path, "gpus"), f"{gpu!r} is none of {', '.join(types)}"
     yield from below("setup", _setup(procedure.setup))
     yield from below("launch", _launch(procedure.launch, set(ignored)))
+
+
+def _constraints(constraints: Constraints) -> Faults:
+    yield from _unlike([(("file",), _BELOW, constraints.file), (("resolved",), _DAY, constraints.resolved)])
+    for line in constraints.requirements:
+        if not _CONSTRAINT.fullmatch(line):
+            yield (
+                ("file",),
+                f"{constraints.file}: {line!r} is no `NAME==VERSION` or `NAME<=VERSION`, with or without a marker",
+            )
 
 
 def _setup(setup: Setup) -> Faults:
@@ -65,7 +90,12 @@ def _setup(setup: Setup) -> Faults:
 
 def _launch(launch: LaunchScript, ignored: set[str]) -> Faults:
     yield from _unlike([(("script",), _BELOW, launch.script)])
-    for field in ("directory", "results", "trace_results", "log", "checkpoints_below"):
+    if launch.module:
+        yield from _unlike([(("module",), _MODULE, launch.module)])
+    yield from _unknown(("module",), launch.module)
+    if bool(launch.module) is not bool(launch.module_directory):
+        yield ("module_directory",), "belongs to a module, and a module needs it"
+    for field in ("directory", "results", "trace_results", "log", "checkpoints_below", "module_directory"):
         place = getattr(launch, field)
         if place or field in ("directory", "results"):
             yield from _placed((field,), place)

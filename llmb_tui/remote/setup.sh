@@ -58,6 +58,26 @@ pins() {
     note "$stamp"
 }
 
+# prove VENV DIRECTORY MODULE STAMP: what the launch script starts is imported as it will be then. An environment that
+# was made without an error can still lack what the recipe needs.
+prove() {
+    venv=$1 directory=$2 module=$3 stamp=$4
+    alone
+    activate "$venv"
+    cd "$directory"
+    echo "Importing $module in $directory, with $venv/bin/python."
+    OPENBLAS_NUM_THREADS=1 "$venv/bin/python" -c 'import importlib, sys; importlib.import_module(sys.argv[1])' "$module"
+    note "$stamp"
+}
+
+# constrain LINES: pip and uv take no other versions than these, also of what they need to build a package.
+constrain() {
+    versions=$dir/constraints.txt
+    printf '%s\n' "$1" >"$versions"
+    export PIP_CONSTRAINT="$versions" PIP_BUILD_CONSTRAINT="$versions"
+    export UV_CONSTRAINT="$versions" UV_BUILD_CONSTRAINT="$versions"
+}
+
 # activate VENV: what a person's shell may have set must not change it. NeMo's own installer would put packages into the
 # environment that CONDA_PREFIX names, which may be the base of a person's conda. What pip downloads is kept until all is
 # installed, beside the log and not in the home directory; a package of which it wrote only a part is none.

@@ -29,6 +29,12 @@ folders = ["{root}/cache"]
 undo = ["{scripts}/NeMo"]
 source = "a test"
 
+[upstream.constraints]
+file = "tiny.txt"
+resolved = "2025-04-30"
+reason = "It drifts."
+source = "a test"
+
 [[upstream.pins]]
 requirement = "one==1.0"
 reason = "It breaks."
@@ -80,6 +86,13 @@ BROKEN = {
     "tag that is an option": ('tag = "v1.0"', 'tag = "--help"', "tag", "cannot be used"),
     "commit cut short": ("0123456789abcdef0123456789abcdef01234567", "0123456", "commits[0].commit", "cannot be used"),
     "commit for no GPU type": ('gpus = ["h100"]', 'gpus = ["a100"]', "commits[0].gpus", "'a100' is none of h100"),
+    "constraints of no day": ("2025-04-30", "in spring", "constraints.resolved", "cannot be used"),
+    "module without a place": (
+        'how = "sbatch"\n',
+        'how = "sbatch"\nmodule = "x"\n',
+        "launch.module_directory",
+        "a module needs it",
+    ),
     "pin without a version": ('"one==1.0"', '"one>1"', "pins[0].requirement", "cannot be used"),
     "Python of words": ('"3.10.12"', '"new"', "python", "cannot be used"),
     "two Pythons": ('"3.10.12"', '"3.10.12"\npython_exact = "3.12"', "python_exact", "oldest Python already"),
@@ -113,6 +126,8 @@ BROKEN = {
 @pytest.fixture
 def preset(tiny_preset: Path, tiny_text: str) -> Path:
     tiny_preset.write_text(tiny_text + PROCEDURE, encoding="utf-8")
+    (tiny_preset.parent / "constraints").mkdir()
+    (tiny_preset.parent / "constraints/tiny.txt").write_text("# a day\none==1.0\ntwo<=2 ; python_version < '3.12'\n")
     return tiny_preset
 
 
@@ -120,7 +135,24 @@ def test_a_procedure_is_read(preset: Path) -> None:
     procedure = read_preset(preset).upstream
     assert procedure is not None
     assert procedure.setup.undo == ("{scripts}/NeMo",)
+    assert procedure.constraints
+    assert procedure.constraints.requirements == ("one==1.0", "two<=2 ; python_version < '3.12'")
     assert procedure.launch.variables[1].if_given
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"), [("one>=1.0", "'one>=1.0' is no `NAME==VERSION`"), (None, "cannot be read")]
+)
+def test_a_constraints_file_that_cannot_be_used(preset: Path, line: str | None, reason: str) -> None:
+    file = preset.parent / "constraints/tiny.txt"
+    if line is None:
+        file.unlink()
+    else:
+        file.write_text(line)
+    with pytest.raises(PresetProblem) as caught:
+        read_preset(preset)
+    assert reason in str(caught.value)
+    assert "upstream.constraints.file" in str(caught.value)
 
 
 def test_a_recipe_needs_no_procedure(tiny_preset: Path) -> None:

@@ -72,8 +72,11 @@ def test_a_harmless_line_of_a_log_is_passed_over(case: Case) -> None:
 @of("install")
 def test_what_stopped_a_step_is_picked_out_of_its_log(case: Case) -> None:
     failure = explain_step(["[INFO] Fetching image manifest", case.text, "enroot made no image."])
+    match = rules("install").match(case.text)
+    assert match
     assert failure.line == case.text.strip()
-    assert failure.reason == case.rule.reason
+    assert failure.reason == match.diagnosis().reason
+    assert match.rule == case.rule
     assert failure.key_would_help == case.rule.key_would_help
     assert failure.fix
 

@@ -30,7 +30,7 @@ def test_every_file_of_the_package_is_in_it(installed: Path) -> None:
     def files(folder: Path) -> set[str]:
         return {str(f.relative_to(folder)) for f in folder.rglob("*") if f.is_file() and "__pycache__" not in f.parts}
 
-    presets = {str(preset.relative_to(ROOT)) for preset in (ROOT / "presets").rglob("*.toml")}
+    presets = {str(preset.relative_to(ROOT)) for preset in (ROOT / "presets").rglob("*") if preset.is_file()}
     assert {"presets/model/coefficients.toml", "presets/failures/training.toml"} <= presets
     assert files(installed / "llmb_tui") == files(ROOT / "llmb_tui") | presets
 

@@ -26,6 +26,25 @@ def test_a_node_that_does_not_answer_is_no_wrong_account() -> None:
     assert "account" not in ended.fix
 
 
+def test_an_import_that_fails_is_the_fault_of_the_module_that_lacks_the_name() -> None:
+    trace = [
+        "Traceback (most recent call last):",
+        "ImportError: cannot import name '_type_utils' from 'torch.onnx' (/x)",
+    ]
+    assert (
+        explain(trace).reason
+        == "The environment has a version of torch.onnx without _type_utils, which the recipe needs."
+    )
+    assert "lacks leptonai.api" in explain(["ModuleNotFoundError: No module named 'leptonai.api'"]).reason
+
+
+def test_a_program_that_is_not_there_is_named() -> None:
+    failure = explain(["./setup.sh: line 51: huggingface-cli: command not found"])
+    assert failure.reason == "The program huggingface-cli is not there, which the setup script calls."
+    assert "another version of that package" in failure.fix
+    assert "needs is missing" in explain(["/lustre/step.sh: 7: enroot: not found"]).reason
+
+
 def test_who_refuses_says_which_key_would_help() -> None:
     assert explain(["curl: (22) The requested URL returned error: 401"]).key_would_help == "ngc"
     assert explain(["There is no Hugging Face token on the cluster."]).key_would_help == "hugging-face"

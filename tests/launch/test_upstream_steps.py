@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.catalog.upstream import Commit, Pin
+from llmb_tui.catalog.upstream import Commit, Constraints, Pin
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.launch.install_step import InstallStep
@@ -23,11 +23,11 @@ from tests.launch.launch_cases import PROFILE, ROWS, MakePlan
 from tests.launch.upstream_install import UpstreamInstall
 
 KINDS = {
-    "nemotron4-25.04": "directories commits repository environment image link setup pins",
-    "llama3.1-25.04": "directories token commits repository environment image link setup pins",
+    "nemotron4-25.04": "directories commits repository environment image link setup pins proof",
+    "llama3.1-25.04": "directories token commits repository environment image link setup pins proof",
     "llama3.1-24.11": "directories token repository environment image link setup",
     "grok1-25.02": "directories repository image link setup",
-    "nemotron4-340b-25.12": "directories commits repository environment image setup",
+    "nemotron4-340b-25.12": "directories commits repository environment image setup proof",
 }
 MINOR = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
@@ -388,6 +388,36 @@ def test_an_image_that_was_brought_is_not_imported(site: UpstreamInstall) -> Non
     site.made("image")
     assert Path(site.steps()["image"].results[0]).read_text() == "brought"
     assert not (site.home / "imports").exists()
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_what_a_recipe_installs_is_as_it_was_at_the_release(catalog: Catalog, make_plan: MakePlan, name: str) -> None:
+    work = steps_of(catalog, make_plan, name)["setup"].work
+    wanted = {"llama3.1-24.11": "huggingface-hub==0.26.3", "nemotron4-340b-25.12": "leptonai==0.26.7"}
+    assert (wanted.get(name, "torch==2.7.0") in work) is (name != "grok1-25.02")
+
+
+def test_versions_are_in_force_before_the_setup_script_runs(ready: UpstreamInstall) -> None:
+    constraints = Constraints("x.txt", "2025-04-30", "", "", ("torch==2.7.0", "a==1 ; python_version < '3.12'"))
+    ready.scripts = replace(ready.scripts, constraints=constraints)
+    ready.made("setup")
+    said = dict(line.split("=", 1) for line in lines(ready.home / "versions"))
+    assert set(said) == {"PIP_CONSTRAINT", "PIP_BUILD_CONSTRAINT", "UV_CONSTRAINT", "UV_BUILD_CONSTRAINT"}
+    assert {Path(path).read_text() for path in said.values()} == {"torch==2.7.0\na==1 ; python_version < '3.12'\n"}
+    ready.scripts = replace(ready.scripts, constraints=replace(constraints, requirements=("torch==2.6.0",)))
+    assert not ready.done("setup")
+
+
+def test_an_install_ends_when_what_the_launch_starts_can_be_imported(site: UpstreamInstall) -> None:
+    use_python(site)
+    site.made("directories", "repository", "environment")
+    module = site.install / "published/nemotron4-25.04/dgxc-benchmarking/nemotron/NeMo/scripts/performance/llm"
+    module.mkdir(parents=True)
+    launch = module / "pretrain_nemotron4_15b.py"
+    launch.write_text("from email import no_such_thing\n")
+    assert "a version of email without no_such_thing" in explain(site.fails("proof")).reason
+    launch.write_text("if __name__ == '__main__':\n    raise SystemExit('it was run')\n")
+    site.made("proof")
 
 
 def test_pins_come_from_the_folder_that_was_brought(site: UpstreamInstall) -> None:

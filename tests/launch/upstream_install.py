@@ -22,6 +22,7 @@ git clone "$UPSTREAM/NeMo" NeMo
 [ ! -e "$HOME/broken" ] || exit 1
 touch NeMo/patched
 echo "${HF_TOKEN-no token} ${CONDA_PREFIX-no conda} ${VIRTUAL_ENV-no environment} $STAGE_PATH" >>"$HOME/setups"
+env | grep -E '^(PIP|UV)_(BUILD_)?CONSTRAINT=' >"$HOME/versions" || :
 srun bash -c "enroot import --output $STAGE_PATH/nvidia+nemo+25.02.01.sqsh docker://nvcr.io#nvidia/nemo:25.02.01"
 """
 

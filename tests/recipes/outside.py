@@ -101,6 +101,8 @@ class Outside:
         for preset in (REPOSITORY / "presets").glob("*.toml"):
             text = self.repositories.translated(preset.read_text()).replace('python_exact = "3.12"', python)
             (self.presets / preset.name).write_text(text)
+        (self.presets / "constraints").mkdir()
+        wheels.write_constraints(self.presets / "constraints")
         # What the images of the older recipes have in /opt. It stays: nothing else minds.
         shutil.copytree(repositories.FILES / "opt", rig.knobs / "opt")
         repositories.make_checkout(rig.knobs / "opt" / "NeMo")

@@ -136,7 +136,9 @@ def _fill_nemo(tree: Path, number: int) -> None:
 
 def _fill_package(tree: Path, files: str) -> None:
     for source in (FILES / "package", FILES / files):
-        shutil.copytree(source, tree, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+        ignore = shutil.ignore_patterns("__pycache__")
+        # With the time of now: git takes a file of the same size and time for the one that it has.
+        shutil.copytree(source, tree, dirs_exist_ok=True, ignore=ignore, copy_function=shutil.copy)
 
 
 def _fill_nemo_run(tree: Path, wheels: Path) -> None:

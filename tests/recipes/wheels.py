@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -23,14 +24,18 @@ PYTHON = "/usr/bin/python3"
 PIP = "pip"
 """Folder beside the wheels: what that Python puts into a new environment."""
 STAND_INS = {
-    "torch": ("2.8.0",),
+    "torch": ("2.14.1",),
     "torchvision": ("0.23.0",),
-    "scipy": ("1.12.0", "1.16.0"),
-    "nvidia-modelopt": ("0.35.1",),
-    "pyarrow": ("19.0.1", "22.0.0"),
-    "bitsandbytes": ("0.46.0", "0.48.1"),
+    "pyarrow": ("22.0.0",),
+    "scipy": ("1.16.0",),
+    "nvidia-modelopt": ("0.25.0", "0.31.0", "0.35.1"),
+    "bitsandbytes": ("0.45.3", "0.45.5", "0.46.0", "0.48.1"),
+    "huggingface-hub": ("2.4.0",),
+    "megatron-core": ("0.11.0",),
 }
-"""Packages that the setup scripts install by name; the newest are what they get without a version."""
+"""Packages at versions that the scripts name themselves, and those that they get without one: the newest."""
+CONSTRAINTS = HERE.parents[1] / "presets" / "constraints"
+_HUB_WITH_PROGRAM = "0.26.3"
 
 
 def make() -> Path:
@@ -56,8 +61,10 @@ def python_version() -> str:
 def _download(folder: Path, work: Path) -> None:
     """With the pip of that Python: what is right for it depends on its version."""
     _run([PYTHON, "-m", "venv", str(work)])
-    pip = [str(work / "bin" / "pip"), "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    _run([*pip, "--only-binary=:all:", "--dest", str(folder), "-r", str(LOCK)])
+    pip = [str(work / "bin" / "pip"), "wheel", "--quiet", "--disable-pip-version-check", "--use-pep517"]
+    _run(
+        [*pip, "--no-deps", "--wheel-dir", str(folder), "-r", str(LOCK)]
+    )  # of one, antlr4-python3-runtime, there is no wheel
     (packages,) = work.glob("lib/python*/site-packages")
     packages.rename(folder / PIP)
     shutil.rmtree(work)
@@ -72,14 +79,55 @@ def _run(argv: list[str]) -> str:
 
 def write_stand_ins(folder: Path) -> None:
     """Add the empty packages, and the stand-in of `huggingface-cli`, to a folder of wheels."""
-    for name, versions in STAND_INS.items():
+    wanted = {(name, version) for name, versions in STAND_INS.items() for version in versions}
+    named, real = _named_by_upstream(), set(real_versions())
+    for file in CONSTRAINTS.glob("*.txt"):
+        ours = named - real if _with_nemo_run(file) else named
+        wanted |= {(name, version) for name, version in _pinned(file.read_text()) if name in ours | set(STAND_INS)}
+    for name, version in wanted - {("huggingface-hub", _HUB_WITH_PROGRAM)}:
         # Not under its own name: other packages look for it, and would take it for the real one.
         module = f"stand_in_{name.replace('-', '_')}.py"
-        for version in versions:
-            _write(folder, name, version, {module: '"""Stand-in for tests: there is nothing in this package."""\n'})
+        _write(folder, name, version, {module: '"""Stand-in for tests: there is nothing in this package."""\n'})
     hub = (HERE / "files" / "huggingface_hub" / "__init__.py").read_text()
     commands = "[console_scripts]\nhuggingface-cli = huggingface_hub:main\n"
-    _write(folder, "huggingface-hub", "0.26.5", {"huggingface_hub/__init__.py": hub}, commands)
+    _write(folder, "huggingface-hub", _HUB_WITH_PROGRAM, {"huggingface_hub/__init__.py": hub}, commands)
+
+
+def write_constraints(folder: Path) -> None:
+    """Copies of the presets' constraints; of what NeMo-Run really needs they have the versions of the lock."""
+    real = real_versions()
+    for file in CONSTRAINTS.glob("*.txt"):
+        lines = file.read_text().splitlines()
+        if _with_nemo_run(file):
+            lines = [line for line in lines if canonical(re.split("[=<]=", line)[0]) not in real]
+            lines += [f"{name}=={version}" for name, version in real.items() if name != "nemo-run"]
+        (folder / file.name).write_text("\n".join([*lines, ""]))
+
+
+def canonical(name: str) -> str:
+    """A package's name as indexes compare it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def real_versions() -> dict[str, str]:
+    """Of the packages that were fetched: those of the lock."""
+    lock = {canonical(line.split("==")[0]) for line in LOCK.read_text().splitlines()}
+    parts = [file.name.split("-")[:2] for file in (ROOT / python_version()).glob("*.whl")]
+    return {canonical(name): version for name, version in parts if canonical(name) in lock}
+
+
+def _with_nemo_run(file: Path) -> bool:
+    return file.name.startswith("nemo-")
+
+
+def _named_by_upstream() -> set[str]:
+    files = [path for path in (HERE / "files").rglob("*.txt") if "requirements" in path.name]
+    lines = [line.strip() for file in files for line in file.read_text().splitlines()]
+    return {canonical(found[0]) for line in lines if (found := re.match(r"[A-Za-z0-9][\w.-]*", line))}
+
+
+def _pinned(constraints: str) -> list[tuple[str, str]]:
+    return [(canonical(name), version) for name, version in re.findall(r"(?m)^([\w.-]+)==([\w.]+)", constraints)]
 
 
 def _write(folder: Path, name: str, version: str, files: dict[str, str], entry_points: str = "") -> None:

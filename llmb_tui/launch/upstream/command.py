@@ -137,6 +137,11 @@ def differences(recipe: Recipe) -> Iterator[str]:
     for folder in setup.folders:
         path = folder.replace("{root}", f"${procedure.root_variable}")
         yield f"The directory {path} is made, which no script makes."
+    if (versions := procedure.constraints) is not None:
+        yield (
+            f"What {script} installs without a version of its own is taken as it was on {versions.resolved}: "
+            f"{versions.reason} ({versions.source})."
+        )
     if setup.imports_image:
         yield (
             f"The container image is imported before {script} runs: a small enroot of ours then answers that it is "

@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from llmb_tui.catalog.settings import Values
 from llmb_tui.catalog.upstream import Commit, UpstreamScripts
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.quoting import shell_join
@@ -62,6 +63,14 @@ class _Place:
         offline = shell_join(["offline", f"{self.install}/{OFFLINE}", *urls])
         return "\n".join([remote_text("offline.sh", *scripts), offline, f'{function} "$@"'])
 
+    def installing(self, function: str, *scripts: str) -> str:
+        """The same for what installs Python packages: those of the release's day."""
+        constraints = self.procedure.constraints
+        if constraints is None:
+            return self.work(function, *scripts)
+        constrain = shell_join(["constrain", "\n".join(constraints.requirements)])
+        return self.work(f"{constrain}\n{function}", *scripts)
+
 
 @dataclass(frozen=True)
 class UpstreamInstall(InstallPlan):
@@ -76,6 +85,7 @@ class UpstreamInstall(InstallPlan):
     link: InstallStep | None
     setup: InstallStep
     pins: InstallStep | None
+    proof: InstallStep | None
 
     @property
     def set_up(self) -> str:
@@ -110,6 +120,7 @@ def upstream_install(request: RunRequest) -> UpstreamInstall:
         link=_link(place, image.results[0]) if place.paths.image != image.results[0] else None,
         setup=_setup(place, request),
         pins=_pins(place, gpu) if procedure.pins else None,
+        proof=_proof(place, gpu, values) if procedure.launch.module else None,
     )
 
 
@@ -189,7 +200,7 @@ def _setup(place: _Place, request: RunRequest) -> InstallStep:
         id=f"setup-{place.name}",
         title=f"{setup.script} of the recipe",
         results=(note,),
-        work=place.work("setup", "checkout.sh", "setup.sh"),
+        work=place.installing("setup", "checkout.sh", "setup.sh"),
         args=(
             *(paths.repository, place.procedure.tag, paths.scripts, paths.environment, command.token_file),
             "terminal" if setup.how == "login-pty" else "",
@@ -211,7 +222,9 @@ def _setup_job(options: Sequence[str], time_limit: str | None, profile: ClusterP
 def _set_up_for(place: _Place, gpu: str) -> list[str]:
     setup = place.procedure.setup
     by_gpu = [gpu] if any("{gpu}" in text for text in setup.variables.values()) else []
-    return [place.procedure.tag, *by_gpu, *(commit.commit for commit in place.commits)]
+    constraints = place.procedure.constraints
+    versions = constraints.requirements if constraints else ()
+    return [place.procedure.tag, *by_gpu, *(commit.commit for commit in place.commits), *versions]
 
 
 def _pins(place: _Place, gpu: str) -> InstallStep:
@@ -221,8 +234,22 @@ def _pins(place: _Place, gpu: str) -> InstallStep:
         id=f"pins-{place.name}",
         title=f"Later corrections: {', '.join(requirements)}",
         results=(note,),
-        work=place.work("pins", "setup.sh"),
+        work=place.installing("pins", "setup.sh"),
         args=(place.paths.environment, note, *requirements),
+    )
+
+
+def _proof(place: _Place, gpu: str, values: Values) -> InstallStep:
+    """On the login node, where the launch script will import it too."""
+    launch, pins = place.procedure.launch, [pin.requirement for pin in place.procedure.pins]
+    module = text_of(launch.module, values)
+    note = f"{place.set_up}/proof-{_digest([*_set_up_for(place, gpu), *pins, module])}"
+    return InstallStep(
+        id=f"proof-{place.name}",
+        title=f"Proof that {launch.script} can start {module.rpartition('.')[2]}",
+        results=(note,),
+        work=place.work("prove", "setup.sh"),
+        args=(place.paths.environment, text_of(launch.module_directory, values), module, note),
     )
 
 

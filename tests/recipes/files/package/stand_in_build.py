@@ -7,6 +7,7 @@ its build fails; while `hold/NAME` is there, it waits, and says so with `hold/NA
 import base64
 import hashlib
 import json
+import re
 import time
 import zipfile
 from pathlib import Path
@@ -34,7 +35,7 @@ def build_editable(wheel_directory: str, config_settings: Any = None, metadata_d
 def write_wheel(folder: str, about: dict[str, Any], files: dict[str, bytes]) -> str:
     """A wheel of these files; its file name. `about` is what `stand_in.json` says."""
     name, version = about["name"], about["version"]
-    metadata = [f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}", *about.get("metadata", [])]
+    metadata = [f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}", *about.get("metadata", []), *_needs(about)]
     about_it = f"{name.replace('-', '_')}-{version}.dist-info"
     files = {
         **files,
@@ -48,6 +49,20 @@ def write_wheel(folder: str, about: dict[str, Any], files: dict[str, bytes]) -> 
         for path, content in {**files, f"{about_it}/RECORD": f"{record}{about_it}/RECORD,,\n".encode()}.items():
             archive.writestr(path, content)
     return file
+
+
+def _needs(about: dict[str, Any]) -> list[str]:
+    """Of upstream's own requirements files: `requirements.txt` is needed always, the others by the extra."""
+    extra = about.get("extra", "")
+    needs = [f"Provides-Extra: {extra}"] if extra else []
+    for file in (path for pattern in about.get("requirements", []) for path in sorted(Path().glob(pattern))):
+        by_extra = f"extra == '{extra}'" if extra and str(file) != "requirements/requirements.txt" else ""
+        for line in file.read_text().splitlines():
+            requirement, _, marker = (part.strip() for part in re.sub(r"(^| )#.*", "", line).partition(";"))
+            if requirement:
+                conditions = " and ".join(filter(None, [marker and f"({marker})", by_extra]))
+                needs.append(f"Requires-Dist: {requirement}" + (f" ; {conditions}" if conditions else ""))
+    return needs
 
 
 def _digest(content: bytes) -> str:

@@ -20,6 +20,10 @@ CACHE = str(Path.home() / ".cache" / "nemo")
 WORKING = {"pyarrow": "19.0.1", "bitsandbytes": "0.46.0"}
 """The versions with which this release works; the newest, which the setup installs, are not."""
 
+if tuple(map(int, version("torch").split(".")[:2])) > (2, 8):
+    # As the real one, by way of nvidia-modelopt 0.25.0.
+    raise ImportError("cannot import name '_type_utils' from 'torch.onnx' (stand-in)")
+
 
 def parser() -> argparse.ArgumentParser:
     """Options of every performance script."""
