@@ -86,7 +86,10 @@ class Following:
         """Wait until the newest copy is as long as a file that nobody writes to any more."""
         copy = self.folder / "log"
         size = remote.stat().st_size
-        until(lambda: copy.exists() and copy.stat().st_size >= size, "the copy is whole", deadline_s=deadline_s)
+        try:
+            until(lambda: copy.exists() and copy.stat().st_size >= size, "the copy is whole", deadline_s=deadline_s)
+        except TimeoutError as late:
+            raise TimeoutError(f"{late}; it said {self.news}") from None
 
     def end(self) -> None:
         """Quit, as the program does."""
