@@ -83,7 +83,7 @@ $(VENV)/.ready: requirements.lock pyproject.toml
 # For maintainers: pins every version again, for all platforms and Python 3.10 and newer.
 lock:
 	uv pip compile --quiet --universal --python-version 3.10 --extra dev --no-emit-index-url --no-header \
-		--no-annotate pyproject.toml -o requirements.lock
+		--no-annotate --generate-hashes pyproject.toml -o requirements.lock
 
 clean:
 	rm -rf $(VENV) .nemo .upstream .wheels
