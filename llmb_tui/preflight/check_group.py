@@ -17,6 +17,8 @@ CheckGroup = Callable[[Session, Preflight], Iterable[Check]]
 """Checks that are made together, of a cluster, when those before them are known. Raises what `Session.run` raises."""
 
 ADMINISTRATORS = "Ask the cluster's administrators."
+_LONGEST = 400
+"""Characters of what was found that are shown; some programs answer with megabytes."""
 TIMED_OUT = 124
 """Exit code of what `limited` had to end."""
 
@@ -55,7 +57,9 @@ def failed(name: str, title: str, found: str, needed: str, fix: str) -> Check:
 
 def clean_check(check: Check) -> Check:
     """The check with its texts made harmless."""
-    found = clean_line(check.found).strip() or "no answer"
+    found = clean_line(check.found[:_LONGEST]).strip() or "no answer"
+    if len(check.found) > _LONGEST:
+        found += " …"
     # A value that is not plain is no name of an adapter.
     variables = tuple((name, value) for name, value in check.variables if clean_line(value) == value)
     return replace(

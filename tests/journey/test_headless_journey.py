@@ -54,7 +54,7 @@ def test_clusters_and_doctor(call: Call, cluster: DemoCluster) -> None:
     assert (saved["name"], saved["account"], saved["notice"]) == (name, "demo", cluster.profile.notice)
     report = json.loads(call("doctor", name, "--json").stdout)
     assert report["passed"]
-    assert {"id", "title", "status", "found", "needed", "mend"} == set(report["checks"][0])
+    assert {"id", "title", "status", "found", "needed", "mend", "variables"} == set(report["checks"][0])
     blackwell = ("-w", "nemotron4-340b", "-s", "340b", "--gpu", "b200", "-d", "fp8", "--scale", "128")
     failed = json.loads(call("doctor", name, *blackwell, "--json", code=1).stdout)
     assert any(check["status"] == "failed" and check["mend"] for check in failed["checks"])

@@ -134,7 +134,8 @@ def ask(place: str, argv: list[str]) -> int:
     with socket.socket(socket.AF_UNIX) as asking:
         asking.connect(place)
         sent = socket.send_fds(asking, [message := b"%d\n" % len(text) + text], [0, 1, 2])
-        asking.sendall(message[sent:])
+        if rest := message[sent:]:  # sending nothing fails too where the program is over already
+            asking.sendall(rest)
         return int(asking.recv(16) or b"1")
 
 

@@ -196,7 +196,8 @@ def test_a_run_that_another_is_submitting_is_left_alone(stage: Stage) -> None:
 
 @pytest.mark.parametrize("submission", ["intended", "submitted", "refused"])
 def test_only_unknown_runs_are_reconciled(stage: Stage, submission: str) -> None:
-    run = replace(stage.run, submission=submission)  # type: ignore[arg-type]
+    jobs = ("48123",) if submission == "submitted" else ()
+    run = replace(stage.run, submission=submission, job_ids=jobs)  # type: ignore[arg-type]
     stage.runs.save(run)
     assert stage.reconcile() == run
     assert not stage.traces.exists()

@@ -218,7 +218,7 @@ def test_a_run_is_opened_once_and_watched_over_its_restart_to_the_verdict(
     services.clusters.poller("rig").poll_soon()
     until(lambda: states[-1].log_name == "log.1" and states[-1].progress.steps_done == 50, "the second log")
     launched.finish()
-    watching.join(60)
+    watching.join(180)
     assert not watching.is_alive()
     last = states[-1]
     assert last.job is not None
@@ -255,8 +255,9 @@ def test_one_that_ended_long_ago_is_read_from_its_log(verb: Verb, installation: 
     launched.finish()
     until(lambda: launched.state() == "", "it is over")
     run_id = verb("llmb", "rig", "--open", launched.job)["id"]
-    seen = verb("watch", run_id, "--once", code=3)  # a verdict of FAIL
-    assert (seen["state"], seen["steps_done"], seen["verdict"]["result"]) == ("done", 50, "FAIL")
+    seen = verb("watch", run_id, "--once")
+    # By the step time it would be FAIL; the figure behind it is of another scaling of FP8.
+    assert (seen["state"], seen["steps_done"], seen["verdict"]["result"]) == ("done", 50, "WARN")
 
 
 def test_only_the_newest_are_listed(verb: Verb, installation: Installation) -> None:

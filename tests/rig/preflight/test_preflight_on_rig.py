@@ -37,7 +37,7 @@ def test_a_good_cluster_passes_and_nothing_is_queued(rig: Rig, look: Look) -> No
         list(found)
         == (
             "scheduler controller account partition time-limit nodes gpus gpu-request cpu trial pyxis pmix "
-            "enroot enroot-space install-dir disk python registry git hub"
+            "enroot enroot-space install-dir disk python environment environment-paths registry git hub"
         ).split()
     )
     assert found["nodes"].found == "4 working of 4"
@@ -51,7 +51,7 @@ def test_a_good_cluster_passes_and_nothing_is_queued(rig: Rig, look: Look) -> No
 def test_what_is_known_so_far_is_told(rig: Rig, session: Session, job: Plan, servers: str) -> None:
     told: list[Preflight] = []
     report = run_preflight(session, cluster_checks(Needs(rig.profile(), job, sources=sources(servers))), told.append)
-    assert len(told) == 3
+    assert len(told) == 4
     assert told[-1] == report
     for earlier, later in pairwise(told):
         assert later.checks[: len(earlier.checks)] == earlier.checks

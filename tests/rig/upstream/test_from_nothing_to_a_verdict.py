@@ -139,7 +139,9 @@ def says_why_it_failed(operator: Operator) -> None:
     assert final.progress.failure is not None
     assert "torch.OutOfMemoryError: CUDA out of memory." in final.progress.failure.line
     assert final.why_failed == "A GPU ran out of memory."
-    assert operator.verb("watch", run.id, code=4).splitlines()[-1].endswith("A GPU ran out of memory.")
+    said = operator.verb("watch", run.id, code=4).splitlines()
+    assert any(line.endswith("A GPU ran out of memory.") for line in said)
+    assert said[-1] == f"log: {operator.copy(run)}"
     (result,) = operator.document("results", run.id, code=4)
     assert (result["state"], result["verdict"]["reasons"][-1]) == ("failed", "A GPU ran out of memory.")
 

@@ -48,7 +48,7 @@ def script(*lines: str) -> str:
 ANSWERS = {
     "on stdout": script(f"for i in 1 2 3; do printf '{HOSTILE.decode()}\\n'; done"),
     "on stderr": script(f"printf '{HOSTILE.decode()}\\n' >&2; exit 1"),
-    "a long line": script("head -c 3000000 /dev/zero | tr '\\0' '['; exit 0"),
+    "a long line": script("head -c 300000 /dev/zero | tr '\\0' '['; exit 0"),
     "nothing": script("exit 0"),
 }
 
