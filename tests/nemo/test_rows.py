@@ -167,6 +167,7 @@ def test_a_field_that_nemo_does_not_have_is_refused(tmp_path: Path) -> None:
     (tmp_path / "wrong.toml").write_text(
         text.replace(right, '"trainer.strategy.sequence_paralel" = true'), encoding="utf-8"
     )
+    (tmp_path / "constraints").symlink_to(PRESETS / "constraints")
     recipe = read_preset(tmp_path / "wrong.toml")
     wrong = build(recipe, rows(recipe)[0])
 
