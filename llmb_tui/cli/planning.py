@@ -72,7 +72,7 @@ def _print_one(services: Services, plan: Plan, arguments: argparse.Namespace) ->
     print_plan(plan)
     if local is not None:
         band = f"({local.low_s:.4g} to {local.high_s:.4g})"
-        print_line(f"here       {local.step_time_s:.4g} s  {band}, measured here: {local.basis}")
+        print_line(f"here       {local.step_time_s:.4g} s  {band}, {local.label}: {local.basis}")
     elif arguments.cluster is not None:
         print_line(f"here       nothing was measured on {arguments.cluster} that says something about this")
 

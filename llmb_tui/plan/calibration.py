@@ -48,6 +48,13 @@ class MeasuredHere:
     """Which runs, in words."""
     runs: tuple[str, ...]
     """Their ids, newest first."""
+    same: bool
+    """True where this very configuration ran; else the estimate was scaled by how others did."""
+
+    @property
+    def label(self) -> str:
+        """What the number is: only what ran was measured."""
+        return "measured here" if self.same else "by runs here"
 
 
 def measured_here(plan: Plan, results: Sequence[OwnResult]) -> MeasuredHere | None:
@@ -67,7 +74,7 @@ def _repeated(same: Sequence[OwnResult]) -> MeasuredHere:
     farthest = max(abs(result.step_time_s / mean - 1) for result in same) * 100
     half = (_ONE_RUN if len(same) == 1 else max(_AT_LEAST, farthest)) / 100
     basis = f"{plural(len(same), 'run')} of this configuration on this cluster, {_procedures(same)}"
-    return MeasuredHere(mean, mean * (1 - half), mean * (1 + half), basis, _ids(same))
+    return MeasuredHere(mean, mean * (1 - half), mean * (1 + half), basis, _ids(same), same=True)
 
 
 def _scaled(plan: Plan, newest: Sequence[OwnResult]) -> MeasuredHere | None:
@@ -88,7 +95,7 @@ def _scaled(plan: Plan, newest: Sequence[OwnResult]) -> MeasuredHere | None:
     step, runs = estimate.step_time_s * math.exp(mean), [result for result, _, _ in near]
     below, above = (quadrature(_without_cluster(side), runs_half, apart) / 100 for side in _sides_pct(estimate))
     low = max(_LOWEST, 1 - below)
-    return MeasuredHere(step, step * low, step * (1 + above), _ratio_words(plan, runs, mean), _ids(runs))
+    return MeasuredHere(step, step * low, step * (1 + above), _ratio_words(plan, runs, mean), _ids(runs), same=False)
 
 
 def _compared(plan: Plan, newest: Sequence[OwnResult]) -> Iterator[tuple[OwnResult, float, float]]:

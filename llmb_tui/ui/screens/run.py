@@ -313,4 +313,6 @@ def notice_text(run: Run | None, state: RunState | None, trouble: Trouble | None
         return lines([line((state.link_note, "bold")), line(("The job is not touched. t tries again.", MUTED))])
     # A lost link tells its own note in the header; here it is Slurm or the log that gives trouble.
     notes = (state.slurm_note, state.link_note) if state.link == "live" else ()
-    return line(" ".join(filter(None, notes)))
+    verdict = state.verdict if state.stage in ENDED else None
+    doubts = verdict.reasons if verdict is not None and verdict.result != "PASS" else ()
+    return lines(list(map(line, filter(None, (*doubts, " ".join(filter(None, notes)))))))

@@ -77,7 +77,7 @@ def strip(plan: Plan, measured: MeasuredHere | None) -> list[Content]:
         (METHOD_NAMES[e.method], "$text-accent"),
     ]
     if measured is not None:
-        parts += ["  ", (units.seconds(measured.step_time_s), "bold"), (" measured here", "$text-accent")]
+        parts += ["  ", (units.seconds(measured.step_time_s), "bold"), (f" {measured.label}", "$text-accent")]
     else:
         parts.append(f"  {units.tokens_per_s(e.tokens_per_s)} tok/s")
     parts.append(f"  MFU {units.percent(e.mfu_pct)}")
@@ -168,7 +168,7 @@ def _measured_here(measured: MeasuredHere | None, width: int) -> list[Content]:
     value = (units.seconds(measured.step_time_s), "bold")
     return [
         _row("here", value, f"   {units.band(measured.low_s, measured.high_s)}"),
-        *hanging(line("  "), line(("measured here", "$text-accent"), (f": {runs}", MUTED)), width),
+        *hanging(line("  "), line((measured.label, "$text-accent"), (f": {runs}", MUTED)), width),
     ]
 
 

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from textual.app import App
@@ -22,7 +22,7 @@ from llmb_tui.ui.widgets.log_pane import LogPane
 from llmb_tui.ui.widgets.log_view import LogView
 from llmb_tui.ui.widgets.run_header import RunHeader, StageLine
 from llmb_tui.ui.widgets.run_parts import VerdictCard
-from tests.kit.pilot import SIZE, actions, on_top, text_of, until
+from tests.kit.pilot import SIZE, actions, on_screen, on_top, text_of, until
 from tests.kit.runs import make_run
 from tests.ui.run.run_states import STATES, log_text
 
@@ -296,3 +296,26 @@ async def test_what_the_keys_do_may_be_asked_before_the_screen_is_composed(open_
         app.push_screen(opened)
         assert not opened.is_mounted
         assert "report" not in actions(opened)
+
+
+@pytest.mark.parametrize("result", ["WARN", "FAIL"])
+@pytest.mark.parametrize("size", [(80, 24), SIZE], ids=["80x24", "120x36"])
+async def test_why_a_run_did_not_pass_is_seen_at_its_end(
+    open_run: OpenRun, result: Literal["WARN", "FAIL"], size: tuple[int, int]
+) -> None:
+    verdict = STATES["done"].verdict
+    assert verdict is not None
+    doubted = replace(verdict, result=result, reasons=("It rests on [delayed] scaling.", "vboost off."))
+    app, _ = open_run(replace(STATES["done"], verdict=doubted))
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: "vboost off." in text_of(app, "#notice"), "the reasons")
+        assert "It rests on [delayed] scaling." in on_screen(app)
+
+
+async def test_a_run_that_passed_needs_no_word_more(open_run: OpenRun) -> None:
+    state = STATES["done"]
+    assert state.verdict is not None
+    app, _ = open_run(replace(state, verdict=replace(state.verdict, reasons=("vboost off.",))))
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: "PASS" in text_of(app, VerdictCard), "the verdict")
+        assert not app.screen.query_one("#notice").display

@@ -21,7 +21,7 @@ from tests.kit.runs import CATALOG
 
 NEMOTRON = Selection("nemotron4", "25.04", "15b", "h100", "bf16", 64)
 POINTS = over_scale(CATALOG, NEMOTRON)
-HERE = MeasuredHere(2.71, 2.60, 2.82, "2 runs of this configuration", ("250101-a", "250102-b"))
+HERE = MeasuredHere(2.71, 2.60, 2.82, "2 runs of this configuration", ("250101-a", "250102-b"), same=True)
 
 
 def drawn(chosen: int = 64, size: tuple[int, int] = (47, 8), points: object = POINTS) -> list[str]:
@@ -77,6 +77,7 @@ def test_of_many_runs_the_newest_are_named() -> None:
 def test_the_strip_has_what_was_measured_here_in_its_eighty_columns() -> None:
     rows = [row.plain for row in strip(plan(CATALOG, NEMOTRON), HERE)]
     assert "2.71 s measured here" in rows[1]
+    assert "2.71 s by runs here" in strip(plan(CATALOG, NEMOTRON), replace(HERE, same=False))[1].plain, "it never ran"
     assert all(len(row) <= 78 for row in rows)
 
 
