@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
-import traceback
 from collections.abc import Sequence
 
 from llmb_tui.cli.arguments import parser
@@ -35,7 +34,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         abandon(sys.stdout)  # `| head`
         return 0
     except Exception as fault:  # noqa: BLE001 - a fault of the program must not look like a wrong request, which answers 1
-        say(traceback.format_exc())
+        from llmb_tui.crash import report_of
+
+        say(report_of(fault))
         return _failed(arguments, Trouble("llmb-tui itself failed.", f"{type(fault).__name__}.", "Report it, please."))
 
 

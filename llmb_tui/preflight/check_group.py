@@ -9,7 +9,7 @@ from llmb_tui.cluster.batch import NO_ANSWER, Answer, run_batch
 from llmb_tui.cluster.failures import DeadlinePassed
 from llmb_tui.cluster.session import Session
 from llmb_tui.preflight.report import Check, Preflight
-from llmb_tui.text import clean_line
+from llmb_tui.text import clean_line, short_line
 
 Answers = Mapping[str, Answer]
 """By the name of the command."""
@@ -57,9 +57,7 @@ def failed(name: str, title: str, found: str, needed: str, fix: str) -> Check:
 
 def clean_check(check: Check) -> Check:
     """The check with its texts made harmless."""
-    found = clean_line(check.found[:_LONGEST]).strip() or "no answer"
-    if len(check.found) > _LONGEST:
-        found += " …"
+    found = short_line(check.found[: 2 * _LONGEST], _LONGEST) or "no answer"
     # A value that is not plain is no name of an adapter.
     variables = tuple((name, value) for name, value in check.variables if clean_line(value) == value)
     return replace(

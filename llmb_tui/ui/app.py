@@ -18,10 +18,10 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.theme import Theme
 
+from llmb_tui.crash import report_of
 from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
 from llmb_tui.store.settings import Settings, keep_theme
-from llmb_tui.ui.crash import report_of
 from llmb_tui.ui.daemon import in_daemon
 from llmb_tui.ui.dialogs import Help
 from llmb_tui.ui.prompter import Ask, ModalPrompter

@@ -19,8 +19,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import ParamSpec, TypeVar
 
+from llmb_tui.crash import place_of
 from llmb_tui.errors import Trouble
-from llmb_tui.ui.crash import place_of
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -44,7 +44,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
 def _answers(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
     code = main(words)
     said = capsys.readouterr()
-    assert "Traceback" not in said.err, (words, said.err)
+    assert "fault of its own" not in said.err, (words, said.err)
     return code, said.out, said.err
 
 

@@ -111,3 +111,20 @@ def test_what_is_asked_wrongly_answers_1_and_a_cluster_that_fails_2(failed: tupl
     assert refused.exit_code == code
     assert refused.what == "eos is not ready for this run."
     assert all(name in refused.why for name in failed)
+
+
+def test_of_a_fault_of_its_own_the_place_is_told_and_no_value(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    typed = "canary7391"
+
+    def fail(_: object) -> int:
+        raise ValueError(typed)
+
+    monkeypatch.setattr("llmb_tui.cli.config.config_verb", fail)
+    assert main(["config", "path", "--json"]) == 2
+    answer, said = capsys.readouterr()
+    assert json.loads(answer)["error"]["what"] == "llmb-tui itself failed."
+    assert "in fail" in said
+    assert "ValueError" in said
+    assert typed not in said + answer

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from textual import constants
 
+from llmb_tui.crash import report_of
 from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
-from llmb_tui.ui.crash import report_of
 from llmb_tui.ui.daemon import in_daemon
 from llmb_tui.ui.dialogs import Secret
 from tests.kit.pilot import loaded, on_top

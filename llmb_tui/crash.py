@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import platform
 import traceback
+from importlib.metadata import version
 from pathlib import Path
-
-import textual
 
 import llmb_tui
 
@@ -16,7 +15,7 @@ def report_of(error: BaseException) -> str:
     parts = [f"llmb-tui {llmb_tui.__version__} stopped on a fault of its own. Runs and installs on clusters go on."]
     for one in _chain(error):
         parts += ["", "".join(traceback.format_tb(one.__traceback__)).rstrip(), _name(one)]
-    versions = f"Python {platform.python_version()}, Textual {textual.__version__}"
+    versions = f"Python {platform.python_version()}, Textual {version('textual')}"
     parts += ["", f"Report these lines and what you did last ({versions}). No value that was typed is in them."]
     return "\n".join(parts)
 
