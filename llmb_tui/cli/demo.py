@@ -16,7 +16,8 @@ from pathlib import Path
 from llmb_tui.cli import clusters
 from llmb_tui.cli.output import print_json, print_line, say
 from llmb_tui.cli.planning import launchable
-from llmb_tui.cli.runs import exit_code, final_line, line_teller
+from llmb_tui.cli.run_lines import line_teller
+from llmb_tui.cli.runs import exit_code, final_line
 from llmb_tui.cli.screen import show
 from llmb_tui.cli.user import is_terminal, settings_of
 from llmb_tui.demo.cluster import DemoCluster

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from llmb_tui.cli.output import print_json, print_line, print_table, say
+from llmb_tui.cli.run_lines import Again, line_teller
 from llmb_tui.cli.user import confirm, has_terminal, require_changes, terminal_prompter, user_services
-from llmb_tui.cluster.slurm.job import words_of_job
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.submit import withdraw
@@ -45,8 +45,9 @@ def jobs_verb(arguments: argparse.Namespace) -> int:
         print_table(_HEADINGS, [_row(record.run, record.state) for record in records])
     else:
         say("There is no run yet. `llmb-tui submit --cluster C …` submits one, and so does the wizard's last step.")
-    for note in filter(None, (record.state.link_note for record in records)):
-        say(note)
+    for record in records:
+        if record.state.link_note:
+            say(f"run {record.run.id}: {record.state.link_note}")
     for trouble in services.runs.unreadable():
         say(str(trouble))
     return 0
@@ -55,15 +56,15 @@ def jobs_verb(arguments: argparse.Namespace) -> int:
 def settle(services: Services, run_id: str, *, patiently: bool = False) -> Run:
     """A run, after its cluster was asked about it if it is unknown; `patiently` again and again, until it is known.
 
-    While it is not, says why. Raises Trouble when there is no such run, or the cluster does not let us in.
+    While it is not, says why, and again after a while. Raises Trouble when there is no such run, or the cluster does
+    not let us in.
     """
-    last_reason = ""
+    reasons = Again()
 
     def tell(run: Run, why: str) -> None:
-        nonlocal last_reason
-        if why != last_reason:
-            last_reason = why
-            _say_unknown(run, why)
+        lasting = reasons.due(why)
+        if lasting is not None:
+            _say_unknown(run, why, lasting)
 
     stop = threading.Event()
     if not patiently:
@@ -71,8 +72,9 @@ def settle(services: Services, run_id: str, *, patiently: bool = False) -> Run:
     return services.feed.settle_patiently(run_id, tell, stop, terminal_prompter(), passing=LINE_TROUBLE)
 
 
-def _say_unknown(run: Run, why: str) -> None:
-    say(f"{run.cluster}: it is not known yet whether run {run.id} was submitted. {why}".rstrip())
+def _say_unknown(run: Run, why: str, lasting: str = "") -> None:
+    still = f" ({lasting})" if lasting else ""
+    say(f"{run.cluster}: it is not known yet whether run {run.id} was submitted{still}. {why}".rstrip())
 
 
 def watch_verb(arguments: argparse.Namespace) -> int:
@@ -254,7 +256,7 @@ def _result(services: Services, run_id: str, silent: set[str]) -> tuple[Run, Run
             state = replace(state, link="lost", link_note=trouble.what)
         run = services.runs.load(run_id)
         for note in filter(None, (state.link_note, state.slurm_note)):
-            say(f"{run.cluster}: {note}")
+            say(f"{run.cluster}, run {run_id}: {note}")
         if state.link != "lost":
             return run, state, exit_code(run, state)
         silent.add(run.cluster)
@@ -277,37 +279,6 @@ def final_line(state: RunState) -> str:
     method = state.verdict.against.split(" ", 1)[0]
     verdict = state.verdict
     return f"verdict: {_verdict(verdict.result, verdict.ratio, verdict.reasons, f' of {method}')}"
-
-
-def line_teller(tell: Callable[[str], None]) -> Callable[[RunState], None]:
-    """A `publish` that tells each change of stage, of the link, of its notes and of the step in one line."""
-    last_key: tuple[object, ...] = ()
-    last_notes: tuple[str, ...] = ()
-
-    def publish(state: RunState) -> None:
-        nonlocal last_key, last_notes
-        progress = state.progress
-        notes = (state.link_note, state.slurm_note)
-        why = words_of_job(state.job) if state.job else ""
-        key = (state.stage, state.link, notes, progress.steps_done, why)
-        if key == last_key:
-            return
-        again = notes == last_notes
-        last_key, last_notes = key, notes
-        parts = [f"  {state.stage}"]
-        if state.job:
-            parts.append(f"job {state.job.id} {state.job.state}")
-        if why:
-            parts.append(why)
-        if progress.steps_done:
-            parts.append(f"step {progress.steps_done} of {progress.steps_total or '?'}")
-        if progress.last and progress.last.step_time_s is not None:
-            parts.append(f"{progress.last.step_time_s:.4g} s")
-        if state.link == "lost":
-            parts.append("link lost")
-        tell(" · ".join([*parts, *filter(None, () if again else notes)]))
-
-    return publish
 
 
 def _json_teller(run: Run) -> Callable[[RunState], None]:

@@ -34,6 +34,8 @@ from llmb_tui.watch.state import Link, RunState
 from llmb_tui.watch.verdict import THRESHOLD
 
 _PUBLISH_EVERY_S = 0.1
+_AGAIN_AFTER_S = 60.0
+"""What stays as it is is published again, for those who say how long it is so."""
 
 
 class Monitor:
@@ -64,8 +66,8 @@ class Monitor:
         It also returns when nothing can come any more because the cluster does not let us in, and at the latest
         half a second after `stop` is set. `prompter` answers what connecting asks at the beginning; None: nobody.
 
-        `publish` is called in this thread, at most ten times a second, and only when something changed; first of
-        all with what the local copy of the log holds.
+        `publish` is called in this thread, at most ten times a second, when something changed and when nothing did for
+        a minute; first of all with what the local copy of the log holds.
         """
         local = LocalRun(self._runs, self._run, self._threshold)
         if not self._run.job_ids:
@@ -149,7 +151,7 @@ class Monitor:
         stop: threading.Event,
     ) -> RunState:
         """Fold the events of both threads into states, until they have ended or `stop` is set."""
-        last = local.state()
+        last, published_at = local.state(), time.monotonic()
         running = {"watch-log", "watch-job"} if log_feed else {"watch-job"}
         more = False
         while True:
@@ -169,9 +171,9 @@ class Monitor:
             if ended and local.reducer.job_over:
                 local.end()
             state = local.state(self._poller.calls_last_minute)
-            if state != last:
+            if state != last or time.monotonic() - published_at >= _AGAIN_AFTER_S:
                 publish(state)
-                last = state
+                last, published_at = state, time.monotonic()
             if ended or stop.is_set():
                 return state
             if not more:

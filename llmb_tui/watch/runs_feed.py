@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from queue import Empty, SimpleQueue
 from typing import Protocol
@@ -19,8 +19,8 @@ from llmb_tui.cluster.failures import Disconnected, Unanswered, Unreachable
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.client import cancel, look
-from llmb_tui.cluster.slurm.job import TERMINAL_STATES
-from llmb_tui.cluster.slurm.trouble import CancelOpen, SlurmTrouble
+from llmb_tui.cluster.slurm.job import TERMINAL_STATES, Job
+from llmb_tui.cluster.slurm.trouble import AccountingTrouble, CancelOpen, SlurmTrouble
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
@@ -170,8 +170,11 @@ class RunsFeed:
 
     def _not_over(self, session: Session, run: Run) -> Sequence[str]:
         """Those of a run's jobs that are not over; as far as that is known, where Slurm cannot say."""
+        jobs: Mapping[str, Job]
         try:
             jobs = look(session, run.job_ids)
+        except AccountingTrouble as trouble:
+            jobs = {job_id: job for job_id, job in trouble.queued.items() if job_id in run.job_ids}
         except SlurmTrouble:
             return [job_id for job_id in run.job_ids if run.state_of(job_id) not in TERMINAL_STATES]
         self.runs.save_states(run, list(jobs.values()))
@@ -195,10 +198,18 @@ def poll_jobs(session: Session, runs: Runs, going: Sequence[Run]) -> int:
     """Ask Slurm about these runs' jobs in one remote call, and save what changed; how many did.
 
     A job that Slurm does not name keeps its last known state, and so does a run that another thread or process
-    here is at work on. Raises SlurmTrouble when Slurm cannot say, and what `Session.run` raises.
+    here is at work on. Raises SlurmTrouble when Slurm cannot say, and what `Session.run` raises; where only accounting
+    is silent, what the queue said is saved before.
     """
-    jobs = look(session, [job_id for run in going for job_id in run.job_ids])
-    return sum(runs.save_states(run, [jobs[job_id] for job_id in run.job_ids if job_id in jobs]) for run in going)
+
+    def save(jobs: Mapping[str, Job]) -> int:
+        return sum(runs.save_states(run, [jobs[job_id] for job_id in run.job_ids if job_id in jobs]) for run in going)
+
+    try:
+        return save(look(session, [job_id for run in going for job_id in run.job_ids]))
+    except AccountingTrouble as trouble:
+        save(trouble.queued)
+        raise
 
 
 class RunsFollowing(threading.Thread):

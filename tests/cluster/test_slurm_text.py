@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from llmb_tui.cluster.batch import NO_ANSWER, Answer, batch_answers, batch_script, run_batch
 from llmb_tui.cluster.link import Completed
-from llmb_tui.cluster.slurm.accounting import parse_sacct
+from llmb_tui.cluster.slurm.accounting import parse_sacct, unless_it_hangs
 from llmb_tui.cluster.slurm.client import _look_commands, parse_bad_nodes, read_jobs
 from llmb_tui.cluster.slurm.job import Job, pending_reason, words_of_job
 from llmb_tui.cluster.slurm.partition import (
@@ -373,3 +373,10 @@ def test_the_script_of_a_batch_gives_what_is_taken_apart() -> None:
         "code": Answer(0, "1\n"),
         "in": Answer(0, ""),
     }
+
+
+@pytest.mark.parametrize(("code", "found"), [(124, "124 "), (0, "0 found"), (1, "0 found"), (127, "0 found")])
+def test_a_search_in_accounting_is_not_begun_where_accounting_hangs(code: int, found: str) -> None:
+    programs = f'limited() {{ shift; "$@"; }}; sacctmgr() {{ return {code}; }}; sacct() {{ printf found; }}'
+    script = f'{programs}\nanswer=$({{ {unless_it_hangs("limited 40 sacct")}\n}}); echo $? "$answer"'
+    assert subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout == f"{found}\n"

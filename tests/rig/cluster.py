@@ -198,6 +198,7 @@ class Rig:
     controller_hung = faults.controller_hung
     controller_down = faults.controller_down
     database_down = faults.database_down
+    database_hung = faults.database_hung
     node_down = faults.node_down
     reservation = faults.reservation
     fresh_home = faults.fresh_home

@@ -51,6 +51,17 @@ def database_down(rig: Rig) -> Iterator[None]:
 
 
 @contextmanager
+def database_hung(rig: Rig) -> Iterator[None]:
+    """slurmdbd takes connections and never answers: `sacct` waits for minutes, `squeue` and `sbatch` work."""
+    slurmdbd = _accounting(rig).slurmdbd
+    slurmdbd.freeze()
+    try:
+        yield
+    finally:
+        slurmdbd.thaw()
+
+
+@contextmanager
 def node_down(rig: Rig, name: str, reason: str = "xid79") -> Iterator[None]:
     """A node fails: jobs on it end with NODE_FAIL, or are requeued where they may be."""
     slurm = _slurm(rig)

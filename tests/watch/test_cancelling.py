@@ -9,17 +9,18 @@ from typing import Any, cast
 
 import pytest
 
+from llmb_tui.cluster.batch import Answer
 from llmb_tui.cluster.link import Completed
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm import client
 from llmb_tui.cluster.slurm.job import Job
-from llmb_tui.cluster.slurm.trouble import CancelOpen, SlurmTrouble
+from llmb_tui.cluster.slurm.trouble import AccountingTrouble, CancelOpen, SlurmTrouble
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store.journal import Journal
 from llmb_tui.store.paths import Places
 from llmb_tui.watch.report import cancel_words
-from llmb_tui.watch.runs_feed import RunsFeed
+from llmb_tui.watch.runs_feed import RunsFeed, poll_jobs
 from llmb_tui.watch.timing import Timing
 from tests.kit.runs import make_run
 
@@ -108,3 +109,23 @@ def test_what_scancel_says_when_its_answer_is_lost(exit_code: int, words: str, k
     with pytest.raises(SlurmTrouble) as caught:
         client.cancel(session, "7")
     assert type(caught.value) is kind
+
+
+def test_where_only_accounting_is_silent_the_queue_still_says_what_is_over(
+    runs: Runs, slurm: Callable[..., tuple[AskedSlurm, RunsFeed]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_run("a", job_ids=("1", "2"), job_state="RUNNING")
+    runs.save(run)
+    asked, feed = slurm({})
+    queued = {"1": Job("1", "n", "COMPLETED"), "77": Job("77", "n", "RUNNING")}
+
+    def look(_session: object, _job_ids: Sequence[str]) -> dict[str, Job]:
+        raise AccountingTrouble(Answer(124, ""), queued)
+
+    monkeypatch.setattr("llmb_tui.watch.runs_feed.look", look)
+    assert (feed.cancel(run), asked.asked) == (("2",), ["2"])
+    assert runs.load("a").state_of("1") == "COMPLETED"
+    queued["2"] = Job("2", "n", "CANCELLED")
+    with pytest.raises(AccountingTrouble):
+        poll_jobs(cast("Session", asked), runs, [run])
+    assert runs.load("a").job_state == "CANCELLED"

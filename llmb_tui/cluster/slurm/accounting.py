@@ -19,6 +19,9 @@ ASSOCIATIONS = 'limited 6 sacctmgr -nP show assoc user="$(id -un)" format=cluste
 """For `run_batch`; answers about every cluster of the site's database."""
 DEFAULT_ACCOUNT = 'limited 6 sacctmgr -nP show user "$(id -un)" format=defaultaccount'
 
+TIMED_OUT = 124
+"""Exit code of `timeout` when it ended the command."""
+
 _OFF = re.compile(r"accounting storage is disabled|not running a supported accounting_storage", re.IGNORECASE)
 
 
@@ -38,6 +41,14 @@ def sacct(*options: str, columns: Sequence[str] = _COLUMNS, limit_s: int = LIMIT
     """`sacct` with some columns and more options, as a snippet of a batch; of a requeued job only its last start."""
     command = ["sacct", "-X", "-n", "-P", f"--delimiter={SEPARATOR}", "-o", ",".join(columns), *options]
     return f"limited {limit_s} {shell_join(command)}"
+
+
+def unless_it_hangs(search: str) -> str:
+    """A search that may rightly take long, as a snippet that ends as a command at its limit where accounting hangs.
+
+    A question that slurmdbd answers at once tells the one from the other.
+    """
+    return f'if {DEFAULT_ACCOUNT} >/dev/null 2>&1; [ "$?" -eq {TIMED_OUT} ]; then (exit {TIMED_OUT}); else {search}; fi'
 
 
 def parse_sacct(text: str, uid: str = "") -> list[Job]:

@@ -16,7 +16,7 @@ from llmb_tui.cluster.failures import DeadlinePassed, Disconnected
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.quoting import one_line, shell_join
 from llmb_tui.cluster.session import Session
-from llmb_tui.cluster.slurm.accounting import accounting_is_off, parse_sacct, sacct
+from llmb_tui.cluster.slurm.accounting import accounting_is_off, parse_sacct, sacct, unless_it_hangs
 from llmb_tui.cluster.slurm.job import Job, OwnJob
 from llmb_tui.cluster.slurm.partition import SINFO_FORMAT, NodeGroup, Partition, parse_partitions
 from llmb_tui.cluster.slurm.queue import JOB_ID, LIMIT_S, SEPARATOR, UNIX_TIMES, parse_squeue, rows, squeue, unix_time
@@ -31,8 +31,8 @@ SEGMENT_SINCE: Version = (24, 5)
 SRUN_OUTPUT_SINCE: Version = (23, 2)
 """The first Slurm whose `srun` reads SRUN_OUTPUT and SRUN_ERROR: its release notes, RELEASE_NOTES of 23.02."""
 
-_DEADLINE_S = 2.0 * LIMIT_S + 10.0
-"""Of a call that asks the queue, then accounting."""
+_DEADLINE_S = 2.0 * LIMIT_S + 20.0
+"""Of a call that asks the queue, whether accounting answers, then accounting."""
 _ONE_DEADLINE_S = LIMIT_S + 5.0
 _ENDED_WITHIN_S = 8
 """A look does not wait longer for what accounting knows of jobs by their ids."""
@@ -72,13 +72,17 @@ def look(session: Session, job_ids: Sequence[str]) -> dict[str, Job]:
 def find_jobs(session: Session, job_name: str) -> list[Job]:
     """The user's jobs with exactly this name, queued, running or ended within the last week, oldest first.
 
-    Without accounting an ended job is found for some minutes only. Raises SlurmTrouble when Slurm cannot say, and what
-    `Session.run` raises.
+    Without accounting an ended job is found for some minutes only. Raises AccountingTrouble when that does not answer,
+    SlurmTrouble when Slurm cannot say, and what `Session.run` raises.
     """
     one_line(job_name, "the job name")
     since = (datetime.date.today() - datetime.timedelta(days=_DAYS_BACK)).isoformat()
     ended = f'{sacct("-S", since, f"--name={job_name}")} -u "$(id -u)"'
-    commands = {"squeue": f"({squeue()})", "sacct": f'[ "$rc_squeue" -ne 0 ] || {ended}', "owner": "id -u"}
+    commands = {
+        "squeue": f"({squeue()})",
+        "sacct": f'[ "$rc_squeue" -ne 0 ] || {unless_it_hangs(ended)}',
+        "owner": "id -u",
+    }
     answers = _ask(session, commands)
     # A job that the queue names is found, whatever accounting says.
     queued = [job.id for job in parse_squeue(answers["squeue"].text) if job.name == job_name]
@@ -89,14 +93,14 @@ def find_jobs(session: Session, job_name: str) -> list[Job]:
 def own_jobs(session: Session, since: float) -> tuple[OwnJob, ...]:
     """The user's jobs that were submitted since that Unix time, queued, running or ended, by their numbers.
 
-    Without accounting an ended job is known for some minutes only. Raises SlurmTrouble when Slurm cannot say, and what
-    `Session.run` raises.
+    Without accounting an ended job is known for some minutes only. Raises AccountingTrouble when that does not answer,
+    SlurmTrouble when Slurm cannot say, and what `Session.run` raises.
     """
     day = (datetime.date.fromtimestamp(since) - datetime.timedelta(days=1)).isoformat()
     ended = f'{sacct("-S", day, columns=OWN_ENDED)} -u "$(id -u)"'
     commands = {
         "squeue": f"({squeue(OWN_QUEUED)})",
-        "sacct": f'[ "$rc_squeue" -ne 0 ] || ({UNIX_TIMES}; {ended})',
+        "sacct": f'[ "$rc_squeue" -ne 0 ] || ({UNIX_TIMES}; {unless_it_hangs(ended)})',
     }
     answers = _ask(session, commands)
     for program, answer in answers.items():
@@ -237,7 +241,7 @@ def _ask(session: Session, commands: Mapping[str, str]) -> dict[str, Answer]:
     try:
         return run_batch(session, commands, _DEADLINE_S)
     except DeadlinePassed as late:
-        raise silence("Slurm") from late
+        raise silence("Slurm", "Its controller or its accounting (slurmdbd) hangs or is overloaded.") from late
 
 
 def _join(queued: Job, ended: Job | None) -> Job:

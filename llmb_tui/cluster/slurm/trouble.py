@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from llmb_tui.cluster.batch import Answer
+from llmb_tui.cluster.slurm.accounting import TIMED_OUT
 from llmb_tui.cluster.slurm.job import Job
 from llmb_tui.diagnosis.rules import rules
 from llmb_tui.errors import Trouble
 from llmb_tui.text import clean
-
-_TIMED_OUT = 124
-"""Exit code of `timeout` when it ended the command."""
 
 
 class SlurmTrouble(Trouble):
@@ -47,7 +45,7 @@ def slurm_trouble(command: str, answer: Answer) -> SlurmTrouble:
     """Why a Slurm command failed, in three parts."""
     if command == "sacct":  # which is asked after the controller has answered
         return AccountingTrouble(answer, {})
-    if answer.exit_code == _TIMED_OUT and not answer.text.strip():
+    if answer.exit_code == TIMED_OUT and not answer.text.strip():
         return silence(command)
     words = clean(answer.text.strip()) or f"It ended with exit code {answer.exit_code} and no message."
     match = rules("slurm").match(f"exit code {answer.exit_code}\n{answer.text}")
@@ -55,10 +53,10 @@ def slurm_trouble(command: str, answer: Answer) -> SlurmTrouble:
     return SlurmTrouble(f"`{command}` failed on the cluster.", words, fix)
 
 
-def silence(command: str) -> SlurmTrouble:
+def silence(command: str, why: str = "Slurm's controller hangs or is overloaded.") -> SlurmTrouble:
     """Of a command that gave no answer before its time was over."""
     return SlurmTrouble(
         f"`{command}` did not answer in time.",
-        "Slurm's controller hangs or is overloaded.",
+        why,
         "Running jobs go on. Wait, or ask the cluster's administrators.",
     )

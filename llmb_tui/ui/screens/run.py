@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -226,9 +226,13 @@ Leaving this screen stops the watching only; the job goes on."""
 
     async def _settled(self, run: Run, stop: threading.Event) -> Run:
         """The run, once it is known what became of it; as it is where the cluster cannot be asked."""
+        from llmb_tui.watch.runs_feed import LINE_TROUBLE  # noqa: PLC0415 (not needed for the first frame)
+
         feed = await in_daemon(lambda: self._services.feed)
         try:
-            run = await in_daemon(feed.settle_patiently, run.id, self._publish_run, stop, self._prompter)
+            run = await in_daemon(
+                feed.settle_patiently, run.id, self._publish_run, stop, self._prompter, passing=LINE_TROUBLE
+            )
         except Trouble:
             return run
         self.training_run = run
@@ -240,9 +244,9 @@ Leaving this screen stops the watching only; the job goes on."""
         if run is not None and self.run_state is None:
             self.run_state = (await in_daemon(lambda: self._services.feed.record(run.id))).state
 
-    def _publish_run(self, run: Run, _why: str) -> None:
-        """In a thread: what is known of a submission by now."""
-        self.post_message(self.RunChanged(run))
+    def _publish_run(self, run: Run, why: str) -> None:
+        """In a thread: what is known of a submission by now, and why no more is."""
+        self.post_message(self.RunChanged(replace(run, note=why)))
 
     def _publish(self, run_state: RunState) -> None:
         """In the monitor's thread: hand a state to the screen."""

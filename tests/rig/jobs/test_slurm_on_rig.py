@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from queue import SimpleQueue
 
 import pytest
 
-from llmb_tui.cluster.slurm.client import bad_nodes, cancel, find_jobs, look
+from llmb_tui.cluster.slurm.accounting import DEFAULT_ACCOUNT
+from llmb_tui.cluster.slurm.client import bad_nodes, cancel, find_jobs, look, own_jobs
 from llmb_tui.cluster.slurm.job import Job
-from llmb_tui.cluster.slurm.trouble import SlurmTrouble
+from llmb_tui.cluster.slurm.trouble import AccountingTrouble, SlurmTrouble
 from llmb_tui.watch.events import JobUpdated, PollFailed, WatchEvent
 from llmb_tui.watch.job_poller import JobPoller
 from tests.kit.waiting import until
@@ -135,6 +137,41 @@ def test_without_its_database_the_queue_goes_on(site: Site) -> None:
         assert (jobs[runs].state, jobs[ended].state, jobs[ended].exit_code) == ("RUNNING", "FAILED", "4:0")
         with pytest.raises(SlurmTrouble, match="sacct"):
             look(site.session, [runs, "999999"])
+
+
+def test_accounting_that_hangs_is_told_from_the_controller_and_keeps_no_run_from_its_end(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("llmb_tui.cluster.slurm.client._ENDED_WITHIN_S", 1)
+    monkeypatch.setattr("llmb_tui.cluster.slurm.accounting.DEFAULT_ACCOUNT", DEFAULT_ACCOUNT.replace("6", "1"))
+    queued = submitted(site, "--hold", "-J", "queued")
+    steps = "for step in {0..49}; do echo Training epoch 0, iteration $step/49 '| train_step_timing in s: 5.0'; done"
+    with site.rig.database_hung():
+        assert [job.id for job in find_jobs(site.session, "queued")] == [queued]
+        for ask in (
+            lambda: look(site.session, [queued, "999999"]),
+            lambda: find_jobs(site.session, "nosuchname"),
+            lambda: own_jobs(site.session, time.time() - 60.0),
+        ):
+            with pytest.raises(AccountingTrouble, match="did not answer in time") as caught:
+                ask()
+            assert "its controller answers" in caught.value.why
+        with queue_forgets(site):
+            final = site.watch(steps, gone_after_s=2.0).end()
+    assert (final.stage, final.progress.steps_done) == ("done", 50)
+    assert final.verdict is not None
+
+
+@contextlib.contextmanager
+def queue_forgets(site: Site) -> Iterator[None]:
+    """Slurm's queue names no job any more, as it does some minutes after a job's end."""
+    program = site.rig.directory / "bin" / "squeue"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    try:
+        yield
+    finally:
+        program.unlink()
 
 
 def test_a_cluster_without_accounting(site_without_accounting: Site) -> None:

@@ -87,8 +87,8 @@ class Site:
         self.runs = Runs(Places(folder / "config", folder / "state"))
         self.watched: list[Watched] = []
 
-    def watch(self, command: str, *options: str) -> Watched:
-        """Submit a job whose tasks run a line of bash, and watch it."""
+    def watch(self, command: str, *options: str, **settings: float) -> Watched:
+        """Submit a job whose tasks run a line of bash, and watch it by a monitor of these settings."""
         run = intended_run(request_for(NEMOTRON, self.profile), f"rigrun{len(self.watched) + 1}")
         spec = direct_spec(run)
         self.rig.as_operator(["mkdir", "-p", spec.task_dir], check=True)
@@ -99,7 +99,7 @@ class Site:
         now = time.time()
         run = replace(run, created_at=now, submission="submitted", job_ids=(job_id,), submitted_at=now)
         poller = JobPoller(self.session, every_s=1.0)
-        monitor = Monitor(self.session, self.runs, run, poller)
+        monitor = Monitor(self.session, self.runs, run, poller, **settings)
         self.watched.append(Watched(monitor, poller, job_id).start())
         return self.watched[-1]
 
