@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -187,6 +189,35 @@ def test_a_look_waits_for_accounting_some_seconds_only() -> None:
     commands = _look_commands(["1"])
     assert "limited 40 squeue" in commands["squeue"]
     assert "limited 8 sacct" in commands["sacct"]
+
+
+@pytest.mark.parametrize("awk", ["mawk", "gawk", "busybox awk", "no-such-awk"])
+def test_accounting_is_asked_about_what_left_the_queue_however_many_jobs_there_are(awk: str, tmp_path: Path) -> None:
+    if awk != "no-such-awk" and shutil.which(awk.split(maxsplit=1)[0]) is None:
+        pytest.skip(f"{awk} is not installed here")
+    states = {
+        f"{n}_{n}" if n % 7 == 0 else str(n): ("PENDING", "RUNNING", "COMPLETED", None)[n % 4] for n in range(500)
+    }
+    lines = ["a banner", *(f"9000{job_id}\x1fRUNNING\x1fand 1\x1fRUNNING\x1f" for job_id in states)]
+    lines += [f"{job_id}\x1f{state}\x1f\xe4 'name\x1f" for job_id, state in states.items() if state]
+    lines += ["3\x1fRUNNING", "\x1f\x1f\x1f", "", "11\x1fPENDINGX\x1fname\x1f"]
+    (tmp_path / "queue").write_text("\n".join(lines), encoding="latin-1")
+    calls = tmp_path / "calls"
+    programs = {"squeue": f"cat {tmp_path}/queue", "sacct": 'eval "echo \\"\\${$#}\\""', "awk": f'exec {awk} "$@"'}
+    for name, does in programs.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\necho {name} >> {calls}\n{does}\n")
+        (tmp_path / name).chmod(0o755)
+    done = subprocess.run(
+        ["sh", "-c", batch_script(_look_commands(list(states)), "T")],
+        capture_output=True,
+        env={"PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        check=True,
+        timeout=60,
+    )
+    asked = batch_answers(done.stdout.decode("latin-1"), {"squeue": "", "sacct": ""}, "T")["sacct"].text.split()[-1]
+    left = [job_id for job_id, state in states.items() if state in ("COMPLETED", None)]
+    assert asked.split(",") == (left if awk != "no-such-awk" else list(states))
+    assert calls.read_text().split() == ["squeue", "awk", "sacct"]
 
 
 def test_what_answers_in_the_place_of_a_shell_is_quoted() -> None:

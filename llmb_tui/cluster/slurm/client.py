@@ -219,16 +219,13 @@ def parse_version(text: str) -> Version | None:
 
 def _look_commands(job_ids: Sequence[str]) -> dict[str, str]:
     """Ask the queue, then accounting about those of the jobs that neither wait nor run there."""
+    # One pass over the queue, however many jobs are asked about; where it fails, accounting is asked about all of them.
     choose = f"""\
-nl='
-'
-us='{SEPARATOR}' ended=
-for id in {shell_join(job_ids)}; do
-  case "$nl$queue" in
-    *"$nl$id${{us}}PENDING$us"* | *"$nl$id${{us}}RUNNING$us"*) ;;
-    *) ended="$ended${{ended:+,}}$id" ;;
-  esac
-done"""
+ended=$({{ printf '%s\\n' {shell_join(job_ids)} ''; printf '%s\\n' "$queue"; }} | awk -F '{SEPARATOR}' '
+!asked {{ if ($0 == "") asked = count; else ids[++count] = $0; next }}
+NF > 2 && ($2 == "PENDING" || $2 == "RUNNING") {{ goes_on[$1] = 1 }}
+END {{ for (at = 1; at <= count; at++) if (!(ids[at] in goes_on)) {{ printf "%s%s", comma, ids[at]; comma = "," }} }}
+') || ended={shell_join([",".join(job_ids)])}"""
     of_these = f'{sacct("-j", limit_s=_ENDED_WITHIN_S)} "$ended"'
     return {
         "squeue": f"queue=$({squeue()}); rc=$?; printf '%s\\n' \"$queue\"; (exit $rc)",

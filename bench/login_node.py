@@ -1,0 +1,45 @@
+"""What the program costs a login node: processes there, with Slurm's commands as files that are printed."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from functools import partial
+from pathlib import Path
+
+from bench._rounds import Row, cpu_of, in_turns, python, versions
+
+_SCRIPT = """\
+import sys
+from llmb_tui.cluster.batch import batch_script
+from llmb_tui.cluster.slurm.client import _look_commands
+print(batch_script(_look_commands(list(map(str, range(int(sys.argv[1]))))), "T"))
+"""
+
+
+def look() -> Row:
+    """One look at Slurm for 500 jobs of 500, all of which go on, and for 50 of 50."""
+    with tempfile.TemporaryDirectory() as folder:
+        ways = {}
+        for version, tree in versions().items():
+            for jobs in (500, 50):
+                at = Path(folder) / f"{version}{jobs}"
+                at.mkdir()
+                columns = "RUNNING None 8 1:02:03 0 0:0 1769029518 cn[001-008] a-job-with-a-name".replace(" ", "\x1f")
+                (at / "queue").write_text("".join(f"{job}\x1f{columns}\x1f\n" for job in range(jobs)))
+                (at / "squeue").write_text(f"#!/bin/sh\nexec cat {at}/queue\n")
+                (at / "squeue").chmod(0o755)
+                script = str(at / "script")
+                cpu_of(["sh", "-c", '"$@" > "$0"', script, *python("-c", _SCRIPT, str(jobs))], tree)
+                name = version if jobs == 500 else f"{version}, 50 jobs"
+                ways[name] = partial(cpu_of, ["sh", script], PATH=f"{at}:{os.environ['PATH']}")
+        return Row("one look at Slurm for 500 jobs", "CPU s", in_turns(ways, 9), "≤ 2 × 50 jobs, ≤ 1/8 of before")
+
+
+def main() -> None:
+    """Print the rows."""
+    print(look())
+
+
+if __name__ == "__main__":
+    main()
