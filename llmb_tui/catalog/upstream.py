@@ -8,7 +8,9 @@ that the recipe's variable names, `repository` the checkout of its repository, `
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
+
+from annotated_types import Gt
 
 from llmb_tui.catalog.settings import LAYOUT, PLACEHOLDERS, STRICT
 
@@ -68,6 +70,16 @@ class Constraints:
     source: str
     requirements: tuple[str, ...] = ()
     """What stands in the file, a line each; filled when the preset is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentSize:
+    """What the Python environment of the scripts takes, as it was measured."""
+
+    __pydantic_config__ = STRICT
+    gb: Annotated[float, Gt(0)]
+    """Decimal GB of its files."""
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +175,8 @@ class UpstreamScripts:
     """The one Python that is right, such as `3.12`; None of both: no environment is needed."""
     constraints: Constraints | None = None
     """None: the scripts install no Python package."""
+    environment: EnvironmentSize | None = None
+    """None: nobody has measured it, or there is none."""
     pins: tuple[Pin, ...] = ()
     commits: tuple[Commit, ...] = ()
     notes: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ from pathlib import Path
 import paramiko
 
 from llmb_tui.cluster.profile import NO_SSH_CONFIG, ClusterProfile
-from llmb_tui.demo import command
+from llmb_tui.demo import command, enroot
 from llmb_tui.demo.server import HOST, Account, Server
 from llmb_tui.demo.slurm import facts, store
 from llmb_tui.demo.slurm.pyxis import SYSTEM_PATH
@@ -52,12 +52,14 @@ class DemoCluster:
         user = _user_name()
         store.create(self.root / "slurm", {"speed": self.speed, "user": user})
         self._write_commands()
+        enroot.write_settings(self.root / "enroot")
         host_key, user_key = self._key("host"), self._key("user")
         path = f"{self.root / 'bin'}:{SYSTEM_PATH}"
         home = self.root / "home"
         environment = {"HOME": str(home), "LOGNAME": user, "PATH": path, "SHELL": "/bin/sh", "USER": user}
         # Where images are unpacked there is as much simulated space as where they are kept.
         environment["ENROOT_TEMP_PATH"] = str(self.root / "shared")
+        environment["ENROOT_SYSCONF_PATH"] = str(self.root / "enroot")
         self.server = Server(host_key, Account(user, user_key, home, environment, self.banner))
         self.server.start()
         known_hosts = paramiko.HostKeys()

@@ -17,6 +17,12 @@ IMAGE_BYTES = 19_327_352_832
 DOWNLOAD_S, EXTRACT_S, SQUASH_S = 120.0, 40.0, 80.0
 """How long the parts of an import take, simulated seconds."""
 PIECES = 20
+SETTINGS = {
+    "enroot.conf": "ENROOT_REMAP_ROOT yes\nENROOT_ROOTFS_WRITABLE yes\n",
+    "environ.d/50-adapters.env": "NCCL_IB_HCA=mlx5\n",
+    "hooks.d/50-slurm-pytorch.sh": "# Simulated cluster: containers are, so nothing runs this\n",
+}
+"""Of a site that is set up as NVIDIA's README asks, for the look at it: file and text."""
 
 _QUERIES = """\
 [INFO] Simulated cluster: nothing is downloaded, the image file is empty
@@ -43,6 +49,14 @@ def main(store: Store, arguments: list[str]) -> int:
     _fetch(store)
     _squash(store, Path(args.output or "image.sqsh").absolute())
     return 0
+
+
+def write_settings(folder: Path) -> None:
+    """Write the site's settings."""
+    for name, text in SETTINGS.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
 
 
 def _find(image: re.Match[str]) -> None:

@@ -12,9 +12,15 @@ from llmb_tui.preflight.check_group import Answers, CommandChecks, failed, first
 from llmb_tui.preflight.needs import Needs
 from llmb_tui.preflight.report import Check
 
-# The recipes' documentation: a container image takes 5 to 60 GB, an environment 1 to 10 GB.
+# The recipes' documentation: a container image takes 5 to 60 GB, an environment that nobody measured 1 to 10 GB.
 _SMALLEST_IMAGE_GB, _BIGGEST_IMAGE_GB = 5, 60
 _SMALLEST_VENV_GB, _BIGGEST_VENV_GB = 1, 10
+# NVIDIA/dgxc-benchmarking 841f546 (2026-07-30), README.md, Cluster-Specific Prerequisites and Enroot / Pyxis settings.
+_HOOK = "50-slurm-pytorch.sh"
+_SITE_SETTINGS = ("ENROOT_REMAP_ROOT", "ENROOT_ROOTFS_WRITABLE")
+_ADAPTERS = {"NCCL_IB_HCA", "MELLANOX_VISIBLE_DEVICES"}
+# Values that Enroot takes for no, and none at all.
+_OFF = re.compile(r"(no?|f|false)?", re.IGNORECASE)
 # Script, configuration and log of a run; tens of MB at most.
 _RUN_GB = 1
 # An environment with PyTorch and its libraries has some 60,000 files.
@@ -43,6 +49,7 @@ def login_node_group(needs: Needs) -> CommandChecks:
     commands = {
         "install": _DIRECTORY % shell_join([needs.profile.install_dir]),
         "image": "limited 4 " + shell_join(["test", "-s", needs.image]) if needs.image else "false",
+        "set_up": "limited 4 " + shell_join(["test", "-s", needs.set_up]) if needs.set_up else "false",
         "df": 'limited 6 df -Pk "$directory"',
         "inodes": 'limited 6 df -Pi "$directory"',
         # Without -s, which would print rounded numbers with letters; -w keeps a line in one.
@@ -60,7 +67,7 @@ def login_node_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
     image_is_there = answers["image"].exit_code == 0
     yield from _enroot_checks(answers, needs, image_is_there=image_is_there)
     yield _install_dir(answers, needs.profile.install_dir)
-    yield from _space_checks(answers, needs, image_is_there=image_is_there)
+    yield from _space_checks(answers, needs)
     yield _python(answers, needs)
 
 
@@ -125,9 +132,36 @@ def _enroot_checks(answers: Answers, needs: Needs, *, image_is_there: bool) -> I
     version, *rest = enroot.text.strip().split("\n")
     settings = [line.removeprefix("ENROOT_") for line in rest if line.startswith("ENROOT_")]
     yield ok("enroot", "Enroot", "; ".join([f"enroot {version}", *settings]), needed)
+    yield _site_settings(rest, needs)
     free = re.search(r"(?m)^free (\d+) (.*)$", enroot.text)
     if free is not None and needs.known and not image_is_there:
         yield _unpacking(int(free[1]) * 1024 / 1e9, free[2])
+
+
+def _site_settings(lines: list[str], needs: Needs) -> Check:
+    """What NVIDIA's newest README asks of a site. The nodes' own files are out of sight, so nothing gates."""
+    name = ("enroot-settings", "Enroot's settings")
+    given = dict(line.partition(" ")[::2] for line in lines)
+    one_node = needs.plan is not None and needs.plan.nodes == 1
+    wanted = [
+        (f"hook {_HOOK}", "hook" in given, f"copy {_HOOK} from Enroot's extra hooks into hooks.d"),
+        *((each, not _OFF.fullmatch(given.get(each, "")), f"set {each} yes in enroot.conf") for each in _SITE_SETTINGS),
+    ]
+    if not one_node:
+        named = "adapters" in given or not _ADAPTERS.isdisjoint(dict(needs.profile.env))
+        wanted.append(("network adapters", named, "name the adapters (NCCL_IB_HCA) in environ.d/*.env"))
+    needed = f"{', '.join(each for each, _, _ in wanted)}, as NVIDIA's newest README asks"
+    where = (
+        f"looked at here, in {given['site']}" if "site" in given else "looked at here, where no enroot.conf can be read"
+    )
+    missing = [(each, mend) for each, is_there, mend in wanted if not is_there]
+    if not missing:
+        return ok(*name, f"all are there; {where}", needed)
+    fix = (
+        "The nodes may be set up otherwise than the login node, and a run may do without. If not, ask the "
+        f"administrators to {', '.join(mend for _, mend in missing)}, on all nodes."
+    )
+    return warning(*name, f"no {', no '.join(each for each, _ in missing)}; {where}", needed, fix)
 
 
 def _unpacking(free_gb: float, directory: str) -> Check:
@@ -141,12 +175,13 @@ def _unpacking(free_gb: float, directory: str) -> Check:
     return ok(*name, found, needed)
 
 
-def _space_checks(answers: Answers, needs: Needs, *, image_is_there: bool) -> Iterator[Check]:
+def _space_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
     """Free space always; files and quota where somebody limits them."""
-    least, most, needed = _needed(needs, image_is_there)
+    image, environment = answers["image"].exit_code != 0, needs.venv and answers["set_up"].exit_code != 0
+    least, most, needed = _needed(needs, image=image, environment=environment)
     device, free_gb = _free(answers["df"].text)
     yield _space(free_gb, least, most, needed)
-    files = _VENV_FILES if needs.venv else _RUN_FILES
+    files = _VENV_FILES if environment else _RUN_FILES
     inodes = _inodes(answers["inodes"].text)
     if inodes is not None and inodes < files:
         fix = "Remove files that are no longer needed, or choose another directory."
@@ -156,14 +191,16 @@ def _space_checks(answers: Answers, needs: Needs, *, image_is_there: bool) -> It
         yield _quota(quota, least, most, needed, files)
 
 
-def _needed(needs: Needs, image_is_there: bool) -> tuple[float, float, str]:
-    """Least and most GB that are needed yet, and the same in words."""
+def _needed(needs: Needs, *, image: bool, environment: bool) -> tuple[float, float, str]:
+    """Least and most GB that are needed yet, for an image and an environment that are not there; the same in words."""
     least, most, parts = float(_RUN_GB), float(_RUN_GB), ["runs"]
-    if not image_is_there:
+    if image:
         least, most, parts = _SMALLEST_IMAGE_GB, _BIGGEST_IMAGE_GB, ["a container image"]
-    if needs.venv:
-        least, most = least + _SMALLEST_VENV_GB, most + _BIGGEST_VENV_GB
-        parts.append("a Python environment")
+    if environment:
+        measured = needs.environment_gb
+        least += measured or _SMALLEST_VENV_GB
+        most += measured or _BIGGEST_VENV_GB
+        parts.append("a Python environment" + (f" (measured: {measured:g} GB)" if measured else ""))
     what = " and ".join(parts)
     return least, most, f"{least:g} to {most:g} GB for {what}" if most > least else f"{most:g} GB for {what}"
 

@@ -13,11 +13,12 @@ _GRACE = re.compile(r"g[bh]\d+", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Servers that installs download from: scheme, host and port of each, without a path."""
+    """Servers that installs download from: scheme, host and port of each, without a path; and one repository."""
 
     registry: str = "https://nvcr.io"
     """Container registry."""
-    git: str = "https://github.com"
+    git: str = "https://github.com/NVIDIA/dgxc-benchmarking.git"
+    """NVIDIA's recipes: git is asked for this repository where the procedure names none."""
     hub: str = "https://huggingface.co"
     """Model hub."""
 
@@ -39,16 +40,18 @@ class Needs:
     """Directory of Python packages that a person brought; it may be that pip reaches an index all the same."""
     venv: bool = False
     """True where the procedure makes a Python environment on the cluster."""
+    environment_gb: float | None = None
+    """Its size in decimal GB, as measured for the recipe; None: nobody has measured it."""
     python: str | None = None
     """Oldest Python version for that environment, such as `3.10.12`; None where the recipe names none."""
     python_only: bool = False
     """True where `python`, such as `3.12`, is the only version that is right."""
-    git: bool = False
-    """True where something is fetched from the git host."""
+    repository: str = ""
+    """Address of the recipe's repository, which git fetches; empty: nothing is fetched by git."""
     hub: bool = False
     """True where something is fetched from the model hub."""
     set_up: str = ""
-    """File that says that the install is whole: once it is there, nothing is fetched from the git host any more."""
+    """File that says that the install is whole: once it is there, git fetches nothing, and the environment is there."""
     hub_each_run: bool = False
     """True where every run fetches from the model hub, and not only the install."""
     sources: Sources = Sources()

@@ -17,20 +17,27 @@ REGISTRY, GIT, HUB = "registry", "git", "hub"
 """Ids of the checks."""
 _REACHED = "reached"
 _PROXY = re.compile(r"proxy", re.IGNORECASE)
+_NO_GIT = "no git"
+_LS_REMOTE = "git ls-remote"
+_LISTED = re.compile(r"\b[0-9a-f]{40,64}\s+HEAD$")
 
 
 def network_group(needs: Needs) -> CommandChecks:
     """One request to each server, all at the same time."""
     sources = needs.sources
-    addresses = {REGISTRY: f"{sources.registry}/v2/", GIT: f"{sources.git}/", HUB: f"{sources.hub}/robots.txt"}
-    probes = [f"{shell_join(['probe', name, address])} &" for name, address in addresses.items()]
+    probes = (
+        ["probe", REGISTRY, f"{sources.registry}/v2/"],
+        ["probe", HUB, f"{sources.hub}/robots.txt"],
+        # By git itself: a mirror or a proxy of its own settings counts, and curl would not know of it.
+        ["probe_git", GIT, needs.repository or sources.git],
+    )
     places = (needs.brought_image, *needs.brought_sources, needs.brought_packages)
     commands = {
         "image": "limited 4 " + shell_join(["test", "-s", needs.image]) if needs.image else "false",
         "set_up": "limited 4 " + shell_join(["test", "-s", needs.set_up]) if needs.set_up else "false",
         "brought": "\n".join(f"if limited 4 test -s {path}; then echo {path}; fi" for path in map(shlex.quote, places)),
         "enroot": "command -v enroot",
-        "probe": "\n".join([remote_text("servers.sh"), *probes, "wait"]),
+        "probe": "\n".join([remote_text("servers.sh"), *(f"{shell_join(words)} &" for words in probes), "wait"]),
     }
     return CommandChecks(commands, lambda answers: network_checks(answers, needs), deadline_s=15)
 
@@ -39,10 +46,11 @@ def network_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
     """One check for each server. Only what the plan's procedure fetches from the login node gates."""
     sources = needs.sources
     has_image, set_up = answers["image"].exit_code == 0, answers["set_up"].exit_code == 0
+    fetches = bool(needs.repository)
     in_job = bool(needs.profile.cpu_partition) or answers["enroot"].exit_code != 0
     servers = {
         REGISTRY: ("Container registry", sources.registry, needs.known and not has_image, "the container image"),
-        GIT: ("Git host", sources.git, needs.git and not set_up, "the recipe's repository"),
+        GIT: ("Git host", needs.repository or sources.git, fetches and not set_up, "the recipe's repository"),
         HUB: ("Model hub", sources.hub, needs.hub and (needs.hub_each_run or not set_up), "the tokenizer"),
     }
     instead = {REGISTRY: tuple(filter(None, [needs.brought_image])), GIT: needs.brought_sources, HUB: ()}
@@ -50,10 +58,10 @@ def network_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
     for name, (title, address, is_needed, what) in servers.items():
         missing = tuple(path for path in instead[name] if path not in brought)
         match = re.search(rf"(?m)^{name} (.*)$", answers["probe"].text)
-        words = _in_short(match[1].strip()) if match else "no answer in time"
-        is_there = {REGISTRY: has_image, GIT: needs.git and set_up, HUB: needs.hub and set_up}[name]
+        words = (_in_short(match[1].strip()) if match else "") or "no answer in time"
+        is_there = {REGISTRY: has_image, GIT: fetches and set_up, HUB: needs.hub and set_up}[name]
         needed = f"{address}, for {what}" if is_needed else _not_needed(address, what if is_there else "", needs)
-        if _is_reached(words):
+        if _is_reached(name, words):
             yield ok(name, title, f"{_REACHED} ({words})", needed)
         elif not needs.known:
             yield warning(name, title, words, needed, f"Who needs {what} from there has to bring it by hand.")
@@ -79,13 +87,17 @@ def servers_in_use(report: Preflight) -> set[str]:
 
 
 def _in_short(words: str) -> str:
-    """The first status; else the words of what could not even connect."""
+    """The first status, or that git has listed the repository; else the words of what could not even connect."""
+    if _LISTED.search(words):
+        return _LS_REMOTE
     status = re.search(r"HTTP (?!000)\d{3}", words)
-    return status[0] if status else re.sub(r"^curl: \(\d+\) | HTTP 000$", "", words)
+    return status[0] if status else re.sub(r"^(?:curl: \(\d+\)|fatal:) | HTTP 000$", "", words)
 
 
-def _is_reached(words: str) -> bool:
-    """Any answer of the server's own will do: 401 is what a registry says to who shows no key."""
+def _is_reached(name: str, words: str) -> bool:
+    """Git has to list; of another server any answer of its own will do: 401 is what a registry says without a key."""
+    if name == GIT:
+        return words == _LS_REMOTE
     status = re.search(r"HTTP (\d{3})", words)
     return status is not None and status[1] != "407" and not status[1].startswith("5")
 
@@ -99,5 +111,7 @@ def _not_needed(address: str, present: str, needs: Needs) -> str:
 def _mend(words: str, what: str, bring: tuple[str, ...]) -> str:
     if "407" in words or _PROXY.search(words):
         return "The site's proxy refuses: set http_proxy and https_proxy in ~/.bashrc as the site describes."
+    if words == _NO_GIT:
+        return "Make git known to non-interactive shells in ~/.bashrc, such as by a module: the install clones with it."
     instead = f" to {' and '.join(bring)}" if bring else ""
     return f"Set https_proxy in ~/.bashrc if the site has a proxy, or bring {what} by hand{instead} and install again."

@@ -19,3 +19,13 @@ except Exception as error:
     fi
     printf '%s %s\n' "$1" "$(printf '%s' "$words" | tr '\n' ' ')"
 }
+
+# probe_git NAME ADDRESS: the same of a repository, by git, which asks nobody for a password.
+probe_git() {
+    if command -v git >/dev/null 2>&1; then
+        words=$(limited 12 env GIT_TERMINAL_PROMPT=0 git ls-remote "$2" HEAD 2>&1 | tail -c 2000)
+    else
+        words="no git"
+    fi
+    printf '%s %s\n' "$1" "$(printf '%s' "$words" | tr '\n' ' ')"
+}

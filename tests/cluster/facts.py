@@ -83,15 +83,22 @@ LOGIN_NODE: Answers = {
     "inodes": Answer(0, INODES.format(10**7)),
     "quota": Answer(0, ""),
     "lfs": Answer(127, "sh: lfs: not found\n"),
-    "enroot": Answer(0, f"3.5.0\nENROOT_TEMP_PATH /raid/tmp\nfree {10**9} /raid/tmp\n"),
+    "set_up": Answer(1, ""),
+    "enroot": Answer(
+        0,
+        "3.5.0\nENROOT_TEMP_PATH /raid/tmp\nENROOT_ROOTFS_WRITABLE yes\nENROOT_REMAP_ROOT y\n"
+        f"free {10**9} /raid/tmp\nsite /etc/enroot\nhook\nadapters NCCL_IB_HCA\n",
+    ),
     "python": Answer(0, "python python3.12 3.12.4\nbare python3 3.9.18\n"),
     "modules": Answer(0, "python/3.11.4\npython/3.13\n"),
 }
 
+HEAD = f"{'5' * 40}\tHEAD"
+"""What `git ls-remote` lists."""
 NETWORK: Answers = {
     "image": Answer(1, ""),
     "set_up": Answer(1, ""),
     "brought": Answer(0, ""),
     "enroot": Answer(0, "/usr/bin/enroot\n"),
-    "probe": Answer(0, "hub HTTP 200\nregistry HTTP 401\ngit HTTP 200\n"),
+    "probe": Answer(0, f"hub HTTP 200\nregistry HTTP 401\ngit {HEAD}\n"),
 }

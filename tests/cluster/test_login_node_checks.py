@@ -20,8 +20,9 @@ from llmb_tui.text import clean_line
 from tests.cluster.examples import PLAN, PROFILE
 from tests.cluster.facts import DF, INODES, LOGIN_NODE, NETWORK
 
+RECIPES = "https://github.com/NVIDIA/dgxc-benchmarking.git"
 DIRECT = Needs(PROFILE, PLAN, image="/lustre/llmb/images/x.sqsh", python="3.10.12")
-PUBLISHED = replace(DIRECT, venv=True, git=True, hub=True)
+PUBLISHED = replace(DIRECT, venv=True, repository=RECIPES, hub=True)
 QUOTA = (
     "Disk quotas for user me (uid 1000): \n"
     "     Filesystem  blocks   quota   limit   grace   files   quota   limit   grace\n"
@@ -62,7 +63,9 @@ def test_a_good_login_node_passes_without_a_word_of_advice(needs: Needs) -> None
         found["python"].found
         == "python3.12 3.12.4; python3 3.9.18, without venv; module python/3.11.4; module python/3.13"
     )
-    assert found["enroot"].found == "enroot 3.5.0; TEMP_PATH /raid/tmp"
+    assert found["enroot"].found == "enroot 3.5.0; TEMP_PATH /raid/tmp; ROOTFS_WRITABLE yes; REMAP_ROOT y"
+    assert found["enroot-settings"].found == "all are there; looked at here, in /etc/enroot"
+    assert found["git"].found == "reached (git ls-remote)"
 
 
 @pytest.mark.parametrize(
@@ -73,6 +76,7 @@ def test_a_good_login_node_passes_without_a_word_of_advice(needs: Needs) -> None
         (free(3), DIRECT, "disk", "failed", "Free some space"),
         (free(30), DIRECT, "disk", "warning", "may not be enough"),
         (free(65), PUBLISHED, "disk", "warning", "may not be enough"),
+        (free(12), replace(PUBLISHED, environment_gb=9.5), "disk", "failed", "Free some space"),
         ({"df": Answer(1, "df: hung\n")}, DIRECT, "disk", "warning", "look for yourself"),
         ({"inodes": Answer(0, INODES.format(50_000))}, PUBLISHED, "inodes", "failed", "Remove files"),
         ({"quota": Answer(0, QUOTA.format(used=99_000_000, files=1))}, DIRECT, "quota", "failed", "ask for more"),
@@ -129,6 +133,38 @@ def test_each_fault_of_the_login_node_says_how_to_mend_it(
 )
 def test_any_way_to_a_python_environment_will_do(text: str) -> None:
     assert checks({"python": Answer(0, text), "modules": Answer(1, "")}, PUBLISHED)["python"].status == "ok"
+
+
+def test_the_environment_takes_its_measured_room_until_it_is_there() -> None:
+    needs = replace(PUBLISHED, environment_gb=9.5)
+    needed = checks(needs=needs)["disk"].needed
+    assert needed == "14.5 to 69.5 GB for a container image and a Python environment (measured: 9.5 GB)"
+    there = {"image": Answer(0, ""), "set_up": Answer(0, ""), "inodes": Answer(0, INODES.format(50_000)), **free(2)}
+    found = checks(there, needs)
+    assert (found["disk"].status, found["disk"].needed) == ("ok", "1 GB for runs")
+    assert "inodes" not in found
+
+
+@pytest.mark.parametrize(
+    ("lines", "status", "words"),
+    [
+        ("site /etc/enroot", "warning", "no hook 50-slurm-pytorch.sh, no ENROOT_REMAP_ROOT"),
+        ("hook\nENROOT_REMAP_ROOT yes\nENROOT_ROOTFS_WRITABLE no\nadapters x", "warning", "no ENROOT_ROOTFS_WRITABLE;"),
+        ("hook\nENROOT_REMAP_ROOT yes\nENROOT_ROOTFS_WRITABLE y", "warning", "no network adapters; looked at"),
+        ("hook\nENROOT_REMAP_ROOT yes\nENROOT_ROOTFS_WRITABLE y\nadapters NCCL_IB_HCA", "ok", "all are there"),
+    ],
+)
+def test_what_nvidia_asks_of_a_site_is_a_warning_with_its_mend(lines: str, status: str, words: str) -> None:
+    found = checks({"enroot": Answer(0, f"3.5.0\n{lines}\n")})["enroot-settings"]
+    assert (found.status, words in found.found, status == "ok" or "on all nodes" in found.fix) == (status, True, True)
+
+
+def test_adapters_that_the_profile_names_or_one_node_does_without_are_not_missed() -> None:
+    without = {"enroot": Answer(0, "3.5.0\nhook\nENROOT_REMAP_ROOT yes\nENROOT_ROOTFS_WRITABLE yes\n")}
+    profile = replace(PROFILE, env=(("NCCL_IB_HCA", "mlx5"),))
+    assert checks(without, profile=profile)["enroot-settings"].status == "ok"
+    found = checks(without, replace(DIRECT, plan=replace(PLAN, nodes=1)))["enroot-settings"]
+    assert (found.status, "adapters" in found.needed) == ("ok", False)
 
 
 def test_a_module_without_a_patch_level_counts_as_new_enough() -> None:
@@ -197,6 +233,9 @@ REFUSED = "curl: (7) Failed to connect to nvcr.io port 443 after 2 ms: Couldn't 
     [
         (f"registry {REFUSED}", DIRECT, "registry", "failed", "https_proxy"),
         ("registry HTTP 503", DIRECT, "registry", "failed", "bring the container image by hand"),
+        ("git no git", PUBLISHED, "git", "failed", "Make git known"),
+        ("git fatal: unable to access 'x': Received HTTP code 407 from proxy", PUBLISHED, "git", "failed", "refuses"),
+        ("git HTTP 200", PUBLISHED, "git", "failed", "by hand"),
         ("registry HTTP 407", DIRECT, "registry", "failed", "The site's proxy refuses"),
         ("registry curl: (5) Could not resolve proxy: p HTTP 000", DIRECT, "registry", "failed", "proxy refuses"),
         (f"registry {REFUSED}", Needs(PROFILE), "registry", "warning", "by hand"),
@@ -226,7 +265,7 @@ IMAGE, NEMO, WHEELS = (f"/lustre/llmb/offline/{name}" for name in ("x.sqsh", "Ne
     ],
 )
 def test_without_internet_it_is_said_what_to_bring(there: list[str], status: list[str], bring: tuple[str, ...]) -> None:
-    needs = replace(DIRECT, git=True, brought_image=IMAGE, brought_sources=(NEMO,), brought_packages=WHEELS)
+    needs = replace(DIRECT, repository=RECIPES, brought_image=IMAGE, brought_sources=(NEMO,), brought_packages=WHEELS)
     out = {"probe": Answer(0, f"registry {REFUSED}\ngit {REFUSED}\n"), "brought": Answer(0, "\n".join(there))}
     found = reach(out, needs)
     report = Preflight((found["registry"], found["git"]))
@@ -251,7 +290,7 @@ def test_once_everything_is_installed_only_what_every_run_fetches_gates(each_run
     before, after = reach(out, needs), reach({**out, "set_up": Answer(0, "")}, needs)
     assert [before[name].status for name in ("git", "hub")] == ["failed", "failed"]
     assert [after[name].status for name in ("git", "hub")] == ["ok", hub]
-    assert after["git"].needed == "nothing from https://github.com: the recipe's repository is there"
+    assert after["git"].needed == f"nothing from {RECIPES}: the recipe's repository is there"
 
 
 @pytest.mark.parametrize(
@@ -284,7 +323,7 @@ def test_only_servers_that_are_needed_and_reached_are_asked_for_access(
 def test_the_servers_are_data() -> None:
     sources = Sources("http://127.0.0.1:1", "http://127.0.0.1:2", "http://127.0.0.1:3")
     probe = network_group(replace(DIRECT, sources=sources)).commands["probe"]
-    for address in ("http://127.0.0.1:1/v2/", "http://127.0.0.1:2/", "http://127.0.0.1:3/"):
+    for address in ("http://127.0.0.1:1/v2/", "http://127.0.0.1:2 &", "http://127.0.0.1:3/"):
         assert address in probe
     assert "nvcr.io" not in probe
 

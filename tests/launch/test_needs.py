@@ -42,22 +42,27 @@ def test_the_token_is_needed_where_the_run_itself_takes_it(
 
 
 @pytest.mark.parametrize(
-    ("selection", "python"),
+    ("selection", "python", "gb"),
     [
-        (("nemotron4", "25.04", "15b", "h100", "fp8", 64), ("3.10.12", False)),
-        (("nemotron4-340b", "25.12", "340b", "h100", "fp8", 256), ("3.12", True)),
-        (("grok1", "25.02", "314b", "h100", "bf16", 512), (None, False)),
+        (("nemotron4", "25.04", "15b", "h100", "fp8", 64), ("3.10.12", False), 9.5),
+        (("nemotron4-340b", "25.12", "340b", "h100", "fp8", 256), ("3.12", True), None),
+        (("grok1", "25.02", "314b", "h100", "bf16", 512), (None, False), None),
+        (("llama3.1", "24.11", "405b", "h100", "fp8", 576), ("3.9", False), 0.7),
     ],
-    ids=["25.04", "25.12", "grok"],
+    ids=["25.04", "25.12", "grok", "24.11"],
 )
 def test_the_upstream_procedure_needs_the_python_of_its_scripts(
-    catalog: Catalog, selection: tuple[str, str, str, str, str, int], python: tuple[str | None, bool]
+    catalog: Catalog,
+    selection: tuple[str, str, str, str, str, int],
+    python: tuple[str | None, bool],
+    gb: float | None,
 ) -> None:
     needs = procedure("upstream").needs(
         RunRequest(catalog.recipe(*selection[:2]), plan(catalog, Selection(*selection)), PROFILE)
     )
     assert (needs.python, needs.python_only) == python
-    assert needs.venv is (python[0] is not None)
+    assert (needs.venv, needs.environment_gb) == (python[0] is not None, gb)
+    assert needs.repository == "https://github.com/NVIDIA/dgxc-benchmarking.git"
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.demo.enroot import write_settings
 from tests.kit.waiting import until
 from tests.rig import cgroup, faults, munge, packages, totp
 from tests.rig.accounting import Accounting
@@ -91,6 +92,7 @@ class Rig:
     def _prepare_stand_ins(self) -> None:
         here = Path(__file__).parent
         _install_program(here / "bin" / "enroot.py", self.directory / "bin" / "enroot")
+        write_settings(self.directory / "etc" / "enroot")
         for name in ("python", "python3"):
             _install_program(here / "container" / "python.py", self.knobs / "container" / name)
         for name in ("nsys", "numactl"):

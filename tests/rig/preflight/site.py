@@ -10,16 +10,21 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from llmb_tui.preflight.needs import Sources
 from llmb_tui.preflight.report import Check, Preflight
 
+_REPOSITORY = {"/info/refs": f"{'5' * 40}\trefs/heads/main\n", "/HEAD": "ref: refs/heads/main\n"}
+"""What git reads of a repository without a server of its own."""
+
 
 @contextmanager
 def web_server(status: int) -> Iterator[str]:
-    """Answers everything with one status; yields its address."""
+    """Answers git as a repository does, and everything else with one status; yields its address."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self.send_response(status)
-            self.send_header("Content-Length", "0")
+            found = _REPOSITORY.get(self.path.partition("?")[0], "")
+            self.send_response(200 if found else status)
+            self.send_header("Content-Length", str(len(found)))
             self.end_headers()
+            self.wfile.write(found.encode())
 
         def log_message(self, *args: object) -> None:
             """Say nothing."""

@@ -37,13 +37,13 @@ def test_a_good_cluster_passes_and_nothing_is_queued(rig: Rig, look: Look) -> No
         list(found)
         == (
             "scheduler controller account partition time-limit nodes gpus gpu-request cpu trial pyxis pmix "
-            "enroot enroot-space install-dir disk python environment environment-paths registry git hub"
+            "enroot enroot-settings enroot-space install-dir disk python environment environment-paths registry git hub"
         ).split()
     )
     assert found["nodes"].found == "4 working of 4"
     assert found["account"].found == "llmbench"
     assert "x86_64" in found["cpu"].found
-    assert found["registry"].found == "reached (HTTP 401)"
+    assert (found["registry"].found, found["git"].found) == ("reached (HTTP 401)", "reached (git ls-remote)")
     assert rig.squeue() == []
     assert rig.as_root("sacct -X -n -a -o jobid,state").stdout == before
 
@@ -218,18 +218,19 @@ def test_a_login_node_without_enroot_imports_in_a_job(rig: Rig, look: Look) -> N
 
 def test_settings_of_enroot_are_shown_as_enroot_reads_them(rig: Rig, look: Look) -> None:
     folder = rig.directory / "etc" / "enroot"
-    folder.mkdir()
-    (folder / "enroot.conf").write_text("#ENROOT_DATA_PATH /no\nENROOT_TEMP_PATH   ${HOME}/tmp/$(id -u)\n")
-    bashrc = rig.home / ".bashrc"
-    before = bashrc.read_text() if bashrc.exists() else None
-    bashrc.write_text(f"export ENROOT_SYSCONF_PATH={folder}\n")
+    conf = folder / "enroot.conf"
+    before = conf.read_text()
+    conf.write_text("#ENROOT_DATA_PATH /no\nENROOT_TEMP_PATH   ${HOME}/tmp/$(id -u)\nENROOT_REMAP_ROOT=no\n")
+    (folder / "hooks.d").rename(folder / "aside")
     try:
-        found = look()["enroot"].found
+        found = look()
     finally:
-        bashrc.unlink()
-        if before is not None:
-            bashrc.write_text(before)
-    assert found == "enroot 3.5.0; TEMP_PATH /home/operator/tmp/4100"
+        conf.write_text(before)
+        (folder / "aside").rename(folder / "hooks.d")
+    assert found["enroot"].found == "enroot 3.5.0; TEMP_PATH /home/operator/tmp/4100; REMAP_ROOT no"
+    settings = found["enroot-settings"]
+    lacking = "no hook 50-slurm-pytorch.sh, no ENROOT_REMAP_ROOT, no ENROOT_ROOTFS_WRITABLE"
+    assert (settings.status, settings.found) == ("warning", f"{lacking}; looked at here, in {folder}")
 
 
 def test_a_directory_of_somebody_else(rig: Rig, look: Look) -> None:
@@ -272,6 +273,29 @@ def test_servers_out_of_reach_gate_what_needs_them(look: Look, unused_port: int)
     assert [upstream[name].status for name in ("registry", "git", "hub")] == ["failed", "failed", "ok"]
     assert direct["registry"].found.startswith("Failed to connect")
     assert look(address=address, cpu_partition="cpu")["registry"].status == "warning"
+
+
+def test_git_is_asked_by_its_own_settings_and_asks_nobody(rig: Rig, look: Look, servers: str) -> None:
+    """A mirror that only git knows of will do; a server that wants a name is not waited for."""
+    mirror = rig.new_dir()
+    who = "-c user.name=me -c user.email=me@here"
+    rig.as_operator(
+        f"git init -q {mirror}/dgxc-benchmarking.git && git -C {mirror}/dgxc-benchmarking.git {who} "
+        "commit -q --allow-empty -m one",
+        check=True,
+    )
+    settings = rig.home / ".gitconfig"
+    instead = '[url "{}/"]\n\tinsteadOf = https://github.com/NVIDIA/\n'
+    try:
+        settings.write_text(instead.format(mirror))
+        found = look(name="upstream")["git"]
+        settings.write_text(instead.format(servers))
+        private = look(name="upstream")["git"]
+    finally:
+        settings.unlink()
+    assert (found.status, found.found) == ("ok", "reached (git ls-remote)")
+    assert found.needed == "https://github.com/NVIDIA/dgxc-benchmarking.git, for the recipe's repository"
+    assert (private.status, "terminal prompts disabled" in private.found) == ("failed", True), private
 
 
 def test_wget_serves_where_there_is_no_curl(rig: Rig, look: Look) -> None:
