@@ -24,6 +24,14 @@ _TAIL = 4 * _RECORD
 _COLOUR = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]")
 
 _NEMO = re.compile(rb"Training epoch (\d+), iteration (\d{1,15})/(\d{1,15}) \| ([^\r\n]{0,%d})[\r\n]" % _RECORD)
+# The same where NeMo's versions agree on the order: most lines by far. What is no such line, `_NEMO` reads.
+_USUAL = re.compile(
+    rb"Training epoch 0, iteration (\d{1,15})/(\d{1,15}) \| lr: N \| global_batch_size: N \| global_step: N"
+    rb"(?: \| (?:peak_memory_usage|max_memory_reserved): (N))?"
+    rb"(?: \| (?:memory_allocated: (N)|max_memory_allocated: N))?"
+    rb" \| reduced_train_loss: (N) \| train_step_timing in s: (N)(?: \| TFLOPS_per_GPU: (N))?"
+    rb"(?: \| consumed_samples: (N))?[\r\n]".replace(b"N", rb"[\d.+-]{1,25}(?:e[-+]\d\d)?")
+)
 _BRIDGE = re.compile(rb"\] iteration +(\d{1,15})/ *(\d{1,15}) \| ([^\r\n]{0,%d})[\r\n]" % _RECORD)
 _BRIDGE_TFLOPS = re.compile(rb"(?<![\d.])(\d+(?:\.\d+)?) ?(?:MODEL_)?TFLOP/s/GPU")
 # What our own batch script's task says (`launch/direct/spec_of.py`).
@@ -81,12 +89,20 @@ class StepParser:
             self.unbound.update(int(rank) for rank in _UNBOUND.findall(self._text))
         steps: list[Step] = []
         begin = max(0, self._whole - self._base)
+        newest: Step | None = None
         for end, step in self._records(self._text, begin):
             if step.index > self._newest or self._begins_again(step, self._base + end):
-                steps += self._advance(step)
-                self._step_end = self._base + end
+                newest, self._newest, self._step_end = step, step.index, self._base + end
+                if not self._repaints:
+                    steps.append(step)
+                else:
+                    steps += self.close()
+                    self.pending = step
             elif self.pending and step.index == self.pending.index:
                 self.pending = step
+        if newest:
+            self.failure = None
+            self.complete = newest.total is not None and newest.index + 1 >= newest.total
         whole = max(self._text.rfind(b"\n"), self._text.rfind(b"\r")) + 1
         if not self.complete:
             self._look_for_failure(max(begin, self._step_end - self._base), whole)
@@ -104,16 +120,6 @@ class StepParser:
     def _begins_again(self, step: Step, end: int) -> bool:
         """True at the first step of a further start, which writes into the same log. `end` is where it ends."""
         return self._repaints and step.index == 0 < self._newest and end > self._step_end
-
-    def _advance(self, step: Step) -> list[Step]:
-        """Note a step that was not seen before; the steps that are final by it."""
-        self._newest = step.index
-        self.failure = None
-        self.complete = step.total is not None and step.index + 1 >= step.total
-        if not self._repaints:
-            return [step]
-        before, self.pending = self.pending, step
-        return [before] if before else []
 
     def _look_for_failure(self, start: int, end: int) -> None:
         failure = worst(self._text, start, end) if start < end else None
@@ -135,12 +141,35 @@ def _progress_lines(text: bytes, begin: int) -> Iterator[tuple[int, Step]]:
     while at >= 0:
         start = text.rfind(b"Training epoch ", max(0, at - 30), at)
         if start >= 0:
-            if match := _NEMO.match(text, start):
+            if (match := _USUAL.match(text, start)) and (step := _usual_step(match)):
+                yield match.end(), step
+            elif match := _NEMO.match(text, start):
                 yield match.end(), _nemo_step(*match.groups())
         elif match := _BRIDGE.match(text, at - 1):
             before = text[max(0, at - _RECORD) : at - 1].rpartition(word)[2]
             yield match.end(), _bridge_step(match[1], match[2], match[3], before)
         at = text.find(word, at + len(word))
+
+
+def _usual_step(found: re.Match[bytes]) -> Step | None:
+    """The step of a usual line; None where `_nemo_step` would leave a value of it out."""
+    iteration, last, peak, allocated, loss, seconds, tflops, samples = found.groups()
+    try:
+        step_time_s = float(seconds)
+        if step_time_s <= 0:
+            return None
+        return Step(
+            int(iteration),
+            int(last) + 1,
+            step_time_s,
+            float(loss),
+            float(samples) if samples else None,
+            float(peak) if peak else None,
+            float(allocated) if allocated else None,
+            float(tflops) if tflops else None,
+        )
+    except ValueError:
+        return None
 
 
 def _nemo_step(epoch: bytes, iteration: bytes, last: bytes, rest: bytes) -> Step:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llmb_tui.catalog.recipe import LogFormat
+from llmb_tui.watch import parse
 from llmb_tui.watch.parse import StepParser
 from llmb_tui.watch.state import Step
 
@@ -305,3 +307,54 @@ def test_ranks_that_could_not_be_bound_are_counted(piece: int) -> None:
     for at in range(0, len(log), piece):
         parser.feed(log[at : at + piece])
     assert parser.unbound >= {3, 12}
+
+
+_NUMBERS = st.sampled_from(
+    [
+        *"0 1 12.81 72972500992 4.491e-06 1.601e+03 1058. .5 -1.5 0.000 nan inf 1e999 1e99 1.2.3 - 1_0 1e5 +3".split(),
+        *("9" * 30, "2.69312345678901234567", "", " 2", "2 "),
+    ]
+)
+_USUAL_KEYS = (
+    ["lr"],
+    ["global_batch_size"],
+    ["global_step"],
+    ["peak_memory_usage", "max_memory_reserved", None],
+    ["memory_allocated", "max_memory_allocated", None],
+    ["reduced_train_loss"],
+    ["train_step_timing in s"],
+    ["TFLOPS_per_GPU", "tflops_per_sec_per_gpu", None],
+    ["consumed_samples", None],
+)
+
+
+@st.composite
+def _nemo_lines(draw: st.DrawFn) -> str:
+    """A line of NeMo's, most of it as usual."""
+    keys = [key for names in _USUAL_KEYS if (key := draw(st.sampled_from(names)))]
+    if draw(st.integers(0, 5)) == 0:
+        keys = draw(st.permutations(keys))
+    fields = [f"{key}: {draw(_NUMBERS if draw(st.integers(0, 9)) == 0 else st.just('2.5'))}" for key in keys]
+    head = f"Training epoch {draw(st.sampled_from(['0', '0', '00', '1']))}, iteration {draw(st.integers(0, 60))}/49"
+    gaps = [draw(st.sampled_from([" | "] * 20 + ["  | ", "|", "\n", " | Training epoch "])) for _ in fields]
+    text = head + "".join(map("".join, zip(gaps, fields, strict=True)))
+    end = draw(st.sampled_from([None, None, None, 90]))
+    return text[:end] + draw(st.sampled_from(["\n", "\n", "\r", " |\n", "x\n"]))
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.lists(_nemo_lines(), min_size=1, max_size=4).map("".join))
+def test_a_usual_line_is_read_as_any_other_is(log: str) -> None:
+    found = steps_of(log)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(parse, "_USUAL", re.compile(rb"(?!)"))
+        assert found == steps_of(log)
+
+
+def test_the_lines_of_both_versions_of_nemo_are_usual(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else reading them takes three times as long."""
+    monkeypatch.setattr(parse, "_nemo_step", None)
+    newer = NEMO_340B.replace("peak_memory_usage", "max_memory_reserved").replace("memory_all", "max_memory_all")
+    newer = newer.replace(" | consumed", " | TFLOPS_per_GPU: 1.601e+03 | consumed")
+    first = NEMO_340B.rpartition(" | consumed")[0] + "\n"
+    assert [len(steps_of(line)) for line in (NEMO_340B, newer, first)] == [1, 1, 1]
