@@ -1,9 +1,10 @@
 """`Session`: one cluster that is always there: a live link, made again when it is dead."""
 
+# ruff: noqa: PLC0415 - many take a session who never open one, and paramiko takes a while to import
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from llmb_tui.cluster.failures import Disconnected, ObserverMode
 from llmb_tui.cluster.link import Completed, Link, LinkHealth, LinkState, Pulse, Stream, note
@@ -11,10 +12,11 @@ from llmb_tui.cluster.local import LocalConnection
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter, Unattended
 from llmb_tui.cluster.reconnector import Reconnector
-from llmb_tui.cluster.ssh.connect import connect
-from llmb_tui.cluster.ssh.connection import Bulk
-from llmb_tui.cluster.ssh.keys import UnlockedKeys
 from llmb_tui.rates import CallRate
+
+if TYPE_CHECKING:
+    from llmb_tui.cluster.ssh.connection import Connection
+    from llmb_tui.cluster.ssh.keys import UnlockedKeys
 
 T = TypeVar("T")
 
@@ -27,12 +29,14 @@ class Session:
     """
 
     def __init__(self, profile: ClusterProfile) -> None:
+        from llmb_tui.cluster.ssh.connection import Bulk
+
         self.profile = profile
         self.read_only = profile.read_only
         """Observer mode: whatever would change the cluster is refused."""
         self._dialer = Reconnector(self._dial, profile.name or profile.host)
-        self._unlocked = UnlockedKeys()
-        self.bulk = Bulk(lambda: connect(self.profile, Unattended(), unlocked=self._unlocked))
+        self._unlocked: UnlockedKeys = {}
+        self.bulk = Bulk(lambda: self._over_ssh(Unattended()))
         """The second connection, for long streams."""
         self._calls = CallRate()
 
@@ -111,6 +115,11 @@ class Session:
     def _dial(self, prompter: Prompter) -> Link:
         if self.profile.transport == "local":
             return LocalConnection(self.profile.host)
+        return self._over_ssh(prompter)
+
+    def _over_ssh(self, prompter: Prompter) -> Connection:
+        from llmb_tui.cluster.ssh.connect import connect
+
         return connect(self.profile, prompter, unlocked=self._unlocked)
 
     def _may_have_two(self, link: Link) -> bool:

@@ -65,7 +65,8 @@ def _converted(content: bytes, today: Callable[[dict[str, Any]], dict[str, Any]]
         document = json.loads(content)
     except (ValueError, RecursionError):
         return content
-    return json.dumps(today(document)).encode() if isinstance(document, dict) else content
+    converted = today(document) if isinstance(document, dict) else document
+    return content if converted == document else json.dumps(converted).encode()
 
 
 @cache

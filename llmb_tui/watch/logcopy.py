@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -23,7 +24,10 @@ class LogCopy(NamedTuple):
 
 def copies(folder: Path) -> list[LogCopy]:
     """The copies in a run's folder, oldest first."""
-    names = (_NAME.fullmatch(path.name) for path in folder.glob("log*"))
+    try:
+        names = [_NAME.fullmatch(name) for name in os.listdir(folder)]
+    except OSError:
+        return []
     return sorted(LogCopy(int(name[1] or 0), int(name[2] or 0)) for name in names if name)
 
 

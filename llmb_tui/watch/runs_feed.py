@@ -13,11 +13,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from queue import Empty, SimpleQueue
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from llmb_tui.cluster.failures import Disconnected, Unanswered, Unreachable
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.client import cancel, look
 from llmb_tui.cluster.slurm.job import TERMINAL_STATES, Job
 from llmb_tui.cluster.slurm.trouble import AccountingTrouble, CancelOpen, SlurmTrouble
@@ -31,6 +30,9 @@ from llmb_tui.watch.job_poller import Following, JobPoller
 from llmb_tui.watch.monitor import Monitor
 from llmb_tui.watch.run_records import RunRecord, RunRecords, RunsChanged
 from llmb_tui.watch.timing import Timing
+
+if TYPE_CHECKING:
+    from llmb_tui.cluster.session import Session
 
 _HERE = ("This machine", "folders")
 """Named like a cluster where the runs' own folders cannot be read."""

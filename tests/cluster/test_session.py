@@ -153,7 +153,7 @@ def test_who_has_a_prompter_is_asked_though_a_try_without_one_came_first(
             may_go_on.wait(60)
         return connect(profile, prompter, **keys)
 
-    monkeypatch.setattr("llmb_tui.cluster.session.connect", slowly)
+    monkeypatch.setattr("llmb_tui.cluster.ssh.connect.connect", slowly)
     session = Session(node.profile())
     failures: list[Trouble] = []
 

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from llmb_tui.launch.runs import Runs
+from llmb_tui.store.paths import CONFIG_VARIABLE, STATE_VARIABLE, Places
+from tests.kit.runs import make_run
 
 HEAVY = ("textual", "paramiko", "pydantic", "nemo_run", "rich", "numpy", "scipy", "yaml")
 
@@ -23,6 +28,15 @@ def test_help_loads_nothing_heavy() -> None:
     assert loaded.isdisjoint(HEAVY)
 
 
+def test_a_list_of_runs_that_asks_no_cluster_loads_no_ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in (CONFIG_VARIABLE, STATE_VARIABLE):
+        monkeypatch.setenv(variable, str(tmp_path))
+    Runs(Places.of_user()).save(make_run(job_state="COMPLETED"))
+    loaded = loaded_by("import llmb_tui.cli\nllmb_tui.cli.main(['jobs', '--json'])")
+    assert "pydantic" in loaded
+    assert loaded.isdisjoint({"paramiko", "textual", "asyncio", "nemo_run", "scipy"})
+
+
 @pytest.mark.parametrize(
     "room", ["catalog.catalog", "catalog.rows", "plan.make", "wizard.choices", "wizard.update", "diagnosis.rules"]
 )
@@ -37,8 +51,6 @@ def test_the_screen_paints_before_pydantic_paramiko_and_nemo_run() -> None:
 
 
 def test_the_lock_names_no_host() -> None:
-    from pathlib import Path
-
     lock = (Path(__file__).parents[2] / "requirements.lock").read_text()
     assert "==" in lock
     assert "://" not in lock
