@@ -23,9 +23,14 @@ _LATE_S = 3.0
 _STDERR_KEPT = 4096
 _WRITE_DEADLINE_S = 60.0
 
-# Complete or not at all: the size is compared because a cut connection ends stdin as a complete one does.
+# Complete or not at all: the size is compared because a cut connection ends stdin as a complete one does. What writers
+# of this file left when they were killed goes: of its name, the user's own, and without a byte for ten times as long as
+# a write may take.
 _WRITE_FILE = """
 umask 077
+for left in "$1".????????.part; do
+    [ ! -f "$left" ] || find "$left" -prune -type f -user "$(id -u)" -mmin +10 -exec rm -f {} \\;
+done
 if cat > "$2" && [ "$(wc -c < "$2")" -eq "$3" ] && chmod 600 "$2" && [ ! -d "$1" ] && mv -f "$2" "$1"; then exit 0; fi
 rm -f "$2"
 exit 1

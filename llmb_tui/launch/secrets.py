@@ -126,7 +126,8 @@ def forget_secret(session: Session, secret_id: SecretId) -> str:
     raises.
     """
     session.require_changes()
-    result = session.run_script('rm -f "$HOME/$1"', [_FILES[secret_id]])
+    # And what a write of it left that was killed: it holds the secret too.
+    result = session.run_script('rm -f "$HOME/$1" "$HOME/$1".????????.part', [_FILES[secret_id]])
     if result.exit_code != 0:
         raise Trouble(f"The {TITLES[secret_id]} is still on the cluster.", clean(result.stderr).strip())
     try:

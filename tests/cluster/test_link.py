@@ -215,6 +215,25 @@ def test_a_written_file_has_its_content_and_mode_and_no_rest(node: LoginNode, li
     assert list(node.home.iterdir()) == [path]
 
 
+def test_what_a_killed_write_of_a_file_left_goes_at_the_next_and_nothing_else(node: LoginNode, link: Link) -> None:
+    path, hour_ago = node.home / "it's *", time.time() - 3600
+    names = ("0123abcd.part", "longer-0123abcd.part", "0123abcd.parts", "0000ffff.part")
+    left, *others, young = (node.home / f"{path.name}.{name}" for name in names)
+    another = node.home / "it's another.0123abcd.part"
+    target = node.home / "target"
+    a_link = node.home / f"{path.name}.11112222.part"
+    for each in (left, *others, young, another, target):
+        each.write_text("x")
+    a_link.symlink_to(target)
+    for each in node.home.iterdir():
+        if each != young:
+            os.utime(each, (hour_ago, hour_ago), follow_symlinks=False)
+
+    link.write_file(str(path), b"data")
+
+    assert set(node.home.iterdir()) == {path, *others, young, another, target, a_link}
+
+
 def test_a_file_may_be_written_empty(node: LoginNode, link: Link) -> None:
     link.write_file(str(node.home / "secret"), b"")
     assert (node.home / "secret").read_bytes() == b""

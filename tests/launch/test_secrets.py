@@ -153,6 +153,7 @@ def test_a_key_is_put_there_for_its_owner_alone(cluster: DemoCluster, session: S
         ("ngc", True),
         ("hugging-face", False),
     ]
+    path.with_name(f"{path.name}.0123abcd.part").write_text(KEY)  # of a write that was killed
     forget_secret(session, "ngc")
     assert list(path.parent.iterdir()) == []
 
