@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from llmb_tui.cluster.profile import LOCAL, ClusterProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.policy import Policy
+from llmb_tui.store.files import locked
 from llmb_tui.text import clean_line
-from llmb_tui.toml.read import toml_files
+from llmb_tui.toml.read import UNLISTED, toml_files
 
 if TYPE_CHECKING:
     from llmb_tui.cluster.inventory import ClusterInventory
@@ -63,7 +64,7 @@ class Clusters:
         from llmb_tui.cluster.profiles import load_profile
 
         for path in toml_files([self._folder]):
-            if path.stem == name:
+            if path.stem == name or path.name == UNLISTED:
                 return load_profile(path)
         if name == LOCAL:
             if self._local is None:
@@ -84,6 +85,14 @@ class Clusters:
         save_profile(self._folder, profile)
         for route in before - {saved.route for saved in self.profiles()}:
             self.close(route)
+
+    def add(self, profile: ClusterProfile) -> None:
+        """Write the file of a new cluster. Raises Trouble (exit code 1) where there is one of its name."""
+        with locked(self._folder):
+            file = self._folder / f"{profile.name}.toml"
+            if file in toml_files([self._folder]):
+                raise Trouble(f"There is a cluster {profile.name} already.", fix=f"Edit {file}.", exit_code=1)
+            self.save(profile)
 
     def inventory(self, profile: ClusterProfile, prompter: Prompter | None = None) -> ClusterInventory:
         """What a cluster has to choose from; only how to connect must be in the profile.

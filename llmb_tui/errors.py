@@ -2,6 +2,23 @@
 
 from __future__ import annotations
 
+import errno
+from pathlib import Path
+
+_MENDS = {
+    errno.EACCES: "Mend its permissions, and those of the directories above it.",
+    errno.EPERM: "Mend its permissions, and those of the directories above it.",
+    errno.ENOTDIR: "Something on its path is a file where a directory has to be: move that away.",
+    errno.EISDIR: "It is a directory where a file has to be: move it away.",
+    errno.EEXIST: "Something else has its name: move that away.",
+    errno.ELOOP: "A symbolic link is in its place, or leads back to itself: remove it.",
+    errno.EROFS: "Its file system can only be read: choose another directory.",
+    errno.ENOSPC: "Free some space.",
+    errno.EDQUOT: "Free some space, or ask for a larger quota.",
+    errno.ENAMETOOLONG: "Choose a directory with a shorter path.",
+}
+"""By what the system says of a file or directory that is in nobody's way but its owner's."""
+
 
 class Trouble(Exception):
     """Something failed: what happened, why as far as is known, and what to do.
@@ -23,3 +40,11 @@ class Trouble(Exception):
     def __str__(self) -> str:
         """The three parts as lines, without the empty ones."""
         return "\n".join(part for part in (self.what, self.why, self.fix) if part)
+
+
+def trouble_of(error: OSError, action: str = "use", path: Path | None = None) -> Trouble | None:
+    """What a person can do about a file or directory; None for an error that is no matter of theirs."""
+    place = path or error.filename
+    if error.errno not in _MENDS or place is None:
+        return None
+    return Trouble(f"Could not {action} {place}.", f"{error.strerror}.", _MENDS[error.errno])

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from llmb_tui.cli.arguments import parser
 from llmb_tui.cli.output import NoOutput, abandon, print_json, say
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import Trouble, trouble_of
 
 _INTERRUPTED = 130
 
@@ -35,6 +35,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except Exception as fault:  # noqa: BLE001 - a fault of the program must not look like a wrong request, which answers 1
         from llmb_tui.crash import report_of
+
+        if isinstance(fault, OSError) and (of_file := trouble_of(fault)):
+            say(f"llmb-tui: {of_file}")
+            return _failed(arguments, of_file)
 
         say(report_of(fault))
         return _failed(arguments, Trouble("llmb-tui itself failed.", f"{type(fault).__name__}.", "Report it, please."))

@@ -58,16 +58,13 @@ def _add_cluster(services: Services, arguments: argparse.Namespace) -> int:
     if arguments.name is None or missing:
         what = " and ".join(filter(None, ("its name" * (arguments.name is None), ", ".join(missing))))
         raise Trouble(f"A cluster needs {what}.", fix=f"`{_ADD}`", exit_code=1)
-    if any(profile.name == arguments.name for profile in services.clusters.profiles()):
-        file = services.places.clusters / f"{arguments.name}.toml"
-        raise Trouble(f"There is a cluster {arguments.name} already.", fix=f"Edit {file}.", exit_code=1)
     if "port" in given:
         given["port"] = number(given["port"], "port")
     if given.get("gpu_request", "none") not in get_args(GpuRequest):
         fix = f"It is one of {', '.join(get_args(GpuRequest))}."
         raise Trouble(f"The cluster's gpu_request cannot be {given['gpu_request']}.", fix=fix, exit_code=1)
     profile = ClusterProfile(name=arguments.name, **given)
-    services.clusters.save(profile)
+    services.clusters.add(profile)
     if arguments.json:
         print_json(profile_document(profile))
     else:

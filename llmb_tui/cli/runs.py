@@ -38,17 +38,17 @@ def jobs_verb(arguments: argparse.Namespace) -> int:
         _say_unknown(run, why)
     for cluster, trouble in feed.poll(terminal_prompter()).items():
         say(f"{cluster}: {trouble.what} Its runs are shown as they were last seen.")
-    records = feed.records.all()
+    records, unreadable = feed.records.all(), services.runs.unreadable()
     if arguments.json:
         print_json([document(record.run, record.state) for record in records])
     elif records:
         print_table(_HEADINGS, [_row(record.run, record.state) for record in records])
-    else:
+    elif not unreadable:
         say("There is no run yet. `llmb-tui submit --cluster C …` submits one, and so does the wizard's last step.")
     for record in records:
         if record.state.link_note:
             say(f"run {record.run.id}: {record.state.link_note}")
-    for trouble in services.runs.unreadable():
+    for trouble in unreadable:
         say(str(trouble))
     return 0
 
@@ -256,7 +256,7 @@ def _result(services: Services, run_id: str, silent: set[str]) -> tuple[Run, Run
             state = replace(state, link="lost", link_note=trouble.what)
         run = services.runs.load(run_id)
         for note in filter(None, (state.link_note, state.slurm_note)):
-            say(f"{run.cluster}, run {run_id}: {note}")
+            say(f"{run.cluster}: {note}" if state.link == "lost" else f"{run.cluster}, run {run_id}: {note}")
         if state.link != "lost":
             return run, state, exit_code(run, state)
         silent.add(run.cluster)

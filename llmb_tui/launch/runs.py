@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from llmb_tui.cluster.slurm.job import Job
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import Trouble, trouble_of
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.selection import OLD_PROCEDURES
 from llmb_tui.store import documents
-from llmb_tui.store.files import make_private_directory, write_atomic
+from llmb_tui.store.files import file_trouble, make_private_directory, write_atomic
 from llmb_tui.store.paths import Places
 from llmb_tui.text import clean_line
 
 _ID = re.compile(r"[a-z0-9]{1,64}")
-_Stamp = tuple[int, int, int]
+_Stamp = tuple[int, ...]
 
 
 def _today(document: dict[str, Any]) -> dict[str, Any]:
@@ -61,10 +61,13 @@ class Runs:
 
     def has(self, run_id: str) -> bool:
         """True if the run was ever saved here."""
-        return (self.folder(run_id) / "run.json").is_file()
+        path = self.folder(run_id) / "run.json"
+        with file_trouble("read", path):
+            return path.is_file()
 
     def load(self, run_id: str) -> Run:
         """Read a run. Raises Trouble: exit code 1 if there is none, 2 if its file cannot be read."""
+        _refuse_links(self.folder(run_id))
         if not self.has(run_id):
             raise Trouble(f"There is no run {run_id}.", fix="`llmb-tui jobs` lists runs.", exit_code=1)
         path = self.folder(run_id) / "run.json"
@@ -112,7 +115,9 @@ class Runs:
         """
         folder = self.folder(run_id)
         make_private_directory(folder)
-        handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        _refuse_links(folder)
+        with file_trouble("lock", folder):
+            handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
@@ -127,7 +132,7 @@ class Runs:
         with self._reading:
             cache, self._cache = self._cache, {}
             for folder in self._folders():
-                stamp, before = _stamp(f"{folder}/run.json"), cache.get(folder)
+                stamp, before = _stamp(folder), cache.get(folder)
                 if before is not None and before[0] == stamp:
                     self._cache[folder] = before
                 elif stamp is not None:
@@ -139,6 +144,8 @@ class Runs:
             return [entry.path for entry in os.scandir(self._directory)]
         except FileNotFoundError:
             return []
+        except OSError as error:
+            raise trouble_of(error, "read the runs in", self._directory) or error from error
 
     def _try(self, run_id: str) -> Run | Trouble:
         try:
@@ -174,10 +181,30 @@ def _damage(run: Run, run_id: str) -> str:
     return "" if all(map(math.isfinite, times)) and times[-1] > 0 else "One of its times is none."
 
 
-def _stamp(path: str) -> _Stamp | None:
-    """What changes whenever a file is replaced; None if there is none."""
+def _refuse_links(folder: Path) -> None:
+    """Raise Trouble for a link: a run is what lies in its folder, and nothing elsewhere is read or written as ours."""
+    with file_trouble("read", folder), contextlib.suppress(FileNotFoundError):
+        paths = [folder] if folder.is_symlink() else [folder / name for name in os.listdir(folder)]
+        link = next((path for path in paths if path.is_symlink()), None)
+        if link is not None:
+            raise Trouble(
+                f"{link} is a symbolic link, which is in no run of ours.",
+                f"It leads to {os.readlink(link)}; nothing there is read, written or removed.",
+                "Put what it leads to in its place, or remove the link.",
+            )
+
+
+def _stamp(folder: str) -> _Stamp | None:
+    """What changes whenever a run is saved or a file comes to its folder; None where there is no run.
+
+    Empty where that cannot be told.
+    """
     try:
-        stat = os.stat(path)
+        if os.path.islink(folder):
+            return ()
+        stat = os.stat(f"{folder}/run.json")
+        return stat.st_ino, stat.st_size, stat.st_mtime_ns, os.stat(folder).st_mtime_ns
     except (FileNotFoundError, NotADirectoryError):
-        return None
-    return stat.st_ino, stat.st_size, stat.st_mtime_ns
+        return () if os.path.islink(f"{folder}/run.json") else None
+    except OSError:
+        return ()

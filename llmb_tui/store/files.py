@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import Trouble, trouble_of
 
 _UNFINISHED = ".unfinished"
 _LEFT_BEHIND_S = 3600.0
@@ -26,7 +27,7 @@ def remove_leftovers(directory: Path) -> None:
 
 def make_private_directory(path: Path) -> None:
     """Create `path` and its missing parents with mode 0700. Directories that exist stay as they are."""
-    with _file_trouble("create the directory", path):
+    with file_trouble("create the directory", path):
         missing = [path]
         while not missing[-1].parent.exists():
             missing.append(missing[-1].parent)
@@ -40,7 +41,7 @@ def write_atomic(path: Path, data: bytes) -> None:
     Raises Trouble when the file cannot be written; the old one is then untouched.
     """
     make_private_directory(path.parent)
-    with _file_trouble("write", path):
+    with file_trouble("write", path):
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_UNFINISHED)
         try:
             with open(handle, "wb") as file:
@@ -60,7 +61,7 @@ def append_durable(path: Path, data: bytes) -> None:
     Raises Trouble when it cannot be written; some of the bytes may then be in the file.
     """
     make_private_directory(path.parent)
-    with _file_trouble("append to", path):
+    with file_trouble("append to", path):
         is_new = not path.exists()
         handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -74,6 +75,23 @@ def append_durable(path: Path, data: bytes) -> None:
             _sync_directory(path.parent)
 
 
+@contextlib.contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """Make a directory, and hold it for a moment among the programs here that change what another may change too.
+
+    Where the file system has no locks that is a matter of luck.
+    """
+    make_private_directory(directory)
+    with file_trouble("use", directory):
+        handle = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
 def _sync_directory(directory: Path) -> None:
     """Make a new name durable; a file system that cannot sync a directory is let be."""
     with contextlib.suppress(OSError):
@@ -85,12 +103,11 @@ def _sync_directory(directory: Path) -> None:
 
 
 @contextlib.contextmanager
-def _file_trouble(action: str, path: Path) -> Iterator[None]:
+def file_trouble(action: str, path: Path) -> Iterator[None]:
+    """An OSError within is raised as Trouble."""
     try:
         yield
     except OSError as error:
-        raise Trouble(
-            f"Could not {action} {path}.",
-            f"{error.strerror or error}.",
-            "Free some space, or mend the permissions of its directory.",
-        ) from error
+        mend = "Free some space, or mend the permissions of its directory."
+        unknown = Trouble(f"Could not {action} {path}.", f"{error.strerror or error}.", mend)
+        raise trouble_of(error, action, path) or unknown from error

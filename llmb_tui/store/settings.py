@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from annotated_types import Gt, Interval
 
 from llmb_tui.errors import Trouble
-from llmb_tui.store.files import write_atomic
+from llmb_tui.store.files import locked, write_atomic
 from llmb_tui.text import clean_line
 from llmb_tui.toml.lines import line_of, syntax_line
 
@@ -139,10 +139,11 @@ def keep_theme(file: Path, theme: str) -> None:
     """Write the theme into the file; everything else in it, comments too, stays. Raises Trouble."""
     import tomlkit  # noqa: PLC0415 - only who changes the theme needs it
 
-    document = tomlkit.parse(_document(file)[1])
-    if document.get("theme") != theme:
-        document["theme"] = theme
-        write_atomic(file, tomlkit.dumps(document).encode())
+    with locked(file.parent):
+        document = tomlkit.parse(_document(file)[1])
+        if document.get("theme") != theme:
+            document["theme"] = theme
+            write_atomic(file, tomlkit.dumps(document).encode())
 
 
 def key_line(file: Path, key: str) -> int:

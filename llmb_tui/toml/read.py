@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import Trouble, trouble_of
 from llmb_tui.text import clean_line
 from llmb_tui.toml.lines import KeyPath, Lines, syntax_line
 
@@ -25,6 +26,8 @@ else:
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
 
+UNLISTED = "*.toml"
+"""In the place of the files of a directory that cannot be listed."""
 T = TypeVar("T")
 P = TypeVar("P", bound="FileProblem")
 
@@ -71,10 +74,18 @@ def builtin_dir() -> Path:
 
 
 def toml_files(directories: Sequence[Path]) -> Iterator[Path]:
-    """The `*.toml` files of these directories, by name; not the hidden ones. A directory need not exist."""
+    """The `*.toml` files of these directories, by name; not the hidden ones. A directory need not exist.
+
+    Of one that cannot be listed it is `*.toml` itself: whoever reads that says why.
+    """
     for directory in directories:
-        if directory.is_dir():
-            yield from sorted(file for file in directory.glob("*.toml") if not file.name.startswith("."))
+        try:
+            names = sorted(name for name in os.listdir(directory) if name.endswith(".toml") and name[0] != ".")
+        except FileNotFoundError:
+            names = []
+        except OSError:
+            names = [UNLISTED]
+        yield from (directory / name for name in names)
 
 
 def read_toml(file: Path, form: type[T], problem: type[FileProblem]) -> tuple[T, str]:
@@ -83,8 +94,12 @@ def read_toml(file: Path, form: type[T], problem: type[FileProblem]) -> tuple[T,
         if file.exists() and not file.is_file():  # a pipe would be waited for
             raise problem(file, None, "", "cannot be read: it is no file")
         text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise problem(file, None, "", f"cannot be read: {error}") from error
+    except OSError as error:
+        unread = problem(file, None, "", f"cannot be read: {error.strerror}")
+        unread.fix = (trouble_of(error, path=file) or unread).fix
+        raise unread from error
     try:
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # the former also for an integer of thousands of digits

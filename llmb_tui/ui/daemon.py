@@ -20,7 +20,7 @@ from concurrent.futures import Future
 from typing import ParamSpec, TypeVar
 
 from llmb_tui.crash import place_of
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import Trouble, trouble_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -43,10 +43,16 @@ async def in_daemon(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
             outcome.set_result(call(*args, **kwargs))
         except Trouble as trouble:
             outcome.set_exception(trouble)
+        except OSError as error:
+            outcome.set_exception(trouble_of(error) or _defect(error))
         except Exception as error:  # noqa: BLE001 - a defect is told where the call is awaited; the screen stays usable
-            defect = Defect("This should not have happened.", place_of(error))
-            defect.__cause__ = error
-            outcome.set_exception(defect)
+            outcome.set_exception(_defect(error))
 
     threading.Thread(target=run, daemon=True).start()
     return await asyncio.wrap_future(outcome)
+
+
+def _defect(error: Exception) -> Defect:
+    defect = Defect("This should not have happened.", place_of(error))
+    defect.__cause__ = error
+    return defect

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from llmb_tui.cluster.failures import Disconnected
 from llmb_tui.errors import Trouble
-from llmb_tui.store.files import make_private_directory
+from llmb_tui.store.files import file_trouble, make_private_directory
 from llmb_tui.text import clean_line
 from llmb_tui.watch.remotelog import Proof, RemoteLog, Sample, Tail, cksum
 
@@ -36,8 +36,9 @@ class LocalCopy:
     def take(self) -> bool:
         """True if this process may add to it: from now on, and until `close`, no other process may."""
         if not self._mine:
+            handle = self._open()
             try:
-                fcntl.flock(self._open(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 return False
             except OSError:
@@ -73,7 +74,8 @@ class LocalCopy:
     def _open(self) -> int:
         if self._fd is None:
             make_private_directory(self.path.parent)
-            self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            with file_trouble("write", self.path):
+                self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         return self._fd
 
 

@@ -109,7 +109,7 @@ class LogIndex:
     def _file_size(self) -> int:
         if self._fd is None:
             try:
-                self._fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+                self._fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
             except FileNotFoundError:
                 return 0
         return os.fstat(self._fd).st_size

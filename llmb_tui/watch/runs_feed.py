@@ -20,7 +20,7 @@ from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.slurm.client import cancel, look
 from llmb_tui.cluster.slurm.job import TERMINAL_STATES, Job
 from llmb_tui.cluster.slurm.trouble import AccountingTrouble, CancelOpen, SlurmTrouble
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import Trouble, trouble_of
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.submit import reconcile
@@ -256,8 +256,10 @@ class RunsFollowing(threading.Thread):
                 if not self._ended.is_set():
                     self._ask_clusters()
                 self._note(*_HERE, "")
-            except (Trouble, OSError) as trouble:
+            except Trouble as trouble:
                 self._note(*_HERE, str(trouble))
+            except OSError as error:
+                self._note(*_HERE, str(trouble_of(error) or error))
             self._tell()
             self._wait()
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import stat
 import threading
 from dataclasses import replace
@@ -10,6 +11,7 @@ import pytest
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store.paths import Places
+from llmb_tui.watch.follow import LocalCopy
 from tests.launch.launch_cases import MakeRun
 
 
@@ -85,3 +87,53 @@ def test_a_lock_keeps_others_out_until_it_is_let_go(runs: Runs) -> None:
 def test_locks_of_two_runs_are_two(runs: Runs) -> None:
     with runs.lock("a1"), runs.lock("b1", wait=False) as mine:
         assert mine
+
+
+@pytest.mark.parametrize("name", ["run.json", "script.sh", "log", "log.1", "lock", "beside.json", "notes"])
+def test_a_link_in_a_runs_folder_costs_that_run_and_touches_nothing_elsewhere(
+    runs: Runs, make_run: MakeRun, tmp_path: Path, name: str
+) -> None:
+    for run_id in ("a1", "sound"):
+        runs.save(replace(make_run(), id=run_id, submission="submitted", job_ids=("7",)))
+    assert {run.id for run in runs.all()} == {"a1", "sound"}
+    outside = tmp_path / "outside"
+    path = runs.folder("a1") / name
+    outside.write_bytes(path.read_bytes() if path.exists() else b"theirs")
+    before = outside.read_bytes(), os.stat(outside).st_mtime_ns
+    path.unlink(missing_ok=True)
+    path.symlink_to(outside)
+    assert [run.id for run in runs.all()] == ["sound"]
+    (trouble,) = runs.unreadable()
+    assert trouble.what == f"{path} is a symbolic link, which is in no run of ours."
+    assert str(outside) in trouble.why
+    for use in (runs.load, lambda run_id: runs.lock(run_id).__enter__(), runs.save_log_read):
+        with pytest.raises(Trouble, match="symbolic link"):
+            use("a1")
+    with pytest.raises(Trouble, match="Could not write"):
+        LocalCopy(path).take()
+    assert (outside.read_bytes(), os.stat(outside).st_mtime_ns) == before
+    path.unlink()
+    assert ("a1" in {run.id for run in runs.all()}) == (name != "run.json")
+
+
+def test_a_runs_folder_that_is_a_link_is_none_of_ours(runs: Runs, make_run: MakeRun, tmp_path: Path) -> None:
+    runs.save(make_run())
+    real = runs.folder(make_run().id)
+    elsewhere = real.rename(tmp_path / "elsewhere")
+    real.symlink_to(elsewhere)
+    (real.parent / "nowhere").symlink_to(tmp_path / "gone")
+    held = sorted(path.name for path in elsewhere.iterdir())
+    assert runs.all() == ()
+    assert len(runs.unreadable()) == 2
+    for use in (runs.load, lambda run_id: runs.lock(run_id).__enter__()):
+        with pytest.raises(Trouble, match="symbolic link"):
+            use(real.name)
+    assert sorted(path.name for path in elsewhere.iterdir()) == held
+
+
+def test_the_directory_of_all_runs_may_be_elsewhere(runs: Runs, make_run: MakeRun, tmp_path: Path) -> None:
+    runs.save(make_run())
+    directory = runs.folder("a1").parent
+    directory.symlink_to(directory.rename(tmp_path / "scratch"))
+    with runs.lock(make_run().id):
+        assert [run.id for run in runs.all()] == [make_run().id]

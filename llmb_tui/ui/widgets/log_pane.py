@@ -267,8 +267,8 @@ class LogPane(Vertical):
         known: object = None
         while not self._stop.is_set():
             files, index, chosen = tuple(self._files), self._index, self._filter
-            self._present = frozenset(path for _, path in files if path.exists())
             try:
+                self._present = frozenset(path for _, path in files if path.exists())
                 index.refresh()
                 if chosen is not None:
                     chosen.refresh()
