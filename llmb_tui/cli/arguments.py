@@ -197,10 +197,12 @@ def _add_cluster_verbs(verbs: Any) -> None:
     sub.add_argument("--from-keyring", action="store_true", help="with --give: take the one that the keyring keeps")
     _add_procedure(sub)
     _add_selection(sub)
-    sub = _add(verbs, "submit", "clusters", "render and submit one run")
+    sub = _add(verbs, "submit", "clusters", "render and submit one run, or send one that was prepared")
     _add_selection(sub)
-    sub.add_argument("--cluster", metavar="C", required=True)
+    sub.add_argument("--cluster", metavar="C")
     _add_procedure(sub)
+    text = "send a run of which nothing was sent, as it was agreed to; it goes with no selection"
+    sub.add_argument("--resume", dest="run", metavar="RUN", help=text)
     text = "print the batch script, or the command of NVIDIA's own scripts, and submit nothing"
     sub.add_argument("--dry-run", action="store_true", help=text)
     sub.add_argument("--yes", action="store_true", help="submit without asking")

@@ -13,23 +13,30 @@ from typing import get_args
 from llmb_tui.cli.arguments import PROFILE_FLAGS, number, selection_mapping
 from llmb_tui.cli.output import print_json, print_line, print_table, say
 from llmb_tui.cli.request import ask_for_selection, print_command, request_of, say_problems
+from llmb_tui.cli.runs import settle
 from llmb_tui.cli.secrets import ask_for_key
-from llmb_tui.cli.user import confirm, has_terminal, is_terminal, terminal_prompter, user_services
+from llmb_tui.cli.user import confirm, has_terminal, is_terminal, require_changes, terminal_prompter, user_services
+from llmb_tui.cluster.failures import Disconnected, LoginNeeded, Unanswered, Unreachable
 from llmb_tui.cluster.profile import ClusterProfile, GpuRequest
 from llmb_tui.cluster.profiles import profile_document
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.prepared import PreparedRun
 from llmb_tui.launch.procedure import preview
 from llmb_tui.launch.readiness import ClusterEvidence, failures, impossible, observed, refuse
+from llmb_tui.launch.refusal import withdrawal
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.secret import SecretId
 from llmb_tui.launch.step_state import StepState
+from llmb_tui.launch.submit import NotSent
+from llmb_tui.plan.selection import DEFAULT_PROCEDURE
 from llmb_tui.preflight.report import Check, Preflight
 from llmb_tui.request import RunRequest
 from llmb_tui.services import Services
 from llmb_tui.watch.report import document
 from llmb_tui.watch.state import RunState
 
+_BROKEN = (Disconnected, LoginNeeded, Unanswered, Unreachable)
+"""Of a submission, that is before anything was sent: what becomes of that `submit_once` says by itself."""
 _PROGRESS_EVERY_S = 15.0
 _TITLE = 20
 _ADD = "llmb-tui clusters add NAME --host LOGIN_NODE --account A --partition P --install-dir DIRECTORY"
@@ -155,18 +162,61 @@ def install_verb(arguments: argparse.Namespace) -> int:
 
 
 def submit_verb(arguments: argparse.Namespace) -> int:
-    """Render a run and submit it, once, after a yes."""
+    """Render a run and submit it, once, after a yes; or send one of which nothing was sent."""
     services = user_services(arguments)
+    if arguments.run is not None:
+        return _resume(services, arguments)
+    if arguments.cluster is None:
+        raise Trouble("Submit on which cluster?", fix="Add --cluster; `llmb-tui clusters` lists them.", exit_code=1)
     request = request_of(services, arguments)
     if arguments.dry_run:
         return _dry_run(services, request, as_json=arguments.json)
-    refuse(request, impossible(request, services.policy))
-    say_problems(request.plan.problems)
-    _agree(arguments, request)
-    prepared = services.launcher.prepare(request, terminal_prompter())
-    services.clusters.session(arguments.cluster).connect(terminal_prompter())
-    run = submit(services, prepared, check(services, request, say), say)
-    if arguments.json:
+    _agree(services, request, yes=arguments.yes)
+    try:
+        prepared = services.launcher.prepare(request, terminal_prompter())
+        services.clusters.session(arguments.cluster).connect(terminal_prompter())
+        run = submit(services, prepared, check(services, request, say), say)
+    except _BROKEN as broken:
+        raise NotSent(broken) from broken
+    return _print_run(run, as_json=arguments.json)
+
+
+def _resume(services: Services, arguments: argparse.Namespace) -> int:
+    """Send a run that was prepared; one that has its job is sent no more, and that is no failure."""
+    if arguments.cluster is not None or arguments.procedure != DEFAULT_PROCEDURE or selection_mapping(arguments):
+        raise Trouble(
+            "--resume sends a run as it was agreed to.",
+            "Its cluster, procedure and selection are the run's own.",
+            "Leave the other flags out; `llmb-tui cancel RUN` withdraws a run that should be another.",
+            exit_code=1,
+        )
+    run = services.runs.load(arguments.run)
+    if arguments.dry_run:
+        return _print_script(run.id, services.runs.script(run.id), as_json=arguments.json)
+    require_changes(services, run.cluster)
+    run = settle(services, run.id)
+    if run.submission == "intended":
+        request = services.request(run.cluster, run.plan, run.procedure)
+        _agree(services, request, yes=arguments.yes)
+        try:
+            run = _known(
+                services.launcher.resume(
+                    request, run, terminal_prompter(), teller(say), lambda words: say(f"  {words}")
+                )
+            )
+        except _BROKEN as broken:
+            raise NotSent(broken, run) from broken
+        say(f"  run {run.id}, job {', '.join(run.job_ids)}")
+    elif run.job_ids:
+        say(f"Run {run.id} was submitted before, as job {', '.join(run.job_ids)}: nothing is sent again.")
+    if run.submission in ("refused", "withdrawn"):
+        trouble = withdrawal(run)
+        raise Trouble(trouble.what, trouble.why, trouble.fix, exit_code=1)
+    return _print_run(_known(run), as_json=arguments.json)
+
+
+def _print_run(run: Run, *, as_json: bool) -> int:
+    if as_json:
         print_json(document(run, RunState(run.id)))
     else:
         print_line(run.id)
@@ -181,10 +231,14 @@ def _dry_run(services: Services, request: RunRequest, *, as_json: bool) -> int:
         return 0
     say_problems(request.plan.problems)
     prepared = services.launcher.prepare(request, terminal_prompter())
+    return _print_script(prepared.run.id, prepared.script, as_json=as_json)
+
+
+def _print_script(run_id: str, script: str, *, as_json: bool) -> int:
     if as_json:
-        print_json({"id": prepared.run.id, "script": prepared.script})
+        print_json({"id": run_id, "script": script})
     else:
-        print_line(prepared.script, end="")
+        print_line(script, end="")
     return 0
 
 
@@ -232,7 +286,13 @@ def submit(services: Services, prepared: PreparedRun, report: Preflight, tell: C
     Raises `NotReady` when its install is not whole, and `Trouble` when Slurm refuses.
     """
     evidence = ClusterEvidence(report, services.launcher.installer(prepared.request).probe())
-    run = services.launcher.submit(prepared, evidence, lambda words: tell(f"  {words}"))
+    run = _known(services.launcher.submit(prepared, evidence, lambda words: tell(f"  {words}")))
+    tell(f"  run {run.id}, job {', '.join(run.job_ids)}")
+    return run
+
+
+def _known(run: Run) -> Run:
+    """The run; raises Trouble where it may have been submitted."""
     if run.submission == "unknown":
         trouble = Trouble(
             f"It is not known whether run {run.id} was submitted.",
@@ -241,12 +301,14 @@ def submit(services: Services, prepared: PreparedRun, report: Preflight, tell: C
         )
         trouble.run_id = run.id
         raise trouble
-    tell(f"  run {run.id}, job {', '.join(run.job_ids)}")
     return run
 
 
-def _agree(arguments: argparse.Namespace, request: RunRequest) -> None:
-    if arguments.yes:
+def _agree(services: Services, request: RunRequest, *, yes: bool) -> None:
+    """Say what a person should know, and ask. Raises NotReady where no look at the cluster is needed to refuse it."""
+    refuse(request, impossible(request, services.policy))
+    say_problems(request.plan.problems)
+    if yes:
         return
     if not has_terminal():
         raise Trouble(

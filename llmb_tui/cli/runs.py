@@ -13,6 +13,7 @@ from llmb_tui.cli.output import print_json, print_line, print_table, say
 from llmb_tui.cli.run_lines import Again, line_teller
 from llmb_tui.cli.user import confirm, has_terminal, require_changes, terminal_prompter, user_services
 from llmb_tui.errors import Trouble
+from llmb_tui.launch.refusal import WITH_INTENT
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.submit import withdraw
 from llmb_tui.plan.selection import PROCEDURE_TITLES
@@ -48,6 +49,7 @@ def jobs_verb(arguments: argparse.Namespace) -> int:
     for record in records:
         if record.state.link_note:
             say(f"run {record.run.id}: {record.state.link_note}")
+        _say_intent(record.run)
     for trouble in unreadable:
         say(str(trouble))
     return 0
@@ -72,6 +74,12 @@ def settle(services: Services, run_id: str, *, patiently: bool = False) -> Run:
     return services.feed.settle_patiently(run_id, tell, stop, terminal_prompter(), passing=LINE_TROUBLE)
 
 
+def _say_intent(run: Run) -> None:
+    """What can be done with a run of which nothing was sent; nothing of any other."""
+    if run.submission == "intended":
+        say(f"Nothing of run {run.id} was sent. {WITH_INTENT.format(run.id)}")
+
+
 def _say_unknown(run: Run, why: str, lasting: str = "") -> None:
     still = f" ({lasting})" if lasting else ""
     say(f"{run.cluster}: it is not known yet whether run {run.id} was submitted{still}. {why}".rstrip())
@@ -82,7 +90,9 @@ def watch_verb(arguments: argparse.Namespace) -> int:
     services = user_services(arguments)
     run = settle(services, arguments.run, patiently=not arguments.once)
     if run.submission == "intended" and not arguments.once:
-        raise Trouble(f"Nothing of run {run.id} was sent yet, so there is nothing to watch.", run.note, exit_code=1)
+        what = f"Nothing of run {run.id} was sent yet, so there is nothing to watch."
+        raise Trouble(what, run.note, WITH_INTENT.format(run.id), exit_code=1)
+    _say_intent(run)
     if arguments.once:
         state = services.feed.monitor(run.id).once(terminal_prompter())
         run = services.runs.load(run.id)
@@ -116,6 +126,7 @@ def logs_verb(arguments: argparse.Namespace) -> int:
         return 0
     services = user_services(arguments)
     run = settle(services, arguments.run, patiently=arguments.follow)
+    _say_intent(run)
     monitor = services.feed.monitor(run.id)
     if not arguments.follow:
         state = monitor.once(terminal_prompter())
@@ -247,6 +258,7 @@ def _result(services: Services, run_id: str, silent: set[str]) -> tuple[Run, Run
     """A run, how it stands, and what that answers; clusters that do not answer are added to `silent`."""
     record = services.feed.record(run_id)
     run, state = record.run, record.state
+    _say_intent(run)
     if not run.job_ids or (state.stage in ENDED and not state.log_unread):
         return run, state, exit_code(run, state)
     if run.cluster not in silent:

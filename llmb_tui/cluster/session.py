@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from llmb_tui.cluster.failures import Disconnected, ObserverMode
+from llmb_tui.cluster.failures import Disconnected, ObserverMode, Unreachable
 from llmb_tui.cluster.link import Completed, Link, LinkHealth, LinkState, Pulse, Stream, note
 from llmb_tui.cluster.local import LocalConnection
 from llmb_tui.cluster.profile import ClusterProfile
@@ -19,13 +19,14 @@ if TYPE_CHECKING:
     from llmb_tui.cluster.ssh.keys import UnlockedKeys
 
 T = TypeVar("T")
+_ASKED_AGAIN = 2
 
 
 class Session:
     """Runs commands on a cluster from any thread. Nothing is connected before the first command.
 
-    A command whose outcome is unknown is never run again: it raises Disconnected or DeadlinePassed. Only `connect`
-    asks a person anything, and only the one that it is given; commands, and links made again, ask nobody.
+    A command whose outcome is unknown is never run again, but by `patiently`: it raises Disconnected or DeadlinePassed.
+    Only `connect` asks a person anything, and only the one that it is given; commands and links made again ask nobody.
     """
 
     def __init__(self, profile: ClusterProfile) -> None:
@@ -92,6 +93,19 @@ class Session:
     ) -> Completed:
         """`Link.run_script` on a live link."""
         return self._on_live(lambda link: link.run_script(script, args, stdin=stdin, deadline_s=deadline_s))
+
+    def patiently(self, ask: Callable[[], T]) -> T:
+        """What `ask` answers, which only looks: asked again, twice at most, where the connection breaks meanwhile.
+
+        Raises what `ask` raises.
+        """
+        for _ in range(_ASKED_AGAIN):
+            try:
+                return ask()
+            except (Disconnected, Unreachable):
+                if self.state == "closed":
+                    raise
+        return ask()
 
     def stream(self, argv: Sequence[str], *, bulk: bool = False) -> Stream:
         """`Link.stream` on a live link; `bulk`: on a connection of its own where logging in again asks nobody."""

@@ -54,8 +54,8 @@ class Installer:
 
         Raises Trouble when the cluster cannot be asked.
         """
-        probes = self._probes(ask_slurm=True)
-        self._ask_sizes(probes)
+        probes = self._session.patiently(lambda: self._probes(ask_slurm=True))
+        self._session.patiently(lambda: self._ask_sizes(probes))
         return self._states(probes)
 
     def run(self, on_change: Callable[[tuple[StepState, ...]], None], stop: threading.Event) -> tuple[StepState, ...]:

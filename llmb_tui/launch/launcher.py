@@ -9,6 +9,7 @@ from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.session import Session
+from llmb_tui.errors import Trouble
 from llmb_tui.launch.install import Installer
 from llmb_tui.launch.llmb.workloads import llmb_group
 from llmb_tui.launch.policy import Policy
@@ -84,6 +85,31 @@ class Launcher:
         Raises `Trouble` (exit code 1) when the plan cannot be launched there in this way.
         """
         return procedure(request.procedure).prepare(self.session_of(request.profile), request, prompter)
+
+    def resume(
+        self,
+        request: RunRequest,
+        run: Run,
+        prompter: Prompter | None = None,
+        on_check: Callable[[Preflight], None] | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> Run:
+        """Submit a stored intent, which `request` was made of again, at most once and exactly as it was agreed to.
+
+        Raises NotReady as `submit` does, and Trouble (exit code 1) where the same request makes another job by now.
+        """
+        session = self.session_of(request.profile)
+        session.connect(prompter)
+        prepared = procedure(request.procedure).prepare(session, request, prompter, run.id)
+        if prepared.run.spec != run.spec or prepared.script != self.runs.script(run.id):
+            raise Trouble(
+                f"Run {run.id} is not sent: its request would be another job by now.",
+                "The cluster's profile, the recipe or this program has changed since it was prepared.",
+                f"`llmb-tui cancel {run.id}` withdraws it; then submit the same selection again.",
+                exit_code=1,
+            )
+        evidence = ClusterEvidence(self.preflight(request, on_check), self.installer(request).probe())
+        return self.submit(replace(prepared, run=run), evidence, on_progress)
 
     def submit(self, prepared: PreparedRun, evidence: ClusterEvidence, on_progress: OnProgress | None = None) -> Run:
         """Submit a prepared run, at most once. `on_progress` is told what a launch script is doing, a clean line.

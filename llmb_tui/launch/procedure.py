@@ -54,10 +54,12 @@ class Procedure(Protocol):
     def install(self, request: RunRequest) -> InstallPlan:
         """What has to be on the cluster first. Raises Trouble (exit code 1) where that cannot be said."""
 
-    def prepare(self, session: Session, request: RunRequest, prompter: Prompter | None = None) -> PreparedRun:
+    def prepare(
+        self, session: Session, request: RunRequest, prompter: Prompter | None = None, run_id: str | None = None
+    ) -> PreparedRun:
         """What would be submitted; the cluster is asked for its Slurm's version where that matters.
 
-        `prompter` answers what connecting asks then.
+        `prompter` answers what connecting asks then; `run_id` is that of a run that was prepared before.
         Raises Trouble (exit code 1) when the plan cannot be launched there in this way.
         """
 

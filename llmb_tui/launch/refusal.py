@@ -20,6 +20,8 @@ NOT_SUBMITTED = "The job was not submitted: "
 SBATCH = "sbatch: "
 """What the reason of a launch begins with that is sbatch's own."""
 
+WITH_INTENT = "`llmb-tui submit --resume {0}` sends it, `llmb-tui cancel {0}` withdraws it."
+"""What can be done with a run of which nothing was sent; its id is put in."""
 NEVER_SENT = "It never reached Slurm: the connection broke, and the submission was withdrawn."
 NEVER_TAKEN = "Slurm did not take it: {} ended without an answer, and Slurm knows no job of its name."
 

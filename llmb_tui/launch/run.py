@@ -38,7 +38,7 @@ class Run:
     job_state: str | None = None
     """Slurm's last known state of the job; of the last one, which is watched, where there are several."""
     note: str = ""
-    """Why it was refused or withdrawn, or what is unknown."""
+    """Why it was refused, withdrawn or not sent, or what is unknown."""
     log: JobLog | None = None
     """Where the job writes, as its submission has said it; None where the spec says it, and while it is not known."""
     other_states: tuple[tuple[str, str], ...] = ()

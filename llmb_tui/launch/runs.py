@@ -59,6 +59,12 @@ class Runs:
         """Keep the batch script beside the run."""
         write_atomic(self.folder(run_id) / "script.sh", script.encode())
 
+    def script(self, run_id: str) -> str:
+        """The batch script that is kept beside the run; empty where there is none."""
+        path = self.folder(run_id) / "script.sh"
+        with file_trouble("read", path):
+            return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+
     def has(self, run_id: str) -> bool:
         """True if the run was ever saved here."""
         path = self.folder(run_id) / "run.json"

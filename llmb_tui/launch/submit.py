@@ -11,8 +11,9 @@ The helper outlives its SSH session, except where systemd-logind kills what a us
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from llmb_tui.cluster.failures import Disconnected, Unanswered, Unreachable
@@ -23,7 +24,7 @@ from llmb_tui.cluster.slurm.partition import Partition
 from llmb_tui.errors import Trouble
 from llmb_tui.launch import submission_status
 from llmb_tui.launch.procedure import procedure
-from llmb_tui.launch.refusal import NEVER_SENT, NEVER_TAKEN, withdrawal
+from llmb_tui.launch.refusal import NEVER_SENT, NEVER_TAKEN, WITH_INTENT, withdrawal
 from llmb_tui.launch.run import Run, Submission
 from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.submission_status import SubmissionStatus
@@ -39,6 +40,19 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 2.0
 # question before it has read what came earlier.
 _TAKEN_WITHIN_S = 300.0
 _ASK_AGAIN_AFTER_S = 10.0
+
+
+class NotSent(Trouble):
+    """Nothing was given to Slurm; the intent of a run, if there is one by now, may be sent later or withdrawn."""
+
+    def __init__(self, trouble: Trouble, run: Run | None = None) -> None:
+        # Of the connection it is told what may have run, which was no submission.
+        broke = isinstance(trouble, (Disconnected, Unanswered))
+        why = "That was before anything was given to Slurm." if broke else trouble.why
+        fix = WITH_INTENT.format(run.id) if run else "Submit it again." if broke else ""
+        super().__init__(
+            f"Nothing was submitted. {trouble.what}", why, f"{trouble.fix}\n{fix}".strip(), trouble.exit_code
+        )
 
 
 class NotNoted(Trouble):
@@ -62,8 +76,8 @@ def submit_once(  # noqa: PLR0913 - the program's memory, the run, and who is to
     """Submit a run, at most once however often this is called with it; answers with the run as it then is.
 
     `unknown` means that the answer was lost: `reconcile` settles it later. Raises Trouble when Slurm refuses the job,
-    when the run was withdrawn, and for what prevents the submission before it begins: then the run stays `intended`,
-    and may be submitted again.
+    and when the run was withdrawn; NotSent for what prevents the submission before it begins: then the run stays
+    `intended`, and may be submitted again.
     """
     session.require_changes()
     try:
@@ -77,17 +91,14 @@ def _submit(  # noqa: PLR0913, PLR0917 - as above
     session: Session, runs: Runs, journal: Journal, run: Run, script: str, on_progress: OnProgress | None
 ) -> Run:
     with runs.lock(run.id):
-        if runs.has(run.id):
+        again = runs.has(run.id)
+        if again:
             run = runs.load(run.id)
         submission = _Submission(session, runs, journal, run, on_progress)
         if run.submission == "intended":
-            runs.save(run)
-            runs.save_script(run.id, script)
-            journal.append("intent", run=run.id, cluster=run.cluster, job_name=run.job_name)
-            _prepare(session, run.cluster, submission.submitter.preparation(script))
-            run = submission.begin()
+            run = submission.send(script, again=again)
         elif run.submission == "unknown":
-            run = submission.settle(submission_status.probe(session, submission.submitter.place))
+            run = submission.settled(lambda: submission_status.probe(session, submission.submitter.place))
     if run.submission == "refused":
         raise submission.submitter.refusal(run, lambda: _partitions(session))
     if run.submission == "withdrawn":
@@ -98,11 +109,13 @@ def _submit(  # noqa: PLR0913, PLR0917 - as above
 def withdraw(runs: Runs, journal: Journal, run: Run) -> Run:
     """Withdraw an intent of which nothing was sent; any other run stays as it is. No cluster is asked.
 
-    A run that another thread or process is just submitting is left alone.
+    Raises Trouble where another thread or process here is just submitting it.
     """
     with runs.lock(run.id, wait=False) as mine:
+        if not mine:
+            raise Trouble(f"Run {run.id} is just being submitted.", "", "Look at it again when that is over.")
         run = runs.load(run.id)
-        if mine and run.submission == "intended":
+        if run.submission == "intended":
             run = replace(run, submission="withdrawn", note="It was withdrawn before anything was sent.")
             journal.append("withdrawn", run=run.id, note=run.note, job_ids=[])
             runs.save(run)
@@ -175,19 +188,56 @@ class _Submission:
         self._on_progress = on_progress
         self._last_line = ""
 
-    def begin(self) -> Run:
-        """Start the submission on the cluster, and wait for what comes of it."""
-        # On the disk before the command is sent: whatever happens to this process, the run is looked for afterwards.
-        self._remember("unknown", note="The cluster has not answered yet.")
-        status = SubmissionStatus()
+    def send(self, script: str, *, again: bool) -> Run:
+        """Send an intent, and wait for what comes of it; one that was sent before is only looked at.
+
+        `again`: it was stored already, so that the cluster is asked first. Raises NotSent.
+        """
+        with self._nothing_sent_yet():
+            sent_before = self._sent_before() if again else None
+        if sent_before is not None:
+            self._remember("unknown", note="It was sent before.")
+            return self.settled(lambda: sent_before)
+        with self._nothing_sent_yet():
+            self._runs.save_script(self._run.id, script)  # there is no run without its script
+            self._runs.save(self._run)
+            self._journal.append("intent", run=self._run.id, cluster=self._run.cluster, job_name=self._run.job_name)
+            _prepare(self._session, self._run.cluster, self.submitter.preparation(script))
+            # On the disk before the command is sent: whatever happens to this process, the run is looked for later.
+            self._remember("unknown", note="The cluster has not answered yet.")
+            status = self._begin()
+        return self.settled(lambda: self._wait(status))
+
+    @contextlib.contextmanager
+    def _nothing_sent_yet(self) -> Iterator[None]:
+        """What goes wrong within the block leaves the run intended, with the reason. Raises NotSent."""
         try:
-            status = submission_status.probe(self._session, self.submitter.place, "start")
+            yield
+        except Trouble as trouble:
+            with contextlib.suppress(Trouble):  # no room here
+                self._runs.save(replace(self._run, note=trouble.what))
+            raise NotSent(trouble, self._run) from trouble
+
+    def _sent_before(self) -> SubmissionStatus | None:
+        """What the cluster has of it; None where it has neither traces nor jobs."""
+        status = submission_status.probe(self._session, self.submitter.place)
+        jobs = self.submitter.jobs(self._session, status)
+        return status if status.owner or jobs != Jobs() else None
+
+    def _begin(self) -> SubmissionStatus:
+        """Start the submission on the cluster. Raises Trouble where it is certain that this did not come to it."""
+        try:
+            return submission_status.probe(self._session, self.submitter.place, "start")
         except Trouble as trouble:
             if not _may_have_run(trouble):
                 self._remember("intended")
                 raise
+            return SubmissionStatus()
+
+    def settled(self, look: Callable[[], SubmissionStatus]) -> Run:
+        """`settle` by what `look` finds; unknown where the cluster cannot be asked."""
         try:
-            return self.settle(self._wait(status))
+            return self.settle(look())
         except NotNoted:
             raise
         except Trouble as trouble:  # a cluster that cannot be asked leaves the run as it is: unknown

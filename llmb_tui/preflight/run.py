@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from llmb_tui.cluster.session import Session
 from llmb_tui.preflight.check_group import CheckGroup, clean_check
@@ -24,12 +25,12 @@ def run_preflight(
 ) -> Preflight:
     """Make the checks, one group after the other. Nothing is queued, nothing is written.
 
-    `on_progress` is told what is known so far. Raises what `Session.run` raises; what Slurm says or refuses to say
-    is in the checks.
+    `on_progress` is told what is known so far. A group in which the connection breaks is made again. Raises what
+    `Session.patiently` raises; what Slurm says or refuses to say is in the checks.
     """
     report = Preflight(())
     for group in groups:
-        checks = tuple(map(clean_check, group(session, report)))
+        checks = tuple(map(clean_check, session.patiently(partial(group, session, report))))
         report = Preflight((*report.checks, *checks))
         if on_progress is not None and checks:
             on_progress(report)

@@ -59,6 +59,37 @@ def test_after_a_cut_the_next_command_connects_again(node: LoginNode, session: S
     assert len(node.transports) == 4
 
 
+def test_a_look_in_which_the_connection_breaks_is_made_again_twice(node: LoginNode, session: Session) -> None:
+    looks: list[str] = []
+
+    def look(cuts: int) -> str:
+        looks.append(session.run(["echo", "seen"]).stdout)
+        if len(looks) <= cuts:
+            node.cut()
+            raise Disconnected("The connection broke.")
+        return looks[-1]
+
+    assert session.patiently(lambda: look(2)) == "seen\n"
+    assert len(looks) == 3
+    looks.clear()
+    with pytest.raises(Disconnected):
+        session.patiently(lambda: look(3))
+    assert len(looks) == 3
+
+
+def test_a_look_over_a_session_that_was_closed_is_not_made_again(session: Session) -> None:
+    looks: list[str] = []
+
+    def look() -> None:
+        looks.append("")
+        session.close()
+        session.run(["true"])
+
+    with pytest.raises(Disconnected):
+        session.patiently(look)
+    assert len(looks) == 1
+
+
 def test_a_command_whose_outcome_is_unknown_is_not_run_again(node: LoginNode, session: Session) -> None:
     outcome: list[Trouble] = []
 

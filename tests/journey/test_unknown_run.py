@@ -12,12 +12,14 @@ from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.launch.direct.submitter import direct_spec
 from llmb_tui.launch.procedure import procedure
 from llmb_tui.launch.runs import Runs
+from llmb_tui.plan import make
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from llmb_tui.ui.app import LlmbApp
 from tests.journey.journey_selections import NEMOTRON, Call
 from tests.kit.demo import fault
 from tests.kit.pilot import SIZE, loaded, shown_run_state, until
+from tests.kit.runs import NEMOTRON as SELECTION
 
 
 @pytest.fixture
@@ -67,6 +69,26 @@ def test_a_submission_that_never_began_is_withdrawn(call: Call, places: Places, 
     assert known["state"] == "withdrawn"
     assert "withdrawn" in str(known["verdict"]["reasons"])
     assert json.loads(call("cancel", unknown, "--json").stdout) == {"id": unknown, "cancelled": []}
+
+
+def test_an_intent_is_sent_once_and_as_it_was_agreed_to(call: Call, cluster: DemoCluster, places: Places) -> None:
+    call("install", cluster.profile.name, *NEMOTRON)
+    services = Services(places)
+    plan = make.plan(services.catalog, SELECTION)
+    prepared = services.launcher.prepare(services.request(cluster.profile.name, plan))
+    services.runs.save_script(prepared.run.id, prepared.script)
+    services.runs.save(prepared.run)
+    resume = ("submit", "--resume", prepared.run.id, "--yes")
+    services.clusters.save(replace(cluster.profile, account="other"))
+    assert "would be another job by now" in call(*resume, code=1).stderr
+    services.clusters.save(cluster.profile)
+    sent = json.loads(call(*resume, "--json").stdout)
+    assert (sent["id"], len(sent["job_ids"])) == (prepared.run.id, 1)
+    again = call(*resume)
+    assert again.stdout.strip() == prepared.run.id
+    assert "nothing is sent again" in again.stderr
+    assert services.runs.load(prepared.run.id).job_ids == tuple(sent["job_ids"])
+    assert (services.runs.folder(prepared.run.id) / "script.sh").read_text() == prepared.script
 
 
 def test_without_a_terminal_and_yes_nothing_is_even_asked(call: Call, cluster: DemoCluster) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from llmb_tui.cluster.failures import Disconnected, LoginNeeded
+from llmb_tui.cluster.failures import LoginNeeded
 from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.direct.install import entry_path
@@ -17,12 +18,12 @@ from llmb_tui.launch.refusal import NEVER_SENT
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.submission_status import probe
-from llmb_tui.launch.submit import reconcile, submit_once, withdraw
+from llmb_tui.launch.submit import NotSent, reconcile, submit_once, withdraw
 from llmb_tui.store.paths import Places
 from tests.kit.demo import drop_connections
 from tests.kit.waiting import until
 from tests.launch.cutting_session import WHENS, CuttingSession, When
-from tests.launch.launch_cases import RUN_ID, MakeRun
+from tests.launch.launch_cases import RUN_ID, MakeRun, replace_command
 from tests.launch.submit_stage import SCRIPT, Stage
 
 
@@ -242,8 +243,9 @@ def _cut_at(stage: Stage, run: Run, at: int, when: When) -> str:
     session = CuttingSession(stage.profile, lambda: drop_connections(stage.cluster), at, when)
     try:
         submit_once(session, stage.runs, stage.journal, run, SCRIPT)
-    except Disconnected:
-        assert stage.runs.load(run.id).submission == "intended"
+    except NotSent:
+        known = stage.runs.load(run.id)
+        assert (known.submission, known.note) == ("intended", "The connection broke.")
     first = stage.runs.load(run.id).submission
     session.at = 0
     if first == "intended":  # nothing has begun, so that trying again is right
@@ -319,6 +321,46 @@ def test_an_intent_is_withdrawn_and_never_sent_after_that(stage: Stage) -> None:
     with pytest.raises(Trouble, match="was not submitted"):
         stage.submit()
     assert stage.jobs() == []
+
+
+def test_what_broke_before_anything_was_sent_says_so(stage: Stage) -> None:
+    session = CuttingSession(stage.profile, at=1, when="answer lost")
+    with pytest.raises(NotSent) as caught:
+        submit_once(session, stage.runs, stage.journal, stage.run, SCRIPT)
+    session.close()
+    assert caught.value.what == "Nothing was submitted. The connection broke."
+    assert caught.value.why == "That was before anything was given to Slurm."
+    assert f"`llmb-tui submit --resume {RUN_ID}` sends it, `llmb-tui cancel {RUN_ID}` withdraws it." in caught.value.fix
+    assert (caught.value.run_id, caught.value.exit_code) == (RUN_ID, 2)
+    assert stage.submit().submission == "submitted"
+
+
+@pytest.mark.parametrize("purged", [False, True], ids=["traces", "job"])
+def test_an_intent_that_was_sent_elsewhere_is_not_sent_again(stage: Stage, purged: bool) -> None:
+    """Such as from a state directory that was copied or restored; its traces on the cluster may have been removed."""
+    stage.submit()
+    stage.runs.save(stage.run)
+    if purged:
+        shutil.rmtree(stage.task.parent)
+    assert stage.submit().job_ids == ("48123",)
+    assert stage.jobs() == ["48123"]
+
+
+def test_an_intent_waits_until_slurm_can_say_that_it_has_no_job_of_it(stage: Stage) -> None:
+    stage.runs.save(stage.run)
+    squeue = (Path(stage.cluster.root) / "bin/squeue").read_text()
+    replace_command(stage.cluster.root, "squeue", "echo 'Socket timed out on send/recv operation' >&2; exit 1")
+    with pytest.raises(NotSent, match="squeue"):
+        stage.submit()
+    assert (stage.runs.load(RUN_ID).submission, stage.jobs()) == ("intended", [])
+    (Path(stage.cluster.root) / "bin/squeue").write_text(squeue)
+    assert stage.submit().job_ids == ("48123",)
+
+
+def test_an_intent_that_is_just_sent_is_not_withdrawn(stage: Stage) -> None:
+    stage.runs.save(stage.run)
+    with stage.runs.lock(RUN_ID), pytest.raises(Trouble, match="just being submitted"):
+        withdraw(Runs(Places(stage.folder / "config", stage.folder / "state")), stage.journal, stage.run)
 
 
 def test_what_was_submitted_is_not_withdrawn(stage: Stage) -> None:

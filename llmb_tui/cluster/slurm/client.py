@@ -165,7 +165,7 @@ def slurm_version(session: Session, prompter: Prompter | None = None) -> Version
     `prompter` answers what connecting asks. Raises what `Session.connect` and `Session.run` raise.
     """
     session.connect(prompter)
-    return parse_version(session.run_script("sbatch --version").stdout)
+    return parse_version(session.patiently(lambda: session.run_script("sbatch --version")).stdout)
 
 
 def read_jobs(answers: Mapping[str, Answer], needed: Iterable[str] = ()) -> dict[str, Job]:

@@ -66,11 +66,14 @@ class DirectProcedure(Procedure):
         """The container image and our script."""
         return direct_install(request)
 
-    def prepare(self, session: Session, request: RunRequest, prompter: Prompter | None = None) -> PreparedRun:
+    def prepare(
+        self, session: Session, request: RunRequest, prompter: Prompter | None = None, run_id: str | None = None
+    ) -> PreparedRun:
         """The batch script as NeMo-Run writes it, in seconds."""
         now = time.time()
         segment = wants_segment(sbatch_options(request.profile), applied(request))
-        spec = launch_spec(request, new_run_id(now), slurm_version(session, prompter) if segment else None)
+        version = slurm_version(session, prompter) if segment else None
+        spec = launch_spec(request, run_id or new_run_id(now), version)
         run = Run.of(request, spec, now)
         return PreparedRun(request, run, render(spec), spec.overridden, spec.notes)
 

@@ -38,7 +38,13 @@ class LlmbProcedure(Procedure):
         """Raise Trouble (exit code 1): llmb-install does that."""
         self.refuse(request.recipe)
 
-    def prepare(self, session: Session, request: RunRequest, prompter: Prompter | None = None) -> NoReturn:  # noqa: ARG002 - a `Procedure`'s
+    def prepare(  # a `Procedure`'s
+        self,
+        session: Session,  # noqa: ARG002
+        request: RunRequest,
+        prompter: Prompter | None = None,  # noqa: ARG002
+        run_id: str | None = None,  # noqa: ARG002
+    ) -> NoReturn:
         """Raise Trouble (exit code 1): nothing is submitted from here."""
         self.refuse(request.recipe)
 

@@ -88,11 +88,14 @@ class UpstreamProcedure(Procedure):
         """The repository, its environment, what its setup script makes."""
         return upstream_install(request)
 
-    def prepare(self, session: Session, request: RunRequest, prompter: Prompter | None = None) -> PreparedRun:
+    def prepare(
+        self, session: Session, request: RunRequest, prompter: Prompter | None = None, run_id: str | None = None
+    ) -> PreparedRun:
         """The command that launches it. A batch script's log is where the cluster's version of Slurm puts it."""
         now = time.time()
         by_sbatch = scripts_of(request.recipe).launch.how == "sbatch"
-        spec = upstream_spec(request, new_run_id(now), slurm_version(session, prompter) if by_sbatch else None)
+        version = slurm_version(session, prompter) if by_sbatch else None
+        spec = upstream_spec(request, run_id or new_run_id(now), version)
         return PreparedRun(request, Run.of(request, spec, now), spec.command)
 
     def submitter(self, run: Run) -> UpstreamSubmitter:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _LINES = 8
 _AGE_EVERY_S = 2.0
-_NO_JOB = "This run has no job that could be cancelled."
+_NO_JOB = "This run has no job that could be cancelled, and nothing to withdraw."
 
 
 class JobsScreen(Screen[None]):
@@ -51,7 +51,9 @@ Runs that NVIDIA's own llmb-run started are opened from their list."""
         # With priority, so that of `/word` typed in one burst the letters are the filter's.
         Binding("slash", "filter", "Filter", id="jobs.filter", tooltip="Show only runs with words", priority=True),
         Binding("x", "mark", "Mark", id="jobs.mark", tooltip="Mark the run for cancelling"),
-        Binding("c", "cancel", "Cancel…", id="jobs.cancel", tooltip="Cancel the marked runs, after a question"),
+        Binding(
+            "c", "cancel", "Cancel…", id="jobs.cancel", tooltip="Cancel or withdraw the marked runs, after a question"
+        ),
         Binding("o", "others", "Others…", id="jobs.others", tooltip="Runs that NVIDIA's llmb-run started on a cluster"),
         Binding("q,escape", "leave", "Back", key_display="q", id="jobs.leave", tooltip="Back to where you came from"),
     ]
@@ -162,22 +164,27 @@ Runs that NVIDIA's own llmb-run started are opened from their list."""
 
     @work(group="cancel", exclusive=True, exit_on_error=False)
     async def action_cancel(self) -> None:
+        from llmb_tui.launch.submit import withdraw  # noqa: PLC0415 - loads paramiko
+
         if not (wanted := self.table.to_cancel):
             tell(self.app, _NO_JOB, "warning")
             return
         if not await self.app.push_screen_wait(Confirm("Cancel", cancel_question(wanted), "Cancel them", "Keep them")):
             return
-        cancelled = 0
+        cancelled = withdrawn = 0
         for run in wanted:
             try:
-                cancelled += len(await in_daemon(self._services.feed.cancel, run, self._prompter))
+                if run.submission == "intended":
+                    await in_daemon(withdraw, self._services.runs, self._services.journal, run)
+                    withdrawn += 1
+                else:
+                    cancelled += len(await in_daemon(self._services.feed.cancel, run, self._prompter))
                 self.table.unmark(run.id)
             except Trouble as trouble:
                 self.app.push_screen(Failure(trouble))
-        tell(
-            self.app,
-            f"Slurm was asked to cancel {plural(cancelled, 'job')}." if cancelled else "Nothing was cancelled.",
-        )
+        words = [f"Slurm was asked to cancel {plural(cancelled, 'job')}."] * bool(cancelled)
+        words += [f"{plural(withdrawn, 'run')} withdrawn."] * bool(withdrawn)
+        tell(self.app, " ".join(words) or "Nothing was cancelled.")
         self._show_around()
 
     # What is learned.
@@ -226,6 +233,6 @@ Runs that NVIDIA's own llmb-run started are opened from their list."""
         observes, listed = self._services.policy.observes, self.table.clusters
         notices = {name: notice(one, observes(one)) for name, one in self._profiles.items() if name in listed}
         self.head.update(heading(self.table.counts, notices))
-        notes = what_is_missing(self._event.silent, self._event.unreadable)
+        notes = what_is_missing(self._event.silent, self._event.unreadable, self.table.counts.prepared)
         self.note.update(line(("! " + "  ".join(notes), "$text-warning")))
         self.set_class(bool(notes), "-noted")

@@ -22,18 +22,21 @@ from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
+from llmb_tui.preflight.report import Preflight
 from llmb_tui.services import Services
 from llmb_tui.ui.daemon import Defect, in_daemon
 from llmb_tui.ui.dialogs import Confirm, Report
-from llmb_tui.ui.text import MUTED, line, lines, tell, told
+from llmb_tui.ui.text import MUTED, line, lines, tell
+from llmb_tui.ui.units import gpu_hours
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.log_pane import LogPane
 from llmb_tui.ui.widgets.run_header import RunHeader, StageLine, job_names, job_text, what_runs
+from llmb_tui.ui.widgets.run_notice import LOG_IN, notice_text
 from llmb_tui.ui.widgets.run_parts import Metrics, VerdictCard
 from llmb_tui.ui.widgets.status_bar import notice
 from llmb_tui.ui.widgets.step_chart import StepChart
 from llmb_tui.watch.logcopy import LogCopy, copies
-from llmb_tui.watch.state import ENDED, FAILED, RunState
+from llmb_tui.watch.state import ENDED, RunState
 
 
 class RunScreen(Screen[None]):
@@ -45,6 +48,8 @@ Leaving this screen stops the watching only; the job goes on."""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal")]  # noqa: RUF012 - Textual's own form
     VERTICAL_BREAKPOINTS = [(0, "-tiny"), (20, "-low"), (32, "-middle"), (50, "-tall")]  # noqa: RUF012 - as above
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("s", "submit", "Submit…", id="run.submit", tooltip="Send a run that was prepared, after a question"),
+        Binding("w", "withdraw", "Withdraw…", id="run.withdraw", tooltip="Withdraw a run that was prepared"),
         Binding("c", "cancel", "Cancel…", id="run.cancel", tooltip="Cancel the job, after a question"),
         Binding("r", "report", "Report", id="run.report", tooltip="The run as a JSON document, to copy"),
         Binding("u", "settle", "Settle", id="run.settle", tooltip="Ask the cluster whether the job was submitted"),
@@ -57,6 +62,8 @@ Leaving this screen stops the watching only; the job goes on."""
     run_state: reactive[RunState | None] = reactive[RunState | None](None, bindings=True)
     trouble: reactive[Trouble | None] = reactive[Trouble | None](None, bindings=True)
     """What stopped the watching, until it goes on."""
+    sending: reactive[str] = reactive("", bindings=True)
+    """What is just done to send the run; empty when nothing is."""
 
     header = getters.query_one(RunHeader)
     log_pane = getters.query_one(LogPane)
@@ -66,6 +73,12 @@ Leaving this screen stops the watching only; the job goes on."""
         """More is known of the submission."""
 
         run: Run
+
+    @dataclass
+    class SendingChanged(Message):
+        """The sending of the run has come further."""
+
+        words: str
 
     @dataclass
     class StateChanged(Message):
@@ -106,9 +119,13 @@ Leaving this screen stops the watching only; the job goes on."""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (Textual's)
         run = self.training_run
-        if action == "cancel":
-            going = run is not None and bool(run.job_ids) and not (self._has_ended() and self._others_have_ended())
-            return None if going and self._services.policy.observes(self._profile) else going
+        if action in ("submit", "withdraw", "cancel"):
+            possible = run is not None and run.submission == "intended"
+            if action == "cancel":
+                possible = (
+                    run is not None and bool(run.job_ids) and not (self._has_ended() and self._others_have_ended())
+                )
+            return None if possible and (self.sending or self._services.policy.observes(self._profile)) else possible
         if action == "report":
             return run is not None
         if action == "settle":
@@ -145,6 +162,52 @@ Leaving this screen stops the watching only; the job goes on."""
 
             state = self.run_state or RunState(run.id)
             self.app.push_screen(Report(json.dumps(document(run, state), indent=2, ensure_ascii=False)))
+
+    @work(group="submission", exclusive=True, exit_on_error=False)
+    async def action_submit(self) -> None:
+        run = self.training_run
+        if run is None:
+            return
+        question = lines(
+            [
+                line("Submit ", (what_runs(run), "bold"), f" on {run.cluster}, as it was agreed to?"),
+                Content(""),
+                line((f"Cost: {gpu_hours(run.plan.gpu_hours)} and start-up. The cluster is checked first.", MUTED)),
+            ]
+        )
+        if not await self.app.push_screen_wait(Confirm("Submit", question, "Submit it", "Not now")):
+            return
+        self.trouble, self.sending = None, f"Connecting to {run.cluster}."
+        try:
+            await in_daemon(self._send, run)
+        except Trouble as trouble:
+            self.trouble = trouble
+        finally:
+            self.sending = ""
+        self._watch()
+
+    def _send(self, run: Run) -> Run:
+        """In a thread."""
+        services = self._services
+        request = services.request(run.cluster, run.plan, run.procedure)
+        return services.launcher.resume(request, run, self._prompter, self._publish_check, self._publish_sending)
+
+    @work(group="submission", exclusive=True, exit_on_error=False)
+    async def action_withdraw(self) -> None:
+        from llmb_tui.launch.submit import withdraw  # noqa: PLC0415 - loads paramiko
+
+        run = self.training_run
+        if run is None:
+            return
+        question = lines([line("Withdraw ", (what_runs(run), "bold"), "?"), line("Nothing of it was sent.")])
+        if not await self.app.push_screen_wait(Confirm("Withdraw", question, "Withdraw it", "Keep it")):
+            return
+        try:
+            self.training_run = await in_daemon(withdraw, self._services.runs, self._services.journal, run)
+        except Trouble as trouble:
+            self.trouble = trouble
+        else:
+            self.trouble = None
 
     @work(group="cancel", exclusive=True, exit_on_error=False)
     async def action_cancel(self) -> None:
@@ -192,6 +255,12 @@ Leaving this screen stops the watching only; the job goes on."""
         """Show what is known of the submission; the message may come when more is known."""
         if self.training_run is not None and self.training_run.submission == "unknown":
             self.training_run = event.run
+
+    @on(SendingChanged)
+    def take_sending(self, event: SendingChanged) -> None:
+        """The message may come when that is over."""
+        if self.sending:
+            self.sending = event.words
 
     @on(StateChanged)
     def take_state(self, event: StateChanged) -> None:
@@ -248,6 +317,13 @@ Leaving this screen stops the watching only; the job goes on."""
         """In a thread: what is known of a submission by now, and why no more is."""
         self.post_message(self.RunChanged(replace(run, note=why)))
 
+    def _publish_sending(self, words: str) -> None:
+        """In a thread: how far the sending is."""
+        self.post_message(self.SendingChanged(words))
+
+    def _publish_check(self, report: Preflight) -> None:
+        self._publish_sending(f"Checking the cluster: {report.checks[-1].title}.")
+
     def _publish(self, run_state: RunState) -> None:
         """In the monitor's thread: hand a state to the screen."""
         self.post_message(self.StateChanged(run_state))
@@ -275,48 +351,13 @@ Leaving this screen stops the watching only; the job goes on."""
         return health is not None and health.state == "needs-login" and not self._has_ended()
 
     def _show_notice(self) -> None:
-        text = _LOG_IN if self._needs_login() else notice_text(self.training_run, self.run_state, self.trouble)
+        if self.sending:
+            text = line((f"◐ {self.sending}", "bold"))
+        elif self._needs_login():
+            text = LOG_IN
+        else:
+            text = notice_text(self.training_run, self.run_state, self.trouble)
         self._notice.update(text)
         self.set_class(bool(text), "-noticed")
 
-    watch_training_run = watch_run_state = watch_trouble = _show_notice
-
-
-_LOG_IN = lines(
-    [
-        line(("The connection broke, and the cluster has a question before it lets us in again.", "bold")),
-        line(("The job goes on meanwhile, and nothing of its log is lost. l logs in.", MUTED)),
-    ]
-)
-
-_SUBMISSIONS = {
-    "unknown": "It is not known whether this job was submitted.",
-    "refused": "Slurm refused the job.",
-    "withdrawn": "This run has no job, and never will.",
-    "intended": "This run was prepared and not submitted.",
-}
-
-
-def notice_text(run: Run | None, state: RunState | None, trouble: Trouble | None) -> Content:
-    """What a person has to know before the figures: an error, an open submission, or why the run failed."""
-    if trouble is not None:
-        return told(trouble)
-    if run is not None and run.submission != "submitted":
-        parts = [line((_SUBMISSIONS[run.submission], "bold")), line(run.note)]
-        if run.submission == "unknown":
-            parts.append(line(f"Job name {run.job_name}. Nothing is submitted again before that is known."))
-            parts.append(line(("While the cluster answers it is asked again by itself; u asks now.", MUTED)))
-        return lines([part for part in parts if part])
-    if state is None:
-        return Content("")
-    failure = state.progress.failure
-    if state.stage in FAILED and failure is not None:
-        told_by_log = told(Trouble(failure.reason, failure.line, failure.fix))
-        return lines([told_by_log, line(("e goes to the first error in the log.", MUTED))])
-    if state.link == "closed" and state.stage not in ENDED and state.link_note:
-        return lines([line((state.link_note, "bold")), line(("The job is not touched. t tries again.", MUTED))])
-    # A lost link tells its own note in the header; here it is Slurm or the log that gives trouble.
-    notes = (state.slurm_note, state.link_note) if state.link == "live" else ()
-    verdict = state.verdict if state.stage in ENDED else None
-    doubts = verdict.reasons if verdict is not None and verdict.result != "PASS" else ()
-    return lines(list(map(line, filter(None, (*doubts, " ".join(filter(None, notes)))))))
+    watch_training_run = watch_run_state = watch_trouble = watch_sending = _show_notice

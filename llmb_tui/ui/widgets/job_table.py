@@ -51,6 +51,11 @@ COLUMNS = (
 )
 
 
+def _can_end(run: Run) -> bool:
+    """It has a job that could be cancelled, or may be withdrawn."""
+    return run.submission == "intended" or (run.going and bool(run.job_ids))
+
+
 class JobTable(DataTable[Text]):
     """The rows in the order in which they are given. A row that is there already keeps its place and the cursor."""
 
@@ -97,16 +102,17 @@ class JobTable(DataTable[Text]):
 
     @property
     def to_cancel(self) -> list[Run]:
-        """The marked runs, newest first, or else the one under the cursor; of these, those that have a job."""
+        """The marked runs, newest first, or else the one under the cursor; of these, those that can be ended."""
         chosen = self._marked or {self.chosen or ""}
         runs = [record.run for run_id, record in self._records.items() if run_id in chosen]
-        return [run for run in runs if run.going and run.job_ids]
+        return list(filter(_can_end, runs))
 
     @property
     def counts(self) -> Counts:
         """How many runs there are."""
-        going = sum(record.run.going for record in self._records.values())
-        return Counts(len(self._records), going, len(self._shown), len(self._marked))
+        runs = [record.run for record in self._records.values()]
+        going, prepared = sum(run.going for run in runs), sum(run.submission == "intended" for run in runs)
+        return Counts(len(runs), going, prepared, len(self._shown), len(self._marked))
 
     @property
     def clusters(self) -> set[str]:
@@ -119,13 +125,13 @@ class JobTable(DataTable[Text]):
         records = {**self._records, **{record.run.id: record for record in event.changed}}
         newest_first = sorted(records.values(), key=lambda record: record.run.created_at, reverse=True)
         self._records = {record.run.id: record for record in newest_first}
-        self._marked &= {record.run.id for record in newest_first if record.run.going}
+        self._marked &= {record.run.id for record in newest_first if _can_end(record.run)}
         self._show(record.run.id for record in event.changed)
 
     def mark(self) -> bool:
-        """Mark the run under the cursor, or take the mark away; False if it has no job that could be cancelled."""
+        """Mark the run under the cursor, or take the mark away; False if there is nothing of it to cancel."""
         run = self.record.run if self.record else None
-        if run is None or not (run.going and run.job_ids):
+        if run is None or not _can_end(run):
             return run is None
         self._marked ^= {run.id}
         self._show([run.id])

@@ -106,13 +106,17 @@ class Counts:
 
     total: int
     going: int
+    prepared: int
+    """Of which nothing was sent."""
     shown: int
     marked: int
 
 
 def heading(counts: Counts, notices: Mapping[str, str]) -> Content:
     """The line above the rows; `notices` are what has to be said of clusters, by name; empty for nothing."""
-    words = f"{counts.going} going · {counts.total - counts.going} ended" if counts.total else "none yet"
+    ended = counts.total - counts.going - counts.prepared
+    words = f"{counts.going} going · {ended} ended" if counts.total else "none yet"
+    words += f" · {counts.prepared} prepared" if counts.prepared else ""
     parts: list[Part] = [("Runs", "bold"), f"   {words}"]
     if counts.shown != counts.total:
         parts.append((f"   {counts.shown} shown", "$text-accent"))
@@ -125,19 +129,26 @@ def heading(counts: Counts, notices: Mapping[str, str]) -> Content:
     return line(*parts)
 
 
-def what_is_missing(silent: Mapping[str, str], unreadable: int) -> list[str]:
-    """What the rows do not say: which clusters could not be asked, and how many runs could not be read."""
+def what_is_missing(silent: Mapping[str, str], unreadable: int, prepared: int) -> list[str]:
+    """What the rows do not say: what could not be asked or read, and what can be done with runs that were not sent."""
     notes = [f"{cluster} could not be asked: {why}" for cluster, why in silent.items()]
+    if prepared:
+        notes.append("What is prepared was not sent: its own screen submits it, c withdraws it.")
     if unreadable:
         notes.append(f"{plural(unreadable, 'run file')} could not be read: `llmb-tui jobs` says why.")
     return notes
 
 
 def cancel_question(runs: Sequence[Run]) -> Content:
-    """What would be cancelled."""
+    """What would be cancelled, and withdrawn."""
     named = runs[:_NAMED_IN_QUESTION]
-    rows = [line(f"Cancel {plural(sum(len(run.job_ids) for run in runs), 'job')}?"), Content("")]
-    rows += [line((f"{', '.join(run.job_ids):<10}", "bold"), f"  {what_runs(run)} · {run.cluster}") for run in named]
+    jobs, prepared = sum(len(run.job_ids) for run in runs), sum(not run.job_ids for run in runs)
+    what = [f"Cancel {plural(jobs, 'job')}"] * bool(jobs)
+    what += [f"Withdraw {plural(prepared, 'run')} of which nothing was sent"] * bool(prepared)
+    rows = [line(f"{'; '.join(what)}?"), Content("")]
+    for run in named:
+        job = f"{', '.join(run.job_ids) or 'not sent':<10}"
+        rows.append(line((job, "bold"), f"  {what_runs(run)} · {run.cluster}"))
     if len(runs) > len(named):
         rows.append(line((f"and {len(runs) - len(named)} more", MUTED)))
     return lines(rows)

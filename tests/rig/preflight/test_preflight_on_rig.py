@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -22,6 +22,7 @@ from llmb_tui.preflight.needs import Needs
 from llmb_tui.preflight.report import Preflight
 from llmb_tui.preflight.run import cluster_checks, run_preflight
 from tests.rig.cluster import Rig
+from tests.rig.line import Line
 from tests.rig.preflight.conftest import Look
 from tests.rig.preflight.site import by_id, sources, web_server
 
@@ -46,6 +47,20 @@ def test_a_good_cluster_passes_and_nothing_is_queued(rig: Rig, look: Look) -> No
     assert (found["registry"].found, found["git"].found) == ("reached (HTTP 401)", "reached (git ls-remote)")
     assert rig.squeue() == []
     assert rig.as_root("sacct -X -n -a -o jobid,state").stdout == before
+
+
+def test_a_line_that_is_cut_meanwhile_is_made_again(rig: Rig, job: Plan, servers: str) -> None:
+    """In the answer of the first group, once."""
+    told: list[Preflight] = []
+    with Line(rig.port()) as line, closing(Session(line.profile(rig.profile()))) as session:
+        session.connect()
+        line.cut_after(bytes_down=400)
+        report = run_preflight(
+            session, cluster_checks(Needs(rig.profile(), job, sources=sources(servers))), told.append
+        )
+        assert (line.cuts, line.connections) == (1, 2)
+    assert [check for check in report.failed if check.id not in _ROOM] == []
+    assert len(told) == 4
 
 
 def test_what_is_known_so_far_is_told(rig: Rig, session: Session, job: Plan, servers: str) -> None:

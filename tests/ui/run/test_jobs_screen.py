@@ -22,7 +22,7 @@ from llmb_tui.ui.widgets.job_table import JobTable
 from llmb_tui.ui.widgets.job_texts import job_row, state_cell
 from llmb_tui.watch.job_poller import JobPoller
 from llmb_tui.watch.state import RunState
-from tests.kit.pilot import SIZE, on_top, text_of, until
+from tests.kit.pilot import SIZE, on_screen, on_top, text_of, until
 from tests.kit.runs import make_run
 from tests.ui.run.run_states import log_text
 
@@ -161,6 +161,22 @@ async def test_cancel_asks_and_takes_the_marked_ones(open_jobs: OpenJobs, monkey
         await until(pilot, lambda: not isinstance(app.screen, JobsScreen), "the question")
         await pilot.press("y")
         await until(pilot, lambda: cancelled == ["aaa1", "aaa2"], "the cancelling")
+
+
+async def test_what_was_prepared_says_what_can_be_done_and_is_withdrawn(open_jobs: OpenJobs) -> None:
+    app, services = open_jobs(())
+    for run_id in ("bbb1", "bbb2"):
+        services.runs.save(make_run(run_id, submission="intended", job_ids=(), job_state=None))
+    async with app.run_test(size=SIZE) as pilot:
+        await listed(pilot, app, 2)
+        await until(pilot, lambda: "was not sent" in text_of(app, "#jobs-note"), "what can be done")
+        assert text_of(app, "#jobs-head") == "Runs   0 going · 0 ended · 2 prepared"
+        await pilot.press("x", "c")
+        await until(pilot, lambda: not isinstance(app.screen, JobsScreen), "the question")
+        assert "Withdraw 1 run of which nothing was sent?" in on_screen(app)
+        await pilot.press("y")
+        await until(pilot, lambda: text_of(app, "#jobs-head") == "Runs   0 going · 1 ended · 1 prepared", "withdrawn")
+    assert {services.runs.load(run_id).submission for run_id in ("bbb1", "bbb2")} == {"intended", "withdrawn"}
 
 
 async def test_an_ended_run_cannot_be_marked(open_jobs: OpenJobs) -> None:

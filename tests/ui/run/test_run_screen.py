@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import pytest
@@ -16,6 +17,9 @@ from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.run import Run
+from llmb_tui.launch.submit import OnProgress
+from llmb_tui.preflight.report import Check, Preflight
+from llmb_tui.request import RunRequest
 from llmb_tui.ui.dialogs import Report
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.ui.widgets.log_pane import LogPane
@@ -26,6 +30,7 @@ from tests.kit.pilot import SIZE, actions, on_screen, on_top, text_of, until
 from tests.kit.runs import make_run
 from tests.ui.run.run_states import STATES, log_text
 
+OnCheck = Callable[[Preflight], None]
 OpenRun = Callable[..., tuple[App[None], Any]]
 
 
@@ -193,6 +198,80 @@ async def test_an_unknown_submission_shows_what_is_known_and_is_not_watched(open
         keys = {active.binding.action for active in app.screen.active_bindings.values()}
         assert "settle" in keys
         assert "cancel" not in keys
+
+
+INTENDED = make_run(submission="intended", job_ids=(), job_state=None, note="The connection to eos broke.")
+
+
+def submission_keys(app: App[None]) -> dict[str, bool]:
+    """The keys that submit, withdraw and cancel, and whether they are enabled."""
+    keys = {active.binding.action: active.enabled for active in app.screen.active_bindings.values()}
+    return {action: keys[action] for action in ("submit", "withdraw", "cancel") if action in keys}
+
+
+async def test_an_intent_is_submitted_by_a_key_after_a_question(open_run: OpenRun) -> None:
+    sent, released = list[tuple[str, str]](), threading.Event()
+
+    def resume(request: RunRequest, run: Run, _prompter: object, on_check: OnCheck, on_progress: OnProgress) -> Run:
+        sent.append((request.profile.name, run.id))
+        on_check(Preflight((Check("disk", "Free [disk]", "ok", "", "", ""),)))
+        released.wait(20)
+        on_progress("launch.sh says: [x]")
+        submitted = replace(run, submission="submitted", job_ids=("48123",))
+        services.runs.save(submitted)
+        return submitted
+
+    app, services = open_run(STATES["queued"], run=INTENDED)
+    services.launcher = SimpleNamespace(resume=resume)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: "nothing of it was sent" in text_of(app, "#notice"), "the notice")
+        assert "The connection to eos broke." in text_of(app, "#notice")
+        assert "s submits it as it was agreed to, w withdraws it." in text_of(app, "#notice")
+        assert submission_keys(app) == {"submit": True, "withdraw": True}
+        await pilot.press("s")
+        await until(pilot, lambda: not isinstance(app.screen, RunScreen), "the question")
+        await pilot.press("enter")
+        await on_top(pilot, RunScreen)
+        assert sent == []
+        await pilot.press("s")
+        await until(pilot, lambda: not isinstance(app.screen, RunScreen), "the question")
+        assert "1.8 GPU-hours" in on_screen(app)
+        await pilot.press("y")
+        await until(pilot, lambda: "Checking the cluster: Free [disk]." in text_of(app, "#notice"), "what is done")
+        assert submission_keys(app) == {"submit": False, "withdraw": False}
+        released.set()
+        await until(pilot, lambda: "● live" in text_of(app, RunHeader), "the run is watched")
+        assert sent == [("eos", "k3f9a2")]
+        assert submission_keys(app) == {"cancel": True}
+
+
+async def test_why_an_intent_was_not_submitted_is_shown_and_it_can_be_withdrawn(open_run: OpenRun) -> None:
+    def refuse(*_: object) -> Run:
+        raise Trouble("Nothing was submitted. [/x]", "Why.", "Do this.")
+
+    app, services = open_run(run=INTENDED)
+    services.launcher = SimpleNamespace(resume=refuse)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: "nothing of it was sent" in text_of(app, "#notice"), "the notice")
+        await pilot.press("s")
+        await until(pilot, lambda: not isinstance(app.screen, RunScreen), "the question")
+        await pilot.press("y")
+        await until(pilot, lambda: "Nothing was submitted. [/x]" in text_of(app, "#notice"), "the reason")
+        await until(pilot, lambda: submission_keys(app) == {"submit": True, "withdraw": True}, "the keys are back")
+        await pilot.press("w")
+        await until(pilot, lambda: not isinstance(app.screen, RunScreen), "the question")
+        await pilot.press("y")
+        await until(pilot, lambda: submission_keys(app) == {}, "it is withdrawn")
+        assert "never will" in text_of(app, "#notice")
+    assert services.runs.load("k3f9a2").submission == "withdrawn"
+
+
+async def test_where_a_cluster_is_only_looked_at_an_intents_keys_are_grey(open_run: OpenRun) -> None:
+    app, services = open_run(run=INTENDED)
+    services.clusters.observed = True
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: submission_keys(app) == {"submit": False, "withdraw": False}, "the keys are grey")
+        assert "observer mode" in text_of(app, RunHeader)
 
 
 async def test_cancel_asks_first_and_no_is_the_default(open_run: OpenRun, monkeypatch: pytest.MonkeyPatch) -> None:

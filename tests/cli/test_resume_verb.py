@@ -1,0 +1,97 @@
+"""`submit --resume`: what stands against it without a cluster, and what every verb says of a run that was not sent."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.cli import main
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.launch.run import Submission
+from llmb_tui.services import Services
+from llmb_tui.store.paths import CONFIG_VARIABLE, STATE_VARIABLE, Places
+from tests.kit.runs import NEMOTRON, intended_run, make_run, request_for
+
+# Nothing listens there.
+EOS = ClusterProfile("eos", "127.0.0.1", "acct", "batch", "/lustre", port=9, known_hosts="/nonexistent", user="me")
+RESUME = ("submit", "--resume", "prepared")
+WHAT_CAN_BE_DONE = "`llmb-tui submit --resume prepared` sends it, `llmb-tui cancel prepared` withdraws it."
+
+
+@pytest.fixture(autouse=True)
+def services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Services:
+    places = Places(tmp_path / "config", tmp_path / "state")
+    monkeypatch.setenv(CONFIG_VARIABLE, str(places.config))
+    monkeypatch.setenv(STATE_VARIABLE, str(places.state))
+    services = Services(places)
+    services.clusters.save(EOS)
+    services.runs.save(intended_run(request_for(NEMOTRON, EOS), "prepared"))
+    services.runs.save_script("prepared", "#!/bin/sh\n")
+    return services
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (RESUME, 1, "Add --yes"),
+        ((*RESUME, "--yes"), 2, "Nothing was submitted."),
+        ((*RESUME, "--yes", "--read-only"), 1, "only looked at"),
+        ((*RESUME, "--yes", "--set", "limits.gpu_hours=1"), 1, "GPU-hours"),
+        ((*RESUME, "--cluster", "eos", "--yes"), 1, "as it was agreed to"),
+        ((*RESUME, "-w", "nemotron4", "--yes"), 1, "as it was agreed to"),
+        ((*RESUME, "--procedure", "upstream", "--yes"), 1, "as it was agreed to"),
+        (("submit", "--resume", "nosuchrun", "--yes"), 1, "no run nosuchrun"),
+        (("submit", "-w", "nemotron4", "--yes"), 1, "Add --cluster"),
+    ],
+)
+def test_what_stands_against_it(
+    services: Services, words: tuple[str, ...], code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words, "--json"]) == code
+    out, err = capsys.readouterr()
+    assert said in err
+    assert json.loads(out)["id"] == ("prepared" if "prepared" in words else None)
+    assert services.runs.load("prepared").submission == "intended"
+
+
+@pytest.mark.parametrize(("submission", "code"), [("submitted", 0), ("refused", 1), ("withdrawn", 1), ("unknown", 2)])
+def test_only_an_intent_is_sent(
+    services: Services, submission: Submission, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job_ids = ("48123",) if submission == "submitted" else ()
+    services.runs.save(make_run("other", submission=submission, job_ids=job_ids, note="Because."))
+    assert main(["submit", "--resume", "other", "--yes", "--json"]) == code
+    out, err = capsys.readouterr()
+    assert json.loads(out)["id"] == "other"
+    assert ("nothing is sent again" if code == 0 else "Because.") in err
+
+
+def test_the_script_that_would_be_sent_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RESUME, "--dry-run"]) == 0
+    assert capsys.readouterr().out == "#!/bin/sh\n"
+
+
+def test_every_verb_says_what_can_be_done_with_an_intent(capsys: pytest.CaptureFixture[str]) -> None:
+    for words, code in (("jobs", 0), ("watch prepared", 1), ("watch prepared --once", 0), ("results prepared", 0)):
+        assert main(words.split()) == code
+        assert WHAT_CAN_BE_DONE in capsys.readouterr().err
+    assert main(["logs", "prepared"]) == 0
+    assert WHAT_CAN_BE_DONE in capsys.readouterr().err
+
+
+def test_an_intent_that_was_withdrawn_is_sent_no_more(services: Services, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cancel", "prepared", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"id": "prepared", "cancelled": []}
+    assert main([*RESUME, "--yes"]) == 1
+    assert services.runs.load("prepared").submission == "withdrawn"
+    assert main(["jobs"]) == 0
+    assert "--resume" not in capsys.readouterr().err.split("\n")[-2]
+
+
+def test_a_run_of_a_cluster_that_is_saved_no_more(services: Services, capsys: pytest.CaptureFixture[str]) -> None:
+    services.runs.save(replace(services.runs.load("prepared"), cluster="nowhere"))
+    assert main([*RESUME, "--yes"]) == 1
+    assert "nowhere" in capsys.readouterr().err
