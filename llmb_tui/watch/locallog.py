@@ -12,7 +12,7 @@ from llmb_tui.launch.run import Run
 from llmb_tui.watch.events import LogRead
 from llmb_tui.watch.parse import StepParser
 from llmb_tui.watch.progress import fold
-from llmb_tui.watch.state import Progress
+from llmb_tui.watch.state import Progress, Step
 
 _PIECE = 1 << 18
 _AT_ONCE = 1 << 23
@@ -39,6 +39,7 @@ class LocalLog:
         """Why the copy cannot be read, although there is one."""
         self._grew_at = 0.0
         self._started = False
+        self._shown: tuple[Progress, Step | None] | None = None
 
     def read(self) -> bool:
         """Read what was appended, but no more than 8 MiB; True if there may be more."""
@@ -76,9 +77,12 @@ class LocalLog:
         return LogRead(self.path.name, self.size, self._grew_at, time.time(), self._started, self.progress)
 
     def _show(self) -> None:
-        pending = (self._parser.pending,) if self._parser.pending else ()
-        progress, parser = fold(self._final, pending, self._plan), self._parser
-        self.progress = replace(progress, failure=parser.failure, unbound=len(parser.unbound))
+        parser, now = self._parser, (self._final, self._parser.pending)
+        if now != self._shown:  # most lines say nothing of a step
+            self._shown = now
+            self.progress = fold(self._final, (parser.pending,) if parser.pending else (), self._plan)
+        if (self.progress.failure, self.progress.unbound) != (parser.failure, len(parser.unbound)):
+            self.progress = replace(self.progress, failure=parser.failure, unbound=len(parser.unbound))
 
 
 def only_container_lines(log: bytes) -> bool:

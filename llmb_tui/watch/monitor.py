@@ -36,6 +36,8 @@ from llmb_tui.watch.verdict import THRESHOLD
 _PUBLISH_EVERY_S = 0.1
 _AGAIN_AFTER_S = 60.0
 """What stays as it is is published again, for those who say how long it is so."""
+# What goes on tells itself; without news there are only ages to count on, and `stop` to be heard.
+_QUIET_S = 0.45
 
 
 class Monitor:
@@ -156,7 +158,7 @@ class Monitor:
         more = False
         while True:
             began = time.monotonic()
-            for event in _receive(inbox, 0.0 if more else _PUBLISH_EVERY_S):
+            for event in _receive(inbox, 0.0 if more else _QUIET_S):
                 if isinstance(event, Ended):
                     running.discard(event.thread)
                 elif isinstance(event, LinkChanged) and event.link == "live" and local.reducer.link == "lost":

@@ -113,7 +113,7 @@ class RunReducer:
             job=self._job,
             others=tuple(self._others.values()),
             progress=self._with_reason(log.progress, stage),
-            eta_s=self._pace.seconds_left(total, now) if is_going else None,
+            eta_s=_whole(self._pace.seconds_left(total, now)) if is_going else None,
             log_name=log.name,
             log_bytes=log.size,
             silent_s=0.0 if self._over or not log.size else _coarse(now - log.grew_at),
@@ -199,6 +199,11 @@ def _end(job: Job | None, progress: Progress) -> Stage:
     if progress.steps_total and progress.steps_done >= progress.steps_total:
         return "done"
     return _ENDS.get(job.state, "failed") if job else "failed"
+
+
+def _whole(seconds: float | None) -> float | None:
+    """Whole seconds, as they are shown: a state that only differs in less is no new one."""
+    return None if seconds is None else float(round(seconds))
 
 
 def _coarse(seconds: float) -> float:

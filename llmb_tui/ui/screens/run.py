@@ -14,7 +14,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.message import Message
-from textual.reactive import reactive
+from textual.reactive import var
 from textual.screen import Screen
 from textual.widgets import Static
 
@@ -58,11 +58,11 @@ Leaving this screen stops the watching only; the job goes on."""
         Binding("q,escape", "leave", "Back", key_display="q", id="run.leave", tooltip="Leave; the job goes on"),
     ]
 
-    training_run: reactive[Run | None] = reactive[Run | None](None, bindings=True)
-    run_state: reactive[RunState | None] = reactive[RunState | None](None, bindings=True)
-    trouble: reactive[Trouble | None] = reactive[Trouble | None](None, bindings=True)
+    training_run: var[Run | None] = var[Run | None](None)
+    run_state: var[RunState | None] = var[RunState | None](None)
+    trouble: var[Trouble | None] = var[Trouble | None](None)
     """What stopped the watching, until it goes on."""
-    sending: reactive[str] = reactive("", bindings=True)
+    sending: var[str] = var("")
     """What is just done to send the run; empty when nothing is."""
 
     header = getters.query_one(RunHeader)
@@ -98,6 +98,8 @@ Leaving this screen stops the watching only; the job goes on."""
         self._stop = threading.Event()
         # Made here: its watchers also run when somebody asks what the keys do before the screen is composed.
         self._notice = Static(id="notice", markup=False)
+        self._told = Content("")
+        self._keys: tuple[bool | None, ...] = ()
         self._profile: ClusterProfile | None = None
 
     def compose(self) -> ComposeResult:
@@ -350,14 +352,21 @@ Leaving this screen stops the watching only; the job goes on."""
         health = self._services.clusters.health(self._profile) if self._profile is not None else None
         return health is not None and health.state == "needs-login" and not self._has_ended()
 
-    def _show_notice(self) -> None:
+    def _show_notice_and_keys(self) -> None:
+        """Up to ten times a second: only what is another than before is shown anew."""
         if self.sending:
             text = line((f"◐ {self.sending}", "bold"))
         elif self._needs_login():
             text = LOG_IN
         else:
             text = notice_text(self.training_run, self.run_state, self.trouble)
-        self._notice.update(text)
-        self.set_class(bool(text), "-noticed")
+        if not text.is_same(self._told):
+            self._told = text
+            self._notice.update(text)
+            self.set_class(bool(text), "-noticed")
+        keys = tuple(self.check_action(one.action, ()) for one in self.BINDINGS if isinstance(one, Binding))
+        if keys != self._keys:
+            self._keys = keys
+            self.refresh_bindings()
 
-    watch_training_run = watch_run_state = watch_trouble = watch_sending = _show_notice
+    watch_training_run = watch_run_state = watch_trouble = watch_sending = _show_notice_and_keys

@@ -6,13 +6,14 @@ import re
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.geometry import Region
 from textual.message import Message
 from textual.widgets import Input, Static
 
@@ -24,10 +25,14 @@ from llmb_tui.ui.widgets.log_filter import LogFilter
 from llmb_tui.ui.widgets.log_view import ERROR, LogView
 from llmb_tui.watch.logindex import LogIndex
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 LogFile = tuple[str, Path]
 """A log's short name, such as `out`, and its local file."""
 
-_POLL_S = 0.05
+# Who copies a log says when it has grown; this is for files that others write.
+_POLL_S = 0.5
 Purpose = Literal["search", "filter"]
 Direction = Literal[1, -1]
 
@@ -85,8 +90,11 @@ class LogPane(Vertical):
         self.view = LogView(self._index, empty)
         self._filter: LogFilter | None = None
         self._present: frozenset[Path] = frozenset()
+        self._offered = 0
         self._purpose: Purpose = "search"
         self._searching = False
+        self._titles = (Content(""), Content(""))
+        self._entitling = False
         self._unreadable = ""
         self._stop = threading.Event()
         self._wake = threading.Event()
@@ -187,6 +195,9 @@ class LogPane(Vertical):
     @on(Grown)
     def take_lines(self) -> None:
         self.view.grown()
+        if len(self._present) != self._offered:  # `o` goes to another one only where there is one
+            self._offered = len(self._present)
+            self.refresh_bindings()
 
     @on(LogView.Moved)
     def entitle(self) -> None:
@@ -196,8 +207,20 @@ class LogPane(Vertical):
             for number, (name, path) in enumerate(self._files)
             if path in self._present or number == self._chosen
         ]
-        self.border_title = Content("  ").join(names)
-        self.border_subtitle = Content(" · ").join(self._standing())
+        title, subtitle = Content("  ").join(names), Content(" · ").join(self._standing())
+        if title.is_same(self._titles[0]) and subtitle.is_same(self._titles[1]):
+            return
+        self._titles = title, subtitle
+        self._entitling = True
+        self.border_title, self.border_subtitle = title, subtitle
+        self._entitling = False
+
+    def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
+        """As Textual has it, but that a title which is assigned is painted alone, and not all within the frame too."""
+        if self._entitling and self.size:
+            width, height = self.size  # within the frame
+            regions = (Region(-1, -1, width + 2, 1), Region(-1, height, width + 2, 1))
+        return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
     def _standing(self) -> list[Content]:
         view, total = self.view, self._index.lines

@@ -1,7 +1,7 @@
 """`LogView`: the visible lines of a log of any length. Nothing but these is read, decoded or styled.
 
 Lines come from a `LogLines` (the index over the local copy, or a filter over it). Cost follows the screen, not the
-log: however fast lines arrive, there is one repaint at once and then at most thirty a second.
+log: however fast lines arrive, there is one repaint at once and then at most ten a second, of these lines alone.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.binding import Binding, BindingType
 from textual.events import Resize
-from textual.geometry import Offset, Size
+from textual.geometry import Offset, Region, Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
@@ -34,7 +34,7 @@ ERROR = re.compile(
 )
 _WARNING = re.compile(r"\bWARN(?:ING)?\b|\bWarning\b|\b[A-Z]\w*Warning\b|\bwarning:|\[NeMo W\b")
 _VALUE = re.compile(r"(?:train_step_timing in s|reduced_train_loss|iteration)[:=]? ?(\d[\d./e+-]*)")
-_FRAME_S = 1 / 30
+_FRAME_S = 0.1
 _SHIFT_CELLS = 16
 # A selection that goes from edge to edge (`select all`) covers what is seen; a dragged one at most this much.
 _SELECTION_LINES = 10_000
@@ -136,6 +136,9 @@ class LogView(ScrollView, can_focus=True):
         self._frame: Timer | None = None
         self._stale = False
         self._window: tuple[int, list[str]] = (0, [])
+        self._look: tuple[int, int, Style, object] = (0, 0, Style(), None)
+        self._strips: dict[int, tuple[str, Strip]] = {}
+        """Lines as they were drawn, with their text, by their number."""
 
     @property
     def behind(self) -> int:
@@ -231,15 +234,30 @@ class LogView(ScrollView, can_focus=True):
     def selection_updated(self, selection: Selection | None) -> None:  # noqa: ARG002 (Textual's signature)
         self.refresh()
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """As Textual has it. Lines that are drawn already are drawn again only where they look otherwise."""
+        marks = (self.search_pattern, self.current_line, self._current_pattern, self.text_selection)
+        look = (self.line_width, self.left_cell, self.rich_style, marks)
+        if look != self._look:
+            self._look = look
+            self._strips.clear()
+        return super().render_lines(crop)
+
     def render_line(self, y: int) -> Strip:
         """One visible line, cut to the width; a mark shows where there is more to the right."""
-        width, base = self.line_width, self.rich_style
+        width, _, base, _ = self._look
         number = self.scroll_offset.y + y
         text = self._line(number)
         if text is None:
             notice = self.empty if y == 0 and not self.source.lines else ""
             quiet = base + self.get_component_rich_style("log--quiet", partial=True)
             return Strip([Segment(notice, quiet)]).adjust_cell_length(width, base)
+        drawn = self._strips.get(number)
+        if drawn is None or drawn[0] != text:
+            drawn = self._strips[number] = text, self._drawn(text, number, width, base)
+        return drawn[1]
+
+    def _drawn(self, text: str, number: int, width: int, base: Style) -> Strip:
         strip = self._styled(text, number, base)
         end = self.left_cell + width
         if strip.cell_length > end:
@@ -279,7 +297,12 @@ class LogView(ScrollView, can_focus=True):
     def _paint(self) -> None:
         """Take in the present number of lines, keep the end in view when following, and draw."""
         self._window = (0, [])
-        self.virtual_size = Size(self.line_width, self.source.lines)
+        if len(self._strips) > 4 * self.size.height:
+            self._strips.clear()
+        lines = self.source.lines
+        # Assigned, it would have the whole screen laid out; the scrollbar is all that depends on it.
+        self.set_reactive(LogView.virtual_size, Size(self.line_width, lines))
+        self.vertical_scrollbar.window_virtual_size = lines
         if self.following:
             self._placing = True
             self.scroll_to(y=self.max_scroll_y, animate=False, force=True)

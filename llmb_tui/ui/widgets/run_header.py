@@ -126,6 +126,10 @@ class RunHeader(RunPart):
 
     def watch_training_run(self, run: Run | None) -> None:
         self.set_class(run is not None and bool(run.results), "-results")
+        self.changed()
+
+    def of_state(self, state: RunState) -> object:
+        return state, self.notice
 
     def draw(self, run: Run, state: RunState) -> Content:
         width = self.content_size.width
@@ -207,6 +211,9 @@ class StageLine(RunPart):
     """The stage line of the run that the screen shows."""
 
     DEFAULT_CSS = "StageLine { height: 1; padding: 0 1; }"
+
+    def of_state(self, state: RunState) -> object:
+        return state.stage, state.job, state.eta_s, state.progress
 
     def draw(self, run: Run, state: RunState) -> Content:  # noqa: ARG002 - as the others are given
         return stage_line(state, self.content_size.width)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from textual.content import Content
-from textual.reactive import reactive
+from textual.reactive import var
 from textual.widget import Widget
 
 from llmb_tui.launch.run import Run
@@ -27,20 +27,42 @@ RESULTS: dict[Result, tuple[str, str]] = {
 
 
 class RunPart(Widget):
-    """Bound to the run screen's two values; draws again when one changes, and asks nobody for more."""
+    """Bound to the run screen's two values; asks nobody for more, and is painted again when it shows something else.
 
-    training_run: reactive[Run | None] = reactive[Run | None](None)
+    A run has up to ten states a second, and most of them differ in what one part shows, or none.
+    """
+
+    training_run: var[Run | None] = var[Run | None](None)
     """None until the run is loaded."""
-    run_state: reactive[RunState | None] = reactive[RunState | None](None)
+    run_state: var[RunState | None] = var[RunState | None](None)
     """None until the monitor has published."""
+    _shown: tuple[object, Content] | None = None
 
     def render(self) -> Content:
-        run = self.training_run
-        return self.draw(run, self.run_state or RunState(run.id)) if run is not None else Content("")
+        run, state = self.training_run, self.run_state
+        if run is None:
+            return Content("")
+        state = state or RunState(run.id)
+        drawn_from = (run, self.of_state(state), self.content_size)
+        if self._shown is None or self._shown[0] != drawn_from:
+            self._shown = drawn_from, self.draw(run, state)
+        return self._shown[1]
+
+    def of_state(self, state: RunState) -> object:
+        """What of a state it shows: where this is the same, it is not drawn again."""
+        return state
 
     def draw(self, run: Run, state: RunState) -> Content:
         """What it shows of a run that is loaded."""
         raise NotImplementedError
+
+    def changed(self) -> None:
+        """The run or its state is another one: paint, unless that shows the same."""
+        before = self._shown
+        if before is None or not self.render().is_same(before[1]):
+            self.refresh()
+
+    watch_training_run = watch_run_state = changed
 
 
 class RunCard(RunPart):
@@ -55,6 +77,11 @@ class RunCard(RunPart):
         height: 1fr;
     }
     """
+
+    def entitle(self, title: str) -> None:
+        """Say over the frame what is in it."""
+        if title != self.border_title:  # assigned, all of it is painted again
+            self.border_title = title
 
 
 def metric_rows(progress: Progress, plan: Plan, trend: Trend = "") -> list[tuple[str, str, str]]:
@@ -130,10 +157,14 @@ class Metrics(RunCard):
         self._trend: Trend = ""
 
     def watch_run_state(self, before: RunState | None, now: RunState | None) -> None:
-        self.border_title = "measured" if now and now.stage in ENDED else "so far"
         was, last = (state.progress.last if state else None for state in (before, now))
         if was and last and was.index != last.index:
             self._trend = loss_trend(was.loss, last.loss)
+        self.entitle("measured" if now and now.stage in ENDED else "so far")
+        self.changed()
+
+    def of_state(self, state: RunState) -> object:
+        return state.progress, self._trend
 
     def draw(self, run: Run, state: RunState) -> Content:
         rows = metric_rows(state.progress, run.plan, self._trend)
@@ -188,7 +219,11 @@ class VerdictCard(RunCard):
     """The verdict of the run that the screen shows; one line where the widget is that low."""
 
     def watch_run_state(self, state: RunState | None) -> None:
-        self.border_title = "verdict" if state and state.stage in ENDED else "verdict so far"
+        self.entitle("verdict" if state and state.stage in ENDED else "verdict so far")
+        self.changed()
+
+    def of_state(self, state: RunState) -> object:
+        return state.verdict, state.no_verdict, state.stage
 
     def draw(self, run: Run, state: RunState) -> Content:
         against = METHOD_WORDS[run.plan.estimate.method] if run.plan.estimate else "expected"

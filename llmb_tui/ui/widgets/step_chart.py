@@ -147,6 +147,9 @@ class StepChart(RunCard):
     def on_mount(self) -> None:
         self.border_title = "step time, s"
 
+    def of_state(self, state: RunState) -> object:
+        return state.progress.step_times_s, state.progress.steps_total
+
     def draw(self, run: Run, state: RunState) -> Content:
         estimate = run.plan.estimate
         lines = chart_lines(
@@ -163,4 +166,8 @@ class StepChart(RunCard):
             width = self.content_size.width - 2
             self.border_subtitle = Content(expected_caption(self.training_run.plan.estimate, width, terminal_glyphs()))
 
-    watch_training_run = on_resize = _entitle
+    on_resize = _entitle
+
+    def watch_training_run(self) -> None:
+        self._entitle()
+        self.changed()
