@@ -1,0 +1,47 @@
+"""What a run costs while its log streams: no layout, no keys made again, and only those parts that show another thing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from textual.app import App
+
+from llmb_tui.ui.screens.run import RunScreen
+from llmb_tui.ui.widgets.key_bar import KeyBar
+from llmb_tui.ui.widgets.log_view import LogView
+from llmb_tui.ui.widgets.run_header import RunHeader
+from llmb_tui.ui.widgets.step_chart import StepChart
+from tests.kit.pilot import SIZE, text_of, until
+from tests.ui.run.run_states import STATES, log_text
+
+
+async def test_lines_that_come_lay_out_nothing(
+    open_run: Callable[..., tuple[App[None], Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = STATES["measuring"]
+    app, services = open_run(first, log=log_text(31))
+    drawn: Counter[str] = Counter()
+    async with app.run_test(size=SIZE) as pilot:
+        view = app.screen.query_one(LogView)
+        await until(pilot, lambda: view.source.lines == 42 and "● live" in text_of(app, RunHeader), "the run")
+        await pilot.pause()
+        app.screen.screen_layout_refresh_signal.subscribe(view, lambda _: drawn.update(["layout"]))
+        for kind in (RunHeader, StepChart):
+            original = kind.draw
+            monkeypatch.setattr(
+                kind, "draw", lambda *given, was=original: drawn.update([was.__qualname__]) or was(*given)
+            )
+        recompose = KeyBar.recompose
+        monkeypatch.setattr(KeyBar, "recompose", lambda bar: drawn.update(["keys"]) or recompose(bar))
+        log = services.runs.folder("k3f9a2") / first.log_name
+        for more in range(1, 6):
+            with log.open("a") as file:
+                file.write("0: NCCL INFO Channel 00\n" * 20)
+            app.screen.post_message(RunScreen.StateChanged(replace(first, log_bytes=first.log_bytes + more)))
+            await until(pilot, lambda more=more: view.source.lines == 42 + 20 * more, "the lines")
+            await pilot.pause()
+    assert drawn == {"RunHeader.draw": 5}
