@@ -1,4 +1,4 @@
-"""What a run costs while its log streams: no layout, no keys made again, and only those parts that show another thing."""
+"""What a streaming log costs: no layout, no keys made again, and only those parts drawn that show another thing."""
 
 from __future__ import annotations
 
