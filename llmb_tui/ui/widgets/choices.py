@@ -11,7 +11,9 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.geometry import Size
 from textual.message import Message
+from textual.reactive import Reactive
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -21,7 +23,10 @@ from llmb_tui.wizard.choices import Choice, Switch
 
 
 class TextField(Input):
-    """An input that hands its text on in the frame in which it was typed."""
+    """An input of fixed width that hands its text on in the frame in which it was typed."""
+
+    # Textual's lays out the screen at each letter, for inputs that are as wide as their text.
+    virtual_size: Reactive[Size] = Reactive(Size(0, 0))
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "app.focus_previous", "TextField above", show=False, id="field.up", tooltip="The field above"),

@@ -14,7 +14,7 @@ from llmb_tui.plan.over_scale import AtScale
 from llmb_tui.plan.plan import Plan
 from llmb_tui.ui.widgets.figures import Figures, TimeParts
 from llmb_tui.ui.widgets.scale_chart import LEAST_HEIGHT, ScaleChart
-from llmb_tui.ui.widgets.texts import Remarks, Scroller, WrappedLines
+from llmb_tui.ui.widgets.texts import ScrolledRemarks, WrappedLines
 
 if TYPE_CHECKING:
     from llmb_tui.plan.calibration import MeasuredHere
@@ -73,15 +73,13 @@ class Preview(Vertical):
     figures = getters.query_one(Figures)
     picture = getters.query_one(TimeParts)
     chart = getters.query_one(ScaleChart)
-    scroller = getters.query_one(Scroller)
-    remarks = getters.query_one(Remarks)
+    remarks = getters.query_one(ScrolledRemarks)
 
     def compose(self) -> ComposeResult:
         yield Figures()
         yield TimeParts()
         yield ScaleChart().data_bind(Preview.points)
-        with Scroller(can_focus=False):
-            yield Remarks()
+        yield ScrolledRemarks(can_focus=False)
 
     def on_mount(self) -> None:
         self.border_title = "What will run"
@@ -119,16 +117,16 @@ class Preview(Vertical):
 
     def _arrange(self) -> None:
         shares = self._shares()
-        chart, scroller = self.chart, self.scroller
+        chart, remarks = self.chart, self.remarks
         self.figures.display = shares.figures
         self.picture.display = shares.picture
-        scroller.display = shares.remarks
+        remarks.display = shares.remarks
         chart.display = shares.chart > 0
         if shares.chart and (chart.styles.height is None or chart.styles.height.value != shares.chart):
             chart.styles.height = shares.chart
         chart.styles.margin = (shares.blank, 0, 0, 0)
-        if scroller.can_focus != shares.scrolls:
-            scroller.can_focus = shares.scrolls
+        if remarks.can_focus != shares.scrolls:
+            remarks.can_focus = shares.scrolls
         # Picture or chart have to be turned to.
         partial = bool(self.points) and not (shares.figures and shares.chart)
         if partial != self.screen.has_class("-partial"):
@@ -148,7 +146,7 @@ class Preview(Vertical):
         return share(height, len(self.figures.wrapped(width)), picture, bool(self.points), said)
 
 
-def _lines(part: WrappedLines, width: int) -> int:
+def _lines(part: WrappedLines | ScrolledRemarks, width: int) -> int:
     """Lines of a part with the blank one above it; none where there is nothing in it."""
     rows = len(part.wrapped(width))
     return rows + 1 if rows else 0

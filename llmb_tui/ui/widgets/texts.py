@@ -13,6 +13,10 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.geometry import Region, Size
 from textual.reactive import var
+from textual.scroll_view import ScrollView
+from textual.selection import Selection
+from textual.strip import Strip
+from textual.visual import Visual
 from textual.widget import Widget
 
 from llmb_tui.plan.plan import Problem
@@ -111,15 +115,77 @@ def remark(problem: Problem, word: str, width: int) -> list[Content]:
     return hanging(line((f"{glyph} ", style)), line((f"{word}: ", style), problem.reason, (fix, MUTED)), width)
 
 
+_SCROLL_KEYS: list[BindingType] = [
+    Binding("down,j", "scroll_down", "Down", show=False, id="text.down", tooltip="A line down"),
+    Binding("up,k", "scroll_up", "Up", show=False, id="text.up", tooltip="A line up"),
+    Binding("pagedown", "page_down", "Page down", show=False, id="text.page-down", tooltip="A page down"),
+    Binding("pageup", "page_up", "Page up", show=False, id="text.page-up", tooltip="A page up"),
+    Binding("home,g", "scroll_home", "Start", show=False, id="text.start", tooltip="To the start"),
+    Binding("end,G", "scroll_end", "End", show=False, id="text.end", tooltip="To the end"),
+]
+
+
 class Scroller(VerticalScroll, inherit_bindings=False):
     """A vertical scroll with j and k beside the arrows."""
 
     ALLOW_MAXIMIZE = True
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down,j", "scroll_down", "Down", show=False, id="text.down", tooltip="A line down"),
-        Binding("up,k", "scroll_up", "Up", show=False, id="text.up", tooltip="A line up"),
-        Binding("pagedown", "page_down", "Page down", show=False, id="text.page-down", tooltip="A page down"),
-        Binding("pageup", "page_up", "Page up", show=False, id="text.page-up", tooltip="A page up"),
-        Binding("home,g", "scroll_home", "Start", show=False, id="text.start", tooltip="To the start"),
-        Binding("end,G", "scroll_end", "End", show=False, id="text.end", tooltip="To the end"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = _SCROLL_KEYS
+
+
+class ScrolledRemarks(ScrollView, inherit_bindings=False):
+    """Every problem, in a place of fixed size: however many there are, nothing is laid out."""
+
+    ALLOW_MAXIMIZE = True
+    ALLOW_SELECT = True
+    BINDINGS: ClassVar[list[BindingType]] = _SCROLL_KEYS
+    DEFAULT_CSS = """
+    ScrolledRemarks {
+        overflow-x: hidden;
+        overflow-y: scroll;
+        scrollbar-size-vertical: 1;
+    }
+    """
+
+    problems: var[tuple[Problem, ...]] = var[tuple[Problem, ...]](())
+    _wrapped: tuple[object, list[Content]] | None = None
+    _strips: list[Strip] | None = None
+
+    def wrapped(self, width: int) -> list[Content]:
+        """The lines at this width."""
+        key = (width, self.problems)
+        if self._wrapped is None or self._wrapped[0] != key:
+            self._wrapped = key, remarks(self.problems, width)
+        return self._wrapped[1]
+
+    def watch_problems(self) -> None:
+        self._strips = None
+        rows = len(self.wrapped(self._width))
+        # Assigned, it would have the whole screen laid out; the scrollbar is all that depends on it.
+        self.set_reactive(ScrolledRemarks.virtual_size, Size(self._width, rows))
+        self.vertical_scrollbar.window_virtual_size = rows
+        self.scroll_to(y=min(self.scroll_y, self.max_scroll_y), animate=False, force=True)
+        self.refresh()
+
+    on_resize = watch_problems
+
+    def render(self) -> Content:
+        return lines(self.wrapped(self._width))
+
+    def render_line(self, y: int) -> Strip:
+        if self._strips is None:
+            self._strips = Visual.to_strips(self, self.render(), self._width, None, self.visual_style, pad=True)
+        number = y + self.scroll_offset.y
+        blank = Strip.blank(self._width, self.rich_style)
+        return self._strips[number] if number < len(self._strips) and self.problems else blank
+
+    def selection_updated(self, selection: Selection | None) -> None:  # noqa: ARG002 (Textual's signature)
+        self._strips = None
+        self.refresh()
+
+    def notify_style_update(self) -> None:
+        self._strips = None
+        super().notify_style_update()
+
+    @property
+    def _width(self) -> int:
+        return self.scrollable_content_region.width

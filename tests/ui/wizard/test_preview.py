@@ -19,7 +19,7 @@ from llmb_tui.ui.screens.wizard import WizardScreen
 from llmb_tui.ui.widgets.figures import Figures, TimeParts
 from llmb_tui.ui.widgets.preview import Preview
 from llmb_tui.ui.widgets.scale_chart import ScaleChart
-from llmb_tui.ui.widgets.texts import Remarks, Scroller
+from llmb_tui.ui.widgets.texts import ScrolledRemarks
 from llmb_tui.watch.local_results import LocalResults
 from tests.kit.pilot import SIZE, choose, loaded, on_screen, until
 from tests.kit.runs import CATALOG
@@ -41,7 +41,7 @@ async def at_scale(pilot: Pilot[None], workload: str = "nemotron4@25.04/15b") ->
 def seen(wizard: WizardScreen) -> set[str]:
     """The parts of the preview that are seen whole."""
     preview = wizard.query_one(Preview)
-    parts = (Figures, TimeParts, ScaleChart, Remarks)
+    parts = (Figures, TimeParts, ScaleChart, ScrolledRemarks)
     inside = preview.content_region
     return {
         part.__name__
@@ -62,7 +62,7 @@ def actions(wizard: WizardScreen) -> set[str]:
 async def test_everything_is_seen_where_there_is_room(app: LlmbApp, size: tuple[int, int]) -> None:
     async with app.run_test(size=size) as pilot:
         wizard = await at_scale(pilot)
-        assert seen(wizard) == {"Figures", "TimeParts", "ScaleChart", "Remarks"}
+        assert seen(wizard) == {"Figures", "TimeParts", "ScaleChart", "ScrolledRemarks"}
         assert "preview" not in actions(wizard), "there is nothing to turn to"
         text = on_screen(app)
         assert "where the time goes (a model)" in text
@@ -75,7 +75,7 @@ async def test_long_remarks_leave_room_for_the_chart_and_are_scrolled_to_by_keyb
         await choose(pilot, "scale", "1024")
         await pilot.pause()
         assert {"Figures", "TimeParts", "ScaleChart"} <= seen(wizard)
-        scroller = wizard.query_one(Preview).query_one(Scroller)
+        scroller = wizard.query_one(Preview).query_one(ScrolledRemarks)
         assert scroller.can_focus
         assert scroller.max_scroll_y > 0
         for _ in range(40):
@@ -91,7 +91,7 @@ async def test_long_remarks_leave_room_for_the_chart_and_are_scrolled_to_by_keyb
 async def test_short_remarks_are_no_stop_on_the_way_from_field_to_field(app: LlmbApp) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         wizard = await at_scale(pilot)
-        assert not wizard.query_one(Preview).query_one(Scroller).can_focus
+        assert not wizard.query_one(Preview).query_one(ScrolledRemarks).can_focus
 
 
 async def test_a_small_terminal_turns_from_the_form_to_the_figures_to_the_chart_and_back(app: LlmbApp) -> None:
@@ -102,7 +102,7 @@ async def test_a_small_terminal_turns_from_the_form_to_the_figures_to_the_chart_
         await pilot.press("p")
         await pilot.pause()
         assert not form_is_seen(wizard)
-        assert {"Figures", "Remarks"} <= seen(wizard)
+        assert {"Figures", "ScrolledRemarks"} <= seen(wizard)
         assert "ScaleChart" not in seen(wizard)
         await pilot.press("p")
         await pilot.pause()

@@ -61,6 +61,25 @@ async def test_a_key_plans_once_and_derives_once(
     assert calls == {"plan": 1, "settled": 1, "propose": 1}
 
 
+async def test_a_key_that_changes_figures_and_remarks_lays_out_nothing(app: LlmbApp) -> None:
+    layouts: list[object] = []
+    async with app.run_test(size=(120, 40)) as pilot:
+        wizard = await loaded(pilot)
+        await choose(pilot, "workload", "llama3.1@25.04/8b")
+        await pilot.press("3")
+        scales, steps = wizard.query_one("#scale ChoiceList"), wizard.query_one("#steps")
+        for field, first, *keys in ((scales, "down", "down", "down", "up"), (steps, "7", "5", "backspace", "1")):
+            field.focus()
+            await pilot.press(first)
+            await pilot.pause()
+            wizard.screen_layout_refresh_signal.subscribe(field, layouts.append)
+            for key in keys:
+                await pilot.press(key)
+                await pilot.pause()
+            wizard.screen_layout_refresh_signal.unsubscribe(field)
+    assert not layouts
+
+
 async def test_a_key_makes_the_figures_once_and_touches_no_other_part(
     app: LlmbApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
