@@ -126,7 +126,7 @@ class RunHeader(RunPart):
 
     def watch_training_run(self, run: Run | None) -> None:
         self.set_class(run is not None and bool(run.results), "-results")
-        self.changed()
+        super().watch_training_run(run)
 
     def of_state(self, state: RunState) -> object:
         return state, self.notice

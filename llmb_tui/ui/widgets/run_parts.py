@@ -56,13 +56,17 @@ class RunPart(Widget):
         """What it shows of a run that is loaded."""
         raise NotImplementedError
 
-    def changed(self) -> None:
+    def watch_training_run(self, run: Run | None) -> None:  # noqa: ARG002 - for subclasses
+        self._changed()
+
+    def watch_run_state(self, before: RunState | None, now: RunState | None) -> None:  # noqa: ARG002 - as above
+        self._changed()
+
+    def _changed(self) -> None:
         """The run or its state is another one: paint, unless that shows the same."""
         before = self._shown
         if before is None or not self.render().is_same(before[1]):
             self.refresh()
-
-    watch_training_run = watch_run_state = changed
 
 
 class RunCard(RunPart):
@@ -161,7 +165,7 @@ class Metrics(RunCard):
         if was and last and was.index != last.index:
             self._trend = loss_trend(was.loss, last.loss)
         self.entitle("measured" if now and now.stage in ENDED else "so far")
-        self.changed()
+        super().watch_run_state(before, now)
 
     def of_state(self, state: RunState) -> object:
         return state.progress, self._trend
@@ -218,9 +222,9 @@ def ratio_text(verdict: Verdict, against: str) -> str:
 class VerdictCard(RunCard):
     """The verdict of the run that the screen shows; one line where the widget is that low."""
 
-    def watch_run_state(self, state: RunState | None) -> None:
-        self.entitle("verdict" if state and state.stage in ENDED else "verdict so far")
-        self.changed()
+    def watch_run_state(self, before: RunState | None, now: RunState | None) -> None:
+        self.entitle("verdict" if now and now.stage in ENDED else "verdict so far")
+        super().watch_run_state(before, now)
 
     def of_state(self, state: RunState) -> object:
         return state.verdict, state.no_verdict, state.stage

@@ -168,6 +168,6 @@ class StepChart(RunCard):
 
     on_resize = _entitle
 
-    def watch_training_run(self) -> None:
+    def watch_training_run(self, run: Run | None) -> None:
         self._entitle()
-        self.changed()
+        super().watch_training_run(run)
