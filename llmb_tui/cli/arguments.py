@@ -10,6 +10,8 @@ from typing import Any, NoReturn
 
 from llmb_tui import __version__
 from llmb_tui.cli.output import say
+from llmb_tui.cluster.profile_fields import BESIDE
+from llmb_tui.cluster.profile_fields import FIELDS as FORM
 from llmb_tui.errors import Trouble
 from llmb_tui.plan.selection import DEFAULT_PROCEDURE, FIELDS, NEW_RUN_PROCEDURES, OLD_PROCEDURES, OPTIONS, Field
 
@@ -17,22 +19,8 @@ Verb = Callable[[argparse.Namespace], int]
 _READ_ONLY = "observer mode: refuse whatever would change a cluster"
 _NUMBER = re.compile(r"[0-9]{1,18}")
 SECRETS = ("ngc", "hugging-face")
-PROFILE_FLAGS = {
-    "host": ("login node: name, address or alias", True),
-    "account": ("Slurm account", True),
-    "partition": ("GPU partition", True),
-    "install_dir": ("directory that the nodes share", True),
-    "user": ("name on the login node", False),
-    "port": ("port of its SSH server", False),
-    "identity_file": ("private key", False),
-    "known_hosts": ("file of known host keys", False),
-    "cpu_partition": ("partition for work without GPUs", False),
-    "gpu_request": ("gpus-per-node, gres or none", False),
-    "reservation": ("Slurm reservation", False),
-    "qos": ("Slurm QOS", False),
-    "constraint": ("features that the nodes must have", False),
-}
-"""Fields of a cluster's profile that `clusters add` sets, what each is, and whether it is needed."""
+PROFILE_FLAGS = tuple(field for field in (*FORM, *BESIDE) if field.name not in ("name", "read_only"))
+"""Fields of a cluster's profile that `clusters add` takes; --read-only says something else, of every verb."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -169,9 +157,9 @@ def _add_cluster_verbs(verbs: Any) -> None:
     sub = _add(verbs, "clusters", "clusters", "saved clusters; `clusters add NAME --host …` saves one more")
     sub.add_argument("action", nargs="?", choices=("add",), help="save a cluster")
     sub.add_argument("name", nargs="?", metavar="NAME")
-    for field, (text, needed) in PROFILE_FLAGS.items():
-        flag = f"--{field.replace('_', '-')}"
-        sub.add_argument(flag, metavar="N" if field == "port" else "TEXT", help=f"{text}{' (needed)' * needed}")
+    for field in PROFILE_FLAGS:
+        text = ": ".join(filter(None, (field.title, field.hint)))
+        sub.add_argument(field.flag, metavar="TEXT", help=f"{text}{' (needed)' * field.needed}")
     sub = _add(verbs, "config", "config", "where settings live, what is in force, and whether every file can be read")
     sub.add_argument("action", choices=("path", "show", "validate"))
     sub = _add(verbs, "doctor", "clusters", "preflight of a saved cluster, for a selection if one is given")

@@ -7,17 +7,17 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
-from typing import get_args
+from dataclasses import asdict, replace
+from typing import Any
 
-from llmb_tui.cli.arguments import PROFILE_FLAGS, number, selection_mapping
+from llmb_tui.cli.arguments import PROFILE_FLAGS, selection_mapping
 from llmb_tui.cli.output import print_json, print_line, print_table, say
 from llmb_tui.cli.request import ask_for_selection, print_command, request_of, say_problems
 from llmb_tui.cli.runs import settle
 from llmb_tui.cli.secrets import ask_for_key
 from llmb_tui.cli.user import confirm, has_terminal, is_terminal, require_changes, terminal_prompter, user_services
 from llmb_tui.cluster.failures import Disconnected, LoginNeeded, Unanswered, Unreachable
-from llmb_tui.cluster.profile import ClusterProfile, GpuRequest
+from llmb_tui.cluster.profile_fields import BESIDE, EMPTY, FIELDS, profile_of
 from llmb_tui.cluster.profiles import profile_document
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.prepared import PreparedRun
@@ -60,17 +60,14 @@ def clusters_verb(arguments: argparse.Namespace) -> int:
 
 def _add_cluster(services: Services, arguments: argparse.Namespace) -> int:
     """Save a cluster; nobody is asked, and nothing is connected."""
-    given = {name: value for name in PROFILE_FLAGS if (value := getattr(arguments, name)) is not None}
-    missing = [f"--{name.replace('_', '-')}" for name, (_, needed) in PROFILE_FLAGS.items() if needed > (name in given)]
+    given = {field.name: getattr(arguments, field.name) or "" for field in PROFILE_FLAGS}
+    missing = [field.flag for field in PROFILE_FLAGS if field.needed and not given[field.name]]
     if arguments.name is None or missing:
         what = " and ".join(filter(None, ("its name" * (arguments.name is None), ", ".join(missing))))
         raise Trouble(f"A cluster needs {what}.", fix=f"`{_ADD}`", exit_code=1)
-    if "port" in given:
-        given["port"] = number(given["port"], "port")
-    if given.get("gpu_request", "none") not in get_args(GpuRequest):
-        fix = f"It is one of {', '.join(get_args(GpuRequest))}."
-        raise Trouble(f"The cluster's gpu_request cannot be {given['gpu_request']}.", fix=fix, exit_code=1)
-    profile = ClusterProfile(name=arguments.name, **given)
+    beside: dict[str, Any] = {field.name: given[field.name] for field in BESIDE if given[field.name]}
+    texts = {field.name: given.get(field.name, "") for field in FIELDS}
+    profile = profile_of(replace(EMPTY, **beside), {**texts, "name": arguments.name})
     services.clusters.add(profile)
     if arguments.json:
         print_json(profile_document(profile))

@@ -61,10 +61,17 @@ class ClusterProfile:
     """Whether tasks are bound to NUMA nodes where the recipe binds them."""
     vboost: bool = False
     """Whether a job first gives the GPUs' tensor cores more power, which takes `sudo` on the nodes."""
+    group_writable: bool = False
+    """Whether the group may write to what we make there, for an install that several people share; everyone never."""
     read_only: bool = False
     """Observer mode: nothing is submitted, cancelled, installed or otherwise changed there."""
     notice: str | None = None
     """Shown wherever the cluster is named, such as `simulated, clock x30`."""
+
+    @property
+    def umask(self) -> str:
+        """As sh's `umask` takes it, whatever the login has set."""
+        return "g=rwx,o-w" if self.group_writable else "go-w"
 
     @property
     def route(self) -> tuple[object, ...]:

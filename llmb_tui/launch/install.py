@@ -43,6 +43,7 @@ class Installer:
     ) -> None:
         self._session = session
         self._registry = sources.registry
+        self._umask = profile.umask
         self._folder = f"{profile.install_dir.rstrip('/')}/.llmb-tui/steps"
         self._steps = plan.steps
         self._paces = {step.id: step_pace() for step in plan.steps}
@@ -138,14 +139,14 @@ class Installer:
         folder = self._step_folder(step)
         job = [_job_name(folder, step), step.in_job.command, *step.in_job.options] if step.in_job else ["", ""]
         try:
-            result = self._session.run_script('umask go-w; mkdir -p "$1"', [folder])
+            result = self._session.run_script(f'umask {self._umask}; mkdir -p "$1"', [folder])
             if result.exit_code:
                 raise Trouble(
                     f"The install directory cannot be written: {clean(folder)}",
                     clean(result.stderr).strip(),
                     "Choose an install directory that you may write to, on a file system that all nodes share.",
                 )
-            self._session.write_file(f"{folder}/step.sh", _step_script(folder, step).encode())
+            self._session.write_file(f"{folder}/step.sh", _step_script(self._umask, folder, step).encode())
             script = remote_text("lock.sh", "start.sh")
             self._session.run_script(script, [folder, *job], deadline_s=_START_DEADLINE_S)
             self._asked_slurm_at = None
@@ -179,8 +180,8 @@ def _job_name(folder: str, step: InstallStep) -> str:
     return f"llmb-tui-{step.id}"[:_LONGEST_JOB_NAME] + f"-{hashlib.sha256(folder.encode()).hexdigest()[:8]}"
 
 
-def _step_script(folder: str, step: InstallStep) -> str:
+def _step_script(umask: str, folder: str, step: InstallStep) -> str:
     work = step.work.strip("\n")
     arguments = shell_join(["set", "--", *step.args])
-    parts = ["#!/bin/sh", "umask go-w", f"dir={shell_join([folder])}", f"work() {{\n{work}\n}}", arguments]
+    parts = ["#!/bin/sh", f"umask {umask}", f"dir={shell_join([folder])}", f"work() {{\n{work}\n}}", arguments]
     return "\n".join([*parts, remote_text("lock.sh", "step.sh")])

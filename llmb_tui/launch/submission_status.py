@@ -73,7 +73,8 @@ def probe(session: Session, place: SubmissionDir, how: ProbeMode = "look") -> Su
     `start` also starts it unless somebody did; `withdraw` first makes sure that one that has not begun never will.
     Either may be repeated. Raises what `Session.run` raises.
     """
-    script = remote_text("status.sh", place.reading)
+    # What it starts takes this over, and so do the job's own files.
+    script = f"umask {session.profile.umask}\n" + remote_text("status.sh", place.reading)
     return parse(session.run_script(script, [place.folder, how, place.helper, *place.arguments]).stdout)
 
 

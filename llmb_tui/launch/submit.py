@@ -149,7 +149,8 @@ def _prepare(session: Session, cluster: str, preparation: Preparation) -> None:
     words += [str(len(preparation.folders)), *preparation.folders]
     words += [str(len(preparation.links)), *(part for link in preparation.links for part in link)]
     words += [part for copy in preparation.copies for part in copy]
-    result = session.run_script(remote_text("prepare.sh"), words)
+    script = f"umask {session.profile.umask}\n" + remote_text("prepare.sh")
+    result = session.run_script(script, words)
     if result.exit_code == _NOT_INSTALLED:
         raise Trouble(
             f"Not installed on {cluster}: {clean(result.stderr).strip()}",

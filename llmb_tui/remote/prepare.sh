@@ -5,7 +5,6 @@
 # TOKEN is a file below the home directory that has to be there, or nothing; FILE of a link lies there as well, and an
 # empty file is made instead of the link where there is no such file. May be repeated. Ends with 4 where the token is
 # missing, with 3 where something that is needed is, and names it.
-umask go-w
 [ -z "$1" ] || [ -s "$HOME/$1" ] || exit 4
 needed=$2
 shift 2

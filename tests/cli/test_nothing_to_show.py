@@ -43,12 +43,27 @@ def test_a_cluster_is_added(services: Services, capsys: pytest.CaptureFixture[st
     assert "eos" in capsys.readouterr().out
 
 
+def test_a_cluster_is_added_with_everything_that_the_form_asks(
+    services: Services, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = "--segment 16 --exclude cn[003,007] --memory 500G --numa-binding no --group-writable yes --gpu-request gres"
+    several = ("--mounts", "/data:/data:ro, /x:/x", "--env", "NCCL_DEBUG=INFO; A=x y")
+    assert main([*WHOLE, *words.split(), *several]) == 0, capsys.readouterr().err
+    (saved,) = services.clusters.profiles()
+    assert (saved.segment, saved.exclude, saved.memory, saved.numa_binding) == (16, "cn[003,007]", "500G", False)
+    assert (saved.group_writable, saved.gpu_request, saved.mounts) == (True, "gres", ("/data:/data:ro", "/x:/x"))
+    assert saved.env == (("NCCL_DEBUG", "INFO"), ("A", "x y"))
+
+
 @pytest.mark.parametrize(
     ("words", "needed"),
     [
         (ADD, "--install-dir"),
         (("clusters", "add"), "its name and --host, --account"),
         ((*WHOLE, "--port", "²"), "port"),
+        ((*WHOLE, "--segment", "9" * 5000), "segment"),
+        ((*WHOLE, "--vboost", "maybe"), "yes or no"),
+        ((*WHOLE, "--env", "NAME"), "NAME=value"),
         ((*WHOLE, "--gpu-request", "all"), "gpus-per-node"),
         ((*WHOLE, "--account", "a;b\n"), "account"),
         (("clusters", "add", "../x", *WHOLE[3:]), "name"),

@@ -148,16 +148,22 @@ def test_a_run_makes_everything_once(stage: Stage, make_installer: MakeInstaller
     assert stage.calls() == 1
 
 
-def test_what_it_makes_is_writable_for_its_owner_only(stage: Stage, make_installer: MakeInstaller) -> None:
+@pytest.mark.parametrize(("group_writable", "umask", "forbidden"), [(False, 0, 0o022), (True, 0o077, 0o002)])
+def test_who_else_may_write_to_what_it_makes_is_the_profiles_to_say(
+    stage: Stage, make_installer: MakeInstaller, group_writable: bool, umask: int, forbidden: int
+) -> None:
+    """Whatever the login's umask is."""
+    stage.profile = replace(stage.profile, group_writable=group_writable)
     stage.go()
-    before = os.umask(0)
+    before = os.umask(umask)
     try:
         states = make_installer().run(lambda _: None, threading.Event())
     finally:
         os.umask(before)
     assert [state.status for state in states] == ["done"] * 3
     made = [path for path in stage.install.rglob("*") if not path.is_symlink()]
-    assert [path for path in made if path.stat().st_mode & 0o022] == []
+    assert [path for path in made if path.stat().st_mode & forbidden] == []
+    assert stage.image.parent.stat().st_mode & 0o070 == (0o070 if group_writable else 0o050)
 
 
 def test_progress_is_the_last_line_of_the_log_and_the_bytes_so_far(stage: Stage, make_installer: MakeInstaller) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 from dataclasses import replace
@@ -46,6 +47,21 @@ def test_the_run_folder_holds_what_the_job_needs(stage: Stage) -> None:
     assert (stage.task / "configs/launch.json").read_text() == dict(direct_spec(run).files)["configs/launch.json"]
     assert (stage.task / "code/pretrain.py").read_text() == "installed"
     assert (stage.task.parent / f"{direct_spec(run).task}_sbatch.sh").read_text() == SCRIPT
+
+
+@pytest.mark.parametrize(("group_writable", "mode", "umask"), [(False, 0o755, "0022"), (True, 0o775, "0002")])
+def test_only_a_profile_lets_the_group_write_to_a_run_and_nothing_lets_everyone(
+    stage: Stage, group_writable: bool, mode: int, umask: str
+) -> None:
+    stage.session.profile = replace(stage.profile, group_writable=group_writable)
+    stage.on_sbatch('umask >"$STAGE/umask"')
+    before = os.umask(0)
+    try:
+        stage.submit()
+    finally:
+        os.umask(before)
+    assert {path.stat().st_mode & 0o777 for path in (stage.task, stage.task / "configs", stage.traces)} == {mode}
+    assert (stage.folder / "umask").read_text().strip() == umask
 
 
 def test_the_intent_is_on_the_disk_before_anything_reaches_the_cluster(stage: Stage) -> None:

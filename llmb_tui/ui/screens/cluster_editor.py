@@ -14,26 +14,23 @@ from textual.screen import Screen
 from textual.widgets import Input, Static
 
 from llmb_tui.cluster.profile import ClusterProfile, GpuRequest
-from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.errors import Trouble
-from llmb_tui.services import Services
-from llmb_tui.ui.daemon import in_daemon
-from llmb_tui.ui.panes.pane import label
-from llmb_tui.ui.profile_fields import (
+from llmb_tui.cluster.profile_fields import (
     EMPTY,
     FIELDS,
     MORE,
     REACH,
     USE,
     field_at_fault,
-    offered,
     profile_of,
     reachable,
-    request_details,
-    summary,
     texts_of,
-    with_llmb,
 )
+from llmb_tui.cluster.prompter import Prompter
+from llmb_tui.errors import Trouble
+from llmb_tui.services import Services
+from llmb_tui.ui.daemon import in_daemon
+from llmb_tui.ui.panes.pane import label
+from llmb_tui.ui.profile_offers import offered, request_details, summary, with_llmb
 from llmb_tui.ui.text import MUTED, line, lines, told
 from llmb_tui.ui.widgets.choices import ChoiceList, Combo
 from llmb_tui.ui.widgets.key_bar import KeyBar

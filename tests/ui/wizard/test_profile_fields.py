@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.profile_check import WrongField
-from llmb_tui.ui.profile_fields import EMPTY, FIELDS, field_at_fault, profile_of, texts_of
+from llmb_tui.cluster.profile_fields import BESIDE, EMPTY, FIELDS, field_at_fault, profile_of, texts_of
 
 PLAIN = ClusterProfile("eos", "login", "acct", "batch", "/lustre/llmb")
 FULL = replace(
@@ -29,7 +29,13 @@ FULL = replace(
     slurm_params="comment=mine;hold",
     mounts=("/data:/data:ro", "/x:/x"),
     env=(("A", "1"), ("B", "x y")),
+    group_writable=True,
 )
+
+
+def test_the_table_has_every_field_that_a_person_gives() -> None:
+    others = {"transport", "ssh_config", "notice"}
+    assert {field.name for field in (*FIELDS, *BESIDE)} | others == {field.name for field in fields(ClusterProfile)}
 
 
 @pytest.mark.parametrize("profile", [PLAIN, FULL])

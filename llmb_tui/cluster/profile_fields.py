@@ -1,23 +1,15 @@
-"""The fields of a cluster profile: names, hints, text to profile and back, and what a cluster offers for them. Pure."""
+"""The fields of a cluster profile that a person gives, for a form and for flags: text, and back. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from llmb_tui.cluster.llmb.install import request_of, settings_of
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.profile_check import WrongField, check_profile
 from llmb_tui.errors import Trouble
-from llmb_tui.text import plural
-from llmb_tui.wizard.choices import Choice
 
-if TYPE_CHECKING:
-    from llmb_tui.cluster.inventory import ClusterInventory
-    from llmb_tui.cluster.llmb.install import LlmbInstall
-    from llmb_tui.cluster.slurm.partition import Partition
-
+_NUMBER = re.compile(r"[0-9]{1,18}")
 EMPTY = ClusterProfile(name="", host="", account="", partition="", install_dir="")
 
 
@@ -30,6 +22,11 @@ class ProfileField:
     title: str
     hint: str = ""
     needed: bool = False
+
+    @property
+    def flag(self) -> str:
+        """Of `clusters add`."""
+        return f"--{self.name.replace('_', '-')}"
 
 
 REACH = (
@@ -62,11 +59,19 @@ MORE = (
     ProfileField("slurm_params", "Slurm parameters", "key=value;key=value;flag"),
     ProfileField("mounts", "mounts", "/data:/data:ro, /scratch:/scratch"),
     ProfileField("env", "environment", "NAME=value; NAME=value"),
+    ProfileField("group_writable", "group may write", "no; yes shares what is made in the install directory"),
     ProfileField("read_only", "observer mode", "no; yes changes nothing there"),
 )
 """What some sites need."""
 
 FIELDS = (*REACH, *USE, *MORE)
+"""The form."""
+
+BESIDE = (
+    ProfileField("known_hosts", "file of known host keys", "as ssh would"),
+    ProfileField("gpu_request", "GPU request", "gpus-per-node, gres or none"),
+)
+"""What the form asks otherwise, or not at all."""
 
 
 def texts_of(profile: ClusterProfile) -> dict[str, str]:
@@ -117,6 +122,7 @@ def profile_of(base: ClusterProfile, texts: dict[str, str]) -> ClusterProfile:
         slurm_params=texts["slurm_params"] or None,
         mounts=tuple(part.strip() for part in texts["mounts"].split(",") if part.strip()),
         env=_environment(texts["env"]),
+        group_writable=_flag("group_writable", texts["group_writable"]),
         read_only=_flag("read_only", texts["read_only"]),
     )
     check_profile(profile)
@@ -145,7 +151,7 @@ def _text(value: object) -> str:
 def _number(name: str, text: str) -> int | None:
     if not text:
         return None
-    if not text.isdecimal():
+    if not _NUMBER.fullmatch(text):
         raise WrongField(name, text, "It is a number.")
     return int(text)
 
@@ -165,67 +171,3 @@ def _environment(text: str) -> tuple[tuple[str, str], ...]:
         if name:
             pairs.append((name, value))
     return tuple(pairs)
-
-
-def summary(offers: ClusterInventory) -> str:
-    """What was read, in one line."""
-    counts = [
-        plural(len(offers.accounts), "account") if offers.accounts else "no accounts kept",
-        plural(len(offers.partitions), "partition"),
-        plural(len(offers.reservations), "reservation") if offers.reservations else "",
-    ]
-    return "read: " + ", ".join(count for count in counts if count)
-
-
-def offered(offers: ClusterInventory) -> dict[str, tuple[Choice, ...]]:
-    """Choices by field of the profile, the likeliest first."""
-    accounts = sorted(offers.accounts, key=lambda account: account != offers.default_account)
-    likely = offers.default_partition
-    partitions = sorted(offers.partitions, key=lambda partition: (partition != likely, not partition.gpus))
-    return {
-        "account": tuple(Choice(a, a, "default" if a == offers.default_account else "") for a in accounts),
-        "partition": tuple(_partition(partition) for partition in partitions),
-        "cpu_partition": tuple(Choice(name, name) for name in offers.cpu_partitions),
-        "qos": tuple(Choice(name, name) for name in offers.qos),
-        "reservation": tuple(Choice(name, name) for name in offers.reservations),
-        "install_dir": tuple(
-            Choice(place.path, place.path, "" if place.free_gb is None else f"{place.free_gb:,.0f} GB free")
-            for place in offers.directories
-        ),
-    }
-
-
-def with_llmb(
-    choices: Mapping[str, tuple[Choice, ...]], installs: Iterable[LlmbInstall]
-) -> dict[str, tuple[Choice, ...]]:
-    """The choices, and first among them what the configurations of llmb-run say, marked as theirs."""
-    merged = dict(choices)
-    for install in reversed(tuple(installs)):
-        mark = f"in {_configuration(install)}"
-        for name, value in settings_of(install).items():
-            known = {choice.value: choice for choice in merged.get(name, ())}
-            choice = known.pop(value, Choice(value, value))
-            detail = f"{choice.detail}, {mark}" if choice.detail else mark
-            merged[name] = (replace(choice, detail=detail), *known.values())
-    return merged
-
-
-def request_details(installs: Iterable[LlmbInstall]) -> dict[str, str]:
-    """By GPU request, which configurations of llmb-run ask so."""
-    details: dict[str, str] = {}
-    for install in installs:
-        request, count = request_of(install)
-        words = f"{count} on a node, in {_configuration(install)}" if count else f"in {_configuration(install)}"
-        details[request] = f"{details[request]}; {words}" if request in details else words
-    return details
-
-
-def _configuration(install: LlmbInstall) -> str:
-    return f"llmb-run {install.release}'s configuration" if install.release else "llmb-run's configuration"
-
-
-def _partition(partition: Partition) -> Choice:
-    kinds = ", ".join(f"{gpus.count} × {gpus.type or 'GPU'}" for gpus in partition.gpus) or "no GPUs"
-    limit = "" if partition.time_limit_s is None else f", at most {partition.time_limit_s / 3600:g} h"
-    down = None if partition.is_up else "it is down"
-    return Choice(partition.name, partition.name, f"{plural(partition.nodes, 'node')}, {kinds}{limit}", down)
