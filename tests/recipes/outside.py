@@ -126,6 +126,10 @@ class Outside:
         """For the rest of the test, the copies are the program's built-in presets."""
         monkeypatch.setattr("llmb_tui.catalog.load.builtin_dir", lambda: self.presets)
 
+    def need_little(self) -> None:
+        """Until the test ends, NeMo needs few of the 130 packages that upstream's requirements name."""
+        self.rig.set("few-needs", "torch bitsandbytes")
+
     def bundle(self, name: str, folder: Path) -> Path:
         """All of a repository, and its tags, in a file `NAME.bundle`."""
         file = folder / f"{name}.bundle"

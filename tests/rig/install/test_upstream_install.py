@@ -31,7 +31,11 @@ MakeSite = Callable[..., UpstreamSite]
 
 @pytest.fixture
 def make_site(outside: Outside, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakeSite]:
-    """Makes install directories on the rig, with the stand-ins' presets."""
+    """Makes install directories on the rig, with the stand-ins' presets and a NeMo that needs few packages.
+
+    `tests/rig/upstream` installs each recipe with all of them.
+    """
+    outside.need_little()
     made: list[UpstreamSite] = []
     outside.use_presets(monkeypatch)
     catalog = load_presets()

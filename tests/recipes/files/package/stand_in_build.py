@@ -1,7 +1,8 @@
 """Build backend of the stand-in packages (PEP 517 and 660), which needs no package: a build has no network.
 
 `stand_in.json` beside it says what to build. Files in /run/rig switch things on: where `faults/pip` names the package,
-its build fails; while `hold/NAME` is there, it waits, and says so with `hold/NAME.reached`.
+its build fails; while `hold/NAME` is there, it waits, and says so with `hold/NAME.reached`. Where `few-needs` is there,
+a package needs of upstream's requirements only those that this file names.
 """
 
 import base64
@@ -55,11 +56,13 @@ def _needs(about: dict[str, Any]) -> list[str]:
     """Of upstream's own requirements files: `requirements.txt` is needed always, the others by the extra."""
     extra = about.get("extra", "")
     needs = [f"Provides-Extra: {extra}"] if extra else []
+    few = (KNOBS / "few-needs").read_text().split() if (KNOBS / "few-needs").exists() else None
     for file in (path for pattern in about.get("requirements", []) for path in sorted(Path().glob(pattern))):
         by_extra = f"extra == '{extra}'" if extra and str(file) != "requirements/requirements.txt" else ""
         for line in file.read_text().splitlines():
             requirement, _, marker = (part.strip() for part in re.sub(r"(^| )#.*", "", line).partition(";"))
-            if requirement:
+            named = re.split(r"[^\w.-]", requirement)[0]
+            if named and (few is None or named in few):
                 conditions = " and ".join(filter(None, [marker and f"({marker})", by_extra]))
                 needs.append(f"Requires-Dist: {requirement}" + (f" ; {conditions}" if conditions else ""))
     return needs
