@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,19 +12,18 @@ import pytest
 
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.profiles import save_profile
+from tests.kit import verbs
 
 EOS = ClusterProfile("eos", "login.eos.example", "acct", "batch", "/lustre/llmb", env=(("NCCL_DEBUG", "INFO"),))
 
 
 @pytest.fixture
 def call(tmp_path: Path) -> Any:
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "llmb_tui", *arguments],
-            capture_output=True, text=True, check=False, timeout=120,
-            env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "LANG": "C.UTF-8",
-                 "LLMB_TUI_CONFIG_DIR": str(tmp_path / "config")},
-        )  # fmt: skip
+    variables = verbs.environment(tmp_path)
+    del variables["LLMB_TUI_STATE_DIR"]
+
+    def run(*arguments: str) -> verbs.Completed:
+        return verbs.run(arguments, variables)
 
     return run
 

@@ -1,10 +1,8 @@
-"""`plan --layouts` and `plan --cluster`: a process, its stdout, its exit code."""
+"""`plan --layouts` and `plan --cluster`: stdout and exit code."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,24 +13,20 @@ from llmb_tui.launch.runs import Runs
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Selection
 from llmb_tui.store.paths import Places
+from tests.kit import verbs
 from tests.kit.runs import CATALOG
 from tests.ui.wizard.found_states import draft_of
 
 CHOICE = ("-w", "nemotron4", "-s", "15b", "--gpu", "h100", "-d", "bf16")
 PLAN = ("plan", *CHOICE, "--scale", "64")
 STEP = "Training epoch 0, iteration {0}/49 | global_step: {0} | train_step_timing in s: {1} | consumed_samples: {0}\n"
-Call = Callable[..., subprocess.CompletedProcess[str]]
+Call = Callable[..., verbs.Completed]
 
 
 @pytest.fixture
 def call(tmp_path: Path) -> Call:
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "llmb_tui", *arguments],
-            capture_output=True, text=True, check=False, timeout=60,
-            env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "LANG": "C.UTF-8",
-                 "LLMB_TUI_CONFIG_DIR": str(tmp_path / "config"), "LLMB_TUI_STATE_DIR": str(tmp_path / "state")},
-        )  # fmt: skip
+    def run(*arguments: str) -> verbs.Completed:
+        return verbs.run(arguments, verbs.environment(tmp_path))
 
     return run
 

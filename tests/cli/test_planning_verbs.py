@@ -1,11 +1,9 @@
-"""`list` and `plan` as other programs call them: a process, its stdout, its exit code."""
+"""`list` and `plan` as other programs see them: stdout and exit code."""
 
 from __future__ import annotations
 
 import json
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +14,15 @@ from llmb_tui.cli.arguments import parser, selection_mapping
 from llmb_tui.plan.request import read_request
 from llmb_tui.plan.selection import RunOptions, Selection
 from llmb_tui.wizard.answers import command
+from tests.kit import verbs
 
 PLAN = ("plan", "--json", "-w", "nemotron4", "-s", "15b", "--gpu", "h100", "-d", "bf16", "--scale", "64")
 
 
 @pytest.fixture
 def call(tmp_path: Path) -> Any:
-    def run(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "llmb_tui", *arguments],
-            input=stdin, capture_output=True, text=True, check=False, timeout=60,
-            env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "LANG": "C.UTF-8",
-                 "LLMB_TUI_CONFIG_DIR": str(tmp_path / "config"), "LLMB_TUI_STATE_DIR": str(tmp_path / "state")},
-        )  # fmt: skip
+    def run(*arguments: str, stdin: str = "") -> verbs.Completed:
+        return verbs.run(arguments, verbs.environment(tmp_path), stdin)
 
     return run
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +13,7 @@ from llmb_tui.launch.runs import Runs
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import NOTHING_MORE, RunOptions
 from llmb_tui.store.paths import Places
+from tests.kit import verbs
 from tests.kit.runs import CATALOG, NEMOTRON
 from tests.ui.wizard.found_states import draft_of
 
@@ -40,12 +39,9 @@ def ended(tmp_path: Path) -> Ended:
 
 
 def said(tmp_path: Path, *arguments: str) -> str:
-    return subprocess.run(
-        [sys.executable, "-m", "llmb_tui", *arguments],
-        capture_output=True, text=True, check=True, timeout=60,
-        env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "LANG": "C.UTF-8",
-             "LLMB_TUI_CONFIG_DIR": str(tmp_path / "config"), "LLMB_TUI_STATE_DIR": str(tmp_path / "state")},
-    ).stdout  # fmt: skip
+    done = verbs.run(arguments, verbs.environment(tmp_path))
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_jobs_and_results_name_the_procedure(ended: Ended, tmp_path: Path) -> None:

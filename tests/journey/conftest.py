@@ -1,11 +1,8 @@
-"""A demo cluster, and `llmb-tui` as a program that knows it as a saved cluster."""
+"""A demo cluster, and verbs that know it as a saved cluster."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +11,8 @@ from llmb_tui.cluster.profiles import save_profile
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.store.paths import Places
 from tests.journey.journey_selections import Call
+from tests.kit import verbs
+from tests.kit.verbs import Completed
 
 FAST = 600.0
 """Clock of the tests' cluster: a run of minutes takes about a second."""
@@ -31,23 +30,26 @@ def cluster(tmp_path: Path, places: Places, request: pytest.FixtureRequest) -> I
         yield demo
 
 
-@pytest.fixture
-def call(places: Places, tmp_path: Path) -> Call:
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(tmp_path),
-        "LANG": "C.UTF-8",
-        "TMPDIR": str(tmp_path),
-        "LLMB_TUI_CONFIG_DIR": str(places.config),
-        "LLMB_TUI_STATE_DIR": str(places.state),
-    }
+def checked(by: Callable[[tuple[str, ...], dict[str, str]], Completed], home: Path) -> Call:
+    """Runs verbs that way, for a person with that home directory, and checks their exit codes."""
 
-    def run(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [sys.executable, "-m", "llmb_tui", *arguments],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=240, env=environment,
-        )  # fmt: skip
+    def run(*arguments: str, code: int = 0) -> Completed:
+        done = by(arguments, verbs.environment(home))
         assert done.returncode == code, done.stdout + done.stderr
         return done
 
     return run
+
+
+@pytest.fixture
+def call(places: Places, tmp_path: Path) -> Call:
+    """Verbs in this process."""
+    assert places.config.parent == tmp_path
+    return checked(verbs.run, tmp_path)
+
+
+@pytest.fixture
+def program(places: Places, tmp_path: Path) -> Call:
+    """Verbs as programs: each knows only what is on the disk, and imports NeMo-Run for itself."""
+    assert places.config.parent == tmp_path
+    return checked(verbs.start, tmp_path)

@@ -1,4 +1,4 @@
-"""From a selection to a verdict without a person: the verbs as programs call them, on the embedded cluster."""
+"""From a selection to a verdict without a person, by the verbs, on the embedded cluster."""
 
 from __future__ import annotations
 
@@ -12,12 +12,22 @@ from llmb_tui.demo.cluster import DemoCluster
 from tests.journey.journey_selections import LLAMA_HYDRA, NEMOTRON, Call
 from tests.kit.demo import fault
 
-BOTH_FAMILIES = pytest.mark.parametrize("selection", [NEMOTRON, LLAMA_HYDRA], ids=["nemo2", "hydra"])
+BOTH_FAMILIES = pytest.mark.parametrize(
+    ("by", "selection"), [("program", NEMOTRON), ("call", LLAMA_HYDRA)], ids=["nemo2", "hydra"]
+)
+"""One of them as programs that know nothing of each other but what is on the disk."""
+
+
+@pytest.fixture
+def way(by: str, request: pytest.FixtureRequest) -> Call:
+    """How verbs are run."""
+    made: Call = request.getfixturevalue(by)
+    return made
 
 
 @BOTH_FAMILIES
-def test_demo_ends_with_a_verdict(call: Call, selection: tuple[str, ...]) -> None:
-    lines = call("demo", "--headless", *selection).stdout.splitlines()
+def test_demo_ends_with_a_verdict(way: Call, selection: tuple[str, ...]) -> None:
+    lines = way("demo", "--headless", *selection).stdout.splitlines()
     assert re.fullmatch(r"verdict: PASS \d+\.\d % of published", lines[-1])
     stages = [line.split(":")[0] for line in lines if not line.startswith(" ")]
     assert stages == ["plan", "connect", "preflight", "install", "render", "submit", "watch", "verdict"]
@@ -25,26 +35,26 @@ def test_demo_ends_with_a_verdict(call: Call, selection: tuple[str, ...]) -> Non
 
 
 @BOTH_FAMILIES
-def test_the_verbs_go_the_same_way(call: Call, cluster: DemoCluster, selection: tuple[str, ...]) -> None:
+def test_the_verbs_go_the_same_way(way: Call, cluster: DemoCluster, selection: tuple[str, ...]) -> None:
     name = cluster.profile.name
-    installed = json.loads(call("install", name, *selection, "--json").stdout)
+    installed = json.loads(way("install", name, *selection, "--json").stdout)
     assert {step["status"] for step in installed} == {"done"}
-    submitted = json.loads(call("submit", "--cluster", name, *selection, "--yes", "--json").stdout)
+    submitted = json.loads(way("submit", "--cluster", name, *selection, "--yes", "--json").stdout)
     run = submitted["id"]
     assert (submitted["cluster"], submitted["procedure"], len(submitted["job_ids"])) == (name, "direct", 1)
 
-    changes = [json.loads(line) for line in call("watch", run, "--json").stdout.splitlines()]
+    changes = [json.loads(line) for line in way("watch", run, "--json").stdout.splitlines()]
     final = changes[-1]
     assert (final["state"], final["steps_done"], final["verdict"]["result"]) == ("done", 50, "PASS")
     assert [c["steps_done"] for c in changes] == sorted(c["steps_done"] for c in changes)
 
-    assert json.loads(call("jobs", "--json").stdout) == [final]
-    assert json.loads(call("results", run, "--json").stdout) == [final]
-    assert json.loads(call("watch", run, "--once", "--json").stdout) == final
-    log = call("logs", run).stdout
+    assert json.loads(way("jobs", "--json").stdout) == [final]
+    assert json.loads(way("results", run, "--json").stdout) == [final]
+    assert json.loads(way("watch", run, "--once", "--json").stdout) == final
+    log = way("logs", run).stdout
     assert "train_step_timing in s" in log
     assert "\x1b" not in log
-    followed = call("logs", run, "-f").stdout
+    followed = way("logs", run, "-f").stdout
     assert followed == log
 
 

@@ -1,0 +1,49 @@
+"""`llmb-tui VERB …` as another program sees it: exit code, stdout, stderr; as a process, or without starting one."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from unittest.mock import patch
+
+from llmb_tui.cli import main
+
+Completed = subprocess.CompletedProcess[str]
+
+
+def environment(home: Path, **more: str) -> dict[str, str]:
+    """Of a person whose files all lie in that folder."""
+    folders = {"LLMB_TUI_CONFIG_DIR": str(home / "config"), "LLMB_TUI_STATE_DIR": str(home / "state")}
+    return {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8", "TMPDIR": str(home), **folders, **more}
+
+
+def start(words: tuple[str, ...], variables: Mapping[str, str], stdin: str = "") -> Completed:
+    """In a process of its own, which takes a second to begin; with a renderer that imports NeMo-Run, four."""
+    return subprocess.run(
+        [sys.executable, "-m", "llmb_tui", *words],
+        input=stdin, capture_output=True, text=True, check=False, timeout=240, env=variables,
+    )  # fmt: skip
+
+
+def run(words: tuple[str, ...], variables: Mapping[str, str], stdin: str = "") -> Completed:
+    """The same in this process."""
+    streams = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2)]
+    given = io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8")
+    with (
+        patch.dict(os.environ, variables, clear=True),
+        patch("sys.stdin", given),
+        redirect_stdout(streams[0]),
+        redirect_stderr(streams[1]),
+    ):
+        try:
+            code = main(words)
+        except SystemExit as left:  # of argparse
+            code = int(left.code or 0)
+    for stream in streams:
+        stream.seek(0)
+    return subprocess.CompletedProcess(words, code, streams[0].read(), streams[1].read())
