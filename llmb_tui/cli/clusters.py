@@ -13,6 +13,7 @@ from typing import Any
 from llmb_tui.cli.arguments import PROFILE_FLAGS, selection_mapping
 from llmb_tui.cli.output import print_json, print_line, print_table, say
 from llmb_tui.cli.request import ask_for_selection, print_command, request_of, say_problems
+from llmb_tui.cli.run_lines import Again
 from llmb_tui.cli.runs import settle
 from llmb_tui.cli.secrets import ask_for_key
 from llmb_tui.cli.user import confirm, has_terminal, is_terminal, require_changes, terminal_prompter, user_services
@@ -261,7 +262,14 @@ def install(services: Services, request: RunRequest, tell: Callable[[str], None]
                 last_lines[state.id] = (news, now)
                 tell(news + (f" ({state.size})" if state.size else ""))
 
-    states = services.launcher.installer(request).run(on_change, threading.Event())
+    silences = Again()
+
+    def on_silence(trouble: Trouble) -> None:
+        lasting = silences.due(trouble.what)
+        if lasting is not None:
+            tell(" · ".join(filter(None, (f"  {trouble.what} It is asked again.", lasting))))
+
+    states = services.launcher.installer(request).run(on_change, threading.Event(), on_silence)
     failed = [state for state in states if state.status != "done"]
     if failed:
         stopped = failed[0]

@@ -130,13 +130,16 @@ def logs_verb(arguments: argparse.Namespace) -> int:
     monitor = services.feed.monitor(run.id)
     if not arguments.follow:
         state = monitor.once(terminal_prompter())
-        for note in filter(None, (state.link_note, state.slurm_note)):
+        lost = state.link == "lost"
+        for note in filter(None, ("" if lost else state.link_note, state.slurm_note)):
             say(note)
         if not state.log_bytes:
             say(_no_log(run, state))
         else:
             _print_whole(services.runs.folder(run.id) / state.log_name, write)
-        return 2 if state.link == "lost" else 0
+        if lost:
+            raise Trouble(f"What {run.cluster} has of the log could not be read now.", state.link_note)
+        return 0
     readers: dict[str, LineReader] = {}
 
     def print_new(state: RunState) -> None:

@@ -59,20 +59,27 @@ class Installer:
         self._session.patiently(lambda: self._ask_sizes(probes))
         return self._states(probes)
 
-    def run(self, on_change: Callable[[tuple[StepState, ...]], None], stop: threading.Event) -> tuple[StepState, ...]:
+    def run(
+        self,
+        on_change: Callable[[tuple[StepState, ...]], None],
+        stop: threading.Event,
+        on_silence: Callable[[Trouble], None] = lambda _: None,
+    ) -> tuple[StepState, ...]:
         """Run what is missing, one step after the other; answer when all are done, one has failed, or `stop` is set.
 
         A step that is running already is waited for, one that failed earlier is tried once more, one that is ended from
         outside is started again, and one that runs when `stop` is set goes on without us. `on_change` is called from
-        this thread. Raises Trouble when a step does not start or is ended again and again, and when the cluster cannot
-        be reached for five minutes; `ObserverMode` where it is only looked at.
+        this thread, `on_silence` each time that the cluster does not answer. Raises Trouble when a step does not start
+        or is ended again and again, and when the cluster does not answer for five minutes; `ObserverMode` where it is
+        only looked at.
         """
         self._session.require_changes()
         starts: dict[str, int] = {}
+        first_tried: dict[str, float] = {}
         started_at = 0.0
         last_states: tuple[StepState, ...] = ()
         while True:
-            probes = self._probes_patiently(stop)
+            probes = self._probes_patiently(stop, on_silence)
             states = self._states(probes)
             if states != last_states:
                 on_change(states)
@@ -90,9 +97,15 @@ class Installer:
                     raise _not_started(step)
             elif starts.get(step.id, 0) >= _MOST_STARTS:
                 raise _ended_again(step)
-            elif self._start(step):
-                starts[step.id] = starts.get(step.id, 0) + 1
-                started_at = time.monotonic()
+            else:
+                silence = self._start(step)
+                if silence is None:
+                    starts[step.id] = starts.get(step.id, 0) + 1
+                    started_at = time.monotonic()
+                else:
+                    on_silence(silence)
+                    if time.monotonic() > first_tried.setdefault(step.id, time.monotonic()) + _LINK_PATIENCE_S:
+                        raise silence
             stop.wait(_LOOK_EVERY_S)
 
     def _probes(self, *, ask_slurm: bool) -> list[StepProbe]:
@@ -111,7 +124,7 @@ class Installer:
         pairs = zip(self._steps, probes, strict=True)
         return tuple(state_of(s, f, self._totals.get(s.id), self._paces[s.id], now) for s, f in pairs)
 
-    def _probes_patiently(self, stop: threading.Event) -> list[StepProbe]:
+    def _probes_patiently(self, stop: threading.Event, on_silence: Callable[[Trouble], None]) -> list[StepProbe]:
         """`_probes`, however often the line breaks, for some minutes. Slurm is asked every ten seconds only."""
         until = time.monotonic() + _LINK_PATIENCE_S
         while True:
@@ -122,7 +135,8 @@ class Installer:
                 if ask_slurm:
                     self._asked_slurm_at = now
                 self._ask_sizes(probes)
-            except (Disconnected, DeadlinePassed, Unreachable):
+            except (Disconnected, DeadlinePassed, Unreachable) as silence:
+                on_silence(silence)
                 if self._session.state == "closed" or time.monotonic() > until or stop.wait(_LOOK_EVERY_S):
                     raise
             else:
@@ -134,8 +148,8 @@ class Installer:
             if step.image and now.state != "done" and step.id not in self._totals:
                 self._totals[step.id] = ask_registry(self._session, step.image, None, self._registry).download_bytes
 
-    def _start(self, step: InstallStep) -> bool:
-        """Start a step detached; False when the line broke meanwhile. Starting it twice is harmless."""
+    def _start(self, step: InstallStep) -> Trouble | None:
+        """Start a step detached; why it is not known whether that was done. Starting it twice is harmless."""
         folder = self._step_folder(step)
         job = [_job_name(folder, step), step.in_job.command, *step.in_job.options] if step.in_job else ["", ""]
         try:
@@ -150,9 +164,9 @@ class Installer:
             script = remote_text("lock.sh", "start.sh")
             self._session.run_script(script, [folder, *job], deadline_s=_START_DEADLINE_S)
             self._asked_slurm_at = None
-        except (Disconnected, DeadlinePassed, Unreachable):
-            return False
-        return True
+        except (Disconnected, DeadlinePassed, Unreachable) as silence:
+            return silence
+        return None
 
     def _step_folder(self, step: InstallStep) -> str:
         return f"{self._folder}/{step.id}"

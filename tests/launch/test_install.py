@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.cluster.failures import DeadlinePassed
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
@@ -373,3 +374,15 @@ def test_a_hydra_recipe_needs_no_more_than_its_image(catalog: Catalog, make_plan
     assert directories.results == tuple(
         f"/lustre/llmb/{name}" for name in ("images", "venvs", "workloads/pretrain_grok1/experiments", ".llmb-tui/code")
     )
+
+
+def test_a_start_that_gets_no_answer_is_said_and_not_tried_for_ever(
+    make_installer: MakeInstaller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cluster can be looked at, and nothing can be written there."""
+    monkeypatch.setattr("llmb_tui.launch.install._LINK_PATIENCE_S", 0.2)
+    monkeypatch.setattr(Installer, "_start", lambda *_: DeadlinePassed("No answer in time."))
+    silences: list[Trouble] = []
+    with pytest.raises(DeadlinePassed):
+        make_installer().run(lambda _: None, threading.Event(), silences.append)
+    assert len(silences) > 1

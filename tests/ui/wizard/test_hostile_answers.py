@@ -1,8 +1,9 @@
-"""A login node whose every command answers with what could reach the terminal, or break a form."""
+"""A login node whose every command answers with what could reach the terminal, break a form, or hold up keys."""
 
 from __future__ import annotations
 
 import re
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,16 @@ import pytest
 from textual.app import App
 from textual.geometry import Region
 
+from llmb_tui.cluster import local
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.screens.cluster_editor import ClusterEditor
+from llmb_tui.ui.screens.jobs import JobsScreen
+from llmb_tui.ui.screens.run import RunScreen
+from llmb_tui.ui.screens.wizard import WizardScreen
 from tests.kit.pilot import SIZE, actions, at_scale, on_screen, on_top, state_of, until
+from tests.kit.runs import make_run
 
 COMMANDS = (
     "sinfo squeue sacct sacctmgr scontrol sbatch scancel srun enroot id df quota lfs curl git hostname uname python3 "
@@ -77,3 +83,34 @@ async def test_nothing_of_it_reaches_the_terminal(services: Services, login_node
         await until(pilot, lambda: "reading" not in on_screen(app), "the form is read")
         assert not FORBIDDEN.search(shown(app))
         assert actions(app.screen)
+
+
+@pytest.mark.parametrize("login_node", [ANSWERS["nothing"]], indirect=True)
+async def test_one_byte_a_minute_holds_up_no_key(
+    services: Services, login_node: ClusterProfile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = local._popen
+    monkeypatch.setattr(local, "_popen", lambda _argv: real(("sh", "-c", "while printf x; do sleep 5; done")))
+    services.clusters.save(login_node)
+    services.runs.save(make_run("going", cluster=login_node.name, job_state="RUNNING"))
+    services.runs.save(make_run("open", cluster=login_node.name, submission="unknown", job_ids=()))
+    app = LlmbApp(services)
+    async with app.run_test(size=SIZE) as pilot:
+        wizard = await at_scale(pilot)
+        await pilot.press("4", "enter")
+        await until(pilot, lambda: state_of(wizard).cluster.tasks, "the cluster is asked")
+        await pilot.press("e")
+        await on_top(pilot, ClusterEditor)
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: "connecting" in on_screen(app) or "reading" in on_screen(app), "it is read")
+        await pilot.press("escape")
+        await on_top(pilot, WizardScreen)
+        for key, screen in (("J", JobsScreen), ("w", RunScreen)):
+            await pilot.press(key)
+            await on_top(pilot, screen)
+            await pilot.press("escape")
+            await on_top(pilot, WizardScreen)
+        await pilot.press("1")
+        await until(pilot, lambda: state_of(wizard).step.name == "WORKLOAD", "the first step")
+        assert state_of(wizard).cluster.tasks, "and it is asked still"
+    assert all(thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread())

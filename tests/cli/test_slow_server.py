@@ -1,0 +1,89 @@
+"""A login node that answers each command with one byte a minute: every verb ends, in a sentence that names it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llmb_tui.cli import main
+from llmb_tui.cluster import local
+from llmb_tui.cluster.link import Completed
+from llmb_tui.cluster.local import LocalConnection
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.services import Services
+from llmb_tui.store.paths import CONFIG_VARIABLE, STATE_VARIABLE, Places
+from tests.kit.runs import NEMOTRON, intended_run, make_run, request_for
+
+SELECTION = ("-w", "nemotron4@25.04", "-s", "15b", "--gpu", "h100", "-d", "fp8", "--scale", "64")
+TRICKLES = ("sh", "-c", "while printf x; do sleep 60; done")
+
+
+@pytest.fixture
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
+    """This machine as such a login node, with a run that goes on and one that is unknown."""
+    made = Places(tmp_path / "config", tmp_path / "state")
+    monkeypatch.setenv(CONFIG_VARIABLE, str(made.config))
+    monkeypatch.setenv(STATE_VARIABLE, str(made.state))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    services = Services(made)
+    profile = ClusterProfile("here", "local", "acct", "batch", str(tmp_path / "install"), transport="local")
+    services.clusters.save(profile)
+    spec = intended_run(request_for(NEMOTRON, profile), "going1").spec
+    services.runs.save(make_run("going1", spec=spec, cluster="here", job_state="RUNNING", job_ids=("7",)))
+    services.runs.save(make_run("unknown1", spec=spec, cluster="here", submission="unknown", job_ids=()))
+    real_popen, real_run = local._popen, LocalConnection.run
+
+    def run(link: LocalConnection, argv: Sequence[str], *, stdin: bytes = b"", deadline_s: float) -> Completed:
+        assert deadline_s <= 110, argv
+        return real_run(link, argv, stdin=stdin, deadline_s=0.05)
+
+    monkeypatch.setattr(local, "_popen", lambda _argv: real_popen(TRICKLES))
+    monkeypatch.setattr(LocalConnection, "run", run)
+    for name in ("launch.install._LINK_PATIENCE_S", "launch.install._LOOK_EVERY_S", "watch.remotelog._HEADER_WITHIN_S"):
+        monkeypatch.setattr(f"llmb_tui.{name}", 0.05)
+    return made
+
+
+def answer(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any, str]:
+    code = main([*words, "--json"])
+    said = capsys.readouterr()
+    assert "fault of its own" not in said.err, said.err
+    return code, json.loads(said.out.splitlines()[-1]), said.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("doctor", "here"),
+        ("doctor", "here", *SELECTION),
+        ("install", "here", *SELECTION),
+        ("submit", "--cluster", "here", *SELECTION, "--yes"),
+        ("secrets", "here"),
+        ("llmb", "here"),
+        ("watch", "going1", "--once"),
+        ("logs", "going1"),
+        ("cancel", "going1"),
+        ("results", "going1"),
+        ("watch", "unknown1", "--once"),
+        ("cancel", "unknown1"),
+    ],
+    ids=lambda words: " ".join(words[:2]),
+)
+def test_each_verb_ends_and_says_that_no_answer_came(
+    words: tuple[str, ...], places: Places, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, document, err = answer(capsys, *words)
+    assert code == 2 or (code == 0 and words[0] == "watch" and words[1] == "unknown1")
+    assert "in time" in err + json.dumps(document), (words, document, err)
+    assert Services(places).runs.load("going1").job_state == "RUNNING"
+
+
+def test_the_list_of_runs_shows_them_as_they_were(places: Places, capsys: pytest.CaptureFixture[str]) -> None:
+    code, document, err = answer(capsys, "jobs")
+    assert (code, {run["id"]: run["state"] for run in document}["unknown1"]) == (0, "unknown")
+    assert "in time" in err
+    assert places.runs.is_dir()
