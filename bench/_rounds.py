@@ -50,7 +50,7 @@ def in_turns(ways: Mapping[str, Callable[[], float]], rounds: int = ROUNDS) -> d
 
 def cpu_of(command: Sequence[str], tree: str = HERE, stdin: bytes = b"", **environment: str) -> float:
     """Seconds of CPU of a command and all that it started, with `tree` as the program. What it prints is dropped."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    before = children_s()
     subprocess.run(
         command,
         input=stdin,
@@ -59,8 +59,13 @@ def cpu_of(command: Sequence[str], tree: str = HERE, stdin: bytes = b"", **envir
         cwd=tree,
         check=True,
     )
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    return children_s() - before
+
+
+def children_s() -> float:
+    """Seconds of CPU of all child processes that have ended, and of theirs."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def versions() -> dict[str, str]:

@@ -106,6 +106,10 @@ class Stream(ABC):
         Bytes that had arrived may be lost with it: who goes on reads again from the last byte that was given.
         """
 
+    @abstractmethod
+    def speak(self) -> None:
+        """Send a line end to its stdin, where that can be done at once: who reads its output is still there."""
+
     def close(self) -> None:
         """Let go of the command. It ends at its next write, or when it sees the end of its stdin."""
         with self._closing:

@@ -127,6 +127,11 @@ class _LocalStream(Stream):
             raise self._connection.closed_here(may_have_run=True)
         return data
 
+    def speak(self) -> None:
+        with contextlib.suppress(OSError), self._reading:
+            if not self._is_closed:
+                os.write(_pipe(self._process.stdin).fileno(), b"\n")
+
     def _end(self) -> None:
         self._connection.streams.discard(self)
         _kill(self._process)  # which ends a read that waits

@@ -3,11 +3,11 @@
 One remote command does both: it says first what the file is, so that nothing is taken from a file that is not the
 one that was copied, and then gives what follows. A long gap is read from the descriptor that was open before the proof,
 so no other file can come in between; after it each piece is a proof of its own, as it begins with bytes that are known.
-It looks twice a second at the file; it is not woken by the kernel, which on a shared file system knows nothing of what
-other nodes write.
+It looks at the file again and again, ten times a second while nothing comes; it is not woken by the kernel, which on a
+shared file system knows nothing of what other nodes write.
 
-Nothing of it outlives its reader: the end of stdin ends it at once, and `timeout` ends it where a line went silent
-and the server does not know yet.
+Nothing of it outlives its reader: the end of stdin ends it at once. Where a line went silent and the server does not
+know yet, it misses what the reader says every few seconds; `timeout` ends it where no Perl listens.
 """
 
 from __future__ import annotations
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
 LEASE_S = 90
 """Longest time for which the remote command lives."""
+
+SILENCE_S = 8
+"""It ends when its reader has not said for so long that it still reads."""
+_SPEAK_EVERY_S = 2.0
 
 _HEADER_WITHIN_S = 20.0
 _MOST = 1 << 20
@@ -71,6 +75,7 @@ class Tail:
         self._known = known[-_OVERLAP:]
         self._inflate: zlib._Decompress | None = None
         self._rest = b""
+        self._speak_at = 0.0
         self.changed = False
         """It is no longer the same log: other bytes stand where reading stopped, or the file is another one or gone."""
         self.proof: Proof | None = None
@@ -105,6 +110,9 @@ class Tail:
 
     def read(self, timeout_s: float) -> bytes | None:
         """The next bytes; None when none came within `timeout_s`; b"" at the end. Raises Disconnected, Trouble."""
+        if time.monotonic() >= self._speak_at:
+            self._stream.speak()
+            self._speak_at = time.monotonic() + _SPEAK_EVERY_S
         if self._inflate is not None:
             return self._read_gap(self._inflate, timeout_s)
         ends = time.monotonic() + timeout_s
@@ -171,7 +179,8 @@ class RemoteLog:
         Raises what a `Session` raises, and Trouble when it cannot be read.
         """
         script = remote_text("log_proof.sh", "log_tail.sh")
-        argv = ["sh", "-c", _LEASE, str(LEASE_S), script, "sh", *self._args(sample, offset)]
+        by_perl = (remote_text("log_tail.pl"), str(SILENCE_S))
+        argv = ["sh", "-c", _LEASE, str(LEASE_S), script, "sh", *self._args(sample, offset), *by_perl]
         tail = Tail(self._session.stream(argv, bulk=True), self.path, known)
         try:
             tail.begin(sample)

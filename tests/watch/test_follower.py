@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
+from llmb_tui.watch import remotelog
 from llmb_tui.watch.follow import Follower, LogReplaced
 from llmb_tui.watch.remotelog import cksum
 from tests.cluster.login_node import LoginNode
@@ -58,6 +59,22 @@ def follow(node: LoginNode, remote: Path, local: Path) -> Iterator[Callable[[], 
     for follower, session in opened:
         follower.close()
         session.close()
+
+
+@pytest.fixture(params=["perl", "sh"])
+def either_way(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A login node where Perl reads the log, and one that has none that works."""
+    if request.param == "sh":
+        in_place_of(tmp_path, monkeypatch, perl="exit 1")
+
+
+def in_place_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **programs: str) -> None:
+    """Scripts that the login node finds before its own programs."""
+    (tmp_path / "first").mkdir()
+    for name, script in programs.items():
+        (tmp_path / "first" / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / "first" / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'first'}:{os.environ['PATH']}")
 
 
 def pump_until(follower: Follower, condition: Callable[[], bool], *, patient: bool = False) -> None:
@@ -115,6 +132,7 @@ def test_a_later_program_goes_on_from_the_last_byte(follow: Callable[[], Followe
     pump_until(follow(), holds(local, remote.read_bytes()))
 
 
+@pytest.mark.usefixtures("either_way")
 def test_no_byte_is_dropped_or_doubled_however_often_the_line_is_cut(
     node: LoginNode, follow: Callable[[], Follower], remote: Path, local: Path
 ) -> None:
@@ -234,6 +252,7 @@ def rotate(remote: Path) -> None:
     remote.write_bytes(b"x" * 60_000)
 
 
+@pytest.mark.usefixtures("either_way")
 @pytest.mark.parametrize("change", [outgrow, rotate, copy_over])
 def test_a_log_that_changes_while_it_is_followed_adds_no_byte(
     follow: Callable[[], Follower], remote: Path, local: Path, change: Callable[[Path], None]
@@ -250,6 +269,7 @@ def test_a_log_that_changes_while_it_is_followed_adds_no_byte(
     assert local.read_bytes() == before
 
 
+@pytest.mark.usefixtures("either_way")
 def test_a_log_that_is_gone_is_said_at_once_and_followed_when_it_comes_back(
     follow: Callable[[], Follower], remote: Path, local: Path
 ) -> None:
@@ -281,12 +301,9 @@ def test_a_second_program_watches_and_takes_over(follow: Callable[[], Follower],
 def test_a_tail_that_knows_no_gnu_options_will_do(
     follow: Callable[[], Follower], remote: Path, local: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = tmp_path / "bin" / "tail"
-    plain.parent.mkdir()
-    real = subprocess.run(["sh", "-c", "command -v tail"], capture_output=True, text=True, check=True).stdout.strip()
-    plain.write_text(f'#!/bin/sh\ncase "$1" in -c | -f) exec {real} "$@" ;; esac\necho "illegal option" >&2\nexit 1\n')
-    plain.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{plain.parent}:{os.environ['PATH']}")
+    real = shutil.which("tail")
+    plain = f'case "$1" in -c | -f) exec {real} "$@" ;; esac\necho "illegal option" >&2\nexit 1'
+    in_place_of(tmp_path, monkeypatch, tail=plain, perl="exit 1")
     remote.write_bytes(b"one\n")
     follower = follow()
     pump_until(follower, holds(local, b"one\n"))
@@ -294,6 +311,7 @@ def test_a_tail_that_knows_no_gnu_options_will_do(
     pump_until(follower, holds(local, b"one\ntwo\n"))
 
 
+@pytest.mark.usefixtures("either_way")
 def test_nothing_is_left_running_on_the_cluster(follow: Callable[[], Follower], remote: Path, local: Path) -> None:
     def running() -> str:
         command = ["pgrep", "-f", f"tail .*{remote.parent}"]
@@ -305,6 +323,48 @@ def test_nothing_is_left_running_on_the_cluster(follow: Callable[[], Follower], 
     assert running()
     follower.close()
     until(lambda: not running(), "tail has ended")
+
+
+def test_a_look_at_the_log_starts_no_process(
+    follow: Callable[[], Follower], remote: Path, local: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = tmp_path / "started"
+    names = ("cat", "cksum", "gzip", "head", "ls", "perl", "sleep", "stat", "tail", "wc")
+    note = {name: f'echo {name} >> {started}\nexec {shutil.which(name)} "$@"' for name in names}
+    in_place_of(tmp_path, monkeypatch, **note)
+    remote.write_bytes(b"one\n")
+    follower = follow()
+    pump_until(follower, holds(local, b"one\n"))
+    before = started.read_text()
+    assert before.split()[-1] == "perl"
+    for count in range(3):
+        assert follower.pump(0.2) == 0
+        append(remote, b"more\n")
+        pump_until(follower, holds(local, b"one\n" + b"more\n" * (count + 1)))
+    assert started.read_text() == before
+
+
+@pytest.mark.parametrize("size", [4, 8_000_000])
+def test_who_says_nothing_for_a_while_is_not_written_to(
+    follow: Callable[[], Follower], remote: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    """A line that went silent: the server cannot tell, and what it would send fits nowhere."""
+
+    groups: set[str] = set()
+
+    def running() -> list[str]:
+        listed = subprocess.run(["ps", "-A", "-ww", "-o", "pgid=,args="], capture_output=True, text=True, check=True)
+        lines = [line.split(None, 1) for line in listed.stdout.splitlines()]
+        groups.update(group for group, args in lines if str(remote) in args)
+        return [args for group, args in lines if group in groups and "<defunct>" not in args]
+
+    monkeypatch.setattr(remotelog, "SILENCE_S", 1)
+    monkeypatch.setattr(remotelog, "_SPEAK_EVERY_S", 1e9)
+    remote.write_bytes(os.urandom(size))
+    follower = follow()
+    pump_until(follower, lambda: follower.copied > 0)
+    assert running()
+    until(lambda: not running(), "it has ended")
 
 
 def test_a_log_that_may_not_be_read_is_a_trouble(follow: Callable[[], Follower], remote: Path) -> None:
@@ -341,6 +401,7 @@ def test_a_login_node_without_timeout_and_gzip_will_do(
     pump_until(follower, holds(local, remote.read_bytes()))
 
 
+@pytest.mark.usefixtures("either_way")
 def test_a_long_gap_is_filled_and_then_followed(follow: Callable[[], Follower], remote: Path, local: Path) -> None:
     remote.write_bytes(b"a line that is like the others\n" * 300_000 + os.urandom(1_000_000))
     follower = follow()

@@ -86,12 +86,13 @@ def test_after_a_line_that_hung_and_was_dropped(
     assert_nothing_is_left(login)
 
 
-def test_a_line_that_hangs_for_ever_leaves_nothing_longer_than_the_lease(
-    login: Rig, line: Line, follow: Callable[[ClusterProfile], Following], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("limit", ["SILENCE_S", "LEASE_S"])
+def test_a_line_that_hangs_for_ever_leaves_nothing_for_long(
+    login: Rig, line: Line, follow: Callable[[ClusterProfile], Following], monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
-    monkeypatch.setattr(remotelog, "LEASE_S", 4)
+    monkeypatch.setattr(remotelog, limit, 4)
     following = follow(line.profile(login.profile()))
     assert ours(login)
     line.hang()
     following.end()
-    assert_nothing_is_left(login, remotelog.LEASE_S + GONE_WITHIN_S)
+    assert_nothing_is_left(login, 4 + GONE_WITHIN_S)
