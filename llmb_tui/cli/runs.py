@@ -50,6 +50,8 @@ def jobs_verb(arguments: argparse.Namespace) -> int:
         if record.state.link_note:
             say(f"run {record.run.id}: {record.state.link_note}")
         _say_intent(record.run)
+        if record.run.going:
+            _say_cancel(record.run)
     for trouble in unreadable:
         say(str(trouble))
     return 0
@@ -72,6 +74,12 @@ def settle(services: Services, run_id: str, *, patiently: bool = False) -> Run:
     if not patiently:
         stop.set()
     return services.feed.settle_patiently(run_id, tell, stop, terminal_prompter(), passing=LINE_TROUBLE)
+
+
+def _say_cancel(run: Run) -> None:
+    """What became of a cancel whose answer was lost; nothing of any other."""
+    if run.cancel_note:
+        say(f"run {run.id}: {run.cancel_note}")
 
 
 def _say_intent(run: Run) -> None:
@@ -98,6 +106,7 @@ def watch_verb(arguments: argparse.Namespace) -> int:
         run = services.runs.load(run.id)
         for note in filter(None, (state.link_note, state.slurm_note)):
             say(note)
+        _say_cancel(run)
         if arguments.json:
             print_json(document(run, state))
         else:
@@ -107,6 +116,7 @@ def watch_verb(arguments: argparse.Namespace) -> int:
         print_line(f"run {run.id} on {run.cluster}, {PROCEDURE_TITLES[run.procedure]}")
     tell = _json_teller(run) if arguments.json else line_teller(print_line)
     state = services.feed.monitor(run.id).watch(tell, threading.Event(), terminal_prompter())
+    _say_cancel(services.runs.load(run.id))
     if not arguments.json:
         print_line(final_line(state))
         if state.stage in BAD_ENDS:
@@ -205,6 +215,7 @@ def cancel_verb(arguments: argparse.Namespace) -> int:
         print_json({"id": run.id, "cancelled": list(cancelled)})
     else:
         say(cancel_words(run, cancelled))
+    _say_cancel(services.runs.load(run.id))
     return 0
 
 
@@ -247,6 +258,7 @@ def results_verb(arguments: argparse.Namespace) -> int:
                 say(str(trouble))
                 codes.append(2)
                 continue
+            _say_cancel(run)
             documents.append(document(run, state))
             codes.append(code)
     if arguments.json:
@@ -352,6 +364,7 @@ def _log_document(summary: LogSummary) -> dict[str, object]:
         "median_step_time_s": summary.median_s,
         "last_step_time_s": summary.last_s,
         "rule": "last step",
+        "cancel": None,
         "verdict": {"result": None, "ratio": None, "against": None, "reasons": [reason]},
     }
 

@@ -6,13 +6,36 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from llmb_tui.catalog.recipe import LogFormat, ResultRule
-from llmb_tui.cluster.slurm.job import TERMINAL_STATES
+from llmb_tui.cluster.slurm.job import TERMINAL_STATES, Job
 from llmb_tui.launch.spec import JobLog, LaunchSpec, UpstreamSpec
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import ProcedureId
 from llmb_tui.request import RunRequest
 
 Submission = Literal["intended", "submitted", "refused", "withdrawn", "unknown"]
+CancelOutcome = Literal["asked for", "carried out", "not carried out"]
+"""`asked for`: it may still be carried out."""
+_CARRIED_OUT_WITHIN_S = 300.0
+"""A busy controller may cancel a job long after `scancel` gave up waiting for its answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """A request to cancel a job whose answer has not come; a later look at the job settles it."""
+
+    job_id: str
+    asked_at: float
+    """Unix time."""
+    outcome: CancelOutcome = "asked for"
+
+    def settled(self, job: Job, now: float) -> Cancel:
+        """What has become of it by what Slurm says of the job at `now`, Unix time."""
+        outcome: CancelOutcome = "asked for"
+        if job.finished:
+            outcome = "carried out" if job.state == "CANCELLED" else "not carried out"
+        elif job.goes_on and now - self.asked_at > _CARRIED_OUT_WITHIN_S:
+            outcome = "not carried out"
+        return replace(self, outcome=outcome)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +68,8 @@ class Run:
     """(job id, Slurm's last known state) of the jobs before the last."""
     log_read: bool | None = None
     """True once the log was copied to its end after the job had ended; None where an older version did not note it."""
+    cancel: Cancel | None = None
+    """The last request to cancel a job of it, if its answer was lost."""
 
     @classmethod
     def of(cls, request: RunRequest, spec: LaunchSpec | UpstreamSpec, now: float) -> Run:
@@ -80,9 +105,32 @@ class Run:
         states = [self.state_of(job_id) for job_id in self.job_ids] or [self.job_state]
         return self.submission in ("submitted", "unknown") and not TERMINAL_STATES.issuperset(states)
 
+    @property
+    def cancel_note(self) -> str:
+        """What became of a cancel whose answer was lost, in a sentence or two; empty where there is none such."""
+        cancel = self.cancel
+        if cancel is None:
+            return ""
+        if cancel.outcome == "asked for":
+            return f"Slurm was asked to cancel job {cancel.job_id}, and its answer was lost: it may still do so."
+        words = f"The cancel of job {cancel.job_id}, whose answer was lost, was {cancel.outcome}"
+        if cancel.outcome == "carried out":
+            return f"{words}."
+        state = self.state_of(cancel.job_id)
+        if state in TERMINAL_STATES:
+            return f"{words}: the job ended as {state}."
+        return f"{words}: the job goes on. Cancel it again if it should end."
+
     def state_of(self, job_id: str) -> str | None:
         """Slurm's last known state of one of the run's jobs."""
         return self.job_state if job_id == self.job_ids[-1] else dict(self.other_states).get(job_id)
+
+    def seen(self, job: Job, now: float) -> Run:
+        """The run with what Slurm says of one of its jobs at `now`, Unix time."""
+        cancel = self.cancel
+        if cancel is not None and cancel.job_id == job.id:
+            cancel = cancel.settled(job, now)
+        return replace(self.with_state(job.id, job.state), cancel=cancel)
 
     def with_state(self, job_id: str, state: str) -> Run:
         """The run with what Slurm says of one of its jobs; a job that is none of its own changes nothing."""

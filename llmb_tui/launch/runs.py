@@ -8,6 +8,7 @@ import math
 import os
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 
 from llmb_tui.cluster.slurm.job import Job
 from llmb_tui.errors import Trouble, trouble_of
-from llmb_tui.launch.run import Run
+from llmb_tui.launch.run import Cancel, Run
 from llmb_tui.plan.selection import OLD_PROCEDURES
 from llmb_tui.store import documents
 from llmb_tui.store.files import file_trouble, make_private_directory, write_atomic
@@ -91,27 +92,35 @@ class Runs:
         """Why some runs are missing from `all`, one for each."""
         return tuple(trouble for trouble in self._load_all() if isinstance(trouble, Trouble))
 
-    def save_states(self, run: Run, jobs: Sequence[Job]) -> bool:
-        """Save the states of a run's jobs if one is another, and nobody else here is at work on the run."""
-        if all(run.state_of(job.id) == job.state for job in jobs):
-            return False
+    def save_states(self, run: Run, jobs: Sequence[Job]) -> Run | None:
+        """Save what Slurm says of a run's jobs if that is news, and nobody else here is at work on the run.
 
-        def with_states(now: Run) -> Run:
+        The run as it is now, where it was saved.
+        """
+        now = time.time()
+
+        def with_states(run: Run) -> Run:
             for job in jobs:
-                now = now.with_state(job.id, job.state)
-            return now
+                run = run.seen(job, now)
+            return run
 
-        return self._change(run.id, with_states)
+        return self._change(run.id, with_states) if with_states(run) != run else None
 
-    def save_log_read(self, run_id: str) -> bool:
+    def save_log_read(self, run_id: str) -> None:
         """Save that a run's log was copied to its end, unless somebody else here is at work on the run."""
-        return self._change(run_id, lambda now: replace(now, log_read=True))
+        self._change(run_id, lambda now: replace(now, log_read=True))
 
-    def _change(self, run_id: str, change: Callable[[Run], Run]) -> bool:
-        with self.lock(run_id, wait=False) as mine:
-            if mine:
-                self.save(change(self.load(run_id)))
-            return mine
+    def save_cancel(self, run_id: str, cancel: Cancel | None) -> None:
+        """Save that a cancel has no answer yet, or that there is none such."""
+        self._change(run_id, lambda now: replace(now, cancel=cancel), wait=True)
+
+    def _change(self, run_id: str, change: Callable[[Run], Run], *, wait: bool = False) -> Run | None:
+        with self.lock(run_id, wait=wait) as mine:
+            if not mine:
+                return None
+            run = change(self.load(run_id))
+            self.save(run)
+            return run
 
     @contextlib.contextmanager
     def lock(self, run_id: str, *, wait: bool = True) -> Iterator[bool]:

@@ -85,8 +85,8 @@ class LocalRun:
 
     def _remember(self, job: Job) -> None:
         """Save a job's state, unless another process here is at work on the run: then at the next look."""
-        if self._runs.has(self._run.id) and self._runs.save_states(self._run, [job]):
-            self._run = self._run.with_state(job.id, job.state)
+        if self._runs.has(self._run.id):
+            self._run = self._runs.save_states(self._run, [job]) or self._run
 
 
 def load_sidecar(folder: Path) -> Diagnosis | None:

@@ -36,6 +36,7 @@ def document(run: Run, state: RunState) -> dict[str, Any]:
         "median_step_time_s": progress.median_s,
         "last_step_time_s": progress.last.step_time_s if progress.last else None,
         "rule": rule_words(run.rule),
+        "cancel": run.cancel.outcome if run.cancel else None,
         "verdict": {
             "result": verdict.result if verdict else None,
             "ratio": verdict.ratio if verdict else None,

@@ -21,7 +21,7 @@ from llmb_tui.cluster.slurm.client import cancel, look
 from llmb_tui.cluster.slurm.job import TERMINAL_STATES, Job
 from llmb_tui.cluster.slurm.trouble import AccountingTrouble, CancelOpen, SlurmTrouble
 from llmb_tui.errors import Trouble, trouble_of
-from llmb_tui.launch.run import Run
+from llmb_tui.launch.run import Cancel, Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.submit import reconcile
 from llmb_tui.store.journal import Journal
@@ -160,15 +160,33 @@ class RunsFeed:
         """Ask Slurm to cancel the jobs of a run that are not over; which those were.
 
         `prompter` answers what connecting asks. Where an answer is lost, Slurm is asked what became of the job.
-        Raises Trouble; CancelOpen where that is not known.
+        Raises Trouble; CancelOpen where that is not known: the run keeps it, and a later look settles it.
         """
         session = self.clusters.session(run.cluster)
         session.connect(prompter)
         try:
-            return tuple(job_id for job_id in self._not_over(session, run) if _cancel(session, job_id))
+            return tuple(job_id for job_id in self._not_over(session, run) if self._cancel(session, run, job_id))
         finally:
             with contextlib.suppress(Trouble):
                 self.clusters.poller(run.cluster).poll_soon()
+
+    def _cancel(self, session: Session, run: Run, job_id: str) -> bool:
+        """Cancel a job; False where it turns out to be over. That it was asked for is on the disk before it is."""
+        before = self.runs.load(run.id).cancel
+        self._remember_cancel(run, Cancel(job_id, time.time()))
+        try:
+            cancelled = _cancel(session, job_id)
+        except CancelOpen:
+            raise
+        except Trouble:  # it was not asked for
+            self._remember_cancel(run, before)
+            raise
+        self._remember_cancel(run, None)
+        return cancelled
+
+    def _remember_cancel(self, run: Run, cancel: Cancel | None) -> None:
+        with contextlib.suppress(Trouble):  # no room here: the job is cancelled all the same
+            self.runs.save_cancel(run.id, cancel)
 
     def _not_over(self, session: Session, run: Run) -> Sequence[str]:
         """Those of a run's jobs that are not over; as far as that is known, where Slurm cannot say."""
@@ -205,7 +223,8 @@ def poll_jobs(session: Session, runs: Runs, going: Sequence[Run]) -> int:
     """
 
     def save(jobs: Mapping[str, Job]) -> int:
-        return sum(runs.save_states(run, [jobs[job_id] for job_id in run.job_ids if job_id in jobs]) for run in going)
+        of_run = ((run, [jobs[job_id] for job_id in run.job_ids if job_id in jobs]) for run in going)
+        return sum(runs.save_states(run, named) is not None for run, named in of_run)
 
     try:
         return save(look(session, [job_id for run in going for job_id in run.job_ids]))

@@ -9,7 +9,7 @@ import pytest
 
 from llmb_tui.cli import main
 from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.launch.run import Run, Submission
+from llmb_tui.launch.run import Cancel, CancelOutcome, Run, Submission
 from llmb_tui.services import Services
 from llmb_tui.store.paths import CONFIG_VARIABLE, STATE_VARIABLE, Places
 from llmb_tui.watch.runs_feed import RunsFeed
@@ -104,6 +104,21 @@ def test_a_cluster_that_cannot_be_asked_is_a_failure(machine: Machine, monkeypat
     monkeypatch.setattr(RunsFeed, "monitor", lambda feed, run_id: Seen(feed, run_id, "lost"))
     run_id = machine.remember(make_run(), 10)
     assert main(["watch", run_id, "--once"]) == 2
+
+
+@pytest.mark.usefixtures("_seen")
+@pytest.mark.parametrize("outcome", ["asked for", "carried out", "not carried out"])
+def test_a_cancel_whose_answer_was_lost_is_said(
+    machine: Machine, outcome: CancelOutcome, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_run(job_state="CANCELLED" if outcome == "carried out" else "RUNNING")
+    run_id = machine.remember(replace(run, cancel=Cancel("48123", 0.0, outcome)), 10)
+    note = machine.services.runs.load(run_id).cancel_note
+    for words in (["watch", run_id, "--once"], ["results", run_id], ["jobs"]):
+        main([*words, "--json"])
+        said = capsys.readouterr()
+        assert f'"cancel": "{outcome}"' in said.out
+        assert (note in said.err) == (words != ["jobs"] or outcome != "carried out"), "lists name what is open"
 
 
 def test_of_several_runs_the_first_that_applies(machine: Machine) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,12 +11,14 @@ from typing import Any, cast
 import pytest
 
 from llmb_tui.cluster.batch import Answer
+from llmb_tui.cluster.failures import Disconnected
 from llmb_tui.cluster.link import Completed
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm import client
-from llmb_tui.cluster.slurm.job import Job
+from llmb_tui.cluster.slurm.job import ENDED_UNHEARD, Job
 from llmb_tui.cluster.slurm.trouble import AccountingTrouble, CancelOpen, SlurmTrouble
 from llmb_tui.errors import Trouble
+from llmb_tui.launch.run import Cancel
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store.journal import Journal
 from llmb_tui.store.paths import Places
@@ -91,6 +94,97 @@ def test_a_cancel_whose_answer_was_lost_is_settled_by_a_look_or_said_to_be_open(
         feed.cancel(run)
     assert "The connection broke." in caught.value.why
     assert "may still do so" in caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "after_s", "outcome"),
+    [
+        ("RUNNING", "", 10.0, "asked for"),
+        ("RUNNING", "", 400.0, "not carried out"),
+        ("PENDING", "Priority", 400.0, "not carried out"),
+        ("COMPLETING", "", 400.0, "asked for"),
+        ("RUNNING", ENDED_UNHEARD, 400.0, "asked for"),
+        ("CANCELLED", "", 10.0, "carried out"),
+        ("CANCELLED", "", 4000.0, "carried out"),
+        ("COMPLETED", "", 10.0, "not carried out"),
+    ],
+)
+def test_what_a_look_says_of_an_open_cancel(state: str, reason: str, after_s: float, outcome: str) -> None:
+    run = make_run(job_ids=("7",), cancel=Cancel("7", 1000.0))
+    seen = run.seen(Job("7", "n", state, reason), 1000.0 + after_s)
+    assert seen.cancel is not None
+    assert (seen.cancel.outcome, seen.job_state) == (outcome, state)
+    assert run.seen(Job("8", "n", "CANCELLED"), 5000.0) == run, "another job's"
+
+
+def test_what_was_taken_for_not_carried_out_may_be_after_all() -> None:
+    run = make_run(job_ids=("7",), cancel=Cancel("7", 0.0))
+    later = run.seen(Job("7", "n", "RUNNING"), 400.0)
+    assert "the job goes on" in later.cancel_note
+    ended = later.seen(Job("7", "n", "CANCELLED"), 500.0)
+    assert ended.cancel_note == "The cancel of job 7, whose answer was lost, was carried out."
+    assert "ended as FAILED" in later.seen(Job("7", "n", "FAILED"), 500.0).cancel_note
+
+
+def test_an_open_cancel_is_kept_and_settled_by_the_next_look(
+    runs: Runs, slurm: Callable[..., tuple[AskedSlurm, RunsFeed]]
+) -> None:
+    run = make_run("a", job_ids=("1",))
+    runs.save(run)
+    stored: list[Cancel | None] = []
+
+    def lost(job_id: str) -> bool:
+        stored.append(runs.load("a").cancel)
+        raise CancelOpen(job_id, Trouble("The connection broke."))
+
+    asked, feed = slurm({"1": "RUNNING"}, lost)
+    with pytest.raises(CancelOpen):
+        feed.cancel(run)
+    kept = runs.load("a")
+    assert kept.cancel is not None
+    assert stored == [kept.cancel], "it is on the disk before Slurm is asked"
+    assert (kept.cancel.job_id, kept.cancel.outcome) == ("1", "asked for")
+    assert "may still do so" in kept.cancel_note
+    assert feed.poll() == {}
+    assert runs.load("a") == kept
+    asked.jobs["1"] = "CANCELLED"
+    assert feed.poll() == {}
+    assert "was carried out" in runs.load("a").cancel_note
+    assert feed.cancel(runs.load("a")) == (), "it is over"
+
+
+def test_a_cancel_that_is_answered_or_was_never_asked_for_is_not_open(
+    runs: Runs, slurm: Callable[..., tuple[AskedSlurm, RunsFeed]]
+) -> None:
+    before = Cancel("1", time.time())
+    run = make_run("a", job_ids=("1",), cancel=before)
+    runs.save(run)
+
+    def never_sent(_job_id: str) -> bool:
+        raise Disconnected("The connection broke.", may_have_run=False)
+
+    asked, feed = slurm({"1": "RUNNING"}, never_sent)
+    with pytest.raises(Disconnected):
+        feed.cancel(run)
+    assert runs.load("a").cancel == before
+    asked.cancelling = lambda _: True
+    assert feed.cancel(run) == ("1",)
+    assert runs.load("a").cancel is None
+
+
+def test_a_cancel_does_not_need_room_here(
+    runs: Runs, slurm: Callable[..., tuple[AskedSlurm, RunsFeed]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_run("a", job_ids=("1",))
+    runs.save(run)
+
+    def full(*_: object) -> None:
+        raise Trouble("No room.")
+
+    asked, feed = slurm({"1": "RUNNING"})
+    monkeypatch.setattr(Runs, "save", full)
+    assert feed.cancel(run) == ("1",)
+    assert asked.asked == ["1"]
 
 
 @pytest.mark.parametrize(

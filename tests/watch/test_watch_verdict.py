@@ -263,6 +263,7 @@ def test_the_document_has_the_keys_that_others_rely_on(plan: Plan, make_run: Cal
         "median_step_time_s": 2.0,
         "last_step_time_s": 2.0,
         "rule": "last step",
+        "cancel": None,
         "verdict": {
             "result": "PASS",
             "ratio": 1.0,

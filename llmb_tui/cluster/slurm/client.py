@@ -17,7 +17,7 @@ from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.quoting import one_line, shell_join
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.accounting import accounting_is_off, parse_sacct, sacct, unless_it_hangs
-from llmb_tui.cluster.slurm.job import Job, OwnJob
+from llmb_tui.cluster.slurm.job import ENDED_UNHEARD, Job, OwnJob
 from llmb_tui.cluster.slurm.partition import SINFO_FORMAT, NodeGroup, Partition, parse_partitions
 from llmb_tui.cluster.slurm.queue import JOB_ID, LIMIT_S, SEPARATOR, UNIX_TIMES, parse_squeue, rows, squeue, unix_time
 from llmb_tui.cluster.slurm.trouble import AccountingTrouble, CancelOpen, silence, slurm_trouble
@@ -41,7 +41,6 @@ _DAYS_BACK = 8
 OWN_QUEUED = "JobID SubmitTime WorkDir Command Name".split()
 OWN_ENDED = "JobIDRaw Submit WorkDir JobName".split()
 
-_LAGS = "Slurm's queue no longer has it, and accounting has not heard of its end"
 _ALREADY_ENDED = re.compile(r"already completing or completed|Invalid job id specified", re.IGNORECASE)
 # scancel lost the controller while it was talking to it; a failure to connect is not among them.
 _ANSWER_LOST = re.compile(
@@ -181,7 +180,7 @@ def read_jobs(answers: Mapping[str, Answer], needed: Iterable[str] = ()) -> dict
     if ended.exit_code == 0:
         uid = answers.get("owner", NO_ANSWER).text.strip()
         accounted = {
-            job.id: job if job.finished else replace(job, reason=_LAGS) for job in parse_sacct(ended.text, uid)
+            job.id: job if job.finished else replace(job, reason=ENDED_UNHEARD) for job in parse_sacct(ended.text, uid)
         }
     elif not accounting_is_off(ended) and not (needed and all(job_id in queued for job_id in needed)):
         raise AccountingTrouble(ended, queued)

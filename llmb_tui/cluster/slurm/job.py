@@ -17,6 +17,9 @@ WAITING_STATES = frozenset(
 )
 """States of a job whose batch script does not run yet, or not again yet."""
 
+ENDED_UNHEARD = "Slurm's queue no longer has it, and accounting has not heard of its end"
+"""The reason of a job that has ended, and nobody says how yet."""
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -44,6 +47,11 @@ class Job:
     def finished(self) -> bool:
         """True in a state that Slurm does not leave by itself."""
         return self.state in TERMINAL_STATES
+
+    @property
+    def goes_on(self) -> bool:
+        """True where it is certain that nothing has ended it yet."""
+        return not self.finished and self.state != "COMPLETING" and self.reason != ENDED_UNHEARD
 
     @property
     def waiting(self) -> bool:

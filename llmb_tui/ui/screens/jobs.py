@@ -233,6 +233,7 @@ Runs that NVIDIA's own llmb-run started are opened from their list."""
         observes, listed = self._services.policy.observes, self.table.clusters
         notices = {name: notice(one, observes(one)) for name, one in self._profiles.items() if name in listed}
         self.head.update(heading(self.table.counts, notices))
-        notes = what_is_missing(self._event.silent, self._event.unreadable, self.table.counts.prepared)
+        prepared, cancels = self.table.counts.prepared, self.table.open_cancels
+        notes = what_is_missing(self._event.silent, self._event.unreadable, prepared, cancels)
         self.note.update(line(("! " + "  ".join(notes), "$text-warning")))
         self.set_class(bool(notes), "-noted")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from dataclasses import dataclass, replace
@@ -232,11 +233,21 @@ Leaving this screen stops the watching only; the job goes on."""
         try:
             cancelled = await in_daemon(lambda: self._services.feed.cancel(run, self._prompter))
         except Trouble as trouble:
-            self.trouble = trouble
+            await self._not_cancelled(run, trouble)
         else:
             from llmb_tui.watch.report import cancel_words  # noqa: PLC0415 (not needed for the first frame)
 
             tell(self.app, cancel_words(run, cancelled))
+
+    async def _not_cancelled(self, run: Run, trouble: Trouble) -> None:
+        """Where only the answer was lost, the run keeps that and is watched anew, so that it is settled."""
+        with contextlib.suppress(Trouble):
+            self.training_run = run = await in_daemon(self._services.runs.load, run.id)
+        if run.cancel is None:
+            self.trouble = trouble
+        else:
+            tell(self.app, trouble.what, "warning")
+            self._watch()
 
     @work(group="settle", exclusive=True, exit_on_error=False)
     async def action_settle(self) -> None:
@@ -267,6 +278,8 @@ Leaving this screen stops the watching only; the job goes on."""
     @on(StateChanged)
     def take_state(self, event: StateChanged) -> None:
         self.run_state = event.run_state
+        if self.training_run is not None and self.training_run.cancel is not None:
+            self._read_again()
         self.log_pane.show_newest((event.run_state.log_name, self._folder / event.run_state.log_name))
 
     @work(group="monitor", exclusive=True, exit_on_error=False)
@@ -314,6 +327,12 @@ Leaving this screen stops the watching only; the job goes on."""
         run = self.training_run
         if run is not None and self.run_state is None:
             self.run_state = (await in_daemon(lambda: self._services.feed.record(run.id))).state
+
+    @work(group="read-again", exclusive=True, exit_on_error=False)
+    async def _read_again(self) -> None:
+        """A cancel whose answer was lost may be settled by now."""
+        with contextlib.suppress(Trouble):
+            self.training_run = await in_daemon(self._services.runs.load, self._run_id)
 
     def _publish_run(self, run: Run, why: str) -> None:
         """In a thread: what is known of a submission by now, and why no more is."""

@@ -115,6 +115,12 @@ class JobTable(DataTable[Text]):
         return Counts(len(runs), going, prepared, len(self._shown), len(self._marked))
 
     @property
+    def open_cancels(self) -> list[str]:
+        """What is known of cancels whose answer was lost, of runs that go on."""
+        runs = (record.run for record in self._records.values())
+        return [run.cancel_note for run in runs if run.going and run.cancel_note]
+
+    @property
     def clusters(self) -> set[str]:
         """Names of those on which a run is."""
         return {record.run.cluster for record in self._records.values()}

@@ -129,9 +129,13 @@ def heading(counts: Counts, notices: Mapping[str, str]) -> Content:
     return line(*parts)
 
 
-def what_is_missing(silent: Mapping[str, str], unreadable: int, prepared: int) -> list[str]:
-    """What the rows do not say: what could not be asked or read, and what can be done with runs that were not sent."""
+def what_is_missing(silent: Mapping[str, str], unreadable: int, prepared: int, cancels: Sequence[str]) -> list[str]:
+    """What the rows do not say: what could not be asked or read, what can be done with runs that were not sent.
+
+    And `cancels`, what is known of those whose answer was lost.
+    """
     notes = [f"{cluster} could not be asked: {why}" for cluster, why in silent.items()]
+    notes += cancels
     if prepared:
         notes.append("What is prepared was not sent: its own screen submits it, c withdraws it.")
     if unreadable:

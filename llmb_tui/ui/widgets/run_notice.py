@@ -48,4 +48,5 @@ def notice_text(run: Run | None, state: RunState | None, trouble: Trouble | None
     notes = (state.slurm_note, state.link_note) if state.link == "live" else ()
     verdict = state.verdict if state.stage in ENDED else None
     doubts = verdict.reasons if verdict is not None and verdict.result != "PASS" else ()
-    return lines(list(map(line, filter(None, (*doubts, " ".join(filter(None, notes)))))))
+    cancel = run.cancel_note if run is not None else ""
+    return lines(list(map(line, filter(None, (cancel, *doubts, " ".join(filter(None, notes)))))))

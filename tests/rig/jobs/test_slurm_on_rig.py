@@ -6,17 +6,25 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from queue import SimpleQueue
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from llmb_tui.cluster.slurm.accounting import DEFAULT_ACCOUNT
 from llmb_tui.cluster.slurm.client import bad_nodes, cancel, find_jobs, look, own_jobs
 from llmb_tui.cluster.slurm.job import Job
-from llmb_tui.cluster.slurm.trouble import AccountingTrouble, SlurmTrouble
+from llmb_tui.cluster.slurm.trouble import AccountingTrouble, CancelOpen, SlurmTrouble
+from llmb_tui.store.journal import Journal
 from llmb_tui.watch.events import JobUpdated, PollFailed, WatchEvent
 from llmb_tui.watch.job_poller import JobPoller
+from llmb_tui.watch.runs_feed import RunsFeed
+from llmb_tui.watch.timing import Timing
+from tests.kit.runs import make_run
 from tests.kit.waiting import until
 from tests.rig.jobs.watched import Site
+from tests.rig.line import Line
+from tests.rig.submit.cut_session import Cut, CutSession
 
 SLEEPS = "#!/bin/sh\nsleep 600\n"
 WHOLE = ("--exclusive", "-N")
@@ -85,6 +93,34 @@ def test_cancelling(site: Site) -> None:
     assert (job.state, job.reason) == ("CANCELLED", "cancelled by its owner")
     cancel(site.session, job_id)
     cancel(site.session, "999999")
+
+
+def test_a_cancel_whose_answer_is_lost_with_the_line_is_settled_by_the_next_look(site: Site) -> None:
+    job_id = submitted(site)
+    run = make_run("lost", cluster="rig", job_ids=(job_id,))
+    site.runs.save(run)
+    with Line(site.rig.port()) as line:
+        whole = CutSession(site.profile, line)
+        for _ in range(2):  # the first call of a connection is larger
+            cancel(whole, "999999")
+        whole.close()
+        # The first call asks the queue; the second is the cancel, of whose answer only half comes.
+        session = CutSession(site.profile, line, Cut(2, down=whole.sizes[1][1] // 2, stays=True))
+        clusters = SimpleNamespace(session=lambda _: session, poller=lambda _: SimpleNamespace(poll_soon=lambda: None))
+        journal = Journal(site.runs.folder("lost") / "journal")
+        feed = RunsFeed(site.runs, journal, cast("Any", clusters), threshold=0.95, timing=Timing())
+        with pytest.raises(CancelOpen):
+            feed.cancel(run)
+        assert "it may still do so" in site.runs.load("lost").cancel_note
+        line.accept()
+
+        def settled() -> bool:
+            assert feed.poll() == {}
+            return not site.runs.load("lost").going
+
+        until(settled, "the job's end is known")
+        assert "was carried out" in site.runs.load("lost").cancel_note
+        session.close()
 
 
 def test_a_job_of_somebody_else_is_not_cancelled(site: Site) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any, cast
 
@@ -15,7 +16,7 @@ from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.job import Job
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.policy import Policy
-from llmb_tui.launch.run import Run
+from llmb_tui.launch.run import Cancel, Run
 from llmb_tui.ui.screens.jobs import JobsScreen
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.ui.widgets.job_table import JobTable
@@ -250,6 +251,13 @@ async def test_a_cancel_that_fails_says_why(open_jobs: OpenJobs, monkeypatch: py
             lambda: any("[/x] denied" in str(part.render()) for part in app.screen.query(Static)),
             "the reason",
         )
+
+
+async def test_a_cancel_whose_answer_was_lost_is_said_below_the_rows(open_jobs: OpenJobs) -> None:
+    app, services = open_jobs(("aaa1",))
+    services.runs.save(replace(services.runs.load("aaa1"), cancel=Cancel("1", 0.0)))
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: "Slurm was asked to cancel job 1" in text_of(app, "#jobs-note"), "the note")
 
 
 def test_names_from_outside_are_no_markup_in_a_cell() -> None:

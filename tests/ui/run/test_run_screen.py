@@ -14,9 +14,10 @@ import pytest
 from textual.app import App
 
 from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.slurm.trouble import CancelOpen
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.policy import Policy
-from llmb_tui.launch.run import Run
+from llmb_tui.launch.run import Cancel, Run
 from llmb_tui.launch.submit import OnProgress
 from llmb_tui.preflight.report import Check, Preflight
 from llmb_tui.request import RunRequest
@@ -320,6 +321,26 @@ async def test_a_cancel_that_fails_is_shown(open_run: OpenRun, monkeypatch: pyte
         await until(pilot, lambda: not isinstance(app.screen, RunScreen), "the question")
         await pilot.press("y")
         await until(pilot, lambda: "Invalid job id" in text_of(app, "#notice"), "the reason")
+
+
+async def test_a_cancel_whose_answer_was_lost_is_said_until_it_is_settled(
+    open_run: OpenRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lose(run: Run, _prompter: object) -> tuple[str, ...]:
+        services.runs.save(replace(run, cancel=Cancel("48123", 0.0)))
+        raise CancelOpen("48123", Trouble("The connection broke."))
+
+    app, services = open_run(STATES["measuring"])
+    monkeypatch.setattr(services.feed, "cancel", lose)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: "● live" in text_of(app, RunHeader), "the first state")
+        await pilot.press("c")
+        await until(pilot, lambda: not isinstance(app.screen, RunScreen), "the question")
+        await pilot.press("y")
+        await until(pilot, lambda: "it may still do so" in text_of(app, "#notice"), "it is open")
+        services.runs.save(replace(services.runs.load("k3f9a2"), cancel=Cancel("48123", 0.0, "carried out")))
+        app.screen.post_message(RunScreen.StateChanged(replace(STATES["measuring"], stage="cancelled")))
+        await until(pilot, lambda: "was carried out" in text_of(app, "#notice"), "it is settled")
 
 
 async def test_a_finished_run_cannot_be_cancelled(open_run: OpenRun) -> None:
