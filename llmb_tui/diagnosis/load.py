@@ -12,6 +12,9 @@ from llmb_tui.diagnosis.rule_set import Matcher, names_in
 from llmb_tui.toml.lines import KeyPath
 from llmb_tui.toml.read import FileProblem, builtin_dir, read_toml, toml_files
 
+PATTERN_ERRORS = (re.error, OverflowError, RecursionError)
+"""What `re.compile` raises, the last two for a repetition or a nesting without measure."""
+
 
 class RuleProblem(FileProblem):
     """A file of failure rules that cannot be used. Exit code 1."""
@@ -79,7 +82,10 @@ def _load(path: Path) -> LoadedFile:
     faults = [((stage, index, *where), reason) for stage in STAGES for index, where, reason in _faults(rules, stage)]
     if faults:
         raise RuleProblem.at(path, text, *faults)
-    matchers = {stage: tuple(Matcher(rule, stage, rules.say) for rule in rules.of(stage)) for stage in STAGES}
+    try:
+        matchers = {stage: tuple(Matcher(rule, stage, rules.say) for rule in rules.of(stage)) for stage in STAGES}
+    except PATTERN_ERRORS as error:
+        raise RuleProblem(path, None, "", f"the patterns of one rule do not go together: {error}") from error
     return LoadedFile(path, text, rules, matchers)
 
 
@@ -107,7 +113,7 @@ def _rule_faults(rule: Rule, stage: Stage) -> Iterator[tuple[KeyPath, str]]:
     for position, pattern in enumerate(rule.patterns):
         try:
             compiled = re.compile(pattern)
-        except re.error as error:
+        except PATTERN_ERRORS as error:
             yield ("patterns", position), f"is no regular expression: {error}"
         else:
             groups |= set(compiled.groupindex)

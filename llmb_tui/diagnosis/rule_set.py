@@ -11,10 +11,12 @@ from llmb_tui.diagnosis.rule import WEIGHTS, Diagnosis, Rule, Stage
 from llmb_tui.text import clean_line
 
 Say = Mapping[str, Mapping[str, str]]
+_COUNTS = re.compile(r"\\[1-9]|\(\?\(")
+"""A reference to a group by its number."""
 
 
 class Matcher:
-    """One rule, compiled. Raises re.error for a pattern that is none."""
+    """One rule, compiled. Raises what `re.compile` does for a pattern that is none."""
 
     def __init__(self, rule: Rule, stage: Stage, say: Say) -> None:
         self.rule = rule
@@ -86,8 +88,8 @@ class RuleSet:
 
 
 def _join(patterns: Sequence[str]) -> Sequence[str]:
-    """One pattern for several, which is faster; flags, and groups of the same name, must stay apart."""
-    apart = any("(?P<" in pattern or pattern.startswith("(?") for pattern in patterns)
+    """One pattern for several, which is faster; flags, named groups and what counts groups must stay apart."""
+    apart = any("(?P<" in pattern or pattern.startswith("(?") or _COUNTS.search(pattern) for pattern in patterns)
     return patterns if apart or not patterns else ("|".join(patterns),)
 
 

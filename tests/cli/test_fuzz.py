@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 
 from llmb_tui.cli import main
+from llmb_tui.diagnosis.rule import FACTS, STAGES
+from llmb_tui.diagnosis.rules import rules, use_own_rules
 from llmb_tui.services import Services
 from llmb_tui.store.paths import CONFIG_VARIABLE, STATE_VARIABLE, Places
 from llmb_tui.toml.read import builtin_dir
@@ -171,10 +173,8 @@ def test_a_bad_preset_costs_that_file_only(places: Places, capsys: pytest.Captur
     (places.presets / "folder.toml").mkdir()
     names = (*bad, "pipe", "folder")
     chance = random.Random(23)
-    for number in range(25):  # cut or changed anywhere
-        at = chance.randrange(len(real))
-        changed = real[:at] + (chance.choice(ODD[:16]) if number % 2 else "") + real[at + chance.randrange(60) :]
-        (places.presets / f"cut{number}.toml").write_bytes(changed.encode("utf-8", "surrogatepass"))
+    for number in range(25):
+        (places.presets / f"cut{number}.toml").write_bytes(_cut(real, number, chance))
     code, out, err = _answers(capsys, "list", "--json")
     assert (code, len(json.loads(out)) >= 136) == (0, True)
     assert all(f"{name}.toml" in err for name in names)
@@ -182,3 +182,126 @@ def test_a_bad_preset_costs_that_file_only(places: Places, capsys: pytest.Captur
     code, out, _ = _answers(capsys, "config", "validate", "--json")
     assert code == 1
     assert {Path(fault["file"]).stem for fault in json.loads(out)["faults"]} >= set(names)
+
+
+def _cut(real: str, number: int, chance: random.Random) -> bytes:
+    """A file cut or changed anywhere."""
+    at = chance.randrange(len(real))
+    changed = real[:at] + (chance.choice(ODD[:16]) if number % 2 else "") + real[at + chance.randrange(60) :]
+    return changed.encode("utf-8", "surrogatepass")
+
+
+def _spoil(folder: Path, real: str, bad: dict[str, str], cuts: int) -> set[str]:
+    """Fill a folder with files that cannot be right, and some that may; the stems of the first."""
+    folder.mkdir(parents=True)
+    always = {
+        "deep": ".".join("a" * 3000) + " = 1\n",
+        "nested": "a = " + "[" * 3000 + "]" * 3000,
+        "binary": "\x00\x01",
+        "digits": "port = " + "9" * 5000,
+        "empty": "" if "name = " in real else "x = 1",
+    }
+    for name, text in {**always, **bad}.items():
+        (folder / f"{name}.toml").write_text(text)
+    os.mkfifo(folder / "pipe.toml")
+    (folder / "folder.toml").mkdir()
+    (folder / "loop.toml").symlink_to("loop.toml")
+    chance = random.Random(23)
+    for number in range(cuts):
+        (folder / f"cut{number}.toml").write_bytes(_cut(real, number, chance))
+    return {*always, *bad, "pipe", "folder", "loop"}
+
+
+PROFILE = """\
+name = "{name}"
+host = "eos-login"
+account = "acct"
+partition = "batch"
+install_dir = "/lustre/me/llmb"
+port = 2222
+cpu_partition = "cpu"
+gpu_request = "gres"
+reservation = "bench"
+segment = 16
+exclude = "cn[003,007]"
+slurm_params = "comment=x;exclusive"
+mounts = ["/data:/data:ro"]
+memory = "500G"
+cpus_per_task = 8
+
+[env]
+NCCL_IB_HCA = "mlx5_0"
+"""
+
+
+def test_a_bad_profile_costs_that_cluster_only(places: Places, capsys: pytest.CaptureFixture[str]) -> None:
+    bad = {
+        "othername": PROFILE.format(name="sound"),
+        "port": PROFILE.format(name="port").replace("2222", "99999999999999999999"),
+        "negative": PROFILE.format(name="negative").replace("2222", "-1"),
+        "float": PROFILE.format(name="float").replace("2222", "nan"),
+        "date": PROFILE.format(name="date").replace("2222", "1979-05-27"),
+        "escape": PROFILE.format(name="escape").replace("eos-login", "\\u001b[2J"),
+        "dash": PROFILE.format(name="dash").replace("eos-login", "-oProxyCommand=x"),
+        "newline": PROFILE.format(name="newline").replace("mlx5_0", "a\\nb"),
+        "variable": PROFILE.format(name="variable").replace("NCCL_IB_HCA", "'A B'"),
+        "mount": PROFILE.format(name="mount").replace("/data:/data:ro", "../x"),
+        "relative": PROFILE.format(name="relative").replace("/lustre/me/llmb", "../llmb"),
+        "param": PROFILE.format(name="param").replace("comment=x", "comment=x --requeue"),
+        "segment": PROFILE.format(name="segment").replace("16", "1e400"),
+    }
+    never = _spoil(places.clusters, PROFILE.format(name="cut"), bad, 40)
+    (places.clusters / "sound.toml").write_text(PROFILE.format(name="sound"))
+    code, out, err = _answers(capsys, "clusters", "--json")
+    names = {one["name"] for one in json.loads(out)}
+    assert (code, "sound" in names, names & never) == (0, True, set())
+    assert all(f"{name}.toml" in err for name in never)
+    for name in never:
+        code, _, err = _answers(capsys, "doctor", name, "--json")
+        assert (code, f"{name}.toml" in err) == (1, True), name
+    for verb in (("plan", *RIGHT, "--cluster", "sound"), ("jobs",), ("config", "show")):
+        assert _answers(capsys, *verb, "--json")[0] == 0, verb
+    code, out, _ = _answers(capsys, "config", "validate", "--json")
+    assert code == 1
+    assert {Path(fault["file"]).stem for fault in json.loads(out)["faults"]} >= never
+
+
+def test_bad_failure_rules_cost_that_file_only(places: Places, capsys: pytest.CaptureFixture[str]) -> None:
+    rule = '[[{stage}]]\nwords = ["x"]\npatterns = [{pattern}]\nreason = "{reason}"\nexamples = ["x"]\n'
+    patterns = {
+        "repeat": "'x{99999999999999999999}'", "groups": "'" + "(" * 5000 + "x" + ")" * 5000 + "'", "open": "'x('",
+        "look": "'(?<=x+)x'", "twice": "'(?P<a>x)(?P<a>x)'", "flags": "'x(?i)'", "empty": "''", "number": "5",
+    }  # fmt: skip
+    reasons = {
+        "brace": "{",
+        "field": "{a.b}",
+        "index": "{a[0]}",
+        "empty": "{}",
+        "form": "{a:>9999999999}",
+        "none": "{a}",
+    }
+    bad = {f"pattern-{name}": rule.format(stage="submit", pattern=one, reason="r") for name, one in patterns.items()}
+    bad |= {f"reason-{name}": rule.format(stage="job", pattern="'x'", reason=one) for name, one in reasons.items()}
+    bad["stage"] = rule.format(stage="nosuchstage", pattern="'x'", reason="r")
+    real = (builtin_dir() / "failures" / "submit.toml").read_text()
+    never = _spoil(places.failures, "[[submit]]".join(real.split("[[submit]]")[:4]), bad, 40)
+    sound = rule.format(stage="submit", pattern="'^x.1$'", reason="It is ours.").replace('["x"]', '["x[1"]')
+    (places.failures / "sound.toml").write_text(sound)
+    told: list[str] = []
+    use_own_rules(places.failures, lambda problem: told.append(str(problem)))
+    try:
+        for stage in STAGES:
+            for text in ("x", "x[1", *ODD[:20], "Invalid account or account/partition combination specified"):
+                match = rules(stage).match(text)
+                assert match is None or match.diagnosis(dict.fromkeys(FACTS.get(stage, ()), "f")).reason
+        found = rules("submit").match("x[1")
+        assert found is not None
+        assert found.diagnosis().reason == "It is ours."
+        assert all(any(f"{name}.toml" in one for one in told) for name in never)
+    finally:
+        use_own_rules(places.config / "nowhere")
+    code, out, _ = _answers(capsys, "config", "validate", "--json")
+    assert code == 1
+    assert {Path(fault["file"]).stem for fault in json.loads(out)["faults"]} >= never
+    code, _, err = _answers(capsys, "list", "-w", "grok1", "--json")
+    assert (code, "pattern-repeat.toml" in err) == (0, True)

@@ -165,3 +165,13 @@ def test_nobody_to_tell_is_no_reason_to_stop(folder: Path, tmp_path: Path) -> No
     (folder / "broken.toml").write_text("[[install]]\nwords = 1\n")
     Services(Places(tmp_path / "config", tmp_path / "state"))
     assert pending_reason("Resources").startswith("It is next")
+
+
+def test_a_reference_to_a_group_means_the_one_of_its_own_pattern(folder: Path) -> None:
+    pair = "patterns = ['(first) node', '(cn\\d+) and \\1 again']"
+    rule = f'[[install]]\nwords = ["again"]\n{pair}\nreason = "Twice."\nexamples = ["cn1 and cn1 again"]\n'
+    (folder / "pair.toml").write_text(rule)
+    assert not list(example_problems(load_rules([folder])))
+    use_own_rules(folder)
+    assert rules("install").match("cn7 and cn7 again") is not None
+    assert rules("install").match("cn7 and cn8 again") is None
