@@ -21,6 +21,7 @@ _SITE_SETTINGS = ("ENROOT_REMAP_ROOT", "ENROOT_ROOTFS_WRITABLE")
 _ADAPTERS = {"NCCL_IB_HCA", "MELLANOX_VISIBLE_DEVICES"}
 # Values that Enroot takes for no, and none at all.
 _OFF = re.compile(r"(no?|f|false)?", re.IGNORECASE)
+_NO_ENROOT = "not on the login node, so its settings were not looked at"
 # Script, configuration and log of a run; tens of MB at most.
 _RUN_GB = 1
 # An environment with PyTorch and its libraries has some 60,000 files.
@@ -125,9 +126,9 @@ def _enroot_checks(answers: Answers, needs: Needs, *, image_is_there: bool) -> I
         where = f"in partition {needs.profile.cpu_partition or needs.profile.partition}"
         fix = f"The container image will be imported in a job {where}, which waits in the queue like any other."
         if image_is_there:
-            yield ok("enroot", "Enroot", "not on the login node, and the image is there", needed)
+            yield ok("enroot", "Enroot", f"{_NO_ENROOT}; the image is there", needed)
         else:
-            yield warning("enroot", "Enroot", "not on the login node", needed, fix)
+            yield warning("enroot", "Enroot", _NO_ENROOT, needed, fix)
         return
     version, *rest = enroot.text.strip().split("\n")
     settings = [line.removeprefix("ENROOT_") for line in rest if line.startswith("ENROOT_")]
@@ -151,17 +152,16 @@ def _site_settings(lines: list[str], needs: Needs) -> Check:
         named = "adapters" in given or not _ADAPTERS.isdisjoint(dict(needs.profile.env))
         wanted.append(("network adapters", named, "name the adapters (NCCL_IB_HCA) in environ.d/*.env"))
     needed = f"{', '.join(each for each, _, _ in wanted)}, as NVIDIA's newest README asks"
-    where = (
-        f"looked at here, in {given['site']}" if "site" in given else "looked at here, where no enroot.conf can be read"
-    )
+    site = given.get("site")
+    where = f"in {site} of the login node" if site else "on the login node, where no enroot.conf can be read"
     missing = [(each, mend) for each, is_there, mend in wanted if not is_there]
     if not missing:
-        return ok(*name, f"all are there; {where}", needed)
+        return ok(*name, f"{', '.join(each for each, _, _ in wanted)} {where}", needed)
     fix = (
         "The nodes may be set up otherwise than the login node, and a run may do without. If not, ask the "
         f"administrators to {', '.join(mend for _, mend in missing)}, on all nodes."
     )
-    return warning(*name, f"no {', no '.join(each for each, _ in missing)}; {where}", needed, fix)
+    return warning(*name, f"no {', no '.join(each for each, _ in missing)} {where}", needed, fix)
 
 
 def _unpacking(free_gb: float, directory: str) -> Check:

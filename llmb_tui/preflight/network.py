@@ -18,6 +18,7 @@ REGISTRY, GIT, HUB = "registry", "git", "hub"
 _REACHED = "reached"
 _PROXY = re.compile(r"proxy", re.IGNORECASE)
 _NO_GIT = "no git"
+_LOGIN = "terminal prompts disabled"
 _LS_REMOTE = "git ls-remote"
 _LISTED = re.compile(r"\b[0-9a-f]{40,64}\s+HEAD$")
 
@@ -113,5 +114,7 @@ def _mend(words: str, what: str, bring: tuple[str, ...]) -> str:
         return "The site's proxy refuses: set http_proxy and https_proxy in ~/.bashrc as the site describes."
     if words == _NO_GIT:
         return "Make git known to non-interactive shells in ~/.bashrc, such as by a module: the install clones with it."
+    if _LOGIN in words:
+        return "Git is asked for a name there: see whether `git config --get-regexp '^url'` sends it elsewhere."
     instead = f" to {' and '.join(bring)}" if bring else ""
     return f"Set https_proxy in ~/.bashrc if the site has a proxy, or bring {what} by hand{instead} and install again."

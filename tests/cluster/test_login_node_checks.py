@@ -64,7 +64,8 @@ def test_a_good_login_node_passes_without_a_word_of_advice(needs: Needs) -> None
         == "python3.12 3.12.4; python3 3.9.18, without venv; module python/3.11.4; module python/3.13"
     )
     assert found["enroot"].found == "enroot 3.5.0; TEMP_PATH /raid/tmp; ROOTFS_WRITABLE yes; REMAP_ROOT y"
-    assert found["enroot-settings"].found == "all are there; looked at here, in /etc/enroot"
+    settings = "hook 50-slurm-pytorch.sh, ENROOT_REMAP_ROOT, ENROOT_ROOTFS_WRITABLE, network adapters"
+    assert found["enroot-settings"].found == f"{settings} in /etc/enroot of the login node"
     assert found["git"].found == "reached (git ls-remote)"
 
 
@@ -149,9 +150,13 @@ def test_the_environment_takes_its_measured_room_until_it_is_there() -> None:
     ("lines", "status", "words"),
     [
         ("site /etc/enroot", "warning", "no hook 50-slurm-pytorch.sh, no ENROOT_REMAP_ROOT"),
-        ("hook\nENROOT_REMAP_ROOT yes\nENROOT_ROOTFS_WRITABLE no\nadapters x", "warning", "no ENROOT_ROOTFS_WRITABLE;"),
-        ("hook\nENROOT_REMAP_ROOT yes\nENROOT_ROOTFS_WRITABLE y", "warning", "no network adapters; looked at"),
-        ("hook\nENROOT_REMAP_ROOT yes\nENROOT_ROOTFS_WRITABLE y\nadapters NCCL_IB_HCA", "ok", "all are there"),
+        (
+            "hook\nENROOT_REMAP_ROOT yes\nENROOT_ROOTFS_WRITABLE no\nadapters x",
+            "warning",
+            "no ENROOT_ROOTFS_WRITABLE on the login node, where",
+        ),
+        ("hook\nENROOT_REMAP_ROOT yes\nENROOT_ROOTFS_WRITABLE y", "warning", "no network adapters on"),
+        ("hook\nENROOT_REMAP_ROOT yes\nENROOT_ROOTFS_WRITABLE y\nadapters NCCL_IB_HCA", "ok", "network adapters on"),
     ],
 )
 def test_what_nvidia_asks_of_a_site_is_a_warning_with_its_mend(lines: str, status: str, words: str) -> None:
@@ -233,6 +238,7 @@ REFUSED = "curl: (7) Failed to connect to nvcr.io port 443 after 2 ms: Couldn't 
     [
         (f"registry {REFUSED}", DIRECT, "registry", "failed", "https_proxy"),
         ("registry HTTP 503", DIRECT, "registry", "failed", "bring the container image by hand"),
+        ("git fatal: could not read Username: terminal prompts disabled", PUBLISHED, "git", "failed", "git config"),
         ("git no git", PUBLISHED, "git", "failed", "Make git known"),
         ("git fatal: unable to access 'x': Received HTTP code 407 from proxy", PUBLISHED, "git", "failed", "refuses"),
         ("git HTTP 200", PUBLISHED, "git", "failed", "by hand"),

@@ -245,7 +245,7 @@ def test_settings_of_enroot_are_shown_as_enroot_reads_them(rig: Rig, look: Look)
     assert found["enroot"].found == "enroot 3.5.0; TEMP_PATH /home/operator/tmp/4100; REMAP_ROOT no"
     settings = found["enroot-settings"]
     lacking = "no hook 50-slurm-pytorch.sh, no ENROOT_REMAP_ROOT, no ENROOT_ROOTFS_WRITABLE"
-    assert (settings.status, settings.found) == ("warning", f"{lacking}; looked at here, in {folder}")
+    assert (settings.status, settings.found) == ("warning", f"{lacking} in {folder} of the login node")
 
 
 def test_a_directory_of_somebody_else(rig: Rig, look: Look) -> None:
