@@ -99,7 +99,7 @@ def doctor_verb(arguments: argparse.Namespace) -> int:
 def _check_document(check: Check) -> dict[str, object]:
     """A check as JSON; scripts know what mends it as `mend`."""
     document = asdict(check)
-    del document["bring"]  # it stands in the answer as a whole
+    del document["bring"], document["unserved"]  # they stand in the answer as a whole, and in the exit code
     return {("mend" if name == "fix" else name): value for name, value in document.items()}
 
 

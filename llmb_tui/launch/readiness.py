@@ -13,7 +13,7 @@ from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.procedure import preview
 from llmb_tui.launch.step_state import StepState
 from llmb_tui.plan.plan import Plan, Problem
-from llmb_tui.preflight.report import REQUEST_CHECKS, Preflight
+from llmb_tui.preflight.report import Preflight
 from llmb_tui.request import RunRequest
 
 OBSERVER, LIMIT, CLUSTER, INSTALL = "observer", "gpu_hours", "cluster", "install"
@@ -101,7 +101,7 @@ def failures(preflight: Preflight | None) -> tuple[Problem, ...]:
         return (Problem(CLUSTER, "error", "It was not checked for this run.", "Check it first."),)
     return tuple(
         Problem(
-            REQUEST if check.id in REQUEST_CHECKS else CLUSTER,
+            REQUEST if check.wrong_request else CLUSTER,
             "error",
             f"{check.title}: found {check.found}, needed {check.needed}.",
             check.fix,

@@ -34,6 +34,7 @@ from llmb_tui.text import clean
 
 # Exit codes of prepare.sh.
 _NOT_INSTALLED, _NO_TOKEN = 3, 4
+_INTERRUPTED = 130
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 2.0
 
 # A busy controller may take a job long after sbatch gave up waiting for its answer, and one that hung may answer a
@@ -82,6 +83,8 @@ def submit_once(  # noqa: PLR0913 - the program's memory, the run, and who is to
     session.require_changes()
     try:
         return _submit(session, runs, journal, run, script, on_progress)
+    except KeyboardInterrupt as interrupt:
+        raise _interrupted(runs, run) from interrupt
     except Trouble as trouble:
         trouble.run_id = run.id
         raise
@@ -104,6 +107,18 @@ def _submit(  # noqa: PLR0913, PLR0917 - as above
     if run.submission == "withdrawn":
         raise withdrawal(run)
     return run
+
+
+def _interrupted(runs: Runs, run: Run) -> Trouble:
+    """What a person has to know who ended the program meanwhile."""
+    if not runs.has(run.id):
+        return Trouble("Interrupted: nothing was submitted.", exit_code=_INTERRUPTED)
+    what, fix = f"Interrupted: run {run.id} may have been submitted.", f"`llmb-tui watch {run.id}` asks the cluster."
+    if runs.load(run.id).submission == "intended":
+        what, fix = "Interrupted: nothing was submitted.", WITH_INTENT.format(run.id)
+    trouble = Trouble(what, "", fix, _INTERRUPTED)
+    trouble.run_id = run.id
+    return trouble
 
 
 def withdraw(runs: Runs, journal: Journal, run: Run) -> Run:

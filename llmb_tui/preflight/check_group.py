@@ -55,6 +55,11 @@ def failed(name: str, title: str, found: str, needed: str, fix: str) -> Check:
     return Check(name, title, "failed", found, needed, fix)
 
 
+def unserved(name: str, title: str, found: str, needed: str, fix: str) -> Check:
+    """A check that gates although what is asked for may be right: it is the cluster that fails."""
+    return replace(failed(name, title, found, needed, fix), unserved=True)
+
+
 def clean_check(check: Check) -> Check:
     """The check with its texts made harmless."""
     found = short_line(check.found[: 2 * _LONGEST], _LONGEST) or "no answer"

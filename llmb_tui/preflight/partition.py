@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from llmb_tui.cluster.batch import NO_ANSWER
 from llmb_tui.cluster.inventory import fitting_request, parse_config
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.slurm.partition import NodeGroup, Partition, parse_partitions, parse_time
 from llmb_tui.plan.plan import Plan
-from llmb_tui.preflight.check_group import ADMINISTRATORS, Answers, failed, first_line, ok, warning
+from llmb_tui.preflight.check_group import ADMINISTRATORS, TIMED_OUT, Answers, failed, first_line, ok, unserved, warning
 from llmb_tui.preflight.needs import Needs, architecture_of
 from llmb_tui.preflight.report import Check
 
@@ -32,9 +33,13 @@ def partition_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
     partitions = parse_partitions(answers["nodes"].text)
     settings = parse_settings(answers["partition"].text)
     if answers["partition"].exit_code != 0 or not settings:
-        found = ", ".join(partition.name for partition in partitions) or first_line(answers["partition"])
-        fix = "Set the cluster's partition to one of those that were found." if partitions else ADMINISTRATORS
-        yield failed("partition", "Partition", found, profile.partition, fix)
+        if partitions and answers["partition"].exit_code not in (TIMED_OUT, NO_ANSWER.exit_code):
+            found = ", ".join(one.name for one in partitions)
+            fix = "Set the cluster's partition to one of those that were found."
+            yield failed("partition", "Partition", found, profile.partition, fix)
+        else:
+            said = first_line(answers["partition"])
+            yield unserved("partition", "Partition", said, profile.partition, ADMINISTRATORS)
         return
     groups = [_usable(one, profile, answers["who"].text) for one in settings.values()]
     yield next((check for check in groups if check.status == "ok"), groups[0])
@@ -59,7 +64,7 @@ def _usable(settings: dict[str, str], profile: ClusterProfile, who: str) -> Chec
     groups = who.partition("\n")[2].split()
     if state != "UP":
         fix = f"Choose another partition, or wait until it is up. {ADMINISTRATORS}"
-        return failed("partition", "Partition", f"{name} is {state}", needed, fix)
+        return unserved("partition", "Partition", f"{name} is {state}", needed, fix)
     if not _may(settings, "Accounts", [profile.account]):
         fix = "Choose a partition or an account that go together."
         return failed("partition", "Partition", f"{name} is not for account {profile.account}", needed, fix)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-REQUEST_CHECKS = frozenset(
+_OF_REQUEST = frozenset(
     "account partition qos reservation constraint exclude segment nodes time-limit gpus gpu-request cpu trial".split()
 )
 """Ids of the checks whether the cluster gives what is asked of it; the others are about the cluster itself."""
@@ -29,6 +29,13 @@ class Check:
     """Paths on the cluster that would do instead, once a person has brought them there."""
     variables: tuple[tuple[str, str], ...] = ()
     """(name, value) of what was found and the cluster's profile could take."""
+    unserved: bool = False
+    """What is asked for may be right, and the cluster does not give it, or does not say, at the moment."""
+
+    @property
+    def wrong_request(self) -> bool:
+        """True where it failed by what is asked for, which has to be another; else it is the cluster that fails."""
+        return self.status == "failed" and self.id in _OF_REQUEST and not self.unserved
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,4 +66,4 @@ class Preflight:
         """What a verb answers: 1 where only what was asked for is wrong, 2 where the cluster itself fails."""
         if self.passed:
             return 0
-        return 1 if all(check.id in REQUEST_CHECKS for check in self.failed) else 2
+        return 1 if all(check.wrong_request for check in self.failed) else 2

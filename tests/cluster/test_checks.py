@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from llmb_tui.cluster.batch import Answer
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.plan.plan import Plan
-from llmb_tui.preflight.check_group import Answers, clean_check
+from llmb_tui.preflight.check_group import TIMED_OUT, Answers, clean_check
 from llmb_tui.preflight.needs import Needs
 from llmb_tui.preflight.report import Check, Preflight
 from llmb_tui.preflight.scheduler import slurm_checks, slurm_group
@@ -134,6 +134,24 @@ def test_each_fault_is_found_and_says_how_to_mend_it(
     found = checks(changes)[check]
     assert found.status == status
     assert words in found.fix
+
+
+@pytest.mark.parametrize(
+    ("changes", "name", "wrong"),
+    [
+        ({"partition": Answer(1, "Partition nope not found\n")}, "partition", True),
+        ({"partition": Answer(0, PARTITION.replace("Groups=ALL", "Groups=admins"))}, "partition", True),
+        ({"partition": Answer(0, PARTITION.replace("State=UP", "State=DOWN"))}, "partition", False),
+        ({"partition": Answer(0, PARTITION.replace("State=UP", "State=DRAIN"))}, "partition", False),
+        ({"partition": Answer(TIMED_OUT, "")}, "partition", False),
+        ({"partition": Answer(1, "Unable to contact\n"), "nodes": Answer(1, "")}, "partition", False),
+        ({"ping": Answer(1, "Slurmctld(primary) at ctl is DOWN\n")}, "controller", False),
+    ],
+)
+def test_a_partition_that_is_closed_is_no_wrong_request(changes: dict[str, Answer], name: str, wrong: bool) -> None:
+    check = checks(changes)[name]
+    assert (check.status, check.wrong_request) == ("failed", wrong)
+    assert Preflight((check,)).exit_code == (1 if wrong else 2)
 
 
 @pytest.mark.parametrize(

@@ -163,6 +163,13 @@ def test_slurms_own_words_are_quoted(run: Run, words: str) -> None:
         assert line.removeprefix("sbatch: ").removeprefix("error: ") in said
 
 
+def test_what_no_rule_knows_may_be_the_clusters_fault(run: Run) -> None:
+    """Only what is known to be wrong with the request answers 1."""
+    trouble = refusal(_refused(run, "sbatch: error: Batch job submission failed: The moon is in the wrong house"))
+    assert (trouble.what, trouble.exit_code) == ("Slurm refused the job.", 2)
+    assert refusal(_refused(run, "sbatch: error: Batch job submission failed: Partition in DOWN state")).exit_code == 2
+
+
 @pytest.mark.parametrize("rule", [rule for file in load_rules([builtin_rules_dir()]) for rule in file.rules.submit])
 def test_every_rule_goes_on_after_who_refused(run: Run, rule: Rule) -> None:
     for words in rule.examples:

@@ -351,6 +351,25 @@ def test_what_broke_before_anything_was_sent_says_so(stage: Stage) -> None:
     assert stage.submit().submission == "submitted"
 
 
+@pytest.mark.parametrize(
+    ("when", "submission", "says"),
+    [("prepare", "intended", "nothing was submitted"), ("probe", "unknown", "may have been submitted")],
+)
+def test_who_interrupts_a_submission_is_told_what_became_of_it(
+    stage: Stage, when: str, submission: str, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    name = {"prepare": "llmb_tui.launch.submit._prepare", "probe": "llmb_tui.launch.submission_status.probe"}[when]
+    monkeypatch.setattr(name, interrupt)
+    with pytest.raises(Trouble, match=says) as caught:
+        stage.submit()
+    assert (caught.value.run_id, caught.value.exit_code) == (RUN_ID, 130)
+    assert RUN_ID in caught.value.fix
+    assert stage.runs.load(RUN_ID).submission == submission
+
+
 @pytest.mark.parametrize("purged", [False, True], ids=["traces", "job"])
 def test_an_intent_that_was_sent_elsewhere_is_not_sent_again(stage: Stage, purged: bool) -> None:
     """Such as from a state directory that was copied or restored; its traces on the cluster may have been removed."""
