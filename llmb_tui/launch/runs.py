@@ -85,12 +85,18 @@ class Runs:
 
     def all(self) -> tuple[Run, ...]:
         """Every run that can be read, newest first. What cannot be read is in `unreadable`."""
-        runs = [run for run in self._load_all() if isinstance(run, Run)]
-        return tuple(sorted(runs, key=lambda run: run.created_at, reverse=True))
+        return self.listing()[0]
 
     def unreadable(self) -> tuple[Trouble, ...]:
         """Why some runs are missing from `all`, one for each."""
-        return tuple(trouble for trouble in self._load_all() if isinstance(trouble, Trouble))
+        return self.listing()[1]
+
+    def listing(self) -> tuple[tuple[Run, ...], tuple[Trouble, ...]]:
+        """Both, by one look at the folders."""
+        found = self._load_all()
+        runs = [run for run in found if isinstance(run, Run)]
+        troubles = tuple(trouble for trouble in found if isinstance(trouble, Trouble))
+        return tuple(sorted(runs, key=lambda run: run.created_at, reverse=True)), troubles
 
     def save_states(self, run: Run, jobs: Sequence[Job]) -> Run | None:
         """Save what Slurm says of a run's jobs if that is news, and nobody else here is at work on the run.

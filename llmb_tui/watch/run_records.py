@@ -111,7 +111,7 @@ def _look_into(folder: Path, entry: _CacheEntry | None) -> tuple[int, _Stamp]:
         names = [name for name, _, _ in entry.stamp]
     else:
         names = sorted(name for name in os.listdir(folder) if name.startswith("log") or name == "beside.json")
-    stats = [(name, os.stat(folder / name)) for name in names]
+    stats = [(name, os.stat(f"{folder}/{name}")) for name in names]
     settled = time.time_ns() - folder_ns > _SETTLED_NS
     return folder_ns if settled else 0, tuple((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)
 

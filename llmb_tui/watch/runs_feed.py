@@ -284,8 +284,9 @@ class RunsFollowing(threading.Thread):
 
     def _read(self) -> None:
         """Tell which runs there are, then how they stand, as fast as their logs are read."""
-        records, runs = self._feed.records, self._feed.runs.all()
-        self._unreadable = len(self._feed.runs.unreadable())
+        records = self._feed.records
+        runs, unreadable = self._feed.runs.listing()
+        self._unreadable = len(unreadable)
         new = [run for run in runs if run.id not in self._records]
         self._tell([records.last(run) for run in new], tuple(self._records.keys() - {run.id for run in runs}))
         changed: list[RunRecord] = []

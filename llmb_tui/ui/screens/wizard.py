@@ -302,6 +302,8 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
 
     def _feel_link(self) -> None:
         """Show how the connection to the chosen cluster is, which may break while nobody uses it."""
+        if not self.is_active:  # what is painted below another screen has all of that painted too
+            return
         state = self.state
         profile = state.proposal.profile if state is not None and state.cluster.link == "connected" else None
         self.bar.health = self._services.clusters.health(profile) if profile is not None else None
