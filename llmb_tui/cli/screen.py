@@ -26,7 +26,7 @@ def show(services: Services) -> int:
     """Run the screen until the user leaves it."""
     if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
         raise Trouble("The wizard needs a terminal.", fix="Use a verb: `llmb-tui --help` lists them.", exit_code=1)
-    # Textual waits for its next frame before it paints: with 60 of them a second a key waits as long as it is worked on.
+    # Textual paints with its next frame: of 60 a second a key waits for as long as it is worked on.
     os.environ.setdefault("TEXTUAL_FPS", "240")
     from llmb_tui.ui.app import LlmbApp
 
