@@ -3,16 +3,29 @@ from __future__ import annotations
 import os
 import stat
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from llmb_tui.catalog.recipe import Recipe
+from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.errors import Trouble
+from llmb_tui.launch.direct.spec_of import launch_spec
+from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
+from llmb_tui.launch.spec import LaunchSpec, UpstreamSpec
+from llmb_tui.launch.upstream.procedure import upstream_spec
+from llmb_tui.plan.resolved import selections
+from llmb_tui.plan.selection import ProcedureId
+from llmb_tui.request import RunRequest
 from llmb_tui.store.paths import Places
 from llmb_tui.watch.follow import LocalCopy
+from tests.kit.runs import CATALOG, request_for
 from tests.launch.launch_cases import MakeRun
+
+MakeSpec = Callable[[RunRequest, str], LaunchSpec | UpstreamSpec]
 
 
 @pytest.fixture
@@ -24,6 +37,19 @@ def test_a_run_is_read_back_as_it_was(runs: Runs, make_run: MakeRun) -> None:
     run = replace(make_run(), submission="submitted", job_ids=("48123",), submitted_at=2.5, note="é")
     runs.save(run)
     assert runs.load(run.id) == run
+
+
+@pytest.mark.parametrize("recipe", CATALOG.recipes, ids=lambda recipe: recipe.id)
+def test_what_is_stored_makes_the_same_job_again(runs: Runs, recipe: Recipe) -> None:
+    """By which an intent is sent later; by our own script and by NVIDIA's."""
+    profile = ClusterProfile("eos", "eos-login", "acct", "batch", "/lustre", qos="long", vboost=True)
+    procedures: tuple[tuple[ProcedureId, MakeSpec], ...] = (("direct", launch_spec), ("upstream", upstream_spec))
+    selection = next(iter(selections(recipe)))
+    for procedure, make_spec in procedures:
+        request = request_for(selection, profile, procedure)
+        runs.save(Run.of(request, make_spec(request, "a1"), 0.0))
+        stored = runs.load("a1")
+        assert make_spec(RunRequest(recipe, stored.plan, profile, stored.procedure), "a1") == stored.spec
 
 
 def test_runs_are_listed_newest_first(runs: Runs, make_run: MakeRun) -> None:
