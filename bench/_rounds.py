@@ -48,12 +48,12 @@ def in_turns(ways: Mapping[str, Callable[[], float]], rounds: int = ROUNDS) -> d
     return values
 
 
-def cpu_of(command: Sequence[str], tree: str = HERE, stdin: bytes = b"", **environment: str) -> float:
+def cpu_of(command: Sequence[str], tree: str = HERE, **environment: str) -> float:
     """Seconds of CPU of a command and all that it started, with `tree` as the program. What it prints is dropped."""
     before = children_s()
     subprocess.run(
         command,
-        input=stdin,
+        stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": tree, **environment},
         cwd=tree,

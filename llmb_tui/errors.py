@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import errno
-from pathlib import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # importing `typing` takes a tenth of `--help`
+    from pathlib import Path
 
 _MENDS = {
     errno.EACCES: "Mend its permissions, and those of the directories above it.",

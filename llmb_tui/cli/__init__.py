@@ -7,12 +7,10 @@ what it needs when it runs.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import sys
 from collections.abc import Sequence
 
 from llmb_tui.cli.arguments import parser
-from llmb_tui.cli.output import NoOutput, abandon, print_json, say
 from llmb_tui.errors import Trouble, trouble_of
 
 _INTERRUPTED = 130
@@ -26,26 +24,31 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = parser().parse_args(words)
         return int(arguments.verb(arguments))
     except Trouble as trouble:
-        say(f"llmb-tui: {trouble}")
-        return _failed(arguments, trouble)
+        return _failed(arguments, trouble, f"llmb-tui: {trouble}")
     except KeyboardInterrupt:
         return _failed(arguments, Trouble("Interrupted.", exit_code=_INTERRUPTED))
     except BrokenPipeError:
+        from llmb_tui.cli.output import abandon
+
         abandon(sys.stdout)  # `| head`
         return 0
     except Exception as fault:  # noqa: BLE001 - a fault of the program must not look like a wrong request, which answers 1
         from llmb_tui.crash import report_of
 
         if isinstance(fault, OSError) and (of_file := trouble_of(fault)):
-            say(f"llmb-tui: {of_file}")
-            return _failed(arguments, of_file)
-
-        say(report_of(fault))
-        return _failed(arguments, Trouble("llmb-tui itself failed.", f"{type(fault).__name__}.", "Report it, please."))
+            return _failed(arguments, of_file, f"llmb-tui: {of_file}")
+        itself = Trouble("llmb-tui itself failed.", f"{type(fault).__name__}.", "Report it, please.")
+        return _failed(arguments, itself, report_of(fault))
 
 
-def _failed(arguments: argparse.Namespace, trouble: Trouble) -> int:
+def _failed(arguments: argparse.Namespace, trouble: Trouble, words: str = "") -> int:
     """The exit code; with `--json` the answer is one document all the same, the last line of those that print lines."""
+    import contextlib
+
+    from llmb_tui.cli.output import NoOutput, print_json, say
+
+    if words:
+        say(words)
     if getattr(arguments, "json", False):
         error = {"what": trouble.what, "why": trouble.why, "fix": trouble.fix}
         with contextlib.suppress(NoOutput, BrokenPipeError):

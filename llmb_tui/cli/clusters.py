@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from typing import Any
 
-from llmb_tui.cli.arguments import PROFILE_FLAGS, selection_mapping
+from llmb_tui.cli.flags import PROFILE_FLAGS, selection_mapping
 from llmb_tui.cli.output import print_json, print_line, print_table, say
 from llmb_tui.cli.request import ask_for_selection, print_command, request_of, say_problems
 from llmb_tui.cli.run_lines import Again

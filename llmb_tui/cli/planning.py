@@ -11,7 +11,7 @@ from io import TextIOWrapper
 from typing import Any, TextIO
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.cli.arguments import selection_mapping
+from llmb_tui.cli.flags import selection_mapping
 from llmb_tui.cli.output import print_json, print_line, print_table, say
 from llmb_tui.cli.user import user_services
 from llmb_tui.cluster.profile import LOCAL

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterable
 from dataclasses import asdict
 
-from llmb_tui.cli.arguments import selection_mapping
+from llmb_tui.cli.flags import selection_mapping
 from llmb_tui.cli.output import print_json, print_line, say
 from llmb_tui.cli.planning import launchable
 from llmb_tui.errors import Trouble

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict
 from getpass import getpass
 
-from llmb_tui.cli.arguments import selection_mapping
+from llmb_tui.cli.flags import selection_mapping
 from llmb_tui.cli.output import print_json, print_line, print_table, say
 from llmb_tui.cli.planning import plan_of
 from llmb_tui.cli.request import ask_for_selection

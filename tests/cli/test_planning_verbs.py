@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from llmb_tui.catalog.load import load_presets
-from llmb_tui.cli.arguments import parser, selection_mapping
+from llmb_tui.cli.arguments import parser
+from llmb_tui.cli.flags import selection_mapping
 from llmb_tui.plan.request import read_request
 from llmb_tui.plan.selection import RunOptions, Selection
 from llmb_tui.wizard.answers import command

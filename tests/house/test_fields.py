@@ -14,7 +14,8 @@ import llmb_tui
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.settings import LAYOUT as LAYOUT_OF_PRESETS
 from llmb_tui.catalog.settings import PLACEHOLDERS
-from llmb_tui.cli.arguments import parser, selection_mapping
+from llmb_tui.cli.arguments import parser
+from llmb_tui.cli.flags import selection_mapping
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Parallelism, Printed
 from llmb_tui.plan.request import read_request

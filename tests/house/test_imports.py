@@ -26,6 +26,7 @@ def test_help_loads_nothing_heavy() -> None:
     loaded = loaded_by("import llmb_tui.cli\ntry: llmb_tui.cli.main(['--help'])\nexcept SystemExit: pass")
     assert "argparse" in loaded
     assert loaded.isdisjoint(HEAVY)
+    assert loaded.isdisjoint({"dataclasses", "inspect", "json", "typing"}), "what takes longer than argparse itself"
 
 
 def test_a_list_of_runs_that_asks_no_cluster_loads_no_ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from keyring.backend import KeyringBackend
 from keyring.errors import KeyringLocked
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.cli import arguments
+from llmb_tui.cli import flags
 from llmb_tui.cluster.session import Session
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.errors import Trouble
@@ -105,7 +105,7 @@ def test_an_unknown_name_is_refused() -> None:
 
 
 def test_the_verb_offers_every_secret() -> None:
-    assert arguments.SECRETS == SECRETS
+    assert flags.SECRETS == SECRETS
 
 
 # On a cluster

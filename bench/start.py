@@ -1,0 +1,32 @@
+"""How long the verbs take that need no cluster, beside the smallest Python program that reads flags and writes JSON."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from functools import partial
+
+from bench._rounds import Row, cpu_of, in_turns, python, versions
+
+_PLAN = "plan -w nemotron4 -s 15b --gpu h100 -d bf16 --scale 64 --json".split()
+
+
+def verb(words: Sequence[str], to_reach: str, rounds: int = 15) -> Row:
+    """One verb with nothing saved, in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {"LLMB_TUI_STATE_DIR": folder, "LLMB_TUI_CONFIG_DIR": folder}
+        command = python("-m", "llmb_tui", *words)
+        ways = {name: partial(cpu_of, command, tree, **environment) for name, tree in versions().items()}
+        ways["argparse, json"] = partial(cpu_of, python("-c", "import argparse, json"))
+        return Row(f"llmb-tui {words[0]}", "CPU s", in_turns(ways, rounds), to_reach)
+
+
+def main() -> None:
+    """Print the rows."""
+    print(verb(["--help"], "≤ 1.7 × argparse, json"))
+    print(verb(_PLAN, "≤ 6 × argparse, json"))
+    print(verb(["accuracy", "--json"], "≤ 1/2 of before", 5))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,195 @@
+"""The flags of each verb, and what they say. Flags follow `llmb-run`, which their users know."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable, Mapping
+
+from llmb_tui.cli.output import say
+from llmb_tui.cluster.profile_fields import BESIDE
+from llmb_tui.cluster.profile_fields import FIELDS as FORM
+from llmb_tui.errors import Trouble
+from llmb_tui.plan.selection import DEFAULT_PROCEDURE, FIELDS, NEW_RUN_PROCEDURES, OLD_PROCEDURES, OPTIONS, Field
+
+_NUMBER = re.compile(r"[0-9]{1,18}")
+SECRETS = ("ngc", "hugging-face")
+PROFILE_FLAGS = tuple(field for field in (*FORM, *BESIDE) if field.name not in ("name", "read_only"))
+"""Fields of a cluster's profile that `clusters add` takes; --read-only says something else, of every verb."""
+
+
+def _count(text: str) -> int:
+    try:
+        return number(text, "N")
+    except Trouble as trouble:
+        raise argparse.ArgumentTypeError(trouble.what) from trouble
+
+
+def number(text: str, name: str) -> int:
+    """A number from 1 on. Raises Trouble (exit code 1)."""
+    if not _NUMBER.fullmatch(text) or int(text) < 1:
+        raise Trouble(f"{name} cannot be {text[:40]!r}.", fix="It is a number from 1 on.", exit_code=1)
+    return int(text)
+
+
+def _procedure(text: str) -> str:
+    """The name of today; an older one is taken, and said to be old."""
+    name = OLD_PROCEDURES.get(text, text)
+    if name != text:
+        say(f"llmb-tui: --procedure {text} is called {name} now.")
+    return name
+
+
+def _secret(text: str) -> str:
+    """The name of a key. What is none may be a key, which is not repeated."""
+    if text not in SECRETS:
+        raise argparse.ArgumentTypeError(
+            f"name one of {', '.join(SECRETS)}; the key itself is asked for, or read from stdin"
+        )
+    return text
+
+
+def _add_selection(sub: argparse.ArgumentParser) -> None:
+    """A flag for everything that can be set; what a run can do beside the benchmark is in a group of its own."""
+    more = sub.add_argument_group("beside the benchmark, where the recipe has it")
+    for field in filter(lambda field: field.has_flag, FIELDS.values()):
+        target = more if field in OPTIONS else sub
+        names = [name for name in (field.short, field.flag) if name]
+        text = field.help or argparse.SUPPRESS
+        if field.kind == "switch":
+            target.add_argument(*names, action="store_true", help=text)
+        else:
+            target.add_argument(*names, metavar=field.metavar or None, help=text)
+
+
+def _add_procedure(sub: argparse.ArgumentParser) -> None:
+    text = "direct: our script in the container (default); upstream: NVIDIA's own scripts"
+    names = NEW_RUN_PROCEDURES
+    sub.add_argument("--procedure", choices=names, type=_procedure, default=DEFAULT_PROCEDURE, help=text)
+
+
+def selection_mapping(arguments: argparse.Namespace) -> dict[str, object]:
+    """The selection flags that were given, by their long names with underscores."""
+    values = {field: getattr(arguments, field.name) for field in FIELDS.values() if field.has_flag}
+    return {field.name: _typed(field, value) for field, value in values.items() if value not in (None, False)}
+
+
+def _typed(field: Field, text: str) -> object:
+    """The number where one is meant; what is none stays, and is refused by who reads the selection."""
+    return int(text) if field.kind == "number" and _NUMBER.fullmatch(text.removeprefix("-")) else text
+
+
+def _list(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("-w", "--workload", metavar="W[@RELEASE]")
+
+
+def _plan(sub: argparse.ArgumentParser) -> None:
+    _add_selection(sub)
+    sub.add_argument(
+        "--from", dest="source", metavar="FILE", help="many plans: JSON lines in (- for stdin), JSON lines out"
+    )
+    text = "the N fastest layouts that are valid for it, by the estimate (20 without a number)"
+    sub.add_argument("--layouts", metavar="N", nargs="?", type=_count, const=20, help=text)
+    sub.add_argument("--cluster", metavar="C", help="say what finished runs on this cluster let one expect, too")
+
+
+def _demo(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--headless", action="store_true", help="no screen: print each stage and the verdict")
+    _add_selection(sub)
+
+
+def _clusters(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("action", nargs="?", choices=("add",), help="save a cluster")
+    sub.add_argument("name", nargs="?", metavar="NAME")
+    for field in PROFILE_FLAGS:
+        text = ": ".join(filter(None, (field.title, field.hint)))
+        sub.add_argument(field.flag, metavar="TEXT", help=f"{text}{' (needed)' * field.needed}")
+
+
+def _config(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("action", choices=("path", "show", "validate"))
+
+
+def _doctor(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("cluster", metavar="CLUSTER")
+    _add_procedure(sub)
+    _add_selection(sub)
+
+
+def _install(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("cluster", metavar="CLUSTER")
+    _add_procedure(sub)
+    _add_selection(sub)
+
+
+def _llmb(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("cluster", metavar="CLUSTER")
+    sub.add_argument("--open", metavar="JOB", help="remember this run of it, so that it is watched as ours are")
+
+
+def _secrets(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("cluster", metavar="CLUSTER")
+    change = sub.add_mutually_exclusive_group()
+    kinds = f"{{{','.join(SECRETS)}}}"
+    change.add_argument(
+        "--give", type=_secret, metavar=kinds, help="put a key there; it is asked for, or read from stdin"
+    )
+    change.add_argument("--forget", type=_secret, metavar=kinds, help="remove a key from there and from this computer")
+    sub.add_argument("--keep", action="store_true", help="with --give: keep it in this computer's keyring too")
+    sub.add_argument("--from-keyring", action="store_true", help="with --give: take the one that the keyring keeps")
+    _add_procedure(sub)
+    _add_selection(sub)
+
+
+def _submit(sub: argparse.ArgumentParser) -> None:
+    _add_selection(sub)
+    sub.add_argument("--cluster", metavar="C")
+    _add_procedure(sub)
+    text = "send a run of which nothing was sent, as it was agreed to; it goes with no selection"
+    sub.add_argument("--resume", dest="run", metavar="RUN", help=text)
+    text = "print the batch script, or the command of NVIDIA's own scripts, and submit nothing"
+    sub.add_argument("--dry-run", action="store_true", help=text)
+    sub.add_argument("--yes", action="store_true", help="submit without asking")
+
+
+def _watch(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("run", metavar="RUN")
+    sub.add_argument("--once", action="store_true", help="say how it stands and leave")
+
+
+def _logs(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("run", metavar="RUN|FILE")
+    sub.add_argument("-f", "--follow", action="store_true")
+
+
+def _cancel(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("run", metavar="RUN")
+    sub.add_argument("--yes", action="store_true", help="cancel without asking")
+
+
+def _results(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("runs", metavar="RUN|PATH", nargs="+")
+
+
+_FLAGS: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
+    "list": _list,
+    "plan": _plan,
+    "demo": _demo,
+    "clusters": _clusters,
+    "config": _config,
+    "doctor": _doctor,
+    "install": _install,
+    "llmb": _llmb,
+    "secrets": _secrets,
+    "submit": _submit,
+    "watch": _watch,
+    "logs": _logs,
+    "cancel": _cancel,
+    "results": _results,
+}
+
+
+def add_flags(sub: argparse.ArgumentParser, verb: str) -> None:
+    """Give a verb's parser the flags that it alone has."""
+    if verb in _FLAGS:
+        _FLAGS[verb](sub)
