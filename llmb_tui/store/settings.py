@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from annotated_types import Gt, Interval
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import Trouble, trouble_of
 from llmb_tui.store.files import locked, write_atomic
 from llmb_tui.text import clean_line
 from llmb_tui.toml.lines import line_of, syntax_line
@@ -160,7 +160,9 @@ def _document(file: Path) -> tuple[dict[str, Any], str]:
     except FileNotFoundError:
         return {}, ""
     except OSError as error:
-        raise SettingProblem(str(file), "", f"{error.strerror}.", file=file) from error
+        problem = SettingProblem(str(file), "", f"{error.strerror}.", file=file)
+        problem.fix = (trouble_of(error) or problem).fix
+        raise problem from error
     except (ValueError, RecursionError) as error:
         line = syntax_line(error)
         where = f"{file}, line {line}," if line else str(file)

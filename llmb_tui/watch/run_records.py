@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
@@ -105,13 +106,21 @@ class RunRecords:
 
 
 def _look_into(folder: Path, entry: _CacheEntry | None) -> tuple[int, _Stamp]:
-    """When the folder changed, and what changes with the files in it that a state depends on."""
-    folder_ns = os.stat(folder).st_mtime_ns
-    if entry is not None and entry.folder_ns == folder_ns:
-        names = [name for name, _, _ in entry.stamp]
-    else:
-        names = sorted(name for name in os.listdir(folder) if name.startswith("log") or name == "beside.json")
-    stats = [(name, os.stat(f"{folder}/{name}")) for name in names]
+    """When the folder changed, and what changes with the files in it that a state depends on.
+
+    What another program or a person takes away meanwhile is not there.
+    """
+    stats: list[tuple[str, os.stat_result]] = []
+    folder_ns = 0
+    with contextlib.suppress(FileNotFoundError):
+        folder_ns = os.stat(folder).st_mtime_ns
+        if entry is not None and entry.folder_ns == folder_ns:
+            names = [name for name, _, _ in entry.stamp]
+        else:
+            names = sorted(name for name in os.listdir(folder) if name.startswith("log") or name == "beside.json")
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                stats.append((name, os.stat(f"{folder}/{name}")))
     settled = time.time_ns() - folder_ns > _SETTLED_NS
     return folder_ns if settled else 0, tuple((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -129,3 +130,16 @@ def test_run_files_are_read_once_and_again_when_they_are_others(
     os.rmdir(runs.folder("a"))
     assert runs.all() == ()
     assert sorted(read) == ["a", "a", "b", "b"]
+
+
+def test_what_another_program_takes_away_meanwhile_is_not_there(
+    runs: Runs, make_run: MakeRun, nemo_line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for run_id in ("kept", "gone"):
+        runs.save(make_run(id=run_id, job_state="FAILED"))
+        write(runs, runs.load(run_id), [nemo_line(step) for step in range(5)])
+    records, listed, listdir = RunRecords(runs), runs.all(), os.listdir
+    shutil.rmtree(runs.folder("gone"))
+    monkeypatch.setattr(os, "listdir", lambda folder: [*listdir(folder), "beside.json", "log-away"])
+    steps = {run.id: records.record(run).state.progress.steps_done for run in listed}
+    assert steps == {"kept": 5, "gone": 0}
