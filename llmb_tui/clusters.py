@@ -94,6 +94,27 @@ class Clusters:
                 raise Trouble(f"There is a cluster {profile.name} already.", fix=f"Edit {file}.", exit_code=1)
             self.save(profile)
 
+    def change(self, read: ClusterProfile | None, profile: ClusterProfile) -> None:
+        """Write the file of a cluster that was `read` before, of a new one, or of one under another name.
+
+        Raises Trouble (exit code 1) where the file holds something else by now: nobody's change is lost unseen.
+        """
+        if read is None or read.name != profile.name:
+            self.add(profile)
+            return
+        from llmb_tui.cluster.profiles import profile_table
+
+        with locked(self._folder):
+            saved = [profile_table(one) for one in self.profiles() if one.name == profile.name]
+            if any(table not in (profile_table(read), profile_table(profile)) for table in saved):
+                raise Trouble(
+                    f"Cluster {profile.name} has changed since it was read here, and was not saved.",
+                    f"Another program or a person has written {self._folder / profile.name}.toml meanwhile.",
+                    "Start the program again, which reads it anew, or edit that file.",
+                    exit_code=1,
+                )
+            self.save(profile)
+
     def inventory(self, profile: ClusterProfile, prompter: Prompter | None = None) -> ClusterInventory:
         """What a cluster has to choose from; only how to connect must be in the profile.
 

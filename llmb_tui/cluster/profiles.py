@@ -67,8 +67,12 @@ def load_profile(path: Path) -> ClusterProfile:
 def save_profile(directory: Path, profile: ClusterProfile) -> None:
     """Write the profile to `<name>.toml`; atomic, mode 0600. Raises WrongField when a field cannot be right."""
     check_profile(profile)
-    table = {key: value for key, value in profile_document(profile).items() if value not in (None, [], {})}
-    write_atomic(directory / f"{profile.name}.toml", tomli_w.dumps(table).encode())
+    write_atomic(directory / f"{profile.name}.toml", tomli_w.dumps(profile_table(profile)).encode())
+
+
+def profile_table(profile: ClusterProfile) -> dict[str, Any]:
+    """What a file holds of it."""
+    return {key: value for key, value in profile_document(profile).items() if value not in (None, [], {})}
 
 
 def profile_document(profile: ClusterProfile) -> dict[str, Any]:

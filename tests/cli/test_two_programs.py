@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -134,3 +135,20 @@ def test_of_two_that_add_a_cluster_at_once_one_is_told(tmp_path: Path, monkeypat
         thread.join()
     assert told == ["There is a cluster eos already."]
     assert Services(places).clusters.profile("eos").account == "first"
+
+
+def test_a_change_of_a_cluster_that_another_program_changed_is_refused(tmp_path: Path) -> None:
+    places = Places(tmp_path / "config", tmp_path / "state")
+    one, other = Services(places).clusters, Services(places).clusters
+    read = ClusterProfile("eos", "h", "first", "p", "/x")
+    one.change(None, read)
+    other.change(read, replace(read, account="second"))
+    with pytest.raises(Trouble, match="has changed since it was read here"):
+        one.change(read, replace(read, partition="q"))
+    with pytest.raises(Trouble, match="There is a cluster eos already"):
+        one.change(None, read)
+    with pytest.raises(Trouble, match="There is a cluster eos already"):
+        one.change(replace(read, name="tyche"), read)
+    assert one.profile("eos") == replace(read, account="second")
+    one.change(replace(read, account="second"), replace(read, account="third"))
+    assert other.profile("eos").account == "third"

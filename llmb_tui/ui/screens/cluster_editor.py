@@ -81,6 +81,7 @@ configuration of NVIDIA's llmb-run says, where it is installed. Nothing that you
         super().__init__()
         self._services = services
         self._prompter = prompter
+        self._read_before = base
         self._base = base or EMPTY
         self._fields = {field.name: Combo(field.name, field.title, field.hint) for field in FIELDS}
         self._requests = ChoiceList(self._choose_request, id="gpu-request")
@@ -143,7 +144,7 @@ configuration of NVIDIA's llmb-run says, where it is installed. Nothing that you
     async def action_save(self) -> None:
         try:
             profile = profile_of(self._base, self._texts())
-            await in_daemon(self._services.clusters.save, profile)
+            await in_daemon(self._services.clusters.change, self._read_before, profile)
         except Trouble as trouble:
             self._blame(trouble)
         else:

@@ -251,7 +251,7 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         if profile == asked.profile:
             return
         try:
-            await in_daemon(self._services.clusters.save, profile)
+            await in_daemon(self._services.clusters.change, asked.profile, profile)
         except Trouble as trouble:
             self.app.push_screen(Failure(trouble))
         else:
