@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
 import re
 import time
@@ -35,11 +36,17 @@ SIZE = (120, 36)
 
 
 async def until(pilot: Pilot[Any], true: Callable[..., object], what: str) -> None:
-    """Wait for something that threads bring about."""
+    """Wait for something that threads bring about, and let every widget take it in.
+
+    A pause of the pilot sends a message to every widget: again and again, that alone would keep a processor busy.
+    """
+    if true():
+        return
     ends = time.monotonic() + DEADLINE_S
     while not true():
         assert time.monotonic() < ends, f"not within {DEADLINE_S:.0f} s: {what}"
-        await pilot.pause(0.01)
+        await asyncio.sleep(0.02)
+    await pilot.pause(0)
 
 
 async def on_top(pilot: Pilot[Any], screen: type[Screen[Any]]) -> None:

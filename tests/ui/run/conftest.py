@@ -30,7 +30,8 @@ from llmb_tui.watch.verdict import THRESHOLD
 from tests.kit.runs import CREATED_AT, make_run
 from tests.ui.run.run_states import log_text
 
-TIMING = Timing(read_every_s=0.05, settle_every_s=0.01)
+TIMING = Timing(read_every_s=0.3, settle_every_s=0.3)
+"""After each key Textual's pilot waits for 20 ms in which this process does nothing, for at most a second."""
 RUN = make_run()
 
 
