@@ -340,7 +340,7 @@ class RunsFollowing(threading.Thread):
                 self._threads[cluster].start()
 
     def _ask(self, cluster: str, job_ids: Set[str], unknown: Sequence[Run]) -> None:
-        """In a thread of the cluster, which may take its time to answer."""
+        """In a thread of the cluster, which may take its time. One that fails is left alone until a later look."""
         what = "jobs"
         try:
             self._follow_jobs(cluster, job_ids)
@@ -350,7 +350,10 @@ class RunsFollowing(threading.Thread):
             self._note(cluster, what, "")
         except Trouble as trouble:
             self._note(cluster, what, trouble.what)
-        self._inbox.put(None)
+            self._inbox.put(None)
+            self._ended.wait(self._feed.timing.read_every_s)
+        else:
+            self._inbox.put(None)
 
     def _follow_jobs(self, cluster: str, job_ids: Set[str]) -> None:
         """Follow exactly these jobs. Raises Trouble where there is no such cluster."""

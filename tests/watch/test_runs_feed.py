@@ -45,6 +45,8 @@ class MadeUp:
     troubles: dict[str, Trouble] = field(default_factory=dict)
     """Why a cluster cannot be reached, by its name."""
     slurm_trouble: Trouble | None = None
+    polled: list[str] = field(default_factory=list)
+    """Clusters of which the poller was wanted."""
     looks: list[list[str]] = field(default_factory=list)
     settled: list[str] = field(default_factory=list)
     attended: list[bool] = field(default_factory=list)
@@ -59,6 +61,7 @@ class MadeUp:
         return cast("Session", MadeUpSession(self, cluster))
 
     def poller(self, cluster: str) -> JobPoller:
+        self.polled.append(cluster)
         if trouble := self.troubles.get(cluster):
             raise trouble
         return self.pollers.setdefault(cluster, JobPoller(cast("Session", self), every_s=TIMING.look_every_s))
@@ -223,6 +226,19 @@ def test_a_cluster_that_cannot_be_asked_is_named_until_it_answers(
     assert (follower.last.silent, follower.state("a")) == ({"eos": "No route to eos."}, "PENDING")
     del clusters.troubles["eos"]
     follower.until(lambda: follower.state("a") == "RUNNING" and not follower.last.silent, "the other one")
+
+
+def test_a_cluster_that_cannot_be_asked_is_left_alone_until_the_next_look(
+    runs: Runs, make_run: MakeRun, clusters: MadeUp, feed: RunsFeed, follow: Follow
+) -> None:
+    feed.timing = replace(TIMING, read_every_s=3600.0)
+    runs.save(make_run(id="a", job_ids=("1",), job_state="PENDING", cluster="eos"))
+    clusters.troubles["eos"] = Trouble("There is no cluster eos.")
+    follower = follow()
+    follower.until(lambda: follower.last.silent, "why")
+    follower.following.end()
+    follower.following.join(DEADLINE_S)
+    assert clusters.polled == ["eos"]
 
 
 def test_a_slurm_that_does_not_answer_is_named_and_changes_no_run(
