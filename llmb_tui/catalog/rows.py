@@ -126,6 +126,7 @@ def row_of(recipe: Recipe, table: ConfigTable, cells: tuple[int | str, ...], dty
     )
 
 
+@lru_cache(maxsize=4096)
 def gbs_by_rule(rule: str, gpus: int) -> int | None:
     """Global batch size that a table's `gbs_rule` gives at a scale; None where it is no whole number of samples.
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
+from operator import ne
 from statistics import fmean
 
 from llmb_tui.plan import throughput
@@ -69,11 +71,12 @@ def _gpu_seconds(each: Measurement) -> float:
 
 def _distance(one: Measurement, other: Measurement) -> tuple[bool, bool, bool, bool, bool, float]:
     """What differs, gravest first; MFU is relative to the peak of a precision, and counts attention in several ways."""
-    return (
-        one.row.gpu != other.row.gpu,
-        one.row.dtype != other.row.dtype,
-        (one.model.experts > 1) != (other.model.experts > 1),
-        architecture(one.model) != architecture(other.model),
-        one.row.layers != other.row.layers,
-        abs(math.log2(one.row.gpus / other.row.gpus)),
-    )
+    log_scale = abs(math.log2(one.row.gpus / other.row.gpus))
+    gpu, dtype, experts, shape, layers = map(ne, _traits(one), _traits(other))
+    return gpu, dtype, experts, shape, layers, log_scale
+
+
+@lru_cache(maxsize=4096)
+def _traits(each: Measurement) -> tuple[object, ...]:
+    row, model = each.row, each.model
+    return row.gpu, row.dtype, model.experts > 1, architecture(model), row.layers

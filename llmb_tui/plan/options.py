@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 
 from llmb_tui.catalog.recipe import Option, Recipe
 from llmb_tui.plan.plan import Estimate, Problem, error, note, warning
@@ -63,6 +64,7 @@ def limit_problems(resolved: ResolvedSelection, estimate: Estimate | None) -> It
         yield warning("time_limit", reason, "Raise the time limit, or take fewer steps.")
 
 
+@lru_cache(maxsize=256)
 def chosen_options(options: RunOptions) -> tuple[Field, ...]:
     """What is switched on or given, in the order in which it is offered; how it is done is no option of its own."""
     return tuple(option for option in OPTIONS if not option.of and getattr(options, option.name))
@@ -117,7 +119,7 @@ def option_steps(resolved: ResolvedSelection) -> int | None:
         row = option_row(resolved.recipe, option)
         if row is not None and row.steps is not None:
             return row.steps
-    if ends_run(resolved.recipe) and options.profile and options.profile_stop and options.profile_stop > 0:
+    if options.profile and options.profile_stop and options.profile_stop > 0 and ends_run(resolved.recipe):
         return options.profile_stop
     return None
 

@@ -54,10 +54,12 @@ def read_request(catalog: Catalog, request: Mapping[str, Any]) -> Selection:
         dtype=_name(values, "dtype", catalog.dtypes()),
         scale=scale,
         strong_scaling=_switch(values, "strong_scaling"),
-        overrides=Overrides(**{field.name: _whole(values, field.name) for field in LAYOUT}),
+        overrides=Overrides(**{field.name: _whole(values, field.name) for field in LAYOUT if field.name in values}),
         steps=_whole(values, "steps"),
         time_limit=_text(values, "time_limit"),
-        options=RunOptions(**{field.name: _READERS[field.kind](values, field.name) for field in OPTIONS}),
+        options=RunOptions(
+            **{field.name: _READERS[field.kind](values, field.name) for field in OPTIONS if field.name in values}
+        ),
     )
 
 

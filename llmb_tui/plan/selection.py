@@ -103,7 +103,10 @@ class Overrides:
 
     def set_fields(self) -> dict[str, int]:
         """The fields that are set."""
-        return {f.name: v for f in fields(self) if (v := getattr(self, f.name)) is not None}
+        return {name: v for name in _OVERRIDES if (v := getattr(self, name)) is not None}
+
+
+_OVERRIDES = tuple(field.name for field in fields(Overrides))
 
 
 @dataclass(frozen=True, slots=True)
