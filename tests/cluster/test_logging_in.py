@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import paramiko
 import pytest
+from paramiko.auth_handler import AuthHandler
 
 from llmb_tui.cluster.failures import AuthenticationFailed, HostKeyChanged, HostKeyUnknown, Unreachable
 from llmb_tui.cluster.profile import ClusterProfile
@@ -38,6 +40,20 @@ def test_the_profiles_key_asks_nobody(node: LoginNode) -> None:
     person = Person()
     log_in(node, person)
     assert person.prompts == []
+
+
+def test_the_service_is_asked_for_once(node: LoginNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each time takes a round trip."""
+    asked: list[str] = []
+    answer = vars(AuthHandler)["_parse_service_request"]
+
+    def counted(handler: AuthHandler, message: paramiko.Message) -> None:
+        asked.append("ssh-userauth")
+        answer(handler, message)
+
+    monkeypatch.setattr(AuthHandler, "_parse_service_request", counted)
+    log_in(node)
+    assert asked == ["ssh-userauth"]
 
 
 def test_an_encrypted_key_asks_for_its_passphrase(node: LoginNode, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from llmb_tui.cluster.failures import AuthenticationFailed, Unreachable
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.ssh.channels import LINK_ERRORS
 from llmb_tui.cluster.ssh.handshake import LoginTransport
-from llmb_tui.cluster.ssh.keys import Candidate, Keys, UnlockedKeys, reason, would_take
+from llmb_tui.cluster.ssh.keys import Candidate, Keys, UnlockedKeys, reason, sign_in, would_take
 from llmb_tui.cluster.ssh.openssh import HostSettings
 from llmb_tui.cluster.ssh.questions import PHONE_S, Declined, HungUp, Questions, ask
 
@@ -138,7 +138,7 @@ class Login:
         if key is None:
             self._tried.append(f"{candidate.name} (not unlocked)")
             return None
-        return self._try(candidate.name, partial(self._transport.auth_publickey, self._user, key), _KEY_DEADLINE_S)
+        return self._try(candidate.name, partial(sign_in, self._transport, self._user, key), _KEY_DEADLINE_S)
 
     def _query(self, public: bytes) -> list[str]:
         if not would_take(self._transport, self._user, public):

@@ -163,17 +163,33 @@ class _Agent(AgentSSH):
         self._socket.close()
 
 
-class _Query(AuthOnlyHandler):
-    """What it overrides is not public in paramiko."""
+class _Attempt(AuthOnlyHandler):
+    """One request to be let in, without asking for the service again, which takes a round trip.
+
+    What it overrides is not public in paramiko.
+    """
 
     def __init__(self, transport: paramiko.Transport) -> None:
         super().__init__(transport)
-        self.is_welcome = False
         self._answered = threading.Event()
 
     def wait_for_response(self, _event: threading.Event) -> list[str]:
         """The base class makes its event when the request is out already, and the answer may come before it."""
         return super().wait_for_response(self._answered)
+
+    def _parse_userauth_success(self, message: paramiko.Message) -> None:
+        super()._parse_userauth_success(message)  # type: ignore[misc]
+        self._answered.set()
+
+    def _parse_userauth_failure(self, message: paramiko.Message) -> None:
+        super()._parse_userauth_failure(message)  # type: ignore[misc]
+        self._answered.set()
+
+
+class _Query(_Attempt):
+    """Whether a key would do."""
+
+    is_welcome = False
 
     def _parse_userauth_info_request(self, _message: paramiko.Message) -> None:
         """SSH_MSG_USERAUTH_PK_OK, which has the number of a question."""
@@ -183,6 +199,16 @@ class _Query(AuthOnlyHandler):
     def _parse_userauth_failure(self, message: paramiko.Message) -> None:
         message.get_list()
         self._answered.set()
+
+
+def sign_in(transport: paramiko.Transport, user: str, key: paramiko.PKey) -> list[str]:
+    """Prove to have a key; the methods that the server wants next, none when it is content.
+
+    Needs a transport on which an authentication was tried already. Raises one of LINK_ERRORS.
+    """
+    attempt = _Attempt(transport)
+    transport.auth_handler = attempt
+    return attempt.auth_publickey(user, key)
 
 
 def would_take(transport: paramiko.Transport, user: str, public: bytes) -> bool:
