@@ -55,6 +55,7 @@ def cpu_of(command: Sequence[str], tree: str = HERE, **environment: str) -> floa
         command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": tree, **environment},
         cwd=tree,
         check=True,

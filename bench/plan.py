@@ -45,7 +45,7 @@ def main() -> None:
     _show("the model, one evaluation", _microseconds(_model(catalog)), decode)
     made = plan(catalog, read_request(catalog, ASKED))
     _show("document", _microseconds(lambda: document(made)), decode)
-    lines = _lines(catalog)
+    lines = requests(catalog)
     each = min(timeit.repeat(lambda: list(plan_lines(catalog, lines)), number=1, repeat=5)) / len(lines) * 1e6
     _show("one line of --from, all in all", each, decode)
     print(f"{len(lines)} lines: {1e6 / each:,.0f} lines/s")
@@ -61,7 +61,7 @@ def _model(catalog: Catalog) -> Callable[[], object]:
     return lambda: model.seconds(terms(draft.model, machine, asked.scale, draft.parallelism))
 
 
-def _lines(catalog: Catalog) -> list[str]:
+def requests(catalog: Catalog) -> list[str]:
     """Every published configuration, and each one 8 GPUs off."""
     asked = [
         {

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from bench._rounds import Row, cpu_of, in_turns, python, versions
+from bench.plan import requests
+from llmb_tui.catalog.load import load_presets
 
 _PLAN = "plan -w nemotron4 -s 15b --gpu h100 -d bf16 --scale 64 --json".split()
 
@@ -18,13 +20,22 @@ def verb(words: Sequence[str], to_reach: str, rounds: int = 15) -> Row:
         command = python("-m", "llmb_tui", *words)
         ways = {name: partial(cpu_of, command, tree, **environment) for name, tree in versions().items()}
         ways["argparse, json"] = partial(cpu_of, python("-c", "import argparse, json"))
-        return Row(f"llmb-tui {words[0]}", "CPU s", in_turns(ways, rounds), to_reach)
+        return Row(f"llmb-tui {' '.join(words[:2])}", "CPU s", in_turns(ways, rounds), to_reach)
+
+
+def many_plans() -> Row:
+    """10,000 lines: every published configuration and each one 8 GPUs off, again and again."""
+    with tempfile.NamedTemporaryFile("w") as file:
+        file.write("\n".join((requests(load_presets()) * 2)[:10_000]))
+        file.flush()
+        return verb(["plan", "--from", file.name], "≤ 1/5 of before", 5)
 
 
 def main() -> None:
     """Print the rows."""
     print(verb(["--help"], "≤ 1.7 × argparse, json"))
     print(verb(_PLAN, "≤ 6 × argparse, json"))
+    print(many_plans())
     print(verb(["accuracy", "--json"], "≤ 1/2 of before", 5))
 
 
