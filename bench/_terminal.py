@@ -1,0 +1,84 @@
+"""A program in a terminal of its own, as a person has it: keys go in, what it paints comes out."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import sys
+import termios
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from types import TracebackType
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Terminal:
+    """120 columns and 40 lines. What is painted is read at once, as a terminal reads it."""
+
+    def __init__(self, argv: list[str], environment: Mapping[str, str], columns: int = 120, lines: int = 40) -> None:
+        self._began = time.perf_counter()
+        self.painted = 0
+        """Bytes so far."""
+        self._newest = b""
+        self._pid, self._fd = pty.fork()
+        if not self._pid:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+            os.chdir("/")  # of several versions of the program it is PYTHONPATH that chooses
+            os.execve(sys.executable, argv, {**os.environ, "TERM": "xterm-256color", **environment})
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(self._pid, signal.SIGKILL)
+        os.waitpid(self._pid, 0)
+        os.close(self._fd)
+
+    @property
+    def cpu_s(self) -> float:
+        """Seconds of CPU that the program has used."""
+        with open(f"/proc/{self._pid}/stat") as stat:
+            fields = stat.read().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS
+
+    def type(self, key: bytes) -> None:
+        self._newest = b""
+        os.write(self._fd, key)
+
+    def read(self, timeout_s: float) -> bool:
+        """Take in what is painted within this time; False if nothing is."""
+        if not select.select([self._fd], [], [], timeout_s)[0]:
+            return False
+        data = os.read(self._fd, 1 << 16)
+        self.painted += len(data)
+        self._newest = (self._newest + data)[-(1 << 16) :]
+        return True
+
+    def wait_for(self, text: str, limit_s: float = 60.0) -> float:
+        """Seconds since the start of the program until this was painted, after the last key."""
+        while text.encode() not in self._newest:
+            if time.perf_counter() - self._began > limit_s:
+                raise TimeoutError(f"{text!r} is not on the screen: {self._newest[-500:]!r}")
+            self.read(0.05)
+        return time.perf_counter() - self._began
+
+    def settle(self, quiet_s: float) -> float:
+        """Read until nothing is painted for so long; seconds from now to the last byte."""
+        began = last = time.perf_counter()
+        while self.read(quiet_s):
+            last = time.perf_counter()
+        return last - began
+
+    def watch(self, seconds: float) -> float:
+        """Leave it alone for so long; the part of a core that it uses meanwhile, in percent."""
+        before, began = self.cpu_s, time.perf_counter()
+        while (passed := time.perf_counter() - began) < seconds:
+            self.read(min(0.1, seconds - passed))
+        return (self.cpu_s - before) / (time.perf_counter() - began) * 100
