@@ -1,10 +1,9 @@
 """What is said of a fault of the program itself: the place, and never a value, which may be a secret that was typed."""
 
+# ruff: noqa: PLC0415 - nothing that only a fault needs is imported before the first frame
 from __future__ import annotations
 
-import platform
 import traceback
-from importlib.metadata import version
 from pathlib import Path
 
 import llmb_tui
@@ -12,6 +11,9 @@ import llmb_tui
 
 def report_of(error: BaseException) -> str:
     """All places that led to it, after those of what it came from; of its words only the system's own."""
+    import platform
+    from importlib.metadata import version
+
     parts = [f"llmb-tui {llmb_tui.__version__} stopped on a fault of its own. Runs and installs on clusters go on."]
     for one in _chain(error):
         parts += ["", "".join(traceback.format_tb(one.__traceback__)).rstrip(), _name(one)]

@@ -12,12 +12,9 @@ from collections.abc import Callable
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, TypeVar
 
-from llmb_tui.clusters import Clusters
 from llmb_tui.diagnosis.rules import rules, use_own_rules
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.policy import Policy
-from llmb_tui.launch.runs import Runs
-from llmb_tui.plan.selection import DEFAULT_PROCEDURE
 from llmb_tui.preflight.needs import Sources
 from llmb_tui.store.files import remove_leftovers
 from llmb_tui.store.journal import Journal
@@ -26,7 +23,9 @@ from llmb_tui.watch.timing import Timing
 
 if TYPE_CHECKING:
     from llmb_tui.catalog.catalog import Catalog
+    from llmb_tui.clusters import Clusters
     from llmb_tui.launch.launcher import Launcher
+    from llmb_tui.launch.runs import Runs
     from llmb_tui.plan.plan import Plan
     from llmb_tui.plan.selection import ProcedureId
     from llmb_tui.request import RunRequest
@@ -76,16 +75,27 @@ class Services:
         """Told, once each, of the user's own presets and profiles that cannot be read, and are then passed over;
         None: they are raised. Failure rules that cannot be read are never raised."""
         self._reported: set[str] = set()
-        self.clusters = Clusters(
-            places.clusters, self.timing.look_every_s, policy=self.policy, on_broken_file=self._tell_or_raise
-        )
-        self.runs = Runs(places)
-        """The remembered runs."""
         for directory in (places.config, places.state):
             remove_leftovers(directory)
         self.journal = Journal(places.journal)
         """The journal of intents."""
         use_own_rules(places.failures, self._tell)
+
+    @_part
+    def clusters(self) -> Clusters:
+        """The saved clusters."""
+        from llmb_tui.clusters import Clusters
+
+        return Clusters(
+            self.places.clusters, self.timing.look_every_s, policy=self.policy, on_broken_file=self._tell_or_raise
+        )
+
+    @_part
+    def runs(self) -> Runs:
+        """The remembered runs."""
+        from llmb_tui.launch.runs import Runs
+
+        return Runs(self.places)
 
     @_part
     def catalog(self) -> Catalog:
@@ -119,7 +129,7 @@ class Services:
 
         return Launcher(self.clusters.session, self.catalog, self.runs, self.journal, self.policy, self.sources)
 
-    def request(self, cluster: str, plan: Plan, procedure: ProcedureId = DEFAULT_PROCEDURE) -> RunRequest:
+    def request(self, cluster: str, plan: Plan, procedure: ProcedureId = "direct") -> RunRequest:
         """A plan on a saved cluster, by a procedure. Takes no connection."""
         from llmb_tui.request import RunRequest
 

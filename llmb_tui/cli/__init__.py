@@ -10,7 +10,6 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from llmb_tui.cli.arguments import parser
 from llmb_tui.errors import Trouble, trouble_of
 
 _INTERRUPTED = 130
@@ -21,7 +20,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else list(argv)
     arguments = argparse.Namespace(json="--json" in words)
     try:
-        arguments = parser().parse_args(words)
+        arguments = _arguments(words)
         return int(arguments.verb(arguments))
     except Trouble as trouble:
         return _failed(arguments, trouble, f"llmb-tui: {trouble}")
@@ -39,6 +38,17 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _failed(arguments, of_file, f"llmb-tui: {of_file}")
         itself = Trouble("llmb-tui itself failed.", f"{type(fault).__name__}.", "Report it, please.")
         return _failed(arguments, itself, report_of(fault))
+
+
+def _arguments(words: Sequence[str]) -> argparse.Namespace:
+    """What is asked for. The bare command needs to know no verb, and paints without."""
+    if not words:
+        from llmb_tui.cli.screen import wizard_verb
+
+        return argparse.Namespace(verb=wizard_verb, set=[], read_only=False)
+    from llmb_tui.cli.arguments import parser
+
+    return parser().parse_args(words)
 
 
 def _failed(arguments: argparse.Namespace, trouble: Trouble, words: str = "") -> int:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import argparse
 import sys
-from getpass import getpass
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from llmb_tui.cli.output import say
-from llmb_tui.cluster.failures import ObserverMode
-from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from llmb_tui.store.settings import Settings, load_settings
 from llmb_tui.text import clean
 
+if TYPE_CHECKING:
+    from llmb_tui.services import Services
+
 
 def user_services(arguments: argparse.Namespace) -> Services:
     """The rooms, with the user's own places and settings. Raises `SettingProblem`."""
+    from llmb_tui.services import Services
+
     places = Places.of_user()
     services = Services(places, settings_of(places, arguments), read_only=arguments.read_only)
     services.on_broken_file = lambda problem: say(f"llmb-tui: passed over: {problem}")
@@ -35,6 +37,8 @@ def flags_of(arguments: argparse.Namespace) -> list[str]:
 
 def require_changes(services: Services, cluster: str) -> None:
     """Raise `ObserverMode`, before anybody is asked anything, where a cluster is only looked at."""
+    from llmb_tui.cluster.failures import ObserverMode
+
     profile = services.clusters.profile(cluster)
     if services.policy.observes(profile):
         raise ObserverMode(profile)
@@ -75,6 +79,8 @@ class TerminalPrompter:
 
     def answer(self, prompt: str, echo: bool) -> str | None:
         """Ask for a password, a passphrase or a code; None when the user gives none."""
+        from getpass import getpass
+
         text = clean(prompt)
         if not echo:
             return getpass(text) or None

@@ -4,15 +4,18 @@ There is one set of them in a process, as there is one locale: who opens the pro
 are, and whoever meets a failure asks here.
 """
 
+# ruff: noqa: PLC0415 - who only says where the operator's own are needs no rule
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from llmb_tui.diagnosis.load import LoadedFile, RuleProblem, builtin_rules_dir, load_rules
-from llmb_tui.diagnosis.rule import STAGES, Stage
-from llmb_tui.diagnosis.rule_set import RuleSet
+if TYPE_CHECKING:
+    from llmb_tui.diagnosis.load import LoadedFile, RuleProblem
+    from llmb_tui.diagnosis.rule import Stage
+    from llmb_tui.diagnosis.rule_set import RuleSet
 
 _own: tuple[Path, Callable[[RuleProblem], None]] | None = None
 
@@ -34,6 +37,10 @@ def rules(stage: Stage) -> RuleSet:
 
 @cache
 def _in_force() -> Mapping[Stage, RuleSet]:
+    from llmb_tui.diagnosis.load import load_rules
+    from llmb_tui.diagnosis.rule import STAGES
+    from llmb_tui.diagnosis.rule_set import RuleSet
+
     own = load_rules([_own[0]], _own[1]) if _own else ()
     files = (*own, *_builtin())
     return {stage: RuleSet(matcher for file in files for matcher in file.matchers[stage]) for stage in STAGES}
@@ -41,4 +48,6 @@ def _in_force() -> Mapping[Stage, RuleSet]:
 
 @cache
 def _builtin() -> tuple[LoadedFile, ...]:
+    from llmb_tui.diagnosis.load import builtin_rules_dir, load_rules
+
     return load_rules([builtin_rules_dir()])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from llmb_tui.cluster.profile import ClusterProfile
+if TYPE_CHECKING:
+    from llmb_tui.cluster.profile import ClusterProfile
 
 
 @dataclass(frozen=True, slots=True)

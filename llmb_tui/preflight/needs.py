@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.plan.plan import Plan
+if TYPE_CHECKING:
+    from llmb_tui.cluster.profile import ClusterProfile
+    from llmb_tui.plan.plan import Plan
 
 _GRACE = re.compile(r"g[bh]\d+", re.IGNORECASE)
 

@@ -11,7 +11,6 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -21,11 +20,6 @@ from llmb_tui.errors import Trouble, trouble_of
 from llmb_tui.store.files import locked, write_atomic
 from llmb_tui.text import clean_line
 from llmb_tui.toml.lines import line_of, syntax_line
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -156,7 +150,7 @@ def key_line(file: Path, key: str) -> int:
 def _document(file: Path) -> tuple[dict[str, Any], str]:
     try:
         text = file.read_text(encoding="utf-8")
-        document = tomllib.loads(text)
+        document = _of_toml(text)
     except FileNotFoundError:
         return {}, ""
     except OSError as error:
@@ -170,6 +164,16 @@ def _document(file: Path) -> tuple[dict[str, Any], str]:
     if isinstance(document.get("keys"), dict):
         document["keys"] = dict(_flat(document["keys"]))
     return document, text
+
+
+def _of_toml(text: str) -> dict[str, Any]:
+    """Most people have set nothing, and the first frame does not wait for a reader. Raises ValueError."""
+    if sys.version_info >= (3, 11):
+        import tomllib  # noqa: PLC0415 - see above
+    else:
+        import tomli as tomllib  # noqa: PLC0415 - see above
+
+    return tomllib.loads(text)
 
 
 def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
@@ -189,7 +193,7 @@ def _by_flag(flags: Sequence[str]) -> dict[str, Any]:
         if not equals or not key:
             raise SettingProblem(f"--set {flag}", key or "KEY", "It has the form KEY=VALUE.")
         try:
-            value: object = tomllib.loads(f"value = {text}")["value"]
+            value: object = _of_toml(f"value = {text}")["value"]
         except ValueError:
             value = text
         _put(document, key.partition("."), value)
@@ -269,6 +273,8 @@ def _problem(error: ValidationError, file: Path, by_flag: Mapping[str, Any]) -> 
 def _unknown(names: Sequence[str]) -> str:
     table = getattr(Settings(), names[0], None) if len(names) > 1 else Settings()
     keys = [one.name for one in fields(table)] if is_dataclass(table) else []
+    from difflib import get_close_matches  # noqa: PLC0415 - only who mistyped needs it
+
     close = get_close_matches(names[-1], keys, n=1)
     return f"There is no such key; known are {', '.join(keys)}." + (f" {close[0]} may be meant." if close else "")
 

@@ -18,12 +18,10 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.theme import Theme
 
-from llmb_tui.crash import report_of
 from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
 from llmb_tui.store.settings import Settings, keep_theme
 from llmb_tui.ui.daemon import in_daemon
-from llmb_tui.ui.dialogs import Help
 from llmb_tui.ui.prompter import Ask, ModalPrompter
 from llmb_tui.ui.screens.wizard import WizardScreen
 from llmb_tui.ui.text import tell
@@ -85,6 +83,8 @@ class LlmbApp(App[None]):
 
     def _fatal_error(self) -> None:
         """Textual calls it while it handles what nobody has caught, and would itself print the values of variables."""
+        from llmb_tui.crash import report_of
+
         error = sys.exc_info()[1]
         if error is not None and not self._exit_renderables:
             self.panic(Text(report_of(error)))
@@ -133,6 +133,8 @@ class LlmbApp(App[None]):
         self.push_screen(JobsScreen(self.services, self.prompter))
 
     def action_keys(self) -> None:
+        from llmb_tui.ui.dialogs import Help
+
         self.push_screen(Help(self.screen))
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:

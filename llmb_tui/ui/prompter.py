@@ -1,5 +1,6 @@
 """`ModalPrompter`: a connection's questions, asked in a dialog while the connecting thread waits."""
 
+# ruff: noqa: PLC0415 - nothing heavy is imported before the first frame
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -10,8 +11,6 @@ from typing import Any
 from textual.app import App
 from textual.message import Message
 from textual.screen import ModalScreen
-
-from llmb_tui.ui.dialogs import HostKey, Secret
 
 
 @dataclass
@@ -32,10 +31,14 @@ class ModalPrompter:
 
     def accept_host_key(self, host: str, key_type: str, fingerprint: str) -> bool:
         """True when the person says that the key of an unknown host is the right one."""
+        from llmb_tui.ui.dialogs import HostKey
+
         return bool(self._ask(lambda: HostKey(host, key_type, fingerprint)))
 
     def answer(self, prompt: str, echo: bool) -> str | None:
         """A password, passphrase or code; None when the person gives none."""
+        from llmb_tui.ui.dialogs import Secret
+
         text: str | None = self._ask(lambda: Secret(prompt, echo))
         return text
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from llmb_tui.plan.plan import Severity
 from llmb_tui.ui.text import MUTED
+
+if TYPE_CHECKING:
+    from llmb_tui.plan.plan import Severity
 
 SEVERITIES: dict[Severity, tuple[str, str]] = {
     "error": ("✗", "$text-error"),

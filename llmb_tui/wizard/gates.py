@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
-
 from llmb_tui.plan.options import chosen_options
 from llmb_tui.plan.plan import Parallelism, Plan, Problem
 from llmb_tui.plan.selection import DEFAULT_PROCEDURE, LAYOUT, PROCEDURE_TITLES, Field
 from llmb_tui.wizard.answers import input_problems
 from llmb_tui.wizard.events import Action
 from llmb_tui.wizard.state import WizardState
-from llmb_tui.wizard.steps import StepId
-
-Mark = Literal["done", "open", "flagged"]
+from llmb_tui.wizard.steps import Mark, StepId, StepStatus
 
 # Where a problem of the plan is mended, by its field; what is not here is mended at Scale, options.
 _STEP_OF_FIELD = {
@@ -29,15 +24,6 @@ _COMES_FIRST = {
     "cluster": "The cluster is not ready: step 4 comes first.",
     "install": "The install is not whole: step 5 comes first.",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class StepStatus:
-    """One step as the rail shows it."""
-
-    step: StepId
-    mark: Mark
-    summary: str
 
 
 def statuses(state: WizardState) -> tuple[StepStatus, ...]:

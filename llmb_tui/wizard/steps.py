@@ -1,8 +1,12 @@
-"""`StepId`: the seven steps in their order."""
+"""`StepId`: the seven steps in their order; `StepStatus`: how one of them stands."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import IntEnum
+from typing import Literal
+
+Mark = Literal["done", "open", "flagged"]
 
 
 class StepId(IntEnum):
@@ -26,3 +30,12 @@ TITLES = {
     StepId.REVIEW: "Review",
     StepId.RUN: "Run",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class StepStatus:
+    """One step as the rail shows it."""
+
+    step: StepId
+    mark: Mark
+    summary: str

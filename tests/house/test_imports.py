@@ -15,11 +15,16 @@ from tests.kit.runs import make_run
 HEAVY = ("textual", "paramiko", "pydantic", "nemo_run", "rich", "numpy", "scipy", "yaml")
 
 
-def loaded_by(code: str) -> set[str]:
-    """Top-level packages in `sys.modules` after running `code`."""
-    program = f"{code}\nimport sys\nprint(*sorted({{m.split('.')[0] for m in sys.modules}}), file=sys.stderr)"
+def printed_by(program: str) -> set[str]:
+    """The words that a program says on stderr."""
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     return set(done.stderr.split())
+
+
+def loaded_by(code: str) -> set[str]:
+    """Modules in `sys.modules` after running `code`, and their top-level packages."""
+    modules = printed_by(f"{code}\nimport sys\nprint(*sys.modules, file=sys.stderr)")
+    return modules | {module.split(".")[0] for module in modules}
 
 
 def test_help_loads_nothing_heavy() -> None:
@@ -45,10 +50,38 @@ def test_pure_rooms_need_only_the_standard_library(room: str) -> None:
     assert loaded_by(f"import llmb_tui.{room}").isdisjoint(HEAVY)
 
 
-def test_the_screen_paints_before_pydantic_paramiko_and_nemo_run() -> None:
-    loaded = loaded_by("import llmb_tui.ui.app")
-    assert "textual" in loaded
+FIRST_FRAME = """
+import sys
+from llmb_tui.cli.screen import Places, Services
+from llmb_tui.ui.app import LlmbApp
+from llmb_tui.ui.screens.wizard import WizardScreen
+
+painted = []
+WizardScreen._start = lambda screen: (painted.extend(sys.modules), screen.app.exit())
+LlmbApp(Services(Places.of_user())).run(headless=True)
+print(*painted, file=sys.stderr)
+"""
+
+
+def test_the_first_frame_needs_nothing_that_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in (CONFIG_VARIABLE, STATE_VARIABLE):
+        monkeypatch.setenv(variable, str(tmp_path))
+    loaded = printed_by(FIRST_FRAME)
+    assert "textual.app" in loaded
     assert loaded.isdisjoint({"paramiko", "pydantic", "nemo_run", "numpy", "scipy", "yaml"})
+    assert loaded.isdisjoint({"importlib.metadata", "email", "zipfile", "statistics", "tomllib"})
+    assert {one.split(".")[1] for one in loaded if one.startswith("llmb_tui.")}.isdisjoint(
+        {"catalog", "plan", "cluster", "clusters", "request"}
+    )
+    assert {one for one in loaded if one.startswith("llmb_tui.wizard.")} == {"llmb_tui.wizard.steps"}
+    panes = {one.rpartition(".")[2] for one in loaded if one.startswith("llmb_tui.ui.panes.")}
+    assert panes == {"pane", "choosing"}
+    assert loaded.isdisjoint({"llmb_tui.ui.dialogs", "llmb_tui.ui.wizard_effects", "llmb_tui.watch.runs_feed"})
+
+
+def test_the_bare_command_knows_no_verb() -> None:
+    loaded = loaded_by("import llmb_tui.cli\nllmb_tui.cli.main([])")
+    assert loaded.isdisjoint({"textual", "llmb_tui.cli.arguments", "llmb_tui.plan.selection"})
 
 
 def test_the_lock_names_no_host() -> None:

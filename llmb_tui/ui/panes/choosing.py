@@ -1,5 +1,6 @@
 """The first two panes: workload; GPU type and precision."""
 
+# ruff: noqa: PLC0415 - nothing heavy is imported before the first frame
 from __future__ import annotations
 
 from functools import partial
@@ -10,8 +11,6 @@ from textual.app import ComposeResult
 from llmb_tui.ui.panes.pane import Dispatch, Pane, label
 from llmb_tui.ui.widgets.choices import ChoiceList, FindableChoices
 from llmb_tui.ui.widgets.texts import Paragraphs, fact
-from llmb_tui.wizard.answers import value_of
-from llmb_tui.wizard.choices import choices, details
 from llmb_tui.wizard.steps import StepId
 
 if TYPE_CHECKING:
@@ -36,6 +35,9 @@ class WorkloadPane(Pane):
 
     def show(self, state: WizardState) -> None:
         """All releases; none is impossible, because this is the first question."""
+        from llmb_tui.wizard.answers import value_of
+        from llmb_tui.wizard.choices import choices, details
+
         catalog, full = state.rules.catalog, state.proposal.full
         self._list.show(choices(catalog, full, "workload"), value_of(full, "workload"))
         about = details(catalog, full)
@@ -60,6 +62,9 @@ class HardwarePane(Pane):
 
     def show(self, state: WizardState) -> None:
         """Every type and precision that any recipe knows; what this one does not have carries the reason."""
+        from llmb_tui.wizard.answers import value_of
+        from llmb_tui.wizard.choices import choices
+
         catalog, full = state.rules.catalog, state.proposal.full
         self._gpus.show(choices(catalog, full, "gpu"), value_of(full, "gpu"))
         self._dtypes.show(choices(catalog, full, "dtype"), value_of(full, "dtype"))

@@ -1,5 +1,6 @@
 """`Pane`: the form of one step. It renders the wizard's state and says what the person did; it decides nothing."""
 
+# ruff: noqa: PLC0415 - nothing heavy is imported before the first frame
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -9,13 +10,13 @@ from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from llmb_tui.ui.widgets.choices import FindableChoices
-from llmb_tui.wizard.events import Answered, Event
 from llmb_tui.wizard.steps import StepId
 
 if TYPE_CHECKING:
+    from llmb_tui.wizard.events import Event
     from llmb_tui.wizard.state import WizardState
 
-Dispatch = Callable[[Event], None]
+Dispatch = Callable[["Event"], None]
 
 
 class Pane(VerticalScroll, can_focus=False, inherit_bindings=False):
@@ -36,6 +37,8 @@ class Pane(VerticalScroll, can_focus=False, inherit_bindings=False):
 
     def give(self, field: str, value: str) -> None:
         """The person gave a field this value."""
+        from llmb_tui.wizard.events import Answered
+
         self.dispatch(Answered(field, value))
 
     def show(self, state: WizardState) -> None:

@@ -1,12 +1,12 @@
 """`WizardScreen`: the seven steps. It shows one `WizardState`, hands every event to `update` and runs the effects."""
 
-# ruff: noqa: PLC0415 - what opens over the wizard is not needed for the first frame
+# ruff: noqa: PLC0415 - nothing heavy is imported before the first frame
 from __future__ import annotations
 
 import threading
 import time
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import getters, on, work
 from textual.app import ComposeResult
@@ -18,28 +18,23 @@ from textual.timer import Timer
 from textual.widgets import Input
 from textual.worker import get_current_worker
 
-from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import Trouble
-from llmb_tui.services import Services
-from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.daemon import in_daemon
-from llmb_tui.ui.dialogs import Confirm, Failure
-from llmb_tui.ui.panes.cluster import variable_questions
-from llmb_tui.ui.panes.review import agreement
 from llmb_tui.ui.screens.wizard_body import WizardBody
 from llmb_tui.ui.text import tell
 from llmb_tui.ui.widgets.choices import ChoiceList
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.rail import Rail
 from llmb_tui.ui.widgets.status_bar import StatusBar
-from llmb_tui.ui.wizard_effects import perform, read, read_start
-from llmb_tui.wizard import effects, events
-from llmb_tui.wizard.gates import refused
-from llmb_tui.wizard.state import WizardState
 from llmb_tui.wizard.steps import TITLES, StepId
-from llmb_tui.wizard.transitions import Change
-from llmb_tui.wizard.update import update
+
+if TYPE_CHECKING:
+    from llmb_tui.cluster.profile import ClusterProfile
+    from llmb_tui.cluster.prompter import Prompter
+    from llmb_tui.services import Services
+    from llmb_tui.wizard import effects, events
+    from llmb_tui.wizard.state import WizardState
+    from llmb_tui.wizard.transitions import Change
 
 _PULSE_S = 1.0
 # A probe of the cluster waits until the answers rest this long.
@@ -77,7 +72,7 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
     body = getters.query_one(WizardBody)
     bar = getters.query_one(StatusBar)
 
-    state: reactive[WizardState | None] = reactive[WizardState | None](None, repaint=False)
+    state: reactive[WizardState | None] = reactive["WizardState | None"](None, repaint=False)
     """None until the presets are read."""
 
     @dataclass
@@ -108,11 +103,17 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         self.set_interval(_PULSE_S, self._feel_link)
 
     def on_screen_suspend(self) -> None:
-        self.dispatch(events.Covered())
+        if self.state is not None:
+            from llmb_tui.wizard.events import Covered
+
+            self.dispatch(Covered())
 
     def on_screen_resume(self) -> None:
         """A run may have ended while it was watched."""
-        self.dispatch(events.Resumed())
+        if self.state is not None:
+            from llmb_tui.wizard.events import Resumed
+
+            self.dispatch(Resumed())
 
     def on_unmount(self) -> None:
         self._stop.set()
@@ -129,7 +130,11 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         return typing if action == "leave_field" else True
 
     def watch_state(self, state: WizardState | None) -> None:
-        now = refused(state) if state is not None else frozenset()
+        if state is None:
+            return
+        from llmb_tui.wizard.gates import refused
+
+        now = refused(state)
         if now != self._refused:
             self._refused = now
             self.refresh_bindings()
@@ -137,19 +142,23 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
     # What the person does.
 
     def action_ask(self, action: events.Action) -> None:
-        self.dispatch(events.Asked(action))
+        from llmb_tui.wizard.events import Asked
+
+        self.dispatch(Asked(action))
 
     @on(ChoiceList.Taken)
     @on(Input.Submitted)
     def _enter(self) -> None:
-        self.dispatch(events.Asked("enter"))
+        self.action_ask("enter")
 
     @on(Rail.Chosen)
     def _rail_clicked(self, event: Rail.Chosen) -> None:
-        self.dispatch(events.StepTaken(event.step))
+        self.action_go(event.step)
 
     def action_go(self, step: int) -> None:
-        self.dispatch(events.StepTaken(StepId(step)))
+        from llmb_tui.wizard.events import StepTaken
+
+        self.dispatch(StepTaken(StepId(step)))
 
     def action_leave_field(self) -> None:
         self.body.pane.arrive()
@@ -169,6 +178,8 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
     def dispatch(self, event: events.Event) -> None:
         """Tell the wizard what happened. Everything is shown when this returns."""
         if self.state is not None:
+            from llmb_tui.wizard.update import update
+
             self._take(update(self.state, event))
 
     def _take(self, change: Change) -> None:
@@ -181,6 +192,9 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         self.dispatch(message.event)
 
     def _run_effect(self, effect: effects.Effect) -> None:
+        from llmb_tui.ui.clipboard import copy
+        from llmb_tui.wizard import effects, events
+
         match effect:
             case effects.Probe():
                 self._probe(effect)
@@ -203,6 +217,10 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
 
     def _show(self, effect: effects.Dialog) -> None:
         """Open a question, a list or another screen over the wizard; its answer is an event."""
+        from llmb_tui.ui.dialogs import Confirm, Failure
+        from llmb_tui.ui.panes.review import agreement
+        from llmb_tui.wizard import effects, events
+
         services, prompter = self._services, self._prompter
         match effect:
             case effects.ShowFailure(trouble):
@@ -243,6 +261,10 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
 
     @work(group="variables", exclusive=True, exit_on_error=False)
     async def _take_variables(self, asked: effects.AskForVariables) -> None:
+        from llmb_tui.ui.dialogs import Confirm
+        from llmb_tui.ui.panes.cluster import variable_questions
+        from llmb_tui.wizard.events import ProfileSaved
+
         taken = dict(asked.profile.env)
         for question, variables in variable_questions(asked):
             if await self.app.push_screen_wait(Confirm("Site's variables", question, "Take", "Leave")):
@@ -253,17 +275,19 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         try:
             await in_daemon(self._services.clusters.change, asked.profile, profile)
         except Trouble as trouble:
-            self.app.push_screen(Failure(trouble))
+            self._tell_failure(trouble)
         else:
-            self.dispatch(events.ProfileSaved(profile))
+            self.dispatch(ProfileSaved(profile))
 
     # What goes on in threads.
 
     @work(group="start", exit_on_error=False)
     async def _start(self) -> None:
         try:
-            first = await in_daemon(read_start, self._services)
+            first = await in_daemon(_read_start, self._services)
         except Trouble as trouble:
+            from llmb_tui.ui.dialogs import Failure
+
             # Without presets there is nothing to choose from.
             await self.app.push_screen_wait(Failure(trouble))
             self.app.exit(return_code=trouble.exit_code)
@@ -274,10 +298,12 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
 
     @work(group="read", exit_on_error=False)
     async def _read(self, effect: effects.ReadRuns | effects.ReadOwnResults) -> None:
+        from llmb_tui.ui.wizard_effects import read
+
         try:
             self.dispatch(await in_daemon(read, effect, self._services))
         except Trouble as trouble:
-            self.app.push_screen(Failure(trouble))
+            self._tell_failure(trouble)
 
     @work(group="probe", exclusive=True, exit_on_error=False)
     async def _probe(self, probe: effects.Probe) -> None:
@@ -289,6 +315,8 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
 
     async def _in_thread(self, task: effects.ClusterTask) -> None:
         """Do it; a probe that another one has replaced tells nothing any more."""
+        from llmb_tui.ui.wizard_effects import perform
+
         worker = get_current_worker()
 
         def tell_wizard(event: events.Event) -> None:
@@ -298,7 +326,12 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         try:
             await in_daemon(perform, task, self._services, self._prompter, tell_wizard, self._stop)
         except Trouble as trouble:
-            self.app.push_screen(Failure(trouble))
+            self._tell_failure(trouble)
+
+    def _tell_failure(self, trouble: Trouble) -> None:
+        from llmb_tui.ui.dialogs import Failure
+
+        self.app.push_screen(Failure(trouble))
 
     def _feel_link(self) -> None:
         """Show how the connection to the chosen cluster is, which may break while nobody uses it."""
@@ -314,3 +347,10 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         self.body.preview.charted = False
         self.body.pane.arrive()
         self.refresh_bindings()
+
+
+def _read_start(services: Services) -> Change:
+    """In a thread: what the first frame was painted without is imported there."""
+    from llmb_tui.ui.wizard_effects import read_start
+
+    return read_start(services)

@@ -1,5 +1,6 @@
 """`WizardBody`: rail, form and preview of the wizard, each for the state it is given."""
 
+# ruff: noqa: PLC0415 - nothing heavy is imported before the first frame
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -11,23 +12,16 @@ from textual.reactive import var
 from textual.widgets import ContentSwitcher, Static
 
 from llmb_tui.ui.panes.choosing import HardwarePane, WorkloadPane
-from llmb_tui.ui.panes.cluster import ClusterPane
-from llmb_tui.ui.panes.install import InstallPane
 from llmb_tui.ui.panes.pane import Dispatch, Pane
-from llmb_tui.ui.panes.review import ReviewPane, RunPane
-from llmb_tui.ui.panes.scale import ScalePane
 from llmb_tui.ui.text import MUTED, line
 from llmb_tui.ui.widgets.preview import Preview
 from llmb_tui.ui.widgets.rail import Rail
 from llmb_tui.ui.widgets.texts import Remarks
-from llmb_tui.wizard.gates import problems
 from llmb_tui.wizard.steps import TITLES, StepId
 
 if TYPE_CHECKING:
     from llmb_tui.wizard.state import WizardState
 
-_ALL: tuple[type[Pane], ...] = (WorkloadPane, HardwarePane, ScalePane, ClusterPane, InstallPane, ReviewPane, RunPane)
-_PANES = {pane.STEP: pane for pane in _ALL}
 # More errors than this at one step are in the preview.
 _ISSUES = 2
 
@@ -51,8 +45,8 @@ class WizardBody(Horizontal):
         yield Rail().data_bind(WizardBody.state)
         with Vertical(id="form"):
             yield Static(id="going", markup=False)
-            with ContentSwitcher(initial=f"pane-{self._step.name.lower()}"):
-                yield _PANES[self._step](self._dispatch)
+            with ContentSwitcher(initial=_id(self._step)):
+                yield WorkloadPane(self._dispatch)
             yield Remarks(id="issues")
         yield Preview().data_bind(WizardBody.state)
 
@@ -62,7 +56,13 @@ class WizardBody(Horizontal):
 
     async def complete(self) -> None:
         """Make the panes that are not seen first. They wait until the first one is painted."""
-        rest = [pane(self._dispatch) for step, pane in _PANES.items() if step is not self._step]
+        from llmb_tui.ui.panes.cluster import ClusterPane
+        from llmb_tui.ui.panes.install import InstallPane
+        from llmb_tui.ui.panes.review import ReviewPane, RunPane
+        from llmb_tui.ui.panes.scale import ScalePane
+
+        later = (HardwarePane, ScalePane, ClusterPane, InstallPane, ReviewPane, RunPane)
+        rest = [pane(self._dispatch) for pane in later]
         for pane in rest:
             pane.display = False
         await self.query_one(ContentSwitcher).mount_all(rest)
@@ -70,11 +70,13 @@ class WizardBody(Horizontal):
     @property
     def pane(self) -> Pane:
         """The form of the current step."""
-        return self.query_one(_PANES[self._step])
+        return self.query_one(f"#{_id(self._step)}", Pane)
 
     def watch_state(self, before: WizardState | None, state: WizardState | None) -> None:
         if state is None:
             return
+        from llmb_tui.wizard.gates import problems
+
         if state.step is not self._step:
             self._turn(state.step)
         self.pane.show(state)
@@ -88,9 +90,14 @@ class WizardBody(Horizontal):
     def _turn(self, step: StepId) -> None:
         self._step = step
         self.query_one("#form").border_title = TITLES[step]
-        self.query_one(ContentSwitcher).current = f"pane-{step.name.lower()}"
+        self.query_one(ContentSwitcher).current = _id(step)
 
     def _show_going(self, count: int) -> None:
         words, hint = (f"{count} runs are going", "J lists them") if count > 1 else ("1 run is going", "w watches it")
         self.going.display = count > 0
         self.going.update(line(("▸ ", "$text-accent"), (words, "bold"), (f"   {hint}", MUTED)))
+
+
+def _id(step: StepId) -> str:
+    """Of the pane of a step, as the pane itself makes it."""
+    return f"pane-{step.name.lower()}"

@@ -1,10 +1,11 @@
 """Fields and lists to choose from with the keys. What cannot be chosen stays visible, with the reason."""
 
+# ruff: noqa: PLC0415 - nothing heavy is imported before the first frame
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -17,9 +18,10 @@ from textual.reactive import Reactive
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from llmb_tui.plan.selection import ON
 from llmb_tui.ui.text import MUTED, line
-from llmb_tui.wizard.choices import Choice, Switch
+
+if TYPE_CHECKING:
+    from llmb_tui.wizard.choices import Choice, Switch
 
 
 class TextField(Input):
@@ -291,6 +293,8 @@ class Switches(VerticalList):
             self.action_first()
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        from llmb_tui.plan.selection import ON
+
         event.stop()
         switch = self._switches[event.option_index]
         self._give(switch.field, "" if switch.on else ON)

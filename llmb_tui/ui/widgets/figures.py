@@ -1,5 +1,6 @@
 """The numbers of a plan, in full or as a strip of three lines; and a picture of where a step's time goes."""
 
+# ruff: noqa: PLC0415 - nothing heavy is imported before the first frame
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -8,7 +9,6 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 from textual.reactive import var
 
-from llmb_tui.plan.plan import METHOD_NAMES, METHOD_WORDS, Breakdown, Estimate, Plan, Problem
 from llmb_tui.text import plural
 from llmb_tui.ui import units
 from llmb_tui.ui.text import MUTED, Part, hanging, line
@@ -16,6 +16,7 @@ from llmb_tui.ui.widgets.texts import WrappedLines
 
 if TYPE_CHECKING:
     from llmb_tui.plan.calibration import MeasuredHere
+    from llmb_tui.plan.plan import Breakdown, Estimate, Plan, Problem
 
 _LABEL = 12
 _RUNS_NAMED = 2
@@ -37,7 +38,7 @@ _BLOCKS: dict[str, tuple[str, str]] = {
 class Figures(WrappedLines):
     """Table, step time, throughput and cost of one plan; three lines where there is no more room."""
 
-    plan: var[Plan | None] = var[Plan | None](None)
+    plan: var[Plan | None] = var["Plan | None"](None)
     measured: var[MeasuredHere | None] = var["MeasuredHere | None"](None)
     watch_plan = watch_measured = WrappedLines.changed
 
@@ -70,6 +71,8 @@ def strip(plan: Plan, measured: MeasuredHere | None) -> list[Content]:
     third = line(memory, " · ", _cost_text(plan), *_counts(plan.problems))
     if plan.estimate is None:
         return [first, line(("no honest step time can be given", MUTED)), third]
+    from llmb_tui.plan.plan import METHOD_NAMES
+
     e = plan.estimate
     parts: list[Part] = [
         (units.seconds(e.step_time_s), "bold"),
@@ -144,6 +147,8 @@ def _mark(plan: Plan, name: str) -> str:
 
 def _expected(e: Estimate, width: int) -> list[Content]:
     """The number, its band, the method in words and the anchor; the anchor is folded, never cut."""
+    from llmb_tui.plan.plan import METHOD_WORDS
+
     drawn = units.track(e.step_time_s, e.low_s, e.high_s, 15)
     words = METHOD_WORDS[e.method]
     basis = f": {e.basis}" if e.basis and e.basis not in words else ""
@@ -231,7 +236,7 @@ def _row(label: str, *parts: Part) -> Content:
 class TimeParts(WrappedLines):
     """One line of blocks under a title, then their meaning in words."""
 
-    parts: var[Breakdown | None] = var[Breakdown | None](None)
+    parts: var[Breakdown | None] = var["Breakdown | None"](None)
 
     watch_parts = WrappedLines.changed
 

@@ -10,14 +10,14 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.reactive import var
 
-from llmb_tui.plan.over_scale import AtScale
-from llmb_tui.plan.plan import Plan
 from llmb_tui.ui.widgets.figures import Figures, TimeParts
 from llmb_tui.ui.widgets.scale_chart import LEAST_HEIGHT, ScaleChart
 from llmb_tui.ui.widgets.texts import ScrolledRemarks, WrappedLines
 
 if TYPE_CHECKING:
     from llmb_tui.plan.calibration import MeasuredHere
+    from llmb_tui.plan.over_scale import AtScale
+    from llmb_tui.plan.plan import Plan
     from llmb_tui.wizard.state import WizardState
 
 # Lines that the remarks keep, the blank one above them included, before picture and chart give way.
@@ -64,9 +64,9 @@ class Preview(Vertical):
     """
 
     state: var[WizardState | None] = var["WizardState | None"](None)
-    plan: var[Plan | None] = var[Plan | None](None)
+    plan: var[Plan | None] = var["Plan | None"](None)
     measured: var[MeasuredHere | None] = var["MeasuredHere | None"](None)
-    points: var[tuple[AtScale, ...]] = var[tuple[AtScale, ...]](())
+    points: var[tuple[AtScale, ...]] = var["tuple[AtScale, ...]"](())
     charted: var[bool] = var(False)
     """Picture and chart alone, in the whole space."""
 

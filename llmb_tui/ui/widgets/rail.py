@@ -1,5 +1,6 @@
 """`Rail`: the seven steps with their answers, or one line of it where there is no room."""
 
+# ruff: noqa: PLC0415 - nothing heavy is imported before the first frame
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -12,8 +13,7 @@ from textual.reactive import var
 
 from llmb_tui.ui.text import MUTED, hanging, line
 from llmb_tui.ui.widgets.texts import WrappedLines
-from llmb_tui.wizard.gates import Mark, StepStatus, statuses
-from llmb_tui.wizard.steps import TITLES, StepId
+from llmb_tui.wizard.steps import TITLES, Mark, StepId, StepStatus
 
 if TYPE_CHECKING:
     from llmb_tui.wizard.state import WizardState
@@ -40,6 +40,8 @@ class Rail(WrappedLines):
 
     def watch_state(self, state: WizardState | None) -> None:
         if state is not None:
+            from llmb_tui.wizard.gates import statuses
+
             self.current, self.steps = state.step, statuses(state)
 
     def watch_current(self, current: StepId) -> None:

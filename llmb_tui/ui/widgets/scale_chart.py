@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from llmb_tui.plan.over_scale import AtScale
-from llmb_tui.plan.plan import Estimate
 from llmb_tui.ui.widgets.plot import UNICODE, Glyphs, Part, labelled, painted, round_scale, terminal_glyphs
+
+if TYPE_CHECKING:
+    from llmb_tui.plan.over_scale import AtScale
+    from llmb_tui.plan.plan import Estimate
 
 # Free columns beside the outermost points, for the ends of their labels.
 _MARGIN = 2
@@ -126,7 +129,7 @@ def _line(text: str, width: int) -> list[Part]:
 class ScaleChart(Widget):
     """The chart of the selection that is previewed."""
 
-    points: reactive[tuple[AtScale, ...]] = reactive[tuple[AtScale, ...]](())
+    points: reactive[tuple[AtScale, ...]] = reactive["tuple[AtScale, ...]"](())
     chosen: reactive[int] = reactive(0)
 
     def render(self) -> Content:

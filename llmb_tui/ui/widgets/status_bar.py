@@ -1,5 +1,6 @@
 """`StatusBar`: the one line at the top: what, and on which cluster. A cluster's notice is always in it."""
 
+# ruff: noqa: PLC0415 - nothing heavy is imported before the first frame
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -8,12 +9,11 @@ from textual.content import Content
 from textual.reactive import reactive, var
 from textual.widget import Widget
 
-from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.ui.text import MUTED, line
-from llmb_tui.wizard.gates import observed
 
 if TYPE_CHECKING:
     from llmb_tui.cluster.link import LinkHealth
+    from llmb_tui.cluster.profile import ClusterProfile
     from llmb_tui.wizard.state import Link, WizardState
 
 # In a narrower terminal the rail's one line says what is chosen.
@@ -47,6 +47,8 @@ class StatusBar(Widget):
     def watch_state(self, state: WizardState | None) -> None:
         if state is None:
             return
+        from llmb_tui.wizard.gates import observed
+
         full, profile = state.proposal.full, state.proposal.profile
         workload = (full.recipe or "").partition("@")[0]
         self.about = f"{workload} {full.size} · {(full.gpu or '').upper()} · {full.dtype} · {full.scale} GPUs"

@@ -6,7 +6,7 @@ painted again.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
@@ -19,9 +19,11 @@ from textual.strip import Strip
 from textual.visual import Visual
 from textual.widget import Widget
 
-from llmb_tui.plan.plan import Problem
 from llmb_tui.ui import units
 from llmb_tui.ui.text import MUTED, Part, hanging, line, lines
+
+if TYPE_CHECKING:
+    from llmb_tui.plan.plan import Problem
 
 _LABEL = 13
 Paragraph = tuple[Content, Content]
@@ -94,7 +96,7 @@ def text(*parts: Part) -> Paragraph:
 class Remarks(WrappedLines):
     """Every problem, none cut."""
 
-    problems: var[tuple[Problem, ...]] = var[tuple[Problem, ...]](())
+    problems: var[tuple[Problem, ...]] = var["tuple[Problem, ...]"](())
 
     watch_problems = WrappedLines.changed
 
@@ -146,7 +148,7 @@ class ScrolledRemarks(ScrollView, inherit_bindings=False):
     }
     """
 
-    problems: var[tuple[Problem, ...]] = var[tuple[Problem, ...]](())
+    problems: var[tuple[Problem, ...]] = var["tuple[Problem, ...]"](())
     _wrapped: tuple[object, list[Content]] | None = None
     _strips: list[Strip] | None = None
 
