@@ -82,7 +82,7 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         event: events.Event
 
     class Started(Message):
-        """Presets and panes are there."""
+        """Presets and panes are there, and the choices are painted."""
 
     def __init__(self, services: Services, prompter: Prompter) -> None:
         super().__init__()
@@ -294,7 +294,7 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
             return
         await self.body.complete()
         self._take(first)
-        self.post_message(self.Started())
+        self.call_after_refresh(self.post_message, self.Started())
 
     @work(group="read", exit_on_error=False)
     async def _read(self, effect: effects.ReadRuns | effects.ReadOwnResults) -> None:
