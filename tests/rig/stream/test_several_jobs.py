@@ -101,11 +101,13 @@ def test_the_other_job_may_end_first(launched: Launched) -> None:
 
     def over() -> bool:
         seen.append(monitor.once())
-        return seen[-1].others[0].finished
+        job, other = seen[-1].job, seen[-1].others[0]
+        return other.finished and job is not None and not job.waiting
 
-    until(over, "its end is seen")
-    assert seen[-1].job is not None
-    assert (seen[-1].job.state, seen[-1].others[0].state) == ("RUNNING", "COMPLETED")
+    until(over, "its end is seen, and the start of the one that is watched")
+    job = seen[-1].job
+    assert job is not None
+    assert (job.state, seen[-1].others[0].state) == ("RUNNING", "COMPLETED")
     assert states(launched.run) == {"profile": "COMPLETED", "plain": "RUNNING"}
     assert launched.going()
 
