@@ -31,7 +31,7 @@ PASSWORD = "cluster-pw-1"
 _PASSWORD_HASH = "$6$llmbrig$P4bsn6E0U3g.id0mBKvI2dXBrJp88DbKxWRTsSSYdcmtsWEH.VJVx13qIRTg3tuGAeaSt7AGPFShJuT/DPUJs1"
 
 # Process 1 of the namespace. It ends when its input does, and with it ends everything in there. Children that lost
-# their parent need no care, because SIGCHLD is ignored.
+# their parent need no care, because SIGCHLD is ignored; a trap of sh does not last beyond its exec.
 _INIT = f"""
 set -e
 root=$1
@@ -55,9 +55,8 @@ for path; do
 done
 exec 3<&- 4<&-
 hostname {HOST_NAME}
-trap '' CHLD
 echo ready
-exec cat >/dev/null
+exec env --ignore-signal=CHLD cat >/dev/null
 """
 _UNSHARE = "unshare --fork --kill-child --pid --mount-proc --mount --uts --propagation private"
 
