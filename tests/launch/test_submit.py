@@ -185,7 +185,6 @@ def test_an_sbatch_that_hangs_leaves_the_run_unknown_until_it_answers(stage: Sta
 
 
 def test_a_job_whose_submission_was_killed_is_found_by_its_name(stage: Stage) -> None:
-    stage.give_up_after(0.5)
     stage.before_the_answer("kill -9 $PPID; exit 1")  # submit.sh dies after Slurm took the job
     run = stage.submit()
     assert (run.submission, run.job_ids) == ("submitted", ("48123",))
