@@ -45,7 +45,7 @@ def test_the_token_is_needed_where_the_run_itself_takes_it(
     ("selection", "python", "gb"),
     [
         (("nemotron4", "25.04", "15b", "h100", "fp8", 64), ("3.10.12", False), 9.5),
-        (("nemotron4-340b", "25.12", "340b", "h100", "fp8", 256), ("3.12", True), None),
+        (("nemotron4-340b", "25.12", "340b", "h100", "fp8", 256), ("3.12", True), 10.6),
         (("grok1", "25.02", "314b", "h100", "bf16", 512), (None, False), None),
         (("llama3.1", "24.11", "405b", "h100", "fp8", 576), ("3.9", False), 0.7),
     ],
