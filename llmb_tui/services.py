@@ -129,12 +129,13 @@ class Services:
 
         return Launcher(self.clusters.session, self.catalog, self.runs, self.journal, self.policy, self.sources)
 
-    def request(self, cluster: str, plan: Plan, procedure: ProcedureId = "direct") -> RunRequest:
-        """A plan on a saved cluster, by a procedure. Takes no connection."""
+    def request(self, cluster: str, plan: Plan, procedure: ProcedureId | None = None) -> RunRequest:
+        """A plan on a saved cluster, by a procedure, the usual one where none is named. Takes no connection."""
+        from llmb_tui.plan.selection import DEFAULT_PROCEDURE
         from llmb_tui.request import RunRequest
 
         recipe = self.catalog.recipe(plan.selection.workload, plan.selection.release)
-        return RunRequest(recipe, plan, self.clusters.profile(cluster), procedure)
+        return RunRequest(recipe, plan, self.clusters.profile(cluster), procedure or DEFAULT_PROCEDURE)
 
     def _tell(self, problem: Trouble) -> None:
         if self.on_broken_file is not None and problem.what not in self._reported:

@@ -37,7 +37,7 @@ from llmb_tui.watch.report import document
 from llmb_tui.watch.state import RunState
 
 _BROKEN = (Disconnected, LoginNeeded, Unanswered, Unreachable)
-"""Of a submission, that is before anything was sent: what becomes of that `submit_once` says by itself."""
+"""Before a submission, when nothing was sent yet: what became of one that has begun, `submit_once` says itself."""
 _PROGRESS_EVERY_S = 15.0
 _TITLE = 20
 _ADD = "llmb-tui clusters add NAME --host LOGIN_NODE --account A --partition P --install-dir DIRECTORY"

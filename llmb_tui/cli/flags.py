@@ -110,13 +110,7 @@ def _config(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("action", choices=("path", "show", "validate"))
 
 
-def _doctor(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("cluster", metavar="CLUSTER")
-    _add_procedure(sub)
-    _add_selection(sub)
-
-
-def _install(sub: argparse.ArgumentParser) -> None:
+def _on_cluster(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("cluster", metavar="CLUSTER")
     _add_procedure(sub)
     _add_selection(sub)
@@ -177,8 +171,8 @@ _FLAGS: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
     "demo": _demo,
     "clusters": _clusters,
     "config": _config,
-    "doctor": _doctor,
-    "install": _install,
+    "doctor": _on_cluster,
+    "install": _on_cluster,
     "llmb": _llmb,
     "secrets": _secrets,
     "submit": _submit,

@@ -41,11 +41,10 @@ def line_teller(tell: Callable[[str], None], now: Callable[[], float] = time.mon
         words, notes = _words(state), " ".join(filter(None, (state.link_note, state.slurm_note)))
         lasting, noted = stands.due(words), notes_stand.due(notes)
         if noted and not notes:
-            noted = None
+            noted = None  # that there is nothing to note is said once
         if lasting is None and noted is None:
             return
-        said = [] if noted is None or not notes else [notes, noted]
-        line = " · ".join(filter(None, (words, lasting, *said)))
+        line = " · ".join(filter(None, (words, lasting, *(() if noted is None else (notes, noted)))))
         if line != last_line:
             last_line = line
             tell(line)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -11,7 +10,7 @@ from llmb_tui.cli import main
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.launch.run import Cancel, CancelOutcome, Run, Submission
 from llmb_tui.services import Services
-from llmb_tui.store.paths import CONFIG_VARIABLE, STATE_VARIABLE, Places
+from llmb_tui.store.paths import Places
 from llmb_tui.watch.runs_feed import RunsFeed
 from llmb_tui.watch.state import RunState
 from tests.kit.runs import make_run
@@ -48,11 +47,8 @@ class Machine:
 
 
 @pytest.fixture
-def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    places = Places(tmp_path / "config", tmp_path / "state")
-    monkeypatch.setenv(CONFIG_VARIABLE, str(places.config))
-    monkeypatch.setenv(STATE_VARIABLE, str(places.state))
-    services = Services(places)
+def machine(user_places: Places) -> Machine:
+    services = Services(user_places)
     services.clusters.save(EOS)
     return Machine(services)
 

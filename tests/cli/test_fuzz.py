@@ -19,7 +19,7 @@ from llmb_tui.cli import main
 from llmb_tui.diagnosis.rule import FACTS, STAGES
 from llmb_tui.diagnosis.rules import rules, use_own_rules
 from llmb_tui.services import Services
-from llmb_tui.store.paths import CONFIG_VARIABLE, STATE_VARIABLE, Places
+from llmb_tui.store.paths import Places
 from llmb_tui.toml.read import builtin_dir
 from tests.kit.runs import make_run
 
@@ -34,13 +34,10 @@ VERBS = ("watch", "logs", "cancel", "results", "doctor", "install", "secrets", "
 
 
 @pytest.fixture
-def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
-    found = Places(tmp_path / "config", tmp_path / "state")
-    monkeypatch.setenv(CONFIG_VARIABLE, str(found.config))
-    monkeypatch.setenv(STATE_VARIABLE, str(found.state))
+def places(user_places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    return found
+    return user_places
 
 
 def _answers(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:

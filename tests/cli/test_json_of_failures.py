@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from llmb_tui.errors import Trouble
 from llmb_tui.launch.readiness import NotReady, failures
 from llmb_tui.preflight.report import Check, Preflight
 from llmb_tui.services import Services
-from llmb_tui.store.paths import CONFIG_VARIABLE, STATE_VARIABLE, Places
+from llmb_tui.store.paths import Places
 from tests.kit.runs import NEMOTRON, make_run, request_for
 
 # Nothing listens there.
@@ -23,11 +22,8 @@ FLAGS = ("-w", "nemotron4@25.04", "-s", "15b", "--gpu", "h100", "-d", "fp8", "--
 
 
 @pytest.fixture(autouse=True)
-def services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Services:
-    places = Places(tmp_path / "config", tmp_path / "state")
-    monkeypatch.setenv(CONFIG_VARIABLE, str(places.config))
-    monkeypatch.setenv(STATE_VARIABLE, str(places.state))
-    services = Services(places)
+def services(user_places: Places) -> Services:
+    services = Services(user_places)
     services.clusters.save(EOS)
     services.runs.save(make_run("going"))
     services.runs.save(make_run("nosuchcluster", cluster="nowhere"))

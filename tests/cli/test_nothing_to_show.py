@@ -11,7 +11,7 @@ from llmb_tui.cli import main
 from llmb_tui.cluster.failures import HostKeyUnknown
 from llmb_tui.cluster.ssh.host_keys import KnownHosts, ServerKey
 from llmb_tui.services import Services
-from llmb_tui.store.paths import CONFIG_VARIABLE, STATE_VARIABLE, Places
+from llmb_tui.store.paths import Places
 from tests.kit.runs import make_run
 
 ADD = ("clusters", "add", "eos", "--host", "127.0.0.1", "--port", "9", "--account", "a", "--partition", "p")
@@ -19,11 +19,8 @@ WHOLE = (*ADD, "--install-dir", "/lustre", "--known-hosts", "/nonexistent", "--u
 
 
 @pytest.fixture(autouse=True)
-def services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Services:
-    places = Places(tmp_path / "config", tmp_path / "state")
-    monkeypatch.setenv(CONFIG_VARIABLE, str(places.config))
-    monkeypatch.setenv(STATE_VARIABLE, str(places.state))
-    return Services(places)
+def services(user_places: Places) -> Services:
+    return Services(user_places)
 
 
 def test_empty_lists_say_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:

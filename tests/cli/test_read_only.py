@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from llmb_tui.cli import main
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.services import Services
-from llmb_tui.store.paths import CONFIG_VARIABLE, STATE_VARIABLE, Places
+from llmb_tui.store.paths import Places
 from tests.kit.runs import make_run
 
 # Nothing listens there: a verb that connects fails otherwise.
@@ -27,11 +26,8 @@ VERBS = {
 
 
 @pytest.fixture
-def services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Services:
-    places = Places(tmp_path / "config", tmp_path / "state")
-    monkeypatch.setenv(CONFIG_VARIABLE, str(places.config))
-    monkeypatch.setenv(STATE_VARIABLE, str(places.state))
-    services = Services(places)
+def services(user_places: Places) -> Services:
+    services = Services(user_places)
     services.clusters.save(EOS)
     services.runs.save(make_run(RUN_ID, cluster=EOS.name, job_ids=("101",)))
     return services

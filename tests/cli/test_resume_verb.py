@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +11,7 @@ from llmb_tui.cli import main
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.launch.run import Submission
 from llmb_tui.services import Services
-from llmb_tui.store.paths import CONFIG_VARIABLE, STATE_VARIABLE, Places
+from llmb_tui.store.paths import Places
 from tests.kit.runs import NEMOTRON, intended_run, make_run, request_for
 
 # Nothing listens there.
@@ -22,11 +21,8 @@ WHAT_CAN_BE_DONE = "`llmb-tui submit --resume prepared` sends it, `llmb-tui canc
 
 
 @pytest.fixture(autouse=True)
-def services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Services:
-    places = Places(tmp_path / "config", tmp_path / "state")
-    monkeypatch.setenv(CONFIG_VARIABLE, str(places.config))
-    monkeypatch.setenv(STATE_VARIABLE, str(places.state))
-    services = Services(places)
+def services(user_places: Places) -> Services:
+    services = Services(user_places)
     services.clusters.save(EOS)
     services.runs.save(intended_run(request_for(NEMOTRON, EOS), "prepared"))
     services.runs.save_script("prepared", "#!/bin/sh\n")

@@ -15,7 +15,7 @@ from llmb_tui.cluster.link import Completed
 from llmb_tui.cluster.local import LocalConnection
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.services import Services
-from llmb_tui.store.paths import CONFIG_VARIABLE, STATE_VARIABLE, Places
+from llmb_tui.store.paths import Places
 from tests.kit.runs import NEMOTRON, intended_run, make_run, request_for
 
 SELECTION = ("-w", "nemotron4@25.04", "-s", "15b", "--gpu", "h100", "-d", "fp8", "--scale", "64")
@@ -23,13 +23,10 @@ TRICKLES = ("sh", "-c", "while printf x; do sleep 60; done")
 
 
 @pytest.fixture
-def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
+def places(user_places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
     """This machine as such a login node, with a run that goes on and one that is unknown."""
-    made = Places(tmp_path / "config", tmp_path / "state")
-    monkeypatch.setenv(CONFIG_VARIABLE, str(made.config))
-    monkeypatch.setenv(STATE_VARIABLE, str(made.state))
     monkeypatch.setenv("HOME", str(tmp_path))
-    services = Services(made)
+    services = Services(user_places)
     profile = ClusterProfile("here", "local", "acct", "batch", str(tmp_path / "install"), transport="local")
     services.clusters.save(profile)
     spec = intended_run(request_for(NEMOTRON, profile), "going1").spec
@@ -45,7 +42,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
     monkeypatch.setattr(LocalConnection, "run", run)
     for name in ("launch.install._LINK_PATIENCE_S", "launch.install._LOOK_EVERY_S", "watch.remotelog._HEADER_WITHIN_S"):
         monkeypatch.setattr(f"llmb_tui.{name}", 0.05)
-    return made
+    return user_places
 
 
 def answer(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any, str]:

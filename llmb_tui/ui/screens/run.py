@@ -123,11 +123,7 @@ Leaving this screen stops the watching only; the job goes on."""
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (Textual's)
         run = self.training_run
         if action in ("submit", "withdraw", "cancel"):
-            possible = run is not None and run.submission == "intended"
-            if action == "cancel":
-                possible = (
-                    run is not None and bool(run.job_ids) and not (self._has_ended() and self._others_have_ended())
-                )
+            possible = run is not None and (self._goes_on(run) if action == "cancel" else run.submission == "intended")
             return None if possible and (self.sending or self._services.policy.observes(self._profile)) else possible
         if action == "report":
             return run is not None
@@ -277,8 +273,9 @@ Leaving this screen stops the watching only; the job goes on."""
 
     @on(StateChanged)
     def take_state(self, event: StateChanged) -> None:
-        self.run_state = event.run_state
-        if self.training_run is not None and self.training_run.cancel is not None:
+        before, self.run_state = self.run_state, event.run_state
+        has_cancel = self.training_run is not None and self.training_run.cancel is not None
+        if has_cancel and (before is None or before.job != event.run_state.job):
             self._read_again()
         self.log_pane.show_newest((event.run_state.log_name, self._folder / event.run_state.log_name))
 
@@ -330,7 +327,7 @@ Leaving this screen stops the watching only; the job goes on."""
 
     @work(group="read-again", exclusive=True, exit_on_error=False)
     async def _read_again(self) -> None:
-        """A cancel whose answer was lost may be settled by now."""
+        """A cancel whose answer was lost may be settled by what Slurm says of the job now."""
         with contextlib.suppress(Trouble):
             self.training_run = await in_daemon(self._services.runs.load, self._run_id)
 
@@ -353,6 +350,9 @@ Leaving this screen stops the watching only; the job goes on."""
         """The newest log, those before a restart by Slurm or a replacement, the batch script."""
         names = [copy.name for copy in reversed(copies(self._folder) or [LogCopy()])]
         return [*((name, self._folder / name) for name in names), ("script", self._folder / "script.sh")]
+
+    def _goes_on(self, run: Run) -> bool:
+        return bool(run.job_ids) and not (self._has_ended() and self._others_have_ended())
 
     def _has_ended(self) -> bool:
         state = self.run_state

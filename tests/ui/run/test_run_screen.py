@@ -14,6 +14,7 @@ import pytest
 from textual.app import App
 
 from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.slurm.job import Job
 from llmb_tui.cluster.slurm.trouble import CancelOpen
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.policy import Policy
@@ -339,7 +340,8 @@ async def test_a_cancel_whose_answer_was_lost_is_said_until_it_is_settled(
         await pilot.press("y")
         await until(pilot, lambda: "it may still do so" in text_of(app, "#notice"), "it is open")
         services.runs.save(replace(services.runs.load("k3f9a2"), cancel=Cancel("48123", 0.0, "carried out")))
-        app.screen.post_message(RunScreen.StateChanged(replace(STATES["measuring"], stage="cancelled")))
+        ended = replace(STATES["measuring"], stage="cancelled", job=Job("48123", "", "CANCELLED"))
+        app.screen.post_message(RunScreen.StateChanged(ended))
         await until(pilot, lambda: "was carried out" in text_of(app, "#notice"), "it is settled")
 
 
