@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +13,9 @@ from llmb_tui.diagnosis.rule_set import Matcher, names_in
 from llmb_tui.toml.lines import KeyPath
 from llmb_tui.toml.read import FileProblem, builtin_dir, read_toml, toml_files
 
-PATTERN_ERRORS = (re.error, OverflowError, RecursionError)
-"""What `re.compile` raises, the last two for a repetition or a nesting without measure."""
+PATTERN_ERRORS = (re.error, OverflowError, RecursionError, FutureWarning)
+"""What `re.compile` raises, the second and third for a repetition or a nesting without measure. What it only warns of
+is wrong here too: the warning would be printed over the screen."""
 
 
 class RuleProblem(FileProblem):
@@ -42,7 +44,9 @@ def load_rules(
     loaded = []
     for path in toml_files(directories):
         try:
-            loaded.append(_load(path))
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", FutureWarning)
+                loaded.append(_load(path))
         except RuleProblem as problem:
             if on_problem is None:
                 raise

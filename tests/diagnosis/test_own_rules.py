@@ -108,6 +108,7 @@ BROKEN = [
     Break('words = ["lustre evicted"]\n', "", "training[0]", 7, "a log is searched for them"),
     Break('["Priority"]', '["Priority", ""]', "pending[0].words[1]", 21, "every text"),
     Break("evicted']", "evicted(']", "training[0].patterns[0]", 9, "regular expression"),
+    Break("evicted']", "[[]evicted']", "training[0].patterns[0]", 9, "Possible nested set"),
     Break("'client (?P<node>\\w+): lustre evicted'", "'x?'", "training[0].patterns[0]", 9, "every text"),
     Break("Node {node}", "Node {host}", "training[0].reason", 10, "{host} is no group of the patterns"),
     Break("Node {node}", "Node {node:d}", "training[0].reason", 10, "a brace is written twice"),
