@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +14,7 @@ import pytest
 from llmb_tui.cli import main
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.services import Services
-from llmb_tui.store.paths import CONFIG_VARIABLE, STATE_VARIABLE, Places
+from llmb_tui.store.paths import Places
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import Failure
 from tests.kit.pilot import SIZE, on_screen, on_top
@@ -33,41 +33,41 @@ VERBS = (
     ("config", "show"),
     ("config", "validate"),
 )
-NOBODY = 65534
-WARM: list[tuple[int, str]] = []
-"""What the verbs said once: what they import late may lie where only root gets to."""
+_CAPABILITY_VERSION_3 = 0x20080522
+_OVERRIDES = 1 << 1 | 1 << 2
+"""CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH."""
 
 
 @pytest.fixture
-def places(monkeypatch: pytest.MonkeyPatch) -> Iterator[Places]:
-    """With a cluster and a run, where another user than root gets to."""
-    base = Path(tempfile.mkdtemp(prefix="llmb-tui-places-"))
-    base.chmod(0o755)
-    made = Places(base / "config", base / "state")
-    monkeypatch.setenv(CONFIG_VARIABLE, str(made.config))
-    monkeypatch.setenv(STATE_VARIABLE, str(made.state))
-    monkeypatch.setenv("HOME", str(base))
-    services = Services(made)
+def places(user_places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
+    """With a cluster and a run."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    services = Services(user_places)
     services.clusters.save(ClusterProfile("eos", "localhost", "a", "p", "/x", port=1))
     services.runs.save(make_run("a1", job_state="FAILED", cluster="eos"))
-    yield made
-    shutil.rmtree(base)
+    return user_places
 
 
 @contextmanager
-def not_root(places: Places) -> Iterator[None]:
-    """As the owner of all that, who is not root: root may read and write everything."""
+def not_root() -> Iterator[None]:
+    """Root may read and write everything by two capabilities; without them it is an owner like any other.
+
+    As another user it could not read the program, where that lies in a directory of root's own.
+    """
     if os.geteuid() != 0:
         yield
         return
-    base = places.state.parent
-    for path in (base, *base.rglob("*")):
-        os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
-    os.seteuid(NOBODY)
+    system = ctypes.CDLL(None, use_errno=True)
+    header, sets = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0), (ctypes.c_uint32 * 6)()
+    assert system.capget(header, sets) == 0
+    effective = sets[0]
+    sets[0] &= ~_OVERRIDES
+    assert system.capset(header, sets) == 0
     try:
         yield
     finally:
-        os.seteuid(0)
+        sets[0] = effective
+        assert system.capset(header, sets) == 0
 
 
 def a_file(path: Path) -> None:
@@ -120,15 +120,13 @@ def said_by(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
 
 @pytest.mark.parametrize("which", WHICH)
 def test_no_verb_stops_on_a_fault_of_its_own(which: str, places: Places, capsys: pytest.CaptureFixture[str]) -> None:
-    if not WARM:
-        WARM.extend(said_by(capsys, *words) for words in VERBS)
     place = WHICH[which](places)
     place.mkdir(parents=True, exist_ok=True)
     whole = places.state.parent.with_suffix(".whole")
     shutil.copytree(places.state.parent, whole)
     for broken in BREAKS:
         broken(place)
-        with not_root(places):
+        with not_root():
             told = {words: said_by(capsys, *words) for words in VERBS}
         place.chmod(0o700) if not place.is_symlink() else place.unlink()
         shutil.rmtree(places.state.parent)
