@@ -44,7 +44,7 @@ async def until(pilot: Pilot[Any], true: Callable[..., object], what: str) -> No
         return
     ends = time.monotonic() + DEADLINE_S
     while not true():
-        assert time.monotonic() < ends, f"not within {DEADLINE_S:.0f} s: {what}"
+        assert time.monotonic() < ends, f"not within {DEADLINE_S:.0f} s: {what}\n{on_screen(pilot.app)}"
         await asyncio.sleep(0.02)
     await pilot.pause(0)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,6 +38,19 @@ def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DemoCluste
     """A simulated cluster on a fast clock, which only its own key opens."""
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
+    _keep_hosts_in(tmp_path / "hosts", monkeypatch)
     with DemoCluster(tmp_path / "cluster", speed=600.0) as cluster:
         yield cluster
         end_jobs(cluster)
+
+
+def _keep_hosts_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenSSH asks the password database where a person's accepted keys are, whatever HOME says: theirs stay.
+
+    The next cluster may get a port of one before it, and would be taken for that one with another key.
+    """
+    folder.mkdir()
+    ssh = folder / "ssh"
+    ssh.write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} -o UserKnownHostsFile={folder}/known_hosts "$@"\n')
+    ssh.chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
