@@ -89,7 +89,8 @@ async def test_from_a_second_factor_to_a_verdict(rig: Rig, places: Places, insta
         assert final.verdict.result == "PASS"
     run = services.runs.all()[0]
     assert (services.runs.folder(run.id) / "log").read_bytes() == remote_log(services)
-    query = ["sacct", "-X", "-n", "-P", "-o", "JobID,State", f"--name={run.job_name}"]
+    # By itself sacct forgets at midnight what ended before.
+    query = ["sacct", "-X", "-n", "-P", "-S", "now-1days", "-o", "JobID,State", f"--name={run.job_name}"]
     ended = [f"{run.job_ids[0]}|COMPLETED"]
     waiting.until(lambda: rig.as_root(query).stdout.split() == ended, "accounting knows one job of this name")
 

@@ -79,7 +79,7 @@ InactiveLimit=0
 KillWait=3
 MinJobAge=300
 SchedulerType=sched/backfill
-SchedulerParameters=sched_min_interval=50000,bf_interval=2,batch_sched_delay=0,default_queue_depth=1000
+SchedulerParameters=sched_interval=1,sched_min_interval=50000,bf_interval=2,batch_sched_delay=0,default_queue_depth=1000
 PriorityType=priority/basic
 MaxArraySize=2001
 GresTypes=gpu
