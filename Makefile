@@ -67,7 +67,9 @@ types-3.10 types-3.13: types-%: $(VENV)/.ready
 contracts: $(VENV)/.ready
 	$(BIN)/lint-imports
 
+# Beside the older version and other terminal programs, kept in .bench; an hour. Writes docs/speed.md: on a quiet machine.
 bench: $(VENV)/.ready
+	$(BIN)/python -m tests.rig packages
 	$(BIN)/python -m bench
 
 # Fits the estimate to the published rows again, and writes its coefficients.
@@ -86,4 +88,4 @@ lock:
 		--no-annotate --generate-hashes pyproject.toml -o requirements.lock
 
 clean:
-	rm -rf $(VENV) .nemo .upstream .wheels
+	rm -rf $(VENV) .bench .nemo .upstream .wheels

@@ -2,7 +2,7 @@
 
 Every widget gets the same lines in batches of 500, as fast as it takes them, until the last one is on the
 screen. Ours reads them from a file, as it does in the program; writing that file is in its time. Each measurement
-is a process of its own; the widgets take turns, round after round, and the ratio of medians is what counts.
+is a process of its own.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ import os
 import pty
 import resource
 import select
-import statistics
 import struct
 import subprocess
 import sys
 import tempfile
 import termios
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 from textual.app import App, ComposeResult
 from textual.widget import Widget
 from textual.widgets import Log, RichLog
 
+from bench._rounds import ROUNDS, Row
 from llmb_tui.ui.widgets.log_pane import LogPane
 from llmb_tui.ui.widgets.log_view import LogView
 
-_ROUNDS = 5
 _BATCH = 500
 _TICK_S = 0.002
 # As many as the widget shows within seconds.
 _LINES = {"LogPane": 1_000_000, "Log": 200_000, "RichLog": 20_000}
+_WAYS = {"LogPane": "now", "Log": "Log", "RichLog": "RichLog"}
 
 
 def batches(lines: int) -> list[str]:
@@ -146,31 +146,23 @@ def measured(kind: str, result: Path) -> dict[str, float]:
     return answer
 
 
-def main() -> None:
-    """Print lines per second, the ratios, the longest time that the event loop was away, and memory."""
+def rows() -> Iterator[Row]:
+    """Lines a second, the longest time that the event loop was away, and memory."""
     found: dict[str, list[dict[str, float]]] = {kind: [] for kind in _LINES}
     with tempfile.TemporaryDirectory() as folder:
-        for turn in range(_ROUNDS):
+        for turn in range(ROUNDS):
             for kind in _LINES:
                 found[kind].append(measured(kind, Path(folder) / f"{kind}{turn}"))
                 for log in Path(folder).glob("*.log"):
                     log.unlink()
-    middle = {
-        kind: {key: statistics.median(answer[key] for answer in answers) for key in answers[0]}
-        for kind, answers in found.items()
-    }
-    ours = middle["LogPane"]["rate"]
-    print(f"{'widget':8} {'lines':>9} {'lines/s':>10} {'LogPane is':>11} {'longest gap':>12} {'memory':>8}")
-    for kind, answer in middle.items():
-        ratio = "" if kind == "LogPane" else f"{ours / answer['rate']:.0f}x"
-        print(
-            f"{kind:8} {_LINES[kind]:9,} {answer['rate']:10,.0f} {ratio:>11} "
-            f"{answer['gap_ms']:9.0f} ms {answer['mb']:5.0f} MB"
-        )
+    for key, what, unit, number, to_reach in (
+        ("rate", "lines into a log panel", "lines/s", 5, "≥ 20 × Log"),
+        ("gap_ms", "the event loop is away meanwhile, at most", "ms", 5, ""),
+        ("mb", f"memory for {_LINES['LogPane']:,} lines (Log: {_LINES['Log']:,})", "MB", 6, "≤ 10"),
+    ):
+        values = {_WAYS[kind]: [answer[key] for answer in answers] for kind, answers in found.items()}
+        yield Row(what, unit, values, to_reach, number)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 3:
-        Panel(sys.argv[1], Path(sys.argv[2])).run()
-    else:
-        main()
+    Panel(sys.argv[1], Path(sys.argv[2])).run()

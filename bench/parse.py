@@ -1,25 +1,23 @@
 """Steps out of a training log: the parser against the ways one would write first, and against `grep -c`.
 
-Every way gets the same log in memory and gives the same `Step`s (grep only counts). The ways take turns,
-round after round, and the ratio of medians is what counts; the times are those of this machine.
+Every way gets the same log in memory and gives the same `Step`s (grep only counts, and reads a file).
 """
 
 from __future__ import annotations
 
 import random
 import re
-import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 
+from bench._rounds import Row, in_turns
 from llmb_tui.watch.parse import StepParser
 from llmb_tui.watch.state import Step
 
 PIECE = 1 << 18
-_ROUNDS = 5
-_LINES = 200_000
 _HEAD = re.compile(r"Training epoch \d+, iteration (\d+)/(\d+) \|")
 _KEY_VALUE = re.compile(r"(\w[\w ]*): ([\d.e+-]+)")
 _NUMBER = r"([\d.e+-]+)"
@@ -88,36 +86,38 @@ def by_order(log: bytes) -> list[Step]:
     return steps
 
 
-def _measure(share: float) -> None:
-    log = make_log(_LINES, share)
-    ways: dict[str, Callable[[bytes], list[Step]]] = {"parser": parser, "by key": by_key, "by order": by_order}
+def steps(share: float, to_reach: str, lines: int = 200_000) -> Row:
+    """All steps of a log of which so much is progress lines."""
+    log = make_log(lines, share)
+    ways: dict[str, Callable[[bytes], list[Step]]] = {"now": parser, "by key": by_key, "by order": by_order}
     if not by_key(log) == by_order(log) == parser(log):
         raise AssertionError("the ways disagree")
-    times: dict[str, list[float]] = {}
     with tempfile.NamedTemporaryFile() as file:
         file.write(log)
         file.flush()
-        for _ in range(_ROUNDS):
-            for name, way in ways.items():
-                began = time.perf_counter()
-                way(log)
-                times.setdefault(name, []).append(time.perf_counter() - began)
-            began = time.perf_counter()
-            subprocess.run(["grep", "-c", "train_step_timing", file.name], check=True, capture_output=True)
-            times.setdefault("grep -c", []).append(time.perf_counter() - began)
-    base = statistics.median(times["parser"])
-    print(f"\n{share:.1%} progress lines, {len(log) / 1e6:.0f} MB")
-    print(f"{'way':10} {'M lines/s':>10} {'time / parser':>14}")
-    for name, taken in times.items():
-        median = statistics.median(taken)
-        print(f"{name:10} {_LINES / median / 1e6:10.2f} {median / base:14.2f}")
+        grep = partial(subprocess.run, ["grep", "-c", "train_step_timing", file.name], check=True, capture_output=True)
+        taken = in_turns(
+            {
+                **{name: partial(_seconds, partial(way, log)) for name, way in ways.items()},
+                "grep -c": partial(_seconds, grep),
+            }
+        )
+    return Row(f"steps of {lines:,} lines, {share:.1%} of which are progress lines", "s", taken, to_reach, 15)
 
 
-def main() -> None:
-    """Print one table for a log as it is, and one for a log of hardly anything but steps."""
-    for share in (0.002, 0.01, 0.4):
-        _measure(share)
+def _seconds(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
 
 
-if __name__ == "__main__":
-    main()
+def cheap() -> Iterator[Row]:
+    """A log as it is."""
+    yield steps(0.01, "≤ 1 × grep -c")
+
+
+def rows() -> Iterator[Row]:
+    """A log as it is, and one of hardly anything but steps."""
+    yield steps(0.002, "≤ 1 × grep -c")
+    yield steps(0.01, "≤ 1 × grep -c")
+    yield steps(0.4, "≤ 1/2 × by key; ≤ 1/2 × by order")

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import timeit
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from bench._rounds import Row, in_turns
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.load import load_presets
 from llmb_tui.plan.document import document
@@ -32,23 +33,18 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
-def main() -> None:
-    """Prints microseconds, best of five, and ratios to the first line."""
+def rows() -> Iterator[Row]:
+    """Microseconds each, beside decoding the line of JSON that asks."""
     catalog = load_presets()
-    line = json.dumps(ASKED)
-    decode = _microseconds(lambda: json.loads(line))
-    _show("json.loads of one line", decode, decode)
-    _show("read_request", _microseconds(lambda: read_request(catalog, ASKED)), decode)
+    made = plan(catalog, read_request(catalog, ASKED))
+    lines = requests(catalog)
+    yield _row("read_request", lambda: read_request(catalog, ASKED))
     for kind, change in KINDS.items():
         selection = read_request(catalog, {**ASKED, **change})
-        _show(f"plan, {kind}", _microseconds(partial(plan, catalog, selection)), decode)
-    _show("the model, one evaluation", _microseconds(_model(catalog)), decode)
-    made = plan(catalog, read_request(catalog, ASKED))
-    _show("document", _microseconds(lambda: document(made)), decode)
-    lines = requests(catalog)
-    each = min(timeit.repeat(lambda: list(plan_lines(catalog, lines)), number=1, repeat=5)) / len(lines) * 1e6
-    _show("one line of --from, all in all", each, decode)
-    print(f"{len(lines)} lines: {1e6 / each:,.0f} lines/s")
+        yield _row(f"plan, {kind}", partial(plan, catalog, selection))
+    yield _row("the model, one evaluation", _model(catalog))
+    yield _row("document", lambda: document(made))
+    yield _row("one line of --from, all in all", lambda: list(plan_lines(catalog, lines)), 1, len(lines))
 
 
 def _model(catalog: Catalog) -> Callable[[], object]:
@@ -80,13 +76,11 @@ def requests(catalog: Catalog) -> list[str]:
     return [json.dumps(request) for request in asked] * 20
 
 
-def _microseconds(work: Callable[[], object]) -> float:
-    return min(timeit.repeat(work, number=2000, repeat=5)) / 2000 * 1e6
-
-
-def _show(name: str, microseconds: float, base: float) -> None:
-    print(f"{name:<32} {microseconds:8.1f} us {microseconds / base:8.1f} x")
-
-
-if __name__ == "__main__":
-    main()
+def _row(name: str, work: Callable[[], object], times: int = 200, items: int = 1) -> Row:
+    """Runs it so many times, each of which does so many items."""
+    line = json.dumps(ASKED)
+    ways: dict[str, Callable[[], float]] = {
+        "now": lambda: timeit.timeit(work, number=times) / times / items * 1e6,
+        "json.loads": lambda: timeit.timeit(lambda: json.loads(line), number=2000) / 2000 * 1e6,
+    }
+    return Row(name, "µs", in_turns(ways))

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
-from bench._rounds import Row, cpu_of, in_turns, python, versions
+from bench._rounds import ROUNDS, Row, cpu_of, in_turns, python, versions
 from bench.plan import requests
 from llmb_tui.catalog.load import load_presets
 
 _PLAN = "plan -w nemotron4 -s 15b --gpu h100 -d bf16 --scale 64 --json".split()
 
 
-def verb(words: Sequence[str], to_reach: str, rounds: int = 15) -> Row:
+def verb(words: Sequence[str], number: int, to_reach: str, rounds: int = 15) -> Row:
     """One verb with nothing saved, in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {"LLMB_TUI_STATE_DIR": folder, "LLMB_TUI_CONFIG_DIR": folder}
         command = python("-m", "llmb_tui", *words)
         ways = {name: partial(cpu_of, command, tree, **environment) for name, tree in versions().items()}
-        ways["argparse, json"] = partial(cpu_of, python("-c", "import argparse, json"))
-        return Row(f"llmb-tui {' '.join(words[:2])}", "CPU s", in_turns(ways, rounds), to_reach)
+        ways["argparse"] = partial(cpu_of, python("-c", "import argparse, json"))
+        return Row(f"llmb-tui {' '.join(words[:2])}", "CPU s", in_turns(ways, rounds), to_reach, number)
 
 
 def many_plans() -> Row:
@@ -28,16 +28,12 @@ def many_plans() -> Row:
     with tempfile.NamedTemporaryFile("w") as file:
         file.write("\n".join((requests(load_presets()) * 2)[:10_000]))
         file.flush()
-        return verb(["plan", "--from", file.name], "≤ 1/5 of before", 5)
+        return verb(["plan", "--from", file.name], 20, "≤ 1/5 × before", ROUNDS)
 
 
-def main() -> None:
-    """Print the rows."""
-    print(verb(["--help"], "≤ 1.7 × argparse, json"))
-    print(verb(_PLAN, "≤ 6 × argparse, json"))
-    print(many_plans())
-    print(verb(["accuracy", "--json"], "≤ 1/2 of before", 5))
-
-
-if __name__ == "__main__":
-    main()
+def rows() -> Iterator[Row]:
+    """All."""
+    yield verb(["--help"], 10, "≤ 1.7 × argparse")
+    yield verb(_PLAN, 10, "≤ 6 × argparse")
+    yield many_plans()
+    yield verb(["accuracy", "--json"], 20, "≤ 1/2 × before", ROUNDS)
