@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from array import array
 from bisect import bisect_left
 from itertools import pairwise
@@ -20,6 +21,9 @@ _BLOCK = 1 << 16
 _READ = 1 << 20
 # Lines that lie closer together than this are read at once; beyond it a line is read on its own, in parts.
 _WINDOW = 1 << 20
+# Counting what is shorter takes no time that could be seen.
+_TAIL_FROM = 8 << 20
+_TAIL = 1 << 20
 
 
 class _Extent(NamedTuple):
@@ -36,23 +40,48 @@ class LogIndex:
     `refresh` may run in one thread while another one reads. A file that is not there yet has no lines.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, begin: int = 0) -> None:
         self._path = path
+        self.begin = begin
+        """Offset of the line that is numbered 0."""
         self._fd: int | None = None
         self._before = array("Q", [0])
         """Newlines before each block."""
         self._extent = _Extent()
 
-    def refresh(self) -> None:
-        """Index what was appended since the last time. Takes about half a second for the first GB."""
+    def tail(self) -> LogIndex | None:
+        """The last lines of a long file as an index of their own; None where counting all of them is as quick.
+
+        What number its first line has in the file is `lines_before` it, once this index got that far.
+        """
+        size = self._file_size()
+        if size < _TAIL_FROM:
+            return None
+        newline = self._pread(_TAIL, size - _TAIL).find(b"\n", 0, -1)
+        return LogIndex(self._path, size - _TAIL + newline + 1) if newline >= 0 else None
+
+    def lines_before(self, tail: LogIndex) -> int:
+        """How many lines there are before the first one of a tail; none where the file became shorter than that."""
+        block, within = divmod(tail.begin, _BLOCK)
+        if block >= len(self._before):
+            return 0
+        return self._before[block] + self._pread(within, block * _BLOCK).count(b"\n")
+
+    def refresh(self, at_most: int = sys.maxsize) -> bool:
+        """Index what was appended since the last time; True if more bytes than `at_most` were.
+
+        Takes about half a second for the first GB.
+        """
         size = self._file_size()
         if size < self._extent.size:
             self._before, self._extent = array("Q", [0]), _Extent()
-        while self._extent.size < size:
-            data = self._pread(min(_READ, size - self._extent.size), self._extent.size)
+        end = min(size, self._extent.size + at_most)
+        while self._extent.size < end:
+            data = self._pread(min(_READ, end - self._extent.size), self._extent.size)
             if not data:
-                return
+                return False
             self._count(data)
+        return end < size
 
     @property
     def lines(self) -> int:
@@ -112,10 +141,10 @@ class LogIndex:
                 self._fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
             except FileNotFoundError:
                 return 0
-        return os.fstat(self._fd).st_size
+        return max(os.fstat(self._fd).st_size - self.begin, 0)
 
     def _pread(self, count: int, offset: int) -> bytes:
-        return b"" if self._fd is None else os.pread(self._fd, count, offset)
+        return b"" if self._fd is None else os.pread(self._fd, count, self.begin + offset)
 
     def _count(self, data: bytes) -> None:
         """Take in what follows on the bytes that are indexed already."""

@@ -75,6 +75,42 @@ def test_every_window_equals_the_whole_split(tmp_path_factory: pytest.TempPathFa
     index.close()
 
 
+@settings(max_examples=60)
+@given(st.lists(st.sampled_from([0, 80, BLOCK - 1, BLOCK, 3 * BLOCK]), min_size=1, max_size=40), st.data())
+def test_an_index_of_the_end_knows_the_same_lines_by_other_numbers(
+    tmp_path_factory: pytest.TempPathFactory, lengths: list[int], data: st.DataObject
+) -> None:
+    lines = [b"%d" % number + b"x" * length + b"\n" for number, length in enumerate(lengths)]
+    path = tmp_path_factory.mktemp("log") / "log"
+    index = index_of(path, b"".join(lines))
+    first = data.draw(st.integers(0, len(lines) - 1))
+    end = LogIndex(path, sum(map(len, lines[:first])))
+    end.refresh()
+    assert (index.lines_before(end), end.lines) == (first, len(lines) - first)
+    assert end.read(0, 3) == index.read(first, 3)
+    for one in (index, end):
+        one.close()
+
+
+def test_a_long_log_has_a_tail(tmp_path: Path) -> None:
+    line = b"x" * 99 + b"\n"
+    assert index_of(tmp_path / "short", line).tail() is None
+    assert index_of(tmp_path / "one line", line[:-1] * 100_000 + b"\n").tail() is None
+    path = tmp_path / "long"
+    path.write_bytes(line * 100_000)
+    index = LogIndex(path)
+    tail = index.tail()
+    assert tail is not None
+    tail.refresh()
+    while index.refresh(1 << 20):
+        assert index.size % (1 << 20) == 0
+    assert index.lines == 100_000 == index.lines_before(tail) + tail.lines
+    path.write_bytes(line)
+    index.refresh()
+    tail.refresh()
+    assert (index.lines, index.lines_before(tail), tail.lines) == (1, 0, 0)
+
+
 def test_bars_escapes_and_long_lines_are_shown_as_elsewhere(tmp_path: Path) -> None:
     bar = b"".join(b"\r%d/50 [\xe2\x96\x88]" % n for n in range(1, 51))
     index = index_of(tmp_path / "log", b"\x1b[31mred\x1b[0m\tx\n" + bar + b"\n" + b"y" * 10_000 + b"\nlast")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -33,6 +35,8 @@ LogFile = tuple[str, Path]
 
 # Who copies a log says when it has grown; this is for files that others write.
 _POLL_S = 0.5
+_COUNTED_WITHIN_S = 0.05
+_AT_ONCE = 8 << 20
 Purpose = Literal["search", "filter"]
 Direction = Literal[1, -1]
 
@@ -81,11 +85,20 @@ class LogPane(Vertical):
         def can_replace(self, message: Message) -> bool:
             return isinstance(message, LogPane.Grown)
 
+    @dataclass
+    class Counted(Message):
+        """All lines before the end of a long file have their numbers."""
+
+        index: LogIndex
+        tail: LogIndex
+
     def __init__(self, files: Sequence[LogFile], empty: str = "There is no log yet.") -> None:
         super().__init__()
         self._files = list(files)
         self._empty = empty
         self._indexes = {path: LogIndex(path) for _, path in files}
+        self._tails: dict[Path, LogIndex] = {}
+        """The ends of long files, which are shown until the lines before them are counted."""
         self._chosen = 0
         self.view = LogView(self._index, empty)
         self._filter: LogFilter | None = None
@@ -154,11 +167,14 @@ class LogPane(Vertical):
 
     def action_again(self, direction: Direction) -> None:
         if self.view.search_pattern is not None:
-            self._go_to(self.view.search_pattern, self._after_current(direction), direction, "match")
+            self._go_to(self.view.search_pattern, lambda: self._after_current(direction), direction, "match")
 
     def action_error(self, direction: Direction) -> None:
         """Go to the first error, then from one to the next: the first one is most often the cause."""
-        start = 0 if self.view.following and direction == 1 else self._after_current(direction)
+
+        def start() -> int:
+            return 0 if self.view.following and direction == 1 else self._after_current(direction)
+
         self._go_to(ERROR, start, direction, "error")
 
     def action_other(self) -> None:
@@ -190,14 +206,22 @@ class LogPane(Vertical):
         self.view.refresh()
         self.refresh_bindings()
         if pattern is not None:
-            self._go_to(pattern, self.view.scroll_offset.y, 1, "match", turn_back=True)
+            self._go_to(pattern, lambda: self.view.scroll_offset.y, 1, "match", turn_back=True)
 
     @on(Grown)
     def take_lines(self) -> None:
+        if self.view.source is self._index and self._lines is not self._index:
+            self.view.show(self._lines, self._empty)
         self.view.grown()
         if len(self._present) != self._offered:  # `o` goes to another one only where there is one
             self._offered = len(self._present)
             self.refresh_bindings()
+
+    @on(Counted)
+    def take_numbers(self, event: Counted) -> None:
+        if self.view.source is event.tail:
+            self.view.renumber(event.index, event.index.lines_before(event.tail))
+        event.tail.close()
 
     @on(LogView.Moved)
     def entitle(self) -> None:
@@ -223,33 +247,44 @@ class LogPane(Vertical):
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
     def _standing(self) -> list[Content]:
-        view, total = self.view, self._index.lines
+        view, total, tail = self.view, self._index.lines, self._tail
         parts = [Content.styled(self._unreadable, "bold $text-error")] if self._unreadable else []
         if self._filter is not None:
-            shown = f"{self._filter.lines:,} of {total:,} lines with {clean_line(self._filter.pattern.pattern)}"
-            looked_at = "" if self._filter.complete else f", {self._filter.looked_at / total:.0%} looked at"
+            of_all = f" of {total:,}" if tail is None else ""
+            shown = f"{self._filter.lines:,}{of_all} lines with {clean_line(self._filter.pattern.pattern)}"
+            unseen = not self._filter.complete and tail is None
+            looked_at = f", {self._filter.looked_at / total:.0%} looked at" if unseen else ""
             parts.append(Content.styled(shown + looked_at, "$text-accent"))
-        elif total:
+        elif total and tail is None:
             parts.append(Content(plural(total, "line")))
+        if tail is not None:
+            parts.append(Content(f"counting lines, {self._index.size / (tail.begin + tail.size):.0%}"))
         if self._searching:
             parts.append(Content("searching"))
         if not view.following:
             parts.append(Content.styled(f"held · {plural(view.behind, 'new line')}", "bold $text-warning"))
-        elif total:
+        elif view.source.lines:
             parts.append(Content("following"))
         return parts
 
     @work(exclusive=True, group="log-search", exit_on_error=False)
     async def _go_to(
-        self, pattern: re.Pattern[str], start: int, direction: Direction, what: str, turn_back: bool = False
+        self,
+        pattern: re.Pattern[str],
+        start: Callable[[], int],
+        direction: Direction,
+        what: str,
+        turn_back: bool = False,
     ) -> None:
         """Look for a line in a thread and go there; with `turn_back` above `start` when there is none below."""
-        source = self.view.source
         self._searching = True
         self.entitle()
-        number = await in_daemon(source.find, pattern, start, direction)
+        while self._tail is not None or self.view.source is not self._lines:  # the first match may lie before it
+            await asyncio.sleep(_COUNTED_WITHIN_S)
+        source, begin = self.view.source, start()
+        number = await in_daemon(source.find, pattern, begin, direction)
         if number is None and turn_back:
-            number = await in_daemon(source.find, pattern, start, -1)
+            number = await in_daemon(source.find, pattern, begin, -1)
             if number is not None:
                 tell(self.app, f"No {what} below; this is the last one above.")
         self._searching = False
@@ -269,41 +304,77 @@ class LogPane(Vertical):
         top = view.scroll_offset.y
         held_at = before.number(top) if before and not view.following and top < before.lines else None
         self._filter = LogFilter(index, pattern) if pattern else None
-        self.view.show(self._filter or index, "No line so far." if pattern else self._empty)
-        if held_at is not None and pattern is None:
+        self.view.show(self._lines, "No line so far." if pattern else self._empty)
+        if held_at is not None and view.source is index:
             view.place(held_at)  # the line that was looked at, among its neighbours
         self._wake.set()
 
     def _open(self) -> None:
         """Show the chosen file from its end."""
         self._filter = None
-        self.view.show(self._index, self._empty)
+        self.view.show(self._lines, self._empty)
         self.entitle()
         self.refresh_bindings()
 
     @property
+    def _path(self) -> Path:
+        return self._files[self._chosen][1]
+
+    @property
     def _index(self) -> LogIndex:
-        return self._indexes[self._files[self._chosen][1]]
+        return self._indexes[self._path]
+
+    @property
+    def _tail(self) -> LogIndex | None:
+        """The end of the chosen file while its lines are counted."""
+        return self._tails.get(self._path)
+
+    @property
+    def _lines(self) -> LogIndex | LogFilter:
+        """What is to be shown now."""
+        return self._filter or self._tail or self._index
 
     def _read_on(self) -> None:
         """In a thread: take in what was appended, until the pane goes."""
         known: object = None
         while not self._stop.is_set():
-            files, index, chosen = tuple(self._files), self._index, self._filter
+            files, path, chosen = tuple(self._files), self._path, self._filter
+            index, more = self._indexes[path], False
             try:
                 self._present = frozenset(path for _, path in files if path.exists())
-                index.refresh()
+                more = self._count(path, index)
                 if chosen is not None:
                     chosen.refresh()
                 self._unreadable = ""
             except OSError as error:
                 self._unreadable = f"cannot read the log: {error.strerror}"
-            now = (index, index.size, chosen, chosen and chosen.looked_at, self._present, self._unreadable)
+            now = (index, index.size, chosen, chosen and chosen.looked_at, self._present, more, self._unreadable)
             if now != known:
                 known = now
                 self.post_message(self.Grown())
-            if chosen is None or chosen.complete or self._unreadable:
+            if self._unreadable or not (more or (chosen is not None and not chosen.complete)):
                 self._wake.wait(_POLL_S)
                 self._wake.clear()
-        for index in self._indexes.values():
+        for index in (*self._indexes.values(), *self._tails.values()):
             index.close()
+
+    def _count(self, path: Path, index: LogIndex) -> bool:
+        """Take in what was appended to a file; of a long one its end first, and then part by part. True: there is more.
+
+        A tail belongs to this thread until it is given away with `Counted`.
+        """
+        tail = self._tails.get(path)
+        if tail is None:
+            tail = index.tail() if not index.size else None
+            if tail is None:
+                index.refresh()
+                return False
+            tail.refresh()
+            self._tails[path] = tail
+        elif index.refresh(_AT_ONCE):
+            tail.refresh()
+        else:
+            del self._tails[path]
+            self.post_message(self.Counted(index, tail))
+            return False
+        return True

@@ -133,6 +133,8 @@ class LogView(ScrollView, can_focus=True):
         self._current_pattern: re.Pattern[str] | None = None
         self._held_at = 0
         self._placing = False
+        self._top_wanted = False
+        """Somebody went to the first line: should lines come before it, to those."""
         self._frame: Timer | None = None
         self._stale = False
         self._window: tuple[int, list[str]] = (0, [])
@@ -153,8 +155,20 @@ class LogView(ScrollView, can_focus=True):
     def show(self, source: LogLines, empty: str = "") -> None:
         """Show other lines, from their end."""
         self.source, self.empty, self.current_line, self.left_cell = source, empty, None, 0
-        self.following = True
+        self.following, self._top_wanted = True, False
         self._paint()
+
+    def renumber(self, source: LogLines, by: int) -> None:
+        """Show the same lines by other numbers, and those before them: nothing moves."""
+        y = 0 if self._top_wanted and not self.scroll_target_y else self.scroll_target_y + by
+        self.source, self._held_at = source, self._held_at + by
+        if self.current_line is not None:
+            self.current_line += by
+        if (chosen := self.text_selection) is not None and chosen.start and chosen.end:
+            down = Offset(0, by)
+            self.screen.selections = {**self.screen.selections, self: Selection(chosen.start + down, chosen.end + down)}
+        self._strips.clear()
+        self._paint(y)
 
     def grown(self) -> None:
         """Lines were appended: paint now, or with the next frame when one was painted just now."""
@@ -188,6 +202,10 @@ class LogView(ScrollView, can_focus=True):
     def action_follow(self) -> None:
         self.following = True
         self._paint()
+
+    def action_scroll_home(self) -> None:
+        self._top_wanted = True
+        super().action_scroll_home()
 
     def action_hold(self) -> None:
         if self.following:
@@ -294,8 +312,8 @@ class LogView(ScrollView, can_focus=True):
                 base += self.get_component_rich_style(f"log--{mark}", partial=True)
         return base
 
-    def _paint(self) -> None:
-        """Take in the present number of lines, keep the end in view when following, and draw."""
+    def _paint(self, y: float | None = None) -> None:
+        """Take in the present number of lines, keep the end in view when following, else line `y`, and draw."""
         self._window = (0, [])
         if len(self._strips) > 4 * self.size.height:
             self._strips.clear()
@@ -303,9 +321,10 @@ class LogView(ScrollView, can_focus=True):
         # Assigned, it would have the whole screen laid out; the scrollbar is all that depends on it.
         self.set_reactive(LogView.virtual_size, Size(self.line_width, lines))
         self.vertical_scrollbar.window_virtual_size = lines
-        if self.following:
+        y = self.max_scroll_y if self.following else y
+        if y is not None:
             self._placing = True
-            self.scroll_to(y=self.max_scroll_y, animate=False, force=True)
+            self.scroll_to(y=y, animate=False, force=True)
             self._placing = False
         self.refresh()
         self.post_message(self.Moved())

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
+import threading
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +19,7 @@ from textual.selection import Selection
 
 from llmb_tui.ui.widgets.log_pane import LogPane
 from llmb_tui.ui.widgets.log_view import LogLines, LogView
+from llmb_tui.watch.logindex import LogIndex
 from tests.kit.pilot import until
 
 HOSTILE = (
@@ -326,6 +330,87 @@ async def test_a_selection_is_read_from_the_log(log: Path) -> None:
         app.screen.selections = {app.view: selection}
         await pilot.press("y")
         assert app.clipboard.rstrip("\n") == "97\nline 98\nline"
+
+
+LONG = 90_000
+"""Lines of 100 characters: as long as a log must be for its end to be shown first."""
+
+
+@pytest.fixture
+def long_log(tmp_path: Path) -> Path:
+    path = tmp_path / "long"
+    append(path, "".join(f"line {number:<94}\n" for number in range(LONG)))
+    return path
+
+
+@pytest.fixture
+def counting(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Until it is set the lines of a long log are not counted, but for those at its end."""
+    may_count = threading.Event()
+    refresh = LogIndex.refresh
+
+    def waiting(index: LogIndex, at_most: int = sys.maxsize) -> bool:
+        if index.begin == 0:
+            may_count.wait()
+        return refresh(index, at_most)
+
+    monkeypatch.setattr(LogIndex, "refresh", waiting)
+    return may_count
+
+
+async def test_of_a_long_log_no_more_is_read_before_its_end_is_shown(
+    long_log: Path, counting: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes, pread = [], os.pread
+
+    def counted(fd: int, count: int, offset: int) -> bytes:
+        sizes.append(count)
+        return pread(fd, count, offset)
+
+    monkeypatch.setattr(os, "pread", counted)
+    app = PaneApp(long_log)
+    async with app.run_test(size=(120, 12)) as pilot:
+        await until(pilot, lambda: app.drawn()[-1] == f"line {LONG - 1}", "the end")
+        assert sum(sizes) < long_log.stat().st_size / 3
+        counting.set()
+
+
+async def test_nothing_moves_when_the_lines_of_a_long_log_are_counted(
+    long_log: Path, counting: threading.Event
+) -> None:
+    app = PaneApp(long_log)
+    async with app.run_test(size=(120, 12)) as pilot:
+        await until(pilot, lambda: app.drawn()[-1] == f"line {LONG - 1}", "the end")
+        assert subtitle(app) == "counting lines, 0% · following"
+        await pilot.press("space", "up", "up")
+        append(long_log, numbered(LONG, 7))
+        held = app.drawn()
+        assert held[-1] == f"line {LONG - 3}"
+        counting.set()
+        await ready(pilot, app, LONG + 7)
+        assert app.drawn() == held
+        assert subtitle(app).startswith(f"{LONG + 7:,} lines · ")
+        assert "held · 7 new lines" in subtitle(app)
+        await pilot.press("y", "down")
+        assert app.drawn()[-1] == f"line {LONG - 2}"
+        await pilot.press("G")
+        await pilot.pause()
+        assert app.drawn()[-1] == f"line {LONG + 6}"
+
+
+@pytest.mark.parametrize(
+    ("keys", "line"),
+    [(["g"], 0), (["slash", *"line 5 ", "enter"], 5), (["f", *"line 7 ", "enter"], 7), (["g", "G"], LONG - 1)],
+)
+async def test_what_is_asked_of_a_long_log_is_answered_when_it_is_counted(
+    long_log: Path, counting: threading.Event, keys: list[str], line: int
+) -> None:
+    app = PaneApp(long_log)
+    async with app.run_test(size=(120, 12)) as pilot:
+        await until(pilot, lambda: app.drawn()[-1] == f"line {LONG - 1}", "the end")
+        await pilot.press(*keys)
+        counting.set()
+        await until(pilot, lambda: f"line {line}" in app.drawn(), f"line {line}")
 
 
 class Counted:
