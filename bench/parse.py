@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from bench._rounds import Row, in_turns
+from bench._rounds import Row, children_s, in_turns
 from llmb_tui.watch.parse import StepParser
 from llmb_tui.watch.state import Step
 
@@ -98,17 +98,18 @@ def steps(share: float, to_reach: str, lines: int = 200_000) -> Row:
         grep = partial(subprocess.run, ["grep", "-c", "train_step_timing", file.name], check=True, capture_output=True)
         taken = in_turns(
             {
-                **{name: partial(_seconds, partial(way, log)) for name, way in ways.items()},
-                "grep -c": partial(_seconds, grep),
+                **{name: partial(_cpu_s, partial(way, log)) for name, way in ways.items()},
+                "grep -c": partial(_cpu_s, grep),
             }
         )
-    return Row(f"steps of {lines:,} lines, {share:.1%} of which are progress lines", "s", taken, to_reach, 15)
+    return Row(f"steps of {lines:,} lines, {share:.1%} of which are progress lines", "CPU s", taken, to_reach, 15)
 
 
-def _seconds(work: Callable[[], object]) -> float:
-    began = time.perf_counter()
+def _cpu_s(work: Callable[[], object]) -> float:
+    """Of this process and of what it starts."""
+    before = time.process_time() + children_s()
     work()
-    return time.perf_counter() - began
+    return time.process_time() + children_s() - before
 
 
 def cheap() -> Iterator[Row]:

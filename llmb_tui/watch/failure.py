@@ -24,9 +24,9 @@ def explain(line: bytes) -> Diagnosis | None:
     return _most_telling([line])
 
 
-def worst(data: bytes, start: int = 0, end: int | None = None) -> Diagnosis | None:
-    """The most telling failure line of `data[start:end]`, which holds whole lines."""
-    return _most_telling(_suspects(data, start, len(data) if end is None else end))
+def worst(data: bytes) -> Diagnosis | None:
+    """The most telling failure line of `data`, which holds whole lines."""
+    return _most_telling(_suspects(data))
 
 
 def _most_telling(lines: Iterable[bytes]) -> Diagnosis | None:
@@ -44,20 +44,20 @@ def of_job(job: Job) -> Diagnosis | None:
     return replace(match.diagnosis(), line=line) if match else None
 
 
-def _suspects(data: bytes, start: int, end: int) -> Iterator[bytes]:
+def _suspects(data: bytes) -> Iterator[bytes]:
     """The lines with a word that failures have, in order, each once."""
     hits = set[int]()
     for word in rules("training").search_words:
-        at = data.find(word, start, end)
+        at = data.find(word)
         while at >= 0:
             hits.add(at)
-            at = data.find(word, at + len(word), end)
-    beyond = start
+            at = data.find(word, at + len(word))
+    beyond = 0
     for at in sorted(hits):
         if at < beyond:
             continue
-        low = max(start, at - _REACH)
+        low = max(0, at - _REACH)
         first = max(data.rfind(b"\n", low, at), data.rfind(b"\r", low, at)) + 1 or low
-        ends = [where for mark in (b"\n", b"\r") if (where := data.find(mark, at, min(end, at + _REACH))) >= 0]
-        beyond = min(ends, default=min(end, at + _REACH))
+        ends = [where for mark in (b"\n", b"\r") if (where := data.find(mark, at, at + _REACH)) >= 0]
+        beyond = min(ends, default=min(len(data), at + _REACH))
         yield data[first:beyond]

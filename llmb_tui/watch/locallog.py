@@ -52,13 +52,14 @@ class LocalLog:
                 "" if isinstance(error, FileNotFoundError) else f"{self.path} cannot be read: {error.strerror}."
             )
             return False
-        began, self.trouble = self.size, ""
+        began, self.trouble, steps = self.size, "", list[Step]()
         with file:
             self._grew_at = os.fstat(file.fileno()).st_mtime
             file.seek(began)
             while self.size - began < _AT_ONCE and (data := file.read(_PIECE)):
                 self.size += len(data)
-                self._final = fold(self._final, self._parser.feed(data), self._plan)
+                steps += self._parser.feed(data)
+            self._final = fold(self._final, steps, self._plan)
             if self.size > began and not self._started:
                 file.seek(0)
                 self._started = not only_container_lines(file.read(_HEAD))

@@ -18,6 +18,10 @@ from llmb_tui.watch.state import Step
 
 # Longest record that is read as a step; they have some 300 bytes.
 _RECORD = 2000
+# So much is kept to be searched for failures.
+_UNSEARCHED = 1 << 20
+# A bar that is farther behind ` iteration ` is not looked for by itself.
+_NEAR = 60
 # The end of what was fed is kept, for a record may be cut anywhere, and looked at again, which changes nothing.
 _TAIL = 4 * _RECORD
 
@@ -26,12 +30,15 @@ _COLOUR = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]")
 _NEMO = re.compile(rb"Training epoch (\d+), iteration (\d{1,15})/(\d{1,15}) \| ([^\r\n]{0,%d})[\r\n]" % _RECORD)
 # The same where NeMo's versions agree on the order: most lines by far. What is no such line, `_NEMO` reads.
 _USUAL = re.compile(
-    rb"Training epoch 0, iteration (\d{1,15})/(\d{1,15}) \| lr: N \| global_batch_size: N \| global_step: N"
-    rb"(?: \| (?:peak_memory_usage|max_memory_reserved): (N))?"
-    rb"(?: \| (?:memory_allocated: (N)|max_memory_allocated: N))?"
+    rb"Training epoch 0, iteration (D{1,15})/(D{1,15}) \| lr: N \| global_batch_size: N \| global_step: N"
+    rb"(?: \| (?:peak_memory_usage|max_memory_reserved): (D{1,25}))?"
+    rb"(?: \| (?:memory_allocated: (D{1,25})|max_memory_allocated: N))?"
     rb" \| reduced_train_loss: (N) \| train_step_timing in s: (N)(?: \| TFLOPS_per_GPU: (N))?"
-    rb"(?: \| consumed_samples: (N))?[\r\n]".replace(b"N", rb"[\d.+-]{1,25}(?:e[-+]\d\d)?")
+    rb"(?: \| consumed_samples: (D{1,25}(?:\.D{1,5})?))?[\r\n]".replace(b"D", b"[0-9]").replace(
+        b"N", b"[0-9.e+-]{1,25}"
+    )
 )
+_USUAL_HEAD = len(b"Training epoch 0,")
 _BRIDGE = re.compile(rb"\] iteration +(\d{1,15})/ *(\d{1,15}) \| ([^\r\n]{0,%d})[\r\n]" % _RECORD)
 _BRIDGE_TFLOPS = re.compile(rb"(?<![\d.])(\d+(?:\.\d+)?) ?(?:MODEL_)?TFLOP/s/GPU")
 # What our own batch script's task says (`launch/direct/spec_of.py`).
@@ -75,8 +82,9 @@ class StepParser:
         self._step_end = 0  # offset after the first paint of the newest step
         self.pending: Step | None = None
         """The newest step as it was last painted, while it may still be painted again."""
-        self.failure: Diagnosis | None = None
-        """The most telling failure line since the newest step. A run that goes on has not failed."""
+        self._failure: Diagnosis | None = None
+        self._unsearched: list[bytes] = []
+        """Whole lines since the newest step. The next step makes it needless to search them."""
         self.unbound: set[int] = set()
         """Ranks that could not be bound to a NUMA node, which they say before the first step."""
         self.complete = False
@@ -101,11 +109,14 @@ class StepParser:
             elif self.pending and step.index == self.pending.index:
                 self.pending = step
         if newest:
-            self.failure = None
+            self._failure, self._unsearched = None, []
             self.complete = newest.total is not None and newest.index + 1 >= newest.total
         whole = max(self._text.rfind(b"\n"), self._text.rfind(b"\r")) + 1
-        if not self.complete:
-            self._look_for_failure(max(begin, self._step_end - self._base), whole)
+        start = max(begin, self._step_end - self._base)
+        if start < whole and not self.complete:
+            self._unsearched.append(self._text[start:whole])
+            if sum(map(len, self._unsearched)) > _UNSEARCHED:
+                self._search()
         self._whole = self._base + max(begin, whole)
         excess = max(0, len(self._text) - _TAIL)
         self._text = self._text[excess:]
@@ -121,10 +132,17 @@ class StepParser:
         """True at the first step of a further start, which writes into the same log. `end` is where it ends."""
         return self._repaints and step.index == 0 < self._newest and end > self._step_end
 
-    def _look_for_failure(self, start: int, end: int) -> None:
-        failure = worst(self._text, start, end) if start < end else None
-        if failure and (self.failure is None or failure.weight > self.failure.weight):
-            self.failure = failure
+    @property
+    def failure(self) -> Diagnosis | None:
+        """The most telling failure line since the newest step. A run that goes on has not failed."""
+        self._search()
+        return self._failure
+
+    def _search(self) -> None:
+        found = worst(b"".join(self._unsearched)) if self._unsearched else None
+        self._unsearched = []
+        if found and (self._failure is None or found.weight > self._failure.weight):
+            self._failure = found
 
 
 def _without_colours(text: bytes) -> bytes:
@@ -135,38 +153,45 @@ def _without_colours(text: bytes) -> bytes:
 
 
 def _progress_lines(text: bytes, begin: int) -> Iterator[tuple[int, Step]]:
-    """(end, step) for each progress line of NeMo 2 or Megatron-Bridge from `begin` on that has its line end."""
+    """(end, step) for each progress line of NeMo 2 or Megatron-Bridge from `begin` on that has its line end.
+
+    A single byte is found many times faster than a word, and the first bar behind ` iteration ` belongs to it. Where
+    another bar was met the word itself is looked for, so a log full of bars costs no more than that.
+    """
     word = b" iteration "
-    at = text.find(word, begin)
-    while at >= 0:
-        start = text.rfind(b"Training epoch ", max(0, at - 30), at)
-        if start >= 0:
-            if (match := _USUAL.match(text, start)) and (step := _usual_step(match)):
-                yield match.end(), step
-            elif match := _NEMO.match(text, start):
+    while (bar := text.find(b"|", begin)) >= 0:
+        at = text.rfind(word, max(begin, bar - _NEAR), bar)
+        if at < 0 and (at := text.find(word, begin)) < 0:
+            return
+        begin = at + len(word)
+        match = _USUAL.match(text, at - _USUAL_HEAD)
+        if match and (step := _usual_step(match)):
+            begin = match.end()
+            yield begin, step
+        elif (start := text.rfind(b"Training epoch ", max(0, at - 30), at)) >= 0:
+            if match := _NEMO.match(text, start):
                 yield match.end(), _nemo_step(*match.groups())
         elif match := _BRIDGE.match(text, at - 1):
             before = text[max(0, at - _RECORD) : at - 1].rpartition(word)[2]
             yield match.end(), _bridge_step(match[1], match[2], match[3], before)
-        at = text.find(word, at + len(word))
 
 
 def _usual_step(found: re.Match[bytes]) -> Step | None:
     """The step of a usual line; None where `_nemo_step` would leave a value of it out."""
     iteration, last, peak, allocated, loss, seconds, tflops, samples = found.groups()
     try:
-        step_time_s = float(seconds)
-        if step_time_s <= 0:
+        time_s, loss_now, speed = float(seconds), float(loss), float(tflops) if tflops else None
+        if time_s <= 0 or not isfinite(time_s + loss_now + (speed or 0.0)):
             return None
         return Step(
             int(iteration),
             int(last) + 1,
-            step_time_s,
-            float(loss),
+            time_s,
+            loss_now,
             float(samples) if samples else None,
             float(peak) if peak else None,
             float(allocated) if allocated else None,
-            float(tflops) if tflops else None,
+            speed,
         )
     except ValueError:
         return None

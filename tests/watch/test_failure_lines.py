@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from llmb_tui.cluster.slurm.job import Job
+from llmb_tui.watch import parse
 from llmb_tui.watch.failure import of_job, worst
 from llmb_tui.watch.parse import StepParser
 
@@ -47,6 +48,30 @@ def test_a_run_that_goes_on_has_not_failed(nemo_line: Callable[..., str]) -> Non
     assert parser.failure is not None
     parser.feed(nemo_line(1).encode())
     assert parser.failure is None
+
+
+def test_only_what_follows_the_newest_step_is_searched(
+    nemo_line: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched: list[int] = []
+    monkeypatch.setattr(parse, "worst", lambda data: searched.append(len(data)))
+    parser, other = StepParser("nemo2"), "NCCL INFO Channel 00/0\n" * 1000
+    for index in range(20):
+        parser.feed((nemo_line(index) + other).encode())
+    assert searched == []
+    assert parser.failure is None
+    assert parser.failure is None
+    assert searched == [len(other)]
+
+
+def test_what_waits_to_be_searched_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parse, "_UNSEARCHED", 100)
+    parser = StepParser("nemo2")
+    for line in ("KeyError: 'first'\n", "x" * 90 + "\n", "KeyError: 'second'\n", "y" * 90 + "\n"):
+        parser.feed(line.encode())
+    assert sum(map(len, parser._unsearched)) <= 100
+    assert parser.failure is not None
+    assert "first" in parser.failure.line
 
 
 def test_clean_up_after_the_last_step_is_no_failure(nemo_line: Callable[..., str]) -> None:

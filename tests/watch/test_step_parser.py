@@ -351,6 +351,12 @@ def test_a_usual_line_is_read_as_any_other_is(log: str) -> None:
         assert found == steps_of(log)
 
 
+@pytest.mark.parametrize("before", ["| a | b |\n" * 3, "iteration | iteration |\n", "12/12 |", " iteration 7/49 \n"])
+def test_other_bars_hide_no_step(before: str) -> None:
+    log = before + "[x] iteration" + " " * 90 + "48/ 49 | lm loss: 1.0 |\n" + before + NEMO_340B
+    assert [step.index for step in steps_of(log)] == [47, 49]
+
+
 def test_the_lines_of_both_versions_of_nemo_are_usual(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else reading them takes three times as long."""
     monkeypatch.setattr(parse, "_nemo_step", None)
