@@ -9,6 +9,7 @@ import shutil
 import statistics
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -127,6 +128,25 @@ def _painted(command: list[str], tree: str, home: Path) -> float:
         return terminal.cpu_s
 
 
+def review() -> Row:
+    """Review entered from a choice that has been whole for five seconds, on the demo's cluster: to its script."""
+    ways = {version: partial(_reviewed, tree) for version, tree in versions().items()}
+    return Row("Review to its batch script", "ms", in_turns(ways), "in the step's first frame")
+
+
+def _reviewed(tree: str) -> float:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Terminal([*_PROGRAM, "demo"], {"PYTHONPATH": tree, "TMPDIR": folder}) as terminal,
+    ):
+        terminal.wait_for(" ms ")  # how far the cluster is: it is connected
+        terminal.watch(5.0)
+        terminal.type(b"6")
+        began = time.perf_counter()
+        terminal.wait_for("#SBATCH")
+        return (time.perf_counter() - began) * 1000
+
+
 def run_screen() -> Iterator[Row]:
     """A run that is watched: a hundred lines and a step a second, and nothing new."""
     rig = Rig()
@@ -172,4 +192,5 @@ def rows() -> Iterator[Row]:
     yield waits(b"J")
     yield from key()
     yield first_paint()
+    yield review()
     yield from run_screen()

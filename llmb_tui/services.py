@@ -24,6 +24,7 @@ from llmb_tui.watch.timing import Timing
 if TYPE_CHECKING:
     from llmb_tui.catalog.catalog import Catalog
     from llmb_tui.clusters import Clusters
+    from llmb_tui.launch.direct.render import WarmRenderer
     from llmb_tui.launch.launcher import Launcher
     from llmb_tui.launch.runs import Runs
     from llmb_tui.plan.plan import Plan
@@ -74,6 +75,8 @@ class Services:
         self.on_broken_file: Callable[[Trouble], None] | None = None
         """Told, once each, of the user's own presets and profiles that cannot be read, and are then passed over;
         None: they are raised. Failure rules that cannot be read are never raised."""
+        self.interactive = False
+        """A person stays: what is costly to start is kept for the next time."""
         self._reported: set[str] = set()
         for directory in (places.config, places.state):
             remove_leftovers(directory)
@@ -125,9 +128,24 @@ class Services:
     @_part
     def launcher(self) -> Launcher:
         """What makes a request run."""
+        from llmb_tui.launch.direct.render import render as render_once
         from llmb_tui.launch.launcher import Launcher
 
-        return Launcher(self.clusters.session, self.catalog, self.runs, self.journal, self.policy, self.sources)
+        render = self.renderer if self.interactive else render_once
+        return Launcher(self.clusters.session, self.catalog, self.runs, self.journal, self.policy, self.sources, render)
+
+    @_part
+    def renderer(self) -> WarmRenderer:
+        """What writes batch scripts while a person stays."""
+        from llmb_tui.launch.direct.render import WarmRenderer
+
+        return WarmRenderer()
+
+    def close(self) -> None:
+        """End what goes on in the background: connections, and the process that writes scripts."""
+        self.clusters.close()
+        if "renderer" in vars(self):
+            self.renderer.close()
 
     def request(self, cluster: str, plan: Plan, procedure: ProcedureId | None = None) -> RunRequest:
         """A plan on a saved cluster, by a procedure, the usual one where none is named. Takes no connection."""

@@ -14,7 +14,7 @@ from llmb_tui.launch.install import Installer
 from llmb_tui.launch.llmb.workloads import llmb_group
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.prepared import PreparedRun
-from llmb_tui.launch.procedure import procedure
+from llmb_tui.launch.procedure import Render, procedure
 from llmb_tui.launch.readiness import ClusterEvidence, blockers, refuse
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
@@ -41,6 +41,8 @@ class Launcher:
     """What the operator allows."""
     sources: Sources
     """Where installs download from."""
+    render: Render
+    """Writes batch scripts."""
 
     def preflight(
         self, target: ClusterProfile | RunRequest, on_progress: Callable[[Preflight], None] | None = None
@@ -84,7 +86,7 @@ class Launcher:
         The cluster is asked for its Slurm's version where that matters; `prompter` answers what connecting asks then.
         Raises `Trouble` (exit code 1) when the plan cannot be launched there in this way.
         """
-        return procedure(request.procedure).prepare(self.session_of(request.profile), request, prompter)
+        return procedure(request.procedure).prepare(self.session_of(request.profile), request, self.render, prompter)
 
     def resume(
         self,
@@ -100,7 +102,7 @@ class Launcher:
         """
         session = self.session_of(request.profile)
         session.connect(prompter)
-        prepared = procedure(request.procedure).prepare(session, request, prompter, run.id)
+        prepared = procedure(request.procedure).prepare(session, request, self.render, prompter, run.id)
         if prepared.run.spec != run.spec or prepared.script != self.runs.script(run.id):
             raise Trouble(
                 f"Run {run.id} is not sent: its request would be another job by now.",

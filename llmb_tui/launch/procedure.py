@@ -6,6 +6,7 @@ A procedure is a folder beside this file. Nothing else in the program asks for o
 # ruff: noqa: PLC0415 - a procedure's folder is imported when it is first chosen
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from llmb_tui.catalog.recipe import Recipe
@@ -16,12 +17,16 @@ from llmb_tui.launch.install_step import InstallPlan
 from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.secret import SecretNeed
+from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.launch.submitter import Submitter
 from llmb_tui.plan.plan import Problem
 from llmb_tui.plan.selection import ProcedureId
 from llmb_tui.preflight.check_group import CheckGroup
 from llmb_tui.preflight.needs import Needs
 from llmb_tui.request import RunRequest
+
+Render = Callable[[LaunchSpec], str]
+"""Writes the batch script; raises Trouble."""
 
 
 class Procedure(Protocol):
@@ -55,11 +60,17 @@ class Procedure(Protocol):
         """What has to be on the cluster first. Raises Trouble (exit code 1) where that cannot be said."""
 
     def prepare(
-        self, session: Session, request: RunRequest, prompter: Prompter | None = None, run_id: str | None = None
+        self,
+        session: Session,
+        request: RunRequest,
+        render: Render,
+        prompter: Prompter | None = None,
+        run_id: str | None = None,
     ) -> PreparedRun:
         """What would be submitted; the cluster is asked for its Slurm's version where that matters.
 
-        `prompter` answers what connecting asks then; `run_id` is that of a run that was prepared before.
+        `render` writes a batch script; `prompter` answers what connecting asks then; `run_id` is that of a run that was
+        prepared before.
         Raises Trouble (exit code 1) when the plan cannot be launched there in this way.
         """
 

@@ -50,6 +50,7 @@ class LlmbApp(App[None]):
         super().__init__()
         self.devtools = None
         self.services = services
+        services.interactive = True
         self.prompter = ModalPrompter(self)
         self._theme_in_force = ""
         self._also_told = services.on_broken_file
@@ -112,7 +113,7 @@ class LlmbApp(App[None]):
     def on_unmount(self) -> None:
         """Let no waiting thread hold the program."""
         self.prompter.give_up()
-        self.services.clusters.close()
+        self.services.close()
 
     def on_app_blur(self) -> None:
         """Another window is in front: the clusters are asked less often."""

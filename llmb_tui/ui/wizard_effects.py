@@ -15,7 +15,16 @@ from llmb_tui.plan.selection import NEW_RUN_PROCEDURES
 from llmb_tui.services import Services
 from llmb_tui.wizard import events
 from llmb_tui.wizard.answers import Answers, answers_of
-from llmb_tui.wizard.effects import ClusterTask, Install, Prepare, Probe, ReadOwnResults, ReadRuns, Submit
+from llmb_tui.wizard.effects import (
+    ClusterTask,
+    Install,
+    Prepare,
+    PrepareAhead,
+    Probe,
+    ReadOwnResults,
+    ReadRuns,
+    Submit,
+)
 from llmb_tui.wizard.state import Rules, Task
 from llmb_tui.wizard.transitions import Change
 from llmb_tui.wizard.update import open_wizard
@@ -34,7 +43,13 @@ if TYPE_CHECKING:
     from llmb_tui.request import RunRequest
 
 Tell = Callable[[events.Event], None]
-_TASKS: dict[type[ClusterTask], Task] = {Probe: "probe", Install: "install", Prepare: "prepare", Submit: "submit"}
+_TASKS: dict[type[ClusterTask], Task] = {
+    Probe: "probe",
+    Install: "install",
+    Prepare: "prepare",
+    PrepareAhead: "prepare ahead",
+    Submit: "submit",
+}
 
 
 def read_start(services: Services) -> Change:
@@ -108,6 +123,9 @@ def perform(task: ClusterTask, services: Services, prompter: Prompter, tell: Tel
                 tell(events.StepsChanged(request, steps))
             case Prepare():
                 tell(events.Prepared(request, services.launcher.prepare(request, prompter)))
+            case PrepareAhead():
+                with contextlib.suppress(Trouble):  # who gets to Review is told
+                    tell(events.Prepared(request, services.launcher.prepare(request)))
             case Submit():
                 services.clusters.session(request.profile).connect(prompter)
                 tell(events.Submitted(request, _submit(task, services, tell)))

@@ -44,6 +44,13 @@ class Prepare:
 
 
 @dataclass(frozen=True, slots=True)
+class PrepareAhead:
+    """Make it before anybody looks at it, unless somebody would have to be asked for that."""
+
+    request: RunRequest
+
+
+@dataclass(frozen=True, slots=True)
 class Submit:
     """Submit what was shown and agreed to, by what was last seen of its cluster."""
 
@@ -154,6 +161,6 @@ class OpenRun:
     run_id: str
 
 
-ClusterTask = Probe | Install | Prepare | Submit
+ClusterTask = Probe | Install | Prepare | PrepareAhead | Submit
 Dialog = ShowFailure | AskToSubmit | AskForKeys | AskForVariables | EditCluster | ListLayouts | OpenRun
 Effect = ClusterTask | ReadOwnResults | ReadRuns | StartRestTimer | Arrive | Tell | Copy | Dialog

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from llmb_tui.preflight.report import Check, Preflight
     from llmb_tui.request import RunRequest
 
-Task = Literal["probe", "install", "prepare", "submit"]
+Task = Literal["probe", "install", "prepare", "prepare ahead", "submit"]
 """What a cluster is asked to do for the wizard, one of each kind at a time."""
 Link = Literal["none", "unknown", "connecting", "connected", "failed"]
 ObjectionKey = tuple["ClusterProfile", str, str, ProcedureId]
@@ -145,6 +145,11 @@ class ClusterState:
     def installing(self) -> bool:
         """A step runs, or is about to."""
         return "install" in self.tasks or any(step.status == "running" for step in self.steps)
+
+    @property
+    def preparing(self) -> bool:
+        """The script, or the command, is being made."""
+        return bool(self.tasks & {"prepare", "prepare ahead"})
 
     @property
     def failed_step(self) -> StepState | None:

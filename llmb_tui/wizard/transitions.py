@@ -66,7 +66,11 @@ def go(state: WizardState, step: StepId) -> Change:
         # Here the procedure is chosen, so what stands against the other one has to be known.
         proposal = propose(state.rules, state.answers, state.profiles, state.objections, step)
         state = replace(state, proposal=proposal)
-    elif step is StepId.INSTALL and cluster.link == "connected" and not (cluster.steps or cluster.tasks):
+    elif (
+        step is StepId.INSTALL
+        and cluster.link == "connected"
+        and not (cluster.steps or cluster.tasks & {"probe", "install"})
+    ):
         return _then(effects.Arrive(), probe(state, attended=True))
     elif step is StepId.REVIEW:
         return _then(effects.Arrive(), prepare(state))
@@ -99,9 +103,18 @@ def install(state: WizardState) -> Change:
 def prepare(state: WizardState) -> Change:
     """Make the script, or the command, unless it is there or cannot be."""
     request, cluster = state.proposal.request, state.cluster
-    if cluster.prepared is not None or "prepare" in cluster.tasks or request is None or not request.plan.launchable:
+    if cluster.prepared is not None or cluster.preparing or request is None or not request.plan.launchable:
         return state, ()
     return replace(state, cluster=begun(cluster, "prepare")), (effects.Prepare(request),)
+
+
+def prepare_ahead(state: WizardState) -> Change:
+    """Have it made by the time that Review is entered. Nobody asked for it, so what went wrong before stays told."""
+    request, cluster = state.proposal.request, state.cluster
+    if cluster.prepared is not None or cluster.preparing or request is None or not request.plan.launchable:
+        return state, ()
+    cluster = replace(cluster, tasks=cluster.tasks | {"prepare ahead"})
+    return replace(state, cluster=cluster), (effects.PrepareAhead(request),)
 
 
 def ask_to_submit(state: WizardState) -> Change:

@@ -23,6 +23,7 @@ from llmb_tui.wizard.transitions import (
     measured,
     own_results,
     prepare,
+    prepare_ahead,
     probe,
     read_again,
     repropose,
@@ -141,7 +142,9 @@ def _copy(state: WizardState) -> Change:
 
 
 def _again(state: WizardState) -> Change:
-    return go(replace(state, cluster=replace(state.cluster, prepared=None, launched=None)), StepId.WORKLOAD)
+    state, first = go(replace(state, cluster=replace(state.cluster, prepared=None, launched=None)), StepId.WORKLOAD)
+    state, ahead = prepare_ahead(state) if state.cluster.link == "connected" else (state, ())
+    return state, (*first, *ahead)
 
 
 _ACTIONS: dict[events.Action, Callable[[WizardState], Change]] = {
@@ -241,13 +244,15 @@ def _heard(state: WizardState, event: events.Report) -> Change:  # noqa: PLR0911
 
 
 def _link_changed(state: WizardState, event: events.ConnectionChanged, present: bool) -> Change:
-    """Who is connected for an earlier request will look for the present one."""
+    """Who is connected for an earlier request will look for the present one; for that one its script is made."""
     cluster = state.cluster
     if state.proposal.profile != event.request.profile:
         return state, ()
     banner = cluster.banner if event.banner is None else event.banner
     changed = replace(state, cluster=replace(cluster, link=event.link, banner=banner))
-    return changed, (effects.StartRestTimer(),) if not present and event.link != cluster.link else ()
+    if present:
+        return prepare_ahead(changed) if event.link == "connected" else (changed, ())
+    return changed, (effects.StartRestTimer(),) if event.link != cluster.link else ()
 
 
 def _early_checked(state: WizardState, event: events.EarlyChecked, present: bool) -> Change:
@@ -285,6 +290,8 @@ def _ended(state: WizardState, request: RunRequest, task: Task, present: bool) -
     if not present:
         return state, ()
     cluster = replace(state.cluster, tasks=state.cluster.tasks - {task})
+    if task == "prepare ahead" and state.step is StepId.REVIEW:
+        return prepare(replace(state, cluster=cluster))  # by now somebody waits for it, who can be asked
     lacks_key = task == "install" and cluster.key_would_help is not None
     asks = (effects.AskForKeys(request, cluster.key_would_help),) if lacks_key else ()
     return replace(state, cluster=cluster), asks

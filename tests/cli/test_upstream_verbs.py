@@ -16,6 +16,7 @@ from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.session import Session
 from llmb_tui.clusters import Clusters
+from llmb_tui.launch.direct.render import render
 from llmb_tui.launch.launcher import Launcher
 from llmb_tui.launch.prepared import PreparedRun
 from llmb_tui.launch.procedure import secrets_of
@@ -60,6 +61,7 @@ class AskedLauncher(Launcher):
             services.journal,
             services.policy,
             services.sources,
+            render,
         )
         self.procedures: list[tuple[str, ProcedureId]] = []
         self.checks: tuple[Check, ...] = ()

@@ -9,6 +9,7 @@ This file is all three: what tests import, the program that forks, and the small
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -90,7 +91,8 @@ def answer(asking: socket.socket) -> None:
     for stream in streams:
         os.close(stream)
     _, status = os.waitpid(runner, 0)
-    asking.sendall(b"%d" % os.waitstatus_to_exitcode(status))
+    with contextlib.suppress(OSError):  # who asked may have been ended
+        asking.sendall(b"%d" % os.waitstatus_to_exitcode(status))
 
 
 def run(argv: list[str], environment: dict[str, str], folder: str) -> None:

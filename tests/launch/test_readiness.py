@@ -13,6 +13,7 @@ from llmb_tui.cluster.failures import ObserverMode
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.client import cancel
 from llmb_tui.launch.direct.install import direct_install
+from llmb_tui.launch.direct.render import render
 from llmb_tui.launch.install import Installer
 from llmb_tui.launch.launcher import Launcher
 from llmb_tui.launch.policy import Policy
@@ -116,7 +117,7 @@ def test_submit_itself_refuses_before_anything_happens(
 ) -> None:
     places = Places(tmp_path / "config", tmp_path / "state")
     runs, journal = Runs(places), Journal(places.journal)
-    launcher = Launcher(Session, Catalog(()), runs, journal, policy, Sources())
+    launcher = Launcher(Session, Catalog(()), runs, journal, policy, Sources(), render)
     run = intended_run(request_, RUN_ID)
     with pytest.raises(NotReady, match=said[0]) as refused:
         launcher.submit(PreparedRun(request_, run, "#!/bin/sh"), evidence)

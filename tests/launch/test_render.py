@@ -5,8 +5,10 @@ import os
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -14,45 +16,58 @@ from hypothesis import strategies as st
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.direct.render import render
+from llmb_tui.launch.direct import render as room
+from llmb_tui.launch.direct.render import WarmRenderer, render
 from llmb_tui.launch.direct.spec_of import launch_spec
 from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.plan.selection import RunOptions
 from llmb_tui.request import RunRequest
+from tests.kit.waiting import until
 from tests.launch.launch_cases import PROFILE, ROWS, RUN_ID, MakePlan, MakeSpec
 
 GOLDEN = Path(__file__).parent / "golden"
 
 
+@pytest.fixture(scope="module")
+def warm() -> Iterator[WarmRenderer]:
+    """One for all golden scripts: none depends on what was rendered before it."""
+    renderer = WarmRenderer()
+    yield renderer
+    renderer.close()
+
+
 @pytest.mark.parametrize("name", ROWS)
-def test_the_script_is_the_golden_one(make_spec: MakeSpec, name: str) -> None:
+def test_the_script_is_the_golden_one(make_spec: MakeSpec, warm: WarmRenderer, name: str) -> None:
     """`LLMB_TUI_WRITE_GOLDEN=1` writes them again: read the difference before it is committed."""
     _compare(name, render(make_spec(*ROWS[name])))
+    _compare(name, warm(make_spec(*ROWS[name])))
 
 
-def test_a_segment_stands_in_the_script_where_slurm_knows_it(catalog: Catalog, make_plan: MakePlan) -> None:
+def test_a_segment_stands_in_the_script_where_slurm_knows_it(
+    catalog: Catalog, warm: WarmRenderer, make_plan: MakePlan
+) -> None:
     row = ROWS["nemotron4-340b-25.12"]
     spec = launch_spec(RunRequest(catalog.recipe(row[0]), make_plan(*row), PROFILE), RUN_ID, (24, 5))
-    _compare("segment", render(spec))
+    _compare("segment", warm(spec))
 
 
 @pytest.mark.parametrize("name", ["nemotron4-340b-25.12", "llama3.1-24.11"])
-def test_a_profiled_run_gives_the_golden_script(make_spec: MakeSpec, name: str) -> None:
+def test_a_profiled_run_gives_the_golden_script(make_spec: MakeSpec, warm: WarmRenderer, name: str) -> None:
     options = RunOptions(profile=True, profile_start=20, profile_stop=25)
-    _compare(f"{name}-nsys", render(make_spec(*ROWS[name], options=options)))
+    _compare(f"{name}-nsys", warm(make_spec(*ROWS[name], options=options)))
 
 
-def test_pinning_and_vboost_give_the_golden_script(make_spec: MakeSpec) -> None:
+def test_pinning_and_vboost_give_the_golden_script(make_spec: MakeSpec, warm: WarmRenderer) -> None:
     profile = replace(PROFILE, cpus_per_task=14, vboost=True, memory="1900G")
-    _compare("pinned", render(make_spec(*ROWS["nemotron4-25.04"], profile=profile)))
+    _compare("pinned", warm(make_spec(*ROWS["nemotron4-25.04"], profile=profile)))
 
 
-def test_what_a_run_reads_besides_is_mounted_in_the_golden_script(make_spec: MakeSpec) -> None:
+def test_what_a_run_reads_besides_is_mounted_in_the_golden_script(make_spec: MakeSpec, warm: WarmRenderer) -> None:
     options = RunOptions(hub_tokenizer=True, load_checkpoint="/lustre/me/checkpoint")
-    _compare("options", render(make_spec(*ROWS["llama3.1-25.04"], options=options)))
+    _compare("options", warm(make_spec(*ROWS["llama3.1-25.04"], options=options)))
 
 
-def test_a_profile_with_everything_gives_the_golden_script(make_spec: MakeSpec) -> None:
+def test_a_profile_with_everything_gives_the_golden_script(make_spec: MakeSpec, warm: WarmRenderer) -> None:
     """Segments need Slurm 24.05: see the preflight."""
     profile = replace(
         PROFILE,
@@ -66,7 +81,7 @@ def test_a_profile_with_everything_gives_the_golden_script(make_spec: MakeSpec) 
         mounts=("/data:/data:ro+rprivate", "/lustre/x:/x"),
         env=(("NCCL_DEBUG", "INFO"), ("NCCL_NVLS_ENABLE", "it's $HOME")),
     )
-    _compare("profile", render(make_spec(*ROWS["nemotron4-340b-25.12"], profile=profile)))
+    _compare("profile", warm(make_spec(*ROWS["nemotron4-340b-25.12"], profile=profile)))
 
 
 def _compare(name: str, script: str) -> None:
@@ -205,12 +220,12 @@ def test_a_nemo_run_that_hangs_is_ended_with_its_children(
     _shadow_nemo_run(tmp_path, monkeypatch, code)
     with pytest.raises(Trouble, match="could not be rendered"):
         render(spec, deadline_s=3)
-    assert subprocess.run(["ps", "-o", "stat=", "-p", pids.read_text()], capture_output=True, check=False).stdout[
-        :1
-    ] in (
-        b"",
-        b"Z",
-    )
+    assert _ended(pids.read_text())
+
+
+def _ended(pid: str) -> bool:
+    state = subprocess.run(["ps", "-o", "stat=", "-p", pid], capture_output=True, check=False).stdout
+    return state[:1] in (b"", b"Z")
 
 
 @pytest.mark.usefixtures("_cold_renderer")
@@ -234,6 +249,73 @@ def test_rendering_leaves_nothing_behind(spec: LaunchSpec, tmp_path: Path, monke
     render(spec)
     assert list(home.iterdir()) == []
     assert list(temporary.iterdir()) == []
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
+    """The processes that render, as they are started."""
+    processes, popen = [], subprocess.Popen
+
+    def noting(*given: Any, **named: Any) -> subprocess.Popen[bytes]:
+        processes.append(popen(*given, **named))
+        return processes[-1]
+
+    monkeypatch.setattr(subprocess, "Popen", noting)
+    return processes
+
+
+def test_a_warm_one_is_one_process_until_it_is_closed(spec: LaunchSpec, started: list[subprocess.Popen[bytes]]) -> None:
+    renderer = WarmRenderer()
+    assert renderer(spec) == renderer(spec)
+    (process,) = started
+    assert process.poll() is None
+    renderer.close()
+    assert process.poll() is not None
+
+
+def test_a_warm_one_that_was_ended_from_outside_is_started_again(
+    spec: LaunchSpec, started: list[subprocess.Popen[bytes]]
+) -> None:
+    renderer = WarmRenderer()
+    script = renderer(spec)
+    started[0].kill()
+    started[0].wait()
+    assert renderer(spec) == script
+    renderer.close()
+    assert len(started) == 2
+
+
+def test_a_warm_one_that_nobody_asked_for_long_is_ended(
+    spec: LaunchSpec, monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]
+) -> None:
+    monkeypatch.setattr(room, "_IDLE_S", 0.0)
+    WarmRenderer()(spec)
+    assert started[0].wait(60) is not None
+
+
+ASKING = """
+import sys
+from llmb_tui.launch.direct import render
+worker = render._Worker()
+print(worker._process.pid, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.usefixtures("_cold_renderer")
+def test_a_warm_one_ends_with_its_program_however_that_ends(tmp_path: Path) -> None:
+    """Its directory, which nobody else knows any more, goes with it."""
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(
+        [sys.executable, "-c", ASKING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+    ) as program:
+        assert program.stdout is not None
+        worker = program.stdout.readline().decode().strip()
+        assert list(tmp_path.iterdir())
+        assert not _ended(worker)
+        program.kill()
+        until(lambda: _ended(worker), "it is gone")
+    assert not list(tmp_path.iterdir())
 
 
 SECRETS = ("hf_abcdefghijklmnop", "nvapi-abcdefghijklmnop")

@@ -22,6 +22,7 @@ from llmb_tui.wizard.effects import (
     ListLayouts,
     OpenRun,
     Prepare,
+    PrepareAhead,
     Probe,
     ReadOwnResults,
     ReadRuns,
@@ -417,6 +418,61 @@ class TestReview:
         assert "one at a time" in told.words
 
 
+class TestScriptAhead:
+    """The script is made before anybody looks at it, once the cluster answers for what is chosen."""
+
+    @pytest.fixture
+    def wizard(self, catalog: Catalog) -> Wizard:
+        wizard = Wizard(catalog)
+        wizard.tell(Rested())
+        return wizard
+
+    def script(self, wizard: Wizard) -> None:
+        wizard.tell(Prepared(wizard.request, draft_of(wizard.request)), TaskEnded(wizard.request, "prepare ahead"))
+
+    def test_it_is_made_once_for_a_choice_however_often_review_is_entered(self, wizard: Wizard) -> None:
+        connected = ConnectionChanged(wizard.request, "connected")
+        assert of_kind(wizard.tell(connected, connected), PrepareAhead) == (PrepareAhead(wizard.request),)
+        self.script(wizard)
+        again = wizard.tell(StepTaken(StepId.REVIEW), BACK, StepTaken(StepId.REVIEW), Asked("check"), connected)
+        assert not of_kind(again, Prepare, PrepareAhead)
+        assert wizard.state.cluster.prepared is not None
+
+    def test_another_choice_drops_it_and_makes_another(self, wizard: Wizard) -> None:
+        wizard.tell(ConnectionChanged(wizard.request, "connected"))
+        earlier = wizard.request
+        wizard.tell(Answered("scale", "32"), Rested(), Prepared(earlier, draft_of(earlier)))
+        assert wizard.state.cluster.prepared is None
+        told = wizard.tell(ConnectionChanged(wizard.request, "connected"))
+        assert told == (PrepareAhead(wizard.request),) != (PrepareAhead(earlier),)
+
+    def test_it_needs_a_connection_and_a_plan_that_can_be_launched(self, wizard: Wizard) -> None:
+        assert wizard.tell(ConnectionChanged(wizard.request, "failed")) == ()
+        wizard.tell(Answered("scale", "96"), Rested())
+        assert wizard.tell(ConnectionChanged(wizard.request, "connected")) == ()
+
+    def test_what_went_wrong_before_stays_told(self, wizard: Wizard) -> None:
+        wizard.tell(Failed(wizard.request, "probe", LOST), ConnectionChanged(wizard.request, "connected"))
+        assert wizard.state.cluster.trouble_of("probe") is LOST
+
+    def test_who_enters_review_meanwhile_waits_for_it(self, wizard: Wizard) -> None:
+        wizard.tell(ConnectionChanged(wizard.request, "connected"))
+        assert not of_kind(wizard.tell(StepTaken(StepId.REVIEW)), Prepare)
+        assert wizard.state.cluster.preparing
+        self.script(wizard)
+        assert not wizard.state.cluster.preparing
+
+    def test_one_that_failed_is_made_for_who_waits_for_it_and_no_sooner(self, wizard: Wizard) -> None:
+        ended = TaskEnded(wizard.request, "prepare ahead")
+        assert wizard.tell(ConnectionChanged(wizard.request, "connected"), ended) == (PrepareAhead(wizard.request),)
+        assert wizard.tell(StepTaken(StepId.REVIEW)) == (Arrive(), Prepare(wizard.request))
+
+    def test_one_that_fails_while_somebody_waits_is_made_again(self, wizard: Wizard) -> None:
+        wizard.tell(ConnectionChanged(wizard.request, "connected"), StepTaken(StepId.REVIEW))
+        assert wizard.tell(TaskEnded(wizard.request, "prepare ahead")) == (Prepare(wizard.request),)
+        assert wizard.tell(TaskEnded(wizard.request, "prepare")) == ()
+
+
 class TestSubmission:
     @pytest.fixture
     def wizard(self, catalog: Catalog) -> Wizard:
@@ -479,8 +535,9 @@ class TestSubmission:
         run = replace(draft_of(wizard.request).run, submission="submitted")
         wizard.tell(Submitted(wizard.request, run), TaskEnded(wizard.request, "submit"))
         answers = wizard.state.answers
-        wizard.tell(Asked("again"))
+        assert wizard.tell(Asked("again")) == (Arrive(), PrepareAhead(wizard.request)), "with a script of its own"
         assert (wizard.state.step, wizard.state.answers) == (StepId.WORKLOAD, answers)
+        wizard.tell(TaskEnded(wizard.request, "prepare ahead"))
         assert of_kind(wizard.tell(StepTaken(StepId.REVIEW)), Prepare)
 
 

@@ -122,10 +122,10 @@ class Wizard:
         return self.state.proposal.previews["upstream"].problems
 
     def connected(self) -> Wizard:
-        """A person had the cluster looked at: it answers, every check passed and nothing is installed."""
+        """A person had the cluster looked at: it answers, every check passed, nothing is installed or prepared."""
         request = self.request
         self.tell(Asked("check"), ConnectionChanged(request, "connected"), CheckDone(request, PASSED, whole=True))
-        self.tell(StepsChanged(request, MISSING), TaskEnded(request, "probe"))
+        self.tell(StepsChanged(request, MISSING), TaskEnded(request, "probe"), TaskEnded(request, "prepare ahead"))
         return self
 
     def installed(self) -> Wizard:

@@ -10,13 +10,12 @@ from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.client import slurm_version
 from llmb_tui.cluster.slurm.params import sbatch_options
 from llmb_tui.launch.direct.install import DirectInstall, direct_install
-from llmb_tui.launch.direct.render import render
 from llmb_tui.launch.direct.spec_of import launch_spec, wants_segment
 from llmb_tui.launch.direct.submitter import DirectSubmitter, direct_spec
 from llmb_tui.launch.install_step import brought_image
 from llmb_tui.launch.naming import image_path, new_run_id
 from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
-from llmb_tui.launch.procedure import Procedure
+from llmb_tui.launch.procedure import Procedure, Render
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.secret import SecretNeed, hub_token, registry_key
 from llmb_tui.launch.settings import applied
@@ -67,7 +66,12 @@ class DirectProcedure(Procedure):
         return direct_install(request)
 
     def prepare(
-        self, session: Session, request: RunRequest, prompter: Prompter | None = None, run_id: str | None = None
+        self,
+        session: Session,
+        request: RunRequest,
+        render: Render,
+        prompter: Prompter | None = None,
+        run_id: str | None = None,
     ) -> PreparedRun:
         """The batch script as NeMo-Run writes it, in seconds."""
         now = time.time()

@@ -1,4 +1,4 @@
-"""`render`: the batch script of a `LaunchSpec`, by NeMo-Run in a process of its own."""
+"""`render`: the batch script of a `LaunchSpec`, by NeMo-Run in a process of its own, which `WarmRenderer` keeps."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from dataclasses import asdict
 
 from llmb_tui.errors import Trouble
@@ -18,6 +20,10 @@ from llmb_tui.text import clean_line
 
 _COMMAND = (sys.executable, "-m", "llmb_tui.launch.direct.render_worker")
 _MEND = "Install llmb-tui again with the versions that it asks for: `pip install --force-reinstall llmb-tui`."
+_WHAT = "The batch script could not be rendered."
+# What is done before anybody looks at it takes no processor from a key.
+_NICE = 5
+_IDLE_S = 600.0
 
 
 def render(spec: LaunchSpec, deadline_s: float = 60.0) -> str:
@@ -25,40 +31,124 @@ def render(spec: LaunchSpec, deadline_s: float = 60.0) -> str:
 
     Raises Trouble: exit code 1 for a value that must not be in a script, 2 when nemo-run fails or takes too long.
     """
-    request = json.dumps(asdict(checked(spec)))
-    # In an empty directory, so that nothing there is imported; in a session of its own, so that it has no terminal.
-    with (
-        tempfile.TemporaryDirectory(prefix="llmb-tui-render-") as home,
-        subprocess.Popen(
-            _COMMAND,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-            cwd=home,
-            env={**os.environ, "NEMORUN_HOME": home, "PYTHONUTF8": "1", "PYTHONWARNINGS": "ignore"},
-            start_new_session=True,
-        ) as process,
-    ):
+    request = _request(spec)
+    worker = _Worker()
+    try:
+        return worker.script(request, deadline_s)
+    finally:
+        worker.end()
+
+
+class WarmRenderer:
+    """`render` by a process that stays for the next script, until none was wanted for ten minutes. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._worker: _Worker | None = None
+        self._idle = threading.Timer(0.0, self._rest)
+
+    def __call__(self, spec: LaunchSpec) -> str:
+        """As `render`: in milliseconds once nemo-run is imported."""
+        request = _request(spec)
+        with self._lock:
+            self._idle.cancel()
+            if self._worker is not None and self._worker.ended:
+                self._end()
+            if self._worker is None:
+                self._worker = _Worker(_NICE)
+            try:
+                script = self._worker.script(request)
+            except Trouble:
+                self._end()
+                raise
+            self._idle = threading.Timer(_IDLE_S, self._rest)
+            self._idle.daemon = True
+            self._idle.start()
+            return script
+
+    def close(self) -> None:
+        """End the process, also while another thread waits for it: that one raises Trouble."""
+        self._idle.cancel()
+        worker = self._worker
+        if worker is not None:
+            worker.kill()
+        self._rest()
+
+    def _rest(self) -> None:
+        with self._lock:
+            self._end()
+
+    def _end(self) -> None:
+        if self._worker is not None:
+            self._worker.end()
+            self._worker = None
+
+
+class _Worker:
+    """The process: asked and answered through its stdin, a socket, which nothing that it imports prints to.
+
+    When this end is closed, however this program ended, it ends by itself.
+    """
+
+    def __init__(self, nice: int = 0) -> None:
+        # An empty directory, so that nothing there is imported; a session of its own, so that it has no terminal.
+        self._home = tempfile.TemporaryDirectory(prefix="llmb-tui-render-")
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - `end` closes it
+        self._link, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                _COMMAND,
+                stdin=theirs.fileno(),
+                stdout=self._said,
+                stderr=self._said,
+                cwd=self._home.name,
+                env={**os.environ, "NEMORUN_HOME": self._home.name, "PYTHONUTF8": "1", "PYTHONWARNINGS": "ignore"},
+                start_new_session=True,
+            )
+        if nice:
+            os.setpriority(os.PRIO_PROCESS, self._process.pid, nice)
+
+    @property
+    def ended(self) -> bool:
+        """It can be asked no more."""
+        return self._process.poll() is not None
+
+    def script(self, request: str, deadline_s: float = 60.0) -> str:
+        """What it answers. Raises Trouble; then it is of no use any more."""
+        self._link.settimeout(deadline_s)
         try:
-            stdout, stderr = process.communicate(request, timeout=deadline_s)
-        except subprocess.TimeoutExpired:
-            raise Trouble(
-                "The batch script could not be rendered.",
-                f"nemo-run did not answer within {deadline_s:.0f} s.",
-                "Try again; the first start after an installation is the slowest.",
-            ) from None
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-    return _script(process.returncode, stdout, stderr)
+            self._link.sendall(f"{request}\n".encode())
+            with self._link.makefile(encoding="utf-8") as answers:
+                answer = answers.readline()
+        except TimeoutError:
+            why = f"nemo-run did not answer within {deadline_s:.0f} s."
+            raise Trouble(_WHAT, why, "Try again; the first start after an installation is the slowest.") from None
+        except OSError:  # it has ended
+            answer = ""
+        with contextlib.suppress(ValueError):
+            return str(json.loads(answer)["script"])
+        raise Trouble(_WHAT, f"nemo-run: {self._last_words()}", _MEND)
+
+    def kill(self) -> None:
+        """End it with all that it has started. From any thread: who waits for it finds that it has ended."""
+        if not self.ended:
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def end(self) -> None:
+        """End it, and give back what it had of this machine."""
+        self.kill()
+        self._process.wait()
+        self._link.close()
+        self._said.close()
+        self._home.cleanup()
+
+    def _last_words(self) -> str:
+        code = self._process.wait()
+        self._said.seek(0)
+        lines = self._said.read().decode(errors="replace").splitlines()
+        last = next((line for line in reversed(lines) if line.strip()), f"exit code {code}")
+        return clean_line(last).strip()
 
 
-def _script(exit_code: int, stdout: str, stderr: str) -> str:
-    with contextlib.suppress(ValueError, KeyError, IndexError, TypeError):
-        if exit_code == 0:
-            return str(json.loads(stdout.splitlines()[-1])["script"])
-    last = next((line for line in reversed(stderr.splitlines()) if line.strip()), f"exit code {exit_code}")
-    raise Trouble("The batch script could not be rendered.", f"nemo-run: {clean_line(last).strip()}", _MEND)
+def _request(spec: LaunchSpec) -> str:
+    return json.dumps(asdict(checked(spec)))

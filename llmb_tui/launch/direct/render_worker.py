@@ -1,4 +1,4 @@
-"""The batch script from NeMo-Run: a `LaunchSpec` as JSON on stdin, the script as JSON in the last line on stdout.
+"""Batch scripts from NeMo-Run: each line on stdin, a socket, is a `LaunchSpec` as JSON, and is answered there.
 
 A program of its own, because importing nemo-run takes seconds and 125 MB, and fails where stdout is not a real file.
 NeMo-Run is used as a renderer only: no Experiment, no tunnel that connects, no file.
@@ -7,8 +7,10 @@ NeMo-Run is used as a renderer only: no Experiment, no tunnel that connects, no 
 from __future__ import annotations
 
 import json
+import os
 import shlex
-import sys
+import shutil
+import socket
 from typing import Any
 
 import nemo_run as run
@@ -18,8 +20,11 @@ VBOOST = "sudo -n nvidia-smi boost-slider --vboost 1"
 
 
 def main() -> None:
-    """Read a spec, print its script."""
-    print(json.dumps({"script": materialize(json.load(sys.stdin))}))  # noqa: T201 - the answer
+    """A script for each spec. Where the program that asks is gone, nobody else removes the directory of this one."""
+    with socket.socket(fileno=os.dup(0)) as link, link.makefile(encoding="utf-8") as specs:
+        for spec in specs:
+            link.sendall(json.dumps({"script": materialize(json.loads(spec))}).encode() + b"\n")
+    shutil.rmtree(os.environ["NEMORUN_HOME"], ignore_errors=True)
 
 
 def materialize(spec: dict[str, Any]) -> str:

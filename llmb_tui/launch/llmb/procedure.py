@@ -8,7 +8,7 @@ from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.procedure import Procedure
+from llmb_tui.launch.procedure import Procedure, Render
 from llmb_tui.launch.run import Run
 from llmb_tui.preflight.needs import Needs
 from llmb_tui.request import RunRequest
@@ -42,6 +42,7 @@ class LlmbProcedure(Procedure):
         self,
         session: Session,  # noqa: ARG002
         request: RunRequest,
+        render: Render,  # noqa: ARG002
         prompter: Prompter | None = None,  # noqa: ARG002
         run_id: str | None = None,  # noqa: ARG002
     ) -> NoReturn:

@@ -14,7 +14,7 @@ from llmb_tui.cluster.validation import NAME, PATH
 from llmb_tui.launch.install_step import brought_folder, brought_image
 from llmb_tui.launch.naming import check_pattern, experiment_name, image_path, nemo_run_name, new_run_id
 from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
-from llmb_tui.launch.procedure import Procedure
+from llmb_tui.launch.procedure import Procedure, Render
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.secret import SecretNeed, hub_token, registry_key
 from llmb_tui.launch.settings import other_vboost, refuse_errors
@@ -89,7 +89,12 @@ class UpstreamProcedure(Procedure):
         return upstream_install(request)
 
     def prepare(
-        self, session: Session, request: RunRequest, prompter: Prompter | None = None, run_id: str | None = None
+        self,
+        session: Session,
+        request: RunRequest,
+        render: Render,  # noqa: ARG002 - a `Procedure`'s
+        prompter: Prompter | None = None,
+        run_id: str | None = None,
     ) -> PreparedRun:
         """The command that launches it. A batch script's log is where the cluster's version of Slurm puts it."""
         now = time.time()

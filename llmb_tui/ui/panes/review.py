@@ -236,16 +236,17 @@ def command_of(state: WizardState) -> str:
 def script_text(state: WizardState, title: str) -> Content:
     """The script or the command, whose `title` is given; or why it is not there."""
     cluster, plan = state.cluster, state.proposal.plan
-    text = command_of(state) or (cluster.prepared.script if cluster.prepared is not None else "")
-    trouble = cluster.trouble_of("prepare")
-    if text:
+    trouble, launchable = cluster.trouble_of("prepare"), plan is not None and plan.launchable
+    if text := command_of(state):
         return plain(text)
+    if launchable and cluster.prepared is not None:
+        return plain(cluster.prepared.script)
     if trouble is not None:
         return told(trouble)
     words = f"The {title.lower()} needs a cluster: step 4."
-    if "prepare" in cluster.tasks:
+    if cluster.preparing:
         words = "nemo-run writes the script …"
-    elif plan is None or not plan.launchable:
+    elif not launchable:
         words = "This selection cannot be launched this way: the steps with ✗ say why."
     return line((words, MUTED))
 

@@ -198,7 +198,7 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         match effect:
             case effects.Probe():
                 self._probe(effect)
-            case effects.Install() | effects.Prepare() | effects.Submit():
+            case effects.Install() | effects.Prepare() | effects.PrepareAhead() | effects.Submit():
                 self._perform(effect)
             case effects.ReadRuns() | effects.ReadOwnResults():
                 self._read(effect)

@@ -17,7 +17,7 @@ from llmb_tui.request import RunRequest
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from llmb_tui.ui.wizard_effects import perform, read
-from llmb_tui.wizard.effects import ClusterTask, Install, Prepare, Probe, ReadRuns, Submit
+from llmb_tui.wizard.effects import ClusterTask, Install, Prepare, PrepareAhead, Probe, ReadRuns, Submit
 from llmb_tui.wizard.events import (
     CheckDone,
     ConnectionChanged,
@@ -112,6 +112,14 @@ def test_install_and_script_tell_what_comes_of_them(cluster: Cluster, request_: 
     cluster.session.lost = LOST
     for task, name in ((Install(request_), "install"), (Prepare(request_), "prepare")):
         assert told(task, cluster) == [Failed(request_, name, LOST), TaskEnded(request_, name)]  # type: ignore[arg-type]
+
+
+def test_a_script_that_nobody_waits_for_asks_and_troubles_nobody(cluster: Cluster, request_: RunRequest) -> None:
+    prepared, ended = told(PrepareAhead(request_), cluster)
+    assert (type(prepared), ended) == (Prepared, TaskEnded(request_, "prepare ahead"))
+    cluster.session.lost = LOST
+    assert told(PrepareAhead(request_), cluster) == [ended]
+    assert cluster.session.prompters == [None, None]
 
 
 @pytest.mark.parametrize(("submission", "over"), [("refused", True), ("withdrawn", True), ("unknown", False)])

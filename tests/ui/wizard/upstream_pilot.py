@@ -11,6 +11,7 @@ from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
+from llmb_tui.launch.direct.render import render
 from llmb_tui.launch.launcher import Launcher
 from llmb_tui.launch.procedure import preview
 from llmb_tui.launch.step_state import StepState
@@ -79,6 +80,7 @@ class OpenLauncher(Launcher):
             services.journal,
             services.policy,
             services.sources,
+            render,
         )
         self.asked: list[tuple[str, ProcedureId]] = []
         self.installed: tuple[StepState, ...] = ()
