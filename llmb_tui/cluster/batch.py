@@ -34,14 +34,14 @@ NO_ANSWER = Answer(-1, "")
 
 
 def run_batch(session: Session, commands: Mapping[str, str], deadline_s: float) -> dict[str, Answer]:
-    """Run sh snippets one after the other; their answers by name.
+    """Run sh snippets, which only look, one after the other; their answers by name.
 
     A snippet finds the exit code of an earlier one in `$rc_NAME`, and may run a program that could hang as
     `limited SECONDS PROGRAM ARGUMENT…`. Values in it were quoted by `shell_join`.
     Raises Trouble where something else than the script answers, and what `Session.run` raises.
     """
     token = secrets.token_hex(8)
-    result = session.run_script(batch_script(commands, token), deadline_s=deadline_s)
+    result = session.run_script(batch_script(commands, token), deadline_s=deadline_s, only_looks=True)
     if commands and token not in result.stdout:
         raise _not_run(result)
     return batch_answers(result.stdout, commands, token)

@@ -152,9 +152,13 @@ class Link(ABC):
         """How well it answers at this moment."""
 
     @abstractmethod
-    def run(self, argv: Sequence[str], *, stdin: bytes = b"", deadline_s: float = 20.0) -> Completed:
+    def run(
+        self, argv: Sequence[str], *, stdin: bytes = b"", deadline_s: float = 20.0, only_looks: bool = False
+    ) -> Completed:
         """Run one command to its end, within `deadline_s` seconds for everything.
 
+        `only_looks`: it changes nothing and reads no stdin. Such a command may go a quicker way, on which it is not
+        known before it is sent that the link is dead; and past its deadline, or without the link, it may be killed.
         Raises DeadlinePassed, AnswerTooLong, Disconnected, and Trouble when the server runs no commands.
         """
 
@@ -170,13 +174,19 @@ class Link(ABC):
         """End the link: whoever waits on it gets Disconnected. Commands may live on there, streams do not."""
 
     def run_script(
-        self, script: str, args: Sequence[str] = (), *, stdin: bytes = b"", deadline_s: float = 20.0
+        self,
+        script: str,
+        args: Sequence[str] = (),
+        *,
+        stdin: bytes = b"",
+        deadline_s: float = 20.0,
+        only_looks: bool = False,
     ) -> Completed:
         """Run a POSIX sh script, whatever the login shell is; `args` are its $1, $2 and so on.
 
         Raises what `run` raises.
         """
-        return self.run(["sh", "-c", script, "sh", *args], stdin=stdin, deadline_s=deadline_s)
+        return self.run(["sh", "-c", script, "sh", *args], stdin=stdin, deadline_s=deadline_s, only_looks=only_looks)
 
     def write_file(self, path: str, data: bytes) -> None:
         """Replace the file at the absolute path by `data`, all of it or none; mode 0600. Its directory must exist.

@@ -50,7 +50,14 @@ class LocalConnection(Link):
         for stream in tuple(self.streams):
             stream.close()
 
-    def run(self, argv: Sequence[str], *, stdin: bytes = b"", deadline_s: float = 20.0) -> Completed:
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        deadline_s: float = 20.0,
+        only_looks: bool = False,  # noqa: ARG002 - no way is quicker than this one
+    ) -> Completed:
         """As `Link.run`: past the deadline the command is killed, with what it started."""
         ends = time.monotonic() + deadline_s
         process = self._start(argv)

@@ -40,6 +40,14 @@ def command_line(argv: Sequence[str]) -> str:
     return f"""exec sh -c 'eval "$(printf "{octal.decode()}")"'"""
 
 
+def nul_joined(argv: Sequence[str]) -> bytes:
+    """The arguments as bytes with a NUL between them, for what runs them without a shell.
+
+    Raises Trouble for an argument with a NUL or a lone surrogate.
+    """
+    return "\0".join(map(_sendable, argv)).encode()
+
+
 def one_line(value: str, what: str) -> str:
     """The value itself, if it is printable text on one line.
 
@@ -56,7 +64,7 @@ def one_line(value: str, what: str) -> str:
     )
 
 
-def _quote(argument: str) -> str:
+def _sendable(argument: str) -> str:
     if _UNSENDABLE.search(argument):
         raise Trouble(
             f"A command cannot be given this argument: {_excerpt(argument)}",
@@ -64,7 +72,11 @@ def _quote(argument: str) -> str:
             "Type it again, as plain text.",
             exit_code=1,
         )
-    if _PLAIN.fullmatch(argument):
+    return argument
+
+
+def _quote(argument: str) -> str:
+    if _PLAIN.fullmatch(_sendable(argument)):
         return argument
     if not argument:
         return "''"

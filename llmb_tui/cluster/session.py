@@ -25,7 +25,8 @@ _ASKED_AGAIN = 2
 class Session:
     """Runs commands on a cluster from any thread. Nothing is connected before the first command.
 
-    A command whose outcome is unknown is never run again, but by `patiently`: it raises Disconnected or DeadlinePassed.
+    A command whose outcome is unknown is never run again: it raises Disconnected or DeadlinePassed. One that only looks
+    is, once, where the connection breaks; `patiently` does so twice.
     Only `connect` asks a person anything, and only the one that it is given; commands and links made again ask nobody.
     """
 
@@ -84,15 +85,28 @@ class Session:
         if self.read_only:
             raise ObserverMode(self.profile)
 
-    def run(self, argv: Sequence[str], *, stdin: bytes = b"", deadline_s: float = 20.0) -> Completed:
+    def run(
+        self, argv: Sequence[str], *, stdin: bytes = b"", deadline_s: float = 20.0, only_looks: bool = False
+    ) -> Completed:
         """`Link.run` on a live link."""
-        return self._on_live(lambda link: link.run(argv, stdin=stdin, deadline_s=deadline_s))
+        return self._on_live(
+            lambda link: link.run(argv, stdin=stdin, deadline_s=deadline_s, only_looks=only_looks), only_looks
+        )
 
     def run_script(
-        self, script: str, args: Sequence[str] = (), *, stdin: bytes = b"", deadline_s: float = 20.0
+        self,
+        script: str,
+        args: Sequence[str] = (),
+        *,
+        stdin: bytes = b"",
+        deadline_s: float = 20.0,
+        only_looks: bool = False,
     ) -> Completed:
         """`Link.run_script` on a live link."""
-        return self._on_live(lambda link: link.run_script(script, args, stdin=stdin, deadline_s=deadline_s))
+        return self._on_live(
+            lambda link: link.run_script(script, args, stdin=stdin, deadline_s=deadline_s, only_looks=only_looks),
+            only_looks,
+        )
 
     def patiently(self, ask: Callable[[], T]) -> T:
         """What `ask` answers, which only looks: asked again, twice at most, where the connection breaks meanwhile.
@@ -139,11 +153,11 @@ class Session:
     def _may_have_two(self, link: Link) -> bool:
         return self.profile.transport == "ssh" and link.asks_nobody
 
-    def _on_live(self, use: Callable[[Link], T]) -> T:
+    def _on_live(self, use: Callable[[Link], T], only_looks: bool = False) -> T:
         try:
             return self._use(use)
         except Disconnected as broken:
-            if broken.may_have_run or self.state == "closed":
+            if (broken.may_have_run and not only_looks) or self.state == "closed":
                 raise
         # The link was dead before the command went out, which only shows when it is used.
         return self._use(use)

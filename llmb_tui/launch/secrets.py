@@ -78,7 +78,8 @@ def secret_states(session: Session, *, keyring: bool = False) -> tuple[SecretSta
 
     Raises what `Session.run` raises, and Trouble when nobody can say.
     """
-    result = session.run_script(remote_text("secret_states.sh"), [_FILES[secret_id] for secret_id in SECRETS])
+    files = [_FILES[secret_id] for secret_id in SECRETS]
+    result = session.run_script(remote_text("secret_states.sh"), files, only_looks=True)
     lines = [line.split() for line in result.stdout.splitlines()]
     if [len(words) for words in lines] != [2] * len(SECRETS):
         raise Trouble("It could not be found out which keys are on the cluster.", clean(result.stderr).strip())

@@ -193,14 +193,17 @@ class LogFeed(threading.Thread):
         """The restarts after the known one that have a log of their own on the cluster, oldest first."""
         if self._log.one_for_all:
             return []
-        names = self._session.run_script('cd "$1" 2> /dev/null && ls', [self._log.folder]).stdout
+        names = self._session.run_script('cd "$1" 2> /dev/null && ls', [self._log.folder], only_looks=True).stdout
         restarts = self._log.restarts(self._job_id, names.splitlines())
         return [restart for restart in restarts if restart > self._copy.restart]
 
     def _batch_tail(self) -> bytes:
         """The ends of the files beside the log; tail passes over those that are not there."""
         beside = self._log.beside_of(self._job_id)
-        return self._session.run(["tail", "-q", "-c", str(_BATCH_TAIL), *beside]).stdout.encode() if beside else b""
+        if not beside:
+            return b""
+        tails = ["tail", "-q", "-c", str(_BATCH_TAIL), *beside]
+        return self._session.run(tails, only_looks=True).stdout.encode()
 
     def _wait_for_link(self, trouble: Trouble) -> bool:
         """Say that the link is lost, and since when. True if it is closed for good."""

@@ -81,6 +81,8 @@ class LoginNode:
         self.offered: list[tuple[str, str]] = []
         """What was tried: (method, what was sent)."""
         self.sessions_at_once = 0
+        self.commands: list[bytes] = []
+        """What was started, each on a channel of its own."""
         self.refusals = 0
         """How often there was no session to give."""
         self.transports: list[paramiko.Transport] = []
@@ -198,6 +200,7 @@ class _Server(paramiko.ServerInterface):
         if self._node.refuse_exec:
             return False
         self._asked[channel.chanid] = command
+        self._node.commands.append(command)
         return True
 
     def start_asked(self, channel: paramiko.Channel) -> None:
@@ -237,6 +240,7 @@ class _Server(paramiko.ServerInterface):
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=self._node.home,
+            env={**os.environ, "HOME": str(self._node.home)},
         )
         assert process.stdin is not None
         assert process.stdout is not None

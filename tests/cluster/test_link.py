@@ -9,12 +9,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
 from llmb_tui.cluster.failures import AnswerTooLong, DeadlinePassed, Disconnected
-from llmb_tui.cluster.link import Link
+from llmb_tui.cluster.link import Completed, Link
 from llmb_tui.cluster.local import LocalConnection
 from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.ssh.connect import connect
@@ -31,10 +31,20 @@ def is_running(pid: int) -> bool:
     return True
 
 
-@pytest.fixture(params=["ssh", "local"])
+@pytest.fixture(params=["ssh", "shell", "local"])
 def link(request: pytest.FixtureRequest, node: LoginNode, monkeypatch: pytest.MonkeyPatch) -> Iterator[Link]:
+    """`shell`: a link on which each command goes to a shell that is kept, as those do that only look."""
     monkeypatch.setenv("HOME", str(node.home))
-    link: Link = connect(node.profile(), Unattended()) if request.param == "ssh" else LocalConnection("node")
+    link: Link = LocalConnection("node") if request.param == "local" else connect(node.profile(), Unattended())
+    if request.param == "shell":
+        run = link.run
+
+        def look(argv: Sequence[str], *, stdin: bytes = b"", deadline_s: float = 20.0, **_: object) -> Completed:
+            return run(argv, stdin=stdin, deadline_s=deadline_s, only_looks=not stdin)
+
+        monkeypatch.setattr(link, "run", look)
+        link.run(["true"])
+        link.run(["true"])
     yield link
     link.close()
 

@@ -30,10 +30,18 @@ class CuttingSession(Session):
         self.cut, self._when = cut, when
 
     def run_script(
-        self, script: str, args: Sequence[str] = (), *, stdin: bytes = b"", deadline_s: float = 20.0
+        self,
+        script: str,
+        args: Sequence[str] = (),
+        *,
+        stdin: bytes = b"",
+        deadline_s: float = 20.0,
+        only_looks: bool = False,
     ) -> Completed:
         return self._cutting(
-            lambda: super(CuttingSession, self).run_script(script, args, stdin=stdin, deadline_s=deadline_s)
+            lambda: super(CuttingSession, self).run_script(
+                script, args, stdin=stdin, deadline_s=deadline_s, only_looks=only_looks
+            )
         )
 
     def write_file(self, path: str, data: bytes) -> None:

@@ -29,7 +29,7 @@ def ask(
     """
     token = secrets.token_hex(8)
     arguments = [token, str(MOST_BYTES), str(most), *directories]
-    result = session.run_script(script, arguments, deadline_s=deadline_s)
+    result = session.run_script(script, arguments, deadline_s=deadline_s, only_looks=True)
     if result.exit_code != 0:
         why = clean(result.stderr.strip()) or f"The command there ended with {result.exit_code}."
         raise Trouble("It could not be looked for what NVIDIA's llmb-run has there.", why)

@@ -152,7 +152,7 @@ def bad_nodes(session: Session, node_list: str) -> tuple[str, ...]:
 
 def partitions(session: Session) -> list[Partition]:
     """All partitions that the user may see. Raises SlurmTrouble, and what `Session.run` raises."""
-    result = session.run(["sinfo", "-h", "-o", SINFO_FORMAT], deadline_s=_ONE_DEADLINE_S)
+    result = session.run(["sinfo", "-h", "-o", SINFO_FORMAT], deadline_s=_ONE_DEADLINE_S, only_looks=True)
     if result.exit_code != 0:
         raise slurm_trouble("sinfo", Answer(result.exit_code, result.stderr))
     return parse_partitions(result.stdout)
@@ -164,7 +164,7 @@ def slurm_version(session: Session, prompter: Prompter | None = None) -> Version
     `prompter` answers what connecting asks. Raises what `Session.connect` and `Session.run` raise.
     """
     session.connect(prompter)
-    return parse_version(session.patiently(lambda: session.run_script("sbatch --version")).stdout)
+    return parse_version(session.patiently(lambda: session.run_script("sbatch --version", only_looks=True)).stdout)
 
 
 def read_jobs(answers: Mapping[str, Answer], needed: Iterable[str] = ()) -> dict[str, Job]:

@@ -18,18 +18,20 @@ _TURN_S = 2.0
 class ChannelSlots:
     """The sessions of one connection: as many at once as the server has sessions, at most 8.
 
-    How many it has shows only when it refuses one. Where no turn is left the oldest stream gives way, once it has
-    run for 2 seconds: on a server with one session a long stream and short commands then share it.
+    How many it has shows only when it refuses one. Where no turn is left the stream whose turn ends first gives way:
+    as a rule it has run for 2 seconds, and on a server with one session a long stream and short commands then share it.
     """
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._in_use = 0
-        # What ends each of the streams and releases its slot, and from when on it may be called; the oldest first.
+        # What ends each of the streams and releases its slot, and from when on it may be called.
         self._streams: dict[Callable[[], None], float] = {}
         self._most = _MOST
         self._learned_at = 0.0
         self._given_back_at = 0.0
+        self.were_refused = False
+        """The server had none to give at least once."""
 
     def acquire(self, ends: float) -> bool:
         """Wait for a slot until the monotonic time `ends`; False when none came free. `release` gives it back."""
@@ -41,7 +43,7 @@ class ChannelSlots:
                     return True
                 if now >= ends:
                     return False
-                give_way, ripe_at = next(iter(self._streams.items()), (None, ends))
+                give_way, ripe_at = min(self._streams.items(), key=lambda stream: stream[1], default=(None, ends))
                 if give_way is None or ripe_at > now:
                     self._changed.wait(min(ends, ripe_at) - now)
                     continue
@@ -58,6 +60,7 @@ class ChannelSlots:
     def refused(self) -> bool:
         """Give back a slot for which the server had no session; True when it was the only one in use."""
         with self._changed:
+            self.were_refused = True
             self._in_use -= 1
             now = time.monotonic()
             if now - self._given_back_at > _LINGERS_S:
@@ -66,10 +69,10 @@ class ChannelSlots:
             self._changed.notify_all()
             return self._in_use == 0
 
-    def may_give_way(self, give_way: Callable[[], None]) -> None:
-        """From now on the stream that this ends, which holds a slot, may be ended for somebody who waits for one."""
+    def may_give_way(self, give_way: Callable[[], None], turn_s: float | None = None) -> None:
+        """After its turn the stream that this ends, which holds a slot, may be ended for somebody who waits for one."""
         with self._changed:
-            self._streams[give_way] = time.monotonic() + _TURN_S
+            self._streams[give_way] = time.monotonic() + (_TURN_S if turn_s is None else turn_s)
             self._changed.notify_all()
 
     def no_longer(self, give_way: Callable[[], None]) -> None:

@@ -119,10 +119,20 @@ class Channels:
         self._has_worked = True
         return channel
 
-    def stream(self, argv: Sequence[str], ends: float, window: int) -> Stream:
-        """As `open`, for a command whose output is read as it comes and which may have to make room."""
-        stream = _ChannelStream(self, self.open(argv, ends, window), argv)
-        self._slots.may_give_way(stream.give_way)
+    @property
+    def are_short(self) -> bool:
+        """The server has refused a session: it has too few of them to keep one that is not in use."""
+        return self._slots.were_refused
+
+    def stream(
+        self, argv: Sequence[str], ends: float, window: int = SHARED_WINDOW, *, turn_s: float | None = None
+    ) -> ChannelStream:
+        """As `open`, for a command whose output is read as it comes and which may have to make room.
+
+        `turn_s`: how long it has its session to itself before it must; None: as long as other streams.
+        """
+        stream = ChannelStream(self, self.open(argv, ends, window), argv)
+        self._slots.may_give_way(stream.give_way, turn_s)
         return stream
 
     def close(self, channel: paramiko.Channel) -> None:
@@ -130,7 +140,7 @@ class Channels:
         close_quietly(channel)
         self._slots.release()
 
-    def close_stream(self, stream: _ChannelStream, channel: paramiko.Channel) -> None:
+    def close_stream(self, stream: ChannelStream, channel: paramiko.Channel) -> None:
         """Close the channel of a stream."""
         self._slots.no_longer(stream.give_way)
         self.close(channel)
@@ -207,7 +217,7 @@ class Channels:
         )
 
 
-class _ChannelStream(Stream):
+class ChannelStream(Stream):
     """A `Stream` over one channel."""
 
     def __init__(self, channels: Channels, channel: paramiko.Channel, argv: Sequence[str]) -> None:
@@ -215,9 +225,11 @@ class _ChannelStream(Stream):
         self._channels = channels
         self._channel = channel
         self._argv = tuple(argv)
-        self._gave_way = False
+        self.gave_way = False
+        """It was ended because another command needed its session."""
 
     def read(self, timeout_s: float) -> bytes | None:
+        """As `Stream.read`."""
         self._channel.settimeout(timeout_s)
         try:
             data = self._channel.recv(_CHUNK)
@@ -227,19 +239,27 @@ class _ChannelStream(Stream):
             return None
         except LINK_ERRORS as error:  # paramiko acknowledges what it hands out, and that may be what fails
             raise self._channels.disconnected(self._argv, may_have_run=True) from error
-        if not data and self._gave_way:
+        if not data and self.gave_way:
             raise self._channels.gave_way(self._argv)
         if not data and not self._channel.eof_received and not self._is_closed and not self._channels.link_is_up():
             raise self._channels.disconnected(self._argv, may_have_run=True)
         return data
 
     def speak(self) -> None:
+        """As `Stream.speak`."""
         with contextlib.suppress(*LINK_ERRORS):  # reading says that it broke
             if self._channel.send_ready():
                 self._channel.send(b"\n")
 
+    def say(self, data: bytes, ends: float) -> None:
+        """Send data to its stdin, until the monotonic time `ends` at most."""
+        with contextlib.suppress(*LINK_ERRORS):  # reading says that it broke, or that nothing is answered
+            self._channel.settimeout(max(0.0, ends - time.monotonic()))
+            self._channel.sendall(data)
+
     def give_way(self) -> None:
-        self._gave_way = True
+        """Make room for another command."""
+        self.gave_way = True
         self.close()
 
     def _end(self) -> None:

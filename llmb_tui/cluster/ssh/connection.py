@@ -10,6 +10,7 @@ from llmb_tui.cluster.failures import Disconnected
 from llmb_tui.cluster.link import Completed, Link, Pulse, Stream, answer_too_long
 from llmb_tui.cluster.ssh.channels import LINK_ERRORS, SHARED_WINDOW, Channels, closing_at, drain, feed
 from llmb_tui.cluster.ssh.heartbeat import HeardTransport, Heartbeat
+from llmb_tui.cluster.ssh.shell import Shell
 from llmb_tui.errors import Trouble
 from llmb_tui.text import clean
 
@@ -37,7 +38,8 @@ class Connection(Link):
         self.asks_nobody = asks_nobody
         self._transport = transport
         self._channels = Channels(transport, self.host, asks_nobody=asks_nobody)
-        self._heartbeat = Heartbeat(transport, on_close)
+        self._shell = Shell(self._channels, self.host)
+        self._heartbeat = Heartbeat(transport, self._shell.speak, on_close)
         self._heartbeat.start()
 
     @property
@@ -54,9 +56,13 @@ class Connection(Link):
         """End the connection and every channel on it; remote commands may live on."""
         self._transport.close()
 
-    def run(self, argv: Sequence[str], *, stdin: bytes = b"", deadline_s: float = 20.0) -> Completed:
+    def run(
+        self, argv: Sequence[str], *, stdin: bytes = b"", deadline_s: float = 20.0, only_looks: bool = False
+    ) -> Completed:
         """As `Link.run`: past the deadline the command may still be running there."""
         ends = time.monotonic() + deadline_s
+        if only_looks and (answer := self._shell.run(argv, ends)) is not None:
+            return answer
         channel = self._channels.open(argv, ends)
         feed(channel, stdin)
         try:

@@ -47,8 +47,10 @@ class HeardTransport(paramiko.Transport):
 class Heartbeat:
     """Asks while the transport lives, and closes it when no answer comes."""
 
-    def __init__(self, transport: HeardTransport, on_end: Callable[[], None]) -> None:
+    def __init__(self, transport: HeardTransport, on_beat: Callable[[], None], on_end: Callable[[], None]) -> None:
+        """`on_beat` is called before each question."""
         self._transport = transport
+        self._on_beat = on_beat
         self._on_end = on_end
         self._round_trip_s: float | None = None
         self._asked_at: float | None = None
@@ -71,6 +73,7 @@ class Heartbeat:
             asked_at = self._asked_at = time.monotonic()
             # What fails here has failed for everybody: the transport ends, or no answer is heard.
             with contextlib.suppress(paramiko.SSHException, EOFError, OSError):
+                self._on_beat()
                 self._transport.global_request(_REQUEST)
                 self._round_trip_s = time.monotonic() - asked_at
                 self._asked_at = None

@@ -39,9 +39,19 @@ class CutSession(Session):
         self._cuts = {cut.call: cut for cut in cuts}
 
     def run_script(
-        self, script: str, args: Sequence[str] = (), *, stdin: bytes = b"", deadline_s: float = 20.0
+        self,
+        script: str,
+        args: Sequence[str] = (),
+        *,
+        stdin: bytes = b"",
+        deadline_s: float = 20.0,
+        only_looks: bool = False,
     ) -> Completed:
-        return self._call(lambda: super(CutSession, self).run_script(script, args, stdin=stdin, deadline_s=deadline_s))
+        return self._call(
+            lambda: super(CutSession, self).run_script(
+                script, args, stdin=stdin, deadline_s=deadline_s, only_looks=only_looks
+            )
+        )
 
     def write_file(self, path: str, data: bytes) -> None:
         self._call(lambda: super(CutSession, self).write_file(path, data))

@@ -53,7 +53,7 @@ class OpenSession:
     def run(self, _argv: object) -> None:
         """It answers."""
 
-    def run_script(self, *_: object) -> Completed:
+    def run_script(self, *_: object, **__: object) -> Completed:
         """No key is there."""
         return Completed(0, "none none\nnone none\n", "")
 

@@ -1,0 +1,151 @@
+"""`Shell`: a process on the login node that is kept, and runs commands that only look, each in one round trip.
+
+A channel of a command's own costs two round trips and whatever the login shell does when it starts.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import threading
+import time
+from collections.abc import Sequence
+
+from llmb_tui.cluster.failures import Disconnected, Unanswered
+from llmb_tui.cluster.link import LONGEST_ANSWER, Completed, answer_too_long
+from llmb_tui.cluster.quoting import nul_joined
+from llmb_tui.cluster.remote_text import remote_text
+from llmb_tui.cluster.ssh.channels import Channels, ChannelStream
+from llmb_tui.errors import Trouble
+
+SILENCE_S = 8
+"""It ends when nothing was said to it for so long: the server may not know yet that a line is dead."""
+_START_S = 5.0
+_LONGEST_HEAD = 64
+# Of what a login shell may print before it.
+_LONGEST_NOISE = 1 << 16
+
+
+class Shell:
+    """Runs one command at a time; there is none before the second, and none where it cannot be had.
+
+    What it cannot take is left to a channel of its own: a command beside another one, and all where there is no Perl,
+    or the server has few sessions.
+    """
+
+    def __init__(self, channels: Channels, host: str) -> None:
+        self._channels = channels
+        self._host = host
+        self._busy = threading.Lock()
+        self._speaking = threading.Lock()
+        self._stream: ChannelStream | None = None
+        self._mark = b""
+        self._rest = bytearray()
+        self._is_wanted = False
+        self._works = True
+
+    def run(self, argv: Sequence[str], ends: float) -> Completed | None:
+        """What the command answers before the monotonic time `ends`; None, and it was not started, if not from here.
+
+        Raises DeadlinePassed, AnswerTooLong, and Disconnected, after which it may have run.
+        """
+        request = nul_joined(argv)
+        if not self._works or not self._busy.acquire(blocking=False):
+            return None
+        try:
+            # Who asks once, such as the first of all, is answered sooner on a channel of its own.
+            is_wanted, self._is_wanted = self._is_wanted, True
+            return self._ask(argv, request, ends) if is_wanted else None
+        except Unanswered:
+            self._end()
+            raise
+        except Disconnected as broken:
+            self._give_up()
+            raise self._channels.disconnected(argv, may_have_run=True) from broken
+        finally:
+            self._busy.release()
+
+    def speak(self) -> None:
+        """Say that somebody is still there; never waits for a command that is just being sent."""
+        stream = self._stream
+        if stream is not None and self._speaking.acquire(blocking=False):
+            try:
+                stream.speak()
+            finally:
+                self._speaking.release()
+
+    def _ask(self, argv: Sequence[str], request: bytes, ends: float) -> Completed | None:
+        if self._stream is not None and self._stream.gave_way:
+            self._give_up()
+            return None
+        while (stream := self._stream or self._start(ends)) is not None:
+            with self._speaking:
+                stream.say(b"%d\n%s" % (len(request), request), ends)
+            answer = self._answer(argv, stream, ends)
+            if answer is not None:
+                return answer
+            self._end()  # it had ended before: nobody had spoken to it for a while
+        return None
+
+    def _start(self, ends: float) -> ChannelStream | None:
+        """Start it; None where that cannot be done, and then it is not tried again."""
+        mark = secrets.token_hex(8)
+        argv = ["perl", "-e", remote_text("shell.pl"), mark, str(SILENCE_S)]
+        ends = min(ends, time.monotonic() + _START_S)
+        try:
+            if not self._channels.are_short:
+                stream = self._stream = self._channels.stream(argv, ends, turn_s=0.0)
+                self._mark = mark.encode()
+                self._rest.clear()
+                greeting = b"%s ! 0\n" % self._mark
+                while greeting not in self._rest:
+                    if len(self._rest) > _LONGEST_NOISE:
+                        raise Trouble("Something else answers.")
+                    self._receive(argv, stream, ends)
+                del self._rest[: self._rest.index(greeting) + len(greeting)]
+                return stream
+        except Trouble:
+            pass
+        self._give_up()
+        return None
+
+    def _answer(self, argv: Sequence[str], stream: ChannelStream, ends: float) -> Completed | None:
+        """None where the process had ended, by its own account, before it read the request."""
+        outputs = {b"1": bytearray(), b"2": bytearray()}
+        head = re.compile(rb"%s ([12=.]) (-?\d{1,9})\n" % self._mark)
+        while True:
+            while (frame := head.match(self._rest)) is None:
+                if len(self._rest) > _LONGEST_HEAD:
+                    raise Disconnected("Something else than frames came.")
+                self._receive(argv, stream, ends)
+            kind, number = frame[1], int(frame[2])
+            del self._rest[: frame.end()]
+            if kind == b".":
+                return None
+            if kind == b"=":
+                stdout, stderr = (output.decode(errors="replace") for output in outputs.values())
+                return Completed(number, stdout, stderr)
+            while len(self._rest) < number:
+                self._receive(argv, stream, ends)
+            outputs[kind] += self._rest[:number]
+            del self._rest[:number]
+            if len(outputs[kind]) > LONGEST_ANSWER:
+                raise answer_too_long(argv, self._host)
+
+    def _receive(self, argv: Sequence[str], stream: ChannelStream, ends: float) -> None:
+        data = stream.read(max(0.0, ends - time.monotonic()))
+        if data is None:
+            raise self._channels.deadline_passed(argv)
+        if not data:
+            raise Disconnected("It ended.")
+        self._rest += data
+
+    def _end(self) -> None:
+        """End it, and what it runs; the next command has another one."""
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.close()
+
+    def _give_up(self) -> None:
+        self._works = False
+        self._end()

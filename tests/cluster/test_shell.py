@@ -1,0 +1,178 @@
+"""Commands that only look share a process on the login node. That each answers as any command does is in test_link."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.cluster.failures import DeadlinePassed, Disconnected
+from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.ssh import heartbeat, shell
+from llmb_tui.cluster.ssh.connect import connect
+from llmb_tui.cluster.ssh.connection import Connection
+from tests.cluster.login_node import LoginNode
+from tests.kit.waiting import until
+
+
+@pytest.fixture
+def connection(node: LoginNode) -> Iterator[Connection]:
+    connection = connect(node.profile(), Unattended())
+    yield connection
+    connection.close()
+
+
+def look(connection: Connection, script: str, deadline_s: float = 20.0) -> str:
+    return connection.run_script(script, deadline_s=deadline_s, only_looks=True).stdout
+
+
+def shell_of(connection: Connection) -> int:
+    """The process that runs commands that only look; looked for twice, for the first is asked on its own."""
+    look(connection, "true")
+    return int(look(connection, "echo $PPID"))
+
+
+def is_running(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").exists()
+
+
+def test_all_looks_but_the_first_share_one_channel(node: LoginNode, connection: Connection) -> None:
+    assert [look(connection, f"echo {number}") for number in range(20)] == [f"{number}\n" for number in range(20)]
+    assert len(node.commands) == 2
+
+
+def test_what_changes_something_has_a_channel_of_its_own(node: LoginNode, connection: Connection) -> None:
+    shell_of(connection)
+    known = len(node.commands)
+    connection.run(["true"])
+    connection.write_file(str(node.home / "file"), b"data")
+    assert len(node.commands) == known + 2
+
+
+def test_a_look_beside_one_that_hangs_does_not_wait_for_it(node: LoginNode, connection: Connection) -> None:
+    shell_of(connection)
+    slow = threading.Thread(target=look, args=(connection, "touch begun; while [ ! -e go ]; do sleep 0.02; done"))
+    slow.start()
+    until((node.home / "begun").exists)
+    assert look(connection, "echo here") == "here\n"
+    (node.home / "go").touch()
+    slow.join(20)
+
+
+def test_past_its_deadline_a_look_is_killed_with_what_it_started(node: LoginNode, connection: Connection) -> None:
+    first = shell_of(connection)
+    with pytest.raises(DeadlinePassed):
+        look(connection, "sleep 60 & echo $! > pid; wait", deadline_s=0.5)
+    pid = int((node.home / "pid").read_text())
+    until(lambda: not is_running(pid) and not is_running(first))
+    known = len(node.commands)
+    assert shell_of(connection) != first
+    assert len(node.commands) == known + 1
+
+
+def test_an_answer_that_looks_like_the_end_of_one_is_not(connection: Connection) -> None:
+    shell_of(connection)
+    said = look(
+        connection, "mark=$(tr '\\0' '\\n' < /proc/$PPID/cmdline | tail -n 2 | head -n 1); echo \"$mark = 0\"; echo on"
+    )
+    assert said.endswith(" = 0\non\n")
+    assert len(said) > len(" = 0\non\n") + 8
+
+
+def test_every_look_begins_at_home(node: LoginNode, connection: Connection) -> None:
+    shell_of(connection)
+    moved = node.home.rename(node.home.with_name("moved"))
+    node.home.mkdir()
+    assert look(connection, "ls > list; pwd") == f"{node.home}\n"
+    assert not (moved / "list").exists()
+
+
+def test_it_ends_with_the_connection(connection: Connection) -> None:
+    pid = shell_of(connection)
+    connection.close()
+    until(lambda: not is_running(pid))
+
+
+def test_it_ends_when_the_line_falls_silent_and_another_one_takes_its_place(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shell, "SILENCE_S", 1)
+    pid = shell_of(connection)
+    until(lambda: not is_running(pid))
+    assert shell_of(connection) != pid
+
+
+def test_the_heartbeat_keeps_it(node: LoginNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shell, "SILENCE_S", 1)
+    monkeypatch.setattr(heartbeat, "_ASK_EVERY_S", 0.1)
+    connection = connect(node.profile(), Unattended())
+    pid = shell_of(connection)
+    connection.run(["sleep", "1.5"])
+    assert shell_of(connection) == pid
+    connection.close()
+
+
+def test_a_look_in_which_the_connection_breaks_is_made_once_more(node: LoginNode) -> None:
+    session = Session(node.profile())
+    for _ in range(2):
+        session.run(["true"], only_looks=True)
+    answers: list[str] = []
+    script = "echo x >> looks; while [ ! -e go ]; do sleep 0.02; done; cat looks"
+    thread = threading.Thread(target=lambda: answers.append(session.run_script(script, only_looks=True).stdout))
+    thread.start()
+    until((node.home / "looks").exists)
+    node.cut()
+    until(lambda: (node.home / "looks").read_text() == "x\nx\n")
+    (node.home / "go").touch()
+    thread.join(20)
+    assert answers == ["x\nx\n"]
+    session.close()
+
+
+def test_a_connection_that_breaks_under_a_look_leaves_its_outcome_unknown(
+    node: LoginNode, connection: Connection
+) -> None:
+    shell_of(connection)
+    failures: list[Disconnected] = []
+
+    def run() -> None:
+        with pytest.raises(Disconnected, match="broke") as caught:
+            look(connection, "touch begun; sleep 60")
+        failures.append(caught.value)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    until((node.home / "begun").exists)
+    node.cut()
+    thread.join(10)
+    assert [(failure.may_have_run, "a script may have run" in failure.why) for failure in failures] == [(True, True)]
+
+
+def test_where_there_is_no_perl_each_look_has_a_channel_of_its_own(
+    node: LoginNode, connection: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sh").symlink_to("/bin/sh")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert [look(connection, f"echo {number}") for number in range(4)] == [f"{number}\n" for number in range(4)]
+    assert len(node.commands) == 5
+
+
+def test_what_a_login_shell_prints_is_no_part_of_an_answer(node: LoginNode, connection: Connection) -> None:
+    node.shell_prints = "Welcome.\n"
+    look(connection, "true")
+    assert [look(connection, "echo here") for _ in range(2)] == ["here\n", "here\n"]
+    assert len(node.commands) == 2
+
+
+def test_it_makes_room_on_a_server_with_one_session_and_does_not_come_back(node: LoginNode) -> None:
+    node.max_sessions = 1
+    connection = connect(node.profile(), Unattended())
+    pid = shell_of(connection)
+    assert connection.run(["echo", "here"], deadline_s=30).stdout == "here\n"
+    until(lambda: not is_running(pid))
+    assert [look(connection, "echo $PPID") != f"{pid}\n" for _ in range(2)] == [True, True]
+    assert sum(b"perl" in command or b"PERL" in command for command in node.commands) <= 1
+    connection.close()
