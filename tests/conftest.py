@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import itertools
 import os
 import sys
@@ -41,29 +40,21 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(warm.close)
 
 
-LONG = ("tests/rig/submit/", "tests/rig/install/", "tests/rig/", "tests/watch/test_watch_monitor.py", "tests/journey/")
-"""Where files take a minute and more, the longest first."""
+WAITS = ("tests/rig/submit/", "tests/rig/install/", "tests/rig/", "tests/watch/test_watch_monitor.py", "tests/journey/")
+"""Where files take a minute and more, most of it waiting for a cluster, the longest first."""
+WORKS = ("tests/ui/", "tests/launch/", "")
+"""Where files keep a processor busy, the longest first."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files first, so that no process is left with one while the others have nothing to do."""
-    items.sort(key=lambda item: next((at for at, name in enumerate(LONG) if item.nodeid.startswith(name)), len(LONG)))
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _thawed_now_and_then() -> Iterator[None]:
-    """The wizard freezes what it has made. Here it has successors, and hundreds of them would stay in memory."""
-    freeze, counted = gc.freeze, itertools.count(1)
-
-    def freeze_for_a_while() -> None:
-        if next(counted) % 20 == 0:
-            gc.unfreeze()
-            gc.collect()
-        freeze()
-
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(gc, "freeze", freeze_for_a_while)
-        yield
+    """The longest files first, those that wait in turn with those that work: no process is left with one at the end."""
+    files = {name: list(tests) for name, tests in itertools.groupby(items, lambda item: item.nodeid.partition("::")[0])}
+    waiting = [name for name in files if name.startswith(WAITS)]
+    working = [name for name in files if name not in waiting]
+    waiting.sort(key=lambda name: next(at for at, start in enumerate(WAITS) if name.startswith(start)))
+    working.sort(key=lambda name: next(at for at, start in enumerate(WORKS) if name.startswith(start)))
+    in_turn = itertools.chain.from_iterable(itertools.zip_longest(waiting, working))
+    items[:] = [test for name in in_turn if name is not None for test in files[name]]
 
 
 @pytest.fixture(scope="session", autouse=True)

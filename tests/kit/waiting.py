@@ -17,7 +17,7 @@ _SHORTEST_S, _LONGEST_S = 0.01, 0.5
 def until(look: Callable[[], Answer], what: str = "", deadline_s: float = DEADLINE_S) -> Answer:
     """The first true answer of `look`. Raises TimeoutError that says what was waited for.
 
-    After a look that took long, as one that starts a program does, as long passes before the next: what is waited for
+    After a look that took long, as one that starts a program does, three times as long passes: what is waited for
     needs the processor too.
     """
     ends = time.monotonic() + deadline_s
@@ -28,7 +28,7 @@ def until(look: Callable[[], Answer], what: str = "", deadline_s: float = DEADLI
         now = time.monotonic()
         if now > ends:
             raise TimeoutError(f"{what or _source(look)}: not within {deadline_s:g} s; the last answer was {answer!r}")
-        time.sleep(min(_LONGEST_S, max(_SHORTEST_S, now - began)))
+        time.sleep(min(_LONGEST_S, max(_SHORTEST_S, 3 * (now - began))))
 
 
 def _source(look: Callable[[], object]) -> str:

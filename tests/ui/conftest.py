@@ -1,9 +1,11 @@
-"""Pictures are compared with those that the pinned Textual drew."""
+"""Pictures are compared with those that the pinned Textual drew; no test waits for a collection of all garbage."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,3 +24,11 @@ def snap_compare(request: pytest.FixtureRequest, snap_compare: Any) -> Any:
         drawn = f"the pictures were drawn by Textual {_PINNED}, and {textual.__version__} is installed"
         pytest.skip(f"{NOT_RUN}{drawn}: `make` installs the pinned one, `--snapshot-update` draws them again")
     return snap_compare
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _never_frozen() -> Iterator[None]:
+    """The wizard freezes what it has made, once for a program. Here it has hundreds of successors."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr("llmb_tui.ui.app.gc", SimpleNamespace(collect=lambda: 0, freeze=lambda: None))
+        yield
