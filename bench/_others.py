@@ -11,7 +11,10 @@ from pathlib import Path
 HERE = str(Path(__file__).parent.parent)
 OLDER = "f0ad91f"
 """The commit that is called `before`."""
+_OLDER_NEEDS = "scipy>=1.15"
+"""What it imports and this version does not."""
 PEERS = {"toolong": ("toolong==1.5.0", "tl"), "harlequin": ("harlequin==2.17.0", "harlequin")}
+_QUIET = ("--quiet", "--disable-pip-version-check")
 _KEPT = Path(HERE) / ".bench"
 
 
@@ -28,6 +31,9 @@ def before() -> str:
             return ""
         tree.mkdir(parents=True)
         subprocess.run(["tar", "-x", "-C", str(tree)], input=made.stdout, check=True)
+        pip = [sys.executable, "-m", "pip", "install", *_QUIET, "--no-deps", "--target", str(tree), _OLDER_NEEDS]
+        if (done := subprocess.run(pip, capture_output=True, check=False)).returncode:
+            _say(f"the older version lacks {_OLDER_NEEDS}: {_last_line(done.stderr)}")
     return str(tree)
 
 
@@ -38,7 +44,7 @@ def peer(name: str) -> str:
     home = _KEPT / wanted
     if not (home / "bin" / command).exists():
         _say(f"installing {wanted}")
-        pip = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wanted]
+        pip = [str(home / "bin" / "python"), "-m", "pip", "install", *_QUIET, wanted]
         for step in ([sys.executable, "-m", "venv", str(home)], pip):
             done = subprocess.run(step, capture_output=True, check=False)
             if done.returncode:

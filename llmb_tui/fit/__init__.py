@@ -1,1 +1,1 @@
-"""How good is the estimate? Published rows in; coefficients and errors out. Only this room knows scipy."""
+"""How good is the estimate? Published rows in; coefficients and errors out. Only this room knows numpy."""

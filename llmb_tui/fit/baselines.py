@@ -48,6 +48,7 @@ BASELINES: dict[str, Baseline] = {
 }
 
 
+@lru_cache(maxsize=4096)
 def mfu(each: Measurement) -> float:
     """Model FLOPs utilisation of a row, per cent, by the recipe's formula."""
     return _mfu_at(each, each.step_time_s)
@@ -69,6 +70,7 @@ def _gpu_seconds(each: Measurement) -> float:
     return each.step_time_s * each.row.gpus / each.row.gbs
 
 
+@lru_cache(maxsize=1 << 15)
 def _distance(one: Measurement, other: Measurement) -> tuple[bool, bool, bool, bool, bool, float]:
     """What differs, gravest first; MFU is relative to the peak of a precision, and counts attention in several ways."""
     log_scale = abs(math.log2(one.row.gpus / other.row.gpus))

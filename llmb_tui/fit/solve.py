@@ -14,17 +14,19 @@ instead of everybody's: one size out went from 6.8 to 3.4 %. Terms that could go
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import least_squares
 
 from llmb_tui.plan.physics import IN_STAGES, TIMES, Terms
 from llmb_tui.plan.step_model import StepModel
 
 _ERROR = 0.05
 """Standard deviation of the logarithm of a step time."""
+_STEPS = 100
+_CLOSE = 1e-8
+"""Coefficients that move no more than this have been found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,5 +79,30 @@ def fit_model(work: Sequence[Terms], step_times_s: Sequence[float]) -> StepModel
         return np.vstack([np.column_stack([stage, straggling]) / _ERROR, np.diag(1 / deviation)])
 
     least = np.array([p.least for p in priors])
-    weights = least_squares(residuals, np.maximum(mean, least + 1e-9), slopes, bounds=(least, np.inf), xtol=1e-12).x
+    weights = _least_squares(residuals, slopes, mean, least)
     return StepModel(tuple(float(value) for value in weights[:-1]), float(weights[-1]))
+
+
+Of = Callable[[np.ndarray], np.ndarray]
+
+
+def _least_squares(residuals: Of, slopes: Of, start: np.ndarray, least: np.ndarray) -> np.ndarray:
+    """The smallest sum of squares above these bounds, by Gauss-Newton: what its bound holds back stays there.
+
+    `slopes` must have full rank, as priors give it. The residuals are nearly linear, so a few steps do.
+    """
+    at: np.ndarray = np.maximum(start, least)
+    for _ in range(_STEPS):
+        here, slope = residuals(at), slopes(at)
+        gradient = slope.T @ here
+        free = (at > least) | (gradient < 0)
+        step = np.zeros_like(at)
+        step[free] = np.linalg.solve(slope[:, free].T @ slope[:, free], -gradient[free])
+        ahead = np.maximum(at + step, least)
+        while np.sum(residuals(ahead) ** 2) > here @ here and np.any(abs(ahead - at) > _CLOSE):
+            step /= 2
+            ahead = np.maximum(at + step, least)
+        at, before = ahead, at
+        if np.all(abs(at - before) <= _CLOSE):
+            break
+    return at

@@ -11,8 +11,8 @@ from statistics import fmean
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.hardware import Chip
 from llmb_tui.catalog.recipe import Gpu
-from llmb_tui.plan.measurements import Curve, Key, Measurement, architecture, curve_key, curves_of, measurements
-from llmb_tui.plan.physics import TIMES, Machine, terms
+from llmb_tui.plan.measurements import Curve, Key, Measurement, architecture, curves_of, key_of, measurements
+from llmb_tui.plan.physics import TIMES, Machine, Terms, terms
 from llmb_tui.plan.step_model import StepModel, step_model
 
 
@@ -73,8 +73,8 @@ def evidence(catalog: Catalog, measurements: Iterable[Measurement], model: StepM
         row = each.row
         machine = bare.machine(row.gpu, each.recipe.gpus[row.gpu], row.dtype)
         if model and machine:
-            correction = math.log(each.step_time_s / model.seconds(terms(each.model, machine, row.gpus, row)))
-            same = (each.recipe, each.release, each.variant, curve_key(each.model, row.gpu, row.dtype, row.gpus, row))
+            correction = math.log(each.step_time_s / model.seconds(_work(each, machine.chip)))
+            same = (each.recipe, each.release, each.variant, key_of(each))
             groups.setdefault(same, []).append(Anchor(each, correction))
     anchors: dict[str, list[Anchors]] = {}
     for at in groups.values():
@@ -83,6 +83,12 @@ def evidence(catalog: Catalog, measurements: Iterable[Measurement], model: StepM
     by_gpu = {gpu: tuple(group) for gpu, group in anchors.items()}
     levels = {gpu: level for gpu, group in by_gpu.items() if (level := _level(group)) is not None}
     return Evidence(bare.curves, by_gpu, catalog.chips, model, fitted_on, levels)
+
+
+@lru_cache(maxsize=4096)
+def _work(each: Measurement, chip: Chip) -> Terms:
+    row = each.row
+    return terms(each.model, Machine(each.recipe.gpus[row.gpu], chip, row.dtype), row.gpus, row)
 
 
 def _level(anchors: Iterable[Anchors]) -> float | None:

@@ -97,8 +97,7 @@ def curves_of(measurements: Iterable[Measurement]) -> dict[Key, tuple[Curve, ...
     for each in measurements:
         if each.result is not None:
             row = each.row
-            key = curve_key(each.model, row.gpu, row.dtype, row.gpus, row)
-            points = groups.setdefault(key, {}).setdefault((each.recipe, each.release, each.variant), {})
+            points = groups.setdefault(key_of(each), {}).setdefault((each.recipe, each.release, each.variant), {})
             points[row.gpus] = each.result
     by_key = {}
     for key, group in groups.items():
@@ -110,6 +109,12 @@ def curves_of(measurements: Iterable[Measurement]) -> dict[Key, tuple[Curve, ...
 def layout_of(runs: Row | Parallelism) -> tuple[int | None, ...]:
     """The numbers that split the work: two runs with the same ones have the same layout."""
     return (runs.tp, runs.pp, runs.cp, runs.ep, runs.vp, runs.mbs)
+
+
+@lru_cache(maxsize=4096)
+def key_of(each: Measurement) -> Key:
+    """The key of the curve on which it lies, or would lie; cached, for accuracy asks for evidence again and again."""
+    return curve_key(each.model, each.row.gpu, each.row.dtype, each.row.gpus, each.row)
 
 
 def curve_key(model: Model, gpu: str, dtype: str, scale: int, runs: Row | Parallelism) -> Key:

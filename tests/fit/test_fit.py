@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from dataclasses import replace
@@ -32,6 +33,23 @@ def test_a_fit_gives_what_is_stored(catalog: Catalog) -> None:
     assert found["stragglers"] == pytest.approx(stored.stragglers, rel=1e-2, abs=1e-5)
     assert found["errors"] == pytest.approx(stored.errors, abs=0.02)
     assert found["rows"] == stored.rows
+
+
+def test_nothing_near_a_fit_is_better(catalog: Catalog) -> None:
+    used = observations(catalog)
+    found, priors = refitted(catalog), [PRIORS[name] for name in (*TIMES, "stragglers")]
+
+    def cost(weights: list[float]) -> float:
+        model = StepModel(tuple(weights[:-1]), weights[-1])
+        off = [math.log(model.seconds(w) / each.step_time_s) for w, each in zip(used.work, used.rows, strict=True)]
+        held = [(weight - prior.mean) / prior.deviation for weight, prior in zip(weights, priors, strict=True)]
+        return sum((one / 0.05) ** 2 for one in off) + sum(one**2 for one in held)
+
+    weights = [*found.weights, found.stragglers]
+    best = cost(weights)
+    for at, prior in enumerate(priors):
+        for moved in (weights[at] * 1.01, max(weights[at] * 0.99, prior.least)):
+            assert cost([*weights[:at], moved, *weights[at + 1 :]]) >= best
 
 
 def test_no_published_row_of_the_gpu_is_missing(catalog: Catalog) -> None:

@@ -12,7 +12,7 @@ from llmb_tui.launch.runs import Runs
 from llmb_tui.store.paths import CONFIG_VARIABLE, STATE_VARIABLE, Places
 from tests.kit.runs import make_run
 
-HEAVY = ("textual", "paramiko", "pydantic", "nemo_run", "rich", "numpy", "scipy", "yaml")
+HEAVY = ("textual", "paramiko", "pydantic", "nemo_run", "rich", "numpy", "yaml")
 
 
 def printed_by(program: str) -> set[str]:
@@ -40,7 +40,7 @@ def test_a_list_of_runs_that_asks_no_cluster_loads_no_ssh(tmp_path: Path, monkey
     Runs(Places.of_user()).save(make_run(job_state="COMPLETED"))
     loaded = loaded_by("import llmb_tui.cli\nllmb_tui.cli.main(['jobs', '--json'])")
     assert "pydantic" in loaded
-    assert loaded.isdisjoint({"paramiko", "textual", "asyncio", "nemo_run", "scipy"})
+    assert loaded.isdisjoint({"paramiko", "textual", "asyncio", "nemo_run", "numpy"})
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_the_first_frame_needs_nothing_that_waits(tmp_path: Path, monkeypatch: p
         monkeypatch.setenv(variable, str(tmp_path))
     loaded = printed_by(FIRST_FRAME)
     assert "textual.app" in loaded
-    assert loaded.isdisjoint({"paramiko", "pydantic", "nemo_run", "numpy", "scipy", "yaml"})
+    assert loaded.isdisjoint({"paramiko", "pydantic", "nemo_run", "numpy", "yaml"})
     assert loaded.isdisjoint({"importlib.metadata", "email", "zipfile", "statistics", "tomllib"})
     assert {one.split(".")[1] for one in loaded if one.startswith("llmb_tui.")}.isdisjoint(
         {"catalog", "plan", "cluster", "clusters", "request"}
