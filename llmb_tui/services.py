@@ -7,6 +7,7 @@ it in a thread.
 # ruff: noqa: PLC0415 - a heavy room is imported by the part that needs it
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
 from functools import cached_property, wraps
@@ -16,7 +17,7 @@ from llmb_tui.diagnosis.rules import rules, use_own_rules
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.policy import Policy
 from llmb_tui.preflight.needs import Sources
-from llmb_tui.store.files import remove_leftovers
+from llmb_tui.store.files import remove_leftovers, write_atomic
 from llmb_tui.store.journal import Journal
 from llmb_tui.store.settings import Settings
 from llmb_tui.watch.timing import Timing
@@ -103,9 +104,17 @@ class Services:
     @_part
     def catalog(self) -> Catalog:
         """The presets. Raises `PresetProblem` unless `on_broken_file` hears of it."""
-        from llmb_tui.catalog.load import load_presets
+        from llmb_tui.catalog.kept import kept_catalog, kept_text, stamp_of
 
-        catalog = load_presets((self.places.presets,), self._tell_or_raise)
+        stamp = stamp_of((self.places.presets,))
+        catalog = kept_catalog(self.places.catalog, stamp)
+        if catalog is None:
+            from llmb_tui.catalog.load import load_presets
+
+            catalog = load_presets((self.places.presets,), self._tell_or_raise)
+            if stamp is not None and not catalog.broken:
+                with contextlib.suppress(Trouble, ValueError):  # it is only slower without
+                    write_atomic(self.places.catalog, kept_text(catalog, stamp).encode())
         if self.places.failures.is_dir():
             rules("submit")  # what cannot be read is told with the presets, and not when a job fails
         return catalog

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -18,6 +17,8 @@ class Unknown(Trouble):
     """A name that no preset knows, with the known names that look like it. Exit code 1."""
 
     def __init__(self, field: str, value: str, known: Iterable[str], broken: Iterable[BrokenPreset] = ()) -> None:
+        import difflib  # noqa: PLC0415 - only who mistyped needs it
+
         names = tuple(dict.fromkeys(known))
         self.field = field
         self.value = value

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from annotated_types import Ge
-
 from llmb_tui.catalog.recipe import Count, Positive
 from llmb_tui.catalog.settings import STRICT
+from llmb_tui.toml.bounds import Bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ class Coefficients:
     """Of the rows, the models and the hardware that went in: another hash asks for another fit."""
     errors: dict[str, float]
     """Per cent, on the rows of the fit."""
-    terms: dict[str, Annotated[float, Ge(0)]]
+    terms: dict[str, Annotated[float, Bound(ge=0)]]
     """By name of the term; how much longer than at peak rates its work takes, or which share of it shows."""
-    stragglers: Annotated[float, Ge(0)]
+    stragglers: Annotated[float, Bound(ge=0)]
     """Share by which a step gets longer with each doubling of the GPUs."""

@@ -10,10 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from annotated_types import Ge, Gt
-
 from llmb_tui.catalog.settings import STRICT, SettingsGroup
 from llmb_tui.catalog.upstream import UpstreamScripts
+from llmb_tui.toml.bounds import Bound
 
 Scaling = Literal["weak", "strong"]
 Variant = Literal["delayed", "current", "mx"]
@@ -24,8 +23,8 @@ VARIANT_WORDS: dict[Variant | None, str] = {
     None: "a scaling that no source names",
 }
 LogFormat = Literal["nemo2", "hydra"]
-Positive = Annotated[float, Gt(0)]
-Count = Annotated[int, Ge(1)]
+Positive = Annotated[float, Bound(gt=0)]
+Count = Annotated[int, Bound(ge=1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,7 @@ class Model:
     source: str
     experts: Count = 1
     experts_per_token: Count = 1
-    stage_extra_layers: Annotated[int, Ge(0)] = 0
+    stage_extra_layers: Annotated[int, Bound(ge=0)] = 0
     """Layers that the embedding and the loss count for when layers are divided over the pipeline."""
     checkpoint_gb: Positive | None = None
     """Size of one checkpoint, decimal GB."""
@@ -216,9 +215,9 @@ class ResultRule:
     __pydantic_config__ = STRICT
     kind: Literal["last", "mean"]
     source: str
-    first: Annotated[int, Ge(0)] | None = None
+    first: Annotated[int, Bound(ge=0)] | None = None
     """For `mean`: first 0-based iteration of the window."""
-    last: Annotated[int, Ge(0)] | None = None
+    last: Annotated[int, Bound(ge=0)] | None = None
     """For `mean`: last iteration of the window, included."""
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from string import Formatter
 from typing import Annotated, Any
 
-from annotated_types import Ge
+from llmb_tui.toml.bounds import Bound
 
 STRICT = {"extra": "forbid", "strict": True, "allow_inf_nan": False}
 """How pydantic reads a dataclass of a preset; a plain dict, so that pydantic is not needed to use one."""
@@ -72,9 +72,9 @@ class SettingsGroup:
     """Long options of the `srun` that starts the training; true for a flag."""
     prefix: tuple[str, ...] = ()
     """Words in front of the training's command, such as those of a profiler."""
-    tasks_per_numa_node: Annotated[int, Ge(1)] | None = None
+    tasks_per_numa_node: Annotated[int, Bound(ge=1)] | None = None
     """Every task is bound to the NUMA node of its number on the node, divided by this; None: none is bound."""
-    segment: Annotated[int, Ge(1)] | None = None
+    segment: Annotated[int, Bound(ge=1)] | None = None
     """Most nodes in a segment, for `sbatch --segment`: the greatest such number that divides the job's nodes."""
 
 

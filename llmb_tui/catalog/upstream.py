@@ -10,9 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from annotated_types import Gt
-
 from llmb_tui.catalog.settings import LAYOUT, PLACEHOLDERS, STRICT
+from llmb_tui.toml.bounds import Bound
 
 PLACES = ("root", "repository", "scripts")
 GIVEN = (*LAYOUT, *"steps time_limit cpus_per_task vboost mounts".split())
@@ -77,7 +76,7 @@ class EnvironmentSize:
     """What the Python environment of the scripts takes, as it was measured."""
 
     __pydantic_config__ = STRICT
-    gb: Annotated[float, Gt(0)]
+    gb: Annotated[float, Bound(gt=0)]
     """Decimal GB of its files."""
     source: str
 

@@ -8,7 +8,7 @@ import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, replace
 from io import TextIOWrapper
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cli.flags import selection_mapping
@@ -17,14 +17,16 @@ from llmb_tui.cli.user import user_services
 from llmb_tui.cluster.profile import LOCAL
 from llmb_tui.errors import Trouble
 from llmb_tui.plan import make
-from llmb_tui.plan.calibration import MeasuredHere, measured_here
 from llmb_tui.plan.document import document
-from llmb_tui.plan.layouts import Layout, Layouts, layouts
 from llmb_tui.plan.plan import METHOD_NAMES, Plan
 from llmb_tui.plan.request import plan_lines, read_request
 from llmb_tui.plan.resolved import selections
 from llmb_tui.plan.selection import FIELDS
 from llmb_tui.services import Services
+
+if TYPE_CHECKING:
+    from llmb_tui.plan.calibration import MeasuredHere
+    from llmb_tui.plan.layouts import Layout, Layouts
 
 _LAYOUT = ("TP", "PP", "CP", "EP", "DP", "VP", "MBS", "GA", "step s", "low", "high", "memory GB", "memory", "marks")
 _ACCURACY = ("case", "way", "rows", "mean %", "p90 %", "worst %", "in band %")
@@ -54,6 +56,8 @@ def plan_verb(arguments: argparse.Namespace) -> int:
         return _many(catalog, arguments.source)
     plan = plan_of(services, arguments)
     if arguments.layouts is not None:
+        from llmb_tui.plan.layouts import layouts
+
         print_layouts(plan, layouts(catalog, plan.selection, arguments.layouts), as_json=arguments.json)
     else:
         _print_one(services, plan, arguments)
@@ -82,6 +86,8 @@ def _measured_on(services: Services, cluster: str, plan: Plan) -> MeasuredHere |
     results = services.local_results.of(cluster)
     if not results and cluster != LOCAL:
         services.clusters.profile(cluster)
+    from llmb_tui.plan.calibration import measured_here
+
     return measured_here(plan, results)
 
 

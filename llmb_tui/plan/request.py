@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from llmb_tui.catalog.catalog import Catalog, Unknown
@@ -38,6 +37,8 @@ def read_request(catalog: Catalog, request: Mapping[str, Any]) -> Selection:
     values = {key: value for key, value in request.items() if value is not None}
     unknown = next((str(key)[:_LONGEST] for key in values if key not in FIELDS), None)
     if unknown is not None:
+        from difflib import get_close_matches  # noqa: PLC0415 - only who mistyped needs it
+
         nearest = get_close_matches(unknown.lower(), FIELDS, n=3)
         raise Unreadable(unknown, f"{unknown!r} is no key of a selection", nearest)
     recipe = _recipe(catalog, values)

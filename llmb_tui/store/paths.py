@@ -57,6 +57,11 @@ class Places:
         return self.state / "runs"
 
     @property
+    def catalog(self) -> Path:
+        """File with the presets as they were read last."""
+        return self.state / "catalog.json"
+
+    @property
     def journal(self) -> Path:
         """File that intents and their outcomes are written to before and after they happen."""
         return self.state / "journal.jsonl"

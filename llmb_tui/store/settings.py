@@ -14,11 +14,10 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from annotated_types import Gt, Interval
-
 from llmb_tui.errors import Trouble, trouble_of
 from llmb_tui.store.files import locked, write_atomic
 from llmb_tui.text import clean_line
+from llmb_tui.toml.bounds import Bound
 from llmb_tui.toml.lines import line_of, syntax_line
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ class VerdictSettings:
     """When a run passes."""
 
     __pydantic_config__ = _STRICT
-    threshold: Annotated[float, Interval(gt=0, le=1)] = 0.95
+    threshold: Annotated[float, Bound(gt=0, le=1)] = 0.95
     """Smallest ratio of expected to measured step time that passes; 0.95 is the Exemplar programme's."""
 
 
@@ -45,7 +44,7 @@ class LimitSettings:
     """What no run may exceed."""
 
     __pydantic_config__ = _STRICT
-    gpu_hours: Annotated[float, Gt(0)] | None = None
+    gpu_hours: Annotated[float, Bound(gt=0)] | None = None
     """GPU-hours of one run, by its GPUs and its time limit; None: no limit."""
 
 

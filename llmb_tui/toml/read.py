@@ -18,11 +18,6 @@ from llmb_tui.errors import Trouble, trouble_of
 from llmb_tui.text import clean_line
 from llmb_tui.toml.lines import KeyPath, Lines, syntax_line
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
 
@@ -90,6 +85,10 @@ def toml_files(directories: Sequence[Path]) -> Iterator[Path]:
 
 def read_toml(file: Path, form: type[T], problem: type[FileProblem]) -> tuple[T, str]:
     """What a file holds, and its text. Raises `problem`."""
+    if sys.version_info >= (3, 11):
+        import tomllib  # noqa: PLC0415 - presets that were kept are not parsed
+    else:
+        import tomli as tomllib  # noqa: PLC0415 - as above
     try:
         if file.exists() and not file.is_file():  # a pipe would be waited for
             raise problem(file, None, "", "cannot be read: it is no file")

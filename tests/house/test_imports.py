@@ -43,6 +43,16 @@ def test_a_list_of_runs_that_asks_no_cluster_loads_no_ssh(tmp_path: Path, monkey
     assert loaded.isdisjoint({"paramiko", "textual", "asyncio", "nemo_run", "numpy"})
 
 
+def test_a_second_plan_parses_and_checks_no_preset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in (CONFIG_VARIABLE, STATE_VARIABLE):
+        monkeypatch.setenv(variable, str(tmp_path))
+    plan = "import llmb_tui.cli\nllmb_tui.cli.main('plan -w grok1 -s 314b --gpu h100 -d bf16 --scale 16'.split())"
+    assert "pydantic" in loaded_by(plan)
+    loaded = loaded_by(plan)
+    assert "llmb_tui.plan.make" in loaded
+    assert loaded.isdisjoint((*HEAVY, "annotated_types", "tomllib", "llmb_tui.catalog.load", "llmb_tui.plan.layouts"))
+
+
 @pytest.mark.parametrize(
     "room", ["catalog.catalog", "catalog.rows", "plan.make", "wizard.choices", "wizard.update", "diagnosis.rules"]
 )

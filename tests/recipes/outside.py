@@ -124,7 +124,8 @@ class Outside:
 
     def use_presets(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """For the rest of the test, the copies are the program's built-in presets."""
-        monkeypatch.setattr("llmb_tui.catalog.load.builtin_dir", lambda: self.presets)
+        for room in ("load", "kept"):
+            monkeypatch.setattr(f"llmb_tui.catalog.{room}.builtin_dir", lambda: self.presets)
 
     def need_little(self) -> None:
         """Until the test ends, NeMo needs few of the 130 packages that upstream's requirements name."""

@@ -191,7 +191,8 @@ def test_nemotron4_340b_of_25_12(
     """A row of 16 GPUs is made up for it: see `small_340b`."""
     presets = small_340b(outside, tmp_path / "presets")
     operator = make_operator()
-    monkeypatch.setattr("llmb_tui.catalog.load.builtin_dir", lambda: presets)
+    for room in ("load", "kept"):
+        monkeypatch.setattr(f"llmb_tui.catalog.{room}.builtin_dir", lambda: presets)
     install(operator, NEMOTRON_340B)
     run = operator.submit(NEMOTRON_340B)
     assert remote_log(run).is_relative_to(operator.install / "workloads/pretrain_nemotron4-340b/experiments")
