@@ -18,7 +18,7 @@ from llmb_tui.plan.document import document
 from llmb_tui.plan.evidence import evidence_of
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.physics import terms
-from llmb_tui.plan.request import plan_lines, read_request
+from llmb_tui.plan.request import plan_line, read_request
 from llmb_tui.plan.resolved import resolve, selections
 
 ASKED: dict[str, Any] = {"workload": "nemotron4", "size": "15b", "gpu": "h100", "dtype": "bf16", "scale": 64}
@@ -37,14 +37,14 @@ def rows() -> Iterator[Row]:
     """Microseconds each, beside decoding the line of JSON that asks."""
     catalog = load_presets()
     made = plan(catalog, read_request(catalog, ASKED))
-    lines = requests(catalog)
+    lines = requests(catalog, 20)
     yield _row("read_request", lambda: read_request(catalog, ASKED))
     for kind, change in KINDS.items():
         selection = read_request(catalog, {**ASKED, **change})
         yield _row(f"plan, {kind}", partial(plan, catalog, selection))
     yield _row("the model, one evaluation", _model(catalog))
     yield _row("document", lambda: document(made))
-    yield _row("one line of --from, all in all", lambda: list(plan_lines(catalog, lines)), 1, len(lines))
+    yield _row("one line of --from, all in all", lambda: [plan_line(catalog, line) for line in lines], 1, len(lines))
 
 
 def _model(catalog: Catalog) -> Callable[[], object]:
@@ -57,8 +57,8 @@ def _model(catalog: Catalog) -> Callable[[], object]:
     return lambda: model.seconds(terms(draft.model, machine, asked.scale, draft.parallelism))
 
 
-def requests(catalog: Catalog) -> list[str]:
-    """Every published configuration, and each one 8 GPUs off."""
+def requests(catalog: Catalog, scales: int = 2) -> list[str]:
+    """Every published configuration, and each one some nodes of 8 GPUs larger: so many lines of each."""
     asked = [
         {
             "workload": selection.workload,
@@ -66,14 +66,15 @@ def requests(catalog: Catalog) -> list[str]:
             "size": selection.size,
             "gpu": selection.gpu,
             "dtype": selection.dtype,
-            "scale": selection.scale + more,
+            "scale": selection.scale + 8 * more,
             "strong_scaling": selection.strong_scaling,
+            "steps": 50 + more,
         }
+        for more in range(scales)
         for recipe in catalog.recipes
         for selection in selections(recipe)
-        for more in (0, 8)
     ]
-    return [json.dumps(request) for request in asked] * 20
+    return [json.dumps(request) for request in asked]
 
 
 def _row(name: str, work: Callable[[], object], times: int = 200, items: int = 1) -> Row:

@@ -20,8 +20,18 @@ class NoOutput(Trouble):
 
 
 def print_json(document: object) -> None:
-    """One JSON document on one line; characters that are not seen are escaped."""
-    _write(sys.stdout, escaped_json(json.dumps(document, ensure_ascii=not _is_unicode(sys.stdout))) + "\n")
+    """One JSON document on one line."""
+    print_json_line(json_line(document))
+
+
+def json_line(document: object) -> str:
+    """One JSON document as stdout takes it; characters that are not seen are escaped."""
+    return escaped_json(json.dumps(document, ensure_ascii=not _is_unicode(sys.stdout))) + "\n"
+
+
+def print_json_line(line: str) -> None:
+    """What `json_line` made."""
+    _write(sys.stdout, line)
 
 
 def say(text: str, end: str = "\n") -> None:

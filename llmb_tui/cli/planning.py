@@ -7,19 +7,20 @@ import sys
 import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, replace
+from functools import lru_cache
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, TextIO
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cli.flags import selection_mapping
-from llmb_tui.cli.output import print_json, print_line, print_table, say
+from llmb_tui.cli.output import json_line, print_json, print_json_line, print_line, print_table, say
 from llmb_tui.cli.user import user_services
 from llmb_tui.cluster.profile import LOCAL
 from llmb_tui.errors import Trouble
 from llmb_tui.plan import make
 from llmb_tui.plan.document import document
 from llmb_tui.plan.plan import METHOD_NAMES, Plan
-from llmb_tui.plan.request import plan_lines, read_request
+from llmb_tui.plan.request import plan_line, read_request
 from llmb_tui.plan.resolved import selections
 from llmb_tui.plan.selection import FIELDS
 from llmb_tui.services import Services
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 _LAYOUT = ("TP", "PP", "CP", "EP", "DP", "VP", "MBS", "GA", "step s", "low", "high", "memory GB", "memory", "marks")
 _ACCURACY = ("case", "way", "rows", "mean %", "p90 %", "worst %", "in band %")
+_ANSWERS = 1 << 12
+"""So many different lines are remembered."""
 _PATIENCE_S = 1.0
 """What takes longer says what it is doing."""
 
@@ -107,9 +110,11 @@ def launchable(services: Services, arguments: argparse.Namespace) -> Plan:
 
 
 def _many(catalog: Catalog, source: str) -> int:
+    """Lines that are the same are planned once: a list of jobs often holds a configuration again and again."""
+    answer = lru_cache(maxsize=_ANSWERS)(lambda line: json_line(plan_line(catalog, line)))
     with _open(source) as lines:
-        for answer in plan_lines(catalog, lines):
-            print_json(answer)
+        for line in lines:
+            print_json_line(answer(line))
     return 0
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from llmb_tui.catalog.catalog import Catalog, Unknown
@@ -64,17 +64,16 @@ def read_request(catalog: Catalog, request: Mapping[str, Any]) -> Selection:
     )
 
 
-def plan_lines(catalog: Catalog, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """The document of a plan, or of an error, for each line of JSON, in the same order. Bad lines don't stop it.
+def plan_line(catalog: Catalog, line: str) -> dict[str, Any]:
+    """The document of a plan, or of an error, for a line of JSON.
 
     `field` of an error is empty where the whole line is meant.
     """
-    for line in lines:
-        try:
-            yield document(plan(catalog, read_request(catalog, _read_line(line))))
-        except (Unreadable, Unknown) as trouble:
-            error = f"{trouble.what}; {trouble.why}" if trouble.why else trouble.what
-            yield {"error": error, "field": trouble.field, "nearest": list(trouble.nearest)}
+    try:
+        return document(plan(catalog, read_request(catalog, _read_line(line))))
+    except (Unreadable, Unknown) as trouble:
+        error = f"{trouble.what}; {trouble.why}" if trouble.why else trouble.what
+        return {"error": error, "field": trouble.field, "nearest": list(trouble.nearest)}
 
 
 def _read_line(line: str) -> dict[str, Any]:

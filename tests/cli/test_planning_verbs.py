@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from llmb_tui.catalog.load import load_presets
+from llmb_tui.cli import planning
 from llmb_tui.cli.arguments import parser
 from llmb_tui.cli.flags import selection_mapping
 from llmb_tui.plan.request import read_request
@@ -78,6 +81,27 @@ def test_from_answers_line_by_line_in_order(call: Any) -> None:
     assert done.returncode == 0
     assert [a.get("selection", {}).get("scale") for a in answers] == [16, None, 64]
     assert set(answers[1]) == {"error", "field", "nearest"}
+
+
+def test_each_line_is_answered_before_the_next_is_read_and_the_same_line_planned_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[str] = []
+
+    def plan_line(_: object, line: str) -> dict[str, str]:
+        asked.append(line)
+        return {"is": line}
+
+    monkeypatch.setattr(planning, "plan_line", plan_line)
+
+    def lines() -> Iterator[str]:
+        for line in ("a", "b", "a", "b", "a"):
+            yield line
+            assert json.loads(capsys.readouterr().out) == {"is": line}
+
+    monkeypatch.setattr(planning, "_open", lambda _: nullcontext(lines()))
+    assert planning._many(load_presets(), "-") == 0
+    assert asked == ["a", "b"]
 
 
 def test_a_spoilt_byte_spoils_its_own_line_only(call: Any, tmp_path: Path) -> None:
