@@ -37,6 +37,7 @@ def _forget(places: Places, run_id: str) -> None:
     runs.save(replace(runs.load(run_id), submission="unknown", job_ids=(), note="The cluster has not answered yet."))
 
 
+@pytest.mark.parametrize("cluster", [100.0], indirect=True)  # faster, the job could be out of time before its cancel
 def test_jobs_watch_and_cancel_ask_by_themselves(call: Call, places: Places, unknown: str) -> None:
     (known,) = json.loads(call("jobs", "--json").stdout)
     assert (known["id"], len(known["job_ids"])) == (unknown, 1)
