@@ -25,6 +25,7 @@ _FOLLOW = """\
 import json, sys
 from llmb_tui.watch.remotelog import RemoteLog, Sample
 class Session:
+    profile = health = type("", (), {"transport": "ssh", "round_trip_s": None})
     def stream(self, argv, **_):
         print(json.dumps(argv))
         sys.exit()

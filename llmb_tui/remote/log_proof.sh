@@ -1,11 +1,13 @@
 # What the file $1 is, on one line of its own: a login shell may print before it. The inode, the size, the checksum of
 # its first $2 bytes and $4 bytes from byte $3 on (bytes are counted from 1), and how the bytes from $5 on will come:
-# compressed if they are more than $6.
+# compressed if they are more than $6, by the last of the programs $7 that is there.
 [ -e "$1" ] || { echo "llmb-log missing"; exit; }
 exec 4< "$1" || exit
 size=$(wc -c < "$1") || exit
 gap=$((size - $5 + 1)) how=plain
-if [ "$gap" -gt "$6" ] && command -v gzip > /dev/null; then how=gzip; fi
+if [ "$gap" -gt "$6" ]; then
+    for packer in $7; do if command -v "$packer" > /dev/null; then how=$packer; fi; done
+fi
 sample() { head -c "$2" "$1" && tail -c "+$3" "$1" | head -c "$4"; }
 read -r inode name << END
 $(ls -Lid "$1")

@@ -1,8 +1,8 @@
-# What log_tail.sh does, in one process that starts no other while it waits: the log $path from byte $at on, $gap bytes
-# of it compressed and once, or as they come, in frames. It ends with its stdin, and where that says nothing for $silence
-# seconds: who reads here says now and then that it still does.
+# What log_tail.sh does, in one process that starts no other while it waits: the log $path from byte $at on, once and
+# compressed by the program $how or, where that is `plain`, as it comes, in frames. It ends with its stdin, and where that
+# says nothing for $silence seconds: who reads here says now and then that it still does.
 use strict;
-my ($path, $inode, $at, $gap, $overlap, $most, $silence) = @ARGV;
+my ($path, $inode, $at, $how, $overlap, $most, $silence) = @ARGV;
 my ($look_s, $rest_s, $slice) = (0.1, 0.4, 1 << 14);
 my ($packer, $stdin) = (0, '');
 vec($stdin, 0, 1) = 1;
@@ -20,11 +20,11 @@ sub heed {
 
 # In slices: on a slow line each takes its time.
 sub put {
-    my ($out, $data) = @_;
+    my ($data) = @_;
     my $done = 0;
     while ($done < length $data) {
         heed(0);
-        $done += syswrite($out, $data, $slice, $done) || exit 1;
+        $done += syswrite(STDOUT, $data, $slice, $done) || exit 1;
     }
 }
 
@@ -38,21 +38,14 @@ sub take {
     return $data;
 }
 
-if ($gap) {
+if ($how ne 'plain') {
     open(my $log, '<&=', 4) or exit 1;
     sysseek($log, $at, 0);
-    pipe(my $in, my $out) or exit 1;
     defined($packer = fork) or exit 1;
     if (!$packer) {
-        open(STDIN, '<&', $in) and close $out and exec 'gzip', '-1';
+        open(STDIN, '<&', $log) and exec $how, '-q', '-c', '-1';
         exit 1;
     }
-    close $in;
-    while ($gap > 0 and length(my $data = take($log, $gap < $most ? $gap : $most))) {
-        put($out, $data);
-        $gap -= length $data;
-    }
-    close $out;
     heed($look_s) until waitpid($packer, 1);
     $packer = 0;
     exit;
@@ -72,8 +65,8 @@ for (my $looks = 0; my @now = stat $path; $looks++) {
     sysseek($log, $from, 0);
     my $data = take($log, $to - $from);
     last if length $data < $to - $from;
-    put(\*STDOUT, '+' . length($data) . "\n$data-\n");
+    put('+' . length($data) . "\n$data-\n");
     $at = $to;
     heed($rest_s) if $to == $size;
 }
-put(\*STDOUT, "!\n");
+put("!\n");

@@ -1,14 +1,13 @@
 # The bytes from $5 on: compressed and once, or as they come, in frames, each as long as the file was when it was looked
-# at. A frame is a line `+LENGTH`, so many bytes, and a line `-`; it begins $7 bytes before what is new, so that whoever
-# has them sees that this is still the same log, and brings $8 new ones at most. `!` is the last line: the file is another
-# one, is gone, was cut short, or may not be read. Where there is Perl, its program $9 does the same and starts no process
-# at each look; it ends when nobody has spoken to it for ${10} seconds.
+# at. A frame is a line `+LENGTH`, so many bytes, and a line `-`; it begins $8 bytes before what is new, so that whoever
+# has them sees that this is still the same log, and brings $9 new ones at most. `!` is the last line: the file is another
+# one, is gone, was cut short, or may not be read. Where there is Perl, its program ${10} does the same and starts no process
+# at each look; it ends when nobody has spoken to it for ${11} seconds.
 if perl -e 1 2> /dev/null; then
-    [ "$how" = gzip ] || gap=0
-    exec perl -e "$9" "$1" "$inode" "$(($5 - 1))" "$gap" "$7" "$8" "${10}"
+    exec perl -e "${10}" "$1" "$inode" "$(($5 - 1))" "$how" "$8" "$9" "${11}"
 fi
-if [ "$how" = gzip ]; then
-    tail -c "+$5" <&4 | head -c "$gap" | gzip -1
+if [ "$how" != plain ]; then
+    tail -c "+$5" <&4 | "$how" -q -c -1
     exit
 fi
 exec 3<&0
@@ -26,7 +25,7 @@ follow() {
             sleep 0.5 2> /dev/null || sleep 1
             continue
         fi
-        from=$((at > $7 ? at - $7 : 0)) to=$((size - at > $8 ? at + $8 : size))
+        from=$((at > $8 ? at - $8 : 0)) to=$((size - at > $9 ? at + $9 : size))
         echo "+$((to - from))"
         tail -c "+$((from + 1))" "$1" | head -c "$((to - from))"
         echo -

@@ -13,9 +13,10 @@ know yet, it misses what the reader says every few seconds; `timeout` ends it wh
 from __future__ import annotations
 
 import re
+import sys
 import time
 import zlib
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from llmb_tui.cluster.failures import DeadlinePassed
 from llmb_tui.cluster.remote_text import remote_text
@@ -36,11 +37,13 @@ _SPEAK_EVERY_S = 2.0
 _HEADER_WITHIN_S = 20.0
 _MOST = 1 << 20
 _GAP_TO_COMPRESS = 4 << 20
+# A line within a building: plain bytes are there sooner than gzip packs them. zstd packs faster than any line carries.
+_NEAR_S = 0.003
 _OVERLAP = 1 << 10
 _MOST_IN_FRAME = 1 << 18
 _LONGEST_HEAD = 16
 
-_HEADER = re.compile(rb"^llmb-log (?:missing|(\d+) (\d+) (\d+) (\d+) (plain|gzip))\n", re.MULTILINE)
+_HEADER = re.compile(rb"^llmb-log (?:missing|(\d+) (\d+) (\d+) (\d+) (plain|gzip|zstd))\n", re.MULTILINE)
 _LONGEST_HEADER = 1 << 16
 _FRAME_END = b"-\n"
 
@@ -65,6 +68,36 @@ class Proof(NamedTuple):
     """Of the sample that was asked for, as POSIX `cksum` prints it."""
 
 
+class _Unpacker(Protocol):
+    """As those of the standard library but zlib's."""
+
+    @property
+    def needs_input(self) -> bool: ...
+
+    @property
+    def eof(self) -> bool: ...
+
+    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
+
+
+class _Gunzip:
+    """zlib's, as one of the others."""
+
+    def __init__(self) -> None:
+        self._inflate = zlib.decompressobj(wbits=31)
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._inflate.unconsumed_tail
+
+    @property
+    def eof(self) -> bool:
+        return self._inflate.eof
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        return self._inflate.decompress(self._inflate.unconsumed_tail + data, max_length)
+
+
 class Tail:
     """The bytes of a remote file from an offset on, as they come. To be closed."""
 
@@ -73,7 +106,8 @@ class Tail:
         self._stream = stream
         self._path = path
         self._known = known[-_OVERLAP:]
-        self._inflate: zlib._Decompress | None = None
+        self._unpacker: _Unpacker | None = None
+        self._damaged: type[Exception] = zlib.error
         self._rest = b""
         self._speak_at = 0.0
         self.changed = False
@@ -84,7 +118,7 @@ class Tail:
     @property
     def fills_gap(self) -> bool:
         """It ends when it has given what the file held when it began; read on with another one."""
-        return self._inflate is not None
+        return self._unpacker is not None
 
     def begin(self, sample: Sample) -> None:
         """Wait for what the file is. Raises DeadlinePassed, Disconnected, and Trouble when it cannot be read."""
@@ -106,15 +140,21 @@ class Tail:
         self.proof = _proof(match, sample, self._path, self._stream.stderr)
         self._rest = header[match.end() :]
         if match[5] == b"gzip":
-            self._inflate = zlib.decompressobj(wbits=31)
+            self._unpacker = _Gunzip()
+        elif match[5] == b"zstd":
+            if sys.version_info >= (3, 14):
+                from compression import zstd  # noqa: PLC0415 - a short log needs none
+            else:
+                from backports import zstd  # noqa: PLC0415 - a short log needs none
+            self._unpacker, self._damaged = zstd.ZstdDecompressor(), zstd.ZstdError
 
     def read(self, timeout_s: float) -> bytes | None:
         """The next bytes; None when none came within `timeout_s`; b"" at the end. Raises Disconnected, Trouble."""
         if time.monotonic() >= self._speak_at:
             self._stream.speak()
             self._speak_at = time.monotonic() + _SPEAK_EVERY_S
-        if self._inflate is not None:
-            return self._read_gap(self._inflate, timeout_s)
+        if self._unpacker is not None:
+            return self._read_gap(self._unpacker, timeout_s)
         ends = time.monotonic() + timeout_s
         while (data := self._next_frame()) is None:
             more = self._stream.read(max(0.0, ends - time.monotonic()))
@@ -143,16 +183,19 @@ class Tail:
         self._known = body[-_OVERLAP:]
         return data
 
-    def _read_gap(self, inflate: zlib._Decompress, timeout_s: float) -> bytes | None:
-        packed = self._rest or self._stream.read(timeout_s)
-        if not packed:
-            return packed
+    def _read_gap(self, unpacker: _Unpacker, timeout_s: float) -> bytes | None:
+        packed = b""
+        if unpacker.eof:
+            return b""
+        if unpacker.needs_input:
+            more = self._rest or self._stream.read(timeout_s)
+            if not more:
+                return more
+            packed, self._rest = more, b""
         try:
-            data = inflate.decompress(packed, _MOST)
-        except zlib.error as error:
-            raise _unreadable(self._path, f"What gzip gave there is damaged: {error}.") from error
-        self._rest = inflate.unconsumed_tail
-        return data or None
+            return unpacker.decompress(packed, _MOST) or None
+        except self._damaged as error:
+            raise _unreadable(self._path, f"What was compressed there is damaged: {error}.") from error
 
 
 class RemoteLog:
@@ -167,7 +210,7 @@ class RemoteLog:
 
         Raises what a `Session` raises, and Trouble when it cannot be read.
         """
-        result = self._session.run_script(remote_text("log_proof.sh"), self._args(sample, 0))
+        result = self._session.run_script(remote_text("log_proof.sh"), self._args(sample, 0), only_looks=True)
         match = _HEADER.search(result.stdout.encode())
         if match is None:
             raise _unreadable(self.path, result.stderr)
@@ -190,8 +233,15 @@ class RemoteLog:
         return tail
 
     def _args(self, sample: Sample, offset: int) -> list[str]:
-        asked = (sample.head, sample.start + 1, sample.length, offset + 1)
-        return [self.path, *map(str, (*asked, _GAP_TO_COMPRESS, _OVERLAP, _MOST_IN_FRAME))]
+        asked = (sample.head, sample.start + 1, sample.length, offset + 1, _GAP_TO_COMPRESS)
+        packers = "zstd" if self._is_near else "gzip zstd"
+        return [self.path, *map(str, asked), packers, str(_OVERLAP), str(_MOST_IN_FRAME)]
+
+    @property
+    def _is_near(self) -> bool:
+        """A line that is surely faster than gzip."""
+        round_trip_s = self._session.health.round_trip_s
+        return self._session.profile.transport == "local" or (round_trip_s is not None and round_trip_s < _NEAR_S)
 
 
 def _proof(match: re.Match[bytes], sample: Sample, path: str, stderr: str) -> Proof | None:

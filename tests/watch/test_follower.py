@@ -6,6 +6,7 @@ import random
 import resource
 import shutil
 import subprocess
+import sys
 import threading
 import time
 import tracemalloc
@@ -408,6 +409,84 @@ def test_a_long_gap_is_filled_and_then_followed(follow: Callable[[], Follower], 
     pump_until(follower, holds(local, remote.read_bytes()))
     append(remote, b"and on\n")
     pump_until(follower, holds(local, remote.read_bytes()))
+
+
+@pytest.fixture
+def packers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """A login node that has just these programs that compress, and the file where they say that they were started."""
+
+    def have(*names: str) -> Path:
+        note = {name: f"echo {name} >> {tmp_path}/started\n{_PACKERS[name]}" for name in names}
+        in_place_of(tmp_path, monkeypatch, **note)
+        for name in ("cat", "cksum", "head", "ls", "perl", "sh", "sleep", "tail", "timeout", "wc"):
+            (tmp_path / "first" / name).symlink_to(shutil.which(name) or "")
+        monkeypatch.setenv("PATH", str(tmp_path / "first"))
+        (tmp_path / "started").touch()
+        return tmp_path / "started"
+
+    return have
+
+
+_ZSTD = """\
+import sys
+try: from compression import zstd
+except ImportError: from backports import zstd
+sys.stdout.buffer.write(zstd.compress(sys.stdin.buffer.read(), 1))
+"""
+_PACKERS = {"gzip": f'exec {shutil.which("gzip")} "$@"', "zstd": f"exec {sys.executable} -c '{_ZSTD}'"}
+
+
+@pytest.mark.parametrize(
+    ("has", "near_s", "started"),
+    [
+        (("gzip", "zstd"), 0.0, "zstd\n"),
+        (("gzip", "zstd"), 3600.0, "zstd\n"),
+        (("gzip",), 0.0, "gzip\n"),
+        (("gzip",), 3600.0, ""),
+    ],
+)
+def test_a_long_gap_is_compressed_by_what_is_faster_than_the_line(
+    follow: Callable[[], Follower],
+    remote: Path,
+    local: Path,
+    *,
+    packers: Callable[..., Path],
+    monkeypatch: pytest.MonkeyPatch,
+    has: tuple[str, ...],
+    near_s: float,
+    started: str,
+) -> None:
+    monkeypatch.setattr(remotelog, "_NEAR_S", near_s)
+    said = packers(*has)
+    remote.write_bytes(b"first\n")
+    follower = follow()
+    pump_until(follower, holds(local, b"first\n"))
+    follower.close()
+    append(remote, b"a line that is like the others\n" * 300_000 + os.urandom(1_000_000))
+    pump_until(follower, holds(local, remote.read_bytes()))
+    append(remote, b"and on\n")
+    pump_until(follower, holds(local, remote.read_bytes()))
+    assert said.read_text() == started
+
+
+@pytest.mark.parametrize("packer", ["gzip", "zstd"])
+def test_damaged_bytes_are_a_trouble_and_none_of_the_log(
+    follow: Callable[[], Follower],
+    remote: Path,
+    local: Path,
+    *,
+    packers: Callable[..., Path],
+    monkeypatch: pytest.MonkeyPatch,
+    packer: str,
+) -> None:
+    monkeypatch.setattr(remotelog, "_NEAR_S", 0.0)
+    monkeypatch.setitem(_PACKERS, packer, "cat > /dev/null; echo nonsense, and nothing that was compressed")
+    packers(packer)
+    remote.write_bytes(b"a line that is like the others\n" * 300_000)
+    with pytest.raises(Trouble, match="cannot be read") as caught:
+        pump_until(follow(), lambda: False)
+    assert "damaged" in caught.value.why
+    assert local.read_bytes() == b""
 
 
 def test_a_full_disk_here_costs_no_byte(follow: Callable[[], Follower], remote: Path, local: Path) -> None:

@@ -32,10 +32,10 @@ def log(login: Rig) -> Path:
 def test_a_long_gap_travels_compressed_and_survives_cuts(login: Rig, log: Path, tmp_path: Path) -> None:
     written_by_operator(login, log, training_log(40 * MEGABYTE))
     with Line(login.port()) as line:
-        line.cut_after(bytes_down=MEGABYTE)
+        line.cut_after(bytes_down=MEGABYTE // 5)
         following = Following(line.profile(login.profile()), log.parent, tmp_path / "run")
         until(lambda: line.cuts, "the first cut")
-        line.cut_after(bytes_down=MEGABYTE)
+        line.cut_after(bytes_down=MEGABYTE // 5)
         following.wait_until_copied(log)
         travelled = line.bytes_down
         following.end()
