@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from bench._others import HERE
 from bench._rounds import ROUNDS, Row, cpu_of, in_turns, python, versions
 from bench.parse import make_log
 from llmb_tui.launch.runs import Runs
@@ -25,19 +27,21 @@ def remember(state: Path, count: int) -> None:
 
 
 def jobs(count: int, rounds: int) -> Row:
-    """The list of all runs, nothing of which goes on."""
+    """The list of all runs, nothing of which goes on; the first time they are read."""
     with tempfile.TemporaryDirectory() as folder:
+        places = Places(Path(folder) / "config", Path(folder))
         remember(Path(folder), count)
-        ways = {
-            version: partial(
-                cpu_of,
-                python("-m", "llmb_tui", "jobs", "--json"),
-                tree,
-                LLMB_TUI_STATE_DIR=folder,
-                LLMB_TUI_CONFIG_DIR=f"{folder}/config",
-            )
-            for version, tree in versions().items()
-        }
+        for file in places.runs.glob("*/*"):
+            os.utime(file, (0, 0))  # as if they had lain there for long
+
+        def taken(tree: str, first: bool) -> float:
+            if first:
+                places.runs_done.unlink(missing_ok=True)
+            state = {"LLMB_TUI_STATE_DIR": folder, "LLMB_TUI_CONFIG_DIR": f"{folder}/config"}
+            return cpu_of(python("-m", "llmb_tui", "jobs", "--json"), tree, **state)
+
+        ways = {"now, first time": partial(taken, HERE, True)}
+        ways |= {version: partial(taken, tree, False) for version, tree in versions().items()}
         return Row(f"jobs --json with {count:,} finished runs", "CPU s", in_turns(ways, rounds), "≤ 1/4 × before", 18)
 
 

@@ -6,6 +6,7 @@ import argparse
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,12 @@ from llmb_tui.launch.run import Run
 from llmb_tui.launch.submit import withdraw
 from llmb_tui.plan.selection import PROCEDURE_TITLES
 from llmb_tui.services import Services
+from llmb_tui.watch.kept_runs import KeptRuns
 from llmb_tui.watch.lines import LineReader
 from llmb_tui.watch.logfile import LogSummary, log_files, measure
 from llmb_tui.watch.report import cancel_words, document, state_word
 from llmb_tui.watch.runs_feed import LINE_TROUBLE
 from llmb_tui.watch.state import BAD_ENDS, ENDED, RunState
-from llmb_tui.watch.verdict import rule_s
 
 _BAD_ENDS = {"refused", "withdrawn", *BAD_ENDS}
 _WORST_FIRST = (2, 4, 3, 0)
@@ -34,16 +35,23 @@ _HEADINGS = ("run", "state", "workload", "GPUs", "cluster", "procedure", "step",
 def jobs_verb(arguments: argparse.Namespace) -> int:
     """All runs, newest first; a cluster that does not answer leaves its runs as they were last seen."""
     services = user_services(arguments)
-    feed = services.feed
+    kept = KeptRuns(services.places.runs_done, services.places.runs, services.settings.verdict.threshold)
+    feed, services.runs.passed_over = services.feed, frozenset(kept.done)
     for run, why in feed.settle_all(terminal_prompter()):
         _say_unknown(run, why)
     for cluster, trouble in feed.poll(terminal_prompter()).items():
         say(f"{cluster}: {trouble.what} Its runs are shown as they were last seen.")
     records, unreadable = feed.records.all(), services.runs.unreadable()
+    found = [(one.created_at, one.document) for one in kept.done.values()]
+    for record in records:
+        found.append((record.run.created_at, document(record.run, record.state)))
+        kept.keep(record.run, record.state, found[-1][1])
+    documents = [one for _, one in sorted(found, key=itemgetter(0), reverse=True)]
+    kept.save()
     if arguments.json:
-        print_json([document(record.run, record.state) for record in records])
-    elif records:
-        print_table(_HEADINGS, [_row(record.run, record.state) for record in records])
+        print_json(documents)
+    elif documents:
+        print_table(_HEADINGS, map(_row, documents))
     elif not unreadable:
         say("There is no run yet. `llmb-tui submit --cluster C …` submits one, and so does the wizard's last step.")
     for record in records:
@@ -110,7 +118,7 @@ def watch_verb(arguments: argparse.Namespace) -> int:
         if arguments.json:
             print_json(document(run, state))
         else:
-            print_table(_HEADINGS, [_row(run, state)])
+            print_table(_HEADINGS, [_row(document(run, state))])
         return 2 if state.link == "lost" else exit_code(run, state)
     if not arguments.json:
         print_line(f"run {run.id} on {run.cluster}, {PROCEDURE_TITLES[run.procedure]}")
@@ -321,19 +329,19 @@ def _json_teller(run: Run) -> Callable[[RunState], None]:
     return publish
 
 
-def _row(run: Run, state: RunState) -> tuple[str, ...]:
-    selection, progress = run.plan.selection, state.progress
+def _row(one: dict[str, Any]) -> tuple[str, ...]:
+    selection, verdict = one["selection"], one["verdict"]
     return (
-        run.id,
-        state_word(run, state),
-        f"{selection.workload}@{selection.release} {selection.size} {selection.dtype}",
-        f"{selection.scale} {selection.gpu.upper()}",
-        run.cluster,
-        run.procedure,
-        f"{progress.steps_done}/{progress.steps_total or run.plan.steps}",
-        _seconds(progress.median_s),
-        _seconds(rule_s(run.plan, run.rule, progress)),
-        _verdict(state.verdict.result, state.verdict.ratio, state.verdict.reasons) if state.verdict else "–",
+        one["id"],
+        one["state"],
+        f"{selection['workload']}@{selection['release']} {selection['size']} {selection['dtype']}",
+        f"{selection['scale']} {selection['gpu'].upper()}",
+        one["cluster"],
+        one["procedure"],
+        f"{one['steps_done']}/{one['steps_total']}",
+        _seconds(one["median_step_time_s"]),
+        _seconds(one["step_time_s"]),
+        _verdict(verdict["result"], verdict["ratio"], verdict["reasons"]) if verdict["result"] else "–",
     )
 
 

@@ -9,7 +9,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,8 @@ class Runs:
     def __init__(self, places: Places) -> None:
         self._directory = places.runs
         self._reading = threading.Lock()
+        self.passed_over: Container[str] = ()
+        """Ids that no listing has: who lists the runs knows all of these already."""
         self._cache: dict[str, tuple[_Stamp, Run | Trouble]] = {}
 
     def folder(self, run_id: str) -> Path:
@@ -162,7 +164,7 @@ class Runs:
 
     def _folders(self) -> list[str]:
         try:
-            return [entry.path for entry in os.scandir(self._directory)]
+            return [entry.path for entry in os.scandir(self._directory) if entry.name not in self.passed_over]
         except FileNotFoundError:
             return []
         except OSError as error:

@@ -62,6 +62,11 @@ class Places:
         return self.state / "catalog.json"
 
     @property
+    def runs_done(self) -> Path:
+        """File with what is told of runs that are done, as it was made last."""
+        return self.state / "runs-done.json"
+
+    @property
     def journal(self) -> Path:
         """File that intents and their outcomes are written to before and after they happen."""
         return self.state / "journal.jsonl"
