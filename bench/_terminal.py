@@ -8,7 +8,6 @@ import pty
 import select
 import signal
 import struct
-import sys
 import termios
 import time
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from contextlib import suppress
 from types import TracebackType
 
 _TICKS = os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGESIZE")
 
 
 class Terminal:
@@ -30,7 +30,7 @@ class Terminal:
         if not self._pid:
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
             os.chdir("/")  # of several versions of the program it is PYTHONPATH that chooses
-            os.execve(sys.executable, argv, {**os.environ, "TERM": "xterm-256color", **environment})
+            os.execve(argv[0], argv, {**os.environ, "TERM": "xterm-256color", **environment})
 
     def __enter__(self) -> Terminal:
         return self
@@ -48,6 +48,12 @@ class Terminal:
             fields = stat.read().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / _TICKS
 
+    @property
+    def memory_mb(self) -> float:
+        """What it keeps in memory."""
+        with open(f"/proc/{self._pid}/statm") as pages:
+            return int(pages.read().split()[1]) * _PAGE / 1e6
+
     def type(self, key: bytes) -> None:
         self._newest = b""
         os.write(self._fd, key)
@@ -63,8 +69,9 @@ class Terminal:
 
     def wait_for(self, text: str, limit_s: float = 60.0) -> float:
         """Seconds since the start of the program until this was painted, after the last key."""
+        ends = time.perf_counter() + limit_s
         while text.encode() not in self._newest:
-            if time.perf_counter() - self._began > limit_s:
+            if time.perf_counter() > ends:
                 raise TimeoutError(f"{text!r} is not on the screen: {self._newest[-500:]!r}")
             self.read(0.05)
         return time.perf_counter() - self._began

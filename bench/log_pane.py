@@ -14,6 +14,7 @@ import os
 import pty
 import resource
 import select
+import statistics
 import struct
 import subprocess
 import sys
@@ -21,13 +22,15 @@ import tempfile
 import termios
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from textual.app import App, ComposeResult
 from textual.widget import Widget
-from textual.widgets import Log, RichLog
+from textual.widgets import Log, RichLog, Static
 
-from bench._rounds import ROUNDS, Row
+from bench._rounds import ROUNDS, Row, in_turns
+from bench._writer import streams
 from llmb_tui.ui.widgets.log_pane import LogPane
 from llmb_tui.ui.widgets.log_view import LogView
 
@@ -36,6 +39,8 @@ _TICK_S = 0.002
 # As many as the widget shows within seconds.
 _LINES = {"LogPane": 1_000_000, "Log": 200_000, "RichLog": 20_000}
 _WAYS = {"LogPane": "now", "Log": "Log", "RichLog": "RichLog"}
+_STEADY = {"steady": "now", "idle": "idle Textual"}
+_STEADY_S, _STEADY_LINES = 6.0, 20_000
 
 
 def batches(lines: int) -> list[str]:
@@ -65,12 +70,26 @@ class Panel(App[None]):
             "LogPane": lambda: LogPane([("log", self._spool)]),
             "Log": Log,
             "RichLog": RichLog,
+            "steady": lambda: LogPane([("log", self._spool)]),
+            "idle": Static,
         }
         yield widgets[self._kind]()
 
     def on_mount(self) -> None:
         """Measure when the first frame is out."""
-        self.call_after_refresh(lambda: self.run_worker(self._measure()))
+        measure = self._measure_gaps if self._kind in _STEADY else self._measure
+        self.call_after_refresh(lambda: self.run_worker(measure()))
+
+    async def _measure_gaps(self) -> None:
+        """How long the event loop is away while lines come as they do on the screen of a run, or none do."""
+        gaps: list[float] = []
+        for pane in self.query(LogPane):
+            self.set_interval(0.1, partial(pane.show_newest, ("log", self._spool)))
+        ticker = asyncio.create_task(self._tick(gaps))
+        await asyncio.sleep(_STEADY_S)
+        ticker.cancel()
+        self._result.write_text(json.dumps({"p99_ms": statistics.quantiles(gaps, n=100)[-1] * 1000}))
+        self.exit()
 
     async def _measure(self) -> None:
         feeds: dict[str, Callable[[list[str]], Awaitable[None]]] = {
@@ -162,6 +181,22 @@ def rows() -> Iterator[Row]:
     ):
         values = {_WAYS[kind]: [answer[key] for answer in answers] for kind, answers in found.items()}
         yield Row(what, unit, values, to_reach, number)
+    yield gaps()
+
+
+def gaps() -> Row:
+    """How long the event loop is away, p99, beside an app in which nothing happens."""
+    with tempfile.TemporaryDirectory() as folder:
+
+        def taken(kind: str) -> float:
+            result = Path(folder) / kind
+            with streams(result.with_suffix(".log"), _STEADY_LINES if kind == "steady" else 0):
+                return measured(kind, result)["p99_ms"]
+
+        values = in_turns({way: partial(taken, kind) for kind, way in _STEADY.items()})
+    what = f"the event loop is away at {_STEADY_LINES:,} lines a second, p99"
+    why = "a repaint of the pane, ten a second, is one piece of work in Textual's compositor"
+    return Row(what, "ms", values, "≤ 1.5 × idle Textual", 5, why)
 
 
 if __name__ == "__main__":

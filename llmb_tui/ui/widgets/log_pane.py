@@ -100,7 +100,7 @@ class LogPane(Vertical):
         self._tails: dict[Path, LogIndex] = {}
         """The ends of long files, which are shown until the lines before them are counted."""
         self._chosen = 0
-        self.view = LogView(self._index, empty)
+        self.view = LogView(self._index, empty, self.entitle)
         self._filter: LogFilter | None = None
         self._present: frozenset[Path] = frozenset()
         self._offered = 0
@@ -223,7 +223,6 @@ class LogPane(Vertical):
             self.view.renumber(event.index, event.index.lines_before(event.tail))
         event.tail.close()
 
-    @on(LogView.Moved)
     def entitle(self) -> None:
         """Say which log is shown, how long it is, and whether it is followed."""
         names = [
@@ -263,7 +262,7 @@ class LogPane(Vertical):
             parts.append(Content("searching"))
         if not view.following:
             parts.append(Content.styled(f"held · {plural(view.behind, 'new line')}", "bold $text-warning"))
-        elif view.source.lines:
+        elif total or tail is not None:
             parts.append(Content("following"))
         return parts
 

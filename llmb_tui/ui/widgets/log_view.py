@@ -7,7 +7,7 @@ log: however fast lines arrive, there is one repaint at once and then at most te
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import ClassVar, Literal, Protocol
 
@@ -17,7 +17,6 @@ from rich.style import Style
 from textual.binding import Binding, BindingType
 from textual.events import Resize
 from textual.geometry import Offset, Region, Size
-from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
@@ -116,14 +115,10 @@ class LogView(ScrollView, can_focus=True):
     left_cell: reactive[int] = reactive(0)
     """First visible cell of the lines."""
 
-    class Moved(Message):
-        """Lines came, or the view began or ceased to follow."""
-
-        def can_replace(self, message: Message) -> bool:
-            return isinstance(message, LogView.Moved)
-
-    def __init__(self, source: LogLines, empty: str = "") -> None:
+    def __init__(self, source: LogLines, empty: str = "", moved: Callable[[], object] = lambda: None) -> None:
+        """`moved`: called when lines came, or the view began or ceased to follow, so that all is one repaint."""
         super().__init__()
+        self._moved = moved
         self.source = source
         self.empty = empty
         """What is said while there is no line."""
@@ -193,7 +188,7 @@ class LogView(ScrollView, can_focus=True):
         if self.following:
             self._held_at = self.source.lines
             self.following = False
-            self.post_message(self.Moved())
+            self._moved()
 
     def visible_lines(self) -> list[str]:
         """The lines in view, whole."""
@@ -228,7 +223,7 @@ class LogView(ScrollView, can_focus=True):
             self.hold()
         elif new_value > old_value and not self.following:
             self.following = True
-            self.post_message(self.Moved())
+            self._moved()
 
     def on_resize(self, _event: Resize) -> None:
         """The end stays in view when the view becomes lower."""
@@ -327,7 +322,7 @@ class LogView(ScrollView, can_focus=True):
             self.scroll_to(y=y, animate=False, force=True)
             self._placing = False
         self.refresh()
-        self.post_message(self.Moved())
+        self._moved()
 
     def _next_frame(self) -> None:
         self._frame = None
