@@ -440,3 +440,26 @@ async def test_many_notices_of_growth_are_few_repaints(log: Path) -> None:
         for _ in range(500):
             app.view.grown()
         assert counted.asked <= 1
+
+
+async def test_lines_and_what_is_said_of_them_are_one_repaint(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    painted = 0
+    refresh = Screen._compositor_refresh
+
+    def counted(screen: Screen[Any]) -> None:
+        nonlocal painted
+        painted += 1
+        refresh(screen)
+
+    app = PaneApp(log)
+    async with app.run_test(size=(60, 12)) as pilot:
+        await ready(pilot, app, 100)
+        await until(pilot, lambda: subtitle(app).startswith("100 lines"), "the number")
+        await pilot.pause()
+        monkeypatch.setattr(Screen, "_compositor_refresh", counted)
+        for count in (120, 140, 160):
+            append(log, numbered(count - 20, 20))
+            app.pane.show_newest((log.name, log))
+            await until(pilot, lambda count=count: subtitle(app).startswith(f"{count} lines"), "the number")
+            await pilot.pause()
+    assert 0 < painted <= 3
