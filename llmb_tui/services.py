@@ -76,6 +76,8 @@ class Services:
         self.on_broken_file: Callable[[Trouble], None] | None = None
         """Told, once each, of the user's own presets and profiles that cannot be read, and are then passed over;
         None: they are raised. Failure rules that cannot be read are never raised."""
+        self.before_start: Callable[[], None] | None = None
+        """Called once the first frame is painted, in a thread, before anything is read."""
         self.interactive = False
         """A person stays: what is costly to start is kept for the next time."""
         self._reported: set[str] = set()

@@ -11,20 +11,19 @@ import stat
 import sys
 import tempfile
 import threading
+from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from llmb_tui.cli import clusters
 from llmb_tui.cli.output import print_json, print_line, say
-from llmb_tui.cli.planning import launchable
-from llmb_tui.cli.run_lines import line_teller
-from llmb_tui.cli.runs import exit_code, final_line
 from llmb_tui.cli.screen import show
 from llmb_tui.cli.user import is_terminal, settings_of
-from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
-from llmb_tui.watch.report import document
+
+if TYPE_CHECKING:
+    from llmb_tui.cluster.profile import ClusterProfile
 
 # What a headless demo runs unless a workload is named; other flags hold for it too.
 DEFAULT = {"workload": "nemotron4@25.04", "size": "15b", "gpu": "h100", "dtype": "fp8", "scale": "64"}
@@ -33,16 +32,38 @@ DEFAULT = {"workload": "nemotron4@25.04", "size": "15b", "gpu": "h100", "dtype":
 def demo_verb(arguments: argparse.Namespace) -> int:
     """Start the embedded cluster, then the wizard or the headless journey."""
     root = demo_folder()
-    with DemoCluster(root / "cluster") as cluster:
-        places = Places(root / "config", root / "state")
-        services = Services(places, settings_of(places, arguments), read_only=arguments.read_only)
-        services.clusters.save(cluster.profile)
-        try:
-            if arguments.headless or not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
-                return _headless(arguments, services, cluster.profile.name)
-            return show(services)
-        finally:
-            services.clusters.close()
+    places = Places(root / "config", root / "state")
+    services = Services(places, settings_of(places, arguments), read_only=arguments.read_only)
+    with ExitStack() as stack:
+        if not arguments.headless and is_terminal(sys.stdin) and is_terminal(sys.stdout):
+            return _on_screen(services, root, stack)
+        profile = _start(services, root, stack)
+        stack.callback(services.clusters.close)
+        return _headless(arguments, services, profile)
+
+
+def _on_screen(services: Services, root: Path, stack: ExitStack) -> int:
+    """The first frame is painted before the cluster is there; who leaves while it starts waits for that."""
+    starting = threading.Lock()
+
+    def start() -> None:
+        with starting:
+            _start(services, root, stack)
+
+    services.before_start = start
+    try:
+        return show(services)
+    finally:
+        starting.acquire()
+
+
+def _start(services: Services, root: Path, stack: ExitStack) -> ClusterProfile:
+    """Start the cluster until the stack is closed, and save how to reach it."""
+    from llmb_tui.demo.cluster import DemoCluster
+
+    profile = stack.enter_context(DemoCluster(root / "cluster")).profile
+    services.clusters.save(profile)
+    return profile
 
 
 def demo_folder() -> Path:
@@ -57,8 +78,14 @@ def demo_folder() -> Path:
     return folder
 
 
-def _headless(arguments: argparse.Namespace, services: Services, cluster: str) -> int:
+def _headless(arguments: argparse.Namespace, services: Services, profile: ClusterProfile) -> int:
     """Each stage in plain lines; with `--json` they go to stderr and the run's document to stdout."""
+    from llmb_tui.cli import clusters
+    from llmb_tui.cli.planning import launchable
+    from llmb_tui.cli.run_lines import line_teller
+    from llmb_tui.cli.runs import exit_code, final_line
+    from llmb_tui.watch.report import document
+
     if arguments.workload is None:
         vars(arguments).update({name: value for name, value in DEFAULT.items() if getattr(arguments, name) is None})
     tell = say if arguments.json else print_line
@@ -68,9 +95,9 @@ def _headless(arguments: argparse.Namespace, services: Services, cluster: str) -
         f"plan: {selection.workload}@{selection.release} {selection.size} {selection.dtype}, "
         f"{selection.scale} × {selection.gpu.upper()}"
     )
-    tell(f"connect: {cluster}, {services.clusters.profile(cluster).notice}")
+    tell(f"connect: {profile.name}, {profile.notice}")
     tell("preflight:")
-    request = services.request(cluster, plan)
+    request = services.request(profile.name, plan)
     report = clusters.check(services, request, tell)
     tell("install:")
     clusters.install(services, request, tell)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import select
 import signal
@@ -28,6 +29,7 @@ def show(services: Services) -> int:
         raise Trouble("The wizard needs a terminal.", fix="Use a verb: `llmb-tui --help` lists them.", exit_code=1)
     # Textual paints with its next frame: of 60 a second a key waits for as long as it is worked on.
     os.environ.setdefault("TEXTUAL_FPS", "240")
+    gc.disable()  # what the start makes stays: until it is over there is nothing to collect
     from llmb_tui.ui.app import LlmbApp
 
     end_with_terminal(sys.stdin.fileno())

@@ -127,6 +127,7 @@ class LlmbApp(App[None]):
         """Presets and widgets stay: a full collection that walks over them all would hold up a key for 60 ms."""
         gc.collect()
         gc.freeze()
+        gc.enable()
 
     def action_jobs(self) -> None:
         from llmb_tui.ui.screens.jobs import JobsScreen

@@ -75,12 +75,9 @@ def read_start(services: Services) -> Change:
 def wizard_rules(catalog: Catalog, policy: Policy) -> Rules:
     """What the rooms below say to the wizard without asking anybody."""
     from llmb_tui.launch.prepared import LaunchPreview
-    from llmb_tui.launch.procedure import preview, procedure, unavailable
+    from llmb_tui.launch.procedure import preview, unavailable
     from llmb_tui.launch.readiness import ClusterEvidence, blockers, observed
     from llmb_tui.launch.upstream.commits import COMMITS, why_not_public
-
-    for name in NEW_RUN_PROCEDURES:
-        procedure(name)  # its import takes long, and no key must wait for it
 
     def launch_preview(name: ProcedureId, recipe: Recipe, request: RunRequest | None) -> LaunchPreview:
         if request is None:
@@ -98,6 +95,14 @@ def wizard_rules(catalog: Catalog, policy: Policy) -> Rules:
         return blockers(request, policy, ClusterEvidence(report, steps))
 
     return Rules(catalog, launch_preview, objections, against, partial(observed, policy=policy))
+
+
+def load_procedures() -> None:
+    """Import every procedure that a run can have: that takes long, and no key must wait for it."""
+    from llmb_tui.launch.procedure import procedure
+
+    for name in NEW_RUN_PROCEDURES:
+        procedure(name)
 
 
 def read(effect: ReadRuns | ReadOwnResults, services: Services) -> events.Event:

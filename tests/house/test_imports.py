@@ -89,6 +89,11 @@ def test_the_first_frame_needs_nothing_that_waits(tmp_path: Path, monkeypatch: p
     assert loaded.isdisjoint({"llmb_tui.ui.dialogs", "llmb_tui.ui.wizard_effects", "llmb_tui.watch.runs_feed"})
 
 
+def test_the_demo_paints_before_its_cluster_is_imported() -> None:
+    loaded = loaded_by("import llmb_tui.cli.demo")
+    assert loaded.isdisjoint({"paramiko", "pydantic", "llmb_tui.demo", "llmb_tui.plan.make", "llmb_tui.watch.report"})
+
+
 def test_the_bare_command_knows_no_verb() -> None:
     loaded = loaded_by("import llmb_tui.cli\nllmb_tui.cli.main([])")
     assert loaded.isdisjoint({"textual", "llmb_tui.cli.arguments", "llmb_tui.plan.selection"})

@@ -59,7 +59,7 @@ async def loaded(pilot: Pilot[None]) -> WizardScreen:
     """The wizard, once the presets are read; cursors do not blink."""
     wizard = pilot.app.screen
     assert isinstance(wizard, WizardScreen)
-    await until(pilot, lambda: any(preview.plan for preview in wizard.query(Preview)), "the presets are read")
+    await until(pilot, lambda: wizard.complete, "the presets are read, and the panes are there")
     for field in wizard.query(Input):
         field.cursor_blink = False
     await pilot.pause()

@@ -30,5 +30,6 @@ def snap_compare(request: pytest.FixtureRequest, snap_compare: Any) -> Any:
 def _never_frozen() -> Iterator[None]:
     """The wizard freezes what it has made, once for a program. Here it has hundreds of successors."""
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr("llmb_tui.ui.app.gc", SimpleNamespace(collect=lambda: 0, freeze=lambda: None))
+        nothing = {name: lambda: None for name in ("collect", "freeze", "enable")}
+        monkeypatch.setattr("llmb_tui.ui.app.gc", SimpleNamespace(**nothing))
         yield

@@ -91,6 +91,13 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         self._stop = threading.Event()
         self._rest: Timer | None = None
         self._refused: frozenset[events.Action] = frozenset()
+        self._early: list[events.Event] | None = []
+        """What happened before all panes were there; None from then on."""
+
+    @property
+    def complete(self) -> bool:
+        """All panes are there: what happens is shown at once."""
+        return self._early is None
 
     def compose(self) -> ComposeResult:
         yield StatusBar().data_bind(WizardScreen.state)
@@ -176,8 +183,10 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
     # One direction: event → state → everything that is shown; then the effects.
 
     def dispatch(self, event: events.Event) -> None:
-        """Tell the wizard what happened. Everything is shown when this returns."""
-        if self.state is not None:
+        """Tell the wizard what happened. Everything is shown when this returns, once all panes are there."""
+        if self.state is not None and self._early is not None:
+            self._early.append(event)
+        elif self.state is not None:
             from llmb_tui.wizard.update import update
 
             self._take(update(self.state, event))
@@ -292,8 +301,19 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
             await self.app.push_screen_wait(Failure(trouble))
             self.app.exit(return_code=trouble.exit_code)
             return
-        await self.body.complete()
         self._take(first)
+        self.call_after_refresh(self._complete)
+
+    @work(group="start", exit_on_error=False)
+    async def _complete(self) -> None:
+        """What the first choices do not need is made once they are painted."""
+        from llmb_tui.ui.wizard_effects import load_procedures
+
+        await self.body.complete()
+        await in_daemon(load_procedures)
+        early, self._early = self._early or [], None
+        for event in early:
+            self.dispatch(event)
         self.call_after_refresh(self.post_message, self.Started())
 
     @work(group="read", exit_on_error=False)
@@ -353,4 +373,6 @@ def _read_start(services: Services) -> Change:
     """In a thread: what the first frame was painted without is imported there."""
     from llmb_tui.ui.wizard_effects import read_start
 
+    if services.before_start is not None:
+        services.before_start()
     return read_start(services)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from typing import Any
 
@@ -11,7 +12,9 @@ from textual.widgets import Input, Static
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.load import load_presets
 from llmb_tui.ui.app import LlmbApp
+from llmb_tui.ui.panes.pane import Pane
 from llmb_tui.ui.screens.wizard import WizardScreen
+from llmb_tui.ui.screens.wizard_body import WizardBody
 from llmb_tui.ui.widgets.choices import ChoiceList
 from llmb_tui.ui.widgets.preview import Preview
 from llmb_tui.ui.widgets.rail import Rail
@@ -33,6 +36,28 @@ async def test_a_skeleton_is_painted_before_the_presets_are_read(app: LlmbApp, m
         assert [one.summary for one in wizard.query_one(Rail).steps] == [""] * 7
         may_read.set()
         await loaded(pilot)
+
+
+async def test_the_choices_wait_for_no_other_pane_and_a_key_is_kept_until_all_are_there(
+    app: LlmbApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_complete, complete = asyncio.Event(), WizardBody.complete
+
+    async def complete_late(body: WizardBody) -> None:
+        await may_complete.wait()
+        await complete(body)
+
+    monkeypatch.setattr(WizardBody, "complete", complete_late)
+    async with app.run_test(size=SIZE) as pilot:
+        wizard = app.screen
+        assert isinstance(wizard, WizardScreen)
+        await until(pilot, lambda: any(preview.plan for preview in wizard.query(Preview)), "the choices are there")
+        assert len(wizard.query(Pane)) == 1
+        await pilot.press("right")
+        assert step_of(pilot) is StepId.WORKLOAD
+        may_complete.set()
+        await loaded(pilot)
+        assert step_of(pilot) is StepId.HARDWARE
 
 
 async def test_the_first_three_steps_by_keyboard(app: LlmbApp) -> None:
