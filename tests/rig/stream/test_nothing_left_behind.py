@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.ssh import shell
 from llmb_tui.watch import remotelog
 from tests.kit.waiting import until
 from tests.rig.cluster import Rig
@@ -96,3 +98,20 @@ def test_a_line_that_hangs_for_ever_leaves_nothing_for_long(
     line.hang()
     following.end()
     assert_nothing_is_left(login, 4 + GONE_WITHIN_S)
+
+
+@pytest.mark.parametrize("hangs", [True, False])
+def test_what_runs_the_looks_goes_with_its_line(
+    login: Rig, line: Line, monkeypatch: pytest.MonkeyPatch, hangs: bool
+) -> None:
+    monkeypatch.setattr(shell, "SILENCE_S", 2)
+    session = Session(line.profile(login.profile()))
+    for _ in range(2):
+        session.run(["true"], only_looks=True)
+    assert ours(login)
+    if hangs:
+        line.hang()
+    else:
+        session.close()
+    assert_nothing_is_left(login, 2 + GONE_WITHIN_S if hangs else GONE_WITHIN_S)
+    session.close()
