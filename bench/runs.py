@@ -47,7 +47,7 @@ def jobs(count: int, rounds: int) -> Row:
 
 def cheap() -> Iterator[Row]:
     """With fewer runs, where the start of the program counts for more."""
-    yield jobs(200, 3)
+    yield jobs(200, 3)._replace(to_reach="")  # which is meant for a thousand
 
 
 def rows() -> Iterator[Row]:
