@@ -211,7 +211,8 @@ def _cat_s(command: Sequence[str], folder: Path) -> float:
 def beside(line: Line) -> Row:
     """A command while a long stream runs, and while none does."""
     ways = {**_ours(line, _BESIDE, "bulk"), "idle": _ours(line, _BESIDE)["now"]}
-    return Row(f"a command beside a long stream, {line.name}", "s", in_turns(ways), "≤ 1.2 × idle", 14)
+    why = "over loopback the stream takes all processors that there are, and an idle command waits for no line"
+    return Row(f"a command beside a long stream, {line.name}", "s", in_turns(ways), "≤ 1.2 × idle", 14, why)
 
 
 def rows() -> Iterator[Row]:
