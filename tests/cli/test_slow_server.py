@@ -34,9 +34,9 @@ def places(user_places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     services.runs.save(make_run("unknown1", spec=spec, cluster="here", submission="unknown", job_ids=()))
     real_popen, real_run = local._popen, LocalConnection.run
 
-    def run(link: LocalConnection, argv: Sequence[str], *, stdin: bytes = b"", deadline_s: float) -> Completed:
+    def run(link: LocalConnection, argv: Sequence[str], *, deadline_s: float, **options: Any) -> Completed:
         assert deadline_s <= 110, argv
-        return real_run(link, argv, stdin=stdin, deadline_s=0.05)
+        return real_run(link, argv, deadline_s=0.05, **options)
 
     monkeypatch.setattr(local, "_popen", lambda _argv: real_popen(TRICKLES))
     monkeypatch.setattr(LocalConnection, "run", run)
