@@ -23,9 +23,21 @@ def _still(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
 
 
+@pytest.fixture(scope="session")
+def presets_as_read(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """What a program that ran before has kept of the presets."""
+    root = tmp_path_factory.mktemp("before")
+    before = Services(Places(root / "config", root / "state"))
+    assert before.catalog.recipes
+    return before.places.catalog.read_bytes()
+
+
 @pytest.fixture
-def services(tmp_path: Path) -> Services:
-    return Services(Places(tmp_path / "config", tmp_path / "state"))
+def services(tmp_path: Path, presets_as_read: bytes) -> Services:
+    places = Places(tmp_path / "config", tmp_path / "state")
+    places.state.mkdir(mode=0o700)
+    places.catalog.write_bytes(presets_as_read)
+    return Services(places)
 
 
 @pytest.fixture
