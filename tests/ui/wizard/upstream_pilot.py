@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any, cast
 
 from textual.pilot import Pilot
@@ -83,6 +84,8 @@ class OpenLauncher(Launcher):
             render,
         )
         self.asked: list[tuple[str, ProcedureId]] = []
+        self.may_answer = threading.Event()
+        self.may_answer.set()
         self.installed: tuple[StepState, ...] = ()
         self.public: Check | None = None
         """What an early look for commits finds, unless it has that trouble."""
@@ -96,6 +99,7 @@ class OpenLauncher(Launcher):
 
     def preflight(self, target: Any, on_progress: object = None) -> Preflight:  # noqa: ARG002 - the rooms'
         self.asked.append(("preflight", target.procedure))
+        self.may_answer.wait()
         return Preflight((*PASSED.checks, *([self.public] if self.public and target.procedure == "upstream" else [])))
 
     def early_checks(self, request: RunRequest) -> tuple[Check, ...]:
