@@ -3,8 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-# Half of what a worker does is waiting for clusters. Python keeps what it has compiled, whoever starts this.
-WORKERS ?= 4
+# Half of what a worker does is waiting for clusters: with six, two processors are busy. Python keeps what it has compiled, whoever starts this.
+WORKERS ?= 6
 export PYTHONDONTWRITEBYTECODE =
 
 QUICK := $(addprefix tests/,catalog plan wizard fit store watch launch cluster house) \
