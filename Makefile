@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-# Half of what a worker does is waiting for clusters: with six, two processors are busy. Python keeps what it has compiled, whoever starts this.
+# Half of what a worker does is waiting for clusters: six keep two processors busy. Python keeps what it has compiled,
+# whoever starts this.
 WORKERS ?= 6
 export PYTHONDONTWRITEBYTECODE =
 
