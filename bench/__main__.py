@@ -66,8 +66,8 @@ def page(rows: Sequence[Row], facts: Sequence[str], failed: dict[str, str]) -> s
         "A ratio is median to median. A line without a number belongs to no goal and is only shown.",
         "\n".join(f"- {fact}" for fact in facts),
         "\n".join(f"| {' | '.join(cells)} |" for cells in table),
-        *([f"No row measures these numbers yet: {', '.join(missing)}."] if missing else []),
-        *(f"Not measured, `{name}` failed: {fault}" for name, fault in failed.items()),
+        *([f"Numbers without a row in this run: {', '.join(missing)}."] if missing else []),
+        *(f"Not measured: `{name}`: {fault}" for name, fault in failed.items()),
     ]
     return "\n\n".join(parts) + "\n"
 
