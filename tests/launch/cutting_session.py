@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal
 
 from llmb_tui.cluster.failures import Disconnected
 from llmb_tui.cluster.link import Completed
@@ -29,20 +29,8 @@ class CuttingSession(Session):
         self.calls = 0
         self.cut, self._when = cut, when
 
-    def run_script(
-        self,
-        script: str,
-        args: Sequence[str] = (),
-        *,
-        stdin: bytes = b"",
-        deadline_s: float = 20.0,
-        only_looks: bool = False,
-    ) -> Completed:
-        return self._cutting(
-            lambda: super(CuttingSession, self).run_script(
-                script, args, stdin=stdin, deadline_s=deadline_s, only_looks=only_looks
-            )
-        )
+    def run_script(self, *words: Any, **options: Any) -> Completed:
+        return self._cutting(lambda: super(CuttingSession, self).run_script(*words, **options))
 
     def write_file(self, path: str, data: bytes) -> None:
         self._cutting(lambda: super(CuttingSession, self).write_file(path, data))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from llmb_tui.cluster.link import Completed
 from llmb_tui.cluster.profile import ClusterProfile
@@ -38,20 +38,8 @@ class CutSession(Session):
         self._line = line
         self._cuts = {cut.call: cut for cut in cuts}
 
-    def run_script(
-        self,
-        script: str,
-        args: Sequence[str] = (),
-        *,
-        stdin: bytes = b"",
-        deadline_s: float = 20.0,
-        only_looks: bool = False,
-    ) -> Completed:
-        return self._call(
-            lambda: super(CutSession, self).run_script(
-                script, args, stdin=stdin, deadline_s=deadline_s, only_looks=only_looks
-            )
-        )
+    def run_script(self, *words: Any, **options: Any) -> Completed:
+        return self._call(lambda: super(CutSession, self).run_script(*words, **options))
 
     def write_file(self, path: str, data: bytes) -> None:
         self._call(lambda: super(CutSession, self).write_file(path, data))
