@@ -116,7 +116,7 @@ class DemoCluster:
             raise Trouble(
                 f"The demo cluster in {self.root} is running already.",
                 "Another llmb-tui has started it.",
-                "Leave that one first, or give this one another folder.",
+                "Leave that one first, or set TMPDIR to another folder for this one.",
                 exit_code=1,
             ) from None
 
