@@ -124,11 +124,12 @@ def _interrupted(runs: Runs, run: Run) -> Trouble:
 def withdraw(runs: Runs, journal: Journal, run: Run) -> Run:
     """Withdraw an intent of which nothing was sent; any other run stays as it is. No cluster is asked.
 
-    Raises Trouble where another thread or process here is just submitting it.
+    Raises Trouble where another thread or process here is at it.
     """
     with runs.lock(run.id, wait=False) as mine:
         if not mine:
-            raise Trouble(f"Run {run.id} is just being submitted.", "", "Look at it again when that is over.")
+            what = f"Run {run.id} is just being submitted or withdrawn by another program."
+            raise Trouble(what, "", "Look at it again when that is over.")
         run = runs.load(run.id)
         if run.submission == "intended":
             run = replace(run, submission="withdrawn", note="It was withdrawn before anything was sent.")

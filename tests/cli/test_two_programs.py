@@ -34,6 +34,7 @@ import sys
 from pathlib import Path
 from llmb_tui.cli import main
 from llmb_tui.cluster.slurm.job import Job
+from llmb_tui.errors import Trouble
 from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.submit import withdraw
 from llmb_tui.store.journal import Journal
@@ -53,7 +54,10 @@ for time in range(times):
     keep_theme(places.settings, theme)
     main(["clusters", "add", f"c{time % 5}", *add])
     assert len(runs.all()) == 2 and not runs.unreadable()
-withdraw(runs, journal, runs.load("intent"))
+try:
+    withdraw(runs, journal, runs.load("intent"))
+except Trouble as trouble:
+    assert trouble.what == "Run intent is just being submitted or withdrawn by another program."
 print("done", me)
 """
 
