@@ -27,13 +27,13 @@ _SESSION = """\
 import json, statistics, sys, tempfile, threading, time
 from pathlib import Path
 from llmb_tui.cluster.batch import run_batch
-from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.watch.follow import Follower
 from llmb_tui.cluster.prompter import Unattended
-profile = ClusterProfile(**json.loads(sys.argv[1]))
-try: session = Session(profile)
-except TypeError: session = Session(profile, Unattended())  # an older version
+profile = SlurmProfile(**json.loads(sys.argv[1]))
+try: session = SlurmCluster(profile)
+except TypeError: session = SlurmCluster(profile, Unattended())  # an older version
 def look():
     began = time.perf_counter()
     assert run_batch(session, {"echo": "echo here"}, 20.0)["echo"].text == "here\\n"

@@ -1,4 +1,4 @@
-"""`Clusters`: the saved clusters, and of each one session and one poller, opened when first needed."""
+"""`Clusters`: the saved clusters, and of each one object and one poller, opened when first needed."""
 
 # ruff: noqa: PLC0415 - what loads paramiko or pydantic is imported by the method that needs it
 from __future__ import annotations
@@ -8,7 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from llmb_tui.cluster.profile import LOCAL, ClusterProfile
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.runai.profile import RunaiProfile
+from llmb_tui.cluster.slurm.profile import LOCAL
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.policy import Policy
 from llmb_tui.store.files import locked
@@ -16,6 +18,7 @@ from llmb_tui.text import clean_line
 from llmb_tui.toml.read import UNLISTED, toml_files
 
 if TYPE_CHECKING:
+    from llmb_tui.cluster.cluster import Cluster
     from llmb_tui.cluster.inventory import ClusterInventory
     from llmb_tui.cluster.link import LinkHealth
     from llmb_tui.cluster.prompter import Prompter
@@ -26,7 +29,7 @@ _Key = tuple[tuple[object, ...], bool]
 
 
 class Clusters:
-    """Profiles with the same route share a session, unless one of them is only looked at. Thread-safe.
+    """Profiles with the same route share a connection, unless one of them is only looked at. Thread-safe.
 
     What takes a cluster takes a profile, which need not be saved, or the name of a saved one.
     """
@@ -44,8 +47,8 @@ class Clusters:
         self._policy = policy or Policy()
         self._on_broken_file = on_broken_file
         self._lock = threading.Lock()
-        self._sessions: dict[_Key, Session] = {}
-        self._pollers: dict[Session, JobPoller] = {}
+        self._open: dict[_Key, Cluster] = {}
+        self._pollers: dict[Cluster, JobPoller] = {}
         self._focused = True
         self._local: ClusterProfile | None = None
 
@@ -122,37 +125,41 @@ class Clusters:
         """
         from llmb_tui.cluster.inventory import read_inventory
 
-        session = self.session(profile)
+        session = self.login_node(profile)
         session.connect(prompter)
         return read_inventory(session)
 
-    def session(self, cluster: ClusterProfile | str) -> Session:
-        """The one session of a cluster. It connects at its first command, where that asks nobody anything."""
-        from llmb_tui.cluster.session import Session
+    def login_node(self, ref: ClusterProfile | str) -> Session:
+        """The session of a cluster that has a login node. Raises Trouble (exit code 1) for another."""
+        from llmb_tui.cluster.session import login_node
 
-        profile = self.profile(cluster) if isinstance(cluster, str) else cluster
+        return login_node(self.cluster(ref))
+
+    def cluster(self, ref: ClusterProfile | str) -> Cluster:
+        """The one object of a cluster. It connects at its first question, where that asks nobody anything."""
+        profile = self.profile(ref) if isinstance(ref, str) else ref
         key = self._key(profile)
         with self._lock:
-            if key not in self._sessions:
-                self._sessions[key] = Session(profile)
-                self._sessions[key].read_only = self._policy.observes(profile)
-            return self._sessions[key]
+            if key not in self._open:
+                self._open[key] = _cluster_of(profile)
+                self._open[key].read_only = self._policy.observes(profile)
+            return self._open[key]
 
     def health(self, profile: ClusterProfile) -> LinkHealth | None:
         """How the connection to a cluster is; None when nobody has asked for one yet. Never waits."""
-        session = self._sessions.get(self._key(profile))
-        return session.health if session is not None else None
+        cluster = self._open.get(self._key(profile))
+        return cluster.health if cluster is not None else None
 
-    def poller(self, cluster: ClusterProfile | str) -> JobPoller:
-        """What looks at Slurm for all that follow jobs of a cluster."""
+    def poller(self, ref: ClusterProfile | str) -> JobPoller:
+        """What looks at the scheduler for all that follow jobs of a cluster."""
         from llmb_tui.watch.job_poller import JobPoller
 
-        session = self.session(cluster)
+        cluster = self.cluster(ref)
         with self._lock:
-            if session not in self._pollers:
-                self._pollers[session] = JobPoller(session, every_s=self._look_every_s)
-                self._pollers[session].set_focused(self._focused)
-            return self._pollers[session]
+            if cluster not in self._pollers:
+                self._pollers[cluster] = JobPoller(cluster, every_s=self._look_every_s)
+                self._pollers[cluster].set_focused(self._focused)
+            return self._pollers[cluster]
 
     def set_focused(self, focused: bool) -> None:
         """Whether somebody is there to see what the clusters say; while nobody is, they are asked less often."""
@@ -165,13 +172,22 @@ class Clusters:
     def close(self, route: tuple[object, ...] | None = None) -> None:
         """End the connections of a route, or all."""
         with self._lock:
-            keys = [key for key in self._sessions if route in (None, key[0])]
-            ended = [self._sessions.pop(key) for key in keys]
-            pollers = [self._pollers.pop(session, None) for session in ended]
-        for session, poller in zip(ended, pollers, strict=True):
-            session.close()
+            keys = [key for key in self._open if route in (None, key[0])]
+            ended = [self._open.pop(key) for key in keys]
+            pollers = [self._pollers.pop(cluster, None) for cluster in ended]
+        for cluster, poller in zip(ended, pollers, strict=True):
+            cluster.close()
             if poller is not None:
                 poller.close()
 
     def _key(self, profile: ClusterProfile) -> _Key:
         return profile.route, self._policy.observes(profile)
+
+
+def _cluster_of(profile: ClusterProfile) -> Cluster:
+    """The kind that it is: the one place that chooses."""
+    if isinstance(profile, RunaiProfile):
+        raise NotImplementedError
+    from llmb_tui.cluster.slurm.cluster import SlurmCluster
+
+    return SlurmCluster(profile)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.errors import Trouble
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import DEFAULT_PROCEDURE, ProcedureId
 
@@ -18,3 +20,15 @@ class RunRequest:
     plan: Plan
     profile: ClusterProfile
     procedure: ProcedureId = DEFAULT_PROCEDURE
+
+    @property
+    def slurm(self) -> SlurmProfile:
+        """The profile, for the procedures that submit to Slurm. Raises Trouble (exit code 1) for another kind."""
+        if isinstance(self.profile, SlurmProfile):
+            return self.profile
+        raise Trouble(
+            f"{self.profile.name} has no Slurm.",
+            "This procedure submits batch scripts from a login node.",
+            "Choose another cluster, or the procedure of this one.",
+            exit_code=1,
+        )

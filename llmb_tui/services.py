@@ -143,7 +143,7 @@ class Services:
         from llmb_tui.launch.launcher import Launcher
 
         render = self.renderer if self.interactive else render_once
-        return Launcher(self.clusters.session, self.catalog, self.runs, self.journal, self.policy, self.sources, render)
+        return Launcher(self.clusters.cluster, self.catalog, self.runs, self.journal, self.policy, self.sources, render)
 
     @_part
     def renderer(self) -> WarmRenderer:

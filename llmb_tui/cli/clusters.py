@@ -52,8 +52,8 @@ def clusters_verb(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json([profile_document(profile) for profile in profiles])
     elif profiles:
-        rows = [(p.name, p.host, p.account, p.partition, p.install_dir, p.notice or "") for p in profiles]
-        print_table(("cluster", "login node", "account", "partition", "install directory", ""), rows)
+        rows = [(p.name, p.place, p.share, p.directory, p.notice or "") for p in profiles]
+        print_table(("cluster", "reached at", "runs in", "directory", ""), rows)
     else:
         say(f"No cluster is saved. `{_ADD}` saves one; so does the wizard (`llmb-tui`), which offers what there is.")
     return 0
@@ -83,7 +83,7 @@ def doctor_verb(arguments: argparse.Namespace) -> int:
     services = user_services(arguments)
     mapping = selection_mapping(arguments)
     target = request_of(services, arguments) if mapping else services.clusters.profile(arguments.cluster)
-    services.clusters.session(arguments.cluster).connect(terminal_prompter())
+    services.clusters.cluster(arguments.cluster).connect(terminal_prompter())
     if not arguments.json:
         report = services.launcher.preflight(target, teller(print_line))
         print_line(f"{arguments.cluster}: {summary(report)}")
@@ -146,7 +146,7 @@ def install_verb(arguments: argparse.Namespace) -> int:
     services = user_services(arguments)
     request = request_of(services, arguments)
     refuse(request, observed(request.profile, services.policy))
-    services.clusters.session(arguments.cluster).connect(terminal_prompter())
+    services.clusters.cluster(arguments.cluster).connect(terminal_prompter())
     try:
         states = install(services, request, say)
     except KeyWouldHelp as refused:
@@ -172,7 +172,7 @@ def submit_verb(arguments: argparse.Namespace) -> int:
     _agree(services, request, yes=arguments.yes)
     try:
         prepared = services.launcher.prepare(request, terminal_prompter())
-        services.clusters.session(arguments.cluster).connect(terminal_prompter())
+        services.clusters.cluster(arguments.cluster).connect(terminal_prompter())
         run = submit(services, prepared, check(services, request, say), say)
     except _BROKEN as broken:
         raise NotSent(broken) from broken

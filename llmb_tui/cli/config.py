@@ -95,10 +95,11 @@ def _from(setting: Setting, places: Places) -> str:
 def _settings(profile: ClusterProfile) -> dict[str, dict[str, Any]]:
     """Every field of a profile; one that is as a profile has it from the start may stand in the file all the same."""
     document = profile_document(profile)
-    start = {field.name: field.default for field in fields(ClusterProfile)}
+    start = {field.name: field.default for field in fields(profile)}
     return {
         name: {"value": value, "from": _DEFAULT if getattr(profile, name) == start[name] else "file"}
         for name, value in document.items()
+        if name in start
     }
 
 

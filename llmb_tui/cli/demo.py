@@ -23,7 +23,7 @@ from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 
 if TYPE_CHECKING:
-    from llmb_tui.cluster.profile import ClusterProfile
+    from llmb_tui.cluster.slurm.profile import SlurmProfile
 
 # What a headless demo runs unless a workload is named; other flags hold for it too.
 DEFAULT = {"workload": "nemotron4@25.04", "size": "15b", "gpu": "h100", "dtype": "fp8", "scale": "64"}
@@ -57,7 +57,7 @@ def _on_screen(services: Services, root: Path, stack: ExitStack) -> int:
         starting.acquire()
 
 
-def _start(services: Services, root: Path, stack: ExitStack) -> ClusterProfile:
+def _start(services: Services, root: Path, stack: ExitStack) -> SlurmProfile:
     """Start the cluster until the stack is closed, and save how to reach it."""
     from llmb_tui.demo.cluster import DemoCluster
 
@@ -78,7 +78,7 @@ def demo_folder() -> Path:
     return folder
 
 
-def _headless(arguments: argparse.Namespace, services: Services, profile: ClusterProfile) -> int:
+def _headless(arguments: argparse.Namespace, services: Services, profile: SlurmProfile) -> int:
     """Each stage in plain lines; with `--json` they go to stderr and the run's document to stdout."""
     from llmb_tui.cli import clusters
     from llmb_tui.cli.planning import launchable

@@ -27,11 +27,11 @@ _HEADINGS = ("job", "workload", "release", "GPUs", "submitted", "here as", "")
 def llmb_verb(arguments: argparse.Namespace) -> int:
     """What NVIDIA's own tools have on a cluster; with `--open` one of its runs is remembered here."""
     services = user_services(arguments)
-    profile = services.clusters.profile(arguments.cluster)
-    session = services.clusters.session(profile)
+    session = services.clusters.login_node(arguments.cluster)
+    profile = session.profile
     session.connect(terminal_prompter())
     if arguments.open is not None:
-        runs = list_importable_runs(session, services.catalog, services.runs, profile)
+        runs = list_importable_runs(session, services.catalog, services.runs)
         run = import_run(services.catalog, services.runs, profile.name, _with_job(runs, profile.name, arguments.open))
         return _say_opened(run, arguments.open, as_json=arguments.json)
     survey = find_installs(session, profile.install_dir)

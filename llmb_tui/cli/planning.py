@@ -15,7 +15,7 @@ from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cli.flags import selection_mapping
 from llmb_tui.cli.output import json_line, print_json, print_json_line, print_line, print_table, say
 from llmb_tui.cli.user import user_services
-from llmb_tui.cluster.profile import LOCAL
+from llmb_tui.cluster.slurm.profile import LOCAL
 from llmb_tui.errors import Trouble
 from llmb_tui.plan import make
 from llmb_tui.plan.document import document

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from llmb_tui.cluster.slurm.job import words_of_job
+from llmb_tui.cluster.job import words_of_job
 from llmb_tui.watch.state import RunState
 
 AGAIN_AFTER_S = 300.0

@@ -25,7 +25,7 @@ def secrets_verb(arguments: argparse.Namespace) -> int:
     services = user_services(arguments)
     if arguments.give or arguments.forget:
         require_changes(services, arguments.cluster)
-    session = services.clusters.session(arguments.cluster)
+    session = services.clusters.login_node(arguments.cluster)
     session.connect(terminal_prompter())
     if arguments.forget:
         say(forget_secret(session, arguments.forget))
@@ -58,7 +58,7 @@ def ask_for_key(services: Services, request: RunRequest, key: SecretId) -> None:
 
     Raises Trouble (exit code 1) when none is given, or the servers do not take it.
     """
-    session = services.clusters.session(request.profile)
+    session = services.clusters.login_node(request.profile)
     need = next(need for need in secrets_of(request) if need.id == key)
     say(f"{need.why}\nMake one at {need.where}. {need.how_long}")
     value = _typed(key)

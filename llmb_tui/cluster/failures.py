@@ -65,5 +65,5 @@ class ObserverMode(Trouble):
         if profile.read_only:
             why, fix = "Its profile says `read_only`.", "Take `read_only` out of the cluster's profile."
         super().__init__(
-            f"{profile.name or profile.host} is only looked at: nothing is changed.", why, fix, exit_code=1
+            f"{profile.name or profile.place} is only looked at: nothing is changed.", why, fix, exit_code=1
         )

@@ -8,7 +8,6 @@ import shutil
 from dataclasses import dataclass, replace
 
 from llmb_tui.cluster.batch import Answer, run_batch
-from llmb_tui.cluster.profile import LOCAL, ClusterProfile, GpuRequest
 from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
@@ -21,6 +20,7 @@ from llmb_tui.cluster.slurm.accounting import (
     qos_of,
 )
 from llmb_tui.cluster.slurm.partition import SINFO_FORMAT, Gpus, Partition, parse_partitions
+from llmb_tui.cluster.slurm.profile import LOCAL, GpuRequest, SlurmProfile
 from llmb_tui.cluster.slurm.trouble import SlurmTrouble, slurm_trouble
 from llmb_tui.cluster.validation import PATH, matches
 from llmb_tui.errors import Trouble
@@ -94,7 +94,7 @@ class ClusterInventory:
         """The kinds of GPUs in a partition."""
         return next((one.gpus for one in self.partitions if one.name == partition), ())
 
-    def with_defaults(self, profile: ClusterProfile) -> ClusterProfile:
+    def with_defaults(self, profile: SlurmProfile) -> SlurmProfile:
         """The profile with what matches in every field that is needed and empty."""
         partition = self.default_partition
         account = self.default_account or next(iter(self.accounts), self.user)
@@ -145,7 +145,7 @@ def inventory_of(answers: dict[str, Answer]) -> ClusterInventory:
     )
 
 
-def unfilled_local_profile() -> ClusterProfile:
+def unfilled_local_profile() -> SlurmProfile:
     """As much of it as running commands here takes. Raises Trouble (exit code 1) where there is no Slurm."""
     if shutil.which("sbatch") is None:
         raise Trouble(
@@ -154,10 +154,10 @@ def unfilled_local_profile() -> ClusterProfile:
             "Choose a saved cluster (`llmb-tui clusters` lists them), or load Slurm's module first.",
             exit_code=1,
         )
-    return ClusterProfile(LOCAL, platform.node() or "localhost", "", "", "", transport="local")
+    return SlurmProfile(LOCAL, platform.node() or "localhost", "", "", "", transport="local")
 
 
-def local_profile(offers: ClusterInventory) -> ClusterProfile:
+def local_profile(offers: ClusterInventory) -> SlurmProfile:
     """The whole profile: the user's default account, the default partition with GPUs, `$LLMB_INSTALL` or a guess.
 
     Raises Trouble (exit code 1) where Slurm shows no partition.

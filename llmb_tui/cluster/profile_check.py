@@ -6,9 +6,9 @@ import re
 from dataclasses import fields
 from typing import get_args
 
-from llmb_tui.cluster.profile import NO_SSH_CONFIG, ClusterProfile, GpuRequest, Transport
 from llmb_tui.cluster.quoting import one_line
 from llmb_tui.cluster.slurm.params import sbatch_options
+from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, GpuRequest, SlurmProfile, Transport
 from llmb_tui.cluster.validation import ENV_NAME, FEATURES, HOSTS, MEMORY, MOUNT_FLAGS, NAME, NAMES, PATH, matches
 from llmb_tui.errors import Trouble
 from llmb_tui.text import clean_line
@@ -62,7 +62,7 @@ class WrongField(Trouble):
         super().__init__(f"The cluster's {clean_line(field)} cannot be {text}.", why, fix, exit_code=1)
 
 
-def check_profile(profile: ClusterProfile) -> None:
+def check_profile(profile: SlurmProfile) -> None:
     """Raise `WrongField`, naming the first field that cannot be right."""
     for field in fields(profile):
         value = getattr(profile, field.name)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.profile_check import WrongField, check_profile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
 
 _NUMBER = re.compile(r"[0-9]{1,18}")
-EMPTY = ClusterProfile(name="", host="", account="", partition="", install_dir="")
+EMPTY = SlurmProfile(name="", host="", account="", partition="", install_dir="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +74,14 @@ BESIDE = (
 """What the form asks otherwise, or not at all."""
 
 
-def texts_of(profile: ClusterProfile) -> dict[str, str]:
+def texts_of(profile: SlurmProfile) -> dict[str, str]:
     """The profile's values as they stand in the form, by field."""
     values = {field.name: getattr(profile, field.name) for field in FIELDS}
     # Empty stands for what is right for most.
     return {name: _text(value) if value != getattr(EMPTY, name) else "" for name, value in values.items()}
 
 
-def reachable(base: ClusterProfile, texts: dict[str, str]) -> ClusterProfile:
+def reachable(base: SlurmProfile, texts: dict[str, str]) -> SlurmProfile:
     """The profile as far as a connection needs it. Raises Trouble, WrongField where a field is to blame."""
     host = texts["host"] or ("localhost" if base.transport == "local" else "")
     if not host:
@@ -95,7 +95,7 @@ def reachable(base: ClusterProfile, texts: dict[str, str]) -> ClusterProfile:
     )
 
 
-def profile_of(base: ClusterProfile, texts: dict[str, str]) -> ClusterProfile:
+def profile_of(base: SlurmProfile, texts: dict[str, str]) -> SlurmProfile:
     """The whole profile; what the form does not show is the base's.
 
     Raises WrongField for the first field that cannot be right.

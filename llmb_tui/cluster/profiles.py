@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import tomli_w
 
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.profile_check import WrongField, check_profile
+from llmb_tui.cluster.runai.profile import RunaiProfile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.store.files import write_atomic
 from llmb_tui.toml.read import FileProblem, read_toml, toml_files
+
+_KIND = re.compile(r"""(?m)^kind\s*=\s*["']runai["']""")
 
 
 class ProfileProblem(FileProblem):
@@ -22,11 +27,20 @@ class ProfileProblem(FileProblem):
 
 
 @dataclass(frozen=True)
-class _Document(ClusterProfile):
+class _Slurm(SlurmProfile):
     """A profile as its file holds it: the environment is a table."""
 
     __pydantic_config__: ClassVar = {"strict": True, "extra": "forbid"}
     env: dict[str, str] = field(default_factory=dict)  # type: ignore[assignment]  # pairs, in the profile
+
+
+@dataclass(frozen=True)
+class _Runai(RunaiProfile):
+    """As above, and it says of which kind it is."""
+
+    __pydantic_config__: ClassVar = {"strict": True, "extra": "forbid"}
+    env: dict[str, str] = field(default_factory=dict)  # type: ignore[assignment]  # pairs, in the profile
+    kind: Literal["runai"] = "runai"
 
 
 def load_profiles(
@@ -49,10 +63,9 @@ def load_profiles(
 
 def load_profile(path: Path) -> ClusterProfile:
     """The cluster in one file. Raises ProfileProblem."""
-    document, text = read_toml(path, _Document, ProfileProblem)
-    profile = ClusterProfile(**{**asdict(document), "env": tuple(document.env.items())})
+    profile, text = _read_runai(path) if is_runai(path) else _read_slurm(path)
     try:
-        check_profile(profile)
+        _check(profile)
     except WrongField as wrong:
         reason = f"{wrong.what} {wrong.why}".strip()
         problem = ProfileProblem.at(path, text, (tuple(wrong.field.split(".", 1)), reason))
@@ -66,7 +79,7 @@ def load_profile(path: Path) -> ClusterProfile:
 
 def save_profile(directory: Path, profile: ClusterProfile) -> None:
     """Write the profile to `<name>.toml`; atomic, mode 0600. Raises WrongField when a field cannot be right."""
-    check_profile(profile)
+    _check(profile)
     write_atomic(directory / f"{profile.name}.toml", tomli_w.dumps(profile_table(profile)).encode())
 
 
@@ -76,5 +89,32 @@ def profile_table(profile: ClusterProfile) -> dict[str, Any]:
 
 
 def profile_document(profile: ClusterProfile) -> dict[str, Any]:
-    """Every field as JSON and TOML hold it: the mounts a list, the environment a table."""
-    return {**asdict(profile), "mounts": list(profile.mounts), "env": dict(profile.env)}
+    """Every field as JSON and TOML hold it: the mounts a list, the environment a table; and the kind but Slurm."""
+    kind = {"kind": "runai"} if isinstance(profile, RunaiProfile) else {}
+    return {**kind, **asdict(profile), "mounts": list(profile.mounts), "env": dict(profile.env)}
+
+
+def is_runai(path: Path) -> bool:
+    """Whether a file says that it is of that kind; False for one that cannot be read."""
+    try:
+        return bool(_KIND.search(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return False
+
+
+def _read_slurm(path: Path) -> tuple[SlurmProfile, str]:
+    document, text = read_toml(path, _Slurm, ProfileProblem)
+    return SlurmProfile(**{**asdict(document), "env": tuple(document.env.items())}), text
+
+
+def _read_runai(path: Path) -> tuple[RunaiProfile, str]:
+    document, text = read_toml(path, _Runai, ProfileProblem)
+    values = {**asdict(document), "env": tuple(document.env.items())}
+    del values["kind"]
+    return RunaiProfile(**values), text
+
+
+def _check(profile: ClusterProfile) -> None:
+    if isinstance(profile, RunaiProfile):
+        return
+    check_profile(profile)

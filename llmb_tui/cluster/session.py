@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, TypeVar
 from llmb_tui.cluster.failures import Disconnected, ObserverMode, Unreachable
 from llmb_tui.cluster.link import Completed, Link, LinkHealth, LinkState, Pulse, Stream, note
 from llmb_tui.cluster.local import LocalConnection
-from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter, Unattended
 from llmb_tui.cluster.reconnector import Reconnector
+from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.errors import Trouble
 from llmb_tui.rates import CallRate
 
 if TYPE_CHECKING:
+    from llmb_tui.cluster.cluster import Cluster
     from llmb_tui.cluster.ssh.connection import Connection
     from llmb_tui.cluster.ssh.keys import UnlockedKeys
 
@@ -30,7 +32,7 @@ class Session:
     Only `connect` asks a person anything, and only the one that it is given; commands and links made again ask nobody.
     """
 
-    def __init__(self, profile: ClusterProfile) -> None:
+    def __init__(self, profile: SlurmProfile) -> None:
         from llmb_tui.cluster.ssh.connection import Bulk
 
         self.profile = profile
@@ -79,6 +81,10 @@ class Session:
         Raises LoginNeeded, and what `cluster.ssh.connect.connect` raises.
         """
         self._dialer.live(prompter)
+
+    def ping(self) -> None:
+        """Run a command that does nothing. Raises what `run` raises."""
+        self.run(("true",), only_looks=True)
 
     def require_changes(self) -> None:
         """Raise `ObserverMode` where the cluster is only looked at: called by whatever would change it."""
@@ -166,3 +172,15 @@ class Session:
         link = self._dialer.live()
         self._calls.count()
         return use(link)
+
+
+def login_node(cluster: Cluster) -> Session:
+    """The session on the cluster's login node. Raises Trouble (exit code 1) where it has none."""
+    if isinstance(cluster, Session):
+        return cluster
+    raise Trouble(
+        f"{cluster.profile.name} has no login node.",
+        "This needs one: keys, images and scripts lie there.",
+        "Choose a cluster with Slurm.",
+        exit_code=1,
+    )

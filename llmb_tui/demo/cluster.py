@@ -11,7 +11,7 @@ from pathlib import Path
 
 import paramiko
 
-from llmb_tui.cluster.profile import NO_SSH_CONFIG, ClusterProfile
+from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, SlurmProfile
 from llmb_tui.demo import command, enroot
 from llmb_tui.demo.server import HOST, Account, Server
 from llmb_tui.demo.slurm import facts, store
@@ -82,11 +82,11 @@ class DemoCluster:
         )
 
     @property
-    def profile(self) -> ClusterProfile:
+    def profile(self) -> SlurmProfile:
         """How to reach the cluster. Raises RuntimeError before `start`."""
         if self.server is None:
             raise RuntimeError("the demo cluster is not started")
-        return ClusterProfile(
+        return SlurmProfile(
             name="demo",
             host=HOST,
             port=self.server.port,

@@ -13,10 +13,10 @@ import time
 from collections.abc import Callable
 
 from llmb_tui.cluster.failures import DeadlinePassed, Disconnected, Unreachable
-from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.install_step import InstallPlan, InstallStep
 from llmb_tui.launch.registry import ask_registry
@@ -38,9 +38,7 @@ _MOST_STARTS = 3
 class Installer:
     """The steps of one plan on one cluster, in their order."""
 
-    def __init__(
-        self, session: Session, profile: ClusterProfile, plan: InstallPlan, sources: Sources = _SOURCES
-    ) -> None:
+    def __init__(self, session: Session, profile: SlurmProfile, plan: InstallPlan, sources: Sources = _SOURCES) -> None:
         self._session = session
         self._registry = sources.registry
         self._umask = profile.umask

@@ -5,15 +5,22 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Protocol
 
-from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.slurm.params import arguments_of, gpu_options, sbatch_options
+from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.errors import Trouble
 from llmb_tui.launch.naming import container, image_path
 from llmb_tui.launch.secret import ENROOT_CREDENTIALS, REGISTRY
 from llmb_tui.preflight.needs import architecture_of
 from llmb_tui.request import RunRequest
+
+if TYPE_CHECKING:
+    from llmb_tui.launch.step_state import StepState
 
 OFFLINE = "offline"
 """Below the install directory: what a person brings to a cluster without a way to the internet."""
@@ -67,9 +74,27 @@ class InstallPlan:
         return tuple(part for part in parts if isinstance(part, InstallStep))
 
 
+class Installs(Protocol):
+    """Looks at what a run needs on its cluster, and sees to it."""
+
+    def probe(self) -> tuple[StepState, ...]:
+        """Every step as it is now. Raises Trouble when the cluster cannot be asked."""
+
+    def run(
+        self,
+        on_change: Callable[[tuple[StepState, ...]], None],
+        stop: threading.Event,
+        on_silence: Callable[[Trouble], None] = ...,
+    ) -> tuple[StepState, ...]:
+        """See to what is missing; answer when all is done, one step has failed, or `stop` is set.
+
+        `on_change` is called from this thread, `on_silence` each time that the cluster does not answer. Raises Trouble.
+        """
+
+
 def image_step(request: RunRequest) -> InstallStep:
     """Imports the image into the install directory. Raises Trouble when no image is known for the plan."""
-    plan, profile = request.plan, request.profile
+    plan, profile = request.plan, request.slurm
     install = profile.install_dir.rstrip("/")
     reference = container(plan)
     path = image_path(install, reference)
@@ -95,10 +120,10 @@ def brought_image(request: RunRequest) -> str:
 
 def brought_folder(request: RunRequest) -> str:
     """What a person brings to a cluster without a way to the internet."""
-    return f"{request.profile.install_dir.rstrip('/')}/{OFFLINE}"
+    return f"{request.slurm.install_dir.rstrip('/')}/{OFFLINE}"
 
 
-def _import_job(profile: ClusterProfile, gpus_per_node: int) -> InJob:
+def _import_job(profile: SlurmProfile, gpus_per_node: int) -> InJob:
     """On the CPU partition where there is one; what the profile asks for besides belongs to the other."""
     common = (f"--account={profile.account}", "--nodes=1", "--ntasks=1", "--exclusive", f"--time={_IMPORT_TIME}")
     if profile.cpu_partition:

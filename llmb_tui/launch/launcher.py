@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.install import Installer
+from llmb_tui.launch.install_step import Installs
 from llmb_tui.launch.llmb.workloads import llmb_group
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.prepared import PreparedRun
@@ -19,10 +19,11 @@ from llmb_tui.launch.readiness import ClusterEvidence, blockers, refuse
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.secrets import access_group
-from llmb_tui.launch.submit import OnProgress, submit_once
+from llmb_tui.launch.submit import submit_once
+from llmb_tui.launch.submitter import Tell
 from llmb_tui.plan.selection import NEW_RUN_PROCEDURES
 from llmb_tui.preflight.check_group import CheckGroup
-from llmb_tui.preflight.needs import Needs, Sources
+from llmb_tui.preflight.needs import Sources, needs_of
 from llmb_tui.preflight.report import Check, Preflight
 from llmb_tui.preflight.run import cluster_checks, run_preflight
 from llmb_tui.request import RunRequest
@@ -33,7 +34,7 @@ from llmb_tui.store.journal import Journal
 class Launcher:
     """What all requests have in common, held for them. Thread-safe."""
 
-    session_of: Callable[[ClusterProfile], Session]
+    cluster_of: Callable[[ClusterProfile], Cluster]
     catalog: Catalog
     runs: Runs
     journal: Journal
@@ -55,16 +56,18 @@ class Launcher:
         if isinstance(target, RunRequest):
             profile, groups = target.profile, self._groups(target)
         else:
-            needs = Needs(target, sources=self.sources)
-            profile, groups = target, (*cluster_checks(needs), llmb_group(self.catalog, target.install_dir))
-        return run_preflight(self.session_of(profile), groups, on_progress)
+            profile, groups = (
+                target,
+                (*cluster_checks(needs_of(target, self.sources)), llmb_group(self.catalog, target)),
+            )
+        return run_preflight(self.cluster_of(profile), groups, on_progress)
 
     def _groups(self, request: RunRequest) -> tuple[CheckGroup, ...]:
         """Everything that a preflight asks for a request, in its order."""
         chosen = procedure(request.procedure)
         return (
             *cluster_checks(replace(chosen.needs(request), sources=self.sources)),
-            llmb_group(self.catalog, request.profile.install_dir),
+            llmb_group(self.catalog, request.profile),
             access_group(chosen.secrets(request), self.sources),
             *chosen.checks(request),
         )
@@ -73,12 +76,11 @@ class Launcher:
         """What only the procedures that are not chosen want to know, so that it is known before one of them is."""
         others = [name for name in NEW_RUN_PROCEDURES if name != request.procedure]
         groups = [group for name in others for group in procedure(name).checks(replace(request, procedure=name))]
-        return run_preflight(self.session_of(request.profile), groups).checks
+        return run_preflight(self.cluster_of(request.profile), groups).checks
 
-    def installer(self, request: RunRequest) -> Installer:
+    def installer(self, request: RunRequest) -> Installs:
         """What looks at the install steps of a request on its cluster, and runs them."""
-        steps = procedure(request.procedure).install(request)
-        return Installer(self.session_of(request.profile), request.profile, steps, self.sources)
+        return procedure(request.procedure).installer(self.cluster_of(request.profile), request, self.sources)
 
     def prepare(self, request: RunRequest, prompter: Prompter | None = None) -> PreparedRun:
         """What would be submitted of a request. By the direct procedure it takes seconds to render.
@@ -86,7 +88,7 @@ class Launcher:
         The cluster is asked for its Slurm's version where that matters; `prompter` answers what connecting asks then.
         Raises `Trouble` (exit code 1) when the plan cannot be launched there in this way.
         """
-        return procedure(request.procedure).prepare(self.session_of(request.profile), request, self.render, prompter)
+        return procedure(request.procedure).prepare(self.cluster_of(request.profile), request, self.render, prompter)
 
     def resume(
         self,
@@ -94,15 +96,15 @@ class Launcher:
         run: Run,
         prompter: Prompter | None = None,
         on_check: Callable[[Preflight], None] | None = None,
-        on_progress: OnProgress | None = None,
+        on_progress: Tell | None = None,
     ) -> Run:
         """Submit a stored intent, which `request` was made of again, at most once and exactly as it was agreed to.
 
         Raises NotReady as `submit` does, and Trouble (exit code 1) where the same request makes another job by now.
         """
-        session = self.session_of(request.profile)
-        session.connect(prompter)
-        prepared = procedure(request.procedure).prepare(session, request, self.render, prompter, run.id)
+        cluster = self.cluster_of(request.profile)
+        cluster.connect(prompter)
+        prepared = procedure(request.procedure).prepare(cluster, request, self.render, prompter, run.id)
         if prepared.run.spec != run.spec or prepared.script != self.runs.script(run.id):
             raise Trouble(
                 f"Run {run.id} is not sent: its request would be another job by now.",
@@ -113,12 +115,12 @@ class Launcher:
         evidence = ClusterEvidence(self.preflight(request, on_check), self.installer(request).probe())
         return self.submit(replace(prepared, run=run), evidence, on_progress)
 
-    def submit(self, prepared: PreparedRun, evidence: ClusterEvidence, on_progress: OnProgress | None = None) -> Run:
+    def submit(self, prepared: PreparedRun, evidence: ClusterEvidence, on_progress: Tell | None = None) -> Run:
         """Submit a prepared run, at most once. `on_progress` is told what a launch script is doing, a clean line.
 
         Raises `NotReady` where something stands against it, by what was last seen of its cluster.
         """
         request, run = prepared.request, prepared.run
         refuse(request, blockers(request, self.policy, evidence))
-        session = self.session_of(request.profile)
-        return submit_once(session, self.runs, self.journal, run, prepared.script, on_progress=on_progress)
+        cluster = self.cluster_of(request.profile)
+        return submit_once(cluster, self.runs, self.journal, run, prepared.script, on_progress=on_progress)

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from typing import Protocol
 
 from llmb_tui.catalog.recipe import Recipe
+from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.session import login_node
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.install_step import InstallPlan
+from llmb_tui.launch.install_step import InstallPlan, Installs
 from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.secret import SecretNeed
@@ -22,7 +23,7 @@ from llmb_tui.launch.submitter import Submitter
 from llmb_tui.plan.plan import Problem
 from llmb_tui.plan.selection import ProcedureId
 from llmb_tui.preflight.check_group import CheckGroup
-from llmb_tui.preflight.needs import Needs
+from llmb_tui.preflight.needs import ClusterNeeds, Sources
 from llmb_tui.request import RunRequest
 
 Render = Callable[[LaunchSpec], str]
@@ -45,7 +46,7 @@ class Procedure(Protocol):
     def preview(self, request: RunRequest) -> LaunchPreview:
         """How it would be started. Raises Trouble (exit code 1) where that cannot be said."""
 
-    def needs(self, request: RunRequest) -> Needs:
+    def needs(self, request: RunRequest) -> ClusterNeeds:
         """What installing and running take from the cluster, for the preflight."""
 
     def checks(self, request: RunRequest) -> tuple[CheckGroup, ...]:  # noqa: ARG002 - most have none
@@ -59,9 +60,15 @@ class Procedure(Protocol):
     def install(self, request: RunRequest) -> InstallPlan:
         """What has to be on the cluster first. Raises Trouble (exit code 1) where that cannot be said."""
 
+    def installer(self, cluster: Cluster, request: RunRequest, sources: Sources) -> Installs:
+        """What sees to that, through the login node. Raises as `install` does."""
+        from llmb_tui.launch.install import Installer
+
+        return Installer(login_node(cluster), request.slurm, self.install(request), sources)
+
     def prepare(
         self,
-        session: Session,
+        cluster: Cluster,
         request: RunRequest,
         render: Render,
         prompter: Prompter | None = None,

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from llmb_tui.catalog.recipe import LogFormat, ResultRule
-from llmb_tui.cluster.slurm.job import TERMINAL_STATES, Job
-from llmb_tui.launch.spec import JobLog, LaunchSpec, UpstreamSpec
+from llmb_tui.cluster.job import TERMINAL_STATES, Job
+from llmb_tui.cluster.job_log import JobLog
+from llmb_tui.launch.spec import LaunchSpec, UpstreamSpec
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import ProcedureId
 from llmb_tui.request import RunRequest

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from llmb_tui.cluster.slurm.job import Job
+from llmb_tui.cluster.job import Job
 from llmb_tui.errors import Trouble, trouble_of
 from llmb_tui.launch.run import Cancel, Run
 from llmb_tui.plan.selection import OLD_PROCEDURES

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.remote_text import remote_text
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.session import Session, login_node
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.fetch import Credentials, fetch
 from llmb_tui.launch.registry import RegistryAnswer, ask_registry
@@ -223,10 +224,10 @@ def _not_tested(need: SecretNeed, why: str) -> SecretTest:
 def access_group(needs: Sequence[SecretNeed], sources: Sources) -> CheckGroup:
     """For the preflight: what the keys open of the servers in use. Asks nothing where none was reached."""
 
-    def group(session: Session, report: Preflight) -> tuple[Check, ...]:
+    def group(cluster: Cluster, report: Preflight) -> tuple[Check, ...]:
         servers = servers_in_use(report)
         in_use = [need for need in needs if _SERVERS[need.id] in servers]
-        return secret_checks(session, in_use, sources) if in_use else ()
+        return secret_checks(login_node(cluster), in_use, sources) if in_use else ()
 
     return group
 

@@ -6,15 +6,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from llmb_tui.cluster.batch import NO_ANSWER, Answer, run_batch
+from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.failures import DeadlinePassed
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.session import login_node
 from llmb_tui.preflight.report import Check, Preflight
 from llmb_tui.text import clean_line, short_line
 
 Answers = Mapping[str, Answer]
 """By the name of the command."""
-CheckGroup = Callable[[Session, Preflight], Iterable[Check]]
-"""Checks that are made together, of a cluster, when those before them are known. Raises what `Session.run` raises."""
+CheckGroup = Callable[[Cluster, Preflight], Iterable[Check]]
+"""Checks that are made together, of a cluster, when those before them are known. Raises what its questions raise."""
 
 ADMINISTRATORS = "Ask the cluster's administrators."
 _LONGEST = 400
@@ -32,10 +33,10 @@ class CommandChecks:
     evaluate: Callable[[Answers], Iterable[Check]]
     deadline_s: float
 
-    def __call__(self, session: Session, report: Preflight) -> Iterable[Check]:  # noqa: ARG002 - a `CheckGroup`'s
+    def __call__(self, cluster: Cluster, report: Preflight) -> Iterable[Check]:  # noqa: ARG002 - a `CheckGroup`'s
         """Its checks, by the answers to its commands; by none where a file system hung until the deadline."""
         try:
-            return self.evaluate(run_batch(session, self.commands, self.deadline_s))
+            return self.evaluate(run_batch(login_node(cluster), self.commands, self.deadline_s))
         except DeadlinePassed:
             return self.evaluate(dict.fromkeys(self.commands, NO_ANSWER))
 

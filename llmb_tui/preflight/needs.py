@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from llmb_tui.cluster.profile import ClusterProfile
+    from llmb_tui.cluster.runai.profile import RunaiProfile
+    from llmb_tui.cluster.slurm.profile import SlurmProfile
     from llmb_tui.plan.plan import Plan
 
 _GRACE = re.compile(r"g[bh]\d+", re.IGNORECASE)
@@ -29,7 +31,7 @@ class Sources:
 class Needs:
     """What the chosen procedure needs of a plan's cluster. Without a plan nothing is known, and nothing is gated."""
 
-    profile: ClusterProfile
+    profile: SlurmProfile
     plan: Plan | None = None
     """None: no plan is chosen, and the rest says nothing."""
     image: str = ""
@@ -62,6 +64,29 @@ class Needs:
     def known(self) -> bool:
         """True where a plan says what is needed."""
         return self.plan is not None
+
+
+@dataclass(frozen=True, slots=True)
+class RunaiNeeds:
+    """What a workload needs of a plan's Run:ai cluster. Without a plan nothing is known, and nothing is gated."""
+
+    profile: RunaiProfile
+    plan: Plan | None = None
+    image: str = ""
+    """The image's whole name, such as `nvcr.io/nvidia/nemo:25.09.00`."""
+    sources: Sources = Sources()
+
+
+ClusterNeeds: TypeAlias = Needs | RunaiNeeds
+
+
+def needs_of(profile: ClusterProfile, sources: Sources) -> ClusterNeeds:
+    """What is to be known of a cluster of which nothing is wanted yet."""
+    from llmb_tui.cluster.runai.profile import RunaiProfile  # noqa: PLC0415 - the first frame needs no cluster
+
+    if isinstance(profile, RunaiProfile):
+        return RunaiNeeds(profile, sources=sources)
+    return Needs(profile, sources=sources)
 
 
 def architecture_of(gpu: str) -> str:

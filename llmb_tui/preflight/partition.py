@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from llmb_tui.cluster.batch import NO_ANSWER
 from llmb_tui.cluster.inventory import fitting_request, parse_config
-from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.slurm.partition import NodeGroup, Partition, parse_partitions, parse_time
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.plan.plan import Plan
 from llmb_tui.preflight.check_group import ADMINISTRATORS, TIMED_OUT, Answers, failed, first_line, ok, unserved, warning
 from llmb_tui.preflight.needs import Needs, architecture_of
@@ -58,7 +58,7 @@ def partition_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
         yield _architecture(answers, set(settings), plan)
 
 
-def _usable(settings: dict[str, str], profile: ClusterProfile, who: str) -> Check:
+def _usable(settings: dict[str, str], profile: SlurmProfile, who: str) -> Check:
     name, state = settings["PartitionName"], settings.get("State", "UP")
     needed = f"{name}, up, for account {profile.account}"
     groups = who.partition("\n")[2].split()
@@ -162,7 +162,7 @@ def _fits(group: NodeGroup, plan: Plan) -> bool | None:
     return None if None in verdicts else False
 
 
-def _gpu_request(partitions: list[Partition], profile: ClusterProfile, config: dict[str, str]) -> Check:
+def _gpu_request(partitions: list[Partition], profile: SlurmProfile, config: dict[str, str]) -> Check:
     fitting = fitting_request(tuple(partitions), config)
     found = "Slurm counts no GPUs here" if fitting == "none" else "Slurm counts GPUs here"
     needed = _REQUESTS[profile.gpu_request]

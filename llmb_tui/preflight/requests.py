@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.slurm.accounting import Association, qos_of
 from llmb_tui.cluster.slurm.client import SEGMENT_SINCE, parse_version
 from llmb_tui.cluster.slurm.partition import parse_partitions, parse_time
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.plan.plan import Plan
 from llmb_tui.preflight.check_group import Answers, failed, first_line, ok, warning
 from llmb_tui.preflight.needs import Needs
@@ -70,7 +70,7 @@ def _reservation(answers: Answers, name: str, needs: Needs) -> Check:
     return ok("reservation", "Reservation", f"{name}, until {record.get('EndTime', 'a time unknown')}", name)
 
 
-def _constraint(answers: Answers, constraint: str, profile: ClusterProfile) -> Check:
+def _constraint(answers: Answers, constraint: str, profile: SlurmProfile) -> Check:
     partitions = profile.partition.split(",")
     groups = [g for p in parse_partitions(answers["nodes"].text) if p.name in partitions for g in p.groups]
     features = dict.fromkeys(feature for group in groups for feature in group.features)

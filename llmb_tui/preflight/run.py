@@ -5,32 +5,34 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.preflight.check_group import CheckGroup, clean_check
 from llmb_tui.preflight.login_node import login_node_group
-from llmb_tui.preflight.needs import Needs
+from llmb_tui.preflight.needs import ClusterNeeds, RunaiNeeds
 from llmb_tui.preflight.network import network_group
 from llmb_tui.preflight.report import Preflight
 from llmb_tui.preflight.scheduler import slurm_group
 from llmb_tui.preflight.site_environment import environment_group
 
 
-def cluster_checks(needs: Needs) -> tuple[CheckGroup, ...]:
-    """The checks of a cluster itself: its scheduler, its login node, what that sets and reaches."""
+def cluster_checks(needs: ClusterNeeds) -> tuple[CheckGroup, ...]:
+    """The checks of a cluster itself: with Slurm its scheduler, its login node, what that sets and reaches."""
+    if isinstance(needs, RunaiNeeds):
+        return ()
     return (slurm_group(needs), login_node_group(needs), environment_group(needs), network_group(needs))
 
 
 def run_preflight(
-    session: Session, groups: Iterable[CheckGroup], on_progress: Callable[[Preflight], None] | None = None
+    cluster: Cluster, groups: Iterable[CheckGroup], on_progress: Callable[[Preflight], None] | None = None
 ) -> Preflight:
     """Make the checks, one group after the other. Nothing is queued, nothing is written.
 
     `on_progress` is told what is known so far. A group in which the connection breaks is made again. Raises what
-    `Session.patiently` raises; what Slurm says or refuses to say is in the checks.
+    `Cluster.patiently` raises; what its scheduler says or refuses to say is in the checks.
     """
     report = Preflight(())
     for group in groups:
-        checks = tuple(map(clean_check, session.patiently(partial(group, session, report))))
+        checks = tuple(map(clean_check, cluster.patiently(partial(group, cluster, report))))
         report = Preflight((*report.checks, *checks))
         if on_progress is not None and checks:
             on_progress(report)

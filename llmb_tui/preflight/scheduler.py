@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 
 from llmb_tui.cluster.inventory import CONFIG, IF_IT_ANSWERS, parse_config
-from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.slurm.accounting import (
@@ -18,6 +17,7 @@ from llmb_tui.cluster.slurm.accounting import (
 )
 from llmb_tui.cluster.slurm.params import arguments_of, gpu_options, sbatch_options
 from llmb_tui.cluster.slurm.partition import SINFO_FORMAT
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.plan.plan import Plan
 from llmb_tui.preflight.check_group import (
     ADMINISTRATORS,
@@ -134,9 +134,7 @@ def _controller(answers: Answers) -> Check:
     return failed("controller", "Controller", first_line(ping), "answers", fix)
 
 
-def _account(
-    answers: Answers, profile: ClusterProfile, associations: list[Association], config: dict[str, str]
-) -> Check:
+def _account(answers: Answers, profile: SlurmProfile, associations: list[Association], config: dict[str, str]) -> Check:
     answer, account = answers["associations"], profile.account
     if accounting_is_off(answer):
         return ok("account", "Account", "this cluster keeps no accounts", account)
@@ -157,7 +155,7 @@ def _account(
     return ok("account", "Account", account, account)
 
 
-def _trial_options(profile: ClusterProfile, plan: Plan) -> list[str]:
+def _trial_options(profile: SlurmProfile, plan: Plan) -> list[str]:
     """Of `sbatch --test-only`: the controller's own verdict on the job. It queues nothing."""
     options = (*gpu_options(profile, plan.gpus_per_node), *sbatch_options(profile))
     return [

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.preflight.check_group import Answers, CommandChecks, ok, warning
 from llmb_tui.preflight.needs import Needs
 from llmb_tui.preflight.report import NETWORK_VARIABLES, PATH_VARIABLES, Check
@@ -28,7 +28,7 @@ def environment_group(needs: Needs) -> CommandChecks:
     return CommandChecks(commands, lambda answers: environment_checks(answers, needs.profile), deadline_s=12)
 
 
-def environment_checks(answers: Answers, profile: ClusterProfile) -> Iterator[Check]:
+def environment_checks(answers: Answers, profile: SlurmProfile) -> Iterator[Check]:
     """What jobs would lack. Paths are named apart: they reach into the container, and replace its own."""
     job, login = (_variables(answers[name].text) for name in ("job", "login"))
     has = job | dict(profile.env)

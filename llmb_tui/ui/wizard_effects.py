@@ -122,7 +122,7 @@ def perform(task: ClusterTask, services: Services, prompter: Prompter, tell: Tel
             case Probe():
                 _probe(task, services, prompter, tell)
             case Install():
-                services.clusters.session(request.profile).connect(prompter)
+                services.clusters.cluster(request.profile).connect(prompter)
                 installer = services.launcher.installer(request)
                 steps = installer.run(lambda known: tell(events.StepsChanged(request, known)), stop)
                 tell(events.StepsChanged(request, steps))
@@ -132,7 +132,7 @@ def perform(task: ClusterTask, services: Services, prompter: Prompter, tell: Tel
                 with contextlib.suppress(Trouble):  # who gets to Review is told
                     tell(events.Prepared(request, services.launcher.prepare(request)))
             case Submit():
-                services.clusters.session(request.profile).connect(prompter)
+                services.clusters.cluster(request.profile).connect(prompter)
                 tell(events.Submitted(request, _submit(task, services, tell)))
     except Trouble as trouble:
         run_over = isinstance(task, Submit) and _is_over(task.prepared.run.id, services)
@@ -144,16 +144,16 @@ def perform(task: ClusterTask, services: Services, prompter: Prompter, tell: Tel
 def _probe(probe: Probe, services: Services, prompter: Prompter, tell: Tell) -> None:
     """Who did not ask for it is asked nothing, nor told that nobody can connect: that is left for the person to do."""
     request = probe.request
-    session = services.clusters.session(request.profile)
+    cluster = services.clusters.cluster(request.profile)
     try:
-        session.connect(prompter if probe.attended else None)
-        session.run(("true",))
+        cluster.connect(prompter if probe.attended else None)
+        cluster.ping()
     except Trouble:
         tell(events.ConnectionChanged(request, "failed" if probe.attended else "unknown"))
         if not probe.attended:
             return
         raise
-    tell(events.ConnectionChanged(request, "connected", session.banner))
+    tell(events.ConnectionChanged(request, "connected", cluster.banner))
     report = services.launcher.preflight(request, lambda checked: tell(events.CheckDone(request, checked, whole=False)))
     tell(events.CheckDone(request, report, whole=True))
     tell(events.StepsChanged(request, services.launcher.installer(request).probe()))

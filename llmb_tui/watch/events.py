@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from llmb_tui.cluster.failures import AuthenticationFailed, HostKeyChanged, HostKeyUnknown
-from llmb_tui.cluster.slurm.job import Job
+from llmb_tui.cluster.job import Job
 from llmb_tui.watch.logcopy import LogCopy
 from llmb_tui.watch.state import Link, Progress
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from llmb_tui.cluster.slurm.job import Job
+from llmb_tui.cluster.job import Job
 from llmb_tui.diagnosis.rule import Diagnosis
 from llmb_tui.diagnosis.rules import rules
 from llmb_tui.text import clean_line

@@ -11,13 +11,12 @@ import fcntl
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from llmb_tui.cluster.failures import Disconnected
+from llmb_tui.cluster.remote_file import FileTail, Proof, RemoteFile, Sample, cksum
 from llmb_tui.errors import Trouble
 from llmb_tui.store.files import file_trouble, make_private_directory
 from llmb_tui.text import clean_line
-from llmb_tui.watch.remotelog import Proof, RemoteLog, Sample, Tail, cksum
 
 
 class LocalCopy:
@@ -79,9 +78,6 @@ class LocalCopy:
         return self._fd
 
 
-if TYPE_CHECKING:
-    from llmb_tui.cluster.session import Session
-
 _BLOCK = 1 << 16
 _RENEW_EVERY_S = 60.0
 """After this time the remote command is begun anew, with a proof, as soon as nothing comes."""
@@ -101,10 +97,10 @@ class Follower:
     first one ends. Not for use by several threads at once.
     """
 
-    def __init__(self, session: Session, remote_path: str, local_path: Path) -> None:
-        self._remote = RemoteLog(session, remote_path)
+    def __init__(self, remote: RemoteFile, local_path: Path) -> None:
+        self._remote = remote
         self._copy = LocalCopy(local_path)
-        self._tail: Tail | None = None
+        self._tail: FileTail | None = None
         self._offset = 0
         """Where the next bytes of the tail belong."""
         self._inode: str | None = None
@@ -178,7 +174,7 @@ class Follower:
         elif time.monotonic() >= self._renew_at:
             self._end_tail()
 
-    def _begin(self) -> Tail | None:
+    def _begin(self) -> FileTail | None:
         """Start the remote command if there is a file to copy."""
         size = self._copy.size
         tail = self._tail = self._remote.tail(self._sample(size), size, self._copy.read(max(0, size - _BLOCK), _BLOCK))

@@ -1,4 +1,4 @@
-"""`JobPoller`: one look at Slurm for all jobs of a cluster that somebody follows, every so often.
+"""`JobPoller`: one look at the scheduler for all jobs of a cluster that somebody follows, every so often.
 
 A look every 10 seconds while something changes, fewer while nothing does, while jobs only wait, while nobody is
 there to see it, and after a look that failed.
@@ -10,19 +10,14 @@ import threading
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
+from llmb_tui.cluster.cluster import Cluster, HalfAnswer
 from llmb_tui.cluster.failures import Disconnected, LoginNeeded, Unreachable
-from llmb_tui.cluster.slurm.client import bad_nodes, look
-from llmb_tui.cluster.slurm.job import Job
-from llmb_tui.cluster.slurm.trouble import AccountingTrouble
+from llmb_tui.cluster.job import Job
 from llmb_tui.errors import Trouble
 from llmb_tui.rates import CallRate
 from llmb_tui.watch.events import LOGIN_TROUBLE, Ended, EventSink, JobUpdated, LinkChanged, PollFailed, WatchEvent
 from llmb_tui.watch.timing import Timing
-
-if TYPE_CHECKING:
-    from llmb_tui.cluster.session import Session
 
 GONE_AFTER_S = 60.0
 """A job that Slurm has not known for this long, although it answers, is over."""
@@ -65,8 +60,8 @@ class JobPoller:
     `JOB_ENDED` when nothing more will come.
     """
 
-    def __init__(self, session: Session, *, every_s: float = Timing().look_every_s) -> None:
-        self._session = session
+    def __init__(self, cluster: Cluster, *, every_s: float = Timing().look_every_s) -> None:
+        self._cluster = cluster
         self._every_s = every_s
         self._changed = threading.Condition()
         self._followed: dict[str, _FollowedJob] = {}
@@ -169,8 +164,8 @@ class JobPoller:
         self._calls.count()
         silent = ""
         try:
-            jobs = look(self._session, job_ids)
-        except AccountingTrouble as trouble:
+            jobs = self._cluster.look(job_ids)
+        except HalfAnswer as trouble:
             jobs = {job_id: trouble.queued[job_id] for job_id in job_ids if job_id in trouble.queued}
             silent = f"{trouble.what} {trouble.why}"
         with self._changed:
@@ -188,7 +183,7 @@ class JobPoller:
             return job
         try:
             self._calls.count()
-            return replace(job, bad_nodes=bad_nodes(self._session, nodes))
+            return replace(job, bad_nodes=self._cluster.bad_nodes(nodes))
         except Trouble:
             return job  # which node it was is worth no more than one question
 
@@ -222,7 +217,7 @@ class JobPoller:
 
     def _failed(self, trouble: Trouble) -> None:
         with self._changed:
-            if self._session.state == "closed":
+            if self._cluster.state == "closed":
                 self._end_all()
                 return
             self._pause_s = min(self._pause_s * 2, self._every_s * _LONGEST)

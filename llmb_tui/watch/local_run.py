@@ -6,7 +6,7 @@ import contextlib
 import time
 from pathlib import Path
 
-from llmb_tui.cluster.slurm.job import Job
+from llmb_tui.cluster.job import Job
 from llmb_tui.diagnosis.rule import Diagnosis
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from llmb_tui.cluster.failures import Disconnected, GaveWay, LoginNeeded, Unreachable
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.link import LinkState
+from llmb_tui.cluster.remote_file import JobOutput
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.spec import JobLog
 from llmb_tui.watch.events import LOGIN_TROUBLE, BatchTail, Ended, EventSink, LinkChanged, LogGrown, LogTrouble
 from llmb_tui.watch.follow import Follower, LogReplaced
 from llmb_tui.watch.logcopy import LogCopy, newest_copy
@@ -37,13 +38,19 @@ _LINK_TROUBLE = (Disconnected, Unreachable, LoginNeeded)
 class LogFeed(threading.Thread):
     """Copies the logs of all restarts, one after the other, until the job is over and the newest copy is whole."""
 
-    def __init__(  # noqa: PLR0913 - each is a thing of its own
-        self, session: Session, log: JobLog, job_id: str, folder: Path, *, post: EventSink, stop: threading.Event
+    def __init__(
+        self,
+        output: JobOutput,
+        folder: Path,
+        *,
+        state: Callable[[], LinkState],
+        post: EventSink,
+        stop: threading.Event,
     ) -> None:
+        """`state`: of the connection to the cluster."""
         super().__init__(name="watch-log", daemon=True)
-        self._session = session
-        self._log = log
-        self._job_id = job_id
+        self._output = output
+        self._state = state
         self._folder = folder
         self._post = post
         self._stop_event = stop
@@ -75,7 +82,7 @@ class LogFeed(threading.Thread):
 
         Of a job that is over, what stands beside the log is posted too.
 
-        Raises LogReplaced, and what a `Session` raises.
+        Raises LogReplaced, and what the cluster's questions raise.
         """
         try:
             try:
@@ -86,7 +93,7 @@ class LogFeed(threading.Thread):
                 self._move_on()
                 whole = self._copy_the_rest()
             if job_over and whole:
-                self._post(BatchTail(self._batch_tail()))
+                self._post(BatchTail(self._output.beside(_BATCH_TAIL)))
         finally:
             self._follower.close()
 
@@ -129,7 +136,7 @@ class LogFeed(threading.Thread):
             self._in_trouble = False
             self._post(LogGrown(self._copy))
         elif self._job_over.is_set() and self._is_whole() and not self._look_for_restarts.is_set():
-            self._post(BatchTail(self._batch_tail()))
+            self._post(BatchTail(self._output.beside(_BATCH_TAIL)))
             return True
         elif self._in_trouble and self._follower.follows:
             self._in_trouble = False
@@ -153,7 +160,7 @@ class LogFeed(threading.Thread):
         """Turn to what the log is now. The one of all starts is the next start's, whether or not Slurm counts them."""
         restart, part = self._copy
         kept = f"The {self._follower.copied:,} bytes that came before are kept; what followed them may be lost."
-        if self._log.one_for_all:
+        if self._output.one_for_all:
             note = f"The job's log began anew, as it does when Slurm starts the job again. {kept}"
             self._turn_to(LogCopy(max(restart + 1, self._restarts)), note)
         else:
@@ -186,28 +193,17 @@ class LogFeed(threading.Thread):
         return missing <= 0
 
     def _follow(self, copy: LogCopy) -> Follower:
-        remote = self._log.path(self._job_id, copy.restart)
-        return Follower(self._session, remote, self._folder / copy.name)
+        return Follower(self._output.log(copy.restart), self._folder / copy.name)
 
     def _later_restarts(self) -> list[int]:
         """The restarts after the known one that have a log of their own on the cluster, oldest first."""
-        if self._log.one_for_all:
+        if self._output.one_for_all:
             return []
-        names = self._session.run_script('cd "$1" 2> /dev/null && ls', [self._log.folder], only_looks=True).stdout
-        restarts = self._log.restarts(self._job_id, names.splitlines())
-        return [restart for restart in restarts if restart > self._copy.restart]
-
-    def _batch_tail(self) -> bytes:
-        """The ends of the files beside the log; tail passes over those that are not there."""
-        beside = self._log.beside_of(self._job_id)
-        if not beside:
-            return b""
-        tails = ["tail", "-q", "-c", str(_BATCH_TAIL), *beside]
-        return self._session.run(tails, only_looks=True).stdout.encode()
+        return [restart for restart in self._output.starts() if restart > self._copy.restart]
 
     def _wait_for_link(self, trouble: Trouble) -> bool:
         """Say that the link is lost, and since when. True if it is closed for good."""
-        if self._session.state == "closed":
+        if self._state() == "closed":
             self._tell("closed", trouble.what)
             return True
         if self._link != "lost":
@@ -215,7 +211,7 @@ class LogFeed(threading.Thread):
             so_far = f"The {self._follower.copied:,} bytes of the log that came are kept, the rest is read later."
             self._tell("lost", f"{trouble.what} Since {_clock()}. {so_far}")
         self._follower.retry_soon()
-        self._stop_event.wait(_PUMP_S)  # the Session itself waits longer and longer between its tries
+        self._stop_event.wait(_PUMP_S)  # the cluster itself waits longer and longer between its tries
         return False
 
     def _tell_live(self) -> None:

@@ -8,11 +8,9 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from queue import Empty, SimpleQueue
 
+from llmb_tui.cluster.cluster import Cluster, HalfAnswer, SchedulerTrouble
+from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.cluster.session import Session
-from llmb_tui.cluster.slurm.client import look
-from llmb_tui.cluster.slurm.job import Job
-from llmb_tui.cluster.slurm.trouble import AccountingTrouble, SlurmTrouble
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
@@ -45,7 +43,7 @@ class Monitor:
 
     def __init__(  # noqa: PLR0913 - settings with defaults
         self,
-        session: Session,
+        cluster: Cluster,
         runs: Runs,
         run: Run,
         poller: JobPoller,
@@ -53,7 +51,7 @@ class Monitor:
         gone_after_s: float = GONE_AFTER_S,
         threshold: float = THRESHOLD,
     ) -> None:
-        self._session = session
+        self._cluster = cluster
         self._poller = poller
         self._runs = runs
         self._run = run
@@ -111,7 +109,7 @@ class Monitor:
         if self._run.job_ids:
             link = "live"
             try:
-                self._session.connect(prompter)
+                self._cluster.connect(prompter)
                 self._look_once(local)
                 inbox: SimpleQueue[WatchEvent] = SimpleQueue()
                 if log_feed := self._log_feed(inbox.put, threading.Event()):
@@ -132,7 +130,7 @@ class Monitor:
 
         def connect() -> None:
             try:
-                self._session.connect(prompter)
+                self._cluster.connect(prompter)
             except LOGIN_TROUBLE as trouble:
                 refused.append(trouble)
             except Trouble:
@@ -184,11 +182,11 @@ class Monitor:
     def _look_once(self, local: LocalRun) -> None:
         *others, job_id = self._run.job_ids
         jobs: Mapping[str, Job] = {}
-        silent: SlurmTrouble | None = None
+        silent: SchedulerTrouble | None = None
         try:
-            jobs = look(self._session, self._run.job_ids)
-        except SlurmTrouble as trouble:
-            jobs, silent = trouble.queued if isinstance(trouble, AccountingTrouble) else {}, trouble
+            jobs = self._cluster.look(self._run.job_ids)
+        except SchedulerTrouble as trouble:
+            jobs, silent = trouble.queued if isinstance(trouble, HalfAnswer) else {}, trouble
         if job_id in jobs or silent is None:
             local.take(JobUpdated(jobs.get(job_id), gone=job_id not in jobs and local.reducer.job_over))
         else:
@@ -201,7 +199,8 @@ class Monitor:
         folder, log = self._runs.folder(self._run.id), self._run.job_log
         if log is None:
             return None
-        return LogFeed(self._session, log, self._run.job_ids[-1], folder, post=post, stop=leave)
+        output = self._cluster.output(log, self._run.job_ids[-1])
+        return LogFeed(output, folder, state=lambda: self._cluster.state, post=post, stop=leave)
 
 
 def _only_jobs(post: EventSink) -> EventSink:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from llmb_tui.cluster.slurm.job import Job
+from llmb_tui.cluster.job import Job
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.document import document as plan_document
 from llmb_tui.text import capital

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from llmb_tui.cluster.slurm.job import TERMINAL_STATES, Job
+from llmb_tui.cluster.job import TERMINAL_STATES, Job
 from llmb_tui.diagnosis.rule import Diagnosis
 from llmb_tui.launch.run import Run
 from llmb_tui.rates import Pace

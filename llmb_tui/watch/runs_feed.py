@@ -13,13 +13,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+from llmb_tui.cluster.cluster import CancelOpen, Cluster, HalfAnswer, SchedulerTrouble
 from llmb_tui.cluster.failures import Disconnected, Unanswered, Unreachable
+from llmb_tui.cluster.job import TERMINAL_STATES, Job
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.cluster.slurm.client import cancel, look
-from llmb_tui.cluster.slurm.job import TERMINAL_STATES, Job
-from llmb_tui.cluster.slurm.trouble import AccountingTrouble, CancelOpen, SlurmTrouble
 from llmb_tui.errors import Trouble, trouble_of
 from llmb_tui.launch.run import Cancel, Run
 from llmb_tui.launch.runs import Runs
@@ -31,12 +30,9 @@ from llmb_tui.watch.monitor import Monitor
 from llmb_tui.watch.run_records import RunRecord, RunRecords, RunsChanged
 from llmb_tui.watch.timing import Timing
 
-if TYPE_CHECKING:
-    from llmb_tui.cluster.session import Session
-
 _HERE = ("This machine", "folders")
 """Named like a cluster where the runs' own folders cannot be read."""
-LINE_TROUBLE = (Unanswered, Disconnected, Unreachable, SlurmTrouble)
+LINE_TROUBLE = (Unanswered, Disconnected, Unreachable, SchedulerTrouble)
 """It passes, perhaps: the line is broken, or Slurm does not answer."""
 
 Post = Callable[[RunsChanged], object]
@@ -47,8 +43,8 @@ _TELL_EVERY_S = 0.1
 class Connections(Protocol):
     """What the feed needs of the saved clusters. Each may raise Trouble."""
 
-    def session(self, cluster: str) -> Session:
-        """The one session of a cluster."""
+    def cluster(self, name: str) -> Cluster:
+        """The one object of a cluster."""
 
     def poller(self, cluster: str) -> JobPoller:
         """The one poller of a cluster."""
@@ -92,9 +88,9 @@ class RunsFeed:
         run = self.runs.load(run_id)
         if run.submission != "unknown":
             return run
-        session = self.clusters.session(run.cluster)
-        session.connect(prompter)
-        return reconcile(session, self.runs, self._journal, run)
+        cluster = self.clusters.cluster(run.cluster)
+        cluster.connect(prompter)
+        return reconcile(cluster, self.runs, self._journal, run)
 
     def settle_all(self, prompter: Prompter | None = None) -> Iterator[tuple[Run, str]]:
         """Ask about every unknown run; those that stay so, and why. A cluster that does not answer is asked once."""
@@ -141,20 +137,20 @@ class RunsFeed:
     def poll(self, prompter: Prompter | None = None) -> dict[str, Trouble]:
         """Ask each cluster once about the jobs of its going runs; why some could not be asked, by their names."""
         silent = {}
-        for cluster, going in sorted(_by_cluster(run for run in self.runs.all() if run.going and run.job_ids).items()):
+        for name, going in sorted(_by_cluster(run for run in self.runs.all() if run.going and run.job_ids).items()):
             try:
-                session = self.clusters.session(cluster)
-                session.connect(prompter)
-                poll_jobs(session, self.runs, going)
+                cluster = self.clusters.cluster(name)
+                cluster.connect(prompter)
+                poll_jobs(cluster, self.runs, going)
             except Trouble as trouble:
-                silent[cluster] = trouble
+                silent[name] = trouble
         return silent
 
     def monitor(self, run_id: str) -> Monitor:
         """What watches one run and publishes its `RunState`s. Raises Trouble if there is none, or no such cluster."""
         run = self.runs.load(run_id)
-        session, poller = self.clusters.session(run.cluster), self.clusters.poller(run.cluster)
-        return Monitor(session, self.runs, run, poller, threshold=self._threshold)
+        cluster, poller = self.clusters.cluster(run.cluster), self.clusters.poller(run.cluster)
+        return Monitor(cluster, self.runs, run, poller, threshold=self._threshold)
 
     def cancel(self, run: Run, prompter: Prompter | None = None) -> tuple[str, ...]:
         """Ask Slurm to cancel the jobs of a run that are not over; which those were.
@@ -162,20 +158,20 @@ class RunsFeed:
         `prompter` answers what connecting asks. Where an answer is lost, Slurm is asked what became of the job.
         Raises Trouble; CancelOpen where that is not known: the run keeps it, and a later look settles it.
         """
-        session = self.clusters.session(run.cluster)
-        session.connect(prompter)
+        cluster = self.clusters.cluster(run.cluster)
+        cluster.connect(prompter)
         try:
-            return tuple(job_id for job_id in self._not_over(session, run) if self._cancel(session, run, job_id))
+            return tuple(job_id for job_id in self._not_over(cluster, run) if self._cancel(cluster, run, job_id))
         finally:
             with contextlib.suppress(Trouble):
                 self.clusters.poller(run.cluster).poll_soon()
 
-    def _cancel(self, session: Session, run: Run, job_id: str) -> bool:
+    def _cancel(self, cluster: Cluster, run: Run, job_id: str) -> bool:
         """Cancel a job; False where it turns out to be over. That it was asked for is on the disk before it is."""
         before = self.runs.load(run.id).cancel
         self._remember_cancel(run, Cancel(job_id, time.time()))
         try:
-            cancelled = _cancel(session, job_id)
+            cancelled = _cancel(cluster, job_id)
         except CancelOpen:
             raise
         except Trouble:  # it was not asked for
@@ -188,38 +184,38 @@ class RunsFeed:
         with contextlib.suppress(Trouble):  # no room here: the job is cancelled all the same
             self.runs.save_cancel(run.id, cancel)
 
-    def _not_over(self, session: Session, run: Run) -> Sequence[str]:
+    def _not_over(self, cluster: Cluster, run: Run) -> Sequence[str]:
         """Those of a run's jobs that are not over; as far as that is known, where Slurm cannot say."""
         jobs: Mapping[str, Job]
         try:
-            jobs = look(session, run.job_ids)
-        except AccountingTrouble as trouble:
+            jobs = cluster.look(run.job_ids)
+        except HalfAnswer as trouble:
             jobs = {job_id: job for job_id, job in trouble.queued.items() if job_id in run.job_ids}
-        except SlurmTrouble:
+        except SchedulerTrouble:
             return [job_id for job_id in run.job_ids if run.state_of(job_id) not in TERMINAL_STATES]
         self.runs.save_states(run, list(jobs.values()))
         states = {job_id: jobs[job_id].state if job_id in jobs else run.state_of(job_id) for job_id in run.job_ids}
         return [job_id for job_id, state in states.items() if state not in TERMINAL_STATES]
 
 
-def _cancel(session: Session, job_id: str) -> bool:
+def _cancel(cluster: Cluster, job_id: str) -> bool:
     """Cancel a job; False where it turns out to be over. Raises CancelOpen where that is not known."""
     try:
-        return cancel(session, job_id)
+        return cluster.cancel(job_id)
     except CancelOpen:
         with contextlib.suppress(Trouble):
-            job = look(session, [job_id]).get(job_id)
+            job = cluster.look([job_id]).get(job_id)
             if job is not None and job.finished:
                 return job.state == "CANCELLED"
         raise
 
 
-def poll_jobs(session: Session, runs: Runs, going: Sequence[Run]) -> int:
+def poll_jobs(cluster: Cluster, runs: Runs, going: Sequence[Run]) -> int:
     """Ask Slurm about these runs' jobs in one remote call, and save what changed; how many did.
 
     A job that Slurm does not name keeps its last known state, and so does a run that another thread or process
-    here is at work on. Raises SlurmTrouble when Slurm cannot say, and what `Session.run` raises; where only accounting
-    is silent, what the queue said is saved before.
+    here is at work on. Raises SchedulerTrouble when it cannot say, and what a cluster's questions raise; where only
+    accounting is silent, what the queue said is saved before.
     """
 
     def save(jobs: Mapping[str, Job]) -> int:
@@ -227,8 +223,8 @@ def poll_jobs(session: Session, runs: Runs, going: Sequence[Run]) -> int:
         return sum(runs.save_states(run, named) is not None for run, named in of_run)
 
     try:
-        return save(look(session, [job_id for run in going for job_id in run.job_ids]))
-    except AccountingTrouble as trouble:
+        return save(cluster.look([job_id for run in going for job_id in run.job_ids]))
+    except HalfAnswer as trouble:
         save(trouble.queued)
         raise
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from llmb_tui.cluster.slurm.job import Job
+from llmb_tui.cluster.job import Job
 from llmb_tui.diagnosis.rule import Diagnosis
 
 Stage = Literal[

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.profiles import save_profile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from tests.kit import verbs
 
-EOS = ClusterProfile("eos", "login.eos.example", "acct", "batch", "/lustre/llmb", env=(("NCCL_DEBUG", "INFO"),))
+EOS = SlurmProfile("eos", "login.eos.example", "acct", "batch", "/lustre/llmb", env=(("NCCL_DEBUG", "INFO"),))
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from llmb_tui.cluster.failures import HostKeyUnknown
 from llmb_tui.cluster.ssh.host_keys import KnownHosts, ServerKey
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
-from tests.kit.runs import make_run
+from tests.kit.runs import make_run, slurm
 
 ADD = ("clusters", "add", "eos", "--host", "127.0.0.1", "--port", "9", "--account", "a", "--partition", "p")
 WHOLE = (*ADD, "--install-dir", "/lustre", "--known-hosts", "/nonexistent", "--user", "me")
@@ -33,7 +33,7 @@ def test_empty_lists_say_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_cluster_is_added(services: Services, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*WHOLE, "--json"]) == 0
-    (saved,) = services.clusters.profiles()
+    saved = slurm(*services.clusters.profiles())
     assert (saved.name, saved.host, saved.port, saved.install_dir) == ("eos", "127.0.0.1", 9, "/lustre")
     assert json.loads(capsys.readouterr().out)["known_hosts"] == "/nonexistent"
     assert main(["clusters"]) == 0
@@ -46,7 +46,7 @@ def test_a_cluster_is_added_with_everything_that_the_form_asks(
     words = "--segment 16 --exclude cn[003,007] --memory 500G --numa-binding no --group-writable yes --gpu-request gres"
     several = ("--mounts", "/data:/data:ro, /x:/x", "--env", "NCCL_DEBUG=INFO; A=x y")
     assert main([*WHOLE, *words.split(), *several]) == 0, capsys.readouterr().err
-    (saved,) = services.clusters.profiles()
+    saved = slurm(*services.clusters.profiles())
     assert (saved.segment, saved.exclude, saved.memory, saved.numa_binding) == (16, "cn[003,007]", "500G", False)
     assert (saved.group_writable, saved.gpu_request, saved.mounts) == (True, "gres", ("/data:/data:ro", "/x:/x"))
     assert saved.env == (("NCCL_DEBUG", "INFO"), ("A", "x y"))
@@ -77,7 +77,7 @@ def test_what_is_no_cluster_is_refused(
 def test_a_cluster_is_not_replaced(services: Services, capsys: pytest.CaptureFixture[str]) -> None:
     assert (main([*WHOLE]), main([*WHOLE, "--account", "other"])) == (0, 1)
     assert "eos.toml" in capsys.readouterr().err
-    assert services.clusters.profiles()[0].account == "a"
+    assert slurm(*services.clusters.profiles()).account == "a"
 
 
 def test_without_a_log_its_place_is_said(services: Services, capsys: pytest.CaptureFixture[str]) -> None:

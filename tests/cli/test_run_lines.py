@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from llmb_tui.cli.run_lines import AGAIN_AFTER_S, line_teller
-from llmb_tui.cluster.slurm.job import Job
+from llmb_tui.cluster.job import Job
 from llmb_tui.watch.state import Progress, RunState
 
 HANGS = "`sacct` did not answer in time."

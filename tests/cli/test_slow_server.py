@@ -13,7 +13,7 @@ from llmb_tui.cli import main
 from llmb_tui.cluster import local
 from llmb_tui.cluster.link import Completed
 from llmb_tui.cluster.local import LocalConnection
-from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from tests.kit.runs import NEMOTRON, intended_run, make_run, request_for
@@ -27,7 +27,7 @@ def places(user_places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     """This machine as such a login node, with a run that goes on and one that is unknown."""
     monkeypatch.setenv("HOME", str(tmp_path))
     services = Services(user_places)
-    profile = ClusterProfile("here", "local", "acct", "batch", str(tmp_path / "install"), transport="local")
+    profile = SlurmProfile("here", "local", "acct", "batch", str(tmp_path / "install"), transport="local")
     services.clusters.save(profile)
     spec = intended_run(request_for(NEMOTRON, profile), "going1").spec
     services.runs.save(make_run("going1", spec=spec, cluster="here", job_state="RUNNING", job_ids=("7",)))
@@ -40,7 +40,11 @@ def places(user_places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(local, "_popen", lambda _argv: real_popen(TRICKLES))
     monkeypatch.setattr(LocalConnection, "run", run)
-    for name in ("launch.install._LINK_PATIENCE_S", "launch.install._LOOK_EVERY_S", "watch.remotelog._HEADER_WITHIN_S"):
+    for name in (
+        "launch.install._LINK_PATIENCE_S",
+        "launch.install._LOOK_EVERY_S",
+        "cluster.remotelog._HEADER_WITHIN_S",
+    ):
         monkeypatch.setattr(f"llmb_tui.{name}", 0.05)
     return user_places
 

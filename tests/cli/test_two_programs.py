@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.clusters import Clusters
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
@@ -22,7 +22,7 @@ from llmb_tui.services import Services
 from llmb_tui.store.journal import Journal
 from llmb_tui.store.paths import CONFIG_VARIABLE, STATE_VARIABLE, Places
 from llmb_tui.store.settings import load_settings
-from tests.kit.runs import make_run
+from tests.kit.runs import make_run, slurm
 
 PROGRAMS, TIMES = 3, 10
 THEMES = ("nord", "gruvbox", "dracula")
@@ -33,7 +33,7 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from llmb_tui.cli import main
-from llmb_tui.cluster.slurm.job import Job
+from llmb_tui.cluster.job import Job
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.submit import withdraw
@@ -114,7 +114,7 @@ def test_of_two_that_add_a_cluster_at_once_one_is_told(tmp_path: Path, monkeypat
     saving, go_on = threading.Event(), threading.Event()
     save = Clusters.save
 
-    def slow_save(clusters: Clusters, profile: ClusterProfile) -> None:
+    def slow_save(clusters: Clusters, profile: SlurmProfile) -> None:
         saving.set()
         assert go_on.wait(30)
         save(clusters, profile)
@@ -124,7 +124,7 @@ def test_of_two_that_add_a_cluster_at_once_one_is_told(tmp_path: Path, monkeypat
 
     def add(account: str) -> None:
         try:
-            Services(places).clusters.add(ClusterProfile("eos", "h", account, "p", "/x"))
+            Services(places).clusters.add(SlurmProfile("eos", "h", account, "p", "/x"))
         except Trouble as trouble:
             told.append(trouble.what)
 
@@ -138,13 +138,13 @@ def test_of_two_that_add_a_cluster_at_once_one_is_told(tmp_path: Path, monkeypat
     for thread in threads:
         thread.join()
     assert told == ["There is a cluster eos already."]
-    assert Services(places).clusters.profile("eos").account == "first"
+    assert slurm(Services(places).clusters.profile("eos")).account == "first"
 
 
 def test_a_change_of_a_cluster_that_another_program_changed_is_refused(tmp_path: Path) -> None:
     places = Places(tmp_path / "config", tmp_path / "state")
     one, other = Services(places).clusters, Services(places).clusters
-    read = ClusterProfile("eos", "h", "first", "p", "/x")
+    read = SlurmProfile("eos", "h", "first", "p", "/x")
     one.change(None, read)
     other.change(read, replace(read, account="second"))
     with pytest.raises(Trouble, match="has changed since it was read here"):
@@ -155,4 +155,4 @@ def test_a_change_of_a_cluster_that_another_program_changed_is_refused(tmp_path:
         one.change(replace(read, name="tyche"), read)
     assert one.profile("eos") == replace(read, account="second")
     one.change(replace(read, account="second"), replace(read, account="third"))
-    assert other.profile("eos").account == "third"
+    assert slurm(other.profile("eos")).account == "third"

@@ -15,7 +15,7 @@ from llmb_tui.cli import user
 from llmb_tui.cli.runs import jobs_verb, settle
 from llmb_tui.cluster.failures import AuthenticationFailed, Unreachable
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.slurm.trouble import SlurmTrouble
 from llmb_tui.clusters import Clusters
 from llmb_tui.errors import Trouble
@@ -35,13 +35,13 @@ class AskedClusters(Clusters):
         super().__init__(places.clusters, look_every_s=10.0)
         self.attended: list[bool] = []
 
-    def session(self, cluster: object) -> Session:  # noqa: ARG002 - the rooms'
-        return cast("Session", self)
+    def cluster(self, ref: object) -> SlurmCluster:  # noqa: ARG002 - the rooms'
+        return cast("SlurmCluster", self)
 
     def connect(self, prompter: Prompter | None) -> None:
         self.attended.append(prompter is not None)
 
-    def run_script(self, *_: object, **__: object) -> None:
+    def look(self, *_: object) -> None:
         raise Trouble("Slurm is not asked by this test.")
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.cli import main
-from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from llmb_tui.ui.app import LlmbApp
@@ -43,7 +43,7 @@ def places(user_places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     """With a cluster and a run."""
     monkeypatch.setenv("HOME", str(tmp_path))
     services = Services(user_places)
-    services.clusters.save(ClusterProfile("eos", "localhost", "a", "p", "/x", port=1))
+    services.clusters.save(SlurmProfile("eos", "localhost", "a", "p", "/x", port=1))
     services.runs.save(make_run("a1", job_state="FAILED", cluster="eos"))
     return user_places
 

@@ -14,7 +14,8 @@ from llmb_tui.catalog.load import load_presets
 from llmb_tui.cli import clusters, main, secrets
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.clusters import Clusters
 from llmb_tui.launch.direct.render import render
 from llmb_tui.launch.launcher import Launcher
@@ -33,8 +34,8 @@ from llmb_tui.request import RunRequest
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 
-EOS = ClusterProfile("eos", "login.example.org", "research", "batch", "/lustre/llmb")
-MOUNTED = ClusterProfile("mounted", "login.example.org", "research", "batch", "/lustre/llmb", mounts=("/a:/b",))
+EOS = SlurmProfile("eos", "login.example.org", "research", "batch", "/lustre/llmb")
+MOUNTED = SlurmProfile("mounted", "login.example.org", "research", "batch", "/lustre/llmb", mounts=("/a:/b",))
 CHOSEN = Selection("llama3.1", "25.04", "8b", "h100", "bf16", 8)
 FLAGS = ("-w", "llama3.1@25.04", "-s", "8b", "--gpu", "h100", "-d", "bf16", "--scale", "8")
 SUBMIT = ("submit", *FLAGS, "--cluster", "eos", "--procedure", "upstream")
@@ -43,8 +44,10 @@ SUBMIT = ("submit", *FLAGS, "--cluster", "eos", "--procedure", "upstream")
 class OpenClusters(Clusters):
     """They let everybody in."""
 
-    def session(self, cluster: object) -> Session:  # noqa: ARG002 - the rooms'
-        return cast("Session", self)
+    def cluster(self, ref: object) -> SlurmCluster:  # noqa: ARG002 - the rooms'
+        return cast("SlurmCluster", self)
+
+    login_node = cluster
 
     def connect(self, prompter: Prompter | None) -> None:
         """Nothing is there to log in to."""
@@ -55,7 +58,7 @@ class AskedLauncher(Launcher):
 
     def __init__(self, services: Services) -> None:
         super().__init__(
-            services.clusters.session,
+            services.clusters.cluster,
             services.catalog,
             services.runs,
             services.journal,

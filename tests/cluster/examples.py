@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.plan.plan import Parallelism, Plan
 from llmb_tui.plan.selection import Selection
 
-PROFILE = ClusterProfile("eos", "eos", "llmbench", "batch", "/lustre/llmb")
+PROFILE = SlurmProfile("eos", "eos", "llmbench", "batch", "/lustre/llmb")
 PLAN = Plan(
     selection=Selection("nemotron4", "25.04", "15b", "h100", "bf16", 64),
     scaling="weak",

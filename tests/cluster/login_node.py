@@ -23,7 +23,7 @@ from paramiko.common import (
 )
 from paramiko.server import InteractiveQuery
 
-from llmb_tui.cluster.profile import NO_SSH_CONFIG, ClusterProfile
+from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, SlurmProfile
 from llmb_tui.demo.server import AnsweringTransport
 
 PASSWORD = "correct horse"
@@ -97,8 +97,8 @@ class LoginNode:
         lines = (f"[127.0.0.1]:{self.port} {key.get_name()} {key.get_base64()}\n" for key in self.host_keys)
         self.known_hosts.write_text("".join(lines))
 
-    def profile(self) -> ClusterProfile:
-        return ClusterProfile(
+    def profile(self) -> SlurmProfile:
+        return SlurmProfile(
             name="node",
             host="127.0.0.1",
             port=self.port,

@@ -8,7 +8,7 @@ import pytest
 
 from llmb_tui.cluster.failures import Disconnected
 from llmb_tui.cluster.link import Stream
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.ssh import connection
 from tests.cluster.login_node import LoginNode, Person, make_key
 from tests.kit.waiting import until
@@ -17,19 +17,21 @@ _LONG = ("sh", "-c", "echo up; cat; exit")
 
 
 @pytest.fixture
-def session(node: LoginNode) -> Iterator[Session]:
-    session = Session(node.profile())
+def session(node: LoginNode) -> Iterator[SlurmCluster]:
+    session = SlurmCluster(node.profile())
     yield session
     session.close()
 
 
-def long_stream(session: Session) -> Stream:
+def long_stream(session: SlurmCluster) -> Stream:
     stream = session.stream(_LONG, bulk=True)
     assert stream.read(20) == b"up\n"
     return stream
 
 
-def test_long_streams_share_a_second_connection_where_a_login_asks_nobody(node: LoginNode, session: Session) -> None:
+def test_long_streams_share_a_second_connection_where_a_login_asks_nobody(
+    node: LoginNode, session: SlurmCluster
+) -> None:
     session.run(["true"])
     assert (len(node.transports), session.bulk.alive) == (1, False)
     streams = [long_stream(session) for _ in range(3)]
@@ -41,7 +43,7 @@ def test_long_streams_share_a_second_connection_where_a_login_asks_nobody(node: 
             stream.read(10)
 
 
-def test_a_stream_that_is_not_long_stays_on_the_first(node: LoginNode, session: Session) -> None:
+def test_a_stream_that_is_not_long_stays_on_the_first(node: LoginNode, session: SlurmCluster) -> None:
     with session.stream(_LONG) as stream:
         assert stream.read(20) == b"up\n"
     assert len(node.transports) == 1
@@ -52,7 +54,7 @@ def test_a_login_that_asked_is_not_repeated_for_streams(node: LoginNode) -> None
     node.rounds = (("Verification code: ",),)
     node.codes = ["111111", "222222"]
     person = Person(answers=["111111", "222222"])
-    session = Session(node.profile())
+    session = SlurmCluster(node.profile())
     session.connect(person)
     with long_stream(session):
         session.run(["true"])
@@ -61,7 +63,9 @@ def test_a_login_that_asked_is_not_repeated_for_streams(node: LoginNode) -> None
     session.close()
 
 
-def test_where_a_second_login_is_refused_streams_share_the_first_in_silence(node: LoginNode, session: Session) -> None:
+def test_where_a_second_login_is_refused_streams_share_the_first_in_silence(
+    node: LoginNode, session: SlurmCluster
+) -> None:
     session.run(["true"])
     node.user_key = make_key(node.directory / "another")
     with long_stream(session):
@@ -73,7 +77,7 @@ def test_where_a_second_login_is_refused_streams_share_the_first_in_silence(node
 
 
 def test_a_second_connection_that_failed_is_tried_again_later(
-    node: LoginNode, session: Session, monkeypatch: pytest.MonkeyPatch
+    node: LoginNode, session: SlurmCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "_RETRY_AFTER_S", 0.0)
     session.run(["true"])
@@ -84,7 +88,9 @@ def test_a_second_connection_that_failed_is_tried_again_later(
     assert session.bulk.alive
 
 
-def test_a_second_connection_that_breaks_is_made_again_and_disturbs_nobody(node: LoginNode, session: Session) -> None:
+def test_a_second_connection_that_breaks_is_made_again_and_disturbs_nobody(
+    node: LoginNode, session: SlurmCluster
+) -> None:
     session.run(["true"])
     stream = long_stream(session)
     node.transports[1].close()
@@ -97,7 +103,7 @@ def test_a_second_connection_that_breaks_is_made_again_and_disturbs_nobody(node:
 
 
 def test_with_one_session_for_each_connection_a_long_stream_and_commands_go_on_together(
-    node: LoginNode, session: Session
+    node: LoginNode, session: SlurmCluster
 ) -> None:
     node.max_sessions = 1
     stream = long_stream(session)

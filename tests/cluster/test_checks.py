@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmb_tui.cluster.batch import Answer
-from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.plan.plan import Plan
 from llmb_tui.preflight.check_group import TIMED_OUT, Answers, clean_check
 from llmb_tui.preflight.needs import Needs
@@ -25,7 +25,7 @@ PARTITION = PARTITION_22_05
 
 
 def checks(
-    changes: dict[str, Answer] | None = None, profile: ClusterProfile = PROFILE, plan: Plan | None = PLAN
+    changes: dict[str, Answer] | None = None, profile: SlurmProfile = PROFILE, plan: Plan | None = PLAN
 ) -> dict[str, Check]:
     found = [clean_check(check) for check in slurm_checks({**SLURM, **(changes or {})}, Needs(profile, plan))]
     return {check.id: check for check in found}

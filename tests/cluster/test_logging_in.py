@@ -15,8 +15,8 @@ import pytest
 from paramiko.auth_handler import AuthHandler
 
 from llmb_tui.cluster.failures import AuthenticationFailed, HostKeyChanged, HostKeyUnknown, Unreachable
-from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.ssh.connect import connect
 from llmb_tui.cluster.ssh.host_keys import ServerKey
 from llmb_tui.cluster.ssh.keys import UnlockedKeys
@@ -26,7 +26,7 @@ from tests.cluster.ssh_agent import ssh_agent
 PASSPHRASE = "open sesame"
 
 
-def log_in(node: LoginNode, person: Person | None = None, profile: ClusterProfile | None = None) -> None:
+def log_in(node: LoginNode, person: Person | None = None, profile: SlurmProfile | None = None) -> None:
     connection = connect(profile or node.profile(), person or Unattended())
     assert connection.run(["echo", "in"]).stdout == "in\n"
     connection.close()
@@ -309,7 +309,7 @@ def test_nothing_reaches_the_terminal_and_nothing_is_read_from_it(node: LoginNod
         "import sys\n"
         "from llmb_tui.cluster.ssh.connect import connect\n"
         "from llmb_tui.cluster.failures import AuthenticationFailed\n"
-        "from llmb_tui.cluster.profile import ClusterProfile\n"
+        "from llmb_tui.cluster.slurm.profile import SlurmProfile\n"
         "from llmb_tui.cluster.prompter import Unattended\n"
         f"profile = {node.profile()!r}\n"
         "try: connect(profile, Unattended())\n"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from llmb_tui.cli.clusters import summary
 from llmb_tui.cluster.batch import Answer
-from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.preflight.check_group import Answers, clean_check
 from llmb_tui.preflight.login_node import login_node_checks
 from llmb_tui.preflight.needs import Needs, Sources
@@ -33,7 +33,7 @@ LFS = "/lustre/a_b {used} 90000000 100000000 - {files} 150000 200000 -\n"
 
 
 def checks(
-    changes: dict[str, Answer] | None = None, needs: Needs = DIRECT, profile: ClusterProfile = PROFILE
+    changes: dict[str, Answer] | None = None, needs: Needs = DIRECT, profile: SlurmProfile = PROFILE
 ) -> dict[str, Check]:
     found = [
         clean_check(check)
@@ -43,7 +43,7 @@ def checks(
 
 
 def reach(
-    changes: dict[str, Answer] | None = None, needs: Needs = DIRECT, profile: ClusterProfile = PROFILE
+    changes: dict[str, Answer] | None = None, needs: Needs = DIRECT, profile: SlurmProfile = PROFILE
 ) -> dict[str, Check]:
     found = [
         clean_check(check) for check in network_checks({**NETWORK, **(changes or {})}, replace(needs, profile=profile))
@@ -304,7 +304,7 @@ def test_once_everything_is_installed_only_what_every_run_fetches_gates(each_run
     [({"enroot": Answer(1, "")}, PROFILE), ({}, replace(PROFILE, cpu_partition="cpu"))],
 )
 def test_a_registry_that_only_the_login_node_misses_is_a_warning(
-    changes: dict[str, Answer], profile: ClusterProfile
+    changes: dict[str, Answer], profile: SlurmProfile
 ) -> None:
     found = reach({**changes, "probe": Answer(0, f"registry {REFUSED}\n")}, profile=profile)["registry"]
     assert found.status == "warning"

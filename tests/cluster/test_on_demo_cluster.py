@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.client import cancel, find_jobs, look, partitions
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.slurm.trouble import SlurmTrouble
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.errors import Trouble
@@ -30,20 +30,20 @@ def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DemoCluste
 
 
 @pytest.fixture
-def session(demo: DemoCluster) -> Iterator[Session]:
-    session = Session(demo.profile)
+def session(demo: DemoCluster) -> Iterator[SlurmCluster]:
+    session = SlurmCluster(demo.profile)
     yield session
     session.close()
 
 
-def submit(session: Session, name: str, *options: str, script: str = "sleep 600") -> str:
+def submit(session: SlurmCluster, name: str, *options: str, script: str = "sleep 600") -> str:
     argv = ["sbatch", "--parsable", "--account=demo", f"--job-name={name}", "--output=/dev/null", *options]
     done = session.run(argv, stdin=f"#!/bin/sh\n{script}\n".encode())
     assert done.exit_code == 0, done.stderr
     return done.stdout.strip()
 
 
-def test_a_job_from_submission_to_its_end(session: Session) -> None:
+def test_a_job_from_submission_to_its_end(session: SlurmCluster) -> None:
     job_id = submit(session, "llmb-a.run one", "--nodes=2", "--gpus-per-node=8", "--time=01:00:00")
     assert look(session, [job_id])[job_id].name == "llmb-a.run one"
     until(lambda: look(session, [job_id])[job_id].state == "RUNNING")
@@ -58,7 +58,7 @@ def test_a_job_from_submission_to_its_end(session: Session) -> None:
     cancel(session, job_id)
 
 
-def test_when_a_job_starts_and_where(demo: DemoCluster, session: Session) -> None:
+def test_when_a_job_starts_and_where(demo: DemoCluster, session: SlurmCluster) -> None:
     fault(demo, "queue-wait", "1e6")
     waits = look(session, [submit(session, "waits", "--nodes=2")])
     assert [job.starts_at for job in waits.values()] == [pytest.approx(time.time() + 1e6, abs=1e5)]
@@ -69,20 +69,20 @@ def test_when_a_job_starts_and_where(demo: DemoCluster, session: Session) -> Non
     assert (job.starts_at, job.node_list) == (None, "demo[001-002]")
 
 
-def test_a_job_that_fails_tells_its_exit_code(session: Session) -> None:
+def test_a_job_that_fails_tells_its_exit_code(session: SlurmCluster) -> None:
     job_id = submit(session, "fails", "--nodes=1", script="exit 3")
     until(lambda: look(session, [job_id])[job_id].finished)
     job = look(session, [job_id])[job_id]
     assert (job.state, job.exit_code) == ("FAILED", "3:0")
 
 
-def test_unknown_jobs_are_absent_and_none_asks_nothing(session: Session) -> None:
+def test_unknown_jobs_are_absent_and_none_asks_nothing(session: SlurmCluster) -> None:
     assert look(session, []) == {}
     assert session.state != "live"
     assert look(session, ["424242"]) == {}
 
 
-def test_jobs_are_found_by_their_exact_name_whether_they_go_on_or_ended(session: Session) -> None:
+def test_jobs_are_found_by_their_exact_name_whether_they_go_on_or_ended(session: SlurmCluster) -> None:
     ended = submit(session, "acct-acct.x_abc", "--nodes=1", script="true")
     until(lambda: look(session, [ended])[ended].finished)
     going = submit(session, "acct-acct.x_abc", "--nodes=1")
@@ -91,7 +91,7 @@ def test_jobs_are_found_by_their_exact_name_whether_they_go_on_or_ended(session:
     assert find_jobs(session, "acct-acct.x") == []
 
 
-def test_accounting_may_be_off(demo: DemoCluster, session: Session) -> None:
+def test_accounting_may_be_off(demo: DemoCluster, session: SlurmCluster) -> None:
     fault(demo, "no-accounting")
     job_id = submit(session, "quiet", "--nodes=1", script="exit 3")
     until(lambda: look(session, [job_id])[job_id].finished)
@@ -101,32 +101,32 @@ def test_accounting_may_be_off(demo: DemoCluster, session: Session) -> None:
 
 
 @pytest.mark.parametrize("job_id", ["", "1; rm -rf /", "-1", "1 2", "1\n2"])
-def test_what_is_no_job_id_never_reaches_the_cluster(session: Session, job_id: str) -> None:
+def test_what_is_no_job_id_never_reaches_the_cluster(session: SlurmCluster, job_id: str) -> None:
     for refused in (lambda: look(session, [job_id]), lambda: cancel(session, job_id)):
         with pytest.raises(Trouble, match="no Slurm job id"):
             refused()
     assert session.state != "live"
 
 
-def test_partitions(session: Session) -> None:
+def test_partitions(session: SlurmCluster) -> None:
     found = {partition.name: partition for partition in partitions(session)}
     assert found["batch"].is_default
     assert found["batch"].groups[0].gpus[0].type == "h100"
 
 
-def test_the_demo_cluster_passes_its_preflight(demo: DemoCluster, session: Session) -> None:
+def test_the_demo_cluster_passes_its_preflight(demo: DemoCluster, session: SlurmCluster) -> None:
     report = run_preflight(session, cluster_checks(Needs(demo.profile, PLAN)))
     assert {check.id: check.status for check in report.checks if check.status != "ok" and check.id != "disk"} == {}
 
 
-def test_a_partition_that_is_not_there_lists_the_others(demo: DemoCluster, session: Session) -> None:
+def test_a_partition_that_is_not_there_lists_the_others(demo: DemoCluster, session: SlurmCluster) -> None:
     report = run_preflight(session, cluster_checks(Needs(replace(demo.profile, partition="$(reboot)"), PLAN)))
     check = next(check for check in report.checks if check.id == "partition")
     assert (check.status, check.found) == ("failed", "batch, debug")
     assert not report.passed
 
 
-def test_a_cluster_without_slurm(demo: DemoCluster, session: Session) -> None:
+def test_a_cluster_without_slurm(demo: DemoCluster, session: SlurmCluster) -> None:
     for name in ("squeue", "sinfo"):
         (demo.root / "bin" / name).unlink()
     with pytest.raises(SlurmTrouble, match="squeue"):

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.cluster.failures import BadSshConfig
-from llmb_tui.cluster.profile import NO_SSH_CONFIG, ClusterProfile
+from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, SlurmProfile
 from llmb_tui.cluster.ssh import openssh
 from llmb_tui.cluster.ssh.openssh import METHODS, HostSettings, jump_route, resolve, settings_of
 from tests.kit.waiting import until
 
-PROFILE = ClusterProfile(name="eos", host="eos", account="", partition="", install_dir="/x")
+PROFILE = SlurmProfile(name="eos", host="eos", account="", partition="", install_dir="/x")
 
 
 def write(tmp_path: Path, text: str) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from llmb_tui.cluster.job import OwnJob
 from llmb_tui.cluster.slurm.client import OWN_ENDED, OWN_QUEUED, parse_own_jobs
-from llmb_tui.cluster.slurm.job import OwnJob
 
 US = "\x1f"
 

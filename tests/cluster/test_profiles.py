@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.profile_check import WrongField
 from llmb_tui.cluster.profiles import ProfileProblem, load_profiles, save_profile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
+from tests.kit.runs import slurm
 
-EOS = ClusterProfile("eos", "login.eos.example", "acct", "batch", "/lustre/llmb")
+EOS = SlurmProfile("eos", "login.eos.example", "acct", "batch", "/lustre/llmb")
 SIM = replace(
     EOS,
     name="sim-2.a_b",
@@ -183,7 +184,7 @@ def test_a_value_that_is_plainly_a_key_is_refused_wherever_it_stands(tmp_path: P
 
 def test_a_file_as_it_was_written_before_there_were_these_fields(tmp_path: Path) -> None:
     (tmp_path / "eos.toml").write_text(GOOD + 'port = 22\ngpu_request = "gres"\n')
-    (profile,) = load_profiles(tmp_path)
+    profile = slurm(*load_profiles(tmp_path))
     assert (profile.port, profile.gpu_request, profile.env, profile.mounts) == (22, "gres", (), ())
     assert (profile.memory, profile.cpus_per_task, profile.numa_binding, profile.vboost) == ("0", 0, True, False)
 

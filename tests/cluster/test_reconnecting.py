@@ -13,17 +13,17 @@ from llmb_tui.cluster import reconnector
 from llmb_tui.cluster.failures import AuthenticationFailed, LoginNeeded, Unreachable
 from llmb_tui.cluster.link import Link
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from tests.cluster.login_node import LoginNode, Person, make_key
 from tests.kit.waiting import until
 
 
 @pytest.fixture
-def opened() -> Iterator[Callable[[Session], Session]]:
+def opened() -> Iterator[Callable[[SlurmCluster], SlurmCluster]]:
     """Sessions given to it are closed at the end."""
-    sessions: list[Session] = []
+    sessions: list[SlurmCluster] = []
 
-    def open_it(session: Session) -> Session:
+    def open_it(session: SlurmCluster) -> SlurmCluster:
         sessions.append(session)
         return session
 
@@ -39,10 +39,12 @@ def wants_a_code(node: LoginNode, *codes: str) -> None:
     node.codes = list(codes)
 
 
-def test_a_login_with_a_code_is_never_repeated_unbidden(node: LoginNode, opened: Callable[[Session], Session]) -> None:
+def test_a_login_with_a_code_is_never_repeated_unbidden(
+    node: LoginNode, opened: Callable[[SlurmCluster], SlurmCluster]
+) -> None:
     wants_a_code(node, "111111", "222222")
     person = Person(answers=["111111", "222222"])
-    session = opened(Session(node.profile()))
+    session = opened(SlurmCluster(node.profile()))
     session.connect(person)
     node.cut()
     until(lambda: session.state == "needs-login")
@@ -59,7 +61,7 @@ def test_a_login_with_a_code_is_never_repeated_unbidden(node: LoginNode, opened:
 
 
 def test_who_waits_while_a_person_logs_in_goes_on_afterwards(
-    node: LoginNode, opened: Callable[[Session], Session]
+    node: LoginNode, opened: Callable[[SlurmCluster], SlurmCluster]
 ) -> None:
     wants_a_code(node, "111111", "222222")
     asked, may_answer = threading.Event(), threading.Event()
@@ -72,7 +74,7 @@ def test_who_waits_while_a_person_logs_in_goes_on_afterwards(
             return super().answer(prompt, echo)
 
     person = Slow(answers=["111111", "222222"])
-    session = opened(Session(node.profile()))
+    session = opened(SlurmCluster(node.profile()))
     session.connect(person)
     node.cut()
     until(lambda: session.state == "needs-login")
@@ -89,10 +91,12 @@ def test_who_waits_while_a_person_logs_in_goes_on_afterwards(
     assert answers == ["back\n"]
 
 
-def test_a_person_who_gives_up_may_log_in_later(node: LoginNode, opened: Callable[[Session], Session]) -> None:
+def test_a_person_who_gives_up_may_log_in_later(
+    node: LoginNode, opened: Callable[[SlurmCluster], SlurmCluster]
+) -> None:
     wants_a_code(node, "111111", "222222")
     person = Person(answers=["111111", None, "222222"])
-    session = opened(Session(node.profile()))
+    session = opened(SlurmCluster(node.profile()))
     session.connect(person)
     node.cut()
     until(lambda: session.state == "needs-login")
@@ -105,11 +109,11 @@ def test_a_person_who_gives_up_may_log_in_later(node: LoginNode, opened: Callabl
 
 
 def test_the_first_connection_may_ask_as_often_as_it_takes(
-    node: LoginNode, opened: Callable[[Session], Session]
+    node: LoginNode, opened: Callable[[SlurmCluster], SlurmCluster]
 ) -> None:
     wants_a_code(node, "111111")
     person = Person(answers=[None, "111111"])
-    session = opened(Session(node.profile()))
+    session = opened(SlurmCluster(node.profile()))
     with pytest.raises(AuthenticationFailed):
         session.connect(person)
     assert session.state == "lost"
@@ -118,21 +122,23 @@ def test_the_first_connection_may_ask_as_often_as_it_takes(
 
 
 def test_a_login_that_asks_nobody_is_repeated_without_being_used(
-    node: LoginNode, opened: Callable[[Session], Session]
+    node: LoginNode, opened: Callable[[SlurmCluster], SlurmCluster]
 ) -> None:
     person = Person()
-    session = opened(Session(node.profile()))
+    session = opened(SlurmCluster(node.profile()))
     session.connect(person)
     node.cut()
     until(lambda: len(node.transports) == 2 and session.state == "live")
     assert person.prompts == []
 
 
-def test_a_key_that_was_unlocked_once_asks_nobody_again(node: LoginNode, opened: Callable[[Session], Session]) -> None:
+def test_a_key_that_was_unlocked_once_asks_nobody_again(
+    node: LoginNode, opened: Callable[[SlurmCluster], SlurmCluster]
+) -> None:
     locked = node.directory / "locked_key"
     node.user_key = make_key(locked, passphrase="secret")
     person = Person(answers=["secret"])
-    session = opened(Session(replace(node.profile(), identity_file=str(locked))))
+    session = opened(SlurmCluster(replace(node.profile(), identity_file=str(locked))))
     session.connect(person)
     node.cut()
     assert session.run(["echo", "back"]).stdout == "back\n"
@@ -140,9 +146,9 @@ def test_a_key_that_was_unlocked_once_asks_nobody_again(node: LoginNode, opened:
 
 
 def test_a_login_that_is_refused_later_is_left_to_a_person(
-    node: LoginNode, opened: Callable[[Session], Session]
+    node: LoginNode, opened: Callable[[SlurmCluster], SlurmCluster]
 ) -> None:
-    session = opened(Session(node.profile()))
+    session = opened(SlurmCluster(node.profile()))
     session.run(["true"])
     mine = node.user_key
     node.user_key = make_key(node.directory / "another")
@@ -158,12 +164,12 @@ def test_a_login_that_is_refused_later_is_left_to_a_person(
 
 
 def test_a_link_that_nobody_wants_any_more_is_left_alone(
-    node: LoginNode, opened: Callable[[Session], Session], monkeypatch: pytest.MonkeyPatch
+    node: LoginNode, opened: Callable[[SlurmCluster], SlurmCluster], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[float] = []
     monkeypatch.setattr(reconnector, "_LOOK_EVERY_S", 0.05)
     monkeypatch.setattr(reconnector.Reconnector, "_is_wanted", property(lambda _: looks.append(time.monotonic())))
-    session = opened(Session(node.profile()))
+    session = opened(SlurmCluster(node.profile()))
     session.run(["true"])
     node.cut()
     until(lambda: session.state == "lost")
@@ -175,10 +181,10 @@ def test_a_link_that_nobody_wants_any_more_is_left_alone(
 
 
 def test_an_unreachable_host_is_tried_again_by_itself_and_the_note_says_when(
-    node: LoginNode, opened: Callable[[Session], Session], monkeypatch: pytest.MonkeyPatch
+    node: LoginNode, opened: Callable[[SlurmCluster], SlurmCluster], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reconnector, "_LOOK_EVERY_S", 0.05)
-    session = opened(Session(node.profile()))
+    session = opened(SlurmCluster(node.profile()))
     session.run(["true"])
     there = session.profile
     session.profile = replace(there, port=1)
@@ -215,10 +221,10 @@ def test_programs_that_lost_the_same_host_do_not_come_back_in_step() -> None:
 
 
 def test_a_person_does_not_wait_for_the_pause(
-    node: LoginNode, opened: Callable[[Session], Session], monkeypatch: pytest.MonkeyPatch
+    node: LoginNode, opened: Callable[[SlurmCluster], SlurmCluster], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reconnector, "FIRST_PAUSE_S", 300.0)
-    session = opened(Session(replace(node.profile(), port=1)))
+    session = opened(SlurmCluster(replace(node.profile(), port=1)))
     with pytest.raises(Unreachable):
         session.connect()
     session.profile = node.profile()
@@ -226,8 +232,8 @@ def test_a_person_does_not_wait_for_the_pause(
     assert session.state == "live"
 
 
-def test_health_of_a_link_that_is_well(node: LoginNode, opened: Callable[[Session], Session]) -> None:
-    session = opened(Session(node.profile()))
+def test_health_of_a_link_that_is_well(node: LoginNode, opened: Callable[[SlurmCluster], SlurmCluster]) -> None:
+    session = opened(SlurmCluster(node.profile()))
     before = session.health
     assert (before.state, before.round_trip_s, before.note) == ("connecting", None, "")
     session.run(["true"])
@@ -239,9 +245,9 @@ def test_health_of_a_link_that_is_well(node: LoginNode, opened: Callable[[Sessio
 
 
 def test_calls_of_the_last_minute_are_counted(
-    node: LoginNode, opened: Callable[[Session], Session], monkeypatch: pytest.MonkeyPatch
+    node: LoginNode, opened: Callable[[SlurmCluster], SlurmCluster], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session = opened(Session(node.profile()))
+    session = opened(SlurmCluster(node.profile()))
     assert session.calls_last_minute == 0
     session.run(["true"])
     session.run_script("true")
@@ -254,10 +260,10 @@ def test_calls_of_the_last_minute_are_counted(
 
 
 def test_a_session_on_the_login_node_itself(
-    node: LoginNode, opened: Callable[[Session], Session], monkeypatch: pytest.MonkeyPatch
+    node: LoginNode, opened: Callable[[SlurmCluster], SlurmCluster], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(node.home))
-    session = opened(Session(replace(node.profile(), transport="local")))
+    session = opened(SlurmCluster(replace(node.profile(), transport="local")))
     assert session.run(["pwd"]).stdout == f"{node.home}\n"
     session.write_file(str(node.home / "file"), b"data")
     with session.stream(["cat", "file"], bulk=True) as stream:

@@ -12,9 +12,9 @@ import pytest
 
 from llmb_tui.cluster import reconnector
 from llmb_tui.cluster.failures import AuthenticationFailed, Disconnected, Unreachable
-from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter, Unattended
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.ssh.connect import connect
 from llmb_tui.cluster.ssh.connection import Connection
 from llmb_tui.errors import Trouble
@@ -23,8 +23,8 @@ from tests.kit.waiting import until
 
 
 @pytest.fixture
-def session(node: LoginNode) -> Iterator[Session]:
-    session = Session(node.profile())
+def session(node: LoginNode) -> Iterator[SlurmCluster]:
+    session = SlurmCluster(node.profile())
     yield session
     session.close()
 
@@ -36,7 +36,9 @@ def closed_port() -> int:
     return port
 
 
-def test_the_first_command_connects_and_the_next_ones_share_the_connection(node: LoginNode, session: Session) -> None:
+def test_the_first_command_connects_and_the_next_ones_share_the_connection(
+    node: LoginNode, session: SlurmCluster
+) -> None:
     assert (session.state, session.banner) == ("connecting", "")
     assert session.run(["echo", "one"]).stdout == "one\n"
     assert session.run_script('echo "$1"', ["two"]).stdout == "two\n"
@@ -44,7 +46,7 @@ def test_the_first_command_connects_and_the_next_ones_share_the_connection(node:
     assert len(node.transports) == 1
 
 
-def test_after_a_cut_the_next_command_connects_again(node: LoginNode, session: Session) -> None:
+def test_after_a_cut_the_next_command_connects_again(node: LoginNode, session: SlurmCluster) -> None:
     session.run(["true"])
     node.cut()
 
@@ -59,7 +61,7 @@ def test_after_a_cut_the_next_command_connects_again(node: LoginNode, session: S
     assert len(node.transports) == 4
 
 
-def test_a_look_in_which_the_connection_breaks_is_made_again_twice(node: LoginNode, session: Session) -> None:
+def test_a_look_in_which_the_connection_breaks_is_made_again_twice(node: LoginNode, session: SlurmCluster) -> None:
     looks: list[str] = []
 
     def look(cuts: int) -> str:
@@ -77,7 +79,7 @@ def test_a_look_in_which_the_connection_breaks_is_made_again_twice(node: LoginNo
     assert len(looks) == 3
 
 
-def test_a_look_over_a_session_that_was_closed_is_not_made_again(session: Session) -> None:
+def test_a_look_over_a_session_that_was_closed_is_not_made_again(session: SlurmCluster) -> None:
     looks: list[str] = []
 
     def look() -> None:
@@ -90,7 +92,7 @@ def test_a_look_over_a_session_that_was_closed_is_not_made_again(session: Sessio
     assert len(looks) == 1
 
 
-def test_a_command_whose_outcome_is_unknown_is_not_run_again(node: LoginNode, session: Session) -> None:
+def test_a_command_whose_outcome_is_unknown_is_not_run_again(node: LoginNode, session: SlurmCluster) -> None:
     outcome: list[Trouble] = []
 
     def submit() -> None:
@@ -109,7 +111,7 @@ def test_a_command_whose_outcome_is_unknown_is_not_run_again(node: LoginNode, se
     assert session.run(["cat", "submissions"]).stdout == "x\n"
 
 
-def test_threads_that_need_a_connection_at_once_make_one(node: LoginNode, session: Session) -> None:
+def test_threads_that_need_a_connection_at_once_make_one(node: LoginNode, session: SlurmCluster) -> None:
     barrier = threading.Barrier(6)
     answers: list[str] = []
 
@@ -145,7 +147,7 @@ def test_threads_that_wait_for_a_try_share_its_failure(node: LoginNode) -> None:
 
     node.factors = ("password",)
     person = Slow()
-    session = Session(node.profile())
+    session = SlurmCluster(node.profile())
     failures: list[Trouble] = []
 
     def attempt(use: Callable[[], object]) -> None:
@@ -178,14 +180,14 @@ def test_who_has_a_prompter_is_asked_though_a_try_without_one_came_first(
     node.factors = ("password",)
     knocking, may_go_on = threading.Event(), threading.Event()
 
-    def slowly(profile: ClusterProfile, prompter: Prompter, **keys: Any) -> Connection:
+    def slowly(profile: SlurmProfile, prompter: Prompter, **keys: Any) -> Connection:
         if isinstance(prompter, Unattended):
             knocking.set()
             may_go_on.wait(60)
         return connect(profile, prompter, **keys)
 
     monkeypatch.setattr("llmb_tui.cluster.ssh.connect.connect", slowly)
-    session = Session(node.profile())
+    session = SlurmCluster(node.profile())
     failures: list[Trouble] = []
 
     def in_background() -> None:
@@ -222,7 +224,7 @@ def test_who_has_no_prompter_shares_the_login_of_who_has_one(node: LoginNode) ->
             return super().answer(prompt, echo)
 
     person = Slow(answers=[PASSWORD])
-    session = Session(node.profile())
+    session = SlurmCluster(node.profile())
     answers: list[str] = []
     attended = threading.Thread(target=lambda: session.connect(person))
     attended.start()
@@ -239,7 +241,7 @@ def test_who_has_no_prompter_shares_the_login_of_who_has_one(node: LoginNode) ->
     session.close()
 
 
-def test_a_command_asks_nobody_also_where_it_is_the_first(node: LoginNode, session: Session) -> None:
+def test_a_command_asks_nobody_also_where_it_is_the_first(node: LoginNode, session: SlurmCluster) -> None:
     node.factors = ("password",)
     with pytest.raises(AuthenticationFailed, match="No answer was given"):
         session.run(["true"])
@@ -249,7 +251,7 @@ def test_a_command_asks_nobody_also_where_it_is_the_first(node: LoginNode, sessi
     assert session.run(["echo", "in"]).stdout == "in\n"
 
 
-def test_a_broken_connection_and_a_failed_try_show_as_lost(node: LoginNode, session: Session) -> None:
+def test_a_broken_connection_and_a_failed_try_show_as_lost(node: LoginNode, session: SlurmCluster) -> None:
     session.run(["true"])
     node.cut()
     until(lambda: session.state == "lost")
@@ -260,7 +262,7 @@ def test_a_broken_connection_and_a_failed_try_show_as_lost(node: LoginNode, sess
 
 
 def test_failed_tries_are_spaced(closed_port: int, node: LoginNode) -> None:
-    session = Session(replace(node.profile(), port=closed_port))
+    session = SlurmCluster(replace(node.profile(), port=closed_port))
     started = time.monotonic()
     for _ in range(3):
         with pytest.raises(Unreachable):
@@ -269,7 +271,7 @@ def test_failed_tries_are_spaced(closed_port: int, node: LoginNode) -> None:
     session.close()
 
 
-def test_a_closed_session_stays_closed(node: LoginNode, session: Session) -> None:
+def test_a_closed_session_stays_closed(node: LoginNode, session: SlurmCluster) -> None:
     session.run(["true"])
     session.close()
     assert session.state == "closed"
@@ -282,7 +284,7 @@ def test_closing_ends_a_thread_that_waits_for_its_next_try(
     closed_port: int, node: LoginNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reconnector, "FIRST_PAUSE_S", 60.0)
-    session = Session(replace(node.profile(), port=closed_port))
+    session = SlurmCluster(replace(node.profile(), port=closed_port))
     failures: list[Trouble] = []
 
     def run() -> None:
@@ -301,7 +303,7 @@ def test_closing_ends_a_thread_that_waits_for_its_next_try(
     assert failures
 
 
-def test_the_banner_is_the_login_nodes(node: LoginNode, session: Session) -> None:
+def test_the_banner_is_the_login_nodes(node: LoginNode, session: SlurmCluster) -> None:
     node.banner = "Be kind.\n"
     session.run(["true"])
     assert session.banner == "Be kind.\n"

@@ -10,7 +10,7 @@ import pytest
 
 from llmb_tui.cluster.failures import DeadlinePassed, Disconnected
 from llmb_tui.cluster.prompter import Unattended
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.ssh import heartbeat, shell
 from llmb_tui.cluster.ssh.connect import connect
 from llmb_tui.cluster.ssh.connection import Connection
@@ -116,7 +116,7 @@ def test_the_heartbeat_keeps_it(node: LoginNode, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_look_in_which_the_connection_breaks_is_made_once_more(node: LoginNode) -> None:
-    session = Session(node.profile())
+    session = SlurmCluster(node.profile())
     for _ in range(2):
         session.run(["true"], only_looks=True)
     answers: list[str] = []

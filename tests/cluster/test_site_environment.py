@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from llmb_tui.cluster.batch import Answer
-from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.preflight.check_group import clean_check
 from llmb_tui.preflight.needs import Needs
 from llmb_tui.preflight.report import Check
@@ -18,7 +18,7 @@ from tests.cluster.examples import PROFILE
 JOB = "NCCL_DEBUG=WARN\nPATH=/usr/bin\n"
 
 
-def checks(login: str, profile: ClusterProfile = PROFILE) -> dict[str, Check]:
+def checks(login: str, profile: SlurmProfile = PROFILE) -> dict[str, Check]:
     answers = {"job": Answer(0, JOB), "login": Answer(0, login)}
     return {check.id: clean_check(check) for check in environment_checks(answers, profile)}
 

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmb_tui.cluster.batch import NO_ANSWER, Answer, batch_answers, batch_script, run_batch
+from llmb_tui.cluster.job import Job, pending_reason, words_of_job
 from llmb_tui.cluster.link import Completed
 from llmb_tui.cluster.slurm.accounting import parse_sacct, unless_it_hangs
 from llmb_tui.cluster.slurm.client import _look_commands, parse_bad_nodes, read_jobs
-from llmb_tui.cluster.slurm.job import Job, pending_reason, words_of_job
 from llmb_tui.cluster.slurm.partition import (
     Gpus,
     NodeGroup,
@@ -31,7 +31,7 @@ from llmb_tui.cluster.slurm.trouble import AccountingTrouble, SlurmTrouble
 from llmb_tui.errors import Trouble
 
 if TYPE_CHECKING:
-    from llmb_tui.cluster.session import Session
+    from llmb_tui.cluster.slurm.cluster import SlurmCluster
 
 
 def text_of(name: str) -> str:
@@ -225,7 +225,7 @@ def test_what_answers_in_the_place_of_a_shell_is_quoted() -> None:
             return Completed(1, "This account is currently not available.\n", "")
 
     with pytest.raises(Trouble, match="runs no commands") as caught:
-        run_batch(cast("Session", Nologin()), {"id": "id"}, 1.0)
+        run_batch(cast("SlurmCluster", Nologin()), {"id": "id"}, 1.0)
     assert "This account is currently not available." in caught.value.why
 
 

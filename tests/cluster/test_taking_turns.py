@@ -9,7 +9,7 @@ import pytest
 from llmb_tui.cluster.failures import DeadlinePassed, Disconnected, GaveWay
 from llmb_tui.cluster.link import Stream
 from llmb_tui.cluster.prompter import Unattended
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.ssh import channel_slots
 from llmb_tui.cluster.ssh.connect import connect
 from llmb_tui.cluster.ssh.connection import Connection
@@ -108,7 +108,7 @@ def test_what_a_refusal_taught_is_forgotten_in_time(node: LoginNode, monkeypatch
 def test_commands_that_hang_there_do_not_keep_the_others_out(node: LoginNode) -> None:
     """A command that was given up keeps its session for as long as it hangs; a new connection has new ones."""
     node.max_sessions = 1
-    session = Session(node.profile())
+    session = SlurmCluster(node.profile())
     with pytest.raises(DeadlinePassed):
         session.run_script("exec sleep 60", deadline_s=0.5)
     assert session.run(["echo", "here"], deadline_s=30).stdout == "here\n"

@@ -9,7 +9,7 @@ from typing import Any
 
 import paramiko
 
-from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from tests.kit.waiting import until
 
 SPEED = 600.0
@@ -26,7 +26,7 @@ class Answer:
 class Client:
     """A real SSH client of the login node."""
 
-    def __init__(self, profile: ClusterProfile) -> None:
+    def __init__(self, profile: SlurmProfile) -> None:
         assert profile.known_hosts
         self.ssh = paramiko.SSHClient()
         self.ssh.load_host_keys(profile.known_hosts)

@@ -14,8 +14,8 @@ import pytest
 from llmb_tui.catalog.load import load_presets
 from llmb_tui.cluster.inventory import read_inventory
 from llmb_tui.cluster.remote_text import remote_text
-from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.client import bad_nodes, cancel, find_jobs, look, own_jobs, partitions, slurm_version
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.demo.command import ACCOUNTING, CLIENTS
 from llmb_tui.demo.slurm import accounting, queue, sbatch, site, srun
@@ -52,14 +52,14 @@ def record(cluster: DemoCluster) -> Path:
 
 
 @pytest.fixture
-def session(cluster: DemoCluster) -> Iterator[Session]:
-    session = Session(cluster.profile)
+def session(cluster: DemoCluster) -> Iterator[SlurmCluster]:
+    session = SlurmCluster(cluster.profile)
     yield session
     session.close()
 
 
 def test_all_that_is_sent_is_offered_and_all_that_is_offered_is_sent(
-    cluster: DemoCluster, session: Session, record: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: DemoCluster, session: SlurmCluster, record: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("llmb_tui.launch.install._LOOK_EVERY_S", 0.05)
     monkeypatch.setattr("llmb_tui.launch.install._ASK_SLURM_EVERY_S", 0.0)
@@ -89,7 +89,7 @@ def test_all_that_is_sent_is_offered_and_all_that_is_offered_is_sent(
             assert re.search(rf"(?m)^(?:.*\b{parser.prog}\b|#SBATCH).* {option}(?![\w-])", sent + scripts), option
 
 
-def ask_everything(cluster: DemoCluster, session: Session) -> None:
+def ask_everything(cluster: DemoCluster, session: SlurmCluster) -> None:
     """What the program asks of Slurm before, while and after a run."""
     profile = cluster.profile
     assert read_inventory(session).accounts == ("demo",)
@@ -111,7 +111,7 @@ def ask_everything(cluster: DemoCluster, session: Session) -> None:
     assert session.run_script("scontrol show hostnames 'demo[001-002]'").stdout == "demo001\ndemo002\n"
 
 
-def import_in_a_job(cluster: DemoCluster, session: Session) -> None:
+def import_in_a_job(cluster: DemoCluster, session: SlurmCluster) -> None:
     """Install on a cluster whose nodes alone have enroot."""
     fault(cluster, "queue-wait", "900")  # long enough to be asked about
     (cluster.root / "bin" / "enroot").rename(cluster.root / "node-bin" / "enroot")

@@ -12,7 +12,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.direct.submitter import direct_spec
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
@@ -52,7 +52,7 @@ def brought_image(rig: Rig) -> Path:
     return directory
 
 
-def saved(places: Places, profile: ClusterProfile) -> Services:
+def saved(places: Places, profile: SlurmProfile) -> Services:
     services = Services(places)
     services.clusters.save(profile)
     return services

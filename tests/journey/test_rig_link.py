@@ -20,6 +20,7 @@ from llmb_tui.ui.dialogs import Secret
 from llmb_tui.ui.screens.run import RunScreen
 from tests.journey.test_rig_journey import brought_image
 from tests.kit.pilot import SIZE, loaded, on_top, shown_run_state, text_of, until
+from tests.kit.runs import slurm
 from tests.rig.cluster import Rig
 from tests.rig.line import Line
 
@@ -58,7 +59,7 @@ async def watch(pilot: Pilot[None]) -> None:
 async def test_a_link_that_hangs_is_noticed_and_comes_back(rig: Rig, places: Places, run_id: str) -> None:
     with Line(rig.port("login")) as line:
         services = Services(places)
-        services.clusters.save(line.profile(services.clusters.profile("rig")))
+        services.clusters.save(line.profile(slurm(services.clusters.profile("rig"))))
         app = LlmbApp(services)
         async with app.run_test(size=SIZE) as pilot:
             await watch(pilot)
@@ -76,7 +77,7 @@ async def test_a_link_that_hangs_is_noticed_and_comes_back(rig: Rig, places: Pla
 async def test_a_second_factor_is_asked_for_only_when_a_person_wants_it(rig: Rig, places: Places, run_id: str) -> None:
     with Line(rig.port("mfa")) as line:
         services = Services(places)
-        install_dir = services.clusters.profile("rig").install_dir
+        install_dir = slurm(services.clusters.profile("rig")).install_dir
         services.clusters.save(line.profile(rig.profile("mfa", name="rig", install_dir=install_dir)))
         app = LlmbApp(services)
         async with app.run_test(size=SIZE) as pilot:

@@ -9,7 +9,10 @@ from typing import Any
 from llmb_tui.catalog.load import load_presets
 from llmb_tui.catalog.recipe import ResultRule
 from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.direct.spec_of import launch_spec
+from llmb_tui.launch.login_node import LoginNodeSubmitter
+from llmb_tui.launch.procedure import procedure
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.plan.make import plan
@@ -56,7 +59,7 @@ PLAN = Plan(
 """What would be made of that selection, in round figures that no preset changes."""
 
 
-def request_for(selection: Selection, profile: ClusterProfile, procedure: ProcedureId = "direct") -> RunRequest:
+def request_for(selection: Selection, profile: SlurmProfile, procedure: ProcedureId = "direct") -> RunRequest:
     """The request to run a recipe on a cluster."""
     recipe = CATALOG.recipe(selection.workload, selection.release)
     return RunRequest(recipe, plan(CATALOG, selection), profile, procedure)
@@ -109,3 +112,16 @@ def make_run(run_id: str = "k3f9a2", task_dir: Path | None = None, **changes: An
         job_state="RUNNING",
     )
     return replace(run, **changes)
+
+
+def submitter_of(run: Run) -> LoginNodeSubmitter:
+    """How it is submitted from a login node."""
+    submitter = procedure(run.procedure).submitter(run)
+    assert isinstance(submitter, LoginNodeSubmitter)
+    return submitter
+
+
+def slurm(profile: ClusterProfile) -> SlurmProfile:
+    """A profile that is one with Slurm."""
+    assert isinstance(profile, SlurmProfile)
+    return profile

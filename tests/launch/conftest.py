@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.direct.spec_of import launch_spec
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.spec import LaunchSpec
@@ -31,7 +31,7 @@ def make_plan(catalog: Catalog) -> MakePlan:
 
 @pytest.fixture(scope="session")
 def make_spec(catalog: Catalog, make_plan: MakePlan) -> MakeSpec:
-    def make(recipe: str, *selection: object, profile: ClusterProfile = PROFILE, **more: object) -> LaunchSpec:
+    def make(recipe: str, *selection: object, profile: SlurmProfile = PROFILE, **more: object) -> LaunchSpec:
         return launch_spec(RunRequest(catalog.recipe(recipe), make_plan(recipe, *selection, **more), profile), RUN_ID)
 
     return make
@@ -41,7 +41,7 @@ def make_spec(catalog: Catalog, make_plan: MakePlan) -> MakeSpec:
 def make_run() -> MakeRun:
     """A run of Nemotron4 15b fp8 on 64 GPUs, on the cluster of `profile`."""
 
-    def make(profile: ClusterProfile = PROFILE, run_id: str = RUN_ID) -> Run:
+    def make(profile: SlurmProfile = PROFILE, run_id: str = RUN_ID) -> Run:
         return replace(intended_run(request_for(NEMOTRON, profile), run_id), created_at=1763712000.0)
 
     return make

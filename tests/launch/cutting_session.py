@@ -7,14 +7,14 @@ from typing import Any, Literal
 
 from llmb_tui.cluster.failures import Disconnected
 from llmb_tui.cluster.link import Completed
-from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 
 When = Literal["never sent", "command lost", "answer lost"]
 WHENS: tuple[When, ...] = ("never sent", "command lost", "answer lost")
 
 
-class CuttingSession(Session):
+class CuttingSession(SlurmCluster):
     """A real session; the line is cut by `cut` at the remote call number `at`, counted from 1.
 
     `never sent`: before the call, and the program knows it. `command lost`: the call did not arrive, but the program
@@ -22,7 +22,7 @@ class CuttingSession(Session):
     """
 
     def __init__(
-        self, profile: ClusterProfile, cut: Callable[[], object] = lambda: None, at: int = 0, when: When = "answer lost"
+        self, profile: SlurmProfile, cut: Callable[[], object] = lambda: None, at: int = 0, when: When = "answer lost"
     ) -> None:
         super().__init__(profile)
         self.at = at

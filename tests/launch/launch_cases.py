@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.plan.plan import Plan
 
-PROFILE = ClusterProfile("eos", "login.example.org", "research_llm_bench", "batch", "/lustre/llmb")
+PROFILE = SlurmProfile("eos", "login.example.org", "research_llm_bench", "batch", "/lustre/llmb")
 RUN_ID = "251121080102abcd"
 
 # One row of each recipe.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from llmb_tui.cluster.slurm.job import OwnJob
+from llmb_tui.cluster.job import OwnJob
 from llmb_tui.launch.spec import UpstreamSpec
 from llmb_tui.launch.submission_status import SubmissionStatus, parse
 

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.launch.direct.install import entry_path
 from llmb_tui.launch.direct.submitter import DirectSubmitter, direct_spec
-from llmb_tui.launch.procedure import procedure
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.submit import reconcile, submit_once
 from llmb_tui.store.journal import Journal
 from llmb_tui.store.paths import Places
+from tests.kit.runs import submitter_of
 from tests.launch.launch_cases import MakeRun, replace_command
 
 SCRIPT = "#!/bin/bash\n#SBATCH --nodes=8\n"
@@ -56,14 +56,14 @@ class Stage:
         for name in ("jobs", "sbatch", "after"):
             (folder / name).touch()
         self.profile = self.cluster.profile
-        self.session = Session(self.profile)
+        self.session = SlurmCluster(self.profile)
         self.session.connect()
         self.runs = Runs(Places(folder / "config", folder / "state"))
         self.journal = Journal(folder / "journal.jsonl")
         self.run = make_run(self.profile)
         self.next_job_is_of(self.run)
         self.task = Path(direct_spec(self.run).task_dir)
-        self.place = procedure(self.run.procedure).submitter(self.run).place
+        self.place = submitter_of(self.run).place
         self.traces = Path(self.place.folder)
         self.install()
 

@@ -17,9 +17,9 @@ import pytest
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cluster.failures import DeadlinePassed
-from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.remote_text import remote_text
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.demo.slurm.store import Store
 from llmb_tui.errors import Trouble
@@ -51,7 +51,7 @@ class Stage:
         replace_command(self.cluster.root, "enroot", ENROOT)
         self.profile = self.cluster.profile
         self.install = Path(self.profile.install_dir)
-        self.sessions: list[Session] = []
+        self.sessions: list[SlurmCluster] = []
         self.image = self.install / "images" / "nvidia+nemo+25.02.01.sqsh"
         self.step = self.install / ".llmb-tui" / "steps" / "image-nvidia+nemo+25.02.01"
 
@@ -69,8 +69,8 @@ class Stage:
             session.close()
         self.cluster.stop()
 
-    def connect(self) -> Session:
-        session = Session(self.profile)
+    def connect(self) -> SlurmCluster:
+        session = SlurmCluster(self.profile)
         session.connect()
         self.sessions.append(session)
         return session
@@ -341,7 +341,7 @@ def test_a_job_that_slurm_clears_up_after_is_not_taken_for_the_next_attempt(
     assert [job.name for job in jobs.all()] == [jobs.read(1).name] * 2
 
 
-def options(profile: ClusterProfile, catalog: Catalog, make_plan: MakePlan) -> tuple[str, ...]:
+def options(profile: SlurmProfile, catalog: Catalog, make_plan: MakePlan) -> tuple[str, ...]:
     row = ROWS["nemotron4-25.04"]
     in_job = direct_install(RunRequest(catalog.recipe(row[0]), make_plan(*row), profile)).image.in_job
     assert in_job

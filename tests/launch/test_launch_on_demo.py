@@ -11,15 +11,14 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.client import find_jobs
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.direct.install import direct_install
 from llmb_tui.launch.direct.render import render
 from llmb_tui.launch.direct.submitter import direct_spec
 from llmb_tui.launch.install import Installer
-from llmb_tui.launch.procedure import procedure
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.submit import submit_once
@@ -27,6 +26,7 @@ from llmb_tui.request import RunRequest
 from llmb_tui.store.journal import Journal
 from llmb_tui.store.paths import Places
 from tests.kit.demo import drop_connections, end_jobs, fault
+from tests.kit.runs import submitter_of
 from tests.kit.waiting import until
 from tests.launch.launch_cases import PROFILE, ROWS, MakePlan, MakeRun, MakeSpec
 
@@ -44,14 +44,14 @@ def _look_often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def session(cluster: DemoCluster) -> Iterator[Session]:
-    made = Session(cluster.profile)
+def session(cluster: DemoCluster) -> Iterator[SlurmCluster]:
+    made = SlurmCluster(cluster.profile)
     yield made
     made.close()
 
 
 @pytest.fixture
-def installed(session: Session, catalog: Catalog, make_plan: MakePlan) -> Session:
+def installed(session: SlurmCluster, catalog: Catalog, make_plan: MakePlan) -> SlurmCluster:
     row = ROWS["nemotron4-25.04"]
     wanted = direct_install(RunRequest(catalog.recipe(row[0]), make_plan(*row), session.profile))
     states = Installer(session, session.profile, wanted).run(lambda _: None, threading.Event())
@@ -67,7 +67,7 @@ class Desk:
         self.runs = Runs(Places(folder / "config", folder / "state"))
         self.journal = Journal(folder / "journal.jsonl")
 
-    def submit(self, session: Session, run: Run) -> Run:
+    def submit(self, session: SlurmCluster, run: Run) -> Run:
         return submit_once(session, self.runs, self.journal, run, render(direct_spec(run)))
 
 
@@ -83,7 +83,9 @@ def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path)
 
 
-def test_the_rendered_script_runs_the_training_to_its_end(installed: Session, desk: Desk, make_run: MakeRun) -> None:
+def test_the_rendered_script_runs_the_training_to_its_end(
+    installed: SlurmCluster, desk: Desk, make_run: MakeRun
+) -> None:
     run = desk.submit(installed, make_run(installed.profile))
     (job_id,) = run.job_ids
     log = Path(direct_spec(run).log.path(job_id))
@@ -94,11 +96,11 @@ def test_the_rendered_script_runs_the_training_to_its_end(installed: Session, de
 
 
 def test_a_line_that_is_dropped_while_sbatch_answers_gives_one_known_job(
-    cluster: DemoCluster, installed: Session, desk: Desk, make_run: MakeRun
+    cluster: DemoCluster, installed: SlurmCluster, desk: Desk, make_run: MakeRun
 ) -> None:
     fault(cluster, "answer-delay", "1")
     run = make_run(cluster.profile)
-    claim = Path(procedure(run.procedure).submitter(run).place.folder) / "claim"
+    claim = Path(submitter_of(run).place.folder) / "claim"
 
     def drop() -> None:
         until(claim.is_symlink)
@@ -125,7 +127,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("wrong", REFUSED)
 def test_refusals_are_slurms_own_and_have_a_mend(
-    session: Session, desk: Desk, make_run: MakeRun, script: str, wrong: str
+    session: SlurmCluster, desk: Desk, make_run: MakeRun, script: str, wrong: str
 ) -> None:
     run = make_run(session.profile)
     option = wrong.partition("=")[0]
@@ -144,7 +146,7 @@ def test_refusals_are_slurms_own_and_have_a_mend(
 
 
 def test_a_controller_that_is_down_is_told_and_nothing_is_queued(
-    cluster: DemoCluster, installed: Session, desk: Desk, make_run: MakeRun
+    cluster: DemoCluster, installed: SlurmCluster, desk: Desk, make_run: MakeRun
 ) -> None:
     fault(cluster, "controller-down")
     with pytest.raises(Trouble) as caught:
@@ -155,7 +157,7 @@ def test_a_controller_that_is_down_is_told_and_nothing_is_queued(
 
 
 def test_an_import_without_space_fails_with_enroots_words(
-    cluster: DemoCluster, session: Session, catalog: Catalog, make_plan: MakePlan
+    cluster: DemoCluster, session: SlurmCluster, catalog: Catalog, make_plan: MakePlan
 ) -> None:
     fault(cluster, "no-space")
     row = ROWS["nemotron4-25.04"]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.rows import rows
-from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.direct.spec_of import checked, launch_spec
 from llmb_tui.launch.naming import new_run_id
@@ -275,7 +275,7 @@ def place(catalog: Catalog, make_plan: MakePlan) -> MakeSpec:
     """A spec for a cluster with a certain Slurm."""
 
     def made(
-        recipe: str, *selection: object, slurm: tuple[int, int] | None, profile: ClusterProfile = PROFILE
+        recipe: str, *selection: object, slurm: tuple[int, int] | None, profile: SlurmProfile = PROFILE
     ) -> LaunchSpec:
         return launch_spec(RunRequest(catalog.recipe(recipe), make_plan(recipe, *selection), profile), RUN_ID, slurm)
 

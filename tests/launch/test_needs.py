@@ -5,16 +5,23 @@ from __future__ import annotations
 import pytest
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.procedure import procedure, secrets_of
 from llmb_tui.launch.secret import SecretNeed
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import ProcedureId, RunOptions, Selection
+from llmb_tui.preflight.needs import Needs
 from llmb_tui.request import RunRequest
 
-PROFILE = ClusterProfile(
+PROFILE = SlurmProfile(
     name="eos", host="eos", user="me", account="a", partition="batch", install_dir="/lustre/llmb", known_hosts="/k"
 )
+
+
+def _needs(name: ProcedureId, request: RunRequest) -> Needs:
+    needs = procedure(name).needs(request)
+    assert isinstance(needs, Needs)
+    return needs
 
 
 @pytest.mark.parametrize("hub", [True, False])
@@ -32,7 +39,7 @@ def test_the_token_is_needed_where_the_run_itself_takes_it(
     made = plan(catalog, Selection(*selection, options=RunOptions(hub_tokenizer=hub)))
     request = RunRequest(catalog.recipe(selection[0], selection[1]), made, PROFILE)
     tokens: list[SecretNeed] = [need for need in secrets_of(request) if need.id == "hugging-face"]
-    assert procedure("direct").needs(request).hub is hub
+    assert _needs("direct", request).hub is hub
     if hub:
         (token,) = tokens
         assert (token.required, token.opens) == (True, (repository,))
@@ -57,8 +64,8 @@ def test_the_upstream_procedure_needs_the_python_of_its_scripts(
     python: tuple[str | None, bool],
     gb: float | None,
 ) -> None:
-    needs = procedure("upstream").needs(
-        RunRequest(catalog.recipe(*selection[:2]), plan(catalog, Selection(*selection)), PROFILE)
+    needs = _needs(
+        "upstream", RunRequest(catalog.recipe(*selection[:2]), plan(catalog, Selection(*selection)), PROFILE)
     )
     assert (needs.python, needs.python_only) == python
     assert (needs.venv, needs.environment_gb) == (python[0] is not None, gb)
@@ -78,10 +85,10 @@ def test_what_is_fetched_once_is_noted_when_it_is_there(
 ) -> None:
     recipe = catalog.recipe(selection[0], selection[1])
     request = RunRequest(recipe, plan(catalog, Selection(*selection)), PROFILE)
-    needs = procedure("upstream").needs(request)
+    needs = _needs("upstream", request)
     assert needs.set_up.startswith(f"/lustre/llmb/.llmb-tui/published/{selection[0]}-{selection[1]}/{file}")
     assert needs.hub_each_run is each_run
-    assert procedure("direct").needs(request).set_up == ""
+    assert _needs("direct", request).set_up == ""
 
 
 def test_what_a_person_may_bring_is_what_the_install_looks_for(catalog: Catalog) -> None:
@@ -89,7 +96,7 @@ def test_what_a_person_may_bring_is_what_the_install_looks_for(catalog: Catalog)
     names: tuple[ProcedureId, ...] = ("direct", "upstream")
     for name in names:
         request = RunRequest(catalog.recipe("nemotron4@25.04"), plan(catalog, selection), PROFILE, name)
-        needs, steps = procedure(name).needs(request), procedure(name).install(request).steps
+        needs, steps = _needs(name, request), procedure(name).install(request).steps
         image = next(step for step in steps if step.id.startswith("image-"))
         assert needs.brought_image == "/lustre/llmb/offline/nvidia+nemo+25.02.01.sqsh"
         assert needs.brought_image in image.args

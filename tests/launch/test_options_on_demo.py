@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.client import slurm_version
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.launch.direct.render import render
 from llmb_tui.launch.direct.spec_of import launch_spec
@@ -44,8 +44,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoCluster]:
 
 
 @pytest.fixture(scope="module")
-def session(cluster: DemoCluster) -> Iterator[Session]:
-    made = Session(cluster.profile)
+def session(cluster: DemoCluster) -> Iterator[SlurmCluster]:
+    made = SlurmCluster(cluster.profile)
     yield made
     made.close()
 
@@ -53,14 +53,14 @@ def session(cluster: DemoCluster) -> Iterator[Session]:
 class Bench:
     """Runs a row of a recipe to its end."""
 
-    def __init__(self, session: Session, catalog: Catalog, make_plan: MakePlan, folder: Path) -> None:
+    def __init__(self, session: SlurmCluster, catalog: Catalog, make_plan: MakePlan, folder: Path) -> None:
         self.session = session
         self.catalog = catalog
         self.make_plan = make_plan
         self.folder = folder
         self.script = ""
 
-    def finished(self, name: str, profile: ClusterProfile, options: RunOptions = PLAIN) -> Path:
+    def finished(self, name: str, profile: SlurmProfile, options: RunOptions = PLAIN) -> Path:
         """The run's folder, after a job that ended well."""
         row, run_id = ROWS[name], new_run_id(time.time())
         request = RunRequest(self.catalog.recipe(row[0]), self.make_plan(*row, options=options), profile)
@@ -85,7 +85,7 @@ class Bench:
 
 
 @pytest.fixture
-def bench(session: Session, catalog: Catalog, make_plan: MakePlan, tmp_path: Path) -> Bench:
+def bench(session: SlurmCluster, catalog: Catalog, make_plan: MakePlan, tmp_path: Path) -> Bench:
     return Bench(session, catalog, make_plan, tmp_path)
 
 
@@ -123,7 +123,7 @@ def test_pinning_memory_and_vboost_do_no_harm_where_sudo_is_refused(bench: Bench
 
 
 def test_a_token_reaches_the_container_as_a_file_of_the_operators(
-    bench: Bench, cluster: DemoCluster, session: Session
+    bench: Bench, cluster: DemoCluster, session: SlurmCluster
 ) -> None:
     kept = Path(put_secret(session, SecretValue("hugging-face", TOKEN)))
     checkpoint = cluster.root / "shared" / "checkpoint"
@@ -138,7 +138,9 @@ def test_a_token_reaches_the_container_as_a_file_of_the_operators(
     assert TOKEN not in bench.script
 
 
-def test_without_a_token_the_container_sees_an_empty_file(bench: Bench, cluster: DemoCluster, session: Session) -> None:
+def test_without_a_token_the_container_sees_an_empty_file(
+    bench: Bench, cluster: DemoCluster, session: SlurmCluster
+) -> None:
     session.run(["rm", "-f", f"{session.run(['sh', '-c', 'echo $HOME']).stdout.strip()}/.llmb-tui/hugging-face-token"])
     task = bench.finished("llama3.1-25.04", cluster.profile, RunOptions(hub_tokenizer=True))
     token = task / "hugging-face-token"

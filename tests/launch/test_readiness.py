@@ -10,8 +10,8 @@ import pytest
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cluster.failures import ObserverMode
-from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.client import cancel
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.launch.direct.install import direct_install
 from llmb_tui.launch.direct.render import render
 from llmb_tui.launch.install import Installer
@@ -117,7 +117,7 @@ def test_submit_itself_refuses_before_anything_happens(
 ) -> None:
     places = Places(tmp_path / "config", tmp_path / "state")
     runs, journal = Runs(places), Journal(places.journal)
-    launcher = Launcher(Session, Catalog(()), runs, journal, policy, Sources(), render)
+    launcher = Launcher(Services(places).clusters.cluster, Catalog(()), runs, journal, policy, Sources(), render)
     run = intended_run(request_, RUN_ID)
     with pytest.raises(NotReady, match=said[0]) as refused:
         launcher.submit(PreparedRun(request_, run, "#!/bin/sh"), evidence)
@@ -125,7 +125,7 @@ def test_submit_itself_refuses_before_anything_happens(
     assert (runs.has(RUN_ID), journal.read()) == (False, [])
 
 
-CHANGES: dict[str, Callable[[Session, RunRequest], object]] = {
+CHANGES: dict[str, Callable[[SlurmCluster, RunRequest], object]] = {
     "cancel": lambda session, _: cancel(session, "101"),
     "install": lambda session, asked: Installer(session, PROFILE, direct_install(asked)).run(print, None),  # type: ignore[arg-type]
     "give a key": lambda session, _: put_secret(session, SecretValue("ngc", "nvapi-0123456789")),
@@ -136,7 +136,7 @@ CHANGES: dict[str, Callable[[Session, RunRequest], object]] = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_whatever_changes_a_cluster_is_refused_without_a_connection(request_: RunRequest, change: str) -> None:
-    session = Session(replace(PROFILE, read_only=True))
+    session = SlurmCluster(replace(PROFILE, read_only=True))
     with pytest.raises(ObserverMode, match="only looked at") as refused:
         CHANGES[change](session, request_)
     assert (refused.value.exit_code, bool(refused.value.fix)) == (1, True)
@@ -148,5 +148,5 @@ def test_a_session_is_read_only_by_the_flag_too(tmp_path: Path) -> None:
     for flag, by_profile in ((False, False), (True, False), (False, True)):
         services = Services(places, read_only=flag)
         services.clusters.save(replace(PROFILE, read_only=by_profile))
-        assert services.clusters.session(PROFILE.name).read_only is (flag or by_profile)
+        assert services.clusters.login_node(PROFILE.name).read_only is (flag or by_profile)
         assert services.clusters.profile(PROFILE.name).read_only is by_profile

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.catalog.recipe import Recipe
-from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.direct.spec_of import launch_spec
 from llmb_tui.launch.run import Run
@@ -42,7 +42,7 @@ def test_a_run_is_read_back_as_it_was(runs: Runs, make_run: MakeRun) -> None:
 @pytest.mark.parametrize("recipe", CATALOG.recipes, ids=lambda recipe: recipe.id)
 def test_what_is_stored_makes_the_same_job_again(runs: Runs, recipe: Recipe) -> None:
     """By which an intent is sent later; by our own script and by NVIDIA's."""
-    profile = ClusterProfile("eos", "eos-login", "acct", "batch", "/lustre", qos="long", vboost=True)
+    profile = SlurmProfile("eos", "eos-login", "acct", "batch", "/lustre", qos="long", vboost=True)
     procedures: tuple[tuple[ProcedureId, MakeSpec], ...] = (("direct", launch_spec), ("upstream", upstream_spec))
     selection = next(iter(selections(recipe)))
     for procedure, make_spec in procedures:

@@ -13,7 +13,7 @@ from keyring.errors import KeyringLocked
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cli import flags
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.direct.install import direct_install
@@ -120,8 +120,8 @@ def cluster(tmp_path: Path) -> Iterator[DemoCluster]:
 
 
 @pytest.fixture
-def session(cluster: DemoCluster) -> Iterator[Session]:
-    made = Session(cluster.profile)
+def session(cluster: DemoCluster) -> Iterator[SlurmCluster]:
+    made = SlurmCluster(cluster.profile)
     yield made
     made.close()
 
@@ -137,7 +137,7 @@ def endpoints(web: Web) -> Sources:
     return Sources(registry=web.url, hub=web.url)
 
 
-def test_a_key_is_put_there_for_its_owner_alone(cluster: DemoCluster, session: Session) -> None:
+def test_a_key_is_put_there_for_its_owner_alone(cluster: DemoCluster, session: SlurmCluster) -> None:
     home = cluster.root / "home"
     assert not any(state.on_cluster for state in secret_states(session))
     said = give_secret(session, "ngc", KEY, keep=False)
@@ -158,14 +158,14 @@ def test_a_key_is_put_there_for_its_owner_alone(cluster: DemoCluster, session: S
     assert list(path.parent.iterdir()) == []
 
 
-def test_a_home_directory_that_cannot_be_written_is_told(cluster: DemoCluster, session: Session) -> None:
+def test_a_home_directory_that_cannot_be_written_is_told(cluster: DemoCluster, session: SlurmCluster) -> None:
     (cluster.root / "home/.llmb-tui").write_text("a file is in the way")
     with pytest.raises(Trouble, match="The NGC API key could not be put on the cluster") as caught:
         put_secret(session, SecretValue("ngc", KEY))
     assert KEY not in str(caught.value)
 
 
-def test_the_tokens_of_other_programs_are_seen(cluster: DemoCluster, session: Session) -> None:
+def test_the_tokens_of_other_programs_are_seen(cluster: DemoCluster, session: SlurmCluster) -> None:
     token = cluster.root / "home/.cache/huggingface/token"
     token.parent.mkdir(parents=True)
     token.write_text("hf_x")
@@ -175,18 +175,18 @@ def test_the_tokens_of_other_programs_are_seen(cluster: DemoCluster, session: Se
 # What the servers say
 
 
-def test_a_registry_that_wants_no_key_says_how_big_the_image_is(session: Session, web: Web) -> None:
+def test_a_registry_that_wants_no_key_says_how_big_the_image_is(session: SlurmCluster, web: Web) -> None:
     answer = ask_registry(session, IMAGE, None, web.url)
     assert (answer.granted, answer.download_bytes) == ("granted", sum(LAYERS))
 
 
-def test_a_valid_key_opens_the_image(session: Session, web: Web, endpoints: Sources) -> None:
+def test_a_valid_key_opens_the_image(session: SlurmCluster, web: Web, endpoints: Sources) -> None:
     web.key = KEY
     found = try_secret(session, NGC, SecretValue("ngc", KEY), endpoints)
     assert (found.result, found.words) == ("valid", f"The registry hands {IMAGE} out with this key.")
 
 
-def test_a_wrong_key_is_refused(session: Session, web: Web, endpoints: Sources) -> None:
+def test_a_wrong_key_is_refused(session: SlurmCluster, web: Web, endpoints: Sources) -> None:
     web.key = KEY
     found = try_secret(session, NGC, SecretValue("ngc", "nvapi-a-wrong-one"), endpoints)
     assert found.result == "refused"
@@ -194,14 +194,14 @@ def test_a_wrong_key_is_refused(session: Session, web: Web, endpoints: Sources) 
     assert "make a new one at https://ngc.example.org" in found.fix
 
 
-def test_a_key_may_be_valid_and_not_for_this_image(session: Session, web: Web, endpoints: Sources) -> None:
+def test_a_key_may_be_valid_and_not_for_this_image(session: SlurmCluster, web: Web, endpoints: Sources) -> None:
     web.key = KEY
     web.closed_images.add(IMAGE)
     found = try_secret(session, NGC, SecretValue("ngc", KEY), endpoints)
     assert found.result == "no access yet"
 
 
-def test_without_a_key_it_is_said_whether_one_is_needed(session: Session, web: Web, endpoints: Sources) -> None:
+def test_without_a_key_it_is_said_whether_one_is_needed(session: SlurmCluster, web: Web, endpoints: Sources) -> None:
     assert try_secret(session, NGC, None, endpoints).words == f"The registry hands {IMAGE} out without a key."
     web.key = KEY
     found = try_secret(session, NGC, None, endpoints)
@@ -210,7 +210,7 @@ def test_without_a_key_it_is_said_whether_one_is_needed(session: Session, web: W
 
 
 def test_an_unknown_image_and_a_broken_registry_say_nothing_about_the_key(
-    session: Session, web: Web, endpoints: Sources
+    session: SlurmCluster, web: Web, endpoints: Sources
 ) -> None:
     web.key = KEY
     unknown = try_secret(session, replace(NGC, opens=("nvidia/nemo:99.99",)), SecretValue("ngc", KEY), endpoints)
@@ -220,7 +220,7 @@ def test_an_unknown_image_and_a_broken_registry_say_nothing_about_the_key(
     assert (broken.result, "HTTP 503" in broken.words) == ("not tested", True)
 
 
-def test_a_registry_is_not_sent_to_another_host_with_the_key(session: Session, web: Web) -> None:
+def test_a_registry_is_not_sent_to_another_host_with_the_key(session: SlurmCluster, web: Web) -> None:
     web.realm_host = "elsewhere.example.org"
     answer = ask_registry(session, IMAGE, SecretValue("ngc", KEY), web.url)
     assert answer.granted == "unknown"
@@ -228,7 +228,7 @@ def test_a_registry_is_not_sent_to_another_host_with_the_key(session: Session, w
 
 
 def test_a_token_is_tested_with_the_repositories_that_it_has_to_open(
-    session: Session, web: Web, endpoints: Sources
+    session: SlurmCluster, web: Web, endpoints: Sources
 ) -> None:
     found = try_secret(session, HUB, SecretValue("hugging-face", web.token), endpoints)
     assert (found.result, found.words) == ("valid", "The token is valid, and opens meta-llama/Llama-3.1.")
@@ -240,14 +240,14 @@ def test_a_token_is_tested_with_the_repositories_that_it_has_to_open(
     assert wrong.result == "refused"
 
 
-def test_a_login_node_without_curl_cannot_test(cluster: DemoCluster, session: Session, endpoints: Sources) -> None:
+def test_a_login_node_without_curl_cannot_test(cluster: DemoCluster, session: SlurmCluster, endpoints: Sources) -> None:
     replace_command(cluster.root, "curl", "echo 'curl: not found' >&2; exit 127")
     found = try_secret(session, NGC, SecretValue("ngc", KEY), endpoints)
     assert found.result == "not tested"
     assert found.words.endswith("curl: not found.")
 
 
-def test_the_checks_of_a_preflight(session: Session) -> None:
+def test_the_checks_of_a_preflight(session: SlurmCluster) -> None:
     only = secret_checks(session, (NGC, replace(HUB, required=False)), Sources())
     assert [(check.id, check.status) for check in only] == [("secret-ngc", "ok")]
     ngc, hub = secret_checks(session, (NGC, HUB), Sources())
@@ -257,7 +257,7 @@ def test_the_checks_of_a_preflight(session: Session) -> None:
 
 
 def test_where_the_registry_cannot_be_asked_the_size_is_the_recipes_own(
-    cluster: DemoCluster, session: Session, catalog: Catalog, make_plan: MakePlan
+    cluster: DemoCluster, session: SlurmCluster, catalog: Catalog, make_plan: MakePlan
 ) -> None:
     replace_command(cluster.root, "curl", "echo 'curl: (6) Could not resolve host: nvcr.io' >&2; exit 6")
     row = ROWS["nemotron4-25.04"]
@@ -302,7 +302,7 @@ def memory() -> Iterator[Memory]:
     keyring.set_keyring(before)
 
 
-def test_a_key_is_kept_here_only_if_asked(memory: Memory, session: Session) -> None:
+def test_a_key_is_kept_here_only_if_asked(memory: Memory, session: SlurmCluster) -> None:
     give_secret(session, "ngc", KEY, keep=False)
     assert memory.held == {}
     said = give_secret(session, "ngc", KEY, keep=True)
@@ -311,7 +311,7 @@ def test_a_key_is_kept_here_only_if_asked(memory: Memory, session: Session) -> N
     assert secret_states(session, keyring=True)[0].in_keyring
 
 
-def test_a_kept_key_can_be_given_again_and_forgotten(memory: Memory, session: Session) -> None:
+def test_a_kept_key_can_be_given_again_and_forgotten(memory: Memory, session: SlurmCluster) -> None:
     secret_store.keep("ngc", KEY)
     give_secret(session, "ngc", None, keep=False)
     assert secret_states(session, keyring=True)[0].on_cluster
@@ -323,7 +323,7 @@ def test_a_kept_key_can_be_given_again_and_forgotten(memory: Memory, session: Se
         give_secret(session, "ngc", None, keep=False)
 
 
-def test_a_locked_keyring_stops_nothing_and_shows_nothing(memory: Memory, session: Session) -> None:
+def test_a_locked_keyring_stops_nothing_and_shows_nothing(memory: Memory, session: SlurmCluster) -> None:
     memory.locked = True
     said = give_secret(session, "ngc", KEY, keep=True)
     assert said.endswith("It is not kept on this computer: The keyring is locked, and was not opened.")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.cluster.failures import LoginNeeded
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.direct.install import entry_path
 from llmb_tui.launch.direct.submitter import direct_spec
@@ -92,7 +92,7 @@ def test_submitting_at_once_from_many_threads_gives_one_job(stage: Stage) -> Non
 
 def test_two_machines_that_submit_the_same_run_give_one_job(stage: Stage) -> None:
     other = Runs(Places(stage.folder / "config", stage.folder / "other state"))
-    elsewhere = Session(stage.profile)
+    elsewhere = SlurmCluster(stage.profile)
     elsewhere.connect()
     outcomes: list[Run] = []
     thread = threading.Thread(
@@ -360,7 +360,7 @@ def test_who_interrupts_a_submission_is_told_what_became_of_it(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    name = {"prepare": "llmb_tui.launch.submit._prepare", "probe": "llmb_tui.launch.submission_status.probe"}[when]
+    name = {"prepare": "llmb_tui.launch.login_node._prepare", "probe": "llmb_tui.launch.submission_status.probe"}[when]
     monkeypatch.setattr(name, interrupt)
     with pytest.raises(Trouble, match=says) as caught:
         stage.submit()

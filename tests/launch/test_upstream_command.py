@@ -13,7 +13,7 @@ import pytest
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.rows import rows
-from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.upstream.command import UpstreamCommand, differences, setup_command, upstream_command
 from llmb_tui.launch.upstream.paths import upstream_paths
@@ -37,11 +37,11 @@ class Commands:
         self._catalog, self._make_plan = catalog, make_plan
 
     def launch(
-        self, row: tuple[str, str, str, str, int], profile: ClusterProfile = PROFILE, **more: object
+        self, row: tuple[str, str, str, str, int], profile: SlurmProfile = PROFILE, **more: object
     ) -> UpstreamCommand:
         return upstream_command(RunRequest(self._catalog.recipe(row[0]), self._make_plan(*row, **more), profile))
 
-    def setup(self, row: tuple[str, str, str, str, int], profile: ClusterProfile = PROFILE) -> UpstreamCommand:
+    def setup(self, row: tuple[str, str, str, str, int], profile: SlurmProfile = PROFILE) -> UpstreamCommand:
         return setup_command(RunRequest(self._catalog.recipe(row[0]), self._make_plan(*row), profile))
 
 

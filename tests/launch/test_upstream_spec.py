@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.job_log import JobLog
 from llmb_tui.cluster.slurm.client import Version
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
-from llmb_tui.launch.spec import JobLog, UpstreamSpec
+from llmb_tui.launch.spec import UpstreamSpec
 from llmb_tui.launch.upstream.command import upstream_command
 from llmb_tui.launch.upstream.procedure import upstream_spec
 from llmb_tui.plan.plan import Plan
@@ -26,7 +27,7 @@ GROK = "/lustre/llmb/published/grok1-25.02"
 
 
 def spec_of(
-    catalog: Catalog, plan: Plan, profile: ClusterProfile = PROFILE, slurm: Version | None = None
+    catalog: Catalog, plan: Plan, profile: SlurmProfile = PROFILE, slurm: Version | None = None
 ) -> UpstreamSpec:
     recipe = catalog.recipe(plan.selection.workload, plan.selection.release)
     return upstream_spec(RunRequest(recipe, plan, profile), RUN_ID, slurm)

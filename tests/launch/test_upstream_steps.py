@@ -12,8 +12,8 @@ import pytest
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.upstream import Commit, Constraints, Pin
-from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.remote_text import remote_text
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.install_step import InstallStep
 from llmb_tui.launch.secret import HUB_TOKEN
 from llmb_tui.launch.step_state import explain
@@ -33,7 +33,7 @@ MINOR = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
 def steps_of(
-    catalog: Catalog, make_plan: MakePlan, name: str, profile: ClusterProfile = PROFILE
+    catalog: Catalog, make_plan: MakePlan, name: str, profile: SlurmProfile = PROFILE
 ) -> dict[str, InstallStep]:
     """The steps of a row, by the first word of their ids."""
     row = ROWS[name]

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from tests.rig.accounting import ACCOUNT
 from tests.rig.machine import OPERATOR, Machine
 from tests.rig.sshd import BEHIND, Servers, make_key
@@ -61,7 +61,7 @@ class Client:
             for path in (self.directory, *self.directory.iterdir()):
                 shutil.chown(path, int(owner))
 
-    def profile(self, endpoint: str, **changes: Any) -> ClusterProfile:
+    def profile(self, endpoint: str, **changes: Any) -> SlurmProfile:
         """A profile for an endpoint; `changes` are fields that shall be otherwise."""
         if endpoint not in ALIASES:
             raise ValueError(f"no endpoint {endpoint}; there are {', '.join(ALIASES)}")
@@ -74,4 +74,4 @@ class Client:
             "ssh_config": str(self.config),
             "known_hosts": str(self.known_hosts),
         }
-        return ClusterProfile(**(fields | changes))
+        return SlurmProfile(**(fields | changes))

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.demo.enroot import write_settings
 from tests.kit.waiting import until
 from tests.rig import cgroup, faults, munge, packages, totp
@@ -109,7 +109,7 @@ class Rig:
 
     # What tests use
 
-    def profile(self, endpoint: str = "login", **changes: Any) -> ClusterProfile:
+    def profile(self, endpoint: str = "login", **changes: Any) -> SlurmProfile:
         """How to reach an endpoint of the rig; `changes` are fields of the profile that shall be otherwise."""
         return self.client.profile(endpoint, **changes)
 

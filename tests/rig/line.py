@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 
 Result = TypeVar("Result")
 CHUNK, CHUNKS_KEPT = 65536, 16
@@ -101,7 +101,7 @@ class Line:
         """Take new connections again, at the same port."""
         self._run(self._listen())
 
-    def profile(self, profile: ClusterProfile) -> ClusterProfile:
+    def profile(self, profile: SlurmProfile) -> SlurmProfile:
         """The same cluster over this line. The profile must name its known hosts."""
         if profile.known_hosts is None:
             raise ValueError("the profile names no known_hosts")

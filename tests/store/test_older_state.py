@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.cli import main
-from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.launch.procedure import procedure
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.services import Services
 from llmb_tui.store.paths import CONFIG_VARIABLE, STATE_VARIABLE, Places
 from llmb_tui.ui.wizard_effects import read_start
+from tests.kit.runs import submitter_of
 
 DIRECT, UPSTREAM, LLMB = "251121080102aaaa", "251121090102bbbb", "llmb48123abcd"
 
@@ -34,9 +34,7 @@ def test_its_runs_have_the_procedures_of_today(places: Places) -> None:
         UPSTREAM: "upstream",
         LLMB: "llmb",
     }
-    folders = {
-        run_id: procedure(runs[run_id].procedure).submitter(runs[run_id]).place.folder for run_id in (DIRECT, UPSTREAM)
-    }
+    folders = {run_id: submitter_of(runs[run_id]).place.folder for run_id in (DIRECT, UPSTREAM)}
     assert folders[DIRECT].endswith(f"_{DIRECT}/submit")
     assert folders[UPSTREAM] == f"/lustre/llmb/published/llama3.1-25.04/.llmb-tui/launches/{UPSTREAM}"
     assert runs[UPSTREAM].results == "/lustre/llmb/published/llama3.1-25.04/experiments/e/e_1/p"
@@ -60,7 +58,7 @@ def test_its_journal_is_read_and_goes_on(places: Places) -> None:
 
 def test_the_wizard_starts_where_the_person_was(places: Places) -> None:
     services = Services(places)
-    services.clusters.save(ClusterProfile("eos", "login.example.org", "research_llm_bench", "batch", "/lustre/llmb"))
+    services.clusters.save(SlurmProfile("eos", "login.example.org", "research_llm_bench", "batch", "/lustre/llmb"))
     answers = read_start(services)[0].answers
     assert (answers.recipe, answers.size, answers.procedure, answers.cluster) == (
         "llama3.1@25.04",

@@ -24,7 +24,7 @@ from time import monotonic
 from typing import Any
 
 from llmb_tui.catalog.load import load_presets
-from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.secret import HUB_TOKEN
 from llmb_tui.launch.step_state import explain
 from llmb_tui.launch.upstream.install import UpstreamInstall, upstream_install
@@ -156,7 +156,7 @@ def _install(recipe_id: str, folder: Path, environment: dict[str, str]) -> bool:
     catalog = load_presets()
     recipe = catalog.recipe(recipe_id)
     chosen = plan(catalog, Selection(recipe.workload, recipe.release, *SELECTIONS[recipe_id]))
-    profile = ClusterProfile("here", "localhost", "nobody", "nowhere", str(folder / "install"))
+    profile = SlurmProfile("here", "localhost", "nobody", "nowhere", str(folder / "install"))
     request = RunRequest(recipe, chosen, profile, "upstream")
     _say(f"\n{recipe_id}, in {folder}")
     if recipe_id == "llama3.1@24.11":

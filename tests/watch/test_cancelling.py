@@ -11,12 +11,13 @@ from typing import Any, cast
 import pytest
 
 from llmb_tui.cluster.batch import Answer
+from llmb_tui.cluster.cluster import CancelOpen
 from llmb_tui.cluster.failures import Disconnected
+from llmb_tui.cluster.job import ENDED_UNHEARD, Job
 from llmb_tui.cluster.link import Completed
-from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm import client
-from llmb_tui.cluster.slurm.job import ENDED_UNHEARD, Job
-from llmb_tui.cluster.slurm.trouble import AccountingTrouble, CancelOpen, SlurmTrouble
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
+from llmb_tui.cluster.slurm.trouble import AccountingTrouble, SlurmTrouble
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Cancel
 from llmb_tui.launch.runs import Runs
@@ -34,28 +35,26 @@ def runs(tmp_path: Path) -> Runs:
 
 
 class AskedSlurm:
-    """A session of a cluster whose Slurm has these jobs, and does with a cancel what the test says."""
+    """A cluster whose Slurm has these jobs, and does with a cancel what the test says."""
 
     def __init__(self, jobs: dict[str, str], cancelling: Callable[[str], bool]) -> None:
         self.jobs, self.cancelling, self.asked = jobs, cancelling, list[str]()
 
     def connect(self, _prompter: object = None) -> None: ...
 
-    def look(self, _session: object, job_ids: Sequence[str]) -> dict[str, Job]:
+    def look(self, job_ids: Sequence[str]) -> dict[str, Job]:
         return {job_id: Job(job_id, "n", self.jobs[job_id]) for job_id in job_ids if job_id in self.jobs}
 
-    def cancel(self, _session: object, job_id: str) -> bool:
+    def cancel(self, job_id: str) -> bool:
         self.asked.append(job_id)
         return self.cancelling(job_id)
 
 
 @pytest.fixture
-def slurm(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[AskedSlurm, RunsFeed]]:
+def slurm(runs: Runs) -> Callable[..., tuple[AskedSlurm, RunsFeed]]:
     def make(jobs: dict[str, str], cancelling: Callable[[str], bool] = lambda _: True) -> tuple[AskedSlurm, RunsFeed]:
         asked = AskedSlurm(jobs, cancelling)
-        monkeypatch.setattr("llmb_tui.watch.runs_feed.look", asked.look)
-        monkeypatch.setattr("llmb_tui.watch.runs_feed.cancel", asked.cancel)
-        clusters = SimpleNamespace(session=lambda _: asked, poller=lambda _: SimpleNamespace(poll_soon=lambda: None))
+        clusters = SimpleNamespace(cluster=lambda _: asked, poller=lambda _: SimpleNamespace(poll_soon=lambda: None))
         feed = RunsFeed(runs, Journal(Path("unused")), cast("Any", clusters), threshold=0.95, timing=Timing())
         return asked, feed
 
@@ -82,7 +81,7 @@ def test_a_cancel_whose_answer_was_lost_is_settled_by_a_look_or_said_to_be_open(
     def lost(state: str) -> Callable[[str], bool]:
         def answer(job_id: str) -> bool:
             asked.jobs["1"] = state
-            raise CancelOpen(job_id, Trouble("The connection broke."))
+            raise CancelOpen("Slurm", job_id, Trouble("The connection broke."))
 
         return answer
 
@@ -135,7 +134,7 @@ def test_an_open_cancel_is_kept_and_settled_by_the_next_look(
 
     def lost(job_id: str) -> bool:
         stored.append(runs.load("a").cancel)
-        raise CancelOpen(job_id, Trouble("The connection broke."))
+        raise CancelOpen("Slurm", job_id, Trouble("The connection broke."))
 
     asked, feed = slurm({"1": "RUNNING"}, lost)
     with pytest.raises(CancelOpen):
@@ -197,7 +196,7 @@ def test_a_cancel_does_not_need_room_here(
 )
 def test_what_scancel_says_when_its_answer_is_lost(exit_code: int, words: str, kind: type[Trouble]) -> None:
     session = cast(
-        "Session",
+        "SlurmCluster",
         SimpleNamespace(require_changes=lambda: None, run_script=lambda *_, **__: Completed(exit_code, "", words)),
     )
     with pytest.raises(SlurmTrouble) as caught:
@@ -213,13 +212,13 @@ def test_where_only_accounting_is_silent_the_queue_still_says_what_is_over(
     asked, feed = slurm({})
     queued = {"1": Job("1", "n", "COMPLETED"), "77": Job("77", "n", "RUNNING")}
 
-    def look(_session: object, _job_ids: Sequence[str]) -> dict[str, Job]:
+    def look(_job_ids: Sequence[str]) -> dict[str, Job]:
         raise AccountingTrouble(Answer(124, ""), queued)
 
-    monkeypatch.setattr("llmb_tui.watch.runs_feed.look", look)
+    monkeypatch.setattr(asked, "look", look)
     assert (feed.cancel(run), asked.asked) == (("2",), ["2"])
     assert runs.load("a").state_of("1") == "COMPLETED"
     queued["2"] = Job("2", "n", "CANCELLED")
     with pytest.raises(AccountingTrouble):
-        poll_jobs(cast("Session", asked), runs, [run])
+        poll_jobs(cast("SlurmCluster", asked), runs, [run])
     assert runs.load("a").job_state == "CANCELLED"

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from llmb_tui.cluster.slurm.job import Job
+from llmb_tui.cluster.job import Job
 from llmb_tui.watch import parse
 from llmb_tui.watch.failure import of_job, worst
 from llmb_tui.watch.parse import StepParser

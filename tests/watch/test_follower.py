@@ -17,11 +17,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.remote_file import cksum
+from llmb_tui.cluster.remotelog import RemoteLog
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.errors import Trouble
 from llmb_tui.watch import remotelog
 from llmb_tui.watch.follow import Follower, LogReplaced
-from llmb_tui.watch.remotelog import cksum
 from tests.cluster.login_node import LoginNode
 from tests.kit.waiting import until
 
@@ -49,11 +50,11 @@ def local(tmp_path: Path) -> Path:
 @pytest.fixture
 def follow(node: LoginNode, remote: Path, local: Path) -> Iterator[Callable[[], Follower]]:
     """A new follower of the same file, each with a connection of its own, as a program that is started again."""
-    opened: list[tuple[Follower, Session]] = []
+    opened: list[tuple[Follower, SlurmCluster]] = []
 
     def start() -> Follower:
-        session = Session(node.profile())
-        opened.append((Follower(session, str(remote), local), session))
+        session = SlurmCluster(node.profile())
+        opened.append((Follower(RemoteLog(session, str(remote)), local), session))
         return opened[-1][0]
 
     yield start

@@ -12,8 +12,8 @@ import pytest
 
 from llmb_tui.cluster.batch import Answer
 from llmb_tui.cluster.failures import AuthenticationFailed, Disconnected
-from llmb_tui.cluster.session import Session
-from llmb_tui.cluster.slurm.job import Job
+from llmb_tui.cluster.job import Job
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.slurm.trouble import AccountingTrouble, SlurmTrouble
 from llmb_tui.errors import Trouble
 from llmb_tui.watch.events import Ended, JobUpdated, LinkChanged, PollFailed, WatchEvent
@@ -25,7 +25,7 @@ DEADLINE_S = 30.0
 
 @dataclass
 class Slurm:
-    """A session whose Slurm answers what a test says."""
+    """A cluster whose Slurm answers what a test says."""
 
     jobs: dict[str, Job] = field(default_factory=dict)
     trouble: Trouble | None = None
@@ -37,24 +37,21 @@ class Slurm:
     def __post_init__(self) -> None:
         self.may_answer.set()
 
-    def look(self, _session: object, job_ids: list[str]) -> dict[str, Job]:
+    def look(self, job_ids: list[str]) -> dict[str, Job]:
         assert self.may_answer.wait(DEADLINE_S)
         self.looks.append(job_ids)
         if self.trouble:
             raise self.trouble
         return {job_id: self.jobs[job_id] for job_id in job_ids if job_id in self.jobs}
 
-    def bad_nodes(self, _session: object, node_list: str) -> tuple[str, ...]:
+    def bad_nodes(self, node_list: str) -> tuple[str, ...]:
         self.asked_nodes.append(node_list)
         return ("cn003 is down: xid79",)
 
 
 @pytest.fixture
-def slurm(monkeypatch: pytest.MonkeyPatch) -> Slurm:
-    made = Slurm()
-    monkeypatch.setattr("llmb_tui.watch.job_poller.look", made.look)
-    monkeypatch.setattr("llmb_tui.watch.job_poller.bad_nodes", made.bad_nodes)
-    return made
+def slurm() -> Slurm:
+    return Slurm()
 
 
 @pytest.fixture
@@ -62,7 +59,7 @@ def open_lookout(slurm: Slurm) -> Iterator[Callable[[float], JobPoller]]:
     opened: list[JobPoller] = []
 
     def make(every_s: float = 0.02) -> JobPoller:
-        opened.append(JobPoller(cast("Session", slurm), every_s=every_s))
+        opened.append(JobPoller(cast("SlurmCluster", slurm), every_s=every_s))
         return opened[-1]
 
     yield make

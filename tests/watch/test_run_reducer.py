@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from llmb_tui.cluster.slurm.job import Job
+from llmb_tui.cluster.job import Job
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.plan import Plan
 from llmb_tui.watch.events import BatchTail, JobUpdated, LinkChanged, LogGrown, LogRead, LogTrouble, PollFailed

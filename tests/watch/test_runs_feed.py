@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import SimpleQueue
@@ -13,9 +13,9 @@ from typing import cast
 import pytest
 
 from llmb_tui.cluster.failures import AuthenticationFailed, Unreachable
+from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.prompter import Prompter, Unattended
-from llmb_tui.cluster.session import Session
-from llmb_tui.cluster.slurm.job import Job
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.slurm.trouble import SlurmTrouble
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
@@ -57,14 +57,14 @@ class MadeUp:
     def __post_init__(self) -> None:
         self.may_settle.set()
 
-    def session(self, cluster: str) -> Session:
-        return cast("Session", MadeUpSession(self, cluster))
+    def cluster(self, name: str) -> SlurmCluster:
+        return cast("SlurmCluster", MadeUpCluster(self, name))
 
     def poller(self, cluster: str) -> JobPoller:
         self.polled.append(cluster)
         if trouble := self.troubles.get(cluster):
             raise trouble
-        return self.pollers.setdefault(cluster, JobPoller(cast("Session", self), every_s=TIMING.look_every_s))
+        return self.pollers.setdefault(cluster, JobPoller(cast("SlurmCluster", self), every_s=TIMING.look_every_s))
 
     def reconcile(self, _session: object, _runs: object, _journal: object, run: Run) -> Run:
         assert self.may_settle.wait(DEADLINE_S)
@@ -75,15 +75,15 @@ class MadeUp:
         self.runs.save(answer)
         return answer
 
-    def look(self, _session: object, job_ids: list[str]) -> dict[str, Job]:
-        self.looks.append(job_ids)
+    def look(self, job_ids: Sequence[str]) -> dict[str, Job]:
+        self.looks.append(list(job_ids))
         if self.slurm_trouble is not None:
             raise self.slurm_trouble
         return {job_id: self.jobs[job_id] for job_id in job_ids if job_id in self.jobs}
 
 
 @dataclass
-class MadeUpSession:
+class MadeUpCluster:
     """With one of them."""
 
     clusters: MadeUp
@@ -94,6 +94,9 @@ class MadeUpSession:
         if trouble := self.clusters.troubles.get(self.name):
             raise trouble
 
+    def look(self, job_ids: Sequence[str]) -> dict[str, Job]:
+        return self.clusters.look(job_ids)
+
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Runs:
@@ -103,8 +106,6 @@ def runs(tmp_path: Path) -> Runs:
 @pytest.fixture
 def clusters(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> MadeUp:
     made_up = MadeUp(runs)
-    monkeypatch.setattr("llmb_tui.watch.job_poller.look", made_up.look)
-    monkeypatch.setattr("llmb_tui.watch.runs_feed.look", made_up.look)
     monkeypatch.setattr("llmb_tui.watch.runs_feed.reconcile", made_up.reconcile)
     return made_up
 

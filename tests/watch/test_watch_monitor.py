@@ -12,8 +12,8 @@ import pytest
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.client import cancel
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.launch.direct.install import direct_install
 from llmb_tui.launch.direct.render import render
@@ -47,7 +47,7 @@ class Site:
     cluster: DemoCluster
     catalog: Catalog
     places: Places
-    sessions: list[Session] = field(default_factory=list)
+    sessions: list[SlurmCluster] = field(default_factory=list)
     pollers: list[JobPoller] = field(default_factory=list)
     count: int = 0
 
@@ -55,8 +55,8 @@ class Site:
     def runs(self) -> Runs:
         return Runs(self.places)
 
-    def session(self) -> Session:
-        self.sessions.append(Session(self.cluster.profile))
+    def session(self) -> SlurmCluster:
+        self.sessions.append(SlurmCluster(self.cluster.profile))
         return self.sessions[-1]
 
     def launch(self, selection: Selection = NEMOTRON) -> Run:
@@ -67,7 +67,7 @@ class Site:
         image = Path(direct_spec(run).container_image)
         image.parent.mkdir(parents=True, exist_ok=True)
         image.write_bytes(b"hsqs, simulated")  # importing it takes seconds, and is not what is watched here
-        installer = Installer(self.session(), request.profile, direct_install(request))
+        installer = Installer(self.session(), request.slurm, direct_install(request))
         done = installer.run(lambda _: None, threading.Event())
         assert {state.status for state in done} == {"done"}
         return submit_once(self.session(), self.runs, Journal(self.places.journal), run, self._script(run))
@@ -364,9 +364,9 @@ def test_a_replaced_log_is_said_and_the_copy_kept(site: Site, watch: Watch) -> N
     assert final.stage == "done"
 
 
-def unknown_host(site: Site) -> Session:
+def unknown_host(site: Site) -> SlurmCluster:
     """A session whose first connection asks whether the host's key is the right one."""
-    site.sessions.append(Session(replace(site.cluster.profile, known_hosts=str(site.cluster.root / "nobody"))))
+    site.sessions.append(SlurmCluster(replace(site.cluster.profile, known_hosts=str(site.cluster.root / "nobody"))))
     return site.sessions[-1]
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from llmb_tui.cluster.slurm.job import TERMINAL_STATES, Job
+from llmb_tui.cluster.job import TERMINAL_STATES, Job
 from llmb_tui.plan.plan import Plan
 from llmb_tui.watch.locallog import only_container_lines
 from llmb_tui.watch.progress import fold

@@ -8,6 +8,7 @@ from dataclasses import replace
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
 from llmb_tui.launch.step_state import StepState
@@ -32,7 +33,7 @@ from llmb_tui.wizard.steps import StepId
 from llmb_tui.wizard.update import open_wizard, update
 from tests.kit.runs import intended_run
 
-EOS = ClusterProfile("eos", "login.eos.example", "research", "batch", "/lustre/llmb")
+EOS = SlurmProfile("eos", "login.eos.example", "research", "batch", "/lustre/llmb")
 SELENE = replace(EOS, name="selene", host="login.selene.example")
 NEMOTRON = Answers(recipe="nemotron4@25.04", size="15b", gpu="h100", dtype="bf16", strong=False, scale=16)
 
@@ -86,7 +87,7 @@ class Wizard:
         catalog: Catalog,
         answers: Answers = NEMOTRON,
         cluster: str | None = EOS.name,
-        profiles: tuple[ClusterProfile, ...] = (EOS, SELENE),
+        profiles: tuple[SlurmProfile, ...] = (EOS, SELENE),
     ) -> None:
         rules = Rules(catalog, preview, objections, blockers, observed)
         self.state, self.effects = open_wizard(rules, replace(answers, cluster=cluster), profiles)

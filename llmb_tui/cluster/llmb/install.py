@@ -15,9 +15,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from llmb_tui.cluster.llmb.files import read_yaml, unreadable
-from llmb_tui.cluster.profile import ClusterProfile, GpuRequest
 from llmb_tui.cluster.profile_check import WrongField, check_profile
 from llmb_tui.cluster.slurm.params import PROFILE_FIELDS
+from llmb_tui.cluster.slurm.profile import GpuRequest, SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.text import clean_line
 
@@ -36,7 +36,7 @@ _OPTION = {"timelimit": "time", "mem-per-node": "mem", "array-inx": "array", "re
 _PREFIX = "sbatch-"
 # Fields of a profile by option; the GPUs are neither a field nor a further parameter: they are the GPU request.
 _FIELD = {"account": "account", "partition": "partition", "mem": "memory", **{name: name for name in PROFILE_FIELDS}}
-_ANY = ClusterProfile(name="any", host="any", account="any", partition="any", install_dir="/any")
+_ANY = SlurmProfile(name="any", host="any", account="any", partition="any", install_dir="/any")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from llmb_tui.cluster.batch import Answer
+from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.quoting import shell_join
-from llmb_tui.cluster.slurm.job import Job
 from llmb_tui.cluster.slurm.partition import parse_count, parse_time
 from llmb_tui.cluster.slurm.queue import LIMIT_S, SEPARATOR, rows
 

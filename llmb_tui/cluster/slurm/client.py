@@ -12,15 +12,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from llmb_tui.cluster.batch import NO_ANSWER, Answer, run_batch
+from llmb_tui.cluster.cluster import CancelOpen
 from llmb_tui.cluster.failures import DeadlinePassed, Disconnected
+from llmb_tui.cluster.job import ENDED_UNHEARD, Job, OwnJob
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.quoting import one_line, shell_join
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.accounting import accounting_is_off, parse_sacct, sacct, unless_it_hangs
-from llmb_tui.cluster.slurm.job import ENDED_UNHEARD, Job, OwnJob
 from llmb_tui.cluster.slurm.partition import SINFO_FORMAT, NodeGroup, Partition, parse_partitions
 from llmb_tui.cluster.slurm.queue import JOB_ID, LIMIT_S, SEPARATOR, UNIX_TIMES, parse_squeue, rows, squeue, unix_time
-from llmb_tui.cluster.slurm.trouble import AccountingTrouble, CancelOpen, silence, slurm_trouble
+from llmb_tui.cluster.slurm.trouble import AccountingTrouble, silence, slurm_trouble
 from llmb_tui.errors import Trouble
 from llmb_tui.text import clean, clean_line
 
@@ -122,10 +123,10 @@ def cancel(session: Session, job_id: str) -> bool:
     try:
         result = session.run_script(_SCANCEL, [job_id], deadline_s=_ONE_DEADLINE_S)
     except DeadlinePassed as late:
-        raise CancelOpen(job_id, silence("scancel")) from late
+        raise CancelOpen("Slurm", job_id, silence("scancel")) from late
     except Disconnected as broken:
         if broken.may_have_run:
-            raise CancelOpen(job_id, broken) from broken
+            raise CancelOpen("Slurm", job_id, broken) from broken
         raise
     if result.exit_code == 0:
         return True
@@ -133,7 +134,7 @@ def cancel(session: Session, job_id: str) -> bool:
         return False
     trouble = slurm_trouble("scancel", Answer(result.exit_code, result.stderr))
     if _ANSWER_LOST.search(result.stderr):
-        raise CancelOpen(job_id, trouble)
+        raise CancelOpen("Slurm", job_id, trouble)
     raise trouble
 
 

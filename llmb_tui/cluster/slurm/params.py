@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.text import clean_line
 
@@ -72,7 +72,7 @@ def parse_slurm_params(text: str) -> tuple[Option, ...]:
     return tuple(option for option in options.items() if option not in _SAID_ALREADY)
 
 
-def sbatch_options(profile: ClusterProfile) -> tuple[Option, ...]:
+def sbatch_options(profile: SlurmProfile) -> tuple[Option, ...]:
     """Every further `sbatch` option of a profile.
 
     Raises Trouble (exit code 1) as `parse_slurm_params` does, and where a parameter says what a field says too.
@@ -86,7 +86,7 @@ def sbatch_options(profile: ClusterProfile) -> tuple[Option, ...]:
     return (*((name, str(value)) for name, value in fields.items()), *params)
 
 
-def gpu_options(profile: ClusterProfile, gpus_per_node: int) -> tuple[Option, ...]:
+def gpu_options(profile: SlurmProfile, gpus_per_node: int) -> tuple[Option, ...]:
     """How the profile asks for the GPUs of a node; none where its Slurm counts none."""
     value = {"gres": f"gpu:{gpus_per_node}", "gpus-per-node": str(gpus_per_node)}.get(profile.gpu_request)
     return () if value is None else ((profile.gpu_request, value),)

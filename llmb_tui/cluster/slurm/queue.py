@@ -11,8 +11,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.quoting import shell_join
-from llmb_tui.cluster.slurm.job import Job
 from llmb_tui.cluster.slurm.partition import parse_count, parse_time
 
 SEPARATOR = "\x1f"

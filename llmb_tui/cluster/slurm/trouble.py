@@ -5,29 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from llmb_tui.cluster.batch import Answer
+from llmb_tui.cluster.cluster import HalfAnswer, SchedulerTrouble
+from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.slurm.accounting import TIMED_OUT
-from llmb_tui.cluster.slurm.job import Job
 from llmb_tui.diagnosis.rules import rules
-from llmb_tui.errors import Trouble
 from llmb_tui.text import clean
 
 
-class SlurmTrouble(Trouble):
+class SlurmTrouble(SchedulerTrouble):
     """Slurm did not answer, or refused. It says nothing about any job."""
 
 
-class CancelOpen(SlurmTrouble):
-    """Slurm was asked to cancel a job, and its answer was lost."""
-
-    def __init__(self, job_id: str, lost: Trouble) -> None:
-        super().__init__(
-            f"It is not known whether job {job_id} will be cancelled.",
-            f"Slurm was asked to, and its answer was lost: {lost.what} {lost.why}".rstrip(),
-            "It may still do so: look at the run again, and cancel again if the job goes on.",
-        )
-
-
-class AccountingTrouble(SlurmTrouble):
+class AccountingTrouble(SlurmTrouble, HalfAnswer):
     """Slurm's controller answered and its accounting did not, which alone knows the jobs that have left the queue."""
 
     def __init__(self, answer: Answer, queued: Mapping[str, Job]) -> None:

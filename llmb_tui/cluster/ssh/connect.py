@@ -11,8 +11,8 @@ import time
 from contextlib import ExitStack
 
 from llmb_tui.cluster.failures import Unreachable
-from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.ssh.authentication import KeysLeft, Login
 from llmb_tui.cluster.ssh.connection import Connection
 from llmb_tui.cluster.ssh.handshake import ConnectionRefused, LoginTransport, shake_hands
@@ -32,7 +32,7 @@ _MOST_CONNECTIONS = 6
 _Hop = tuple[LoginTransport, HostSettings]
 
 
-def connect(profile: ClusterProfile, prompter: Prompter, *, unlocked: UnlockedKeys | None = None) -> Connection:
+def connect(profile: SlurmProfile, prompter: Prompter, *, unlocked: UnlockedKeys | None = None) -> Connection:
     """Connect, check the host keys and log in, on every host of the way; questions go to `prompter`.
 
     `unlocked` holds the keys whose passphrase was typed; given again it spares the question.

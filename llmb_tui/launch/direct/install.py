@@ -24,7 +24,7 @@ class DirectInstall(InstallPlan):
 
 def direct_install(request: RunRequest) -> DirectInstall:
     """What an install consists of. Raises Trouble (exit code 1) when no container image is known for the plan."""
-    install = request.profile.install_dir.rstrip("/")
+    install = request.slurm.install_dir.rstrip("/")
     return DirectInstall(
         directories=_directories(request.recipe, install),
         image=image_step(request),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import posixpath
 from dataclasses import dataclass, field
 
-from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.profile_check import OWN_TARGETS
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.validation import PATH, matches
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.secret import HUB_TOKEN
@@ -29,7 +29,7 @@ class Additions:
     folders: tuple[str, ...] = ()
 
 
-def suffix(options: RunOptions, profile: ClusterProfile) -> str:
+def suffix(options: RunOptions, profile: SlurmProfile) -> str:
     """End of the experiment's name, as Nemotron4 25.04 and Llama 3.1 25.04 name what is no plain benchmark run."""
     marks = (("_pinned", profile.cpus_per_task > 0), ("_nsys", options.profile), ("_nccltrace", options.nccl_trace))
     return "".join(mark for mark, holds in marks if holds)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 
 from llmb_tui.catalog.recipe import LogFormat, Recipe
+from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.session import login_node
 from llmb_tui.cluster.slurm.client import slurm_version
 from llmb_tui.cluster.slurm.params import sbatch_options
 from llmb_tui.launch.direct.install import DirectInstall, direct_install
@@ -47,9 +48,9 @@ class DirectProcedure(Procedure):
         """The image and, where the run was asked for it, a tokenizer."""
         plan = request.plan
         return Needs(
-            request.profile,
+            request.slurm,
             plan,
-            image=image_path(request.profile.install_dir, plan.container) if plan.container else "",
+            image=image_path(request.slurm.install_dir, plan.container) if plan.container else "",
             brought_image=brought_image(request) if plan.container else "",
             python=request.recipe.access.python,
             hub=plan.options.hub_tokenizer,
@@ -67,7 +68,7 @@ class DirectProcedure(Procedure):
 
     def prepare(
         self,
-        session: Session,
+        cluster: Cluster,
         request: RunRequest,
         render: Render,
         prompter: Prompter | None = None,
@@ -75,8 +76,8 @@ class DirectProcedure(Procedure):
     ) -> PreparedRun:
         """The batch script as NeMo-Run writes it, in seconds."""
         now = time.time()
-        segment = wants_segment(sbatch_options(request.profile), applied(request))
-        version = slurm_version(session, prompter) if segment else None
+        segment = wants_segment(sbatch_options(request.slurm), applied(request))
+        version = slurm_version(login_node(cluster), prompter) if segment else None
         spec = launch_spec(request, run_id or new_run_id(now), version)
         run = Run.of(request, spec, now)
         return PreparedRun(request, run, render(spec), spec.overridden, spec.notes)

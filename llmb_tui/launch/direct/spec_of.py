@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.profile_check import split_mount
 from llmb_tui.cluster.quoting import one_line
 from llmb_tui.cluster.slurm.client import SEGMENT_SINCE, Version
 from llmb_tui.cluster.slurm.params import Option, is_option, sbatch_options
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.validation import ENV_NAME, MEMORY, NAME, NAMES, PATH
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.direct.configs import config_files
@@ -40,7 +40,7 @@ def launch_spec(request: RunRequest, run_id: str, slurm: Version | None = None) 
 
     Raises Trouble (exit code 1) when the plan cannot be launched, or a value does not fit into a batch script.
     """
-    recipe, plan, profile = request.recipe, request.plan, request.profile
+    recipe, plan, profile = request.recipe, request.plan, request.slurm
     refuse_errors("This plan cannot be launched.", plan.problems)
     install = profile.install_dir.rstrip("/")
     experiment = experiment_name(request) + suffix(plan.options, profile)
@@ -92,21 +92,21 @@ def launch_spec(request: RunRequest, run_id: str, slurm: Version | None = None) 
 def _command(request: RunRequest, settings: Applied) -> tuple[str, ...]:
     recipe = request.recipe
     training = _NEMO2_COMMAND if recipe.launch.kind == "nemo2" else recipe.launch.command + settings.overrides
-    return settings.prefix + bound(training, settings, request.profile)
+    return settings.prefix + bound(training, settings, request.slurm)
 
 
 def _flags(options: dict[str, str | bool]) -> tuple[tuple[str, str | None], ...]:
     return tuple((name, None if value is True else str(value)) for name, value in options.items() if value is not False)
 
 
-def bound(command: tuple[str, ...], settings: Applied, profile: ClusterProfile) -> tuple[str, ...]:
+def bound(command: tuple[str, ...], settings: Applied, profile: SlurmProfile) -> tuple[str, ...]:
     """A command whose process and memory stay on one NUMA node, if the recipe and the cluster's profile want that."""
     if settings.tasks_per_numa_node is None or not profile.numa_binding or profile.cpus_per_task:
         return command
     return ("bash", "-c", _BIND.format(settings.tasks_per_numa_node), "bash", *command)
 
 
-def _pinning(profile: ClusterProfile) -> dict[str, str | bool]:
+def _pinning(profile: SlurmProfile) -> dict[str, str | bool]:
     """Options of srun that pin each task to CPUs of its own, as the recipes' `CPU_PER_TASK_PINNING` does."""
     if not profile.cpus_per_task:
         return {}
@@ -135,7 +135,7 @@ def _segmented(
     return options, f"No --segment={size}: Slurm {'unknown' if slurm is None else '{}.{:02}'.format(*slurm)}"
 
 
-def _placement(settings: Applied, profile: ClusterProfile) -> Iterator[str]:
+def _placement(settings: Applied, profile: SlurmProfile) -> Iterator[str]:
     """Where the placement on a node is not the recipe's."""
     if settings.tasks_per_numa_node is not None and profile.cpus_per_task:
         yield f"{profile.cpus_per_task} CPUs a task, no NUMA binding"
@@ -145,7 +145,7 @@ def _placement(settings: Applied, profile: ClusterProfile) -> Iterator[str]:
         yield f"{profile.cpus_per_task} CPUs a task"
 
 
-def _further_notes(profile: ClusterProfile) -> Iterator[str]:
+def _further_notes(profile: SlurmProfile) -> Iterator[str]:
     if profile.memory != "0":
         yield f"{profile.memory} memory, not all of it"
     if profile.vboost:

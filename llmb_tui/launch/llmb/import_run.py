@@ -15,7 +15,6 @@ from typing import Any
 from llmb_tui.catalog.catalog import Catalog, Unknown
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.cluster.llmb.find import find_installs
-from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.llmb.run import LlmbRun, list_runs
@@ -51,10 +50,9 @@ def importable_runs(catalog: Catalog, runs: Runs, cluster: str, jobs: Sequence[L
     return tuple(_importable(catalog, job, run_id if runs.has(run_id) else "") for job, run_id in ids)
 
 
-def list_importable_runs(
-    session: Session, catalog: Catalog, runs: Runs, profile: ClusterProfile
-) -> tuple[ImportableRun, ...]:
+def list_importable_runs(session: Session, catalog: Catalog, runs: Runs) -> tuple[ImportableRun, ...]:
     """The newest runs that llmb-run started on a cluster. Raises Trouble where it cannot be looked."""
+    profile = session.profile
     roots = [install.root for install in find_installs(session, profile.install_dir).installs]
     return importable_runs(catalog, runs, profile.name, list_runs(session, roots))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NoReturn
 
 from llmb_tui.catalog.recipe import Recipe
+from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.procedure import Procedure, Render
 from llmb_tui.launch.run import Run
@@ -32,7 +32,7 @@ class LlmbProcedure(Procedure):
 
     def needs(self, request: RunRequest) -> Needs:
         """Nothing but the plan: llmb-run has installed what it needs."""
-        return Needs(request.profile, request.plan)
+        return Needs(request.slurm, request.plan)
 
     def install(self, request: RunRequest) -> NoReturn:
         """Raise Trouble (exit code 1): llmb-install does that."""
@@ -40,7 +40,7 @@ class LlmbProcedure(Procedure):
 
     def prepare(  # a `Procedure`'s
         self,
-        session: Session,  # noqa: ARG002
+        cluster: Cluster,  # noqa: ARG002
         request: RunRequest,
         render: Render,  # noqa: ARG002
         prompter: Prompter | None = None,  # noqa: ARG002

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from llmb_tui.cluster.job_log import JobLog
 from llmb_tui.cluster.llmb.files import ask, read_yaml
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.validation import NAME, PATH, matches
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.naming import nemo_run_name
-from llmb_tui.launch.spec import JobLog
 from llmb_tui.text import clean_line
 
 MOST = 40

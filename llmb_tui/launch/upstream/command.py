@@ -73,7 +73,7 @@ def upstream_command(request: RunRequest) -> UpstreamCommand:
     Raises Trouble (exit code 1) for a recipe whose scripts are not known, a plan without a container image, further
     Slurm parameters that cannot be read, and a value that does not fit on one line.
     """
-    script, paths, profile = scripts_of(request.recipe).launch, upstream_paths(request), request.profile
+    script, paths, profile = scripts_of(request.recipe).launch, upstream_paths(request), request.slurm
     values, changes = upstream_values(request), deviations(request)
     groups = [group for group in script.variables if all(holds(text, values) for text in group.when)]
     placeholders = {text for group in groups for text in group.values.values()}
@@ -113,7 +113,7 @@ def setup_command(request: RunRequest) -> UpstreamCommand:
     environment = {name: text_of(text, values) for name, text in setup.variables.items()}
     arguments: tuple[str, ...] = ("bash", f"./{setup.script}")
     if setup.how == "job":
-        further = ("-A", request.profile.account, "-p", request.profile.partition, "-N", "1", *arguments_of(options))
+        further = ("-A", request.slurm.account, "-p", request.slurm.partition, "-N", "1", *arguments_of(options))
         arguments = ("sbatch", *further, f"./{setup.script}")
     elif setup.how == "login-pty":
         environment |= {_SRUN_VARIABLES[n]: v for n, v in options if v is not None and n in _SRUN_VARIABLES}
@@ -165,7 +165,7 @@ def _variables(groups: list[Variables], values: Values, says: Mapping[str, objec
 
 def _slurm_options(request: RunRequest, *, own_time: bool) -> tuple[Option, ...]:
     """Options of sbatch that the profile wants, and the time limit where the launch script has no variable for it."""
-    plan, profile = request.plan, request.profile
+    plan, profile = request.plan, request.slurm
     memory: tuple[Option, ...] = () if profile.memory == "0" else (("mem", profile.memory),)
     time: tuple[Option, ...] = (("time", plan.time_limit),) if own_time else ()
     return (*gpu_options(profile, plan.gpus_per_node), *memory, *time, *sbatch_options(profile))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from llmb_tui.cluster.failures import DeadlinePassed
 from llmb_tui.cluster.remote_text import remote_text
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.session import Session, login_node
 from llmb_tui.launch.install_step import InstallStep
 from llmb_tui.launch.step_state import StepState
 from llmb_tui.launch.upstream.install import upstream_install
@@ -61,7 +61,7 @@ def _check(status: CheckStatus, found: str, needed: str, fix: str = "") -> Check
 def commits_group(request: RunRequest) -> tuple[CheckGroup, ...]:
     """For the preflight: the check for the commits that a setup script takes; none where it takes none by their ids."""
     step = _commits_step(request)
-    return (lambda session, _: (look_for_commits(session, step),),) if step is not None else ()
+    return (lambda cluster, _: (look_for_commits(login_node(cluster), step),),) if step is not None else ()
 
 
 def why_not_public(request: RunRequest, checks: Sequence[Check], steps: Sequence[StepState]) -> Problem | None:

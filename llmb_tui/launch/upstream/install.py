@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from llmb_tui.catalog.settings import Values
 from llmb_tui.catalog.upstream import Commit, UpstreamScripts
-from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.cluster.remote_text import remote_text
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.install_step import OFFLINE, InJob, InstallPlan, InstallStep, brought_folder, image_step
 from llmb_tui.launch.secret import HUB_TOKEN, TITLES
 from llmb_tui.launch.settings import text_of
@@ -102,7 +102,7 @@ def upstream_install(request: RunRequest) -> UpstreamInstall:
     recipe, procedure, gpu = request.recipe, scripts_of(request.recipe), request.plan.selection.gpu
     place = _Place(
         name=f"{recipe.workload}-{recipe.release}",
-        install=request.profile.install_dir.rstrip("/"),
+        install=request.slurm.install_dir.rstrip("/"),
         procedure=procedure,
         paths=upstream_paths(request),
         commits=tuple(commit for commit in procedure.commits if not commit.gpus or gpu in commit.gpus),
@@ -195,7 +195,7 @@ def _setup(place: _Place, request: RunRequest) -> InstallStep:
     note = f"{place.set_up}/setup-{_digest(_set_up_for(place, request.plan.selection.gpu))}"
     unset = [word for name in command.unset for word in ("-u", name)]
     assignments = [f"{name}={value}" for name, value in command.environment]
-    in_job = _setup_job(command.arguments[1:-1], setup.time_limit, request.profile) if setup.how == "job" else None
+    in_job = _setup_job(command.arguments[1:-1], setup.time_limit, request.slurm) if setup.how == "job" else None
     return InstallStep(
         id=f"setup-{place.name}",
         title=f"{setup.script} of the recipe",
@@ -213,7 +213,7 @@ def _setup(place: _Place, request: RunRequest) -> InstallStep:
     )
 
 
-def _setup_job(options: Sequence[str], time_limit: str | None, profile: ClusterProfile) -> InJob:
+def _setup_job(options: Sequence[str], time_limit: str | None, profile: SlurmProfile) -> InJob:
     """The job of the recipe's documents, with a whole node, as it may install what takes much memory to build."""
     time = [] if time_limit is None else [f"--time={time_limit}"]
     return InJob("", (*options, "--ntasks=1", "--exclusive", f"--mem={profile.memory}", *time))

@@ -11,9 +11,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from llmb_tui.cluster.slurm.job import OwnJob
+from llmb_tui.cluster.job import OwnJob
+from llmb_tui.cluster.job_log import JobLog
 from llmb_tui.cluster.validation import NAME, matches
-from llmb_tui.launch.spec import JobLog, UpstreamSpec
+from llmb_tui.launch.spec import UpstreamSpec
 from llmb_tui.launch.submission_status import SubmissionStatus
 from llmb_tui.launch.submitter import Jobs
 from llmb_tui.launch.upstream.output import Task, batch_job, indexed_tasks, of_script, tasks

@@ -47,7 +47,7 @@ def upstream_paths(request: RunRequest) -> UpstreamPaths:
     Raises Trouble (exit code 1) for a recipe whose scripts are not known, and for a plan without a container image.
     """
     recipe, procedure = request.recipe, scripts_of(request.recipe)
-    install = request.profile.install_dir.rstrip("/")
+    install = request.slurm.install_dir.rstrip("/")
     name = f"{recipe.workload}-{recipe.release}"
     # The older recipes fill their root with names that they share. The folder keeps the name that it had in the first
     # version: what is installed there stays.
@@ -66,7 +66,7 @@ def upstream_paths(request: RunRequest) -> UpstreamPaths:
 def upstream_values(request: RunRequest) -> Values:
     """What the placeholders of `catalog.upstream` stand for."""
     paths, script, selection = upstream_paths(request), scripts_of(request.recipe).launch, request.plan.selection
-    profile = request.profile
+    profile = request.slurm
     values: dict[str, Any] = {
         **plan_values(request),
         "root": paths.root,

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Set
 
 from llmb_tui.catalog.settings import Values, holds
 from llmb_tui.catalog.upstream import UpstreamScripts
-from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.slurm.params import sbatch_options
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.settings import applied
 from llmb_tui.launch.upstream.paths import scripts_of
 from llmb_tui.plan.options import ends_run
@@ -57,7 +57,7 @@ def deviations(request: RunRequest) -> Mapping[str, object]:
     explicit |= {"steps": selection.steps, "time_limit": selection.time_limit}
     changes = {name: value for name, value in explicit.items() if value is not None and value != by_default[name]}
     return changes | {
-        name: value for name in ("cpus_per_task", "vboost", "mounts") if (value := getattr(request.profile, name))
+        name: value for name in ("cpus_per_task", "vboost", "mounts") if (value := getattr(request.slurm, name))
     }
 
 
@@ -67,7 +67,7 @@ def problems_of(request: RunRequest, placeholders: Set[str], values: Values) -> 
     `placeholders` are those that the launch script takes by its variables for this plan, such as `{tp}`; `values` is
     what the procedure's placeholders stand for.
     """
-    procedure, profile = scripts_of(request.recipe), request.profile
+    procedure, profile = scripts_of(request.recipe), request.slurm
     ignored = {name: value for name, value in deviations(request).items() if f"{{{name}}}" not in placeholders}
     yield from _layout(procedure, ignored)
     yield from _steps(request, ignored)
@@ -107,7 +107,7 @@ def _options(procedure: UpstreamScripts, plan: Plan, root: str) -> Iterator[Prob
         yield Problem("load_checkpoint", "error", reason, f"Move it there, {_ELSE_DIRECT}.")
 
 
-def _profile(procedure: UpstreamScripts, profile: ClusterProfile, ignored: Mapping[str, object]) -> Iterator[Problem]:
+def _profile(procedure: UpstreamScripts, profile: SlurmProfile, ignored: Mapping[str, object]) -> Iterator[Problem]:
     """What a profile has fields for, and the launch script no variable."""
     script, always = procedure.launch.script, procedure.launch.always
     if "mounts" in ignored:
@@ -121,7 +121,7 @@ def _profile(procedure: UpstreamScripts, profile: ClusterProfile, ignored: Mappi
 
 def _training(request: RunRequest) -> Iterator[Problem]:
     """What the procedure sets for the training, whatever the profile says."""
-    procedure, profile, settings = scripts_of(request.recipe), request.profile, applied(request)
+    procedure, profile, settings = scripts_of(request.recipe), request.slurm, applied(request)
     launch = procedure.launch
     if settings.tasks_per_numa_node and not profile.numa_binding:
         reason = "Tasks are bound to NUMA nodes whatever the cluster's profile says, and end where there are none."
@@ -140,7 +140,7 @@ def _flaws(procedure: UpstreamScripts, values: Values) -> Iterator[Problem]:
             yield Problem("procedure", "warning", flaw.reason, flaw.fix)
 
 
-def _slurm(profile: ClusterProfile) -> Iterator[Problem]:
+def _slurm(profile: SlurmProfile) -> Iterator[Problem]:
     """What NeMo-Run's own call of sbatch leaves out."""
     for name, value in sbatch_options(profile):
         if value is None or name not in SBATCH_VARIABLES:

@@ -6,8 +6,10 @@ import time
 
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.catalog.upstream import LaunchScript
+from llmb_tui.cluster.cluster import Cluster
+from llmb_tui.cluster.job_log import JobLog
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.session import login_node
 from llmb_tui.cluster.slurm.client import SRUN_OUTPUT_SINCE, Version, slurm_version
 from llmb_tui.cluster.slurm.params import sbatch_options
 from llmb_tui.cluster.validation import NAME, PATH
@@ -18,7 +20,7 @@ from llmb_tui.launch.procedure import Procedure, Render
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.secret import SecretNeed, hub_token, registry_key
 from llmb_tui.launch.settings import other_vboost, refuse_errors
-from llmb_tui.launch.spec import JobLog, UpstreamSpec
+from llmb_tui.launch.spec import UpstreamSpec
 from llmb_tui.launch.upstream.command import UpstreamCommand, differences, upstream_command
 from llmb_tui.launch.upstream.commits import commits_group
 from llmb_tui.launch.upstream.install import UpstreamInstall, brought_sources, upstream_install
@@ -60,9 +62,9 @@ class UpstreamProcedure(Procedure):
         scripts, plan = scripts_of(request.recipe), request.plan
         python, by_launch = scripts.python_exact or scripts.python, scripts.launch.needs_hub_token
         return Needs(
-            request.profile,
+            request.slurm,
             plan,
-            image=image_path(request.profile.install_dir, plan.container) if plan.container else "",
+            image=image_path(request.slurm.install_dir, plan.container) if plan.container else "",
             brought_image=brought_image(request) if plan.container else "",
             brought_sources=brought_sources(request),
             brought_packages=f"{brought_folder(request)}/wheels" if python is not None else "",
@@ -90,7 +92,7 @@ class UpstreamProcedure(Procedure):
 
     def prepare(
         self,
-        session: Session,
+        cluster: Cluster,
         request: RunRequest,
         render: Render,  # noqa: ARG002 - a `Procedure`'s
         prompter: Prompter | None = None,
@@ -99,7 +101,7 @@ class UpstreamProcedure(Procedure):
         """The command that launches it. A batch script's log is where the cluster's version of Slurm puts it."""
         now = time.time()
         by_sbatch = scripts_of(request.recipe).launch.how == "sbatch"
-        version = slurm_version(session, prompter) if by_sbatch else None
+        version = slurm_version(login_node(cluster), prompter) if by_sbatch else None
         spec = upstream_spec(request, run_id or new_run_id(now), version)
         return PreparedRun(request, Run.of(request, spec, now), spec.command)
 
@@ -119,7 +121,7 @@ def upstream_spec(request: RunRequest, run_id: str, slurm: Version | None = None
 
     Raises Trouble (exit code 1) when the plan cannot be launched in this way, or the command cannot be written.
     """
-    plan, profile = request.plan, request.profile
+    plan, profile = request.plan, request.slurm
     command, paths = upstream_command(request), upstream_paths(request)
     refuse_errors("NVIDIA's own scripts cannot launch this plan.", (*plan.problems, *command.problems))
     launch = scripts_of(request.recipe).launch

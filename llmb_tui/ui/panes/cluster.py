@@ -9,7 +9,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
-from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.preflight.report import Check
 from llmb_tui.ui.panes.pane import Dispatch, Pane, label
 from llmb_tui.ui.text import MUTED, line, lines, told
@@ -64,7 +63,7 @@ class ClusterPane(Pane):
 
     def show(self, state: WizardState) -> None:
         profile, cluster = state.proposal.profile, state.cluster
-        saved = tuple(Choice(one.name, one.name, _where(one)) for one in state.profiles)
+        saved = tuple(Choice(one.name, one.name, f"{one.place}  {one.share}") for one in state.profiles)
         self._list.show(saved, profile.name if profile else "")
         self.query_one("#link", Paragraphs).parts = link_parts(state)
         known = cluster.preflight or cluster.checked
@@ -123,9 +122,3 @@ def check_parts(check: Check) -> tuple[Paragraph, ...]:
     needed = (line("  ", (f"{'needed':<{_TITLE}}", MUTED)), line(check.needed))
     fix = (line(("  → ", "$text-accent")), line(check.fix))
     return (head, needed, fix) if check.fix else (head, needed)
-
-
-def _where(profile: ClusterProfile) -> str:
-    user = f"{profile.user}@" if profile.user else ""
-    port = f":{profile.port}" if profile.port else ""
-    return f"{user}{profile.host}{port}  {profile.partition}"

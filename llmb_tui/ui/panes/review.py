@@ -111,7 +111,7 @@ def review_facts(state: WizardState) -> tuple[Paragraph, ...]:
     what = f"{s.workload}@{s.release} {s.size} {s.dtype}, {s.scale} × {s.gpu.upper()}, {plan.scaling}"
     where = line(("no cluster yet: step 4", "$text-warning"))
     if profile is not None:
-        where = line(f"{profile.name}, partition {profile.partition}, account {profile.account}")
+        where = line(f"{profile.name}, {profile.share}")
     cost = "not known" if plan.gpu_hours is None else f"{units.gpu_hours(plan.gpu_hours)} + start-up"
     facts = (
         fact("what", (what, "bold")),
@@ -144,7 +144,7 @@ def agreement(request: RunRequest, starts: str = "") -> Content:
     s = plan.selection
     rows = [
         line("Submit ", (f"{s.workload} {s.size} {s.dtype}", "bold"), " on ", (f"{s.scale} × {s.gpu.upper()}", "bold")),
-        line("to ", (profile.name, "bold"), f", partition {profile.partition}, account {profile.account},"),
+        line("to ", (profile.name, "bold"), f", {profile.share},"),
         line("for ", (units.gpu_hours(plan.gpu_hours), "bold"), f" + start-up, at most {plan.time_limit}?"),
     ]
     more = " and ".join(option.label for option in chosen_options(plan.options))

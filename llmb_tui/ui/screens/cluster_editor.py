@@ -13,7 +13,6 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Input, Static
 
-from llmb_tui.cluster.profile import ClusterProfile, GpuRequest
 from llmb_tui.cluster.profile_fields import (
     EMPTY,
     FIELDS,
@@ -26,6 +25,7 @@ from llmb_tui.cluster.profile_fields import (
     texts_of,
 )
 from llmb_tui.cluster.prompter import Prompter
+from llmb_tui.cluster.slurm.profile import GpuRequest, SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
 from llmb_tui.ui.daemon import in_daemon
@@ -49,7 +49,7 @@ _GPU_REQUESTS: tuple[tuple[GpuRequest, str], ...] = (
 _NOT_A_LOGIN_NODE = "no sbatch here"
 
 
-def read(services: Services, profile: ClusterProfile, prompter: Prompter) -> tuple[ClusterInventory, LlmbInventory]:
+def read(services: Services, profile: SlurmProfile, prompter: Prompter) -> tuple[ClusterInventory, LlmbInventory]:
     """What a cluster offers, and what NVIDIA's own tools have there; not to know that is no reason to say nothing.
 
     Raises Trouble.
@@ -58,12 +58,12 @@ def read(services: Services, profile: ClusterProfile, prompter: Prompter) -> tup
 
     inventory = services.clusters.inventory(profile, prompter)
     try:
-        return inventory, find_installs(services.clusters.session(profile), profile.install_dir)
+        return inventory, find_installs(services.clusters.login_node(profile), profile.install_dir)
     except Trouble as trouble:
         return inventory, LlmbInventory(troubles=(trouble,))
 
 
-class ClusterEditor(Screen[ClusterProfile | None]):
+class ClusterEditor(Screen[SlurmProfile | None]):
     """One profile. Its answer is the saved profile, or None. No password is in it: the connection asks for one."""
 
     HELP = """Where runs go: how to reach the login node, and what a job must ask for there.
@@ -77,7 +77,7 @@ configuration of NVIDIA's llmb-run says, where it is installed. Nothing that you
         Binding("escape", "leave", "Leave", id="editor.leave", tooltip="Leave without saving"),
     ]
 
-    def __init__(self, services: Services, prompter: Prompter, base: ClusterProfile | None) -> None:
+    def __init__(self, services: Services, prompter: Prompter, base: SlurmProfile | None) -> None:
         super().__init__()
         self._services = services
         self._prompter = prompter
@@ -154,7 +154,7 @@ configuration of NVIDIA's llmb-run says, where it is installed. Nothing that you
         self.dismiss(None)
 
     @work(group="read", exclusive=True, exit_on_error=False)
-    async def _read(self, profile: ClusterProfile) -> None:
+    async def _read(self, profile: SlurmProfile) -> None:
         try:
             inventory, llmb = await in_daemon(read, self._services, profile, self._prompter)
         except Trouble as trouble:

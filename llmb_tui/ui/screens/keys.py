@@ -105,7 +105,7 @@ class KeysDialog(Dialog[None]):
         self._say(line(("◐ asking the cluster …", MUTED)))
 
         def act() -> tuple[str, tuple[SecretState, ...]]:
-            session = self._services.clusters.session(self._request.profile)
+            session = self._services.clusters.login_node(self._request.profile)
             session.connect(self._prompter)
             return call(session), secret_states(session, keyring=True)
 

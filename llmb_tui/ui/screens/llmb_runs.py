@@ -146,10 +146,9 @@ A run is judged by the preset of its own release: one that no preset has cannot 
         from llmb_tui.launch.llmb.import_run import list_importable_runs  # noqa: PLC0415 - loads paramiko
 
         services = self._services
-        profile = services.clusters.profile(cluster)
-        session = services.clusters.session(profile)
+        session = services.clusters.login_node(cluster)
         session.connect(self._prompter)
-        return list_importable_runs(session, services.catalog, services.runs, profile)
+        return list_importable_runs(session, services.catalog, services.runs)
 
     def _import(self, one: ImportableRun) -> Run:
         """In a thread."""
@@ -168,7 +167,7 @@ A run is judged by the preset of its own release: one that no preset has cannot 
 
     def _choose(self, cluster: str) -> None:
         self._cluster = cluster
-        self.clusters.show(tuple(Choice(one.name, one.name, one.host) for one in self._profiles), cluster)
+        self.clusters.show(tuple(Choice(one.name, one.name, one.place) for one in self._profiles), cluster)
 
     def _chosen(self) -> ImportableRun | None:
         row = self.table.cursor_row

@@ -148,7 +148,7 @@ Leaving this screen stops the watching only; the job goes on."""
         if profile is None:
             return
         try:
-            await in_daemon(lambda: self._services.clusters.session(profile.name).connect(self._prompter))
+            await in_daemon(lambda: self._services.clusters.cluster(profile.name).connect(self._prompter))
         except Trouble as trouble:
             self.trouble = trouble
         else:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from textual.content import Content
 
-from llmb_tui.cluster.slurm.job import TERMINAL_STATES
+from llmb_tui.cluster.job import TERMINAL_STATES
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.plan import METHOD_WORDS
 from llmb_tui.text import clean_line, plural

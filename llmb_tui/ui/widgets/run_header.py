@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual.content import Content
 from textual.reactive import reactive
 
-from llmb_tui.cluster.slurm.job import pending_reason
+from llmb_tui.cluster.job import pending_reason
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.selection import PROCEDURE_TITLES
 from llmb_tui.text import plural

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from tests.rig.cluster import Rig
 
 
@@ -38,14 +38,14 @@ def connections(rig: Rig, endpoint: str) -> int:
     return sum(row[1].endswith(mine) and row[3] == established for row in rows)
 
 
-def configured(rig: Rig, tmp_path: Path, text: str, host: str) -> ClusterProfile:
+def configured(rig: Rig, tmp_path: Path, text: str, host: str) -> SlurmProfile:
     """A profile for a host of a configuration of the test's own, which ends with the rig's."""
     config = tmp_path / "config"
     config.write_text(f"{text}\nHost *\nInclude {rig.client.config}\n")
     return replace(rig.profile(), host=host, ssh_config=str(config), known_hosts=None)
 
 
-def without_keys(rig: Rig, tmp_path: Path, endpoint: str, *lines: str) -> ClusterProfile:
+def without_keys(rig: Rig, tmp_path: Path, endpoint: str, *lines: str) -> SlurmProfile:
     """A profile for an endpoint with a configuration that names no key; `lines` come first."""
     tail = [f"Port {rig.port(endpoint)}", "HostName 127.0.0.1", f"User {rig.user}", "GlobalKnownHostsFile /dev/null"]
     tail += [f"UserKnownHostsFile {rig.client.known_hosts}", f"IdentityFile {tmp_path}/none"]

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.cluster.failures import AuthenticationFailed
-from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.ssh.connect import connect
 from llmb_tui.cluster.ssh.keys import UnlockedKeys
 from tests.cluster.login_node import Person
@@ -29,7 +29,7 @@ def _no_agent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
 
 
-def log_in(profile: ClusterProfile, person: Person | None = None, unlocked: UnlockedKeys | None = None) -> bool:
+def log_in(profile: SlurmProfile, person: Person | None = None, unlocked: UnlockedKeys | None = None) -> bool:
     """Whether logging in again would ask nobody."""
     connection = connect(profile, person or Unattended(), unlocked=unlocked)
     try:
@@ -233,7 +233,7 @@ def test_nothing_is_written_to_the_terminal_and_nothing_read(login: Rig, alias: 
         "import os, sys; os.close(os.open('/dev/tty', os.O_RDWR))\n"
         "from llmb_tui.cluster.ssh.connect import connect\n"
         "from llmb_tui.cluster.failures import AuthenticationFailed\n"
-        "from llmb_tui.cluster.profile import ClusterProfile\n"
+        "from llmb_tui.cluster.slurm.profile import SlurmProfile\n"
         "from llmb_tui.cluster.prompter import Unattended\n"
         f"try: connect({profile!r}, Unattended())\n"
         "except AuthenticationFailed: sys.exit(7)\n"

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from llmb_tui.catalog.recipe import Recipe
-from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.direct.install import direct_install
 from llmb_tui.launch.install import Installer
 from llmb_tui.launch.step_state import StepState
@@ -39,15 +39,15 @@ class Site:
         self.step = self.install / ".llmb-tui" / "steps" / f"image-{IMAGE}"
         self.profile = rig.profile(install_dir=str(self.install))
         self.places = Places(places / "config", places / "state")
-        self._sessions: list[Session] = []
+        self._sessions: list[SlurmCluster] = []
 
-    def session(self, profile: ClusterProfile | None = None) -> Session:
+    def session(self, profile: SlurmProfile | None = None) -> SlurmCluster:
         """A new connection, as of another process."""
-        session = Session(profile or self.profile)
+        session = SlurmCluster(profile or self.profile)
         self._sessions.append(session)
         return session
 
-    def installer(self, profile: ClusterProfile | None = None) -> Installer:
+    def installer(self, profile: SlurmProfile | None = None) -> Installer:
         """A new installer with a connection of its own."""
         used = profile or self.profile
         return Installer(self.session(used), used, direct_install(RunRequest(self.recipe, self.plan, used)))
@@ -58,7 +58,7 @@ class Site:
         services.clusters.save(self.profile)
         return services
 
-    def run(self, profile: ClusterProfile | None = None) -> tuple[StepState, ...]:
+    def run(self, profile: SlurmProfile | None = None) -> tuple[StepState, ...]:
         """Install to the end."""
         return self.installer(profile).run(lambda _: None, threading.Event())
 

@@ -181,7 +181,7 @@ def test_a_secret_is_seen_nowhere(site: Site, rig: Rig) -> None:
     rig.set("import-s", "4")
     with rig.knob("needs-key", SECRET):
         services = site.services()
-        said = give_secret(services.clusters.session(site.profile.name), "ngc", f" {SECRET}\n", keep=False)
+        said = give_secret(services.clusters.login_node(site.profile.name), "ngc", f" {SECRET}\n", keep=False)
         states: list[tuple[StepState, ...]] = []
         run = InBackground(site.installer())
         seen: list[str] = []
@@ -213,10 +213,10 @@ def _files_with(text: str, *folders: Path) -> list[Path]:
 
 def test_a_key_that_was_given_is_used_in_a_job_too(site: Site, rig: Rig) -> None:
     services = site.services()
-    give_secret(services.clusters.session(site.profile.name), "ngc", SECRET, keep=False)
+    give_secret(services.clusters.login_node(site.profile.name), "ngc", SECRET, keep=False)
     with enroot_on_nodes_only(rig), rig.knob("needs-key", SECRET):
         assert [state.status for state in site.run()] == DONE
-        forget_secret(services.clusters.session(site.profile.name), "ngc")
+        forget_secret(services.clusters.login_node(site.profile.name), "ngc")
         site.image.unlink()
         assert site.run()[1].key_would_help
     services.clusters.close()

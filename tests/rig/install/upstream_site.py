@@ -8,8 +8,8 @@ from pathlib import Path
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.recipe import Recipe
-from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.install import Installer
 from llmb_tui.launch.install_step import InstallStep
 from llmb_tui.launch.step_state import StepState
@@ -39,8 +39,8 @@ class UpstreamSite:
         self.recipe: Recipe = catalog.recipe(workload, release)
         self.plan: Plan = plan(catalog, Selection(workload, release, size, gpu, dtype, scale))
         self.install = rig.new_dir()
-        self.profile: ClusterProfile = rig.profile(install_dir=str(self.install))
-        self._sessions: list[Session] = []
+        self.profile: SlurmProfile = rig.profile(install_dir=str(self.install))
+        self._sessions: list[SlurmCluster] = []
 
     @property
     def paths(self) -> UpstreamPaths:
@@ -52,9 +52,9 @@ class UpstreamSite:
         made = upstream_install(RunRequest(self.recipe, self.plan, self.profile)).steps
         return {step.id.split("-")[0]: step for step in made}
 
-    def session(self) -> Session:
+    def session(self) -> SlurmCluster:
         """A new connection, as of another process."""
-        self._sessions.append(Session(self.profile))
+        self._sessions.append(SlurmCluster(self.profile))
         return self._sessions[-1]
 
     def installer(self, last: str = "") -> Installer:

@@ -11,10 +11,11 @@ from typing import Any, cast
 
 import pytest
 
+from llmb_tui.cluster.cluster import CancelOpen
+from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.slurm.accounting import DEFAULT_ACCOUNT
 from llmb_tui.cluster.slurm.client import bad_nodes, cancel, find_jobs, look, own_jobs
-from llmb_tui.cluster.slurm.job import Job
-from llmb_tui.cluster.slurm.trouble import AccountingTrouble, CancelOpen, SlurmTrouble
+from llmb_tui.cluster.slurm.trouble import AccountingTrouble, SlurmTrouble
 from llmb_tui.store.journal import Journal
 from llmb_tui.watch.events import JobUpdated, PollFailed, WatchEvent
 from llmb_tui.watch.job_poller import JobPoller

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.launch.direct.submitter import direct_spec
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store.paths import Places
@@ -83,7 +83,7 @@ class Site:
     def __init__(self, rig: Rig, folder: Path) -> None:
         self.rig = rig
         self.profile = rig.profile(install_dir=str(rig.new_dir()))
-        self.session = Session(self.profile)
+        self.session = SlurmCluster(self.profile)
         self.runs = Runs(Places(folder / "config", folder / "state"))
         self.watched: list[Watched] = []
 

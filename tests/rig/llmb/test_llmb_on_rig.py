@@ -15,7 +15,7 @@ from llmb_tui.catalog.load import load_presets
 from llmb_tui.cli import main
 from llmb_tui.cluster.llmb.find import LlmbInventory, find_installs
 from llmb_tui.cluster.llmb.install import settings_of
-from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Selection
 from llmb_tui.services import Services
@@ -51,7 +51,7 @@ def installation(rig: Rig) -> Installation:
 
 
 @pytest.fixture
-def profile(rig: Rig, services: Services, installation: Installation) -> ClusterProfile:
+def profile(rig: Rig, services: Services, installation: Installation) -> SlurmProfile:
     """A saved cluster whose install directory is the installation's."""
     profile = replace(rig.profile(), name="rig", install_dir=str(installation.root))
     services.clusters.save(profile)
@@ -59,7 +59,7 @@ def profile(rig: Rig, services: Services, installation: Installation) -> Cluster
 
 
 @pytest.fixture
-def verb(profile: ClusterProfile, capsys: pytest.CaptureFixture[str]) -> Verb:  # noqa: ARG001 - it is saved
+def verb(profile: SlurmProfile, capsys: pytest.CaptureFixture[str]) -> Verb:  # noqa: ARG001 - it is saved
     """Runs a verb; answers with its JSON."""
 
     def run(*arguments: str, code: int = 0) -> Any:
@@ -69,11 +69,11 @@ def verb(profile: ClusterProfile, capsys: pytest.CaptureFixture[str]) -> Verb:  
     return run
 
 
-def find_on(services: Services, profile: ClusterProfile) -> LlmbInventory:
-    return find_installs(services.clusters.session(profile), profile.install_dir)
+def find_on(services: Services, profile: SlurmProfile) -> LlmbInventory:
+    return find_installs(services.clusters.login_node(profile), profile.install_dir)
 
 
-def test_the_profiles_own_directory_is_recognised(services: Services, profile: ClusterProfile) -> None:
+def test_the_profiles_own_directory_is_recognised(services: Services, profile: SlurmProfile) -> None:
     found = find_on(services, profile)
     install = found.installs[0]
     assert (found.troubles, install.path) == ((), profile.install_dir)
@@ -113,7 +113,7 @@ def test_a_cluster_without_one_has_none(rig: Rig, services: Services) -> None:
 
 
 def test_what_cannot_be_used_says_why_and_changes_nothing(
-    services: Services, profile: ClusterProfile, installation: Installation, verb: Verb
+    services: Services, profile: SlurmProfile, installation: Installation, verb: Verb
 ) -> None:
     installation.write("cluster_config.yaml", f"schema_version: 3\nenvironment: {{HF_TOKEN: {SECRET}}}\n")
     before = installation.sh(f"find {installation.root} -printf '%p %T@\\n' | sort")
@@ -130,7 +130,7 @@ def test_what_cannot_be_used_says_why_and_changes_nothing(
 
 
 def test_its_settings_and_workloads_are_told_by_verb(
-    verb: Verb, installation: Installation, profile: ClusterProfile
+    verb: Verb, installation: Installation, profile: SlurmProfile
 ) -> None:
     told = verb("llmb", "rig")
     (found,) = told["installations"]
@@ -152,7 +152,7 @@ def test_its_settings_and_workloads_are_told_by_verb(
 
 
 def test_a_person_reads_the_same(
-    profile: ClusterProfile, installation: Installation, capsys: pytest.CaptureFixture[str]
+    profile: SlurmProfile, installation: Installation, capsys: pytest.CaptureFixture[str]
 ) -> None:
     launched = installation.launch(release="25.08")
     assert main(["llmb", profile.name]) == 0
@@ -171,7 +171,7 @@ def test_the_preflight_names_what_is_installed(verb: Verb, installation: Install
     assert check["status"] == "ok"
 
 
-def test_an_image_that_llmb_install_fetched_counts_as_installed(services: Services, profile: ClusterProfile) -> None:
+def test_an_image_that_llmb_install_fetched_counts_as_installed(services: Services, profile: SlurmProfile) -> None:
     states = {state.id: state for state in services.launcher.installer(services.request(profile.name, PLAN)).probe()}
     assert states["image-nvidia+nemo+25.07.01"].status == "done"
 

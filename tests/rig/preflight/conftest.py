@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.launch.procedure import procedure
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Plan
@@ -38,16 +38,16 @@ def servers() -> Iterator[str]:
 
 
 @pytest.fixture
-def session(rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
+def session(rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlurmCluster]:
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    session = Session(rig.profile())
+    session = SlurmCluster(rig.profile())
     yield session
     session.close()
 
 
 @pytest.fixture
-def look(rig: Rig, session: Session, catalog: Catalog, job: Plan, servers: str) -> Look:
+def look(rig: Rig, session: SlurmCluster, catalog: Catalog, job: Plan, servers: str) -> Look:
     """A preflight for the job, by check; `changes` are fields of the profile."""
     recipe = catalog.recipe("nemotron4", "25.04")
 

@@ -14,8 +14,8 @@ import pytest
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cluster.inventory import read_inventory
-from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.slurm.trouble import SlurmTrouble
 from llmb_tui.launch.direct.render import render
 from llmb_tui.launch.direct.spec_of import launch_spec
@@ -28,7 +28,7 @@ from tests.rig.cluster import Rig
 from tests.rig.machine import REPOSITORY
 
 
-def test_accounts_partitions_and_gpus_are_offered(rig: Rig, session: Session) -> None:
+def test_accounts_partitions_and_gpus_are_offered(rig: Rig, session: SlurmCluster) -> None:
     with rig.reservation():
         offers = read_inventory(session)
     assert (offers.accounts, offers.default_account) == (("llmbench", "llmb_other"), "llmbench")
@@ -43,7 +43,7 @@ def test_accounts_partitions_and_gpus_are_offered(rig: Rig, session: Session) ->
     assert offers.directories[-1].free_gb
 
 
-def test_the_directory_that_the_recipes_know_is_offered_first(rig: Rig, session: Session) -> None:
+def test_the_directory_that_the_recipes_know_is_offered_first(rig: Rig, session: SlurmCluster) -> None:
     place = rig.new_dir()
     bashrc = rig.home / ".bashrc"
     before = bashrc.read_text() if bashrc.exists() else ""
@@ -62,7 +62,7 @@ def test_a_cluster_without_accounts_offers_the_rest(rig_without_accounting: Rig,
     assert offers.with_defaults(bare(rig_without_accounting.profile())).account == "operator"
 
 
-def test_a_hung_controller_is_slurms_trouble(rig: Rig, session: Session) -> None:
+def test_a_hung_controller_is_slurms_trouble(rig: Rig, session: SlurmCluster) -> None:
     with rig.controller_hung(), pytest.raises(SlurmTrouble, match="DOWN"):
         read_inventory(session)
 
@@ -76,7 +76,7 @@ def services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Servic
     services.clusters.close()
 
 
-def bare(profile: ClusterProfile) -> ClusterProfile:
+def bare(profile: SlurmProfile) -> SlurmProfile:
     """As it is in a form before the cluster was asked."""
     return replace(profile, account="", partition="", install_dir="")
 
@@ -104,18 +104,18 @@ def test_who_logged_in_for_the_offers_does_not_log_in_again_for_the_saved_profil
     saved = offers.with_defaults(unsaved)
     services.clusters.save(saved)
     services.clusters.save(replace(saved, partition="small"))
-    assert services.clusters.session(saved.name).run(["id", "-un"]).stdout == "operator\n"
+    assert services.clusters.login_node(saved.name).run(["id", "-un"]).stdout == "operator\n"
     assert prompter.asked == 1
 
 
 def test_a_profile_that_goes_elsewhere_ends_its_old_connection(rig: Rig, services: Services) -> None:
     profile = rig.profile()
     services.clusters.save(profile)
-    before = services.clusters.session(profile.name)
+    before = services.clusters.login_node(profile.name)
     before.run(["true"])
     services.clusters.save(replace(profile, ssh_config=profile.ssh_config, user="somebody"))
     assert before.state == "closed"
-    assert services.clusters.session(profile.name) is not before
+    assert services.clusters.login_node(profile.name) is not before
 
 
 def local(rig: Rig, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import Selection
@@ -52,7 +52,7 @@ def test_a_good_cluster_passes_and_nothing_is_queued(rig: Rig, look: Look) -> No
 def test_a_line_that_is_cut_meanwhile_is_made_again(rig: Rig, job: Plan, servers: str) -> None:
     """In the answer of the first group, once."""
     told: list[Preflight] = []
-    with Line(rig.port()) as line, closing(Session(line.profile(rig.profile()))) as session:
+    with Line(rig.port()) as line, closing(SlurmCluster(line.profile(rig.profile()))) as session:
         session.connect()
         line.cut_after(bytes_down=400)
         report = run_preflight(
@@ -63,7 +63,7 @@ def test_a_line_that_is_cut_meanwhile_is_made_again(rig: Rig, job: Plan, servers
     assert len(told) == 4
 
 
-def test_what_is_known_so_far_is_told(rig: Rig, session: Session, job: Plan, servers: str) -> None:
+def test_what_is_known_so_far_is_told(rig: Rig, session: SlurmCluster, job: Plan, servers: str) -> None:
     told: list[Preflight] = []
     report = run_preflight(session, cluster_checks(Needs(rig.profile(), job, sources=sources(servers))), told.append)
     assert len(told) == 4
@@ -180,7 +180,7 @@ def test_a_cluster_that_keeps_no_accounts(
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     profile = rig_without_accounting.profile()
-    session = Session(profile)
+    session = SlurmCluster(profile)
     found = by_id(run_preflight(session, cluster_checks(Needs(profile, job, sources=sources(servers)))))
     session.close()
     assert (found["account"].status, found["account"].found) == ("ok", "this cluster keeps no accounts")

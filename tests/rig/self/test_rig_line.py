@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from tests.kit.waiting import until
 from tests.rig.line import Line
 
@@ -151,7 +151,7 @@ def test_a_hanging_line_can_be_closed(echo: Echo) -> None:
 def test_a_profile_over_the_line_knows_the_same_host_keys(line: Line, tmp_path: Path) -> None:
     known_hosts = tmp_path / "known_hosts"
     known_hosts.write_text(f"[127.0.0.1]:{line.target_port} ssh-ed25519 AAAA\n[127.0.0.1]:1 ssh-ed25519 BBBB\n")
-    profile = ClusterProfile("node", "node", "a", "p", "/i", known_hosts=str(known_hosts))
+    profile = SlurmProfile("node", "node", "a", "p", "/i", known_hosts=str(known_hosts))
     changed = line.profile(profile)
     assert changed.port == line.port
     assert Path(changed.known_hosts or "").read_text() == f"[127.0.0.1]:{line.port} ssh-ed25519 AAAA\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from tests.kit.waiting import until
 from tests.rig.cluster import Rig
 
@@ -16,7 +16,7 @@ def test_a_hung_controller_is_no_dead_link(
 ) -> None:
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    session = Session(rig_without_accounting.profile())
+    session = SlurmCluster(rig_without_accounting.profile())
     session.run(["true"])
     until(lambda: session.health.round_trip_s is not None)
     with rig_without_accounting.controller_hung():

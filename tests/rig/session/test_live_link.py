@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.cluster.failures import Disconnected, LoginNeeded
-from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.ssh import heartbeat
 from tests.cluster.narrow_line import NarrowLine
 from tests.kit.waiting import until
 from tests.rig.cluster import Rig
 from tests.rig.line import Line
 
-Open = Callable[..., Session]
+Open = Callable[..., SlurmCluster]
 
 # It ends when its stdin does, as the log follower's does.
 _LONG = ("sh", "-c", "echo up; cat; exit")
@@ -30,10 +30,10 @@ def open_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Op
     """Makes sessions that end with the test. The user's own agent and keys are out of reach."""
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    sessions: list[Session] = []
+    sessions: list[SlurmCluster] = []
 
-    def open_it(profile: ClusterProfile, prompter: Prompter | None = None) -> Session:
-        sessions.append(Session(profile))
+    def open_it(profile: SlurmProfile, prompter: Prompter | None = None) -> SlurmCluster:
+        sessions.append(SlurmCluster(profile))
         if prompter is not None:
             sessions[-1].connect(prompter)
         return sessions[-1]

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.watch.events import LinkChanged, LogGrown, LogTrouble, WatchEvent
 from llmb_tui.watch.logfeed import LogFeed
 from tests.kit.runs import make_spec
@@ -24,7 +24,7 @@ WRITER = Path(__file__).with_name("log_writer.py")
 # What the program does while a log is watched, in a process of its own.
 _PROGRAM = """
 from pathlib import Path
-from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from tests.rig.stream.following import Following
 Following({profile!r}, Path({task_dir!r}), Path({folder!r})).feed.join()
 """
@@ -49,7 +49,7 @@ def start_writer(rig: Rig, path: Path, seed: int, seconds: float) -> subprocess.
 
 
 @contextmanager
-def followed_in_a_process(profile: ClusterProfile, task_dir: Path, folder: Path) -> Iterator[None]:
+def followed_in_a_process(profile: SlurmProfile, task_dir: Path, folder: Path) -> Iterator[None]:
     """Within the block another process follows the log; at its end that is killed."""
     code = _PROGRAM.format(profile=profile, task_dir=str(task_dir), folder=str(folder))
     program = subprocess.Popen([sys.executable, "-c", code], cwd=REPOSITORY)
@@ -63,13 +63,14 @@ def followed_in_a_process(profile: ClusterProfile, task_dir: Path, folder: Path)
 class Following:
     """The feed in its thread; to be left with `end`."""
 
-    def __init__(self, profile: ClusterProfile, task_dir: Path, folder: Path) -> None:
+    def __init__(self, profile: SlurmProfile, task_dir: Path, folder: Path) -> None:
         self.news: list[WatchEvent] = []
         self.folder = folder
-        self.session = Session(profile)
+        self.session = SlurmCluster(profile)
         self._stop = threading.Event()
         log = make_spec(task_dir=task_dir).log
-        self.feed = LogFeed(self.session, log, JOB, folder, post=self.news.append, stop=self._stop)
+        output = self.session.output(log, JOB)
+        self.feed = LogFeed(output, folder, state=lambda: self.session.state, post=self.news.append, stop=self._stop)
         self.feed.start()
 
     @property

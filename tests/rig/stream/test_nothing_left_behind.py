@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.ssh import shell
 from llmb_tui.watch import remotelog
 from tests.kit.waiting import until
@@ -31,11 +31,11 @@ def line(login: Rig) -> Iterator[Line]:
 
 
 @pytest.fixture
-def follow(log: Path, tmp_path: Path) -> Iterator[Callable[[ClusterProfile], Following]]:
+def follow(log: Path, tmp_path: Path) -> Iterator[Callable[[SlurmProfile], Following]]:
     """Follow the log over a profile, and wait until it is copied."""
     started: list[Following] = []
 
-    def start(profile: ClusterProfile) -> Following:
+    def start(profile: SlurmProfile) -> Following:
         started.append(Following(profile, log.parent, tmp_path / "run"))
         started[-1].wait_until_copied(log)
         return started[-1]
@@ -54,14 +54,14 @@ def assert_nothing_is_left(rig: Rig, within_s: float = GONE_WITHIN_S) -> None:
     until(lambda: not ours(rig), "no process of ours runs on the login node", deadline_s=within_s)
 
 
-def test_after_quitting(login: Rig, follow: Callable[[ClusterProfile], Following]) -> None:
+def test_after_quitting(login: Rig, follow: Callable[[SlurmProfile], Following]) -> None:
     following = follow(login.profile())
     assert ours(login)
     following.end()
     assert_nothing_is_left(login)
 
 
-def test_after_the_line_was_cut(login: Rig, line: Line, follow: Callable[[ClusterProfile], Following]) -> None:
+def test_after_the_line_was_cut(login: Rig, line: Line, follow: Callable[[SlurmProfile], Following]) -> None:
     follow(line.profile(login.profile()))
     assert ours(login)
     line.refuse()
@@ -78,7 +78,7 @@ def test_after_the_program_was_killed(login: Rig, log: Path, tmp_path: Path) -> 
 
 
 def test_after_a_line_that_hung_and_was_dropped(
-    login: Rig, line: Line, follow: Callable[[ClusterProfile], Following]
+    login: Rig, line: Line, follow: Callable[[SlurmProfile], Following]
 ) -> None:
     following = follow(line.profile(login.profile()))
     line.hang()
@@ -90,7 +90,7 @@ def test_after_a_line_that_hung_and_was_dropped(
 
 @pytest.mark.parametrize("limit", ["SILENCE_S", "LEASE_S"])
 def test_a_line_that_hangs_for_ever_leaves_nothing_for_long(
-    login: Rig, line: Line, follow: Callable[[ClusterProfile], Following], monkeypatch: pytest.MonkeyPatch, limit: str
+    login: Rig, line: Line, follow: Callable[[SlurmProfile], Following], monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
     monkeypatch.setattr(remotelog, limit, 4)
     following = follow(line.profile(login.profile()))
@@ -105,7 +105,7 @@ def test_what_runs_the_looks_goes_with_its_line(
     login: Rig, line: Line, monkeypatch: pytest.MonkeyPatch, hangs: bool
 ) -> None:
     monkeypatch.setattr(shell, "SILENCE_S", 2)
-    session = Session(line.profile(login.profile()))
+    session = SlurmCluster(line.profile(login.profile()))
     for _ in range(2):
         session.run(["true"], only_looks=True)
     assert ours(login)

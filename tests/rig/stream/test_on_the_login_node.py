@@ -10,11 +10,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from tests.kit.waiting import until
 from tests.rig.stream.following import WRITER, Following, log_in
 
-HERE = ClusterProfile("local", "localhost", "", "", "", transport="local")
+HERE = SlurmProfile("local", "localhost", "", "", "", transport="local")
 
 
 def groups_with(text: str) -> set[int]:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.job_log import JobLog
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
-from llmb_tui.launch.spec import JobLog
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Selection
 from llmb_tui.store.paths import Places
@@ -54,7 +54,7 @@ class Watched:
 
     def start(self) -> Callable[[], RunState]:
         """Watch in a thread. Gives what ends that, and answers with the last state."""
-        session = Session(self.rig.profile())
+        session = SlurmCluster(self.rig.profile())
         poller = JobPoller(session, every_s=0.5)
         stop = threading.Event()
         self.states = [RunState(self.run.id)]
@@ -73,7 +73,7 @@ class Watched:
         return leave
 
     def once(self) -> RunState:
-        session = Session(self.rig.profile())
+        session = SlurmCluster(self.rig.profile())
         try:
             return Monitor(session, self.runs, self.runs.load(self.run.id), JobPoller(session)).once()
         finally:

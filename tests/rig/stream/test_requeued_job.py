@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.launch.direct.submitter import direct_spec
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store.paths import Places
@@ -62,7 +62,7 @@ class Submitted:
 
 def test_both_logs_are_copied(rig: Rig, tmp_path: Path) -> None:
     submitted = Submitted(rig, tmp_path)
-    session = Session(rig.profile())
+    session = SlurmCluster(rig.profile())
     states: list[RunState] = []
     poller = JobPoller(session, every_s=0.5)
     monitor = Monitor(session, submitted.runs, submitted.run, poller)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from llmb_tui.cluster.job_log import JobLog
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.spec import JobLog
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from llmb_tui.watch.runs_feed import poll_jobs
@@ -87,7 +87,7 @@ def test_the_last_job_is_watched_and_the_other_is_seen(launched: Launched, watch
     assert launched.going(), "a job of it has not ended"
 
     launched.end("profile")
-    session, runs = launched.services.clusters.session("rig"), launched.services.runs
+    session, runs = launched.services.clusters.cluster("rig"), launched.services.runs
     until(lambda: poll_jobs(session, runs, [launched.run]), "its end is seen")
     assert states(launched.run) == {"profile": "COMPLETED", "plain": "COMPLETED"}
     assert not launched.going()
@@ -115,7 +115,7 @@ def test_the_other_job_may_end_first(launched: Launched) -> None:
 def test_cancelling_ends_them_all(launched: Launched, watch: Callable[[], RunState]) -> None:
     launched.services.feed.cancel(launched.run)
     assert watch().stage == "cancelled"
-    session, runs = launched.services.clusters.session("rig"), launched.services.runs
+    session, runs = launched.services.clusters.cluster("rig"), launched.services.runs
 
     def over() -> bool:
         poll_jobs(session, runs, [launched.run])

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from llmb_tui.cluster.link import Completed
-from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from tests.rig.line import Line
 
 T = TypeVar("T")
@@ -27,10 +27,10 @@ class Cut:
     """The line stays cut: nothing can be connected until it is told to `accept`."""
 
 
-class CutSession(Session):
+class CutSession(SlurmCluster):
     """A real session over a `Line`. `cuts` are made as the calls come; `sizes` are the bytes of each call."""
 
-    def __init__(self, profile: ClusterProfile, line: Line, *cuts: Cut) -> None:
+    def __init__(self, profile: SlurmProfile, line: Line, *cuts: Cut) -> None:
         super().__init__(line.profile(profile))
         self.calls = 0
         self.sizes: list[tuple[int, int]] = []

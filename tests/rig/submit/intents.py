@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.direct.install import entry_path
 from llmb_tui.launch.direct.submitter import direct_spec
 from llmb_tui.launch.naming import image_path
@@ -44,7 +44,7 @@ class MakesRuns(Protocol):
     def script(self, run: Run, *lines: str) -> str:
         """What is submitted of a run; `lines` are options of its job, where they can be given."""
 
-    def profile(self) -> ClusterProfile:
+    def profile(self) -> SlurmProfile:
         """How to reach the rig."""
 
     def jobs(self, runs: Iterable[Run]) -> dict[str, list[str]]:
@@ -70,7 +70,7 @@ class Intents:
         image = image_path(self.install_dir, "tiny")
         return replace(run, spec=replace(direct_spec(run), container_image=image, **asked))
 
-    def profile(self) -> ClusterProfile:
+    def profile(self) -> SlurmProfile:
         """How to reach the rig."""
         return self._rig.profile(install_dir=self.install_dir)
 

@@ -16,8 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
-from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
@@ -28,7 +28,7 @@ from tests.rig.submit.intents import Laptop
 STEPS: tuple[tuple[type, tuple[str, ...]], ...] = (
     (Runs, ("save", "save_script")),
     (Journal, ("append",)),
-    (Session, ("run_script", "write_file")),
+    (SlurmCluster, ("run_script", "write_file")),
 )
 """Everything that a submission does to the disk and to the cluster."""
 
@@ -42,7 +42,7 @@ class KilledLaptops:
         )
 
     def submit(
-        self, folder: Path, run: Run, script: str, profile: ClusterProfile, *, dies_at: int = 0, after: bool = False
+        self, folder: Path, run: Run, script: str, profile: SlurmProfile, *, dies_at: int = 0, after: bool = False
     ) -> tuple[int, int]:
         """Submit, and be killed before (or right after) step number `dies_at`, counted from 1; 0: never.
 
@@ -94,7 +94,7 @@ def _submit_and_leave(asked: dict[str, Any], counter: Path) -> None:
     laptop = Laptop(counter.parent)
     code = 0
     try:
-        submit_once(Session(profile), laptop.runs, laptop.journal, run, script)
+        submit_once(SlurmCluster(profile), laptop.runs, laptop.journal, run, script)
     except Trouble as trouble:
         sys.stderr.write(f"{trouble}\n")
         code = 1

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
+from llmb_tui.cluster.job_log import JobLog
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.direct.submitter import DirectSubmitter
-from llmb_tui.launch.spec import JobLog
 from llmb_tui.launch.upstream.submitter import UpstreamSubmitter
 from tests.kit.waiting import until
 from tests.rig.submit.intents import Laptop

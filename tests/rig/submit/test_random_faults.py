@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.errors import Trouble
 from tests.rig.campaign import TIMES, seed
 from tests.rig.line import Line
@@ -80,7 +80,7 @@ def test_each_has_one_job_or_none_and_that_is_known(
         with Line(trial.rig.port()) as line:
             for _ in range(number, count, AT_ONCE):
                 run = trial.new()
-                with contextlib.closing(Session(line.profile(trial.intents.profile()))) as session:
+                with contextlib.closing(SlurmCluster(line.profile(trial.intents.profile()))) as session:
                     with troubled(trial, line, chance, lasts_s), contextlib.suppress(Trouble):
                         trial.submit(session, run)
                     if chance.random() < 0.5:  # at once again over the same line, as somebody would who is impatient

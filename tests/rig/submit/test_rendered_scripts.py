@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.client import slurm_version
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.direct.render import render
 from llmb_tui.launch.direct.spec_of import launch_spec
 from llmb_tui.launch.naming import new_run_id
@@ -34,14 +34,14 @@ TOKEN = "hf_" + "t" * 20
 
 IN_CONTAINER = "/llmb-tui/hugging-face-token"
 
-Finished = Callable[[Session, ClusterProfile, Selection], Path]
+Finished = Callable[[SlurmCluster, SlurmProfile, Selection], Path]
 
 
 @pytest.fixture
 def finished(rig: Rig, laptop: Laptop) -> Finished:
     """The folder of a run on two nodes, after a job that ended well. Everything else is as the selection says."""
 
-    def run_it(session: Session, profile: ClusterProfile, selection: Selection) -> Path:
+    def run_it(session: SlurmCluster, profile: SlurmProfile, selection: Selection) -> Path:
         request = request_for(selection, profile)
         spec = replace(launch_spec(request, new_run_id(time.time()), slurm_version(session)), nodes=2)
         for path, text in ((spec.container_image, "hsqs"), *((source, "pass") for source, _ in spec.copies)):
@@ -67,7 +67,7 @@ def _text(task: Path, pattern: str) -> str:
 def test_a_profiled_run_bound_to_numa_nodes_is_one_process_on_each_gpu(rig: Rig, finished: Finished) -> None:
     profile = rig.profile(install_dir=str(rig.new_dir()), partition="small", vboost=True)
     options = RunOptions(profile=True, profile_start=45, profile_stop=50)
-    with contextlib.closing(Session(profile)) as session:
+    with contextlib.closing(SlurmCluster(profile)) as session:
         task = finished(session, profile, replace(GB200, options=options))
     assert "iteration 49/49" in _text(task, "log-*")
     assert "not bound" not in _text(task, "log-*")
@@ -79,7 +79,7 @@ def test_a_profiled_run_bound_to_numa_nodes_is_one_process_on_each_gpu(rig: Rig,
 
 def test_srun_takes_the_options_of_cpu_pinning_and_sbatch_the_memory(rig: Rig, finished: Finished) -> None:
     profile = rig.profile(install_dir=str(rig.new_dir()), cpus_per_task=7, memory="100G")
-    with contextlib.closing(Session(profile)) as session:
+    with contextlib.closing(SlurmCluster(profile)) as session:
         task = finished(session, profile, NEMOTRON)
     assert "iteration 49/49" in _text(task, "log-*")
     (log,) = task.glob("log-*")
@@ -99,7 +99,7 @@ def test_a_token_in_the_operators_home_is_read_in_the_container(rig: Rig, finish
     """And by nobody else: neither script nor log nor the run's folder hold it."""
     profile = rig.profile(install_dir=str(rig.new_dir()))
     selection = Selection("llama3.1", "25.04", "8b", "h100", "bf16", 16)
-    with contextlib.closing(Session(profile)) as session:
+    with contextlib.closing(SlurmCluster(profile)) as session:
         kept = rig.home / Path(put_secret(session, SecretValue("hugging-face", TOKEN))).relative_to("/home/operator")
         task = finished(session, profile, replace(selection, options=RunOptions(hub_tokenizer=True)))
         image = f"--container-image={profile.install_dir}/images/nvidia+nemo+25.02.01.sqsh"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.procedure import procedure
 from llmb_tui.launch.submission_status import probe
+from tests.kit.runs import submitter_of
 from tests.kit.waiting import until
 from tests.rig.submit.test_slurm_in_trouble import asked
 from tests.rig.submit.trial import Trial
@@ -26,7 +26,7 @@ def by_hand(trial: Trial, name: str, folder: str) -> str:
 
 def test_the_controller_hangs_when_sbatch_asks_it(batch: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of three launches one is killed while it waits, and the others time out."""
-    monkeypatch.setattr("llmb_tui.launch.submit._TAKEN_WITHIN_S", 40.0)
+    monkeypatch.setattr("llmb_tui.launch.login_node._TAKEN_WITHIN_S", 40.0)
     for whom in (WITH_ALL, None):
         run = batch.new()
         with Held(batch.rig, "before") as held:
@@ -170,10 +170,10 @@ def _now(trial: Trial) -> int:
 
 def test_a_launch_that_was_withdrawn_cannot_begin_later(batch: Trial) -> None:
     run = batch.new()
-    place = procedure(run.procedure).submitter(run).place
+    place = submitter_of(run).place
     with batch.session() as session:
         session.run(["mkdir", "-p", place.folder])
-        for path, text in procedure(run.procedure).submitter(run).preparation("echo never").files:
+        for path, text in submitter_of(run).preparation("echo never").files:
             session.write_file(path, text.encode())
         assert probe(session, place, "withdraw").withdrawn
         assert probe(session, place, "start").withdrawn

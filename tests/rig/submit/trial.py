@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.procedure import procedure
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.submit import reconcile, submit_once
+from tests.kit.runs import submitter_of
 from tests.kit.waiting import until
 from tests.rig.cluster import Rig
 from tests.rig.line import Line
@@ -37,11 +37,11 @@ class Trial:
             self.runs.append(run)
             return run
 
-    def session(self) -> contextlib.closing[Session]:
+    def session(self) -> contextlib.closing[SlurmCluster]:
         """A session over a line that nothing happens to."""
-        return contextlib.closing(Session(self.intents.profile()))
+        return contextlib.closing(SlurmCluster(self.intents.profile()))
 
-    def submit(self, session: Session, run: Run, *lines: str, laptop: Laptop | None = None) -> Run:
+    def submit(self, session: SlurmCluster, run: Run, *lines: str, laptop: Laptop | None = None) -> Run:
         """Submit a run; `lines` are options of its job, which is held unless there are any."""
         at = laptop or self.laptop
         return submit_once(session, at.runs, at.journal, run, self.intents.script(run, *lines))
@@ -58,7 +58,7 @@ class Trial:
         thread.start()
         return thread
 
-    def reconcile(self, session: Session, run: Run, *, laptop: Laptop | None = None) -> Run:
+    def reconcile(self, session: SlurmCluster, run: Run, *, laptop: Laptop | None = None) -> Run:
         """Ask the cluster about a run."""
         at = laptop or self.laptop
         return reconcile(session, at.runs, at.journal, run)
@@ -69,7 +69,7 @@ class Trial:
 
     def traces(self, run: Run) -> Path:
         """Folder with the traces of a submission, as this machine sees it: where the cluster does."""
-        return Path(procedure(run.procedure).submitter(run).place.folder)
+        return Path(submitter_of(run).place.folder)
 
     def group(self, run: Run) -> int:
         """Process group of the submission on the login node, once it has begun."""

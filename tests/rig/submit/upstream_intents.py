@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.spec import UpstreamSpec
 from llmb_tui.launch.upstream.procedure import upstream_spec
@@ -78,7 +78,7 @@ class UpstreamIntents:
         assert not lines
         return spec_of(run).command
 
-    def profile(self) -> ClusterProfile:
+    def profile(self) -> SlurmProfile:
         """How to reach the rig."""
         return self.site.profile
 

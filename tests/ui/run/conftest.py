@@ -15,6 +15,7 @@ from textual.screen import Screen
 import llmb_tui.ui
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter, Unattended
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.clusters import Clusters
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
@@ -69,17 +70,17 @@ class LocalClusters(Clusters):
     notice: str | None = None
     observed = False
 
-    def session(self, cluster: ClusterProfile | str) -> Any:  # noqa: ARG002
+    def cluster(self, ref: ClusterProfile | str) -> Any:  # noqa: ARG002
         return OutOfReach()
 
-    def poller(self, cluster: ClusterProfile | str) -> JobPoller:
-        raise Trouble(f"{cluster} cannot be reached from a test.")
+    def poller(self, ref: ClusterProfile | str) -> JobPoller:
+        raise Trouble(f"{ref} cannot be reached from a test.")
 
-    def profile(self, name: str) -> ClusterProfile:
+    def profile(self, name: str) -> SlurmProfile:
         return replace(self.profiles()[0], name=name)
 
-    def profiles(self) -> tuple[ClusterProfile, ...]:
-        profile = ClusterProfile("eos", "eos-login", "acct", "batch", "/lustre/llmb", notice=self.notice)
+    def profiles(self) -> tuple[SlurmProfile, ...]:
+        profile = SlurmProfile("eos", "eos-login", "acct", "batch", "/lustre/llmb", notice=self.notice)
         return (replace(profile, read_only=self.observed),)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -12,8 +13,8 @@ from textual.app import App
 from textual.events import Key
 from textual.widgets import Static
 
-from llmb_tui.cluster.session import Session
-from llmb_tui.cluster.slurm.job import Job
+from llmb_tui.cluster.job import Job
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.run import Cancel, Run
@@ -212,13 +213,14 @@ async def test_one_look_for_a_cluster_and_what_it_says_is_remembered(
 ) -> None:
     looks: list[list[str]] = []
 
-    def look(_session: object, job_ids: list[str]) -> dict[str, Job]:
+    def look(job_ids: list[str]) -> dict[str, Job]:
         looks.append(job_ids)
         return {"2": Job("2", "n", "RUNNING")}
 
-    monkeypatch.setattr("llmb_tui.watch.job_poller.look", look)
     app, services = open_jobs(("aaa1", "aaa2", "aaa3"))
-    monkeypatch.setattr(services.clusters, "poller", cache(lambda _name: JobPoller(cast("Session", object()))))
+    monkeypatch.setattr(
+        services.clusters, "poller", cache(lambda _name: JobPoller(cast("SlurmCluster", SimpleNamespace(look=look))))
+    )
     async with app.run_test(size=SIZE) as pilot:
         await listed(pilot, app, 3)
         await until(pilot, lambda: cells(app)[1][1] == "● running", "the new state")

@@ -9,7 +9,7 @@ import pytest
 from textual.app import App
 from textual.widgets import DataTable
 
-from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.llmb.import_run import ImportableRun, importable_runs
 from llmb_tui.launch.llmb.run import LlmbRun, run_of
@@ -47,7 +47,7 @@ class Cluster:
         self.trouble: Trouble | None = None
 
     def list_importable_runs(
-        self, _session: object, _catalog: object, _runs: object, profile: ClusterProfile
+        self, _session: object, _catalog: object, _runs: object, profile: SlurmProfile
     ) -> Sequence[ImportableRun]:
         self.asked.append(profile.name)
         if self.trouble:
@@ -143,7 +143,7 @@ async def test_a_cluster_that_does_not_answer_is_told_and_asked_again_by_key(ope
 async def test_of_several_clusters_one_is_chosen(opened: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     app, services, cluster = opened
     eos = services.clusters.profiles()[0]
-    other = ClusterProfile("dgx", "dgx-login", "a", "b", "/l")
+    other = SlurmProfile("dgx", "dgx-login", "a", "b", "/l")
     monkeypatch.setattr(services.clusters, "profiles", lambda: (other, eos))
     async with app.run_test(size=SIZE) as pilot:
         await others(pilot, app)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store.paths import Places
@@ -17,7 +17,7 @@ SCRIPT = b"#!/bin/bash\nsleep 600\n"
 def test_what_slurm_says_is_remembered_and_what_it_does_not_know_stays(tmp_path: Path) -> None:
     runs = Runs(Places(tmp_path / "config", tmp_path / "state"))
     with DemoCluster(tmp_path / "cluster", speed=30.0) as demo:
-        session = Session(demo.profile)
+        session = SlurmCluster(demo.profile)
         submit = ["sbatch", "--parsable", "--account=demo", "--partition=batch", "--nodes=1"]
         job_id = session.run(submit, stdin=SCRIPT).stdout.strip()
         session.run(["scancel", job_id])

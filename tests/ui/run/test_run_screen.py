@@ -13,13 +13,13 @@ from typing import Any, Literal
 import pytest
 from textual.app import App
 
+from llmb_tui.cluster.cluster import CancelOpen
+from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.prompter import Unattended
-from llmb_tui.cluster.slurm.job import Job
-from llmb_tui.cluster.slurm.trouble import CancelOpen
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.run import Cancel, Run
-from llmb_tui.launch.submit import OnProgress
+from llmb_tui.launch.submitter import Tell
 from llmb_tui.preflight.report import Check, Preflight
 from llmb_tui.request import RunRequest
 from llmb_tui.ui.dialogs import Report
@@ -214,7 +214,7 @@ def submission_keys(app: App[None]) -> dict[str, bool]:
 async def test_an_intent_is_submitted_by_a_key_after_a_question(open_run: OpenRun) -> None:
     sent, released = list[tuple[str, str]](), threading.Event()
 
-    def resume(request: RunRequest, run: Run, _prompter: object, on_check: OnCheck, on_progress: OnProgress) -> Run:
+    def resume(request: RunRequest, run: Run, _prompter: object, on_check: OnCheck, on_progress: Tell) -> Run:
         sent.append((request.profile.name, run.id))
         on_check(Preflight((Check("disk", "Free [disk]", "ok", "", "", ""),)))
         released.wait(20)
@@ -329,7 +329,7 @@ async def test_a_cancel_whose_answer_was_lost_is_said_until_it_is_settled(
 ) -> None:
     def lose(run: Run, _prompter: object) -> tuple[str, ...]:
         services.runs.save(replace(run, cancel=Cancel("48123", 0.0)))
-        raise CancelOpen("48123", Trouble("The connection broke."))
+        raise CancelOpen("Slurm", "48123", Trouble("The connection broke."))
 
     app, services = open_run(STATES["measuring"])
     monkeypatch.setattr(services.feed, "cancel", lose)

@@ -11,11 +11,11 @@ from textual.app import App
 from textual.widgets import Static
 
 from llmb_tui.catalog.load import load_presets
-from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.cluster.slurm.job import Job
+from llmb_tui.cluster.job import Job
+from llmb_tui.cluster.job_log import JobLog
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.spec import JobLog
 from llmb_tui.launch.upstream.procedure import upstream_spec
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Selection
@@ -28,7 +28,7 @@ from tests.kit.pilot import until
 from tests.kit.runs import make_run
 
 Open = Callable[..., tuple[App[None], Services]]
-EOS = ClusterProfile("eos", "eos-login", "acct", "batch", "/lustre/llmb")
+EOS = SlurmProfile("eos", "eos-login", "acct", "batch", "/lustre/llmb")
 TASK = "/lustre/llmb/published/llama3.1-25.04/experiments/e/e_1/pretrain_llama3.1_8b_bf16_8"
 WATCHED, OTHER = Job("101", "pretrain", "RUNNING", nodes=1, elapsed_s=62.0), Job("102", "pretrain_nsys", "PENDING")
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from llmb_tui.cluster.link import LinkHealth
 from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.clusters import Clusters
 from llmb_tui.launch.direct.spec_of import launch_spec
 from llmb_tui.launch.policy import Policy
@@ -26,7 +27,7 @@ from llmb_tui.wizard.update import open_wizard, update
 from tests.kit.runs import CATALOG
 
 # Nothing listens on the discard port of this machine: a look at it ends at once.
-EOS = ClusterProfile(
+EOS = SlurmProfile(
     name="eos",
     host="127.0.0.1",
     port=9,
@@ -79,7 +80,7 @@ class Still(Clusters):
 def state_at(
     step: StepId,
     selection: Selection,
-    profile: ClusterProfile = EOS,
+    profile: SlurmProfile = EOS,
     procedure: ProcedureId = DEFAULT_PROCEDURE,
     cluster: ClusterState = ClusterState(),  # noqa: B008 - it is frozen
 ) -> WizardState:

@@ -18,6 +18,7 @@ from llmb_tui.ui.screens.wizard import WizardScreen
 from llmb_tui.ui.widgets.choices import ChoiceList
 from llmb_tui.wizard.steps import StepId
 from tests.kit.pilot import choose, loaded, marks, on_top, until
+from tests.kit.runs import slurm
 from tests.ui.wizard.found_states import EOS
 
 
@@ -120,7 +121,7 @@ async def test_a_cluster_that_cannot_be_reached_can_still_be_saved(services: Ser
         )  # fmt: skip
         await pilot.press("ctrl+s")
         await on_top(pilot, WizardScreen)
-    saved = services.clusters.profile("eos")
+    saved = slurm(services.clusters.profile("eos"))
     assert (saved.qos, saved.segment, saved.port) == ("short", 4, EOS.port)
     assert saved.mounts == ("/data:/data:ro", "/scratch:/scratch")
     assert saved.env == (("NCCL_DEBUG", "INFO"), ("UCX_TLS", "rc"))

@@ -12,7 +12,7 @@ from textual.app import App
 from textual.geometry import Region
 
 from llmb_tui.cluster import local
-from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.screens.cluster_editor import ClusterEditor
@@ -35,7 +35,7 @@ FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u20
 
 
 @pytest.fixture
-def login_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> ClusterProfile:
+def login_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> SlurmProfile:
     """This machine as its own login node, where other programs answer."""
     programs = tmp_path / "bin"
     programs.mkdir()
@@ -44,7 +44,7 @@ def login_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.
         (programs / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
     monkeypatch.setenv("HOME", str(tmp_path))
-    return ClusterProfile("here", "local", "acct", "batch", str(tmp_path / "install"), transport="local")
+    return SlurmProfile("here", "local", "acct", "batch", str(tmp_path / "install"), transport="local")
 
 
 def script(*lines: str) -> str:
@@ -67,7 +67,7 @@ def shown(app: App[Any]) -> str:
 
 
 @pytest.mark.parametrize("login_node", [pytest.param(text, id=name) for name, text in ANSWERS.items()], indirect=True)
-async def test_nothing_of_it_reaches_the_terminal(services: Services, login_node: ClusterProfile) -> None:
+async def test_nothing_of_it_reaches_the_terminal(services: Services, login_node: SlurmProfile) -> None:
     services.clusters.save(login_node)
     app = LlmbApp(services)
     async with app.run_test(size=SIZE) as pilot:
@@ -87,7 +87,7 @@ async def test_nothing_of_it_reaches_the_terminal(services: Services, login_node
 
 @pytest.mark.parametrize("login_node", [ANSWERS["nothing"]], indirect=True)
 async def test_one_byte_a_minute_holds_up_no_key(
-    services: Services, login_node: ClusterProfile, monkeypatch: pytest.MonkeyPatch
+    services: Services, login_node: SlurmProfile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = local._popen
     monkeypatch.setattr(local, "_popen", lambda _argv: real(("sh", "-c", "while printf x; do sleep 5; done")))

@@ -15,6 +15,7 @@ from llmb_tui.ui.dialogs import HostKey
 from llmb_tui.ui.screens.cluster_editor import ClusterEditor
 from llmb_tui.ui.widgets.choices import ChoiceList
 from tests.kit.pilot import loaded, on_top, until
+from tests.kit.runs import slurm
 from tests.ui.wizard.test_cluster_editor import fill, said
 
 CONFIG = """\
@@ -101,7 +102,7 @@ async def test_one_of_them_is_taken_by_the_person(services: Services, demo: Demo
         assert value(pilot, "slurm_params") == "comment=weekly;"
         await pilot.press("ctrl+s")
         await until(pilot, lambda: bool(services.clusters.profiles()), "it is saved")
-    assert services.clusters.profile("mine").slurm_params == "comment=weekly;"
+    assert slurm(services.clusters.profile("mine")).slurm_params == "comment=weekly;"
 
 
 async def test_a_configuration_that_cannot_be_used_is_told_and_the_rest_is_offered(

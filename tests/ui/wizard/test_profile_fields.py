@@ -6,11 +6,11 @@ from dataclasses import fields, replace
 
 import pytest
 
-from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.profile_check import WrongField
 from llmb_tui.cluster.profile_fields import BESIDE, EMPTY, FIELDS, field_at_fault, profile_of, texts_of
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 
-PLAIN = ClusterProfile("eos", "login", "acct", "batch", "/lustre/llmb")
+PLAIN = SlurmProfile("eos", "login", "acct", "batch", "/lustre/llmb")
 FULL = replace(
     PLAIN,
     port=2222,
@@ -35,11 +35,11 @@ FULL = replace(
 
 def test_the_table_has_every_field_that_a_person_gives() -> None:
     others = {"transport", "ssh_config", "notice"}
-    assert {field.name for field in (*FIELDS, *BESIDE)} | others == {field.name for field in fields(ClusterProfile)}
+    assert {field.name for field in (*FIELDS, *BESIDE)} | others == {field.name for field in fields(SlurmProfile)}
 
 
 @pytest.mark.parametrize("profile", [PLAIN, FULL])
-def test_what_the_form_shows_gives_the_same_profile(profile: ClusterProfile) -> None:
+def test_what_the_form_shows_gives_the_same_profile(profile: SlurmProfile) -> None:
     assert profile_of(EMPTY, texts_of(profile)) == profile
 
 

@@ -11,11 +11,11 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Static
 
+from llmb_tui.cluster.job_log import JobLog
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.prepared import PreparedRun
 from llmb_tui.launch.readiness import ClusterEvidence, blockers, refuse
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.spec import JobLog
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from llmb_tui.ui.app import LlmbApp

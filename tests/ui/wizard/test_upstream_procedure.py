@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from textual.widgets import Static
 
-from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.prepared import LaunchPreview
 from llmb_tui.launch.procedure import preview
@@ -267,7 +267,7 @@ async def test_the_keys_are_those_of_the_procedure(services: Open) -> None:
         assert "Hugging Face token  needed" in on_screen(app)
 
 
-def reviewed(selection: Selection, profile: ClusterProfile = EOS) -> dict[str, str]:
+def reviewed(selection: Selection, profile: SlurmProfile = EOS) -> dict[str, str]:
     return by_head(review_facts(state_at(StepId.REVIEW, selection, profile, "upstream")))
 
 

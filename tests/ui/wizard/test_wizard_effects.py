@@ -43,7 +43,7 @@ class Answering(OpenLauncher):
     outcome: Run | None = None
 
     def prepare(self, request: RunRequest, prompter: Prompter | None = None) -> PreparedRun:
-        self.session_of(request.profile).connect(prompter)
+        self.cluster_of(request.profile).connect(prompter)
         return draft_of(request.plan)
 
     def submit(self, prepared: PreparedRun, evidence: object, on_progress: object = None) -> Run:  # noqa: ARG002 - the rooms'

@@ -11,8 +11,8 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Button, Input
 
+from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.cluster.session import Session
 from llmb_tui.clusters import Clusters
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.plan.make import plan
@@ -166,9 +166,9 @@ class Slow(Clusters):
         super().__init__(places.clusters, look_every_s=10.0)
         self.may_connect = threading.Event()
 
-    def session(self, cluster: ClusterProfile | str) -> Session:
+    def cluster(self, ref: ClusterProfile | str) -> Cluster:
         self.may_connect.wait()
-        return super().session(cluster)
+        return super().cluster(ref)
 
 
 async def test_a_choice_made_while_the_first_look_connects_is_looked_at_too(

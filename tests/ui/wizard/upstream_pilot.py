@@ -8,9 +8,9 @@ from typing import Any, cast
 from textual.pilot import Pilot
 
 from llmb_tui.cluster.link import Completed
-from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.direct.render import render
 from llmb_tui.launch.launcher import Launcher
@@ -51,7 +51,7 @@ class OpenSession:
         if self.lost is not None:
             raise self.lost
 
-    def run(self, _argv: object) -> None:
+    def ping(self) -> None:
         """It answers."""
 
     def run_script(self, *_: object, **__: object) -> Completed:
@@ -66,8 +66,10 @@ class OpenClusters(Still):
         super().__init__(places.clusters, look_every_s=10.0)
         self.opened = OpenSession()
 
-    def session(self, cluster: object) -> Session:  # noqa: ARG002 - the rooms'
-        return cast("Session", self.opened)
+    def cluster(self, ref: object) -> SlurmCluster:  # noqa: ARG002 - the rooms'
+        return cast("SlurmCluster", self.opened)
+
+    login_node = cluster
 
 
 class OpenLauncher(Launcher):
@@ -75,7 +77,7 @@ class OpenLauncher(Launcher):
 
     def __init__(self, services: Services) -> None:
         super().__init__(
-            services.clusters.session,
+            services.clusters.cluster,
             services.catalog,
             services.runs,
             services.journal,
@@ -146,7 +148,7 @@ async def at_review(pilot: Pilot[None], wizard: WizardScreen, *keys: str) -> Non
     await pilot.pause()
 
 
-def command(profile: ClusterProfile = EOS) -> str:
+def command(profile: SlurmProfile = EOS) -> str:
     return preview(RunRequest(RECIPE, plan(CATALOG, CHOSEN), profile, "upstream")).command
 
 

@@ -16,14 +16,16 @@ import re
 import sys
 import time
 import zlib
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from llmb_tui.cluster.failures import DeadlinePassed
+from llmb_tui.cluster.remote_file import Proof, Sample
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.errors import Trouble
 from llmb_tui.text import clean_line
 
 if TYPE_CHECKING:
+    from llmb_tui.cluster.job_log import JobLog
     from llmb_tui.cluster.link import Stream
     from llmb_tui.cluster.session import Session
 
@@ -49,23 +51,6 @@ _FRAME_END = b"-\n"
 
 # timeout ends all that was started below it; what it is given is a script and its arguments.
 _LEASE = 'if command -v timeout > /dev/null; then exec timeout "$0" sh -c "$@"; fi; exec sh -c "$@"'
-
-
-class Sample(NamedTuple):
-    """What is compared of a file: its first `head` bytes, and `length` bytes at the offset `start`."""
-
-    head: int
-    start: int
-    length: int
-
-
-class Proof(NamedTuple):
-    """What a remote file is at one moment."""
-
-    inode: str
-    size: int
-    checksum: str
-    """Of the sample that was asked for, as POSIX `cksum` prints it."""
 
 
 class _Unpacker(Protocol):
@@ -258,12 +243,27 @@ def _unreadable(path: str, stderr: str) -> Trouble:
     return Trouble(f"The log {clean_line(path)} cannot be read.", why, "It is tried again.")
 
 
-_MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
+class LoginNodeOutput:
+    """What a job writes, as it is read through a login node."""
 
+    def __init__(self, session: Session, log: JobLog, job_id: str) -> None:
+        self._session = session
+        self._log = log
+        self._job_id = job_id
+        self.one_for_all = log.one_for_all
 
-def cksum(data: bytes) -> str:
-    """What POSIX `cksum` prints: its CRC is zlib's with the bits of each byte mirrored, over data and length."""
-    length = len(data)
-    mirrored = (data + length.to_bytes((length.bit_length() + 7) // 8, "little")).translate(_MIRRORED)
-    crc = zlib.crc32(mirrored, 0xFFFFFFFF) ^ 0xFFFFFFFF
-    return f"{int(f'{crc:032b}'[::-1], 2) ^ 0xFFFFFFFF} {length}"
+    def starts(self) -> list[int]:
+        """The restarts that have a log of their own, ascending. Raises what `Session.run` raises."""
+        names = self._session.run_script('cd "$1" 2> /dev/null && ls', [self._log.folder], only_looks=True).stdout
+        return self._log.restarts(self._job_id, names.splitlines())
+
+    def log(self, restart: int) -> RemoteLog:
+        """The training's log of one start of it."""
+        return RemoteLog(self._session, self._log.path(self._job_id, restart))
+
+    def beside(self, most: int) -> bytes:
+        """The ends of the files beside the log; tail passes over those that are not there."""
+        files = self._log.beside_of(self._job_id)
+        if not files:
+            return b""
+        return self._session.run(["tail", "-q", "-c", str(most), *files], only_looks=True).stdout.encode()

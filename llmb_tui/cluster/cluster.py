@@ -1,0 +1,102 @@
+"""`Cluster`: everything in which kinds of cluster differ for who looks after a job; a kind is a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, TypeVar
+
+from llmb_tui.cluster.job import Job
+from llmb_tui.cluster.job_log import JobLog
+from llmb_tui.cluster.link import LinkHealth, LinkState
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.prompter import Prompter
+from llmb_tui.cluster.remote_file import JobOutput
+from llmb_tui.errors import Trouble
+
+T = TypeVar("T")
+
+
+class Cluster(Protocol):
+    """One cluster that is always there, asked from any thread. Nothing is connected before the first question.
+
+    Questions raise Disconnected, Unreachable, LoginNeeded and DeadlinePassed. Only `connect` asks a person anything.
+    """
+
+    read_only: bool
+    """Observer mode: whatever would change the cluster is refused."""
+
+    @property
+    def profile(self) -> ClusterProfile:
+        """How it is reached, and what is asked of it."""
+
+    @property
+    def state(self) -> LinkState:
+        """Of the connection."""
+
+    @property
+    def banner(self) -> str:
+        """What it greets with, clean; empty before the first connection."""
+
+    @property
+    def health(self) -> LinkHealth:
+        """What is known of the connection at this moment. Never waits."""
+
+    @property
+    def calls_last_minute(self) -> int:
+        """Questions sent in the last 60 seconds."""
+
+    def connect(self, prompter: Prompter | None = None) -> None:
+        """Connect unless that is done. `prompter` answers what that asks; None: nobody, and such a question fails."""
+
+    def ping(self) -> None:
+        """A question that shows whether it answers at all."""
+
+    def require_changes(self) -> None:
+        """Raise `ObserverMode` where the cluster is only looked at: called by whatever would change it."""
+
+    def patiently(self, ask: Callable[[], T]) -> T:
+        """What `ask` answers, which only looks: asked again, twice at most, where the connection breaks meanwhile."""
+
+    def close(self) -> None:
+        """Close the connections for good."""
+
+    def look(self, job_ids: Sequence[str]) -> dict[str, Job]:
+        """What the scheduler knows of these jobs, by id; a job that it does not know is absent.
+
+        Raises SchedulerTrouble when it cannot say, HalfAnswer when it knows only what has not ended.
+        """
+
+    def bad_nodes(self, node_list: str) -> tuple[str, ...]:
+        """Those of these nodes that do not work, each with the reason. Raises SchedulerTrouble when it cannot say."""
+
+    def cancel(self, job_id: str) -> bool:
+        """Cancel a job; False for one that has ended already.
+
+        Raises CancelOpen where that may be done although nobody has said so, SchedulerTrouble when it is refused, and
+        `ObserverMode`.
+        """
+
+    def output(self, log: JobLog, job_id: str) -> JobOutput:
+        """What a job writes."""
+
+
+class SchedulerTrouble(Trouble):
+    """The scheduler of a cluster could not answer, or refused."""
+
+
+class HalfAnswer(SchedulerTrouble):
+    """Of jobs that have ended nothing is known at the moment."""
+
+    queued: Mapping[str, Job]
+    """The jobs that have not, by id."""
+
+
+class CancelOpen(SchedulerTrouble):
+    """The scheduler was asked to cancel a job, and its answer was lost."""
+
+    def __init__(self, scheduler: str, job_id: str, lost: Trouble) -> None:
+        super().__init__(
+            f"It is not known whether job {job_id} will be cancelled.",
+            f"{scheduler} was asked to, and its answer was lost: {lost.what} {lost.why}".rstrip(),
+            "It may still do so: look at the run again, and cancel again if the job goes on.",
+        )
