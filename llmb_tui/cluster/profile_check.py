@@ -67,7 +67,7 @@ def check_profile(profile: SlurmProfile) -> None:
     for field in fields(profile):
         value = getattr(profile, field.name)
         if isinstance(value, str):
-            _check_text(field.name, value)
+            check_text(field.name, value)
     if profile.port is not None and not 1 <= profile.port <= 65535:
         raise WrongField("port", str(profile.port), "Ports go from 1 to 65535; SSH's own is 22.")
     if profile.segment is not None and profile.segment < 1:
@@ -76,7 +76,7 @@ def check_profile(profile: SlurmProfile) -> None:
         fix = f"It is a number of CPUs, at most {_MOST_CPUS}; 0 pins no task."
         raise WrongField("cpus_per_task", str(profile.cpus_per_task), fix)
     _check_mounts(profile.mounts)
-    _check_env(profile.env)
+    check_env(profile.env)
     try:
         sbatch_options(profile)
     except Trouble as trouble:
@@ -93,7 +93,8 @@ def split_mount(mount: str) -> tuple[str, str, str]:
     return source, target, flags
 
 
-def _check_text(name: str, value: str) -> None:
+def check_text(name: str, value: str) -> None:
+    """Raise `WrongField` for what does not print, looks like a secret, or does not suit the field of that name."""
     try:
         one_line(value, name)
     except Trouble as trouble:
@@ -117,7 +118,8 @@ def _check_mounts(mounts: tuple[str, ...]) -> None:
         targets.add(target)
 
 
-def _check_env(env: tuple[tuple[str, str], ...]) -> None:
+def check_env(env: tuple[tuple[str, str], ...]) -> None:
+    """Raise `WrongField` for an environment variable that a run cannot be given."""
     for name, value in env:
         field = f"env.{name}"
         if not ENV_NAME.fullmatch(name):
@@ -127,7 +129,7 @@ def _check_env(env: tuple[tuple[str, str], ...]) -> None:
             raise WrongField(field, value, "Leave it out.", "The batch script itself runs by this variable.")
         if _SECRET_NAME.search(name) or _SECRET_VALUE.search(value):
             raise _secret(field)
-        _check_text(field, value)
+        check_text(field, value)
 
 
 def _secret(field: str) -> WrongField:

@@ -17,11 +17,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from llmb_tui.cluster import remotelog
 from llmb_tui.cluster.remote_file import cksum
 from llmb_tui.cluster.remotelog import RemoteLog
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.errors import Trouble
-from llmb_tui.watch import remotelog
 from llmb_tui.watch.follow import Follower, LogReplaced
 from tests.cluster.login_node import LoginNode
 from tests.kit.waiting import until

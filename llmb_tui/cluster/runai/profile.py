@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -11,17 +12,30 @@ class RunaiProfile:
 
     name: str
     base_url: str
+    """`https://HOST/api/v1`."""
     app_id: str
+    """The application, also called service account, that logs in."""
     project: str
     mounts: tuple[str, ...] = ()
+    """Volumes of the pods, `NAME:PATH:CLAIM` each, as in the recipes' `RUN_CONF_MOUNTS`."""
     work_dir: str = ""
+    """Absolute path in the pods, below one of the mounts; empty: there is none."""
     node_pool: str | None = None
+    """None: the project's default."""
     kubeconfig: str | None = None
+    """File that says how the cluster's Kubernetes is reached, for the pods' logs; None: they are not read."""
     ca_file: str | None = None
+    """Certificates that are trusted beside the system's own."""
+    image_pull_secret: str | None = None
+    """Kubernetes secret that the image is pulled with; None: what the project has."""
     hub_credential: str | None = None
+    """Name of the credential in Run:ai that holds the Hugging Face token; None: there is none."""
     env: tuple[tuple[str, str], ...] = ()
+    """Further environment variables of the training, (name, value); no secrets."""
     read_only: bool = False
+    """Observer mode: nothing is submitted, cancelled or otherwise changed there."""
     notice: str | None = None
+    """Shown wherever the cluster is named, such as `simulated, clock x30`."""
 
     @property
     def place(self) -> str:
@@ -41,4 +55,16 @@ class RunaiProfile:
     @property
     def route(self) -> tuple[object, ...]:
         """All that decides where a connection goes and as whom: profiles with the same route share one."""
-        return ("runai", self.base_url, self.app_id)
+        return ("runai", self.base_url, self.app_id, self.ca_file)
+
+
+def from_environment(variables: Mapping[str, str]) -> RunaiProfile:
+    """What the recipe's variables say, unchecked; the secret among them, `APP_SECRET`, is not looked at."""
+    return RunaiProfile(
+        name="",
+        base_url=variables.get("BASE_URL", ""),
+        app_id=variables.get("APP_ID", ""),
+        project=variables.get("PROJECT_NAME", ""),
+        mounts=tuple(filter(None, map(str.strip, variables.get("RUN_CONF_MOUNTS", "").split(",")))),
+        work_dir=variables.get("PVC_DIR", ""),
+    )

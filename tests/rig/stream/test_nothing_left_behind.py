@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from llmb_tui.cluster import remotelog
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.ssh import shell
-from llmb_tui.watch import remotelog
 from tests.kit.waiting import until
 from tests.rig.cluster import Rig
 from tests.rig.line import Line

@@ -1,0 +1,373 @@
+"""`RunaiApi`: what Run:ai is asked, each question with one deadline, repeated only where that is safe."""
+
+from __future__ import annotations
+
+import email.utils
+import json
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import quote, urlencode, urlsplit
+
+from pydantic import BaseModel, ValidationError
+
+from llmb_tui.cluster.failures import Disconnected, Unanswered, Unreachable
+from llmb_tui.cluster.runai.failures import ApiTrouble, malformed, refusal
+from llmb_tui.cluster.runai.https import Answer, HttpsServer, WrongServer, bundle_of, trusting
+from llmb_tui.cluster.runai.profile import RunaiProfile
+from llmb_tui.cluster.runai.token import Token
+from llmb_tui.cluster.runai.values import (
+    Claim,
+    ClusterFacts,
+    Credential,
+    Event,
+    Kind,
+    Node,
+    NodePool,
+    Pod,
+    Project,
+    Workload,
+)
+from llmb_tui.errors import Trouble
+from llmb_tui.rates import CallRate
+from llmb_tui.text import clean_line
+
+T = TypeVar("T", bound=BaseModel)
+
+WITHIN_S = 30.0
+"""Longest time for a question, with all its repetitions."""
+LONGEST_ANSWER = 16 << 20
+
+_PASSING = (429, 500, 502, 503, 504)
+"""Statuses after which a question that changes nothing is asked again."""
+_NOT_DONE = (429,)
+"""Statuses that say for certain that nothing was done."""
+_PERHAPS_DONE = (200, 500, 502, 503, 504)
+"""Statuses after which something may have been made all the same; 200: the answer was malformed."""
+_TRIES = 4
+_FIRST_PAUSE_S = 0.5
+_LONGEST_PAUSE_S = 10.0
+_PAGE = 100
+_MOST_PAGES = 20
+_JSON = {"Accept": "application/json", "Content-Type": "application/json"}
+
+
+class Created(NamedTuple):
+    """A workload that exists."""
+
+    id: str
+    was_there: bool
+    """It was found by its name: another request made it, or this one, whose answer was lost."""
+
+
+class RunaiApi:
+    """One control plane, as one application sees it, asked from any thread. Nothing is sent before the first question.
+
+    Everything raises Unreachable, Disconnected, DeadlinePassed, AnswerTooLong, LoginNeeded, AuthenticationFailed and
+    ApiTrouble. `secret` is asked for it at each login, and answers None where nobody knows it.
+    """
+
+    def __init__(self, profile: RunaiProfile, secret: Callable[[], str | None], *, within_s: float = WITHIN_S) -> None:
+        """Raises Trouble where a file of certificates cannot be used."""
+        self.profile = profile
+        self._within_s = within_s
+        self._server = HttpsServer(profile.base_url, trusting(bundle_of(), profile.ca_file))
+        self._path = urlsplit(profile.base_url).path.rstrip("/")
+        self._token = Token(self._server.name, profile.app_id, secret, self._grant)
+        self._closed = threading.Event()
+        self._calls = CallRate()
+        self.skew_s: float | None = None
+        """By how much the server's clock is ahead of this machine's; None before its first answer."""
+
+    @property
+    def calls_last_minute(self) -> int:
+        """Questions sent in the last 60 seconds."""
+        return self._calls.last_minute
+
+    @property
+    def server_time(self) -> float:
+        """Unix time by the server's clock, as far as it is known."""
+        return time.time() + (self.skew_s or 0.0)
+
+    def close(self) -> None:
+        """End waiting between repetitions, for good."""
+        self._closed.set()
+
+    def log_in(self) -> None:
+        """Ask for a token if there is none that is valid."""
+        self._token.value(time.monotonic() + self._within_s)
+
+    def project(self) -> Project | None:
+        """The profile's project; None if there is none of that name that the application sees."""
+        found = self._listed(
+            "look up the project", "/org-unit/projects", "projects", Project, filterBy=f"name=={self.profile.project}"
+        )
+        return next((project for project in found if project.name == self.profile.project), None)
+
+    def cluster(self, cluster_id: str) -> ClusterFacts:
+        """The facts of one cluster."""
+        asked = "look up the cluster"
+        return self._all_of(ClusterFacts, [self._get(asked, f"/clusters/{_word(cluster_id)}")], asked)[0]
+
+    def node_pools(self, cluster_id: str) -> list[NodePool]:
+        """The node pools of a cluster; this part of the API does not lie below the base URL."""
+        asked = "list the node pools"
+        said = self._get(asked, f"/v1/k8s/clusters/{_word(cluster_id)}/node-pools", base="")
+        if not isinstance(said, list):
+            raise malformed(self._server.name, asked, "The answer is no list")
+        return self._all_of(NodePool, said, asked)
+
+    def nodes(self, cluster_id: str) -> list[Node]:
+        """The nodes of a cluster, with their GPUs."""
+        return list(self._listed("list the nodes", f"/clusters/{_word(cluster_id)}/nodes", "nodes", Node))
+
+    def claims(self, project_id: str) -> list[Claim]:
+        """The volume claims that the project may mount, as far as Run:ai manages them."""
+        path = "/asset/datasource/pvc"
+        return list(self._entries("list the volume claims", path, Claim, projectId=project_id, statusInfo="true"))
+
+    def credentials(self, project_id: str) -> list[Credential]:
+        """The credentials that the project may use."""
+        return list(self._entries("list the credentials", "/asset/credentials", Credential, projectId=project_id))
+
+    def create(self, kind: Kind, body: Mapping[str, Any]) -> Created:
+        """Make a workload whose name is in the body and belongs to nothing else.
+
+        Where an answer is lost the name is looked up; if nothing has it, the same request is sent again, which the
+        server refuses where the first one comes through late. Raises Disconnected where it is still not known whether
+        the workload exists; after all else it certainly does not.
+        """
+        asked, name = "create the workload", str(body["name"])
+        self.log_in()  # what fails before anything is sent fails here
+        ends = time.monotonic() + self._within_s
+        lost: Trouble | None = None
+        for _ in range(_TRIES):
+            try:
+                return Created(self._id_in(self._ask("POST", f"/workloads/{kind}", asked, body=body), asked), False)
+            except Trouble as trouble:
+                failed = trouble
+            broke = isinstance(failed, (Disconnected, Unanswered))
+            may_exist = broke or (isinstance(failed, ApiTrouble) and failed.status in _PERHAPS_DONE)
+            lost = lost or (failed if may_exist else None)
+            # A name that is taken is 409 or, as the published contract has it, 400.
+            if lost is None and not (isinstance(failed, ApiTrouble) and failed.status in (400, 409)):
+                raise failed
+            try:
+                found = self.find(name)
+            except Trouble as trouble:
+                raise self._unsettled(name, lost or failed) from trouble
+            if found is not None:
+                return Created(found.id, was_there=True)
+            if lost is None:
+                raise failed
+            if not may_exist or time.monotonic() >= ends:
+                break
+        raise self._unsettled(name, lost or failed)
+
+    def find(self, name: str) -> Workload | None:
+        """The workload of the project that has this name, the newest if several had; one that was deleted as well."""
+        query = {"filterBy": f"name=={name},projectName=={self.profile.project}"}
+        for deleted in ({}, {"deleted": "true"}):
+            found = self._listed("look up a workload", "/workloads", "workloads", Workload, **query, **deleted)
+            named = [workload for workload in found if workload.name == name]
+            if named:
+                return max(named, key=lambda workload: workload.created_at)
+        return None
+
+    def look(self, ids: Collection[str]) -> dict[str, Workload]:
+        """These workloads, by id, those that were deleted as well; one that nobody knows is absent.
+
+        One call for all that exist, or for one; another for those that do not.
+        """
+        asked, wanted = "look at workloads", set(ids)
+        found: dict[str, Workload] = {}
+        if len(wanted) == 1:
+            (only,) = wanted
+            try:
+                said = self._get(asked, f"/workloads/{_word(only)}")
+                return {only: self._all_of(Workload, [said], asked)[0]}
+            except ApiTrouble as trouble:
+                if trouble.status != 404:
+                    raise
+        # Of a single one that does not exist only those that were deleted are left to be asked for.
+        passes = ({"sortBy": "createdAt"}, {"sortBy": "deletedAt", "deleted": "true"})
+        for query in passes[len(wanted) == 1 :]:
+            query |= {"sortOrder": "desc", "filterBy": f"projectName=={self.profile.project}"}
+            for workload in self._listed(asked, "/workloads", "workloads", Workload, **query):
+                if workload.id in wanted:
+                    found[workload.id] = workload
+                    if found.keys() == wanted:
+                        return found
+        return found
+
+    def events(self, workload_id: str) -> list[Event]:
+        """The newest events of a workload."""
+        path = f"/workloads/{_word(workload_id)}/events"
+        return self._page("look at a workload's events", path, "events", Event, {"sortOrder": "desc", "limit": "50"})[0]
+
+    def pods(self, workload_id: str) -> list[Pod]:
+        """The pods of a workload."""
+        path = f"/workloads/{_word(workload_id)}/pods"
+        return list(self._listed("look at a workload's pods", path, "pods", Pod))
+
+    def suspend(self, kind: Kind, workload_id: str) -> None:
+        """Let it give its nodes back; it stays, and can be resumed."""
+        self._ask("POST", f"/workloads/{kind}/{_word(workload_id)}/suspend", "suspend the workload")
+
+    def resume(self, kind: Kind, workload_id: str) -> None:
+        """Let a suspended workload begin again."""
+        self._ask("POST", f"/workloads/{kind}/{_word(workload_id)}/resume", "resume the workload")
+
+    def delete(self, kind: Kind, workload_id: str) -> bool:
+        """Delete a workload; False where it is not there (any more)."""
+        try:
+            self._ask("DELETE", f"/workloads/{kind}/{_word(workload_id)}", "delete the workload", repeat=True)
+        except ApiTrouble as trouble:
+            if trouble.status != 404:
+                raise
+            return False
+        return True
+
+    def _unsettled(self, name: str, lost: Trouble) -> Disconnected:
+        return Disconnected(
+            f"It is not known whether the workload {name} was created.",
+            f"{lost.what} {lost.why}".rstrip(),
+            "It is looked up by its name, and not sent again before that is known.",
+        )
+
+    def _id_in(self, answer: Answer, asked: str) -> str:
+        said = self._said(answer, asked)
+        if isinstance(said, dict) and isinstance(workload_id := said.get("workloadId"), str) and workload_id:
+            return workload_id
+        raise malformed(self._server.name, asked, "The answer holds no id")
+
+    def _entries(self, asked: str, path: str, kind: type[T], **query: str) -> list[T]:
+        """All items of a list that comes whole."""
+        return self._page(asked, path, "entries", kind, query)[0]
+
+    def _listed(self, asked: str, path: str, key: str, kind: type[T], **query: str) -> Iterator[T]:
+        """All items of a list that comes in pages, a page when it is wanted."""
+        offset = 0
+        for _ in range(_MOST_PAGES):
+            page = {**query, "offset": str(offset), "limit": str(_PAGE)}
+            items, following = self._page(asked, path, key, kind, page)
+            yield from items
+            if following is None and len(items) == _PAGE:
+                following = offset + _PAGE
+            if not items or following is None or following <= offset:
+                return
+            offset = following
+
+    def _page(
+        self, asked: str, path: str, key: str, kind: type[T], query: Mapping[str, str]
+    ) -> tuple[list[T], int | None]:
+        """The items, and where the next ones begin."""
+        said = self._get(asked, f"{path}?{urlencode(query)}")
+        if not isinstance(said, dict) or not isinstance(items := said.get(key), list):
+            raise malformed(self._server.name, asked, f"The answer has no list of {key}")
+        following = said.get("next")
+        return self._all_of(kind, items, asked), following if isinstance(following, int) else None
+
+    def _all_of(self, kind: type[T], items: Any, asked: str) -> list[T]:
+        try:
+            return [kind.model_validate(item) for item in items if item is not None]
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+            why = clean_line(f"{kind.__name__}.{'.'.join(map(str, first['loc']))}: {first['msg']}")
+            raise malformed(self._server.name, asked, why) from None
+
+    def _get(self, asked: str, path: str, *, base: str | None = None) -> Any:
+        return self._said(self._ask("GET", path, asked, base=base, repeat=True), asked)
+
+    def _said(self, answer: Answer, asked: str) -> Any:
+        try:
+            return json.loads(answer.body)
+        except (ValueError, RecursionError) as error:
+            raise malformed(self._server.name, asked, "The answer is not JSON") from error
+
+    def _ask(  # noqa: PLR0913 - each is a thing of its own
+        self,
+        method: str,
+        path: str,
+        asked: str,
+        *,
+        body: Mapping[str, Any] | None = None,
+        base: str | None = None,
+        repeat: bool = False,
+    ) -> Answer:
+        """A good answer; `repeat`: the question may be asked again where it is not known what it did."""
+        ends = time.monotonic() + self._within_s
+        path = (self._path if base is None else base) + path
+        content = None if body is None else json.dumps(body, separators=(",", ":")).encode()
+        token = self._token.value(ends)
+
+        def send() -> Answer:
+            return self._send(method, path, {**_JSON, "Authorization": f"Bearer {token}"}, content, ends)
+
+        answer = self._repeatedly(send, asked, ends, repeat)
+        if answer.status == 401:
+            token = self._token.value(ends, refused=token)
+            answer = self._repeatedly(send, asked, ends, repeat)
+        if not 200 <= answer.status < 300:
+            raise refusal(self._server.name, asked, answer)
+        return answer
+
+    def _grant(self, words: dict[str, str], ends: float) -> Answer:
+        """A request for a token, which is as safe to repeat as a look."""
+        body, path = json.dumps(words).encode(), f"{self._path}/token"
+        try:
+            return self._repeatedly(lambda: self._send("POST", path, _JSON, body, ends), "log in", ends, repeat=True)
+        except (Disconnected, Unanswered) as trouble:  # of what a token was wanted for nothing was sent
+            raise Unreachable(trouble.what, trouble.why, trouble.fix) from trouble
+
+    def _repeatedly(self, send: Callable[[], Answer], asked: str, ends: float, repeat: bool) -> Answer:
+        """The answer of the last try. Between tries it waits as long as the server says, but not past the deadline."""
+        pause_s = _FIRST_PAUSE_S
+        for left in reversed(range(_TRIES)):
+            wait_s = pause_s
+            try:
+                answer = send()
+                failure: Trouble = refusal(self._server.name, asked, answer)
+                if answer.status not in (_PASSING if repeat else _NOT_DONE) or not left:
+                    return answer
+                wait_s = _retry_after(answer, self.server_time) or pause_s
+            except (Unreachable, Disconnected) as trouble:
+                failure = trouble
+                is_safe = repeat or isinstance(trouble, Unreachable)
+                if isinstance(trouble, WrongServer) or not is_safe or not left:
+                    raise
+            if time.monotonic() + wait_s >= ends or self._closed.wait(wait_s):
+                raise failure
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+        raise AssertionError
+
+    def _send(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None, ends: float) -> Answer:
+        self._calls.count()
+        began = time.time()
+        answer = self._server.ask(method, path, headers, body, ends=ends, most=LONGEST_ANSWER)
+        if (date := _date(answer.headers.get("date", ""))) is not None:
+            # The header holds whole seconds of a moment between question and answer.
+            self.skew_s = date + 0.5 - (began + time.time()) / 2
+        return answer
+
+
+def _word(value: str) -> str:
+    """As one part of a path."""
+    return quote(value, safe="")
+
+
+def _date(text: str) -> float | None:
+    try:
+        return email.utils.parsedate_to_datetime(text).timestamp()
+    except (TypeError, ValueError):
+        return None
+
+
+def _retry_after(answer: Answer, now: float) -> float | None:
+    """Seconds that the server asks to wait; as a number or as a date by its own clock."""
+    text = answer.headers.get("retry-after", "")
+    if text.isdecimal() and len(text) < 10:
+        return float(text)
+    date = _date(text)
+    return None if date is None else max(0.0, date - now)

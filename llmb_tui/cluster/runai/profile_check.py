@@ -1,0 +1,72 @@
+"""`check_runai_profile`: may every value of a profile be used in requests and in pods? Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+
+from llmb_tui.cluster.profile_check import OWN_TARGETS, WrongField, check_env, check_text
+from llmb_tui.cluster.runai.profile import RunaiProfile
+from llmb_tui.cluster.validation import PATH, matches
+
+_BASE_URL = re.compile(r"https://(?:[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252})|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?/api/v1")
+_LAST_PORT = 65535
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
+_LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+_ONE_NAME = "It takes letters, digits, dots, dashes and underscores, and begins and ends with a letter or digit."
+_RULES: dict[str, tuple[re.Pattern[str], str]] = {
+    "base_url": (_BASE_URL, "Give https://HOST/api/v1, with the host name that you open Run:ai's pages by."),
+    "app_id": (_NAME, f"It is the id of an application or service account in Run:ai. {_ONE_NAME}"),
+    "project": (_NAME, _ONE_NAME),
+    "node_pool": (_NAME, _ONE_NAME),
+    "image_pull_secret": (_NAME, _ONE_NAME),
+    "hub_credential": (_NAME, _ONE_NAME),
+}
+_FILES = ("kubeconfig", "ca_file")
+
+
+def check_runai_profile(profile: RunaiProfile) -> None:
+    """Raise `WrongField`, naming the first field that cannot be right."""
+    for field in fields(profile):
+        value = getattr(profile, field.name)
+        if not isinstance(value, str):
+            continue
+        check_text(field.name, value)
+        if field.name in _RULES and not _RULES[field.name][0].fullmatch(value):
+            raise WrongField(field.name, value, _RULES[field.name][1])
+        if field.name in _FILES and not value:
+            raise WrongField(field.name, value, "Give the path of a file, or leave the field out.")
+    port = re.search(r":([0-9]+)/", profile.base_url)
+    if port is not None and not 1 <= int(port[1]) <= _LAST_PORT:
+        raise WrongField("base_url", profile.base_url, f"Ports go from 1 to {_LAST_PORT}.")
+    targets = _check_mounts(profile.mounts)
+    work_dir = profile.work_dir
+    if work_dir and not (matches(PATH, work_dir) and any(f"{work_dir}/".startswith(f"{path}/") for path in targets)):
+        fix = f"Choose a directory below {' or '.join(targets)}." if targets else "Give the mount first."
+        raise WrongField("work_dir", work_dir, fix, "It is a path in the pods that outlives them.")
+    check_env(profile.env)
+
+
+def split_claim(mount: str) -> tuple[str, str, str]:
+    """Name, path in the pods and claim of a mount. Raises `WrongField`."""
+    name, _, rest = mount.partition(":")
+    path, _, claim = rest.partition(":")
+    if not (_LABEL.fullmatch(name) and matches(PATH, path) and _NAME.fullmatch(claim)):
+        fix = "Give NAME:PATH:CLAIM with the name of a persistent volume claim, such as data:/data:shared-data."
+        raise WrongField("mounts", mount, fix)
+    return name, path.rstrip("/") or "/", claim
+
+
+def _check_mounts(mounts: tuple[str, ...]) -> list[str]:
+    """The paths of the mounts."""
+    names: list[str] = []
+    paths: list[str] = []
+    for mount in mounts:
+        name, path, _ = split_claim(mount)
+        if path in OWN_TARGETS:
+            raise WrongField("mounts", mount, "Choose another path.", f"{path} is the run's own in the container.")
+        for value, seen in ((name, names), (path, paths)):
+            if value in seen:
+                raise WrongField("mounts", mount, "Leave one of them out.", f"{value} stands in two mounts.")
+            seen.append(value)
+    return paths

@@ -1,0 +1,297 @@
+"""What Run:ai says of a project, its hardware and its workloads: of its JSON what is used here, checked and clean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timezone
+from typing import Annotated, Any, Literal
+
+from pydantic import AliasPath, BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter
+from pydantic.alias_generators import to_camel
+
+from llmb_tui.cluster.job import Job
+from llmb_tui.text import clean_line
+
+Kind = Literal["distributed", "trainings", "workspaces"]
+"""A workload's, as it stands in the paths of the API."""
+
+_DATE_TIME = TypeAdapter(datetime)
+
+
+def _clean(value: object) -> object:
+    return "" if value is None else clean_line(value) if isinstance(value, str) else value
+
+
+def _unix(value: object) -> float:
+    moment = _DATE_TIME.validate_python(value)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp()
+
+
+Text = Annotated[str, BeforeValidator(_clean)]
+Texts = Annotated[tuple[Text, ...], BeforeValidator(lambda value: value or ())]
+Moment = Annotated[float, BeforeValidator(_unix)]
+"""Unix time."""
+
+
+def _at(first: str, *path: str | int) -> Any:
+    return Field("", validation_alias=AliasPath(first, *path))
+
+
+class _Said(BaseModel):
+    """By the API's names in camel case; what is not used here may be there or not."""
+
+    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True)
+
+
+class _InPool(_Said):
+    """What a project has in one node pool, and what it uses there."""
+
+    pool: Text = _at("nodePool", "name")
+    deserved: float | None = Field(None, validation_alias=AliasPath("gpu", "deserved"))
+    limit: float | None = Field(None, validation_alias=AliasPath("gpu", "limit"))
+    used_pool: Text = _at("nodePoolName")
+    allocated: float | None = Field(None, validation_alias=AliasPath("allocated", "gpu"))
+
+
+class Quota(_Said):
+    """GPUs of a project in one node pool."""
+
+    node_pool: str
+    deserved: float
+    limit: float | None
+    """None: there is none."""
+    allocated: float
+
+
+class Project(_Said):
+    """One project."""
+
+    id: Text
+    name: Text
+    cluster_id: Text
+    phase: Text = _at("status", "phase")
+    """`Ready` where workloads can run."""
+    message: Text = _at("status", "phaseMessage")
+    namespace: Text = _at("status", "namespace")
+    default_node_pools: Texts = ()
+    """Those that a workload uses which names none, in this order."""
+    resources: tuple[_InPool, ...] = ()
+    usage: tuple[_InPool, ...] = Field((), validation_alias=AliasPath("status", "nodePoolQuotaStatuses"))
+
+    @property
+    def quotas(self) -> tuple[Quota, ...]:
+        """Of each node pool."""
+        used = {each.used_pool: each.allocated or 0.0 for each in self.usage}
+        return tuple(
+            Quota(
+                node_pool=each.pool,
+                deserved=each.deserved or 0.0,
+                limit=None if each.limit is None or each.limit < 0 else each.limit,  # -1: there is none
+                allocated=used.get(each.pool, 0.0),
+            )
+            for each in self.resources
+        )
+
+
+class ClusterFacts(_Said):
+    """One cluster of the control plane."""
+
+    name: Text
+    version: Text = ""
+    state: Text = _at("status", "state")
+    """`Connected` where it is."""
+
+
+class NodePool(_Said):
+    """One node pool."""
+
+    name: Text
+    status: Text = ""
+    is_default: bool = False
+
+
+class Node(_Said):
+    """One node."""
+
+    name: Text
+    node_pool: Text = ""
+    status: Text = ""
+    """`Ready` where it is."""
+    gpu_type: Text = _at("gpuInfo", "gpuType")
+    """As its driver names it, such as `NVIDIA H100 80GB HBM3`; empty without a GPU."""
+    gpus: int = Field(0, validation_alias=AliasPath("gpuInfo", "gpuCount"))
+
+
+class Claim(_Said):
+    """One persistent volume claim that the project may mount."""
+
+    name: Text = _at("meta", "name")
+    """In Run:ai."""
+    claim: Text = _at("spec", "claimName")
+    """In Kubernetes."""
+    path: Text = _at("spec", "path")
+    read_only: bool = Field(False, validation_alias=AliasPath("spec", "readOnly"))
+    status: Text = _at("status", "status")
+    message: Text = _at("status", "message")
+
+    @property
+    def is_usable(self) -> bool:
+        """False where Run:ai knows of something that is wrong with it."""
+        return self.status not in ("Failed", "Issues found", "Deleting", "Deletion failed")
+
+
+class Credential(_Said):
+    """One credential that the project may use. Its values are not kept, not even where the API gives them."""
+
+    name: Text = _at("meta", "name")
+    kind: Text = _at("meta", "kind")
+    """`genericSecret`, `dockerRegistry`, `accessKey`, `password` or `ngcApiKey`."""
+    in_cluster: Text = _at("clusterInfo", "resources", 0, "name")
+    existing: Text = _at("spec", "genericSecret", "existingSecretName")
+    pairs: tuple[_Key, ...] = Field((), validation_alias=AliasPath("spec", "genericSecret", "keyValuePairs"))
+
+    @property
+    def secret(self) -> str:
+        """The Kubernetes secret that holds it; empty where Run:ai does not say."""
+        return self.in_cluster or self.existing
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Names of what a generic secret holds."""
+        return tuple(pair.key for pair in self.pairs)
+
+
+class _Key(_Said):
+    key: Text = ""
+
+
+class Condition(_Said):
+    """One condition of a workload."""
+
+    type: Text
+    status: Text
+    message: Text = ""
+
+
+class Workload(_Said):
+    """One workload at one moment."""
+
+    id: Text
+    name: Text
+    type: Text
+    phase: Text
+    phase_reason: Text = ""
+    phase_message: Text = ""
+    conditions: tuple[Condition, ...] = ()
+    namespace: Text = ""
+    nodes: int | None = Field(None, validation_alias=AliasPath("requestedPods", "number"))
+    running_pods: int = 0
+    created_at: Moment
+    phase_updated_at: Moment
+    completed_at: Moment | None = None
+    deleted_at: Moment | None = None
+    total_running_time_seconds: float | None = None
+
+    @property
+    def kind(self) -> Kind:
+        """By which part of the API it is suspended, resumed and deleted."""
+        word = self.type.lower()
+        if "distributed" in word:
+            return "distributed"
+        return "workspaces" if "workspace" in word or "interactive" in word else "trainings"
+
+    @property
+    def state(self) -> str:
+        """As one of the words that the program has for a job's state."""
+        if self.deleted_at is not None and self.phase not in ("Completed", "Failed"):
+            return "CANCELLED"
+        return _STATES.get(self.phase, "UNKNOWN")
+
+    @property
+    def message(self) -> str:
+        """Why it is in its phase, in the cluster's words; may be empty."""
+        failing = (each for each in self.conditions if each.type in _FAILING and each.status == "True")
+        said = [self.phase_reason, self.phase_message] if self.phase_reason or self.phase_message else []
+        return " · ".join(filter(None, said or [each.message for each in failing][:1]))
+
+
+_FAILING = ("Failed", "Unschedulable")
+_STATES = {
+    **dict.fromkeys(("Creating", "Initializing", "Pending", "Resuming"), "PENDING"),
+    **dict.fromkeys(("Running", "Updating", "Degraded"), "RUNNING"),
+    **dict.fromkeys(("Stopping", "Deleting", "Terminating"), "COMPLETING"),
+    "Stopped": "SUSPENDED",
+    "Failed": "FAILED",
+    "Completed": "COMPLETED",
+}
+
+
+class Event(_Said):
+    """One event of a workload."""
+
+    created_at: Moment
+    type: Text
+    """`Normal` or `Warning`."""
+    reason: Text = ""
+    message: Text = ""
+    about: Text = _at("involvedObject", "name")
+
+
+class Pod(_Said):
+    """One pod of a workload."""
+
+    name: Text
+    k8s_phase: Text = ""
+    node_name: Text = ""
+    container: Text = _at("containers", 0, "name")
+    """The one that trains: its first."""
+    started_at: Moment | None = Field(None, validation_alias=AliasPath("containers", 0, "startedAt"))
+    deleted_at: Moment | None = None
+
+
+def job_of(workload: Workload, events: Iterable[Event] = (), *, now: float) -> Job:
+    """The workload as a job. `now`: Unix time by the server's clock."""
+    elapsed_s = workload.total_running_time_seconds
+    if elapsed_s is None and workload.state == "RUNNING":
+        elapsed_s = max(0.0, now - workload.phase_updated_at)
+    return Job(
+        id=workload.id,
+        name=workload.name,
+        state=workload.state,
+        reason=reason_of(workload, events),
+        nodes=workload.nodes,
+        elapsed_s=elapsed_s,
+    )
+
+
+# Words of Kubernetes and of Run:ai, in lower case, and what they mean: the first that is found counts.
+_MEANINGS = (
+    (("errimage", "imagepullbackoff", "invalidimagename", "pull image", "pull access"), "The image cannot be pulled"),
+    (("quota", "overlimit"), "The project's quota is used up"),
+    (("preempt", "reclaim", "evict"), "Preempted for another workload"),
+    (("persistentvolumeclaim", "failedmount", "failedattachvolume"), "A volume cannot be mounted"),
+    (("oomkilled",), "It ran out of memory"),
+    (("unschedulable", "failedscheduling", "notenoughresources", "insufficient"), "No nodes are free for it"),
+    (("backoff",), "Its container ends again and again"),
+)
+
+
+def reason_of(workload: Workload, events: Iterable[Event] = ()) -> str:
+    """Why it waits, stands or failed: in plain words with the cluster's own after them; may be empty."""
+    if workload.state in ("COMPLETED", "CANCELLED", "COMPLETING"):
+        return ""
+    said = [(workload.message, workload.message)] if workload.message else []
+    if workload.phase != "Running":
+        recent = sorted((e for e in events if e.type != "Normal"), key=lambda e: e.created_at, reverse=True)
+        said += [(f"{event.reason} {event.message}", event.message or event.reason) for event in recent]
+    for whole, words in said:
+        for signs, meaning in _MEANINGS:
+            if any(sign in whole.lower() for sign in signs):
+                return f"{meaning}: {words}"
+    return said[0][1] if said else ""
+
+
+def master_of(pods: Iterable[Pod]) -> Pod | None:
+    """The pod of global rank 0: the master's, or the only one; of several by that name the newest."""
+    newest = sorted(pods, key=lambda pod: (pod.deleted_at is None, pod.started_at or 0.0), reverse=True)
+    return next((pod for pod in newest if "-master-" in pod.name), newest[0] if newest else None)
