@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from llmb_tui.demo.slurm import notation
 from llmb_tui.demo.slurm.pyxis import place
-from llmb_tui.demo.trainer import hydra_bar, nemo2_line, step_seconds, training
+from llmb_tui.demo.training import hydra_bar, nemo2_line, step_seconds, training
 
 
 @pytest.mark.parametrize(("text", "minutes"), [("1", 1), ("00:00:01", 1), ("4:00:00", 240), ("1-02:03:04", 1564)])

@@ -1,0 +1,211 @@
+"""What a simulated training is, and NeMo's log of it, on any clock. Pure: who asks says how time passes.
+
+Its steps take the expected time, spread as on a healthy cluster. The lines follow NeMo's `ProgressPrinter`, and tqdm as
+Lightning drives it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+START_UP_S = 60.0
+"""From the start of the container to the first step, simulated seconds."""
+UNKNOWN_STEP_S = 5.0
+"""Step time of a plan that has no estimate."""
+USUAL_EFFICIENCY = 0.4
+"""Part of the peak that a plan without an expected time is given, where its model FLOPs are known."""
+WARM_UP = ((1.0, 25.0), (1.25, 0.0), (1.06, 0.0))
+"""The first steps: factor and additional simulated seconds."""
+SIGMA = 0.004
+"""Relative spread of the step time within a run."""
+RUN_SPREAD = 0.015
+"""A run is slower than expected by up to this."""
+
+_BLOCKS = " ▏▎▍▌▋▊▉█"
+_BAR_WIDTH = 10
+_PADDED_TO = 5
+
+
+@dataclass(frozen=True)
+class Training:
+    """What is to be trained, as far as the log shows it."""
+
+    steps: int
+    step_s: float
+    gbs: int
+    gpus: int
+    release: str
+    workload: str
+    size: str
+    peak_bytes: float
+    allocated_bytes: float
+    flops_per_step: float
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One step that was made."""
+
+    index: int
+    seconds: float
+    loss: float
+
+
+class Clock(Protocol):
+    """How simulated time passes."""
+
+    def wait(self, seconds: float) -> None:
+        """Let simulated seconds pass."""
+
+    def stamp(self) -> str:
+        """The time as NeMo's log writes it."""
+
+
+def training(plan: dict[str, Any], overrides: Mapping[str, str]) -> Training:
+    """What a plan document, and the overrides of a Hydra command, ask for."""
+    selection, estimate = plan["selection"], plan.get("estimate") or {}
+    gpus, gbs = int(selection["scale"]), int(plan["parallelism"]["gbs"])
+    flops = float(estimate.get("model_flops_per_sample") or 0) * gbs
+    step_s = estimate.get("step_time_s")
+    if step_s is None and flops and estimate.get("peak_tflops"):
+        step_s = flops / (gpus * float(estimate["peak_tflops"]) * 1e12 * USUAL_EFFICIENCY)
+    memory = plan.get("memory") or {}
+    return Training(
+        steps=int(overrides.get("trainer.max_steps", plan.get("steps", 50))),
+        step_s=float(UNKNOWN_STEP_S if step_s is None else step_s),
+        gbs=gbs,
+        gpus=gpus,
+        release=selection["release"],
+        workload=selection["workload"],
+        size=selection["size"],
+        peak_bytes=float(memory.get("peak_gb", 70)) * 1e9,
+        allocated_bytes=float(memory.get("state_gb", 34)) * 1e9,
+        flops_per_step=flops,
+    )
+
+
+def step_seconds(seed: str, index: int, expected_s: float) -> float:
+    """Simulated time of one step: the same for the same seed and index."""
+    base = expected_s * (1 + RUN_SPREAD * chance(f"{seed}/run"))
+    factor, extra = WARM_UP[index] if index < len(WARM_UP) else (1.0, 0.0)
+    first, second = chance(f"{seed}/{index}/a"), chance(f"{seed}/{index}/b")
+    normal = math.sqrt(-2 * math.log(1 - first)) * math.cos(2 * math.pi * second)
+    return base * factor * (1 + SIGMA * normal) + extra
+
+
+def chance(text: str) -> float:
+    """A number in [0, 1) that follows from a text."""
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big") / 2**48
+
+
+def measured(seed: str, index: int, task: Training, factor: float = 1.0) -> Measured:
+    """One step as it will have been; `factor` is how many times as long it takes."""
+    noise = 0.02 * (chance(f"{seed}/{index}/loss") - 0.5)
+    seconds = step_seconds(seed, index, task.step_s) * factor
+    return Measured(index, seconds, 11.7 + 1.4 * math.exp(-index / 18) + noise)
+
+
+def nemo2_log(task: Training, clock: Clock, steps: Iterable[Measured], *, memory: bool) -> Iterator[str]:
+    """The output of NeMo 2 up to its last step, line by line, each when it is due; `memory` adds what the GPUs hold."""
+    yield from _start_up(task, clock)
+    tflops = 0.0
+    for step in steps:
+        values: dict[str, float] = {
+            "lr": 4.5e-5 * (step.index + 1) / 501,
+            "global_batch_size": task.gbs,
+            "global_step": step.index,
+        }
+        if memory:
+            values |= {"peak_memory_usage": int(task.peak_bytes), "memory_allocated": int(task.allocated_bytes)}
+        values |= {"reduced_train_loss": step.loss, "train_step_timing in s": step.seconds}
+        if step.index:
+            values["consumed_samples"] = (step.index + 1) * task.gbs
+        if tflops and task.release >= "25.05":  # printed from then on, one step late
+            values["TFLOPS_per_GPU"] = tflops
+        yield nemo2_line(step.index, task.steps, values)
+        tflops = task.flops_per_step / step.seconds / task.gpus / 1e12
+
+
+def stopped(task: Training) -> str:
+    """The last line of a training that came to its end; it goes to stderr."""
+    return f"`Trainer.fit` stopped: `max_steps={task.steps}` reached."
+
+
+def _start_up(task: Training, clock: Clock) -> Iterator[str]:
+    def inform(text: str) -> str:
+        return f"[NeMo I {clock.stamp()} nemo_logging:393] {text}"
+
+    clock.wait(START_UP_S * 0.4)
+    yield "GPU available: True (cuda), used: True"
+    yield "TPU available: False, using: 0 TPU cores"
+    yield "HPU available: False, using: 0 HPUs"
+    yield inform("Fixing mis-match between ddp-config & mcore-optimizer config")
+    yield inform("Rank 0 has data parallel rank: 0")
+    yield inform("Rank 0 has model parallel rank: 0")
+    yield f"Initializing distributed: GLOBAL_RANK: 0, MEMBER: 1/{task.gpus}"
+    clock.wait(START_UP_S * 0.3)
+    yield "-" * 100
+    yield "distributed_backend=nccl"
+    yield f"All distributed processes registered. Starting with {task.gpus} processes"
+    yield "-" * 100
+    yield ""
+    yield inform(f"Copying Trainer's 'max_steps' ({task.steps}) to LR scheduler's 'max_steps'.")
+    yield inform(f"Building model for {task.workload} {task.size}")
+    clock.wait(START_UP_S * 0.3)
+    yield inform("Setting up optimizers")
+
+
+def nemo2_line(iteration: int, total: int, values: Mapping[str, float]) -> str:
+    """One step of NeMo 2, without newline: four significant digits, whole numbers as integers."""
+    parts = [f"Training epoch 0, iteration {iteration}/{total - 1}"]
+    parts += [f"{name}: {_four_digits(value)}" for name, value in values.items()]
+    return " | ".join(parts)
+
+
+def hydra_bar(done: int, total: int, elapsed_s: float, values: Mapping[str, float | str]) -> str:
+    """The progress bar of NeMo 1 after `done` steps; the carriage return before it is the caller's."""
+    fraction = done / total
+    full, part = divmod(int(fraction * _BAR_WIDTH * (len(_BLOCKS) - 1)), len(_BLOCKS) - 1)
+    bar = _BLOCKS[-1] * full
+    if full < _BAR_WIDTH:
+        bar += _BLOCKS[part] + _BLOCKS[0] * (_BAR_WIDTH - full - 1)
+    left = _interval(elapsed_s / done * (total - done)) if done else "?"
+    postfix = "".join(f", {name}={_padded(value)}" for name, value in values.items())
+    return f"Epoch 0: : {100 * fraction:3.0f}%|{bar}| {done}/{total} [{_interval(elapsed_s)}<{left}{postfix}]"
+
+
+def _four_digits(value: float) -> str:
+    return str(int(value)) if float(value).is_integer() else f"{value:.4}"
+
+
+def _interval(seconds: float) -> str:
+    minutes, second = divmod(int(seconds), 60)
+    hour, minute = divmod(minutes, 60)
+    return f"{hour}:{minute:02d}:{second:02d}" if hour else f"{minute:02d}:{second:02d}"
+
+
+def _padded(value: float | str) -> str:
+    """A number as tqdm writes it (three digits where that is shorter), filled up with zeros as Lightning does."""
+    if isinstance(value, str):
+        return value
+    three_digits = f"{value:.3g}".replace("e+0", "e+").replace("e-0", "e-")
+    text = three_digits if len(three_digits) < len(str(value)) else str(value)
+    if "e" in text:
+        return text
+    if "." not in text and len(text) < _PADDED_TO:
+        text += "."
+    return text.ljust(_PADDED_TO, "0")
+
+
+TRACEBACK = """\
+[rank0]: Traceback (most recent call last):
+[rank0]:   File "/usr/local/lib/python3.12/dist-packages/lightning/pytorch/trainer/trainer.py", line 1024, in _run_stage
+[rank0]:     self.fit_loop.run()
+[rank0]:   File "/usr/local/lib/python3.12/dist-packages/megatron/core/transformer/mlp.py", line 122, in forward
+[rank0]:     intermediate_parallel = self.activation_func(intermediate_parallel)
+[rank0]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.17 GiB."""
+"""The last words of a training that runs out of memory."""
