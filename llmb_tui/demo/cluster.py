@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import pwd
 import shlex
@@ -13,10 +12,10 @@ import paramiko
 
 from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, SlurmProfile
 from llmb_tui.demo import command, enroot
+from llmb_tui.demo.root import take
 from llmb_tui.demo.server import HOST, Account, Server
 from llmb_tui.demo.slurm import facts, store
 from llmb_tui.demo.slurm.pyxis import SYSTEM_PATH
-from llmb_tui.errors import Trouble
 
 SPEED = 60.0
 
@@ -48,7 +47,7 @@ class DemoCluster:
         """Write what is missing below the root, and listen. Raises Trouble when the root is in use."""
         for folder in (self.root, *(self.root / name for name in ("keys", "home", "shared"))):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._take_root()
+        self._lock = take(self.root)
         user = _user_name()
         store.create(self.root / "slurm", {"speed": self.speed, "user": user})
         self._write_commands()
@@ -106,19 +105,6 @@ class DemoCluster:
 
     def _key_file(self, name: str) -> Path:
         return self.root / "keys" / f"{name}_ecdsa"
-
-    def _take_root(self) -> None:
-        self._lock = os.open(self.root / "in-use", os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(self._lock)
-            raise Trouble(
-                f"The demo cluster in {self.root} is running already.",
-                "Another llmb-tui has started it.",
-                "Leave that one first, or set TMPDIR to another folder for this one.",
-                exit_code=1,
-            ) from None
 
     def _key(self, name: str) -> paramiko.PKey:
         """The key of that name; made once and kept."""

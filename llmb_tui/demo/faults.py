@@ -1,5 +1,7 @@
 """Faults that tests and curious people switch on: one file each in `slurm/faults` below the cluster's root.
 
+A simulated Run:ai has the first four of them, in `faults` below its root; what is submitted from then on has them.
+
 | file | its text | what happens |
 |---|---|---|
 | `fail-at-step` | step number | the training program dies there with a Python traceback, exit status 1 |

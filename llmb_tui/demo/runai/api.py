@@ -1,0 +1,251 @@
+"""The control plane's endpoints: a request in, the contract's answer out. The program uses no other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from llmb_tui.demo.runai import documents, facts
+from llmb_tui.demo.runai.contract import is_uuid, problems
+from llmb_tui.demo.runai.documents import Document
+from llmb_tui.demo.runai.https import Request, Response, json_response
+from llmb_tui.demo.runai.tokens import Tokens
+from llmb_tui.demo.runai.workload import DISTRIBUTED, TRAINING, WORKSPACE, Workload
+from llmb_tui.demo.runai.workloads import NameTakenError, Workloads
+
+BODIES = {
+    DISTRIBUTED: "DistributedCreationRequest",
+    TRAINING: "TrainingCreationRequest",
+    WORKSPACE: "WorkspaceCreationRequest",
+}
+_KIND = f"(?P<kind>{'|'.join(BODIES)})"
+_LIMIT, _MOST = 50, 500
+"""Items of an answer: unless more are asked for, and at most."""
+_FILTER = re.compile(r"(\w+)(==|!=|<=|>=|=@|!@|=\^|=\$)(.+)")
+_OPERATORS: dict[str, Callable[[str, str], bool]] = {
+    "==": lambda value, wanted: value == wanted,
+    "!=": lambda value, wanted: value != wanted,
+    "<=": lambda value, wanted: value <= wanted,
+    ">=": lambda value, wanted: value >= wanted,
+    "=@": lambda value, wanted: wanted in value,
+    "!@": lambda value, wanted: wanted not in value,
+    "=^": lambda value, wanted: value.startswith(wanted),
+    "=$": lambda value, wanted: value.endswith(wanted),
+}
+
+
+class _RefusedError(Exception):
+    """The request is answered by an error of the contract."""
+
+    def __init__(self, status: int, message: str, **more: object) -> None:
+        super().__init__(message)
+        self.response = json_response(status, {"code": status, "message": message, **more})
+
+
+def _missing() -> _RefusedError:
+    return _RefusedError(404, "Resource id not found.")
+
+
+class Api:
+    """All endpoints, for those who have a token."""
+
+    def __init__(self, tokens: Tokens, workloads: Workloads) -> None:
+        self._tokens, self._workloads = tokens, workloads
+        routes = (
+            ("GET", r"/api/v1/org-unit/projects", self._projects),
+            ("GET", r"/api/v1/clusters", self._all_clusters),
+            ("GET", r"/api/v1/clusters/(?P<id>[^/]+)", self._cluster),
+            ("GET", r"/api/v1/clusters/(?P<id>[^/]+)/nodes", self._nodes),
+            ("GET", r"/v1/k8s/clusters/(?P<id>[^/]+)/node-pools", self._node_pools),
+            ("GET", r"/api/v1/asset/datasource/pvc", self._claims),
+            ("GET", r"/api/v1/asset/credentials", self._all_credentials),
+            (
+                "GET",
+                r"/api/v1/asset/credentials/(?P<kind>docker-registry|generic-secret|access-key)",
+                self._credentials,
+            ),
+            ("GET", r"/api/v1/workloads", self._list),
+            ("POST", rf"/api/v1/workloads/{_KIND}", self._create),
+            ("GET", rf"/api/v1/workloads/{_KIND}/(?P<id>[^/]+)", self._submitted),
+            ("DELETE", rf"/api/v1/workloads/{_KIND}/(?P<id>[^/]+)", self._delete),
+            ("POST", rf"/api/v1/workloads/{_KIND}/(?P<id>[^/]+)/(?P<verb>suspend|resume)", self._switch),
+            ("GET", r"/api/v1/workloads/(?P<id>[^/]+)", self._workload),
+            ("GET", r"/api/v1/workloads/(?P<id>[^/]+)/events", self._events),
+            ("GET", r"/api/v1/workloads/(?P<id>[^/]+)/pods", self._pods),
+        )
+        self._routes = [(method, re.compile(path), answer) for method, path, answer in routes]
+
+    def respond(self, request: Request) -> Response:
+        """Answer a request."""
+        try:
+            if (request.method, request.path) == ("POST", "/api/v1/token"):
+                return self._token(request)
+            if not self._tokens.is_valid(request.bearer):
+                raise _RefusedError(401, "Issuer is not familiar.")
+            for method, path, answer in self._routes:
+                match = path.fullmatch(request.path)
+                if match and method == request.method:
+                    return answer(request, **match.groupdict())
+            raise _RefusedError(404, f"{request.method} {request.path} is not found")
+        except _RefusedError as refused:
+            return refused.response
+
+    def _token(self, request: Request) -> Response:
+        body = _body(request)
+        try:
+            granted = self._tokens.grant(body)
+        except ValueError as problem:
+            raise _RefusedError(400, str(problem)) from None
+        if granted is None:
+            raise _RefusedError(401, "The application id or its secret is wrong.")
+        return json_response(200, granted)
+
+    def _projects(self, request: Request) -> Response:
+        allocated = {name: self._workloads.allocated(name) for name in facts.POOLS}
+        return _page(request, "projects", [documents.project(allocated, self._workloads.limits)])
+
+    def _all_clusters(self, _: Request) -> Response:
+        return json_response(200, [documents.cluster()])
+
+    def _cluster(self, _: Request, id: str) -> Response:  # noqa: A002 - the contract's word
+        _known_cluster(id)
+        return json_response(200, documents.cluster())
+
+    def _nodes(self, request: Request, id: str) -> Response:  # noqa: A002
+        _known_cluster(id)
+        found = [one | {"gpuType": one["gpuInfo"]["gpuType"]} for one in documents.nodes()]
+        return _page(request, "nodes", found, hidden=("gpuType",), following=False)
+
+    def _node_pools(self, _: Request, id: str) -> Response:  # noqa: A002
+        _known_cluster(id)
+        return json_response(200, [documents.node_pool(pool) for pool in facts.POOLS.values()])
+
+    def _claims(self, request: Request) -> Response:
+        return _assets(request, documents.claims())
+
+    def _all_credentials(self, request: Request) -> Response:
+        return _assets(request, documents.all_credentials())
+
+    def _credentials(self, request: Request, kind: str) -> Response:
+        return _assets(request, documents.credentials(kind))
+
+    def _list(self, request: Request) -> Response:
+        now = self._workloads.clock()
+        found = self._workloads.all(deleted=request.query.get("deleted") == "true")
+        return _page(request, "workloads", [documents.workload(one, one.now(now)) for one in found])
+
+    def _create(self, request: Request, kind: str) -> Response:
+        body = _body(request)
+        wrong = sorted(problems(body, BODIES[kind]))
+        if wrong:
+            issues = [{"field": name, "details": text} for name, text in wrong]
+            text = "; ".join(f"{name} {why}" for name, why in wrong)
+            raise _RefusedError(400, f"Bad submission request: {text}", complianceIssues=issues)
+        if body["projectId"] != facts.PROJECT_ID:
+            raise _RefusedError(403, "You do not have sufficient permissions.")
+        if body["clusterId"] != facts.CLUSTER:
+            raise _RefusedError(400, f"cluster {body['clusterId']} is not that of the project")
+        if not (body.get("spec") or {}).get("image"):
+            raise _RefusedError(400, "Bad submission request: spec.image is required")
+        try:
+            one = self._workloads.create(kind, body)
+        except NameTakenError:
+            raise _RefusedError(409, "Resource with this name already exists") from None
+        return json_response(202, documents.submitted(one, one.created))
+
+    def _submitted(self, _: Request, kind: str, id: str) -> Response:  # noqa: A002
+        one = self._there(id, kind)
+        return json_response(200, documents.submitted(one, one.now(self._workloads.clock())))
+
+    def _delete(self, _: Request, kind: str, id: str) -> Response:  # noqa: A002
+        self._workloads.delete(self._there(id, kind).id)
+        return _accepted()
+
+    def _switch(self, _: Request, kind: str, id: str, verb: str) -> Response:  # noqa: A002
+        change = self._workloads.suspend if verb == "suspend" else self._workloads.resume
+        change(self._there(id, kind).id)
+        return _accepted()
+
+    def _workload(self, _: Request, id: str) -> Response:  # noqa: A002
+        one = self._found(id)
+        return json_response(200, documents.workload(one, one.now(self._workloads.clock())))
+
+    def _events(self, request: Request, id: str) -> Response:  # noqa: A002
+        one = self._found(id)
+        said = one.events(one.now(self._workloads.clock()))
+        if request.query.get("sortOrder") == "asc":
+            said.reverse()
+        return _page(request, "events", [documents.event(event, one) for event in said])
+
+    def _pods(self, request: Request, id: str) -> Response:  # noqa: A002
+        one = self._found(id)
+        now = one.now(self._workloads.clock())
+        there = one.has_pods(now) is not (request.query.get("deleted") == "true")
+        return _page(request, "pods", documents.pods(one, now) if there else [])
+
+    def _found(self, identity: str) -> Workload:
+        if not is_uuid(identity):
+            raise _RefusedError(400, f"{identity} is no UUID")
+        one = self._workloads.find(identity)
+        if one is None:
+            raise _missing()
+        return one
+
+    def _there(self, identity: str, kind: str) -> Workload:
+        one = self._found(identity)
+        if one.kind != kind or one.now(self._workloads.clock()) >= one.deleted:
+            raise _missing()
+        return one
+
+
+def _accepted() -> Response:
+    return json_response(202, {"code": 202, "message": "Request has been accepted."})
+
+
+def _body(request: Request) -> Document:
+    try:
+        body = request.json()
+    except ValueError as problem:
+        raise _RefusedError(400, f"The body is no JSON: {problem}") from None
+    if not isinstance(body, dict):
+        raise _RefusedError(400, "The body is no object")
+    return body
+
+
+def _known_cluster(identity: str) -> None:
+    if identity != facts.CLUSTER:
+        raise _missing()
+
+
+def _assets(request: Request, found: list[Document]) -> Response:
+    """A list of assets: those of a name, of a project, of a cluster, where these are asked for."""
+    wanted = {key: request.query[key] for key in ("name", "projectId", "clusterId") if key in request.query}
+    entries = [one for one in found if all(str(one["meta"][key]) == value for key, value in wanted.items())]
+    return json_response(200, {"entries": entries})
+
+
+def _page(
+    request: Request, name: str, found: list[Document], *, hidden: Iterable[str] = (), following: bool = True
+) -> Response:
+    """The part of a list that is asked for; `following` says where the next part begins."""
+    for text in filter(None, request.query.get("filterBy", "").split(",")):
+        match = _FILTER.fullmatch(text)
+        if match is None or (found and match[1] not in found[0]):
+            raise _RefusedError(400, f"filterBy: {text!r} is not FIELD OPERATOR VALUE")
+        found = [one for one in found if _OPERATORS[match[2]](str(one[match[1]]), match[3])]
+    offset, limit = (_number(request, key, usual) for key, usual in (("offset", 0), ("limit", _LIMIT)))
+    if not 1 <= limit <= _MOST:
+        raise _RefusedError(400, f"limit must be 1 to {_MOST}")
+    shown: list[Any] = [
+        {key: value for key, value in one.items() if key not in hidden} for one in found[offset : offset + limit]
+    ]
+    more = {"next": offset + limit} if following and offset + limit < len(found) else {}
+    return json_response(200, {name: shown, **more})
+
+
+def _number(request: Request, key: str, usual: int) -> int:
+    text = request.query.get(key, str(usual))
+    if not text.isdecimal():
+        raise _RefusedError(400, f"{key} must be a number")
+    return int(text)

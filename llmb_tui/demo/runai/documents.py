@@ -1,0 +1,282 @@
+"""What the control plane answers, as documents of the contract. Pure."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from typing import Any
+
+from llmb_tui.demo.runai import facts
+from llmb_tui.demo.runai.facts import Pool
+from llmb_tui.demo.runai.workload import DISTRIBUTED, TRAINING, WORKSPACE, Event, Workload
+
+Document = dict[str, Any]
+TYPES = {DISTRIBUTED: "Distributed", TRAINING: "Training", WORKSPACE: "Workspace"}
+USER = "llmb-tui-demo"
+
+
+def stamp(at: float) -> str:
+    """A moment as the API writes it."""
+    text = datetime.fromtimestamp(at, timezone.utc).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")
+
+
+def stamp_or_none(at: float, now: float) -> str | None:
+    """The same, or null for what has not come yet."""
+    return stamp(at) if at <= now else None
+
+
+def made(text: str) -> str:
+    """An id that follows from a text."""
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"simulated:{text}"))
+
+
+def cluster() -> Document:
+    """DisplayedCluster."""
+    return {
+        "uuid": facts.CLUSTER,
+        "tenantId": facts.TENANT,
+        "name": facts.CLUSTER_NAME,
+        "createdAt": stamp(facts.CREATED),
+        "version": facts.VERSION,
+        "status": {"state": "Connected"},
+    }
+
+
+def project(allocated: Mapping[str, int], limits: Mapping[str, int]) -> Document:
+    """Project, with what its workloads have of each node pool."""
+    pools = list(facts.POOLS.values())
+    return {
+        "id": facts.PROJECT_ID,
+        "name": facts.PROJECT,
+        "description": "simulated",
+        "clusterId": facts.CLUSTER,
+        "parentId": facts.DEPARTMENT[1],
+        "requestedNamespace": None,
+        "enforceRunaiScheduler": True,
+        "createdAt": stamp(facts.CREATED),
+        "updatedAt": stamp(facts.CREATED),
+        "defaultNodePools": ["default"],
+        "effective": {"defaultNodePools": ["default"]},
+        "totalResources": {"gpuQuota": sum(pool.deserved for pool in pools)},
+        "status": {
+            "namespace": facts.NAMESPACE,
+            "phase": "Ready",
+            "quotaStatus": _quota(sum(allocated.values())),
+            "nodePoolQuotaStatuses": [
+                {"nodePoolName": pool.name, "nodePoolId": pool.id, **_quota(allocated[pool.name])} for pool in pools
+            ],
+        },
+        "resources": [
+            {
+                "nodePool": {"id": pool.id, "name": pool.name},
+                "gpu": {"deserved": pool.deserved, "limit": limits[pool.name], "overQuotaWeight": 2},
+            }
+            for pool in pools
+        ],
+    }
+
+
+def _quota(gpus: int) -> Document:
+    return {"allocated": {"gpu": gpus}, "requested": {"gpu": gpus}}
+
+
+def node_pool(pool: Pool) -> Document:
+    """NodePool1."""
+    return {
+        "id": int(pool.id),
+        "name": pool.name,
+        "clusterId": facts.CLUSTER,
+        "createdAt": stamp(facts.CREATED),
+        "status": "Ready",
+        "nodes": ",".join(pool.node_names),
+        "isDefault": pool.name == "default",
+    }
+
+
+def nodes() -> list[Document]:
+    """Node, of all of them."""
+    return [
+        {
+            "id": made(name),
+            "name": name,
+            "clusterUuid": facts.CLUSTER,
+            "status": "Ready",
+            "nodePool": pool.name,
+            "createdAt": stamp(facts.CREATED),
+            "updatedAt": stamp(facts.CREATED),
+            "gpuInfo": {"gpuType": pool.gpu_type, "gpuCount": pool.gpus_per_node},
+        }
+        for pool in facts.POOLS.values()
+        for name in pool.node_names
+    ]
+
+
+def claims() -> list[Document]:
+    """PVCAsset."""
+    return [
+        {
+            **_asset(name, "pvc"),
+            "spec": {
+                "path": f"/{name}",
+                "existingPvc": True,
+                "claimName": name,
+                "readOnly": False,
+                "claimInfo": {"size": size, "storageClass": "simulated", "accessModes": {"readWriteMany": True}},
+            },
+            "clusterInfo": {"resources": [{"name": name}]},
+        }
+        for name, size in facts.CLAIMS.items()
+    ]
+
+
+def credentials(kind: str) -> list[Document]:
+    """DockerRegistry, GenericSecret or AccessKey; what is in them stays with the control plane."""
+    if kind == "docker-registry":
+        return [
+            {
+                **_asset(name, "dockerRegistry"),
+                "spec": {"url": url, "user": "$oauthtoken", "keyId": 1},
+                "clusterInfo": {"resources": [{"name": f"{facts.REGISTRY_PREFIX}{name}"}]},
+            }
+            for name, url in facts.REGISTRIES.items()
+        ]
+    if kind == "generic-secret":
+        return [
+            {
+                **_asset(name, "genericSecret"),
+                "spec": {"keyValuePairs": [{"key": key} for key in keys], "keyId": 2},
+                "clusterInfo": {"resources": [{"name": f"{facts.SECRET_PREFIX}{name}"}]},
+            }
+            for name, keys in facts.SECRETS.items()
+        ]
+    return []
+
+
+def all_credentials() -> list[Document]:
+    """CredentialsListResponseEntry."""
+    kinds = {"docker-registry": "dockerRegistry", "generic-secret": "genericSecret"}
+    return [one | {"spec": {word: one["spec"]}} for kind, word in kinds.items() for one in credentials(kind)]
+
+
+def _asset(name: str, kind: str) -> Document:
+    meta = {"id": made(f"{kind}/{name}"), "name": name, "kind": kind, "scope": "project", "tenantId": facts.TENANT}
+    place = {"projectId": int(facts.PROJECT_ID), "projectName": facts.PROJECT, "clusterId": facts.CLUSTER}
+    return {"meta": {**meta, **place, **_history()}, "status": {"status": "No issues found"}}
+
+
+def _history() -> Document:
+    at = stamp(facts.CREATED)
+    return {"createdBy": USER, "createdAt": at, "updatedBy": USER, "updatedAt": at}
+
+
+def submitted(one: Workload, now: float) -> Document:
+    """DistributedWorkload, Training1 or Workspace1: the workload as it was asked for, and where it stands."""
+    wanted = "Deleted" if one.delete_asked is not None else "Stopped" if one.stop_asked is not None else "Running"
+    masters = {name: one.body.get(name) for name in ("masterSpecSameAsWorker", "masterSpec")}
+    return {
+        "name": one.name,
+        "requestedName": one.body["name"],
+        "workloadId": one.id,
+        "projectId": facts.PROJECT_ID,
+        "departmentId": facts.DEPARTMENT[1],
+        "clusterId": facts.CLUSTER,
+        "createdBy": USER,
+        "createdAt": stamp(one.created),
+        "deletedAt": stamp_or_none(one.deleted, now),
+        "desiredPhase": wanted,
+        "actualPhase": one.phase(now)[0],
+        "spec": one.spec,
+        **(masters if one.kind == DISTRIBUTED else {}),
+    }
+
+
+def workload(one: Workload, now: float) -> Document:
+    """Workload."""
+    phase, since = one.phase(now)
+    waits = one.obstacle if phase == "Pending" and one.obstacle else {}
+    document: Document = {
+        "id": one.id,
+        "tenantId": facts.TENANT,
+        "name": one.name,
+        "type": TYPES[one.kind],
+        "source": "Control-plane",
+        "category": "Build" if one.kind == WORKSPACE else "Train",
+        "priority": None,
+        "priorityClassName": _priority(one),
+        "preemptible": one.preemptible,
+        "submittedBy": USER,
+        "clusterId": facts.CLUSTER,
+        "projectName": facts.PROJECT,
+        "projectId": facts.PROJECT_ID,
+        "departmentName": facts.DEPARTMENT[0],
+        "departmentId": facts.DEPARTMENT[1],
+        "namespace": facts.NAMESPACE,
+        "createdAt": stamp(one.created),
+        "updatedAt": stamp(since),
+        "deletedAt": stamp_or_none(one.deleted, now),
+        "completedAt": stamp_or_none(one.ends, now),
+        "phase": phase,
+        "phaseMessage": one.why(now),
+        "phaseReason": waits.get("phaseReason"),
+        "phaseUpdatedAt": stamp(since),
+        "k8sPhase": one.kubernetes_phase(now),
+        "k8sPhaseUpdatedAt": stamp(since),
+        "conditions": [],
+        "runningPods": len(one.pods) if phase == "Running" else 0,
+        "requestedPods": {"number": len(one.pods)},
+        "allocatedResources": {"gpu": one.gpus if one.holds(now) else 0},
+        "totalRunningTimeSeconds": int(max(0.0, min(now, one.ends) - one.running_from)),
+    }
+    if waits:
+        said = {name: waits[name] for name in ("reason", "message")}
+        document["conditions"] = [{"type": "Unschedulable", "status": "True", **said}]
+    return document | ({"distributedFramework": "Pytorch"} if one.kind == DISTRIBUTED else {})
+
+
+def _priority(one: Workload) -> str:
+    return str(one.spec.get("priorityClass") or ("high" if one.kind == WORKSPACE else "low"))
+
+
+def event(said: Event, one: Workload) -> Document:
+    """Event."""
+    pod = one.pods[0]
+    return {
+        "id": made(f"{one.id}/{said.at}/{said.reason}/{said.message}"),
+        "createdAt": stamp(said.at),
+        "type": said.kind,
+        "reason": said.reason,
+        "message": said.message,
+        "source": said.source,
+        "clusterId": facts.CLUSTER,
+        "involvedObject": {"uid": made(f"{one.id}/{pod}"), "kind": "Pod", "name": pod, "namespace": facts.NAMESPACE},
+    }
+
+
+def pods(one: Workload, now: float) -> list[Document]:
+    """Pod, of each of them."""
+    names = facts.POOLS[one.pool].node_names if one.started is not None else []
+    since = stamp(one.phase(now)[1])
+    image = str(one.spec.get("image") or "")
+    container = {"name": one.container, "image": image, "startedAt": stamp_or_none(one.running_from, now)}
+    return [
+        {
+            "id": made(f"{one.id}/{name}"),
+            "name": name,
+            "tenantId": facts.TENANT,
+            "workloadId": one.id,
+            "clusterId": facts.CLUSTER,
+            "projectId": facts.PROJECT_ID,
+            "priorityClassName": _priority(one),
+            "nodeName": names[number] if number < len(names) else "",
+            "createdAt": stamp(one.queued),
+            "updatedAt": since,
+            "completedAt": stamp_or_none(one.ends, now),
+            "deletedAt": stamp_or_none(one.deleted, now),
+            "containers": [container],
+            "k8sPhase": one.kubernetes_phase(now),
+            "k8sPhaseUpdatedAt": since,
+        }
+        for number, name in enumerate(one.pods)
+    ]

@@ -1,0 +1,164 @@
+"""An HTTPS server on loopback that hands each request to a function and sends what that answers."""
+
+from __future__ import annotations
+
+import json
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+HOST = "127.0.0.1"
+LOOK_S = 0.2
+"""How soon it notices that it shall listen no more."""
+IDLE_S = 60.0
+"""How long a connection may be silent."""
+STOP_S = 2.0
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request; names of headers in lower case."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def bearer(self) -> str:
+        """The token that it carries."""
+        kind, _, token = self.headers.get("authorization", "").partition(" ")
+        return token if kind == "Bearer" else ""
+
+    def json(self) -> Any:
+        """Its body. Raises ValueError."""
+        return json.loads(self.body)
+
+
+@dataclass(frozen=True)
+class Response:
+    """One answer: a body at once, or in pieces while they come."""
+
+    status: int
+    body: bytes | Iterator[bytes]
+    kind: str = "application/json"
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+Responder = Callable[[Request], Response]
+
+
+def json_response(status: int, document: object) -> Response:
+    """An answer in JSON."""
+    return Response(status, json.dumps(document).encode())
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection. Tests derive from it what goes wrong on a line."""
+
+    server: Listener
+    protocol_version = "HTTP/1.1"
+    server_version, sys_version = "llmb-tui-simulated", ""
+    timeout = IDLE_S
+    disable_nagle_algorithm = True
+
+    def handle(self) -> None:
+        """Answer until the other side goes; how it does is no matter."""
+        with suppress(OSError):
+            super().handle()
+
+    def exchange(self) -> None:
+        """Read one request, and answer it."""
+        self.send(self.server.respond(self.read()))
+
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = exchange  # noqa: N815 - the base class asks for these names
+
+    def read(self) -> Request:
+        """The request that was sent."""
+        address = urlsplit(self.path)
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        body = self.rfile.read(int(headers.get("content-length", 0)))
+        return Request(self.command, unquote(address.path), dict(parse_qsl(address.query)), headers, body)
+
+    def send(self, response: Response) -> None:
+        """Send an answer: with its length, or in chunks."""
+        self.send_response(response.status)
+        self.send_header("Content-Type", response.kind)
+        for name, value in response.headers.items():
+            self.send_header(name, value)
+        if isinstance(response.body, bytes):
+            self.send_header("Content-Length", str(len(response.body)))
+            self.end_headers()
+            self.wfile.write(response.body)
+            return
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for piece in response.body:
+            if piece:
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+        self.wfile.write(b"0\r\n\r\n")
+
+    def log_message(self, *_: Any) -> None:
+        """Nothing of it belongs on the screen."""
+
+
+class Listener(ThreadingHTTPServer):
+    """Listens on a free loopback port from `start` to `stop`."""
+
+    daemon_threads = True
+    request_queue_size = 64
+
+    def __init__(self, context: ssl.SSLContext, respond: Responder, handler: type[Handler]) -> None:
+        super().__init__((HOST, 0), handler)
+        self.port: int = self.server_address[1]
+        self.respond = respond
+        self._context = context
+        self._connections: set[socket.socket] = set()
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self.serve_forever, args=(LOOK_S,), name="demo-runai", daemon=True)
+
+    def start(self) -> None:
+        """Begin to take connections."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End all connections. No thread is left."""
+        ending = threading.Thread(target=self.shutdown)
+        ending.start()
+        with suppress(OSError):
+            socket.create_connection((HOST, self.port)).close()  # it looks at once when somebody comes
+        ending.join()
+        self.server_close()
+        self._thread.join()
+        self.drop_connections()
+        with self._changed:
+            self._changed.wait_for(lambda: not self._connections, STOP_S)
+
+    def drop_connections(self) -> None:
+        """Cut every connection."""
+        with self._changed:
+            for connection in self._connections:
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        """The next connection; its own thread shakes hands, so that nobody waits for who does not."""
+        plain, address = super().get_request()
+        connection = self._context.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
+        with self._changed:
+            self._connections.add(connection)
+        return connection, address
+
+    def shutdown_request(self, request: Any) -> None:
+        """Close a connection whose thread is done."""
+        super().shutdown_request(request)
+        with self._changed:
+            self._connections.discard(request)
+            self._changed.notify_all()

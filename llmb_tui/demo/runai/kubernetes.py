@@ -1,0 +1,115 @@
+"""Kubernetes' API of the cluster, as much as `kubectl logs` needs of it."""
+
+from __future__ import annotations
+
+import hmac
+import re
+import secrets
+import threading
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from http import HTTPStatus
+from itertools import chain
+
+from llmb_tui.demo.runai import facts
+from llmb_tui.demo.runai.https import Request, Response, json_response
+from llmb_tui.demo.runai.workload import Workload
+from llmb_tui.demo.runai.workloads import Workloads
+
+_LOG = re.compile(r"/api/v1/namespaces/(?P<namespace>[^/]+)/pods/(?P<pod>[^/]+)/log")
+LOOK_S = 0.05
+"""How often a log that is followed is looked at, real seconds."""
+USER = "system:serviceaccount:llmb:reader"
+Line = tuple[float, str]
+
+
+class Kubernetes:
+    """The logs of the pods, for who has the token."""
+
+    def __init__(self, workloads: Workloads) -> None:
+        self.token = secrets.token_urlsafe(24)
+        self.stopping = threading.Event()
+        self._workloads = workloads
+
+    def respond(self, request: Request) -> Response:
+        """Answer a request."""
+        if not hmac.compare_digest(request.bearer.encode(), self.token.encode()):
+            return _status(401, "Unauthorized")
+        match = _LOG.fullmatch(request.path)
+        if match is None or request.method != "GET":
+            return _status(404, "the server could not find the requested resource")
+        namespace, pod = match["namespace"], match["pod"]
+        if namespace != facts.NAMESPACE:
+            what = f'cannot get resource "pods/log" in API group "" in the namespace "{namespace}"'
+            return _status(403, f'pods "{pod}" is forbidden: User "{USER}" {what}')
+        found = [one for one in self._workloads.all() if pod in one.pods and one.has_pods(self._now(one))]
+        if not found:
+            return _status(404, f'pods "{pod}" not found')
+        return self._log(request, found[0], pod)
+
+    def _log(self, request: Request, one: Workload, pod: str) -> Response:
+        name = request.query.get("container", one.container)
+        if name != one.container:
+            return _status(400, f"container {name} is not valid for pod {pod}")
+        if self._now(one) < one.running_from:
+            waits = {"BackOff": "trying and failing to pull image"}.get(
+                (one.container_trouble or ("",))[0], "waiting to start: ContainerCreating"
+            )
+            return _status(400, f'container "{name}" in pod "{pod}" is {waits}')
+        try:
+            since = _moment(request.query.get("sinceTime", ""))
+            count = int(request.query.get("tailLines", -1))
+        except ValueError as problem:
+            return _status(400, f"invalid query: {problem}")
+        with_time = request.query.get("timestamps") == "true"
+
+        def text(lines: list[Line]) -> bytes:
+            return "".join(f"{_stamp(at)} {line}\n" if with_time else f"{line}\n" for at, line in lines).encode()
+
+        printed = self._printed(one, pod)
+        first = [line for line in printed if line[0] > since - 1e-6]  # to the microsecond
+        first = first[-count:] if count > 0 else [] if count == 0 else first
+        if request.query.get("follow") == "true":
+            pieces = self._follow(one, pod, len(printed))
+            return Response(200, (text(lines) for lines in chain([first], pieces)), "text/plain")
+        return Response(200, text(first), "text/plain")
+
+    def _follow(self, one: Workload, pod: str, known: int) -> Iterator[list[Line]]:
+        """What is printed behind the lines that are known, until the container ends."""
+        attempt = one.attempts
+        while not self.stopping.wait(LOOK_S):
+            now = self._now(one)
+            if one.attempts != attempt:
+                return
+            lines = self._printed(one, pod)
+            yield lines[known:]
+            known = len(lines)
+            if not one.holds(now) or not one.has_pods(now):
+                return
+        raise ConnectionAbortedError  # a server that goes does not say that the log is over
+
+    def _printed(self, one: Workload, pod: str) -> list[Line]:
+        """What the container of a pod has printed by now: only the first has rank 0, which tells of the steps."""
+        lines = one.log(self._now(one))
+        return lines if pod == one.pods[0] else lines[:1]
+
+    def _now(self, one: Workload) -> float:
+        return one.now(self._workloads.clock())
+
+
+def _status(code: int, message: str) -> Response:
+    reason = HTTPStatus(code).phrase.replace(" ", "")
+    document = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message}
+    return json_response(code, {**document, "reason": reason, "code": code})
+
+
+def _stamp(at: float) -> str:
+    return datetime.fromtimestamp(at, timezone.utc).isoformat(timespec="microseconds").replace("+00:00", "000Z")
+
+
+def _moment(text: str) -> float:
+    """Unix time of an RFC 3339 time; long ago without one. Raises ValueError."""
+    if not text:
+        return 0.0
+    whole = re.sub(r"(\.\d{6})\d+", r"\1", text).replace("Z", "+00:00")
+    return datetime.fromisoformat(whole).timestamp()

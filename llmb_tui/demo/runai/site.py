@@ -1,0 +1,115 @@
+"""`DemoRunai`: a Run:ai control plane and its cluster, inside this process. Simulated, and it says so."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from llmb_tui.demo.root import take
+from llmb_tui.demo.runai import facts
+from llmb_tui.demo.runai.api import Api
+from llmb_tui.demo.runai.certificates import make
+from llmb_tui.demo.runai.https import HOST, Handler, Listener
+from llmb_tui.demo.runai.kubernetes import Kubernetes
+from llmb_tui.demo.runai.tokens import Tokens
+from llmb_tui.demo.runai.workloads import Workloads
+
+SPEED = 60.0
+TOKEN_S = 3600.0
+
+
+class DemoRunai:
+    """A simulated site that lives in the folder `root`, for as long as it is started.
+
+    Its workloads are files below `root` and go on while it is stopped. `speed` is how much faster than real time the
+    clock of a new workload runs; `clock` says the real time, and `handler` serves a connection: both are for tests.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        speed: float = SPEED,
+        token_s: float = TOKEN_S,
+        clock: Callable[[], float] = time.time,
+        handler: type[Handler] = Handler,
+    ) -> None:
+        if not 0 < speed < float("inf"):
+            raise ValueError(f"speed must be a positive number, not {speed}")
+        self.root = root.resolve()
+        self.speed = speed
+        self.notice = f"simulated, clock x{speed:g}"
+        self.project, self.node_pool, self.claims = facts.PROJECT, "default", tuple(facts.CLAIMS)
+        self.ca_file, self.kubeconfig = self.root / "ca.pem", self.root / "kubeconfig"
+        self.tokens = Tokens(token_s, clock)
+        self._clock = clock
+        self._handler = handler
+        self._listeners: list[Listener] = []
+
+    def __enter__(self) -> DemoRunai:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Write what is missing below the root, and listen. Raises Trouble when the root is in use."""
+        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._lock = take(self.root)
+        self.workloads = Workloads(self.root, self.speed, self._clock)
+        self.kubernetes = Kubernetes(self.workloads)
+        context = make(self.root)
+        self._listeners = [
+            Listener(context, respond, self._handler)
+            for respond in (Api(self.tokens, self.workloads).respond, self.kubernetes.respond)
+        ]
+        for listener in self._listeners:
+            listener.start()
+        self._write_kubeconfig()
+
+    def stop(self) -> None:
+        """End the servers and their connections."""
+        if self._listeners:
+            self.kubernetes.stopping.set()
+            for listener in self._listeners:
+                listener.stop()
+            self._listeners = []
+            os.close(self._lock)
+
+    @property
+    def base_url(self) -> str:
+        """Of the control plane's API, as a profile has it."""
+        return f"https://{HOST}:{self._listeners[0].port}/api/v1"
+
+    @property
+    def app_id(self) -> str:
+        """The application that may come in."""
+        return self.tokens.app_id
+
+    @property
+    def app_secret(self) -> str:
+        """Its secret; another one for each site that is made."""
+        return self.tokens.app_secret
+
+    def drop_connections(self) -> None:
+        """Cut every connection, without a word."""
+        for listener in self._listeners:
+            listener.drop_connections()
+
+    def _write_kubeconfig(self) -> None:
+        cluster = {"server": f"https://{HOST}:{self._listeners[1].port}", "certificate-authority": str(self.ca_file)}
+        names = {"cluster": "simulated", "user": "reader", "namespace": facts.NAMESPACE}
+        document = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "simulated", "cluster": cluster}],
+            "users": [{"name": "reader", "user": {"token": self.kubernetes.token}}],
+            "contexts": [{"name": "simulated", "context": names}],
+            "current-context": "simulated",
+        }
+        self.kubeconfig.touch(mode=0o600)
+        self.kubeconfig.write_text(json.dumps(document, indent=2))  # JSON is YAML

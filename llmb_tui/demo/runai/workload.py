@@ -1,0 +1,227 @@
+"""`Workload`: one workload and its life. Its phase, pods, events and log follow from its record and the time.
+
+Its clock runs `speed` times faster than real time from the moment it was submitted, as that of the simulated Slurm's
+jobs does; all its moments are Unix times on that clock.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from llmb_tui.demo.runai import facts
+from llmb_tui.demo.runai.container import Container, Output, output
+
+DISTRIBUTED, TRAINING, WORKSPACE = "distributed", "trainings", "workspaces"
+CREATING_S, QUEUED_S, PULLING_S, ENDING_S = 5.0, 15.0, 30.0, 10.0
+"""Simulated seconds: until it is in the queue, in it at least, until its containers run, and to stop or delete it."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """What Kubernetes says of a pod."""
+
+    at: float
+    kind: str
+    reason: str
+    message: str
+    source: str
+
+
+@dataclass
+class Workload:
+    """One workload; `body` is the request that it was made by."""
+
+    id: str
+    kind: str
+    name: str
+    body: dict[str, Any]
+    speed: float
+    created: float
+    queued: float
+    """When it was submitted, or resumed, or lost its place."""
+    attempts: int = 1
+    started: float | None = None
+    """When it was given its nodes."""
+    stop_asked: float | None = None
+    delete_asked: float | None = None
+    obstacle: dict[str, Any] | None = None
+    """Why the scheduler leaves it in the queue: at, reason, message, and the control plane's word for it."""
+    evictions: list[float] = field(default_factory=list)
+    knobs: dict[str, float] = field(default_factory=dict)
+    """Faults of the training that were on when it started."""
+
+    def now(self, real: float) -> float:
+        """A real moment on its clock."""
+        return self.created + (real - self.created) * self.speed
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """What each of its pods is made of."""
+        return self.body.get("spec") or {}
+
+    @property
+    def pods(self) -> list[str]:
+        """Names of its pods, that of rank 0 first."""
+        if self.kind != DISTRIBUTED:
+            return [f"{self.name}-0-0"]
+        master = bool(self.body.get("masterSpecSameAsWorker") or self.body.get("masterSpec"))
+        workers = [f"{self.name}-worker-{number}" for number in range(int(self.spec.get("numWorkers") or 1))]
+        return [f"{self.name}-master-0"] * master + workers
+
+    @property
+    def container(self) -> str:
+        """Name of the container in each pod."""
+        return "pytorch" if self.kind == DISTRIBUTED else self.name
+
+    @property
+    def gpus(self) -> int:
+        """GPUs that it asks for, of all pods."""
+        return len(self.pods) * self.gpus_per_pod
+
+    @property
+    def gpus_per_pod(self) -> int:
+        """GPUs that each of its pods asks for."""
+        return int((self.spec.get("compute") or {}).get("gpuDevicesRequest") or 0)
+
+    @property
+    def pool(self) -> str:
+        """The node pool that it wants."""
+        return str((self.spec.get("nodePools") or ["default"])[0])
+
+    @property
+    def preemptible(self) -> bool:
+        """Whether it may go over the project's quota."""
+        return (
+            str(self.spec.get("preemptibility") or ("" if self.kind == WORKSPACE else "preemptible")) == "preemptible"
+        )
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Values of its variables; those from secrets are not known."""
+        variables = self.spec.get("environmentVariables") or []
+        return {str(one.get("name")): one["value"] for one in variables if one.get("value") is not None}
+
+    @property
+    def in_queue(self) -> float:
+        """From when on it may be scheduled."""
+        return self.queued + CREATING_S + QUEUED_S + self.knobs.get("queue-wait", 0.0)
+
+    @property
+    def container_trouble(self) -> tuple[str, str] | None:
+        """Reason and message of what keeps its containers from being started, as an event says them."""
+        image = str(self.spec.get("image") or "")
+        if not facts.image_exists(image):
+            return "BackOff", f'Back-off pulling image "{image}"'
+        known = {f"{facts.SECRET_PREFIX}{name}": list(keys) for name, keys in facts.SECRETS.items()}
+        for variable in self.spec.get("environmentVariables") or []:
+            secret = variable.get("secret") or {}
+            if secret and secret.get("key") not in known.get(str(secret.get("name")), []):
+                return "Failed", f'Error: secret "{secret.get("name")}" not found'
+        return None
+
+    @property
+    def running_from(self) -> float:
+        """When its containers run; infinite where they do not."""
+        return math.inf if self.started is None or self.container_trouble else self.started + PULLING_S
+
+    @property
+    def output(self) -> Output:
+        """What the container of rank 0 prints from `running_from` on."""
+        command = f"{self.spec.get('command') or ''} {self.spec.get('args') or ''}"
+        environment, knobs = tuple(sorted(self.environment.items())), tuple(sorted(self.knobs.items()))
+        seed = f"{self.id}/{self.attempts}"
+        return output(Container(command, environment, self.gpus, seed, self.running_from, self.speed, knobs))
+
+    @property
+    def ends(self) -> float:
+        """When its containers end by themselves."""
+        return self.running_from + self.output.seconds if math.isfinite(self.running_from) else math.inf
+
+    @property
+    def deleted(self) -> float:
+        """When it is gone."""
+        return math.inf if self.delete_asked is None else self.delete_asked + ENDING_S
+
+    def phase(self, now: float) -> tuple[str, float]:
+        """The control plane's word for where it stands, and since when."""
+        if self.delete_asked is not None and self.delete_asked <= self.ends:
+            return "Deleting", self.delete_asked
+        if self.stop_asked is not None:
+            stopped = self.stop_asked + ENDING_S
+            return ("Stopping", self.stop_asked) if now < stopped else ("Stopped", stopped)
+        if self.started is None:
+            pending = self.queued + CREATING_S
+            first = "Resuming" if self.attempts > 1 else "Creating"
+            return (first, self.queued) if now < pending else ("Pending", pending)
+        if now < self.running_from:
+            return "Initializing", self.started
+        if now < self.ends:
+            return "Running", self.running_from
+        return ("Failed" if self.output.code else "Completed"), self.ends
+
+    def kubernetes_phase(self, now: float) -> str:
+        """Kubernetes' word for the same."""
+        words = {"Running": "Running", "Completed": "Succeeded", "Failed": "Failed", "Stopping": "Running"}
+        return words.get(self.phase(now)[0], "Pending")
+
+    def has_pods(self, now: float) -> bool:
+        """Whether its pods exist."""
+        return now < self.deleted and self.phase(now)[0] not in ("Creating", "Resuming", "Stopped")
+
+    def holds(self, now: float) -> bool:
+        """Whether it has GPUs."""
+        gone = self.deleted if self.stop_asked is None else self.stop_asked + ENDING_S
+        return self.started is not None and now < min(self.ends, gone)
+
+    def log(self, now: float) -> list[tuple[float, str]]:
+        """(moment, line) of what the container of rank 0 has printed by now."""
+        until = min(now, *(asked for asked in (self.stop_asked, self.delete_asked) if asked is not None), math.inf)
+        moments = ((self.running_from + seconds, text) for seconds, text in self.output.lines)
+        return [(at, text) for at, text in moments if at <= until] if math.isfinite(self.running_from) else []
+
+    def why(self, now: float) -> str:
+        """What an operator should know of its phase; empty when there is nothing."""
+        phase, _ = self.phase(now)
+        if phase == "Pending" and self.obstacle:
+            return str(self.obstacle["message"])
+        if phase == "Initializing" and self.container_trouble:
+            return self.container_trouble[1]
+        return f"Container {self.container} exited with code {self.output.code}" if phase == "Failed" else ""
+
+    def events(self, now: float) -> list[Event]:
+        """Everything that was said of its first pod by now, the newest first."""
+        return sorted((one for one in self._events() if one.at <= now), key=lambda one: one.at, reverse=True)
+
+    def _events(self) -> Iterator[Event]:
+        pod, image = self.pods[0], self.spec.get("image")
+        for at in self.evictions:
+            message = f"Pod {facts.NAMESPACE}/{pod} was preempted by higher priority workload high-priority"
+            yield Event(at, "Warning", "Evict", message, "runai-scheduler")
+        if self.obstacle:
+            reason, message = self.obstacle["reason"], self.obstacle["message"]
+            yield Event(self.obstacle["at"], "Warning", reason, message, "runai-scheduler")
+        if self.started is not None:
+            node = facts.POOLS[self.pool].node_names[0]
+            where = f"Successfully assigned pod {facts.NAMESPACE}/{pod} to node {node} at node-pool {self.pool}"
+            yield Event(self.started, "Normal", "Scheduled", where, "runai-scheduler")
+            yield Event(self.started + 1, "Normal", "Pulling", f'Pulling image "{image}"', "kubelet")
+            if self.container_trouble:
+                reason, message = self.container_trouble
+                if reason == "BackOff":
+                    why = f'Failed to pull image "{image}": rpc error: code = NotFound desc = {image}: not found'
+                    yield Event(self.started + 2, "Warning", "Failed", why, "kubelet")
+                yield Event(self.started + 3, "Warning", reason, message, "kubelet")
+        if math.isfinite(self.running_from):
+            pulled = f'Successfully pulled image "{image}" in {PULLING_S:g}s'
+            yield Event(self.running_from - 1, "Normal", "Pulled", pulled, "kubelet")
+            yield Event(self.running_from, "Normal", "Started", f"Started container {self.container}", "kubelet")
+        if math.isfinite(self.ends):
+            code = self.output.code
+            text = f"Workload {'failed' if code else 'completed'} with exit code {code}"
+            yield Event(self.ends, "Warning" if code else "Normal", "Failed" if code else "Completed", text, "runai")
+        for asked, word in ((self.stop_asked, "Suspended"), (self.delete_asked, "Killing")):
+            if asked is not None:
+                yield Event(asked, "Normal", word, f"Stopping container {self.container}", "kubelet")

@@ -1,0 +1,193 @@
+"""`Workloads`: all workloads of the site, kept as one file each, and the scheduler that gives them their nodes."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from llmb_tui.demo import faults
+from llmb_tui.demo.runai import facts
+from llmb_tui.demo.runai.facts import Pool
+from llmb_tui.demo.runai.workload import Workload
+
+KNOBS = ("fail-at-step", "hang-at-step", "slow", "queue-wait")
+
+
+class NameTakenError(Exception):
+    """The project has a workload of that name."""
+
+
+class Workloads:
+    """What was submitted below `root`. `clock` says the real time."""
+
+    def __init__(self, root: Path, speed: float, clock: Callable[[], float] = time.time) -> None:
+        self._root = root
+        self._speed = speed
+        self.clock = clock
+        self.limits = {name: pool.limit for name, pool in facts.POOLS.items()}
+        """GPUs of each node pool that the project may have at most."""
+        self._guard = threading.RLock()
+        self._all: dict[str, Workload] = {}
+        (root / "workloads").mkdir(mode=0o700, parents=True, exist_ok=True)
+        for path in (root / "workloads").glob("*.json"):
+            workload = Workload(**json.loads(path.read_text(encoding="utf-8")))
+            self._all[workload.id] = workload
+
+    def create(self, kind: str, body: dict[str, Any]) -> Workload:
+        """Take a workload. Raises NameTakenError."""
+        identity, now = str(uuid.uuid4()), self.clock()
+        name = f"{body['name']}-{identity[-12:]}" if body.get("useGivenNameAsPrefix") else str(body["name"])
+        with self._guard:
+            if any(one.name == name for one in self.all()):
+                raise NameTakenError(name)
+            workload = Workload(identity, kind, name, body, self._speed, created=now, queued=now, knobs=self._knobs())
+            self._all[identity] = workload
+            self._write(workload)
+        return workload
+
+    def all(self, *, deleted: bool = False) -> list[Workload]:
+        """Those that are there, or those that were deleted; the newest first."""
+        with self._guard:
+            self._schedule()
+            found = [one for one in self._all.values() if (one.now(self.clock()) >= one.deleted) is deleted]
+        return sorted(found, key=lambda one: one.created, reverse=True)
+
+    def find(self, identity: str) -> Workload | None:
+        """A workload by its id, also one that was deleted."""
+        with self._guard:
+            self._schedule()
+            return self._all.get(identity)
+
+    @contextmanager
+    def change(self, identity: str) -> Iterator[Workload]:
+        """A workload to be changed; it is written when the block ends well."""
+        with self._guard:
+            workload = self._all[identity]
+            yield workload
+            self._write(workload)
+
+    def suspend(self, identity: str) -> None:
+        """Stop it, unless it has ended."""
+        with self.change(identity) as one:
+            now = one.now(self.clock())
+            if one.stop_asked is None and now < one.ends:
+                one.stop_asked = now
+
+    def resume(self, identity: str) -> None:
+        """Put it into the queue again, if it was stopped; it begins anew."""
+        with self.change(identity) as one:
+            if one.stop_asked is not None:
+                self.requeue(one)
+
+    def delete(self, identity: str) -> None:
+        """Delete it."""
+        with self.change(identity) as one:
+            one.delete_asked = one.delete_asked or one.now(self.clock())
+
+    def allocated(self, pool: str) -> int:
+        """GPUs of a node pool that workloads have."""
+        with self._guard:
+            now = self.clock()
+            return sum(one.gpus for one in self._all.values() if one.pool == pool and one.holds(one.now(now)))
+
+    def requeue(self, one: Workload) -> None:
+        """Take its nodes away from a workload that is being changed: it waits in the queue again."""
+        one.queued, one.started, one.stop_asked, one.obstacle = one.now(self.clock()), None, None, None
+        one.attempts += 1
+        one.knobs = self._knobs()
+
+    def _knobs(self) -> dict[str, float]:
+        found = {name: faults.number(self._root, name) for name in KNOBS}
+        return {name: number for name, number in found.items() if number is not None}
+
+    def _schedule(self) -> None:
+        """Give their nodes to those in the queue, oldest first, as far as there are enough."""
+        for one in sorted(self._all.values(), key=lambda one: one.created):
+            now = one.now(self.clock())
+            if one.started is not None or one.stop_asked is not None or one.delete_asked is not None:
+                continue
+            if now < one.in_queue:
+                continue
+            found = next(self._obstacles(one), None)
+            if found is None:
+                one.started = now if one.obstacle else one.in_queue
+                one.obstacle = None
+            elif one.obstacle is None or one.obstacle["message"] != found["message"]:
+                one.obstacle = found | {"at": now}
+            else:
+                continue
+            self._write(one)
+
+    def _obstacles(self, one: Workload) -> Iterator[dict[str, Any]]:
+        """What keeps a workload in the queue, in the scheduler's words."""
+        for claim in (one.spec.get("storage") or {}).get("pvc") or []:
+            name = claim.get("claimName")
+            if claim.get("existingPvc") and name not in facts.CLAIMS:
+                yield {"reason": "FailedScheduling", "message": f'persistentvolumeclaim "{name}" not found'}
+        pool = facts.POOLS.get(one.pool)
+        if pool is None:
+            yield _unschedulable(f"No node in the {one.pool} node-pool has GPU resources.")
+        elif one.gpus_per_pod > pool.gpus_per_node:
+            yield _unschedulable(_nodes(pool, "didn't have enough resources: GPUs."))
+        elif not _fits_type(one.spec, pool.gpu_type):
+            yield _unschedulable(_nodes(pool, "didn't match Pod's node affinity/selector."))
+        elif one.gpus:
+            yield from self._shortages(one, pool)
+
+    def _shortages(self, one: Workload, pool: Pool) -> Iterator[dict[str, Any]]:
+        used, limit = self.allocated(pool.name), self.limits[pool.name]
+        if used + one.gpus > limit:
+            yield _unschedulable(
+                f"{facts.PROJECT} quota has reached the allowable limit of GPUs. Limit is {limit} GPUs, currently "
+                f"{used} GPUs allocated and workload requested {one.gpus} GPUs",
+                "OverLimit",
+            )
+        if used + one.gpus > pool.deserved and not one.preemptible:
+            yield _unschedulable(
+                f"Non-preemptible workload is over quota. Workload requested {one.gpus} GPUs, but {facts.PROJECT} "
+                f"quota is {pool.deserved} GPUs, while {used} GPUs are already allocated for non-preemptible pods. "
+                "Use a preemptible workload to go over quota.",
+                "NonPreemptibleOverQuota",
+            )
+        free = pool.nodes * pool.gpus_per_node - used
+        if one.gpus > free:
+            yield _unschedulable(
+                f"Resources were found for {free // one.gpus_per_pod} pods while {len(one.pods)} are required for gang "
+                f"scheduling. Additional pods cannot be scheduled due to: "
+                + _nodes(pool, "didn't have enough resources: GPUs.")
+            )
+
+    def _write(self, workload: Workload) -> None:
+        path = self._root / "workloads" / f"{workload.id}.json"
+        fresh = path.with_suffix(".new")
+        fresh.touch(mode=0o600)
+        fresh.write_text(json.dumps(asdict(workload)), encoding="utf-8")
+        fresh.replace(path)
+
+
+def _unschedulable(message: str, word: str = "") -> dict[str, Any]:
+    return {"reason": "Unschedulable", "message": message} | ({"phaseReason": word} if word else {})
+
+
+def _nodes(pool: Pool, why: str) -> str:
+    return f"no nodes with enough resources were found: {pool.nodes} node(s) {why}"
+
+
+def _fits_type(spec: dict[str, Any], gpu_type: str) -> bool:
+    """Whether nodes with GPUs of that type are among those that the workload wants."""
+    terms = (spec.get("nodeAffinityRequired") or {}).get("nodeSelectorTerms") or []
+    wanted = [
+        one.get("values") or []
+        for term in terms
+        for one in term.get("matchExpressions") or []
+        if one.get("key") == "nvidia.com/gpu.product" and one.get("operator") == "In"
+    ]
+    label = spec.get("nodeType")
+    return all(gpu_type in values for values in wanted) and label in (None, gpu_type)

@@ -1,0 +1,205 @@
+"""What the simulated control plane takes and answers, held to the models that are generated from NVIDIA's contract."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from typing import Any
+
+import pytest
+
+from llmb_tui.demo.runai import facts
+from llmb_tui.demo.runai.contract import OBJECTS, fields, problems
+from tests.demo.runai.runai_client import Client, request, single
+from tests.kit.runai import FaultySite
+
+NODES = f"/clusters/{facts.CLUSTER}/nodes"
+# `Project` is not among them: the package has another schema of that name in its place.
+PROJECT = {
+    "resources": "Resources",
+    "status": "ProjectStatus",
+    "effective": "ProjectEffective",
+    "totalResources": "TotalResources",
+}
+PROJECT_NEEDS = """id name parentId createdAt updatedAt totalResources effective status description
+    enforceRunaiScheduler clusterId resources"""
+
+
+def model(name: str) -> Any:
+    module = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+    return getattr(importlib.import_module(f"runai.models.{module}"), name)
+
+
+def check(name: str, document: Any) -> None:
+    """Valid by the model, and no field in it that the model does not have."""
+    known = model(name).from_dict(document).model_dump(by_alias=True)
+
+    def compare(part: Any, whole: Any, at: str) -> None:
+        if isinstance(part, dict):
+            for key, value in part.items():
+                if value is not None:
+                    assert key in whole, f"{at}.{key}"
+                    compare(value, whole[key], f"{at}.{key}")
+        elif isinstance(part, list):
+            for index, value in enumerate(part):
+                compare(value, whole[index], f"{at}[{index}]")
+
+    compare(document, known, name)
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_the_table_has_the_fields_of_the_contract(name: str) -> None:
+    schema = model(name).model_json_schema(by_alias=True)
+    table = fields(name)
+    assert set(table) == set(schema["properties"])
+    assert {key for key, (_, needed) in table.items() if needed} == set(schema.get("required", []))
+    words = {"string", "text", "name", "label", "uuid"}
+    for key, (kind, _) in table.items():
+        types = {one.get("type", "$ref") for one in schema["properties"][key].get("anyOf", [schema["properties"][key]])}
+        expected = (
+            "array"
+            if kind.startswith("[")
+            else "string"
+            if kind in words
+            else "integer"
+            if kind in ("count", "positive")
+            else kind
+        )
+        assert kind == "any" or "|" in kind or kind[0].isupper() or expected in types, (key, kind, types)
+
+
+def test_requests_of_these_tests_follow_the_contract() -> None:
+    check("DistributedCreationRequest", request())
+    check("TrainingCreationRequest", single())
+    check("WorkspaceCreationRequest", single(kind="workspaces"))
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "part"),
+    [
+        ("/clusters", "DisplayedCluster", ""),
+        (f"/clusters/{facts.CLUSTER}", "DisplayedCluster", None),
+        (NODES, "Nodes", None),
+        (f"/v1/k8s/clusters/{facts.CLUSTER}/node-pools", "NodePool1", ""),
+        ("/asset/datasource/pvc", "PVCListResponse", None),
+        ("/asset/credentials", "CredentialsListResponse", None),
+        ("/asset/credentials/docker-registry", "DockerRegistryListResponse", None),
+        ("/asset/credentials/generic-secret", "GenericSecretListResponse", None),
+        ("/asset/credentials/access-key", "AccessKeyListResponse", None),
+    ],
+)
+def test_what_the_site_has(client: Client, path: str, name: str, part: str | None) -> None:
+    answer = client.get(path)
+    for document in answer if part == "" else [answer]:
+        check(name, document)
+
+
+def test_the_project(client: Client) -> None:
+    (project,) = client.get(f"/org-unit/projects?filterBy=name=={facts.PROJECT}")["projects"]
+    assert set(PROJECT_NEEDS.split()) <= set(project)
+    for key, name in PROJECT.items():
+        for document in project[key] if isinstance(project[key], list) else [project[key]]:
+            check(name, document)
+    assert isinstance(project["id"], str)
+    assert client.get("/org-unit/projects?filterBy=name==other")["projects"] == []
+
+
+def test_a_token(site: FaultySite, client: Client) -> None:
+    old = {"grantType": "app_token", "appID": site.app_id, "appSecret": site.app_secret}
+    check("TokenRequest", old)
+    status, document = client.call("POST", "/token", old)
+    assert status == 200
+    check("TokenResponse", document)
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "name"),
+    [
+        ("distributed", request(), "DistributedWorkload"),
+        ("trainings", single(), "Training1"),
+        ("workspaces", single(kind="workspaces"), "Workspace1"),
+    ],
+)
+def test_a_workload_at_each_time_of_its_life(
+    site: FaultySite, client: Client, kind: str, body: dict[str, Any], name: str
+) -> None:
+    _, document = client.call("POST", f"/workloads/{kind}", body)
+    check(name, document)
+    identity = document["workloadId"]
+    for seconds in (0, 10, 12, 40, 600):
+        site.skip(seconds)
+        check(name, client.get(f"/workloads/{kind}/{identity}"))
+        check("WorkloadDetailed", client.get(f"/workloads/{identity}"))
+        check("GetWorkloads200Response", client.get("/workloads"))
+        check("GetWorkloadEvents200Response", client.get(f"/workloads/{identity}/events"))
+        check("ListPods200Response", client.get(f"/workloads/{identity}/pods"))
+    for verb in ("suspend", "resume"):
+        status, document = client.call("POST", f"/workloads/{kind}/{identity}/{verb}")
+        assert status == 202
+        check("HttpResponse", document)
+    status, document = client.call("DELETE", f"/workloads/{kind}/{identity}")
+    assert status == 202
+    check("HttpResponse", document)
+    site.skip(60)
+    check("GetWorkloads200Response", client.get("/workloads?deleted=true"))
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"name": None}, "name"),
+        ({"name": "Not_A_Name"}, "name"),
+        ({"name": "x" * 55}, "name"),
+        ({"projectId": 4500105}, "projectId"),
+        ({"clusterId": "here"}, "clusterId"),
+        ({"spec": []}, "spec."),
+        ({"useGivenNameAsPrefix": "yes"}, "useGivenNameAsPrefix"),
+        ({"gpus": 8}, "gpus"),
+        ({"spec": {"compute": {"gpuDevicesRequest": "8"}}}, "spec.compute.gpuDevicesRequest"),
+        ({"spec": {"numWorkers": 0}}, "spec.numWorkers"),
+        ({"spec": {"environmentVariables": [{"name": "A", "value": 1}]}}, "spec.environmentVariables[0].value"),
+        ({"spec": {"restartPolicy": "Sometimes"}}, "spec.restartPolicy"),
+        ({"spec": {"storage": {"pvc": {}}}}, "spec.storage.pvc"),
+    ],
+)
+def test_a_body_that_is_wrong_is_refused_with_its_field(client: Client, change: dict[str, Any], field: str) -> None:
+    status, document = client.call("POST", "/workloads/distributed", request() | change)
+    assert status == 400
+    check("SubmissionErrorV2", document)
+    assert [issue["field"] for issue in document["complianceIssues"]] == [field]
+    assert client.get("/workloads")["workloads"] == []
+
+
+def test_nothing_is_wrong_with_what_is_null() -> None:
+    assert list(problems(request(args=None, compute=None), "DistributedCreationRequest")) == []
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/nothing", 404),
+        ("PUT", "/workloads", 404),
+        ("GET", "/workloads/5b1f6c0e-2f4d-4b52-9a53-6d0c7c1f0d99", 404),
+        ("GET", "/workloads/7", 400),
+        ("GET", "/clusters/5b1f6c0e-2f4d-4b52-9a53-6d0c7c1f0d99", 404),
+        ("GET", f"{NODES}?limit=501", 400),
+        ("GET", f"{NODES}?offset=x", 400),
+        ("GET", f"{NODES}?filterBy=name", 400),
+    ],
+)
+def test_other_refusals(client: Client, method: str, path: str, status: int) -> None:
+    answered, document = client.call(method, path)
+    assert answered == document["code"] == status
+    check("Error", document)
+
+
+def test_lists_are_given_in_parts(client: Client) -> None:
+    for number in range(3):
+        client.submit(single(f"run-{number}"), "trainings")
+    first = client.get("/workloads?limit=2")
+    rest = client.get(f"/workloads?limit=2&offset={first['next']}")
+    assert [one["name"] for part in (first, rest) for one in part["workloads"]] == ["run-2", "run-1", "run-0"]
+    assert "next" not in rest
+    nodes = [client.get(f"{NODES}?limit=50&offset={offset}&filterBy=nodePool==default")["nodes"] for offset in (0, 50)]
+    assert [len(part) for part in nodes] == [50, 14]
+    assert client.get(f"{NODES}?filterBy=gpuType=@B200,name==b200-002")["nodes"][0]["name"] == "b200-002"

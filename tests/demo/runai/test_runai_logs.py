@@ -1,0 +1,139 @@
+"""What Kubernetes serves of a workload's pods: the log of a training, as a whole, in parts, and as it comes."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+
+import pytest
+
+from tests.demo.runai.runai_client import PLAN, Client, packed, request, single
+from tests.kit.runai import FaultySite
+
+POD = "run-1-master-0"
+
+
+def test_the_log_of_a_training_on_the_pod_of_rank_0(site: FaultySite, client: Client) -> None:
+    client.submit(request())
+    site.skip(60)
+    early = client.log(POD)
+    site.skip(600)
+    whole = client.log(POD)
+    assert whole.startswith(early)
+    lines = whole.splitlines()
+    assert lines[0] == "simulated: no training happens; the clock of this workload runs 1 times faster"
+    assert "Starting with 256 processes" in whole
+    steps = [line for line in lines if line.startswith("Training epoch 0")]
+    assert len(steps) == 50
+    assert " | train_step_timing in s: 4." in steps[30]
+    assert "TFLOPS_per_GPU" in steps[30]
+    assert lines[-1] == "`Trainer.fit` stopped: `max_steps=50` reached."
+    assert client.log("run-1-worker-30").splitlines() == lines[:1]
+
+
+def test_parts_of_a_log(site: FaultySite, client: Client) -> None:
+    client.submit(request())
+    site.skip(700)
+    whole = client.log(POD)
+    assert client.log(POD, "tailLines=2").splitlines() == whole.splitlines()[-2:]
+    assert client.log(POD, "tailLines=0") == ""
+    stamped = client.log(POD, "timestamps=true&container=pytorch").splitlines()
+    assert [line.partition(" ")[2] for line in stamped] == whole.splitlines()
+    moment = stamped[-3].partition(" ")[0]
+    assert client.log(POD, f"sinceTime={moment}").splitlines() == whole.splitlines()[-3:]
+
+
+def test_a_followed_log_ends_with_its_container(site: FaultySite, client: Client) -> None:
+    client.submit(request())
+    site.skip(100)
+    answer = client.start_log(POD, "follow=true")
+    begun = answer.read1(4096)
+    assert begun
+    site.skip(600)
+    rest = answer.read()
+    assert (begun + rest).decode() == client.log(POD)
+
+
+def test_a_followed_log_ends_when_its_workload_is_suspended(site: FaultySite, client: Client) -> None:
+    identity = client.submit(request())
+    site.skip(150)
+    answer = client.start_log(POD, "follow=true")
+    site.workloads.suspend(identity)
+    site.skip(20)
+    assert b"max_steps=50` reached" not in answer.read()
+
+
+def test_a_site_that_stops_ends_what_is_followed(site: FaultySite, client: Client) -> None:
+    client.submit(request())
+    site.skip(100)
+    answer = client.start_log(POD, "follow=true")
+    answer.read1(4096)
+    site.stop()
+    with pytest.raises((http.client.HTTPException, OSError)):
+        answer.read()
+    assert not [thread for thread in threading.enumerate() if "process_request" in thread.name]
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "text"),
+    [
+        (("other-master-0",), 404, 'pods "other-master-0" not found'),
+        ((POD, "", "default"), 403, 'pods "run-1-master-0" is forbidden'),
+        ((POD, "container=main"), 400, "container main is not valid for pod"),
+        ((POD, "sinceTime=yesterday"), 400, "invalid query"),
+    ],
+)
+def test_what_kubernetes_refuses(
+    site: FaultySite, client: Client, asked: tuple[str, ...], status: int, text: str
+) -> None:
+    client.submit(request())
+    site.skip(100)
+    answer = client.start_log(*asked)
+    document = json.loads(answer.read())
+    assert (answer.status, document["kind"], document["code"]) == (status, "Status", status)
+    assert text in document["message"]
+
+
+def test_before_it_starts_there_is_no_log(site: FaultySite, client: Client) -> None:
+    client.submit(request())
+    answer = client.start_log(POD)
+    assert (answer.status, b"not found" in answer.read()) == (404, True)
+    site.skip(25)
+    answer = client.start_log(POD)
+    assert (answer.status, b"waiting to start: ContainerCreating" in answer.read()) == (400, True)
+
+
+@pytest.mark.parametrize(
+    ("files", "last"),
+    [
+        ("", "tar: Exiting with failure status"),
+        ("bm8=", "tar: Exiting with failure status"),
+        (packed(PLAN, **{"configs/launch.json": "{"}), "pretrain.py /nemo_run/configs/launch.json: "),
+        (packed({**PLAN, "selection": {**PLAN["selection"], "scale": 128}}), "world_size (256) is not that of the"),
+    ],
+)
+def test_a_container_without_what_it_needs_fails(site: FaultySite, client: Client, files: str, last: str) -> None:
+    identity = client.submit(request(environmentVariables=[{"name": "LLMB_FILES", "value": files}]))
+    site.skip(100)
+    assert client.phase(identity) == "Failed"
+    assert last in client.log(POD).splitlines()[-1]
+
+
+def test_faults_of_the_training(site: FaultySite, client: Client) -> None:
+    site.knob("fail-at-step", "3")
+    identity = client.submit(request())
+    site.knob("fail-at-step", None)
+    site.knob("hang-at-step", "3")
+    other = client.submit(request("other"))
+    site.skip(3000)
+    assert [client.phase(one) for one in (identity, other)] == ["Failed", "Running"]
+    assert "torch.OutOfMemoryError" in client.log(POD).splitlines()[-1]
+    assert "iteration 2/49" in client.log("other-master-0").splitlines()[-1]
+
+
+def test_a_reading_workload_ends_by_itself(site: FaultySite, client: Client) -> None:
+    identity = client.submit(single("reader", "workspaces"), "workspaces")
+    site.skip(60)
+    assert client.phase(identity) == "Completed"
+    assert client.call("DELETE", f"/workloads/workspaces/{identity}")[0] == 202

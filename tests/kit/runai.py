@@ -1,0 +1,175 @@
+"""A simulated Run:ai site for tests, with a clock that they turn and faults on its line that its users never see.
+
+    with runai_site(tmp_path, Fault("POST", "/workloads/distributed", lost=True)) as site:
+        ...
+
+`site.faults` may be added to at any time; `site.requests` lists what was asked for.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import socket
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from llmb_tui.demo import faults as knobs
+from llmb_tui.demo.runai.https import Handler, Request, json_response
+from llmb_tui.demo.runai.site import SPEED, TOKEN_S, DemoRunai
+
+HELD_S = 60.0
+
+
+@dataclass
+class Fault:
+    """What goes wrong with the requests of a method whose path the pattern is found in, `times` times."""
+
+    method: str = ""
+    """Any, where it is empty."""
+    path: str = ""
+    times: float = 1
+    status: int = 0
+    """Answered in the contract's shape, and nothing is done."""
+    headers: dict[str, str] = field(default_factory=dict)
+    """Beside the answer's own: `{"Retry-After": "2"}`."""
+    refused: bool = False
+    """The connection is cut before anything is done."""
+    lost: bool = False
+    """It is done, and the connection is cut before the answer."""
+    cut_after: int | None = None
+    """It is done, and the connection is cut after that many bytes of the answer, its head included."""
+    body: bytes | None = None
+    """It is done, and this is the body of the answer."""
+    revoked: bool = False
+    """All tokens that were given are of no use any more when it comes."""
+    until: threading.Event | None = None
+    """It is done, and nothing is answered before this is set."""
+    met: threading.Event = field(default_factory=threading.Event)
+    """Set when a request has met it."""
+
+    def takes(self, request: Request) -> bool:
+        """Whether it is for a request, and not used up; it counts."""
+        if self.times < 1 or self.method not in ("", request.method) or not re.search(self.path, request.path):
+            return False
+        self.times -= 1
+        self.met.set()
+        return True
+
+
+class Clock:
+    """The real time, and what tests have added to it."""
+
+    def __init__(self) -> None:
+        self.added = 0.0
+
+    def __call__(self) -> float:
+        return time.time() + self.added
+
+
+class FaultySite(DemoRunai):
+    """A site with faults, and a clock that can be turned."""
+
+    def __init__(self, root: Path, faults: list[Fault], **options: Any) -> None:
+        self.clock = Clock()
+
+        class Connection(_Faulty):
+            site = self
+
+        super().__init__(root, clock=self.clock, handler=Connection, **options)
+        self.faults = faults
+        self.requests: list[Request] = []
+        """All requests, in their order."""
+        self._guard = threading.Lock()
+
+    def fault_of(self, request: Request) -> Fault | None:
+        """The first fault that is for a request, which is written down."""
+        with self._guard:
+            self.requests.append(request)
+            return next((fault for fault in self.faults if fault.takes(request)), None)
+
+    def skip(self, seconds: float) -> None:
+        """Let simulated seconds pass for every workload."""
+        self.clock.added += seconds / self.speed
+
+    def knob(self, name: str, text: str | None = "") -> None:
+        """Switch a fault of the table in `demo/faults.py` on, for workloads that are submitted from now on."""
+        path = knobs.folder(self.root) / name
+        path.parent.mkdir(exist_ok=True)
+        if text is None:
+            path.unlink(missing_ok=True)
+        else:
+            path.write_text(text)
+
+    def preempt(self, identity: str) -> None:
+        """Take a workload's nodes away, as one of higher priority would."""
+        with self.workloads.change(identity) as one:
+            one.evictions.append(one.now(self.clock()))
+            self.workloads.requeue(one)
+
+    def asked(self, method: str, path: str) -> int:
+        """How many requests of a method came whose path the pattern is found in."""
+        return sum(one.method == method and bool(re.search(path, one.path)) for one in self.requests)
+
+
+@contextmanager
+def runai_site(root: Path, *faults: Fault, speed: float = SPEED, token_s: float = TOKEN_S) -> Iterator[FaultySite]:
+    """A started site below a folder."""
+    site = FaultySite(root, list(faults), speed=speed, token_s=token_s)
+    with site:
+        yield site
+
+
+class _Faulty(Handler):
+    """A connection on which things go wrong."""
+
+    site: ClassVar[FaultySite]
+
+    def exchange(self) -> None:
+        request = self.read()
+        fault = self.site.fault_of(request)
+        if fault is None:
+            self.send(self.server.respond(request))
+            return
+        if fault.revoked:
+            self.site.tokens.revoke()
+        if fault.refused:
+            self.wfile = _Cut(self.connection, 0)
+        if fault.lost or fault.cut_after is not None:
+            self.wfile = _Cut(self.connection, fault.cut_after or 0)
+        if fault.status:
+            response = json_response(fault.status, {"code": fault.status, "message": "simulated fault"})
+        elif fault.refused:
+            response = json_response(503, {})
+        else:
+            response = self.server.respond(request)
+        if fault.until:
+            fault.until.wait(HELD_S)
+        if fault.body is not None:
+            response = replace(response, body=fault.body)
+        self.send(replace(response, headers={**response.headers, **fault.headers}))
+
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = exchange  # noqa: N815
+
+
+class _Cut(io.BufferedIOBase):
+    """Takes so many bytes for the other side, and resets the connection at the next."""
+
+    def __init__(self, connection: socket.socket, left: int) -> None:
+        self._connection, self._left = connection, left
+
+    def write(self, data: Any) -> int:
+        self._connection.sendall(data[: self._left])
+        self._left -= len(data)
+        if self._left < 0:
+            self._connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            os.close(self._connection.detach())
+            raise ConnectionAbortedError
+        return len(data)
