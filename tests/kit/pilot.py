@@ -67,22 +67,26 @@ async def loaded(pilot: Pilot[None]) -> WizardScreen:
 
 
 async def choose(pilot: Pilot[None], list_id: str, value: str) -> None:
-    """Move the cursor of the focused list down to a choice, key by key."""
+    """Put the cursor of the focused list on a choice, as a click does: each key on the way there plans anew."""
+    found = focused_list(pilot, list_id)
+    found.highlighted = next(at for at, choice in enumerate(found.shown) if choice.value == value)
+    await pilot.pause()
+    assert found.chosen == value
+
+
+def focused_list(pilot: Pilot[None], list_id: str) -> ChoiceList:
+    """The list of that id, or in that, which has the focus."""
     choices = pilot.app.screen.query_one(f"#{list_id}")
     found = choices if isinstance(choices, ChoiceList) else choices.query_one(ChoiceList)
     assert found.has_focus
-    for _ in range(len(found.shown)):
-        if found.chosen == value:
-            return
-        await pilot.press("down")
-    assert found.chosen == value
+    return found
 
 
 async def at_scale(pilot: Pilot[None], workload: str = NEMOTRON) -> WizardScreen:
     """The wizard at its third step, for a workload with the recipe's own answers before it."""
     wizard = await loaded(pilot)
     await choose(pilot, "workload", workload)
-    await pilot.press("right", "right")
+    await pilot.press("3")
     assert step_of(pilot) is StepId.SCALE
     return wizard
 

@@ -7,6 +7,7 @@ import threading
 from typing import Any
 
 import pytest
+from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
 from llmb_tui.catalog.catalog import Catalog
@@ -19,7 +20,19 @@ from llmb_tui.ui.widgets.choices import ChoiceList
 from llmb_tui.ui.widgets.preview import Preview
 from llmb_tui.ui.widgets.rail import Rail
 from llmb_tui.wizard.steps import StepId
-from tests.kit.pilot import NEMOTRON, SIZE, at_scale, choose, loaded, marks, plan_of, step_of, text_of, until
+from tests.kit.pilot import (
+    NEMOTRON,
+    SIZE,
+    at_scale,
+    choose,
+    focused_list,
+    loaded,
+    marks,
+    plan_of,
+    step_of,
+    text_of,
+    until,
+)
 
 
 async def test_a_skeleton_is_painted_before_the_presets_are_read(app: LlmbApp, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,18 +73,27 @@ async def test_the_choices_wait_for_no_other_pane_and_a_key_is_kept_until_all_ar
         assert step_of(pilot) is StepId.HARDWARE
 
 
+async def walk(pilot: Pilot[None], list_id: str, value: str) -> None:
+    """Move the cursor of the focused list down to a choice, key by key."""
+    found = focused_list(pilot, list_id)
+    for _ in range(len(found.shown)):
+        if found.chosen != value:
+            await pilot.press("down")
+    assert found.chosen == value
+
+
 async def test_the_first_three_steps_by_keyboard(app: LlmbApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         wizard = await loaded(pilot)
         assert step_of(pilot) is StepId.WORKLOAD
-        await choose(pilot, "workload", NEMOTRON)
+        await walk(pilot, "workload", NEMOTRON)
         await pilot.press("enter")
         assert step_of(pilot) is StepId.HARDWARE
         await pilot.press("tab")
-        await choose(pilot, "dtype", "fp8")
+        await walk(pilot, "dtype", "fp8")
         await pilot.press("enter")
         assert step_of(pilot) is StepId.SCALE
-        await choose(pilot, "scale", "64")
+        await walk(pilot, "scale", "64")
         await pilot.press("enter")
         assert step_of(pilot) is StepId.CLUSTER
 
