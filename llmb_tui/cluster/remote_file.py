@@ -21,6 +21,8 @@ class Proof(NamedTuple):
     size: int
     checksum: str
     """Of the sample that was asked for, as POSIX `cksum` prints it."""
+    is_rotated: bool = False
+    """Its beginning is gone, and what is known of its end was found in it; then there is no checksum."""
 
 
 class FileTail(Protocol):
@@ -48,8 +50,8 @@ class RemoteFile(Protocol):
     path: str
     """How it is named to a person; not clean."""
 
-    def prove(self, sample: Sample) -> Proof | None:
-        """What the file is, with the checksum of a sample of it; None if there is none.
+    def prove(self, sample: Sample, known: bytes) -> Proof | None:
+        """What the file is, with the checksum of a sample of it; None if there is none. `known`: the sample's end.
 
         Raises what the cluster's questions raise, and Trouble when it cannot be read.
         """

@@ -190,7 +190,7 @@ class RemoteLog:
         self.path = path
         self._session = session
 
-    def prove(self, sample: Sample) -> Proof | None:
+    def prove(self, sample: Sample, known: bytes) -> Proof | None:  # noqa: ARG002 - the checksum is made there
         """What the file is, with the checksum of a sample of it; None if there is none.
 
         Raises what a `Session` raises, and Trouble when it cannot be read.

@@ -144,7 +144,7 @@ class Follower:
         Raises LogReplaced, Disconnected and what else a `Session` raises, and Trouble when the log cannot be read.
         """
         size = self._copy.size
-        proof = self._remote.prove(self._sample(size))
+        proof = self._remote.prove(self._sample(size), self._end(size))
         if proof is None:
             return 0
         self._check(proof, size)
@@ -177,7 +177,7 @@ class Follower:
     def _begin(self) -> FileTail | None:
         """Start the remote command if there is a file to copy."""
         size = self._copy.size
-        tail = self._tail = self._remote.tail(self._sample(size), size, self._copy.read(max(0, size - _BLOCK), _BLOCK))
+        tail = self._tail = self._remote.tail(self._sample(size), size, self._end(size))
         if tail.proof is None:
             self._end_tail()
             self._try_later()
@@ -201,10 +201,14 @@ class Follower:
         if proof.size < size:
             raise self._replaced(f"It was cut short to {proof.size:,} bytes, and {size:,} are copied already.")
         head, start, length = self._sample(size)
-        if proof.checksum != cksum(self._copy.read(0, head) + self._copy.read(start, length)):
+        if not proof.is_rotated and proof.checksum != cksum(self._copy.read(0, head) + self._copy.read(start, length)):
             damaged = "" if self._inode else ", or the copy was damaged here"
             raise self._replaced(f"It begins with other bytes than the copy{damaged}.")
         self._inode = proof.inode
+
+    def _end(self, size: int) -> bytes:
+        """The last block of the copy."""
+        return self._copy.read(max(0, size - _BLOCK), _BLOCK)
 
     def _sample(self, size: int) -> Sample:
         start = max(0, size - _BLOCK)

@@ -1,0 +1,349 @@
+from __future__ import annotations
+
+import base64
+import contextlib
+import random
+import ssl
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from llmb_tui.cluster.failures import AuthenticationFailed, Disconnected
+from llmb_tui.cluster.remote_file import Sample, cksum
+from llmb_tui.cluster.runai import pod_log
+from llmb_tui.cluster.runai.failures import ApiTrouble
+from llmb_tui.cluster.runai.kube import Kube
+from llmb_tui.cluster.runai.pod_log import PodLog, end_of
+from llmb_tui.errors import Trouble
+from llmb_tui.watch.follow import Follower, LogReplaced
+from tests.cluster.runai.https_site import Request, Say, Site
+
+TOKEN = "canary-of-the-kubeconfig"
+LINES = b"".join(b"iteration %d | lm loss %d.5 | step time 1.2%d\n" % (n, n, n) for n in range(4000))
+
+
+class Pods:
+    """A Kubernetes with the log of one pod, which a test lets grow, rotates and cuts."""
+
+    def __init__(self, site: Site) -> None:
+        self.data = b""
+        """All that the container has printed."""
+        self.gone = 0
+        """How much of it the node has rotated away."""
+        self.comes: list[bytes] = []
+        """What is printed while somebody follows, piece by piece."""
+        self.cuts: list[int] = []
+        """After how many bytes each of the next answers is cut."""
+        self.ended = False
+        self.refusals: list[Say] = []
+        self.changed = threading.Condition()
+        self.queries: list[dict[str, str]] = []
+        site.respond = self._respond
+        self._stopping = site.stopping
+
+    def _respond(self, request: Request) -> Say:
+        assert request.path == "/api/v1/namespaces/runai-bench/pods/x-master-0/log"
+        if request.headers["authorization"] != f"Bearer {TOKEN}":
+            return Say(401)
+        if self.refusals:
+            return self.refusals.pop(0)
+        self.queries.append(request.query)
+        cut_after = self.cuts.pop(0) if self.cuts else None
+        if "follow" in request.query:
+            return Say(chunks=self._followed(), cut_after=cut_after)
+        return Say(body=self.data[self.gone :], cut_after=cut_after)
+
+    def _followed(self) -> Iterator[bytes]:
+        at = self.gone
+        yield b""  # the head, before anything is printed
+        while True:
+            with self.changed:
+                if at == len(self.data):
+                    if self.comes:
+                        self.data += self.comes.pop(0)
+                    elif self.ended or self._stopping.is_set():
+                        return
+                    else:
+                        self.changed.wait(0.02)
+                piece, at = self.data[at:], len(self.data)
+            if piece:
+                yield piece
+
+
+def configured(site: Site, path: Path) -> Path:
+    server = {"server": site.url.removesuffix("/api/v1"), "certificate-authority": str(site.ca_file)}
+    config = {
+        "current-context": "it",
+        "contexts": [{"name": "it", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": server}],
+        "users": [{"name": "u", "user": {"token": TOKEN}}],
+    }
+    path.write_text(yaml.safe_dump(config))
+    return path
+
+
+def log_of(kubeconfig: Path) -> PodLog:
+    return PodLog(Kube(str(kubeconfig)), "runai-bench", "x-master-0", "pytorch")
+
+
+@pytest.fixture
+def kubeconfig(site: Site, tmp_path: Path) -> Path:
+    return configured(site, tmp_path / "config")
+
+
+@pytest.fixture
+def pods(site: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pods]:
+    monkeypatch.setattr(pod_log, "QUIET_S", 0.3)
+    pods = Pods(site)
+    yield pods
+    pods.ended = True
+
+
+@pytest.fixture
+def log(kubeconfig: Path) -> PodLog:
+    return log_of(kubeconfig)
+
+
+def follow(log: PodLog, local: Path, until: bytes, *, most: int = 4000) -> None:
+    """Copy until the copy is that, through whatever breaks."""
+    follower = Follower(log, local)
+    try:
+        for _ in range(most):
+            with contextlib.suppress(Disconnected):
+                follower.pump(0.05)
+            follower.retry_soon()
+            copied = local.read_bytes()
+            assert until.startswith(copied), "the copy has a byte too few or too many"
+            if copied == until:
+                return
+    finally:
+        follower.close()
+    raise AssertionError(f"{len(copied)} of {len(until)} bytes came")
+
+
+def test_it_copies_what_is_there_and_what_comes(pods: Pods, log: PodLog, tmp_path: Path) -> None:
+    pods.data, pods.comes = LINES[:1000], [LINES[1000:1001], LINES[1001:5000], b"no newline"]
+    follow(log, tmp_path / "log", LINES[:5000] + b"no newline")
+    assert pods.queries == [{"container": "pytorch", "follow": "true"}]
+
+
+def test_another_program_goes_on_where_one_stopped(pods: Pods, log: PodLog, tmp_path: Path) -> None:
+    pods.data = LINES[:100_000]
+    follow(log, tmp_path / "log", LINES[:100_000])
+    pods.comes = [LINES[100_000:]]
+    follow(log, tmp_path / "log", LINES)
+
+
+@settings(max_examples=25)
+@given(st.data())
+def test_cut_anywhere_the_copy_is_the_log(
+    served: Site, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    draw = data.draw
+    folder = tmp_path_factory.mktemp("log")
+    pods = Pods(served)
+    whole = draw(st.sampled_from([LINES, random.Random(7).randbytes(150_000), b"same\n" * 30_000]))
+    places = sorted(draw(st.lists(st.integers(0, len(whole)), min_size=1, max_size=8)))
+    pods.data = whole[: places[0]]
+    pods.comes = [whole[a:b] for a, b in zip(places, [*places[1:], len(whole)], strict=True)]
+    pods.cuts = draw(st.lists(st.integers(0, len(whole) + 400), max_size=6))
+    pods.ended = True
+    follow(log_of(configured(served, folder / "config")), folder / "copy", whole)
+
+
+def test_a_log_that_was_rotated_is_found_again_by_its_end(pods: Pods, log: PodLog, tmp_path: Path) -> None:
+    """Also by a program that has not seen its beginning."""
+    pods.data = LINES[:120_000]
+    follow(log, tmp_path / "log", LINES[:120_000])
+    pods.gone, pods.comes = 119_000, [LINES[120_000:]]
+    follow(log, tmp_path / "log", LINES)
+    pods.gone = len(LINES) - 90_000
+    with contextlib.closing(Follower(log, tmp_path / "log")) as follower:
+        assert follower.behind() == 0
+        pods.data += b"more"
+        assert follower.behind() == 4
+    follow(log, tmp_path / "log", LINES + b"more")
+
+
+def test_what_was_rotated_before_it_was_copied_is_a_gap(pods: Pods, log: PodLog, tmp_path: Path) -> None:
+    pods.data = LINES[:120_000]
+    follow(log, tmp_path / "log", LINES[:120_000])
+    pods.data, pods.gone = LINES, 125_000
+    with contextlib.closing(Follower(log, tmp_path / "log")) as follower:
+        with pytest.raises(LogReplaced, match="was replaced"):
+            follower.pump(0.1)
+        with pytest.raises(LogReplaced):
+            follower.behind()
+
+
+def test_another_pod_of_the_name_has_another_log(pods: Pods, log: PodLog, tmp_path: Path) -> None:
+    pods.data = LINES[:3000]
+    follow(log, tmp_path / "log", LINES[:3000])
+    for other in (b"begins anew\n" * 5, b"begins anew\n" * 5000):
+        pods.data = other
+        with contextlib.closing(Follower(log, tmp_path / "log")) as follower, pytest.raises(LogReplaced):
+            follower.pump(0.1)
+
+
+@pytest.mark.parametrize(
+    "say", [Say(404, {"message": "pods not found"}), Say(400, {"message": "container is waiting to start"})]
+)
+def test_a_pod_that_has_no_log_yet_is_waited_for(pods: Pods, log: PodLog, tmp_path: Path, say: Say) -> None:
+    pods.refusals, pods.data = [say], b"hello"
+    assert log.prove(Sample(0, 0, 0), b"") is None
+    pods.refusals = [say]
+    follow(log, tmp_path / "log", b"hello")
+
+
+def test_a_log_that_is_gone_says_so_and_keeps_the_copy(pods: Pods, log: PodLog, tmp_path: Path) -> None:
+    pods.data = LINES[:3000]
+    follow(log, tmp_path / "log", LINES[:3000])
+    pods.ended = True
+    for pods.data in (b"", b"unable to retrieve container logs for containerd://1f"):
+        with contextlib.closing(Follower(log, tmp_path / "log")) as follower:
+            with pytest.raises(Trouble, match="is gone"):
+                follower.pump(0.1)
+            assert follower.behind() == 0
+    assert (tmp_path / "log").read_bytes() == LINES[:3000]
+
+
+def test_who_may_not_read_it_is_told_what_it_takes(pods: Pods, log: PodLog) -> None:
+    pods.refusals = [Say(403, {"message": 'pods "x" is forbidden: User "me" cannot get resource "pods/log"'})]
+    with pytest.raises(ApiTrouble, match="read the log of runai-bench/x-master-0") as caught:
+        log.tail(Sample(0, 0, 0), 0, b"")
+    assert "pods/log" in caught.value.why
+    assert "`get` `pods/log`" in caught.value.fix
+
+
+def test_a_proof_is_that_of_the_bytes(pods: Pods, log: PodLog) -> None:
+    pods.data = LINES
+    proof = log.prove(Sample(10, 50, 20), LINES[50:70])
+    assert proof is not None
+    assert (proof.size, proof.checksum) == (len(LINES), cksum(LINES[:10] + LINES[50:70]))
+
+
+KNOWN = b"".join(b"line %d\n" % n for n in range(100))
+
+
+@pytest.mark.parametrize(
+    ("log_now", "place"),
+    [
+        (KNOWN + b"new", len(KNOWN)),
+        (b"before\n" + KNOWN + b"new", len(KNOWN) + 7),
+        (KNOWN[300:] + b"new", len(KNOWN) - 300),
+        (KNOWN[-40:], 40),
+        (KNOWN[-10:], None),
+        (b"quite another log that is long enough\n" * 9, None),
+        (KNOWN + KNOWN, None),
+        (b"", None),
+    ],
+)
+def test_where_what_is_known_ends(log_now: bytes, place: int | None) -> None:
+    assert end_of(KNOWN, log_now) == place
+
+
+def test_a_place_that_is_not_certain_is_none() -> None:
+    assert end_of(b"same\n" * 100, b"same\n" * 50) is None
+
+
+class TestKubeconfig:
+    def change(self, path: Path, **user: object) -> dict[str, object]:
+        config = yaml.safe_load(path.read_text())
+        config["users"][0]["user"] = user
+        path.write_text(yaml.safe_dump(config))
+        return dict(config)
+
+    def test_a_token_from_a_file_is_read_each_time(self, pods: Pods, kubeconfig: Path, tmp_path: Path) -> None:
+        self.change(kubeconfig, tokenFile="token")
+        (tmp_path / "token").write_text("old")
+        log = log_of(kubeconfig)
+        with pytest.raises(AuthenticationFailed, match="does not accept the login"):
+            log.prove(Sample(0, 0, 0), b"")
+        (tmp_path / "token").write_text(f"{TOKEN}\n")
+        pods.data = b"x"
+        assert log.prove(Sample(0, 0, 0), b"") is not None
+
+    def test_a_plugin_is_asked_again_where_its_token_is_refused(
+        self, pods: Pods, kubeconfig: Path, tmp_path: Path
+    ) -> None:
+        plugin = tmp_path / "plugin"
+        plugin.write_text(
+            "#!/bin/sh\n"
+            f'test "$1 $2" = "get token" && test "$OF" = it || exit 9\n'
+            "case $KUBERNETES_EXEC_INFO in *'\"interactive\": false'*) ;; *) exit 8 ;; esac\n"
+            f'test -e "{tmp_path}/asked" && token={TOKEN}; : > "{tmp_path}/asked"\n'
+            'echo "{\\"kind\\": \\"ExecCredential\\", \\"status\\": {\\"token\\": \\"${token:-old}\\"}}"\n'
+        )
+        plugin.chmod(0o755)
+        spec = {"command": "./plugin", "args": ["get", "token"], "env": [{"name": "OF", "value": "it"}]}
+        self.change(kubeconfig, exec=spec)
+        pods.data = b"x"
+        assert log_of(kubeconfig).prove(Sample(0, 0, 0), b"")
+
+    @pytest.mark.parametrize(
+        ("command", "why"),
+        [("./missing", "cannot be started"), ("false", "exit code 1"), ("true", "gave no login")],
+    )
+    def test_a_plugin_that_gives_nothing(self, kubeconfig: Path, command: str, why: str) -> None:
+        self.change(kubeconfig, exec={"command": command, "installHint": "apt install it"})
+        with pytest.raises(Trouble, match="kubeconfig") as caught:
+            Kube(str(kubeconfig)).open("/x")
+        assert why in caught.value.why
+
+    def test_a_client_certificate(
+        self, pods: Pods, site: Site, kubeconfig: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        pem = (site.ca_file.parent / "server.pem").read_text()
+        key = pem[pem.index("-----BEGIN PRIVATE") :]
+        encoded = {"client-certificate-data": pem.removesuffix(key), "client-key-data": key}
+        user = {name: base64.b64encode(value.encode()).decode() for name, value in encoded.items()}
+        self.change(kubeconfig, **user, token=TOKEN)
+        loaded = []
+        load = ssl.SSLContext.load_cert_chain
+
+        def note(self: ssl.SSLContext, certfile: str, keyfile: str | None = None) -> None:
+            loaded.append((Path(certfile), Path(certfile).stat().st_mode & 0o777))
+            load(self, certfile, keyfile)
+
+        monkeypatch.setattr(ssl.SSLContext, "load_cert_chain", note)
+        pods.data = b"x"
+        assert log_of(kubeconfig).prove(Sample(0, 0, 0), b"")
+        ((path, mode),) = loaded
+        assert mode == 0o600
+        assert not path.exists()
+
+    @pytest.mark.parametrize(
+        ("change", "why"),
+        [
+            ("current-context: other", "no context"),
+            ("insecure-skip-tls-verify", "not to check"),
+            ("auth-provider", "has dropped"),
+            ("server: http://x", "https"),
+            ("not yaml", "YAML"),
+        ],
+    )
+    def test_what_cannot_be_used_is_said(self, kubeconfig: Path, change: str, why: str) -> None:
+        config = yaml.safe_load(kubeconfig.read_text())
+        if change.startswith("current"):
+            config["current-context"] = "other"
+        elif change.startswith("insecure"):
+            config["clusters"][0]["cluster"][change] = True
+        elif change.startswith("auth"):
+            config["users"][0]["user"] = {change: {"name": "gcp"}}
+        else:
+            config["clusters"][0]["cluster"]["server"] = "http://x"
+        kubeconfig.write_text(f"token: [{TOKEN}" if change == "not yaml" else yaml.safe_dump(config))
+        with pytest.raises(Trouble, match="cannot be used") as caught:
+            Kube(str(kubeconfig))
+        assert why in caught.value.why
+        assert TOKEN not in str(caught.value)
+
+    def test_a_file_that_is_not_there(self, tmp_path: Path) -> None:
+        with pytest.raises(Trouble, match="cannot be used") as caught:
+            Kube(str(tmp_path / "none"))
+        assert caught.value.why == "No such file or directory."
