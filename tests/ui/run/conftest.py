@@ -73,6 +73,8 @@ class LocalClusters(Clusters):
     def cluster(self, ref: ClusterProfile | str) -> Any:  # noqa: ARG002
         return OutOfReach()
 
+    login_node = cluster
+
     def poller(self, ref: ClusterProfile | str) -> JobPoller:
         raise Trouble(f"{ref} cannot be reached from a test.")
 
