@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from llmb_tui.cluster.runai.api import RunaiApi
+from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.demo.runai import facts
 from llmb_tui.demo.runai.contract import OBJECTS, fields, problems
 from tests.demo.runai.runai_client import Client, request, single
@@ -72,6 +74,13 @@ def test_requests_of_these_tests_follow_the_contract() -> None:
     check("DistributedCreationRequest", request())
     check("TrainingCreationRequest", single())
     check("WorkspaceCreationRequest", single(kind="workspaces"))
+
+
+def test_a_login_of_the_program_follows_the_contract(site: FaultySite) -> None:
+    profile = RunaiProfile("demo", site.base_url, site.app_id, site.project, ca_file=str(site.ca_file))
+    RunaiApi(profile, lambda: site.app_secret).log_in()
+    (asked,) = site.requests
+    check("TokenRequest", asked.json())
 
 
 @pytest.mark.parametrize(
