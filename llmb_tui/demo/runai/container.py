@@ -1,7 +1,8 @@
-"""What the first pod's container prints, and when: a training of NeMo's, from the files that the workload brings along.
+"""What the container of rank 0 prints, and when: a training of NeMo's, from the files that the workload brings along.
 
-They come in the variable LLMB_FILES, a compressed tar as base64, and the command starts the entry script among them by
-torchrun. Any other command ends at once, with a line that says so. Pure.
+They come in the variable LLMB_FILES, a compressed tar as base64, and the command starts one of them by torchrun; any
+other command ends at once. What would keep the ranks from meeting, and a `timeout` before torchrun, are as they really
+are. Pure.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ import binascii
 import io
 import json
 import math
+import re
 import tarfile
 import time
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,9 +24,14 @@ from typing import Any
 from llmb_tui.demo.training import TRACEBACK, Measured, Training, measured, nemo2_log, stopped, training
 
 FILES = "LLMB_FILES"
-PLAN, LAUNCH = "configs/plan.json", "configs/launch.json"
+PLAN = "configs/plan.json"
 QUICK_S = 2.0
-"""Simulated seconds of a command that is none of ours."""
+"""Simulated seconds of a command that is none of ours, or cannot begin."""
+MEETING_S = 900.0
+"""How long torchrun waits for the other nodes."""
+_NAMED = re.compile(r"/nemo_run/([\w/-]+\.\w+)")
+_LIMIT = re.compile(r"\btimeout (?:-\S+ )*(\d+)")
+_BY_OPERATOR = re.compile(r"\$\{?(RANK|MASTER_ADDR)\b")
 
 
 @dataclass(frozen=True)
@@ -32,12 +40,16 @@ class Container:
 
     command: str
     environment: tuple[tuple[str, str], ...]
+    pods: int
     gpus: int
+    """Of all pods."""
+    has_master: bool
+    """The training operator sets RANK and MASTER_ADDR only where there is one."""
     seed: str
     began: float
     speed: float
     knobs: tuple[tuple[str, float], ...]
-    """The faults of `demo/faults.py` that were on when it was submitted."""
+    """The faults of `demo/faults.py` that were on when the workload came into the queue."""
 
 
 @dataclass(frozen=True)
@@ -66,13 +78,27 @@ class _Clock:
 @lru_cache(maxsize=1024)
 def output(started: Container) -> Output:
     """Everything that the container prints."""
+    made, limit = _run(started), _LIMIT.search(started.command)
+    if limit is None or made.seconds <= float(limit[1]):
+        return made
+    ends = float(limit[1])
+    last = "torch.distributed.elastic.multiprocessing.api.SignalException: Process 1 got signal: 15"
+    return Output((*(line for line in made.lines if line[0] < ends), (ends, last)), ends, 124)
+
+
+def _run(started: Container) -> Output:
+    """The same, if it may take any time."""
     environment, knobs, clock = dict(started.environment), dict(started.knobs), _Clock(started.began)
     lines = [(0.0, f"simulated: no training happens; the clock of this workload runs {started.speed:g} times faster")]
     if "torchrun" not in started.command:
         return Output(tuple(lines), QUICK_S, 0)
     memory = environment.get("NEMO_LOG_MEMORY_USAGE") == "1"
     try:
-        task = _task(environment.get(FILES, ""), started.gpus)
+        task = _task(_documents(environment.get(FILES, ""), started.command), started.gpus)
+        if started.pods > 1 and not started.has_master and _BY_OPERATOR.search(started.command):
+            clock.wait(MEETING_S)
+            why = f"Timed out after {MEETING_S + 1:g} seconds waiting for clients. 1/{started.pods} clients joined."
+            raise _EndedError(f"torch.distributed.DistStoreError: {why}")
         for text in nemo2_log(task, clock, _steps(task, clock, started.seed, knobs), memory=memory):
             lines.append((clock.seconds, text))
     except _EndedError as ended:
@@ -88,19 +114,22 @@ class _EndedError(Exception):
     """The program has ended with exit code 1; these are its last words."""
 
 
-def _task(files: str, gpus: int) -> Training:
+def _documents(files: str, command: str) -> dict[str, Any]:
+    """The JSON files among those that the command names, and the plan; the others must be there."""
     try:
-        packed = base64.b64decode(files, validate=True)
-        with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-            members = {name.removeprefix("./"): name for name in archive.getnames()}
-            texts = {name: archive.extractfile(members[name]) for name in (PLAN, LAUNCH)}
-            documents: dict[str, Any] = {name: json.loads(file.read()) for name, file in texts.items() if file}
-    except (binascii.Error, tarfile.TarError) as problem:
+        with tarfile.open(fileobj=io.BytesIO(base64.b64decode(files, validate=True))) as archive:
+            members = {one.name.removeprefix("./"): one for one in archive}
+            found = {name: archive.extractfile(members[name]) for name in (PLAN, *_NAMED.findall(command))}
+            return {name: json.load(file) for name, file in found.items() if file and name.endswith(".json")}
+    except (binascii.Error, tarfile.TarError, OSError, EOFError, zlib.error) as problem:
         raise _EndedError(f"tar: {FILES} holds no archive: {problem}\ntar: Exiting with failure status") from None
     except KeyError as missing:
         raise _EndedError(f"python: can't open file '/nemo_run/{missing.args[0]}': No such file or directory") from None
     except ValueError as problem:
-        raise _EndedError(f"pretrain.py /nemo_run/{LAUNCH}: {problem}") from None
+        raise _EndedError(f"pretrain.py: {problem}") from None
+
+
+def _task(documents: dict[str, Any], gpus: int) -> Training:
     task = training(documents[PLAN], {})
     if task.gpus != gpus:
         raise _EndedError(

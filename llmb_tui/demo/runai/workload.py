@@ -51,7 +51,7 @@ class Workload:
     """Why the scheduler leaves it in the queue: at, reason, message, and the control plane's word for it."""
     evictions: list[float] = field(default_factory=list)
     knobs: dict[str, float] = field(default_factory=dict)
-    """Faults of the training that were on when it started."""
+    """Faults of the training that were on when it came into the queue."""
 
     def now(self, real: float) -> float:
         """A real moment on its clock."""
@@ -67,9 +67,13 @@ class Workload:
         """Names of its pods, that of rank 0 first."""
         if self.kind != DISTRIBUTED:
             return [f"{self.name}-0-0"]
-        master = bool(self.body.get("masterSpecSameAsWorker") or self.body.get("masterSpec"))
         workers = [f"{self.name}-worker-{number}" for number in range(int(self.spec.get("numWorkers") or 1))]
-        return [f"{self.name}-master-0"] * master + workers
+        return [f"{self.name}-master-0"] * self.has_master + workers
+
+    @property
+    def has_master(self) -> bool:
+        """Whether one more pod than its workers has rank 0; NVIDIA's tutorial asks for it and for one worker less."""
+        return bool(self.body.get("masterSpecSameAsWorker") or self.body.get("masterSpec"))
 
     @property
     def container(self) -> str:
@@ -94,9 +98,8 @@ class Workload:
     @property
     def preemptible(self) -> bool:
         """Whether it may go over the project's quota."""
-        return (
-            str(self.spec.get("preemptibility") or ("" if self.kind == WORKSPACE else "preemptible")) == "preemptible"
-        )
+        usual = "non-preemptible" if self.kind == WORKSPACE else "preemptible"
+        return (self.spec.get("preemptibility") or usual) == "preemptible"
 
     @property
     def environment(self) -> dict[str, str]:
@@ -132,8 +135,19 @@ class Workload:
         """What the container of rank 0 prints from `running_from` on."""
         command = f"{self.spec.get('command') or ''} {self.spec.get('args') or ''}"
         environment, knobs = tuple(sorted(self.environment.items())), tuple(sorted(self.knobs.items()))
-        seed = f"{self.id}/{self.attempts}"
-        return output(Container(command, environment, self.gpus, seed, self.running_from, self.speed, knobs))
+        return output(
+            Container(
+                command,
+                environment,
+                pods=len(self.pods),
+                gpus=self.gpus,
+                has_master=self.has_master,
+                seed=f"{self.id}/{self.attempts}",
+                began=self.running_from,
+                speed=self.speed,
+                knobs=knobs,
+            )
+        )
 
     @property
     def ends(self) -> float:

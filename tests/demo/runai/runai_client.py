@@ -91,7 +91,7 @@ class Client:
 
 def packed(plan: dict[str, Any] = PLAN, **others: str) -> str:
     """The files of a run as a workload carries them."""
-    files = {"configs/plan.json": json.dumps(plan), "configs/launch.json": "{}", **others}
+    files = {"configs/plan.json": json.dumps(plan), "configs/launch.json": "{}", "code/pretrain.py": "", **others}
     target = io.BytesIO()
     with tarfile.open(fileobj=target, mode="w:gz") as archive:
         for name, text in files.items():

@@ -153,6 +153,22 @@ def test_a_workload_at_each_time_of_its_life(
     check("GetWorkloads200Response", client.get("/workloads?deleted=true"))
 
 
+def test_the_client_that_nvidia_publishes_works_with_it(site: FaultySite) -> None:
+    runai = importlib.import_module("runai.runai_client")
+    settings = {"client_id": site.app_id, "client_secret": site.app_secret, "ssl_ca_cert": str(site.ca_file)}
+    url = site.base_url.removesuffix("/api/v1")
+    configuration = importlib.import_module("runai.configuration").Configuration(
+        runai_base_url=url, retry_enabled=False, **settings
+    )
+    theirs = runai.RunaiClient(importlib.import_module("runai.api_client").ApiClient(configuration))
+    projects = theirs.organizations.projects.get_projects(filter_by=f"name=={facts.PROJECT}").data["projects"]
+    assert [project["id"] for project in projects] == [facts.PROJECT_ID]
+    made = theirs.workloads.distributed.create_distributed(model("DistributedCreationRequest").from_dict(request()))
+    identity = made.data["workloadId"]
+    assert theirs.workloads.workloads.get_workload(identity).data["phase"] == "Creating"
+    assert theirs.workloads.distributed.delete_distributed(identity).data["code"] == 202
+
+
 @pytest.mark.parametrize(
     ("change", "field"),
     [

@@ -8,8 +8,18 @@ import threading
 
 import pytest
 
+from llmb_tui.demo.runai.container import Container, output
+from llmb_tui.demo.runai.site import SPEED
+from llmb_tui.plan.document import document
+from llmb_tui.plan.make import plan
+from llmb_tui.plan.selection import Selection
+from llmb_tui.watch.parse import StepParser
+from llmb_tui.watch.progress import fold
+from llmb_tui.watch.state import Progress
+from llmb_tui.watch.verdict import judge
 from tests.demo.runai.runai_client import PLAN, Client, packed, request, single
 from tests.kit.runai import FaultySite
+from tests.kit.runs import CATALOG
 
 POD = "run-1-master-0"
 
@@ -30,6 +40,25 @@ def test_the_log_of_a_training_on_the_pod_of_rank_0(site: FaultySite, client: Cl
     assert "TFLOPS_per_GPU" in steps[30]
     assert lines[-1] == "`Trainer.fit` stopped: `max_steps=50` reached."
     assert client.log("run-1-worker-30").splitlines() == lines[:1]
+
+
+@pytest.mark.parametrize(
+    ("gpu", "dtype", "scale", "strong"),
+    [("h100", "fp8", 256, False), ("h100", "bf16", 512, False), ("b200", "fp8", 128, True)],
+)
+def test_a_training_leads_to_a_verdict_within_two_minutes(gpu: str, dtype: str, scale: int, strong: bool) -> None:
+    recipe = CATALOG.recipe("nemotron4-340b", "25.12")
+    wanted = plan(CATALOG, Selection("nemotron4-340b", "25.12", "340b", gpu, dtype, scale, strong))
+    files = packed(document(wanted) | {"steps": wanted.steps})
+    for run in ("a", "b", "c"):
+        variables = (("LLMB_FILES", files),)
+        made = output(Container("torchrun", variables, 32, scale, True, run, began=0.0, speed=SPEED, knobs=()))
+        text = "".join(f"{line}\n" for _, line in made.lines)
+        steps = StepParser("nemo2").feed(text.encode())
+        verdict, why = judge(wanted, recipe.rule, fold(Progress(), steps, wanted), finished=True)
+        assert verdict is not None, why
+        assert verdict.result in ("PASS", "WARN")
+        assert made.seconds / SPEED < 100
 
 
 def test_parts_of_a_log(site: FaultySite, client: Client) -> None:
@@ -109,7 +138,7 @@ def test_before_it_starts_there_is_no_log(site: FaultySite, client: Client) -> N
     [
         ("", "tar: Exiting with failure status"),
         ("bm8=", "tar: Exiting with failure status"),
-        (packed(PLAN, **{"configs/launch.json": "{"}), "pretrain.py /nemo_run/configs/launch.json: "),
+        (packed(PLAN, **{"configs/launch.json": "{"}), "pretrain.py: Expecting property name"),
         (packed({**PLAN, "selection": {**PLAN["selection"], "scale": 128}}), "world_size (256) is not that of the"),
     ],
 )
@@ -118,6 +147,31 @@ def test_a_container_without_what_it_needs_fails(site: FaultySite, client: Clien
     site.skip(100)
     assert client.phase(identity) == "Failed"
     assert last in client.log(POD).splitlines()[-1]
+
+
+def test_a_file_that_the_command_names_is_missing(site: FaultySite, client: Client) -> None:
+    client.submit(request(args="'torchrun /nemo_run/code/start.sh'"))
+    site.skip(100)
+    last = client.log(POD).splitlines()[-1]
+    assert last == "python: can't open file '/nemo_run/code/start.sh': No such file or directory"
+
+
+def test_ranks_that_have_no_master_to_ask_for_their_numbers_do_not_meet(site: FaultySite, client: Client) -> None:
+    asking = "'torchrun --node-rank ${RANK:-0} /nemo_run/code/pretrain.py'"
+    identity = client.submit(request(workers=32, args=asking) | {"masterSpecSameAsWorker": None})
+    site.skip(940)
+    assert client.phase(identity) == "Running"
+    site.skip(60)
+    assert client.phase(identity) == "Failed"
+    assert "waiting for clients. 1/32 clients joined." in client.log("run-1-worker-0")
+
+
+def test_a_time_limit_in_the_command(site: FaultySite, client: Client) -> None:
+    identity = client.submit(request(args="'timeout --kill-after=60 200 torchrun /nemo_run/code/pretrain.py'"))
+    site.skip(260)
+    assert client.phase(identity) == "Failed"
+    assert client.log(POD).splitlines()[-1].endswith("SignalException: Process 1 got signal: 15")
+    assert client.get(f"/workloads/{identity}")["phaseMessage"] == "Container pytorch exited with code 124"
 
 
 def test_faults_of_the_training(site: FaultySite, client: Client) -> None:
