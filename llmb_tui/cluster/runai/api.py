@@ -125,11 +125,13 @@ class RunaiApi:
     def claims(self, project_id: str) -> list[Claim]:
         """The volume claims that the project may mount, as far as Run:ai manages them."""
         path = "/asset/datasource/pvc"
-        return list(self._entries("list the volume claims", path, Claim, projectId=project_id, statusInfo="true"))
+        query = {"projectId": project_id, "statusInfo": "true"}
+        return self._page("list the volume claims", path, "entries", Claim, query)[0]
 
     def credentials(self, project_id: str) -> list[Credential]:
         """The credentials that the project may use."""
-        return list(self._entries("list the credentials", "/asset/credentials", Credential, projectId=project_id))
+        query = {"projectId": project_id}
+        return self._page("list the credentials", "/asset/credentials", "entries", Credential, query)[0]
 
     def create(self, kind: Kind, body: Mapping[str, Any]) -> Created:
         """Make a workload whose name is in the body and belongs to nothing else.
@@ -241,10 +243,6 @@ class RunaiApi:
         if isinstance(said, dict) and isinstance(workload_id := said.get("workloadId"), str) and workload_id:
             return workload_id
         raise malformed(self._server.name, asked, "The answer holds no id")
-
-    def _entries(self, asked: str, path: str, kind: type[T], **query: str) -> list[T]:
-        """All items of a list that comes whole."""
-        return self._page(asked, path, "entries", kind, query)[0]
 
     def _listed(self, asked: str, path: str, key: str, kind: type[T], **query: str) -> Iterator[T]:
         """All items of a list that comes in pages, a page when it is wanted."""

@@ -2,7 +2,7 @@
 
 Python's own `http.client`; CONTRIBUTING.md says why. What it lacks is here: one deadline for connecting, for a proxy,
 for the handshake and for an answer however slowly it comes; proxies of the environment; a body that is read piece by
-piece and known to be whole. Redirections are not followed.
+piece and known to be whole. Redirections are not followed. Only a name is looked up for as long as the system lets it.
 """
 
 from __future__ import annotations

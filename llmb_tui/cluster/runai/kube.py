@@ -27,6 +27,8 @@ _WITHIN_S = 20.0
 _PLUGIN_S = 30.0
 _SOON_S = 60.0
 _LONGEST_FILE = 1 << 20
+_NOBODY = ""
+"""Passphrase of a key: nobody is asked for one on the terminal."""
 _FIRST = "Log in with it in another terminal first."
 
 
@@ -47,21 +49,7 @@ class Kube:
         self._given: dict[str, Any] = {}
         """What the exec plugin gave last."""
         self._given_until = 0.0
-        config = self._read()
-        context = self._named(config, "context", _text(config, "current-context"))
-        self._user = self._named(config, "user", _text(context, "user"))
-        self._cluster = self._named(config, "cluster", _text(context, "cluster"))
-        self.url = _text(self._cluster, "server")
-        self._prefix = urlsplit(self.url).path.rstrip("/")
-        if not self.url.startswith("https://"):
-            raise BadKubeconfig(self._path, "Its server is not an address with https.")
-        if self._cluster.get("insecure-skip-tls-verify"):
-            why = "It says not to check the server's certificate (`insecure-skip-tls-verify`)."
-            raise BadKubeconfig(self._path, why, "Give the server's certificates in it, as `certificate-authority`.")
-        unknown = [key for key in ("auth-provider", "username") if self._user.get(key)]
-        if unknown:
-            why = f"It logs in by `{unknown[0]}`, which Kubernetes has dropped."
-            raise BadKubeconfig(self._path, why, "Let it log in by a token, a client certificate or an exec plugin.")
+        self._load()
 
     def open(self, path: str) -> Reply:
         """A GET of this path, whose body is read piece by piece. A login that is refused is made anew, once.
@@ -82,8 +70,26 @@ class Kube:
             if reply.status != 401:
                 return reply
             reply.close()
+            self._load()  # whoever logged in again may have written it there
         why = f"It is the login of {clean_line(str(self._path))}."
         raise AuthenticationFailed(f"{server.name} does not accept the login.", why, "Log in to the cluster again.")
+
+    def _load(self) -> None:
+        config = self._read()
+        context = self._named(config, "context", _text(config, "current-context"))
+        self._user = self._named(config, "user", _text(context, "user"))
+        self._cluster = self._named(config, "cluster", _text(context, "cluster"))
+        self.url = _text(self._cluster, "server")
+        self._prefix = urlsplit(self.url).path.rstrip("/")
+        if not self.url.startswith("https://"):
+            raise BadKubeconfig(self._path, "Its server is not an address with https.")
+        if self._cluster.get("insecure-skip-tls-verify"):
+            why = "It says not to check the server's certificate (`insecure-skip-tls-verify`)."
+            raise BadKubeconfig(self._path, why, "Give the server's certificates in it, as `certificate-authority`.")
+        unknown = [key for key in ("auth-provider", "username") if self._user.get(key)]
+        if unknown:
+            why = f"It logs in by `{unknown[0]}`, which Kubernetes has dropped."
+            raise BadKubeconfig(self._path, why, "Let it log in by a token, a client certificate or an exec plugin.")
 
     def _read(self) -> dict[str, Any]:
         try:
@@ -129,12 +135,12 @@ class Kube:
             key = _decoded(_text(self._user, "client-key-data"))
         if not certificate:
             if name := _text(self._user, "client-certificate"):
-                context.load_cert_chain(self._file(name), self._file(_text(self._user, "client-key")))
+                context.load_cert_chain(self._file(name), self._file(_text(self._user, "client-key")), _NOBODY)
             return
         with tempfile.NamedTemporaryFile("w", prefix="llmb-tui-") as file:  # 0600, and gone at once
             file.write(f"{certificate}\n{key or ''}\n")
             file.flush()
-            context.load_cert_chain(file.name)
+            context.load_cert_chain(file.name, None, _NOBODY)
 
     def _token(self, given: Mapping[str, Any]) -> str:
         token = _text(given, "token")

@@ -62,7 +62,7 @@ def from_environment(variables: Mapping[str, str]) -> RunaiProfile:
     """What the recipe's variables say, unchecked; the secret among them, `APP_SECRET`, is not looked at."""
     return RunaiProfile(
         name="",
-        base_url=variables.get("BASE_URL", ""),
+        base_url=variables.get("BASE_URL", "").rstrip("/"),
         app_id=variables.get("APP_ID", ""),
         project=variables.get("PROJECT_NAME", ""),
         mounts=tuple(filter(None, map(str.strip, variables.get("RUN_CONF_MOUNTS", "").split(",")))),

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -268,6 +270,23 @@ class TestKubeconfig:
         pods.data = b"x"
         assert log.prove(Sample(0, 0, 0), b"") is not None
 
+    def test_a_token_that_somebody_renews_in_the_file(self, pods: Pods, kubeconfig: Path) -> None:
+        self.change(kubeconfig, token="old")
+        log = log_of(kubeconfig)
+        self.change(kubeconfig, token=TOKEN)
+        pods.data = b"x"
+        assert log.prove(Sample(0, 0, 0), b"") is not None
+
+    def test_a_key_with_a_passphrase_asks_nobody(self, site: Site, kubeconfig: Path, tmp_path: Path) -> None:
+        key = ec.generate_private_key(ec.SECP256R1())
+        locked = serialization.BestAvailableEncryption(b"open sesame")
+        pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, locked)
+        (tmp_path / "key").write_bytes(pem)
+        self.change(kubeconfig, **{"client-certificate": str(site.ca_file), "client-key": "key"})
+        with pytest.raises(Trouble, match="cannot be used") as caught:
+            Kube(str(kubeconfig)).open("/x")
+        assert caught.value.why == "A certificate or key in it is wrong: SSLError."
+
     def test_a_plugin_is_asked_again_where_its_token_is_refused(
         self, pods: Pods, kubeconfig: Path, tmp_path: Path
     ) -> None:
@@ -306,9 +325,9 @@ class TestKubeconfig:
         loaded = []
         load = ssl.SSLContext.load_cert_chain
 
-        def note(self: ssl.SSLContext, certfile: str, keyfile: str | None = None) -> None:
+        def note(self: ssl.SSLContext, certfile: str, keyfile: str | None, password: str) -> None:
             loaded.append((Path(certfile), Path(certfile).stat().st_mode & 0o777))
-            load(self, certfile, keyfile)
+            load(self, certfile, keyfile, password)
 
         monkeypatch.setattr(ssl.SSLContext, "load_cert_chain", note)
         pods.data = b"x"

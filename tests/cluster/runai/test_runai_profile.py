@@ -70,7 +70,7 @@ def test_a_mount_in_its_parts() -> None:
 def test_the_recipes_variables_are_defaults_but_for_the_secret() -> None:
     profile = from_environment(
         {
-            "BASE_URL": "https://acme.run.ai/api/v1",
+            "BASE_URL": "https://acme.run.ai/api/v1/",
             "APP_ID": "llmb-app",
             "APP_SECRET": "canary",
             "PROJECT_NAME": "bench",
