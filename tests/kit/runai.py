@@ -145,7 +145,8 @@ class _Faulty(Handler):
         if fault.lost or fault.cut_after is not None:
             self.wfile = _Cut(self.connection, fault.cut_after or 0)
         if fault.status:
-            response = json_response(fault.status, {"code": fault.status, "message": "simulated fault"})
+            shape = {"kind": "Status", "status": "Failure"} if "/namespaces/" in request.path else {}
+            response = json_response(fault.status, {**shape, "code": fault.status, "message": "simulated fault"})
         elif fault.refused:
             response = json_response(503, {})
         else:

@@ -108,6 +108,11 @@ class Workload:
         return {str(one.get("name")): one["value"] for one in variables if one.get("value") is not None}
 
     @property
+    def waits(self) -> bool:
+        """Whether it wants nodes and has none."""
+        return self.started is None and self.stop_asked is None and self.delete_asked is None
+
+    @property
     def in_queue(self) -> float:
         """From when on it may be scheduled."""
         return self.queued + CREATING_S + QUEUED_S + self.knobs.get("queue-wait", 0.0)

@@ -91,11 +91,15 @@ class Workloads:
         with self.change(identity) as one:
             one.delete_asked = one.delete_asked or one.now(self.clock())
 
-    def allocated(self, pool: str) -> int:
-        """GPUs of a node pool that workloads have."""
+    def allocated(self) -> dict[str, int]:
+        """GPUs of each node pool that workloads have."""
+        used = dict.fromkeys(facts.POOLS, 0)
         with self._guard:
             now = self.clock()
-            return sum(one.gpus for one in self._all.values() if one.pool == pool and one.holds(one.now(now)))
+            for one in self._all.values():
+                if one.holds(one.now(now)):
+                    used[one.pool] += one.gpus
+        return used
 
     def requeue(self, one: Workload) -> None:
         """Take its nodes away from a workload that is being changed: it waits in the queue again."""
@@ -109,23 +113,23 @@ class Workloads:
 
     def _schedule(self) -> None:
         """Give their nodes to those in the queue, oldest first, as far as there are enough."""
-        for one in sorted(self._all.values(), key=lambda one: one.created):
-            now = one.now(self.clock())
-            if one.started is not None or one.stop_asked is not None or one.delete_asked is not None:
-                continue
-            if now < one.in_queue:
-                continue
-            found = next(self._obstacles(one), None)
+        real = self.clock()
+        waiting = [one for one in self._all.values() if one.waits and one.now(real) >= one.in_queue]
+        used = self.allocated() if waiting else {}
+        for one in sorted(waiting, key=lambda one: one.created):
+            now = one.now(real)
+            found = next(self._obstacles(one, used.get(one.pool, 0)), None)
             if found is None:
                 one.started = now if one.obstacle else one.in_queue
                 one.obstacle = None
+                used[one.pool] += one.gpus
             elif one.obstacle is None or one.obstacle["message"] != found["message"]:
                 one.obstacle = found | {"at": now}
             else:
                 continue
             self._write(one)
 
-    def _obstacles(self, one: Workload) -> Iterator[dict[str, Any]]:
+    def _obstacles(self, one: Workload, used: int) -> Iterator[dict[str, Any]]:
         """What keeps a workload in the queue, in the scheduler's words."""
         for claim in (one.spec.get("storage") or {}).get("pvc") or []:
             name = claim.get("claimName")
@@ -139,10 +143,10 @@ class Workloads:
         elif not _fits_type(one.spec, pool.gpu_type):
             yield _unschedulable(_nodes(pool, "didn't match Pod's node affinity/selector."))
         elif one.gpus:
-            yield from self._shortages(one, pool)
+            yield from self._shortages(one, pool, used)
 
-    def _shortages(self, one: Workload, pool: Pool) -> Iterator[dict[str, Any]]:
-        used, limit = self.allocated(pool.name), self.limits[pool.name]
+    def _shortages(self, one: Workload, pool: Pool, used: int) -> Iterator[dict[str, Any]]:
+        limit = self.limits[pool.name]
         if used + one.gpus > limit:
             yield _unschedulable(
                 f"{facts.PROJECT} quota has reached the allowable limit of GPUs. Limit is {limit} GPUs, currently "
