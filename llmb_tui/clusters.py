@@ -187,7 +187,9 @@ class Clusters:
 def _cluster_of(profile: ClusterProfile) -> Cluster:
     """The kind that it is: the one place that chooses."""
     if isinstance(profile, RunaiProfile):
-        raise NotImplementedError
+        from llmb_tui.cluster.runai.cluster import RunaiCluster
+
+        return RunaiCluster(profile)
     from llmb_tui.cluster.slurm.cluster import SlurmCluster
 
     return SlurmCluster(profile)

@@ -159,12 +159,16 @@ class Services:
             self.renderer.close()
 
     def request(self, cluster: str, plan: Plan, procedure: ProcedureId | None = None) -> RunRequest:
-        """A plan on a saved cluster, by a procedure, the usual one where none is named. Takes no connection."""
+        """A plan on a saved cluster, by a procedure, the cluster's usual one for the default. Takes no connection."""
         from llmb_tui.plan.selection import DEFAULT_PROCEDURE
-        from llmb_tui.request import RunRequest
+        from llmb_tui.request import RunRequest, procedure_on
 
         recipe = self.catalog.recipe(plan.selection.workload, plan.selection.release)
-        return RunRequest(recipe, plan, self.clusters.profile(cluster), procedure or DEFAULT_PROCEDURE)
+        profile = self.clusters.profile(cluster)
+        wanted = procedure or DEFAULT_PROCEDURE
+        if wanted == DEFAULT_PROCEDURE:
+            wanted = procedure_on(profile, wanted)
+        return RunRequest(recipe, plan, profile, wanted)
 
     def _tell(self, problem: Trouble) -> None:
         if self.on_broken_file is not None and problem.what not in self._reported:

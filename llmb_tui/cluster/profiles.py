@@ -13,6 +13,7 @@ import tomli_w
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.profile_check import WrongField, check_profile
 from llmb_tui.cluster.runai.profile import RunaiProfile
+from llmb_tui.cluster.runai.profile_check import check_runai_profile
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.store.files import write_atomic
 from llmb_tui.toml.read import FileProblem, read_toml, toml_files
@@ -97,7 +98,7 @@ def profile_document(profile: ClusterProfile) -> dict[str, Any]:
 def is_runai(path: Path) -> bool:
     """Whether a file says that it is of that kind; False for one that cannot be read."""
     try:
-        return path.is_file() and bool(_KIND.search(path.read_text(encoding="utf-8")))  # a pipe would be waited for
+        return bool(_KIND.search(path.read_text(encoding="utf-8")))
     except (OSError, ValueError):
         return False
 
@@ -116,5 +117,6 @@ def _read_runai(path: Path) -> tuple[RunaiProfile, str]:
 
 def _check(profile: ClusterProfile) -> None:
     if isinstance(profile, RunaiProfile):
-        return
-    check_profile(profile)
+        check_runai_profile(profile)
+    else:
+        check_profile(profile)

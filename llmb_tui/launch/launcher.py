@@ -21,12 +21,11 @@ from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.secrets import access_group
 from llmb_tui.launch.submit import submit_once
 from llmb_tui.launch.submitter import Tell
-from llmb_tui.plan.selection import NEW_RUN_PROCEDURES
 from llmb_tui.preflight.check_group import CheckGroup
-from llmb_tui.preflight.needs import Sources, needs_of
+from llmb_tui.preflight.needs import Needs, Sources, needs_of
 from llmb_tui.preflight.report import Check, Preflight
 from llmb_tui.preflight.run import cluster_checks, run_preflight
-from llmb_tui.request import RunRequest
+from llmb_tui.request import RunRequest, procedures_on
 from llmb_tui.store.journal import Journal
 
 
@@ -65,8 +64,11 @@ class Launcher:
     def _groups(self, request: RunRequest) -> tuple[CheckGroup, ...]:
         """Everything that a preflight asks for a request, in its order."""
         chosen = procedure(request.procedure)
+        needs = chosen.needs(request)
+        if isinstance(needs, Needs):
+            needs = replace(needs, sources=self.sources)
         return (
-            *cluster_checks(replace(chosen.needs(request), sources=self.sources)),
+            *cluster_checks(needs),
             llmb_group(self.catalog, request.profile),
             access_group(chosen.secrets(request), self.sources),
             *chosen.checks(request),
@@ -74,7 +76,7 @@ class Launcher:
 
     def early_checks(self, request: RunRequest) -> tuple[Check, ...]:
         """What only the procedures that are not chosen want to know, so that it is known before one of them is."""
-        others = [name for name in NEW_RUN_PROCEDURES if name != request.procedure]
+        others = [name for name in procedures_on(request.profile) if name != request.procedure]
         groups = [group for name in others for group in procedure(name).checks(replace(request, procedure=name))]
         return run_preflight(self.cluster_of(request.profile), groups).checks
 

@@ -95,6 +95,10 @@ def procedure(name: ProcedureId) -> Procedure:
         from llmb_tui.launch.llmb.procedure import LlmbProcedure
 
         return LlmbProcedure()
+    if name == "runai":
+        from llmb_tui.launch.runai.procedure import RunaiProcedure
+
+        return RunaiProcedure()
     from llmb_tui.launch.direct.procedure import DirectProcedure
 
     return DirectProcedure()

@@ -12,6 +12,7 @@ from llmb_tui.cluster.slurm.partition import Partition, parse_time
 from llmb_tui.diagnosis.rules import rules
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
+from llmb_tui.launch.spec import LaunchSpec, UpstreamSpec
 from llmb_tui.text import plural
 
 PartitionLookup = Callable[[], Sequence[Partition]]
@@ -85,8 +86,8 @@ def withdrawal(run: Run) -> Trouble:
 def facts_of(run: Run, partitions: Sequence[Partition]) -> Mapping[str, str]:
     """What the run asked for and, where it is known, what there is."""
     spec = run.spec
-    if spec is None:
-        raise TypeError(f"run {run.id} was submitted by somebody else")
+    if not isinstance(spec, (LaunchSpec, UpstreamSpec)):
+        raise TypeError(f"run {run.id} was not submitted to Slurm from here")
     options = dict(spec.options)
     partition = next((one for one in partitions if one.name == spec.partition), None)
     asked_s = parse_time(spec.time_limit)

@@ -8,7 +8,7 @@ from typing import Literal
 from llmb_tui.catalog.recipe import LogFormat, ResultRule
 from llmb_tui.cluster.job import TERMINAL_STATES, Job
 from llmb_tui.cluster.job_log import JobLog
-from llmb_tui.launch.spec import LaunchSpec, UpstreamSpec
+from llmb_tui.launch.spec import LaunchSpec, RunaiSpec, UpstreamSpec
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import ProcedureId
 from llmb_tui.request import RunRequest
@@ -45,7 +45,7 @@ class Run:
 
     id: str
     plan: Plan
-    spec: LaunchSpec | UpstreamSpec | None
+    spec: LaunchSpec | UpstreamSpec | RunaiSpec | None
     """What it was submitted from; None for a run that somebody else submitted."""
     rule: ResultRule
     log_format: LogFormat
@@ -61,6 +61,8 @@ class Run:
     submitted_at: float | None = None
     job_state: str | None = None
     """Slurm's last known state of the job; of the last one, which is watched, where there are several."""
+    sent_at: float | None = None
+    """Unix time at which its submission was begun; None before, and where an older version did not note it."""
     note: str = ""
     """Why it was refused, withdrawn or not sent, or what is unknown."""
     log: JobLog | None = None
@@ -73,7 +75,7 @@ class Run:
     """The last request to cancel a job of it, if its answer was lost."""
 
     @classmethod
-    def of(cls, request: RunRequest, spec: LaunchSpec | UpstreamSpec, now: float) -> Run:
+    def of(cls, request: RunRequest, spec: LaunchSpec | UpstreamSpec | RunaiSpec, now: float) -> Run:
         """The intent to run a request by a spec that was made of it, at Unix time `now`."""
         recipe, cluster = request.recipe, request.profile.name
         rule, log_format = recipe.rule, recipe.launch.kind

@@ -1,4 +1,4 @@
-"""`LaunchSpec` and `UpstreamSpec`: what a run was submitted from, as it is remembered. No secret is in them."""
+"""`LaunchSpec`, `UpstreamSpec`, `RunaiSpec`: what a run was submitted from, as it is remembered, without a secret."""
 
 from __future__ import annotations
 
@@ -124,3 +124,52 @@ class UpstreamSpec:
     def index(self) -> str:
         """Where NeMo-Run writes its jobs down, `NEMORUN_HOME/.slurm_jobs`; empty without NeMo-Run."""
         return f"{self.results.rpartition('/')[0]}/.slurm_jobs" if self.how == "bash" else ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunaiSpec:
+    """One workload of a Run:ai cluster, before it is created. Paths are in its pods."""
+
+    run_id: str
+    """Lower-case letters and digits; unique; part of the workload's name."""
+    experiment: str
+    """The recipe's own name for it."""
+    workload: str
+    """Its name, unique within the project."""
+    kind: Literal["distributed", "trainings"]
+    """`distributed`: one pod for each of several nodes."""
+    project: str
+    node_pool: str | None
+    """None: the project's default."""
+    nodes: int
+    gpus_per_node: int
+    time_limit: str
+    image: str
+    mounts: tuple[str, ...]
+    """`NAME:PATH:CLAIM` each."""
+    results: str
+    """Folder on a volume for what lasts; empty: there is none."""
+    image_pull_secret: str | None
+    hub_credential: str | None
+    """Credential of Run:ai with the Hugging Face token, where the run fetches something from the model hub."""
+    env: tuple[tuple[str, str], ...]
+    files: tuple[tuple[str, str], ...]
+    """(path below the run's folder, text) of the files that travel with the workload."""
+    overridden: tuple[tuple[str, str, str], ...] = ()
+    """As of a `LaunchSpec`, as all that follows."""
+    notes: tuple[str, ...] = ()
+    otherwise: tuple[str, ...] = ()
+
+    @property
+    def job_name(self) -> str:
+        """The workload's name."""
+        return self.workload
+
+    @property
+    def log(self) -> JobLog:
+        """Every start of the workload writes anew, into the log of its first pod."""
+        return JobLog(self.workload)
+
+    def results_in(self, log: JobLog | None) -> str:  # noqa: ARG002 - as every spec has it
+        """The folder on a volume."""
+        return self.results

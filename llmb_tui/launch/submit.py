@@ -161,6 +161,7 @@ class _Submission:
             self._journal.append("intent", run=self._run.id, cluster=self._run.cluster, job_name=self._run.job_name)
             self.delivery.prepare(script)
             # On the disk before the command is sent: whatever happens to this process, the run is looked for later.
+            self._run = replace(self._run, sent_at=time.time())
             self._remember("unknown", note="The cluster has not answered yet.")
             self._begin()
         return self.settled(lambda: self.delivery.answer(self._tell))

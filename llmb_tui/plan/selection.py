@@ -70,15 +70,17 @@ def text_of(value: Value) -> str:
     return "" if value is None else str(value)
 
 
-ProcedureId = Literal["direct", "upstream", "llmb"]
-"""How a run is started: by our script in the container, by NVIDIA's own scripts, or by NVIDIA's llmb-run."""
+ProcedureId = Literal["direct", "upstream", "llmb", "runai"]
+"""How a run is started: by our script in the container, by NVIDIA's own scripts, by NVIDIA's llmb-run, or by our
+script as a workload of Run:ai."""
 DEFAULT_PROCEDURE: ProcedureId = "direct"
 NEW_RUN_PROCEDURES: tuple[ProcedureId, ...] = ("direct", "upstream")
-"""Those that a run can be started by from here."""
+"""Those that a run can be started by from here, on a cluster with Slurm."""
 PROCEDURE_NAMES: dict[ProcedureId, str] = {
     "direct": "direct",
     "upstream": "NVIDIA's own scripts",
     "llmb": "NVIDIA's llmb-run",
+    "runai": "Run:ai workload",
 }
 """As a person reads them."""
 PROCEDURE_TITLES: dict[ProcedureId, str] = PROCEDURE_NAMES | {"direct": "direct procedure"}

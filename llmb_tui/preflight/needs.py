@@ -74,7 +74,8 @@ class RunaiNeeds:
     plan: Plan | None = None
     image: str = ""
     """The image's whole name, such as `nvcr.io/nvidia/nemo:25.09.00`."""
-    sources: Sources = Sources()
+    hub: bool = False
+    """True where the run fetches from the model hub."""
 
 
 ClusterNeeds: TypeAlias = Needs | RunaiNeeds
@@ -85,7 +86,7 @@ def needs_of(profile: ClusterProfile, sources: Sources) -> ClusterNeeds:
     from llmb_tui.cluster.runai.profile import RunaiProfile  # noqa: PLC0415 - the first frame needs no cluster
 
     if isinstance(profile, RunaiProfile):
-        return RunaiNeeds(profile, sources=sources)
+        return RunaiNeeds(profile)
     return Needs(profile, sources=sources)
 
 

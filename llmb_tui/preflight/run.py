@@ -18,7 +18,9 @@ from llmb_tui.preflight.site_environment import environment_group
 def cluster_checks(needs: ClusterNeeds) -> tuple[CheckGroup, ...]:
     """The checks of a cluster itself: with Slurm its scheduler, its login node, what that sets and reaches."""
     if isinstance(needs, RunaiNeeds):
-        return ()
+        from llmb_tui.preflight.runai import runai_groups  # noqa: PLC0415 - who has Slurm needs none of it
+
+        return runai_groups(needs)
     return (slurm_group(needs), login_node_group(needs), environment_group(needs), network_group(needs))
 
 

@@ -1,6 +1,6 @@
 """Entry script of the NeMo 2 containers: build NeMo's own recipe, apply a file's settings to it in order, run it.
 
-    python pretrain.py launch.json            train; one Slurm task for each GPU runs it
+    python pretrain.py launch.json            train; one process for each GPU runs it, by srun or by torchrun
     python pretrain.py --check launch.json …  build and print, train nothing
 
 `launch.json` holds exactly
@@ -267,7 +267,7 @@ def main(arguments: list[str]) -> int:
     """Train, or check files. Answers the exit code."""
     check = arguments[:1] == ["--check"]
     paths = arguments[1:] if check else arguments
-    first = os.environ.get("SLURM_PROCID", "0") == "0"
+    first = os.environ.get("SLURM_PROCID", os.environ.get("RANK", "0")) == "0"
     if not paths or (len(paths) > 1 and not check):
         sys.stderr.write("usage: pretrain.py launch.json | pretrain.py --check launch.json ...\n")
         return 2

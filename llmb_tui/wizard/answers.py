@@ -199,7 +199,7 @@ def command(chosen: Selection, cluster: str | None, procedure: ProcedureId = DEF
             words += field.words(getattr(_holder(chosen, name), name))
     if cluster:
         words += ["--cluster", cluster]
-    if cluster and procedure != DEFAULT_PROCEDURE:
+    if cluster and procedure in NEW_RUN_PROCEDURES[1:]:
         words += ["--procedure", procedure]
     return shlex.join(words)
 

@@ -10,7 +10,7 @@ from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.catalog.rows import ResultRow, Row, results, rows
 from llmb_tui.plan.options import option_row, profile_steps, why_not
 from llmb_tui.plan.plan import Problem
-from llmb_tui.plan.selection import NEW_RUN_PROCEDURES, ON, OPTIONS, PROCEDURE_NAMES, Field, ProcedureId
+from llmb_tui.plan.selection import ON, OPTIONS, PROCEDURE_NAMES, Field, ProcedureId
 from llmb_tui.wizard.answers import Answers, node_size, recipe_of, value_of
 
 
@@ -77,12 +77,10 @@ def procedures(recipe: Recipe, against: Mapping[ProcedureId, Sequence[Problem]])
     details: dict[ProcedureId, str] = {
         "direct": "our own script",
         "upstream": f"of {recipe.upstream.tag}" if recipe.upstream else "",
+        "runai": "our own script",
     }
     errors = {name: [one.reason for one in against.get(name, ()) if one.severity == "error"] for name in details}
-    return tuple(
-        Choice(name, PROCEDURE_NAMES[name], details[name], next(iter(errors[name]), None))
-        for name in NEW_RUN_PROCEDURES
-    )
+    return tuple(Choice(name, PROCEDURE_NAMES[name], details[name], next(iter(errors[name]), None)) for name in against)
 
 
 def switches(catalog: Catalog, full: Answers) -> tuple[Switch, ...]:

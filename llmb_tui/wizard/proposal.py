@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from llmb_tui.plan.make import plan as make_plan
-from llmb_tui.plan.selection import NEW_RUN_PROCEDURES, Overrides
-from llmb_tui.request import RunRequest
+from llmb_tui.plan.selection import DEFAULT_PROCEDURE, NEW_RUN_PROCEDURES, Overrides
+from llmb_tui.request import RunRequest, procedure_on, procedures_on
 from llmb_tui.wizard.answers import Answers, recipe_of, selection, settled
 from llmb_tui.wizard.state import ObjectionKey, Proposal, Rules
 from llmb_tui.wizard.steps import StepId
@@ -36,16 +36,23 @@ def propose(
     full = settled(rules.catalog, answers)
     recipe, chosen = recipe_of(rules.catalog, full), selection(rules.catalog, full)
     profile = next((one for one in profiles if one.name == answers.cluster), None)
+    full = replace(full, procedure=procedure_on(profile, full.procedure))
     plan = usual = make_plan(rules.catalog, chosen) if chosen is not None else None
     if chosen is not None and chosen.overrides.set_fields():
         usual = _usual_plan(rules.catalog, replace(chosen, overrides=Overrides()))
     request = RunRequest(recipe, plan, profile, full.procedure) if plan is not None and profile is not None else None
-    names = NEW_RUN_PROCEDURES if step is StepId.SCALE else (full.procedure,)
+    names = _shown(profile) if step is StepId.SCALE else (full.procedure,)
     previews = {name: _preview(rules, name, recipe, request, objections) for name in names}
     if plan is not None:
         plan = replace(plan, problems=plan.problems + previews[full.procedure].problems)
         request = replace(request, plan=plan) if request is not None else None
     return Proposal(full, recipe, profile, chosen, plan, usual, request, previews)
+
+
+def _shown(profile: ClusterProfile | None) -> tuple[ProcedureId, ...]:
+    """What the cluster offers, and NVIDIA's own scripts in any case: where it has no Slurm, with that reason."""
+    offered = procedures_on(profile)
+    return (*offered, *(name for name in NEW_RUN_PROCEDURES if name not in (DEFAULT_PROCEDURE, *offered)))
 
 
 def objection_key(request: RunRequest, procedure: ProcedureId) -> ObjectionKey:

@@ -194,7 +194,7 @@ class WizardState:
     @property
     def procedure(self) -> ProcedureId:
         """By which a run would be installed and started."""
-        return self.answers.procedure
+        return self.proposal.full.procedure
 
     def concerns(self, request: RunRequest) -> bool:
         """Whether the request is the present one. Problems that were learned since do not make it another."""

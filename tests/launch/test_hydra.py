@@ -12,7 +12,7 @@ from omegaconf import OmegaConf
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.direct.configs import base_configuration
+from llmb_tui.launch.files import base_configuration
 from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.plan.selection import Overrides, RunOptions
 from tests.launch.hydra_cases import ALLOWED, differing, flat, given, golden

@@ -14,7 +14,7 @@ from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.load import load_presets
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.catalog.rows import Row, rows
-from llmb_tui.launch.direct.configs import config_files
+from llmb_tui.launch.files import config_files
 from llmb_tui.launch.settings import applied
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Plan

@@ -13,7 +13,7 @@ from typing import Any
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.load import read_preset
 from llmb_tui.catalog.recipe import Recipe
-from llmb_tui.launch.direct.configs import config_files
+from llmb_tui.launch.files import config_files
 from llmb_tui.launch.settings import applied
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Selection

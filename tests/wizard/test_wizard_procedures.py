@@ -33,7 +33,7 @@ def test_another_workload_keeps_the_procedure() -> None:
 def test_both_are_offered_and_the_published_one_names_its_release(catalog: Catalog) -> None:
     for recipe in catalog.recipes:
         assert recipe.upstream is not None
-        direct, published = procedures(recipe, {})
+        direct, published = procedures(recipe, {"direct": (), "upstream": ()})
         assert (direct.value, published.value) == ("direct", "upstream")
         assert direct.disabled_reason is published.disabled_reason is None
         assert recipe.upstream.tag in published.detail
@@ -44,16 +44,16 @@ def test_an_error_disables_the_published_one_with_its_reason_and_a_warning_does_
         Problem("vboost", "warning", "launch.sh gives no more power.", "Leave it."),
         Problem("steps", "error", "launch.sh takes no number of steps.", "Give none."),
     )
-    direct, published = procedures(catalog.recipes[0], {"upstream": against})
+    direct, published = procedures(catalog.recipes[0], {"direct": (), "upstream": against})
     assert direct.disabled_reason is None
     assert published.disabled_reason == "launch.sh takes no number of steps."
-    assert procedures(catalog.recipes[0], {"upstream": against[:1]})[1].disabled_reason is None
+    assert procedures(catalog.recipes[0], {"upstream": against[:1]})[0].disabled_reason is None
 
 
 def test_a_recipe_of_ones_own_need_not_have_it(catalog: Catalog) -> None:
     lean = replace(catalog.recipes[0], upstream=None)
     reason = Problem("procedure", "error", "NVIDIA's own scripts are not known for it.", "")
-    found = procedures(lean, {"upstream": (reason,)})
+    found = procedures(lean, {"direct": (), "upstream": (reason,)})
     assert [one.disabled_reason for one in found] == [None, reason.reason]
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 
+from llmb_tui.cluster.cluster import SchedulerTrouble
 from llmb_tui.cluster.runai.https import Answer
-from llmb_tui.errors import Trouble
 from llmb_tui.text import short_line
 
 _LONGEST_WORDS = 400
 
 
-class ApiTrouble(Trouble):
+class ApiTrouble(SchedulerTrouble):
     """The server answered, and not with what was asked for."""
 
     def __init__(self, status: int, what: str, why: str, fix: str) -> None:

@@ -291,7 +291,8 @@ def reason_of(workload: Workload, events: Iterable[Event] = ()) -> str:
     return said[0][1] if said else ""
 
 
-def master_of(pods: Iterable[Pod]) -> Pod | None:
-    """The pod of global rank 0: the master's, or the only one; of several by that name the newest."""
+def first_pod(pods: Iterable[Pod]) -> Pod | None:
+    """The pod of global rank 0: the master, else the first worker, else the only one; of several the newest."""
     newest = sorted(pods, key=lambda pod: (pod.deleted_at is None, pod.started_at or 0.0), reverse=True)
-    return next((pod for pod in newest if "-master-" in pod.name), newest[0] if newest else None)
+    first = (pod for mark in ("-master-0", "-worker-0", "") for pod in newest if pod.name.endswith(mark))
+    return next(first, None)

@@ -16,9 +16,9 @@ from llmb_tui.cluster.slurm.params import Option, is_option, sbatch_options
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.validation import ENV_NAME, MEMORY, NAME, NAMES, PATH
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.direct.configs import config_files
 from llmb_tui.launch.direct.install import entry_path
 from llmb_tui.launch.direct.option_effects import RUN_FOLDER, additions, output_files, suffix
+from llmb_tui.launch.files import config_files
 from llmb_tui.launch.naming import check_pattern, container, experiment_name, image_path, nemo_run_name
 from llmb_tui.launch.settings import Applied, applied, other_vboost, refuse_errors
 from llmb_tui.launch.spec import LaunchSpec

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from llmb_tui.cluster.runai.values import Event, Pod, Workload, job_of, master_of, reason_of
+from llmb_tui.cluster.runai.values import Event, Pod, Workload, first_pod, job_of, reason_of
 
 AT = "2026-01-01T00:00:00Z"
 UNIX = 1767225600.0
@@ -120,6 +120,6 @@ def test_the_masters_pod_has_rank_0() -> None:
     old = pod("x-master-0", deletedAt=AT)
     started = {"containers": [{"name": "pytorch", "startedAt": AT}]}
     new = pod("x-master-0", **started)
-    assert master_of([pod("x-worker-0", **started), old, new]) is new
-    assert master_of([pod("x-0-0")]) == pod("x-0-0")
-    assert master_of([]) is None
+    assert first_pod([pod("x-worker-0", **started), old, new]) is new
+    assert first_pod([pod("x-0-0")]) == pod("x-0-0")
+    assert first_pod([]) is None

@@ -16,7 +16,7 @@ from llmb_tui.cluster.runai.api import RunaiApi
 from llmb_tui.cluster.runai.kube import Kube
 from llmb_tui.cluster.runai.pod_log import PodLog
 from llmb_tui.cluster.runai.profile import RunaiProfile
-from llmb_tui.cluster.runai.values import job_of, master_of
+from llmb_tui.cluster.runai.values import first_pod, job_of
 from llmb_tui.errors import Trouble
 from llmb_tui.watch.follow import Follower
 from tests.demo.runai.runai_client import request
@@ -75,7 +75,7 @@ def test_the_life_of_a_workload(site: FaultySite, api: RunaiApi) -> None:
     job = job_of(api.look([made.id])[made.id], api.events(made.id), now=site.clock())
     assert (job.id, job.state, job.reason) == (made.id, "RUNNING", "")
     assert job.nodes == 32
-    master = master_of(api.pods(made.id))
+    master = first_pod(api.pods(made.id))
     assert master is not None
     assert (master.name, master.container) == ("run-1-master-0", "pytorch")
     api.suspend("distributed", made.id)

@@ -56,6 +56,7 @@ def look(rig: Rig, session: SlurmCluster, catalog: Catalog, job: Plan, servers: 
     ) -> dict[str, Check]:
         profile = rig.profile(**changes)
         needs = procedure(name).needs(RunRequest(recipe, made, profile, name)) if made is not None else Needs(profile)
+        assert isinstance(needs, Needs)
         return by_id(run_preflight(session, cluster_checks(replace(needs, sources=sources(address)))))
 
     return look

@@ -57,6 +57,9 @@ class Standing:
 class OutOfReach:
     """A session that there is nothing to log in to with; whoever uses it finds that out."""
 
+    def __init__(self, profile: ClusterProfile) -> None:
+        self.profile = profile
+
     def connect(self, prompter: Prompter | None = None) -> None:
         """As above."""
 
@@ -70,8 +73,8 @@ class LocalClusters(Clusters):
     notice: str | None = None
     observed = False
 
-    def cluster(self, ref: ClusterProfile | str) -> Any:  # noqa: ARG002
-        return OutOfReach()
+    def cluster(self, ref: ClusterProfile | str) -> Any:
+        return OutOfReach(self.profile(ref) if isinstance(ref, str) else ref)
 
     login_node = cluster
 

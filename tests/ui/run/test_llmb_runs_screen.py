@@ -9,6 +9,7 @@ import pytest
 from textual.app import App
 from textual.widgets import DataTable
 
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.llmb.import_run import ImportableRun, importable_runs
@@ -46,13 +47,11 @@ class Cluster:
         self.asked: list[str] = []
         self.trouble: Trouble | None = None
 
-    def list_importable_runs(
-        self, _session: object, _catalog: object, _runs: object, profile: SlurmProfile
-    ) -> Sequence[ImportableRun]:
-        self.asked.append(profile.name)
+    def list_importable_runs(self, session: SlurmCluster, _catalog: object, _runs: object) -> Sequence[ImportableRun]:
+        self.asked.append(session.profile.name)
         if self.trouble:
             raise self.trouble
-        return importable_runs(CATALOG, self.runs, profile.name, found())
+        return importable_runs(CATALOG, self.runs, session.profile.name, found())
 
 
 @pytest.fixture

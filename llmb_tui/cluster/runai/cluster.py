@@ -1,0 +1,171 @@
+"""`RunaiCluster`: a Run:ai cluster that is always there, asked over HTTPS."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from llmb_tui.cluster.cluster import CancelOpen, Cluster
+from llmb_tui.cluster.failures import (
+    AuthenticationFailed,
+    Disconnected,
+    LoginNeeded,
+    ObserverMode,
+    Unanswered,
+    Unreachable,
+)
+from llmb_tui.cluster.job import Job
+from llmb_tui.cluster.job_log import JobLog
+from llmb_tui.cluster.link import LinkHealth, LinkState, Pulse, note
+from llmb_tui.cluster.prompter import Prompter
+from llmb_tui.cluster.remote_file import JobOutput
+from llmb_tui.cluster.runai.api import RunaiApi
+from llmb_tui.cluster.runai.output import RunaiOutput
+from llmb_tui.cluster.runai.profile import RunaiProfile
+from llmb_tui.cluster.runai.secret import AppSecret
+from llmb_tui.cluster.runai.values import Project, job_of
+from llmb_tui.errors import Trouble
+
+T = TypeVar("T")
+_ASKED_AGAIN = 2
+
+
+class RunaiCluster:
+    """A `Cluster`: what Run:ai is asked as one application, from any thread."""
+
+    def __init__(self, profile: RunaiProfile) -> None:
+        self.profile = profile
+        self.read_only = profile.read_only
+        self.secret = AppSecret(profile)
+        self.api = RunaiApi(profile, self.secret)
+        self.state: LinkState = "connecting"
+        self._connecting = threading.Lock()
+
+    @property
+    def banner(self) -> str:
+        """It greets with nothing."""
+        return ""
+
+    @property
+    def health(self) -> LinkHealth:
+        """What is known of the last question. Never waits."""
+        return LinkHealth(self.state, None, note(self.state, Pulse(), trying_again=False, next_try_s=None))
+
+    @property
+    def calls_last_minute(self) -> int:
+        """Questions sent in the last 60 seconds."""
+        return self.api.calls_last_minute
+
+    def connect(self, prompter: Prompter | None = None) -> None:
+        """Log in unless that is done; the secret is asked for where it is not known, and kept where a person says so.
+
+        Raises LoginNeeded where nobody can give it, and what `RunaiApi` raises.
+        """
+        with self._connecting:
+            try:
+                self._ask(self.api.log_in)
+            except (LoginNeeded, AuthenticationFailed):
+                if prompter is None or not self.secret.ask(prompter):
+                    raise
+                self._ask(self.api.log_in)
+                self.secret.offer_to_keep(prompter)
+
+    def ping(self) -> None:
+        """Ask for the project, which shows whether the login is good for anything."""
+        self.project()
+
+    def project(self) -> Project:
+        """The profile's project. Raises Trouble (exit code 1) where the application sees none of its name."""
+        project = self._ask(self.api.project)
+        if project is None:
+            raise Trouble(
+                f"There is no project {self.profile.project} on {self.profile.place}, or {self.profile.app_id} may "
+                "not see it.",
+                "",
+                "Name a project of yours in the profile, or ask for a role in it for the application.",
+                exit_code=1,
+            )
+        return project
+
+    def require_changes(self) -> None:
+        """Raise `ObserverMode` where the cluster is only looked at."""
+        if self.read_only:
+            raise ObserverMode(self.profile)
+
+    def patiently(self, ask: Callable[[], T]) -> T:
+        """What `ask` answers, which only looks: asked again, twice at most, where the connection breaks meanwhile."""
+        for _ in range(_ASKED_AGAIN):
+            try:
+                return ask()
+            except (Disconnected, Unreachable):
+                if self.state == "closed":
+                    raise
+        return ask()
+
+    def close(self) -> None:
+        """Ask nothing more."""
+        self.state = "closed"
+        self.api.close()
+
+    def look(self, job_ids: Sequence[str]) -> dict[str, Job]:
+        """These workloads as jobs; why one waits or failed is asked of its events."""
+        workloads = self._ask(lambda: self.api.look(job_ids))
+        return {
+            workload_id: job_of(
+                workload,
+                () if workload.phase in ("Running", "Completed") else self._ask(lambda: self.api.events(workload_id)),  # noqa: B023 - called at once
+                now=self.api.server_time,
+            )
+            for workload_id, workload in workloads.items()
+        }
+
+    def bad_nodes(self, node_list: str) -> tuple[str, ...]:  # noqa: ARG002 - a `Cluster`'s
+        """Not known: Run:ai moves a workload's pods by itself."""
+        return ()
+
+    def cancel(self, job_id: str) -> bool:
+        """Delete a workload, which ends it; False for one that has ended already."""
+        self.require_changes()
+        workload = self._ask(lambda: self.api.look([job_id])).get(job_id)
+        if workload is None or workload.state in ("COMPLETED", "FAILED", "CANCELLED"):
+            return False
+        try:
+            return self._ask(lambda: self.api.delete(workload.kind, job_id))
+        except (Disconnected, Unanswered) as lost:
+            raise CancelOpen("Run:ai", job_id, lost) from lost
+
+    def output(self, log: JobLog, job_id: str) -> JobOutput:
+        """What the workload's first pod writes."""
+        return RunaiOutput(self.api, log.training, job_id)
+
+    def _ask(self, question: Callable[[], T]) -> T:
+        """The answer, and by it the state of the connection."""
+        if self.state == "closed":
+            raise Disconnected(f"The connection to {self.profile.place} is closed.", may_have_run=False)
+        try:
+            answer = question()
+        except (LoginNeeded, AuthenticationFailed):
+            self._turn("needs-login")
+            raise
+        except (Disconnected, Unanswered, Unreachable):
+            self._turn("lost")
+            raise
+        self._turn("live")
+        return answer
+
+    def _turn(self, state: LinkState) -> None:
+        if self.state != "closed":
+            self.state = state
+
+
+def runai_of(cluster: Cluster) -> RunaiCluster:
+    """The cluster as one of this kind. Raises Trouble (exit code 1) for another."""
+    if isinstance(cluster, RunaiCluster):
+        return cluster
+    raise Trouble(
+        f"{cluster.profile.name} is no Run:ai cluster.",
+        "This run is a workload, which only Run:ai can create.",
+        "Choose the cluster that it was made for.",
+        exit_code=1,
+    )

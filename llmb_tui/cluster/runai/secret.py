@@ -1,0 +1,53 @@
+"""`AppSecret`: what an application logs in with; known to this program while it runs, and to the system's keyring."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+from llmb_tui.cluster.prompter import Prompter
+from llmb_tui.cluster.runai.profile import RunaiProfile
+from llmb_tui.store import secret_store
+
+VARIABLE = "APP_SECRET"
+"""The recipe's own variable."""
+
+
+class AppSecret:
+    """The secret of one application, looked for in the environment, then in the keyring. It is in no repr."""
+
+    def __init__(self, profile: RunaiProfile) -> None:
+        self._who = f"{profile.app_id} at {profile.place}"
+        self._name = f"runai {self._who}"
+        self._lock = threading.Lock()
+        self._value: str | None = None
+        self._looked = False
+
+    def __call__(self) -> str | None:
+        """It, if it is known."""
+        with self._lock:
+            if not self._looked:
+                self._looked = True
+                self._value = os.environ.get(VARIABLE) or self._kept()
+            return self._value
+
+    def ask(self, prompter: Prompter) -> bool:
+        """Ask a person for it; False where nobody gives it."""
+        value = (prompter.answer(f"Secret of the application {self._who}:", False) or "").strip()
+        if value:
+            with self._lock:
+                self._value, self._looked = value, True
+        return bool(value)
+
+    def offer_to_keep(self, prompter: Prompter) -> None:
+        """Ask whether this computer's keyring shall keep it; where that cannot, the person is told."""
+        question = "Keep this secret in the keyring of this computer? yes, or anything else for this time only:"
+        value = self()
+        if value and (prompter.answer(question, True) or "").strip().lower() in ("y", "yes"):
+            secret_store.keep(self._name, value)
+
+    def _kept(self) -> str | None:
+        try:
+            return secret_store.read(self._name)
+        except secret_store.NotKept:
+            return None

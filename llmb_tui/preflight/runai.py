@@ -1,0 +1,175 @@
+"""What is asked of a Run:ai cluster before a workload is sent: login, clock, project, quota, GPUs, volumes, image."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from llmb_tui.cluster.cluster import Cluster
+from llmb_tui.cluster.runai.cluster import RunaiCluster, runai_of
+from llmb_tui.cluster.runai.failures import ApiTrouble
+from llmb_tui.cluster.runai.profile_check import split_claim
+from llmb_tui.cluster.runai.values import Node, Project
+from llmb_tui.preflight.check_group import CheckGroup, failed, ok, unserved, warning
+from llmb_tui.preflight.needs import RunaiNeeds
+from llmb_tui.preflight.report import Check, Preflight
+
+_SKEW_S = 60.0
+"""A clock that is further off than a token's margin makes logins fail."""
+_NOT_ASKED = "the application may not ask for it"
+_ASK = "Ask Run:ai's administrators."
+_DOTS = re.compile(r"[^a-z0-9]+")
+
+
+def runai_groups(needs: RunaiNeeds) -> tuple[CheckGroup, ...]:
+    """The checks in their order; without a plan only those of the cluster itself."""
+
+    def itself(cluster: Cluster, report: Preflight) -> Iterable[Check]:  # noqa: ARG001 - a `CheckGroup`'s
+        return _itself(runai_of(cluster), needs)
+
+    def for_run(cluster: Cluster, report: Preflight) -> Iterable[Check]:
+        return () if needs.plan is None or report.failed else _for_run(runai_of(cluster), needs)
+
+    return (itself, for_run)
+
+
+def _itself(cluster: RunaiCluster, needs: RunaiNeeds) -> Iterator[Check]:
+    """Whether it answers, lets us in and has the project."""
+    profile, api = needs.profile, cluster.api
+    project = cluster.patiently(api.project)
+    yield ok("login", "Login", f"{profile.app_id} at {profile.place}", "a trusted certificate, and a token")
+    skew = api.skew_s or 0.0
+    found, needed = f"{abs(skew):.0f} s {'behind' if skew > 0 else 'ahead'} of Run:ai", f"at most {_SKEW_S:.0f} s"
+    if abs(skew) <= _SKEW_S:
+        yield ok("clock", "Clock", found, needed)
+    else:
+        yield warning("clock", "Clock", found, needed, "Set this computer's clock by the network (NTP).")
+    if project is None:
+        fix = "Name a project of yours in the profile, or ask for a role in it for the application."
+        yield failed("account", "Project", f"none that {profile.app_id} may see", profile.project, fix)
+        return
+    if project.phase == "Ready":
+        yield ok("account", "Project", f"{project.name}, {project.phase}", profile.project)
+    else:
+        found = f"{project.phase or 'not ready'} {project.message}".rstrip()
+        yield unserved("account", "Project", found, "Ready", _ASK)
+    try:
+        facts = cluster.patiently(lambda: api.cluster(project.cluster_id))
+    except ApiTrouble as trouble:
+        yield _unknown("cluster", "Cluster", "Connected", trouble)
+    else:
+        words = f"{facts.name}, {facts.state}"
+        if facts.state == "Connected":
+            yield ok("cluster", "Cluster", words, "Connected")
+        else:
+            yield failed("cluster", "Cluster", words, "Connected", f"Its agents do not report. {_ASK}")
+
+
+def _for_run(cluster: RunaiCluster, needs: RunaiNeeds) -> Iterator[Check]:
+    """Whether the project may have what the plan needs."""
+    project = cluster.patiently(cluster.project)
+    yield _quota(needs, project)
+    yield _hardware(cluster, needs, project)
+    yield from _claims(cluster, needs, project)
+    yield from _secrets(cluster, needs, project)
+    yield ok("image", "Container image", "pulled by the nodes when the workload starts", needs.image)
+
+
+def _pools(needs: RunaiNeeds, project: Project) -> tuple[str, ...]:
+    """The node pools that the workload would go to."""
+    return (needs.profile.node_pool,) if needs.profile.node_pool else project.default_node_pools or ("default",)
+
+
+def _quota(needs: RunaiNeeds, project: Project) -> Check:
+    assert needs.plan is not None  # noqa: S101 - see `runai_groups`
+    wanted, pools = needs.plan.selection.scale, _pools(needs, project)
+    quotas = [quota for quota in project.quotas if quota.node_pool in pools]
+    needed = f"{wanted} GPUs in {' or '.join(pools)}"
+    if not quotas:
+        return failed(
+            "gpus", "GPU quota", "none there", needed, f"Choose another node pool, or ask for a quota. {_ASK}"
+        )
+    best = max(quotas, key=lambda quota: float("inf") if quota.limit is None else quota.limit)
+    limit = "no limit" if best.limit is None else f"at most {best.limit:g}"
+    found = f"{best.deserved:g} deserved, {limit}, {best.allocated:g} in use, in {best.node_pool}"
+    if best.limit is not None and wanted > best.limit:
+        return failed("gpus", "GPU quota", found, needed, "Choose fewer GPUs, or ask for a larger quota.")
+    if wanted > best.deserved:
+        fix = "It runs while others leave them, and may be preempted; ask for a larger quota for a run that counts."
+        return warning("gpus", "GPU quota", found, needed, fix)
+    return ok("gpus", "GPU quota", found, needed)
+
+
+def _hardware(cluster: RunaiCluster, needs: RunaiNeeds, project: Project) -> Check:
+    assert needs.plan is not None  # noqa: S101 - as above
+    plan, pools = needs.plan, _pools(needs, project)
+    gpu = plan.selection.gpu
+    needed = f"{plan.nodes} nodes with {plan.gpus_per_node} × {gpu.upper()}"
+    try:
+        nodes = cluster.patiently(lambda: cluster.api.nodes(project.cluster_id))
+    except ApiTrouble as trouble:
+        return _unknown("gpu-type", "GPU type", needed, trouble)
+    mine = [node for node in nodes if node.node_pool in pools and node.gpus]
+    fitting = [node for node in mine if _is(node, gpu) and node.gpus >= plan.gpus_per_node and node.status == "Ready"]
+    kinds = ", ".join(sorted({f"{node.gpus} × {node.gpu_type}" for node in mine})) or "no node with a GPU"
+    found = f"{len(fitting)} such nodes; in {' and '.join(pools)}: {kinds}"
+    if len(fitting) >= plan.nodes:
+        return ok("gpu-type", "GPU type", found, needed)
+    fix = "Choose the node pool that has them, or another GPU type or fewer GPUs."
+    return failed("gpu-type", "GPU type", found, needed, fix)
+
+
+def _is(node: Node, gpu: str) -> bool:
+    """Whether a driver's name, such as `NVIDIA H100 80GB HBM3`, is that of a GPU type."""
+    return gpu.lower() in _DOTS.split(node.gpu_type.lower())
+
+
+def _claims(cluster: RunaiCluster, needs: RunaiNeeds, project: Project) -> Iterator[Check]:
+    wanted = [split_claim(mount)[2] for mount in needs.profile.mounts]
+    if not wanted:
+        return
+    try:
+        claims = {one.claim: one for one in cluster.patiently(lambda: cluster.api.claims(project.id))}
+    except ApiTrouble as trouble:
+        yield _unknown("claims", "Volume claims", ", ".join(wanted), trouble)
+        return
+    for name in wanted:
+        claim = claims.get(name)
+        if claim is None:
+            found = f"not among {', '.join(sorted(claims)) or 'none'}"
+            fix = "Name one that the project has, or make it in Run:ai under Data sources."
+            yield failed("claims", "Volume claim", found, name, fix)
+        elif not claim.is_usable:
+            yield unserved("claims", "Volume claim", f"{claim.status} {claim.message}".rstrip(), name, _ASK)
+        else:
+            yield ok("claims", "Volume claim", f"{claim.name}, {claim.status or 'there'}", name)
+
+
+def _secrets(cluster: RunaiCluster, needs: RunaiNeeds, project: Project) -> Iterator[Check]:
+    profile = needs.profile
+    wanted = [("pull-secret", "Pull secret", profile.image_pull_secret)]
+    wanted += [("hub", "Hub credential", profile.hub_credential)] if needs.hub else []
+    if not any(name for _, _, name in wanted):
+        return
+    try:
+        credentials = cluster.patiently(lambda: cluster.api.credentials(project.id))
+    except ApiTrouble as trouble:
+        yield _unknown("pull-secret", "Credentials", "those of the profile", trouble)
+        return
+    for check, title, name in wanted:
+        if not name:
+            continue
+        named = next((one for one in credentials if name in (one.name, one.secret)), None)
+        if named is None:
+            fix = "Make it in Run:ai under Credentials, or name another one in the profile."
+            yield failed(check, title, "not among the project's credentials", name, fix)
+        else:
+            yield ok(check, title, f"{named.name}, {named.kind}", name)
+
+
+def _unknown(check: str, title: str, needed: str, trouble: ApiTrouble) -> Check:
+    """What the application is not allowed to ask gates nothing."""
+    found = _NOT_ASKED if trouble.status in (401, 403, 404) else trouble.what
+    return warning(
+        check, title, found, needed, "It shows when the workload is created; or give the application a role."
+    )
