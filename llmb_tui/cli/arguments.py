@@ -19,7 +19,7 @@ _VERBS = (
     ("list", "planning", "every published configuration"),
     ("plan", "planning", "what will run, and how fast"),
     ("accuracy", "planning", "leave-one-out errors of the estimate on the published rows"),
-    ("demo", "demo", "the whole journey on an embedded, simulated cluster"),
+    ("demo", "demo", "the whole journey on an embedded, simulated cluster, with Slurm or Run:ai"),
     ("clusters", "clusters", "saved clusters; `clusters add NAME --host …` saves one more"),
     ("config", "config", "where settings live, what is in force, and whether every file can be read"),
     ("doctor", "clusters", "preflight of a saved cluster, for a selection if one is given"),

@@ -1,6 +1,6 @@
-"""`demo`: the whole journey on the embedded cluster, on a screen or, without a terminal, headless.
+"""`demo`: the whole journey on an embedded cluster, on a screen or, without a terminal, headless.
 
-The only place that knows of the embedded cluster: everything past its profile is the same as for a real one.
+The only place that knows of the embedded clusters: everything past a profile is the same as for a real one.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import stat
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,10 +24,13 @@ from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 
 if TYPE_CHECKING:
-    from llmb_tui.cluster.slurm.profile import SlurmProfile
+    from llmb_tui.cluster.profile import ClusterProfile
 
-# What a headless demo runs unless a workload is named; other flags hold for it too.
-DEFAULT = {"workload": "nemotron4@25.04", "size": "15b", "gpu": "h100", "dtype": "fp8", "scale": "64"}
+# What a headless demo runs unless a workload is named, by kind of cluster; other flags hold for it too.
+DEFAULT = {
+    "slurm": {"workload": "nemotron4@25.04", "size": "15b", "gpu": "h100", "dtype": "fp8", "scale": "64"},
+    "runai": {"workload": "nemotron4-340b@25.12", "size": "340b", "gpu": "h100", "dtype": "bf16", "scale": "256"},
+}
 
 
 def demo_verb(arguments: argparse.Namespace) -> int:
@@ -36,29 +40,37 @@ def demo_verb(arguments: argparse.Namespace) -> int:
     services = Services(places, settings_of(places, arguments), read_only=arguments.read_only)
     with ExitStack() as stack:
         if not arguments.headless and is_terminal(sys.stdin) and is_terminal(sys.stdout):
-            return _on_screen(services, root, stack)
-        profile = _start(services, root, stack)
+            return _on_screen(services, lambda: _start(arguments.cluster, services, root, stack))
+        profile = _start(arguments.cluster, services, root, stack)
         stack.callback(services.clusters.close)
         return _headless(arguments, services, profile)
 
 
-def _on_screen(services: Services, root: Path, stack: ExitStack) -> int:
+def _on_screen(services: Services, start: Callable[[], object]) -> int:
     """The first frame is painted before the cluster is there; who leaves while it starts waits for that."""
     starting = threading.Lock()
 
-    def start() -> None:
+    def start_alone() -> None:
         with starting:
-            _start(services, root, stack)
+            start()
 
-    services.before_start = start
+    services.before_start = start_alone
     try:
         return show(services)
     finally:
         starting.acquire()
 
 
-def _start(services: Services, root: Path, stack: ExitStack) -> SlurmProfile:
-    """Start the cluster until the stack is closed, and save how to reach it."""
+def _start(kind: str, services: Services, root: Path, stack: ExitStack) -> ClusterProfile:
+    """Start a cluster until the stack is closed, and save how to reach it."""
+    if kind == "runai":
+        from llmb_tui.cluster.runai.cluster import runai_of
+        from llmb_tui.demo.runai.site import DemoRunai
+
+        site = stack.enter_context(DemoRunai(root / "runai"))
+        services.clusters.save(site.profile)
+        runai_of(services.clusters.cluster(site.profile)).secret.give(site.app_secret)
+        return site.profile
     from llmb_tui.demo.cluster import DemoCluster
 
     profile = stack.enter_context(DemoCluster(root / "cluster")).profile
@@ -78,16 +90,18 @@ def demo_folder() -> Path:
     return folder
 
 
-def _headless(arguments: argparse.Namespace, services: Services, profile: SlurmProfile) -> int:
+def _headless(arguments: argparse.Namespace, services: Services, profile: ClusterProfile) -> int:
     """Each stage in plain lines; with `--json` they go to stderr and the run's document to stdout."""
     from llmb_tui.cli import clusters
     from llmb_tui.cli.planning import launchable
     from llmb_tui.cli.run_lines import line_teller
     from llmb_tui.cli.runs import exit_code, final_line
+    from llmb_tui.launch.procedure import procedure
     from llmb_tui.watch.report import document
 
     if arguments.workload is None:
-        vars(arguments).update({name: value for name, value in DEFAULT.items() if getattr(arguments, name) is None})
+        default = DEFAULT[arguments.cluster]
+        vars(arguments).update({name: value for name, value in default.items() if getattr(arguments, name) is None})
     tell = say if arguments.json else print_line
     plan = launchable(services, arguments)
     selection = plan.selection
@@ -101,7 +115,7 @@ def _headless(arguments: argparse.Namespace, services: Services, profile: SlurmP
     report = clusters.check(services, request, tell)
     tell("install:")
     clusters.install(services, request, tell)
-    tell("render: nemo-run writes the batch script")
+    tell(f"render: {procedure(request.procedure).script_title.lower()}")
     prepared = services.launcher.prepare(request)
     tell("submit:")
     run = clusters.submit(services, prepared, report, tell)

@@ -95,6 +95,7 @@ def _plan(sub: argparse.ArgumentParser) -> None:
 
 def _demo(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--headless", action="store_true", help="no screen: print each stage and the verdict")
+    sub.add_argument("--cluster", choices=("slurm", "runai"), default="slurm", help="its kind (default: slurm)")
     _add_selection(sub)
 
 

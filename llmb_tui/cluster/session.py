@@ -180,7 +180,7 @@ def login_node(cluster: Cluster) -> Session:
         return cluster
     raise Trouble(
         f"{cluster.profile.name} has no login node.",
-        "This needs one: keys, images and scripts lie there.",
+        "Keys, images and scripts lie on one; this cluster is asked over HTTPS.",
         "Choose a cluster with Slurm.",
         exit_code=1,
     )

@@ -31,12 +31,16 @@ class AppSecret:
                 self._value = os.environ.get(VARIABLE) or self._kept()
             return self._value
 
+    def give(self, value: str) -> None:
+        """It, as a person or the demo knows it, for as long as this program runs."""
+        with self._lock:
+            self._value, self._looked = value, True
+
     def ask(self, prompter: Prompter) -> bool:
         """Ask a person for it; False where nobody gives it."""
         value = (prompter.answer(f"Secret of the application {self._who}:", False) or "").strip()
         if value:
-            with self._lock:
-                self._value, self._looked = value, True
+            self.give(value)
         return bool(value)
 
     def offer_to_keep(self, prompter: Prompter) -> None:

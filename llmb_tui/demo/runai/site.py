@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.demo.root import take
 from llmb_tui.demo.runai import facts
 from llmb_tui.demo.runai.api import Api
@@ -84,6 +85,21 @@ class DemoRunai:
     def base_url(self) -> str:
         """Of the control plane's API, as a profile has it."""
         return f"https://{HOST}:{self._listeners[0].port}/api/v1"
+
+    @property
+    def profile(self) -> RunaiProfile:
+        """How to reach it, as one saves it."""
+        return RunaiProfile(
+            name="demo-runai",
+            base_url=self.base_url,
+            app_id=self.app_id,
+            project=self.project,
+            mounts=(f"data:/data:{self.claims[0]}",),
+            work_dir="/data/llmb",
+            kubeconfig=str(self.kubeconfig),
+            ca_file=str(self.ca_file),
+            notice=self.notice,
+        )
 
     @property
     def app_id(self) -> str:
