@@ -11,8 +11,8 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # the one of `typing` takes too long to import
 if TYPE_CHECKING:
     from llmb_tui.demo.slurm.store import Store
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 VERSION = "slurm 22.05.8"
 CLUSTER = "demo"
 ACCOUNT = "demo"
@@ -21,16 +19,13 @@ KILL_WAIT_S = 2.0
 """From SIGTERM to SIGKILL, real seconds: processes need real time to end."""
 
 
-@dataclass(frozen=True)
 class DemoPartition:
     """One partition; every node belongs to each of them."""
 
-    name: str
-    max_minutes: int
-    default_minutes: int
-    max_nodes: int
-    mark: str = ""
-    """A star behind the name of the default partition."""
+    def __init__(self, name: str, *, max_minutes: int, default_minutes: int, max_nodes: int, mark: str = "") -> None:
+        """`mark`: a star behind the name of the default partition."""
+        self.name, self.mark = name, mark
+        self.max_minutes, self.default_minutes, self.max_nodes = max_minutes, default_minutes, max_nodes
 
 
 DEFAULT = DemoPartition("batch", max_minutes=240, default_minutes=60, max_nodes=len(NODES), mark="*")

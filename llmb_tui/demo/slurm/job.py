@@ -8,7 +8,6 @@ each other. A new job starts again at the real time, so the cluster never drifts
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
 
 from llmb_tui.demo.slurm import notation
 
@@ -16,9 +15,11 @@ PENDING, RUNNING, COMPLETING = "PENDING", "RUNNING", "COMPLETING"
 COMPLETED, FAILED, CANCELLED, TIMEOUT, NODE_FAIL = "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL"
 
 
-@dataclass
 class DemoJob:
-    """One job. Moments are Unix times on the job's own clock; `created` is where that clock began."""
+    """One job. Moments are Unix times on the job's own clock; `created` is where that clock began.
+
+    No dataclass: to import those takes as long as Python takes to start, and each of Slurm's commands would pay for it.
+    """
 
     id: int
     name: str
@@ -38,7 +39,7 @@ class DemoJob:
     """It waits in the queue at least until then."""
     state: str = PENDING
     reason: str = "Priority"
-    node_names: list[str] = field(default_factory=list)
+    node_names: list[str]
     started: float | None = None
     ended: float | None = None
     closed: float | None = None
@@ -51,6 +52,21 @@ class DemoJob:
     """Id of the user who cancelled it."""
     steps: int = 0
     """How many steps were started."""
+
+    def __init__(self, **fields: object) -> None:
+        """Of these fields; the others are as they are before it starts."""
+        vars(self).update({"node_names": [], **fields})
+
+    def record(self) -> dict[str, object]:
+        """All its fields."""
+        return {name: getattr(self, name) for name in DemoJob.__annotations__}
+
+    @classmethod
+    def of(cls, record: dict[str, object]) -> DemoJob:
+        """The job of a record. Raises ValueError for the record of another version."""
+        if record.keys() != cls.__annotations__.keys():
+            raise ValueError("other fields than those of a job")
+        return cls(**record)
 
     @property
     def active(self) -> bool:

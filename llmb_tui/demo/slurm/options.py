@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from typing import NoReturn
+
+TYPE_CHECKING = False  # the one of `typing` takes too long to import
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 
 class Refusal(Exception):
@@ -21,6 +24,13 @@ def not_offered(program: str, what: str, *, of: str = "Slurm") -> Refusal:
     return Refusal(f"{program}: {what}: the simulated {of} of the demo does not offer that", code)
 
 
+class _Formatter(argparse.HelpFormatter):
+    """argparse makes one for each option, which would ask the terminal for its width, and import much for that."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=80)
+
+
 class Parser(argparse.ArgumentParser):
     """Options with a value and flags, each in the one spelling that is sent. Of one given twice the last counts."""
 
@@ -28,7 +38,7 @@ class Parser(argparse.ArgumentParser):
         self, program: str, values: str = "", flags: str = "", numbers: str = "", *, of: str = "Slurm"
     ) -> None:
         """`values`, `flags`, `numbers`: names of options with a text, without a value, and with a number."""
-        super().__init__(program, add_help=False, allow_abbrev=False)
+        super().__init__(program, add_help=False, allow_abbrev=False, formatter_class=_Formatter)
         self._of = of
         for name in values.split():
             self.add_argument(name)

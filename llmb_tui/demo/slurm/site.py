@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import platform
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def scontrol(store: Store, arguments: list[str]) -> int:
     """Run `scontrol`."""
     match arguments:
         case ["ping"]:
-            text = f"Slurmctld(primary) at {platform.node()} is UP\n"
+            text = f"Slurmctld(primary) at {os.uname().nodename} is UP\n"
         case ["show", "config"]:
             text = "".join(f"{name:<23} = {value}\n" for name, value in _CONFIG.items())
         case ["show", "partition", name]:

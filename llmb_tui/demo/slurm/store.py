@@ -10,11 +10,9 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 from llmb_tui.demo import faults
 from llmb_tui.demo.slurm import facts
@@ -26,7 +24,7 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.settings: dict[str, Any] = json.loads((path / "settings.json").read_text())
+        self.settings: dict[str, float | str] = json.loads((path / "settings.json").read_text())
 
     @property
     def speed(self) -> float:
@@ -62,7 +60,7 @@ class Store:
 
     def write(self, job: DemoJob) -> None:
         """Write a job's record; call it with the lock held."""
-        _write_json(self.folder(job.id) / "job.json", asdict(job))
+        _write_json(self.folder(job.id) / "job.json", job.record())
 
     def add(self, job: DemoJob) -> tuple[DemoJob, int]:
         """Give a job the next number and write it.
@@ -70,10 +68,9 @@ class Store:
         Returns it with the open file that proves that the job is alive: hand that to the job's process.
         """
         with self.locked():
-            number = self.next_id()
-            job = replace(job, id=number)
-            self.folder(number).mkdir(mode=0o700)
-            handle = self._alive(number)
+            job.id = self.next_id()
+            self.folder(job.id).mkdir(mode=0o700)
+            handle = self._alive(job.id)
             fcntl.flock(handle, fcntl.LOCK_EX)
             self.write(job)
         return job, handle
@@ -96,7 +93,7 @@ class Store:
 
     def read(self, job_id: int) -> DemoJob:
         """The record of a job as it was last written."""
-        return DemoJob(**json.loads((self.folder(job_id) / "job.json").read_text()))
+        return DemoJob.of(json.loads((self.folder(job_id) / "job.json").read_text()))
 
     def all(self) -> list[DemoJob]:
         """Every job, oldest first; jobs whose process has vanished are marked first."""
@@ -144,7 +141,7 @@ class Store:
         return [int(entry.name) for entry in (self.path / "jobs").iterdir() if (entry / "job.json").exists()]
 
 
-def create(path: Path, settings: dict[str, Any]) -> Store:
+def create(path: Path, settings: Mapping[str, float | str]) -> Store:
     """Make a state directory, or take over the one that is there, with these settings.
 
     Jobs that another version of llmb-tui left in a form that is not understood are put aside.
@@ -161,7 +158,7 @@ def create(path: Path, settings: dict[str, Any]) -> Store:
     return store
 
 
-def _write_json(path: Path, document: dict[str, Any]) -> None:
+def _write_json(path: Path, document: Mapping[str, object]) -> None:
     fresh = path.with_name(f"{path.name}.{os.getpid()}")
     fresh.write_text(json.dumps(document))
     fresh.replace(path)
