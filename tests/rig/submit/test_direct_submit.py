@@ -31,16 +31,14 @@ def test_the_line_is_cut_again_and_again(trial: Trial) -> None:
     assert set(trial.tally.ended) == {"submitted"}
 
 
-# As soon as the submission has begun, and the pause is over, its processes are killed: all, or only submit.sh.
+# As soon as the submission has begun, and the pause is over, its processes are killed: all, or only submit.sh. One
+# process, which looks each millisecond.
 KILL = """
-while [ ! -h "$1" ]; do sleep 0.001; done
-sleep "$2"
-claim=$(readlink "$1")
-group=${claim#* }
-kill -9 "$3${group%% *}"
+my ($claim, $pause, $whom) = @ARGV;
+select(undef, undef, undef, 0.001) until -l $claim;
+select(undef, undef, undef, $pause);
+kill "KILL", $whom . (split " ", readlink $claim)[1];
 """
-
-
 ONLY_SUBMIT_SH, WITH_SBATCH = "", "-"
 
 
@@ -48,7 +46,7 @@ def test_the_submission_is_killed_on_the_login_node(trial: Trial) -> None:
     """A little later each time, from its beginning to its end."""
     for number, whom in itertools.product(range(18), (ONLY_SUBMIT_SH, WITH_SBATCH)):
         run = trial.new()
-        command = ["sh", "-c", KILL, "sh", str(trial.traces(run) / "claim"), str(number / 1000), whom]
+        command = ["perl", "-e", KILL, str(trial.traces(run) / "claim"), str(number / 1000), whom]
         killer = threading.Thread(target=trial.rig.as_root, args=(command,))
         killer.start()
         with trial.session() as session, contextlib.suppress(Trouble):
