@@ -142,7 +142,7 @@ def _fill_package(tree: Path, files: str) -> None:
 
 
 def _fill_nemo_run(tree: Path, wheels: Path) -> None:
-    """The real NeMo-Run, out of its wheel, with the stand-ins' way to build it."""
+    """The real NeMo-Run, out of its wheel, with the stand-ins' way to build it, and beside it the little one."""
     wheel = next(wheels.glob("nemo_run-*.whl"))
     version = wheel.name.split("-")[1]
     with zipfile.ZipFile(wheel) as archive:
@@ -156,8 +156,10 @@ def _fill_nemo_run(tree: Path, wheels: Path) -> None:
         "packages": ["nemo_run"],
         "metadata": [line for line in metadata if line.startswith(("Requires-Dist", "Provides-Extra"))],
         "entry_points": entry_points,
+        "little": "little",
     }
-    shutil.copytree(FILES / "package", tree, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    for source, target in ((FILES / "package", tree), (FILES / "nemo_run_little", tree / "little")):
+        shutil.copytree(source, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
     (tree / "stand_in.json").write_text(json.dumps(about, indent=2))
 
 

@@ -127,7 +127,7 @@ def until_halfway(site: UpstreamSite, kind: str, reached: Callable[[UpstreamSite
     assert site.by_kind(run.join())[kind].status == "running", site.log(kind)
 
 
-def test_a_step_that_is_killed_is_taken_up(make_site: MakeSite, outside: Outside) -> None:
+def test_a_step_that_is_killed_or_fails_is_taken_up(make_site: MakeSite, outside: Outside) -> None:
     """One after the other in one place, so that what comes before a step is made once."""
     site = make_site("nemotron4-340b-25.12")
     kinds = list(site.steps())
@@ -141,9 +141,16 @@ def test_a_step_that_is_killed_is_taken_up(make_site: MakeSite, outside: Outside
             site.kill(kind)
             state = site.look()[kind]
             assert (state.status, state.detail[:26]) == ("missing", "An earlier attempt was end"), what
+    a_package_that_cannot_be_built_is_said(site)
     assert not_done(site.run()) == {}, site.log("setup")
     assert {kind for kind in kinds if site.attempts(kind) == 2} == set(killed)
     assert leftovers(site) == []
+
+
+def a_package_that_cannot_be_built_is_said(site: UpstreamSite) -> None:
+    with site.rig.knob("faults/pip", "megatron-core"):
+        state = failed(site.run(), "setup")
+    assert (state.reason, "step's log" in state.fix) == ("A package could not be built.", True)
 
 
 def leftovers(site: UpstreamSite) -> list[Path]:
@@ -153,17 +160,9 @@ def leftovers(site: UpstreamSite) -> list[Path]:
     return hidden + list(site.install.glob("venvs/*.old.*"))
 
 
-def test_pins_that_are_killed_are_taken_up(make_site: MakeSite, outside: Outside) -> None:
-    site = make_site()
-    assert not_done(site.run("setup")) == {}
-    with halfway(outside, "pins") as reached:
-        until_halfway(site, "pins", reached)
-        site.kill("pins")
-    assert not_done(site.run()) == {}
-    assert (site.attempts("pins"), site.attempts("setup")) == (2, 1)
-
-
-def test_a_setup_job_that_is_cancelled_begins_anew(make_site: MakeSite, outside: Outside) -> None:
+def test_a_setup_job_that_is_cancelled_begins_anew_and_killed_pins_are_taken_up(
+    make_site: MakeSite, outside: Outside
+) -> None:
     """An interrupted setup of this release would leave NeMo without the patch, and say nothing of it the next time."""
     site = make_site()
     with outside.rig.knob("hold/reinstall"):
@@ -173,16 +172,27 @@ def test_a_setup_job_that_is_cancelled_begins_anew(make_site: MakeSite, outside:
         until(lambda: site.look()["setup"].status == "failed", "it is seen")
         assert site.look()["setup"].reason == "Somebody cancelled the job of this step."
     (Path(site.paths.scripts) / "NeMo" / "half").touch()
-    assert not_done(site.run()) == {}
+    assert not_done(site.run("setup")) == {}
     assert not (Path(site.paths.scripts) / "NeMo" / "half").exists()
+    set_up = site.log("setup")
+    with halfway(outside, "pins") as reached:
+        until_halfway(site, "pins", reached)
+        site.kill("pins")
+    assert not_done(site.run()) == {}
+    assert (site.attempts("pins"), site.log("setup")) == (2, set_up)
 
 
-def test_a_setup_with_a_terminal_that_is_killed_begins_anew(make_site: MakeSite, outside: Outside) -> None:
+def test_a_setup_with_a_terminal_that_is_killed_begins_anew_and_says_what_the_hub_does(
+    make_site: MakeSite, outside: Outside
+) -> None:
     site = make_site("llama3.1-24.11")
     give_token(site, outside.hub_token)
     with silent_index(outside) as index:
         until_halfway(site, "setup", lambda _: index.accept())
         site.kill("setup")
+    for fault, reason in (("gated", "refused the token"), ("token", "refused the token"), ("too-many", "limits")):
+        with outside.rig.knob("faults/hub", fault):
+            assert reason in failed(site.run(), "setup").reason, site.log("setup")
     assert not_done(site.run()) == {}, site.log("setup")
     assert "huggingface-cli" not in " ".join(outside.rig.operator_processes())
 
@@ -273,25 +283,6 @@ END
         outside.rig.as_operator("rm ~/.bash_profile", check=True)
     assert not_done(states) == {}, site.log("environment")
     assert f"of module python/{wanted}.2: {modules}/python3" in site.log("environment")
-
-
-def test_a_package_that_cannot_be_built_is_said(make_site: MakeSite, outside: Outside) -> None:
-    site = make_site("nemotron4-340b-25.12")
-    with outside.rig.knob("faults/pip", "megatron-core"):
-        state = failed(site.run(), "setup")
-    assert (state.reason, "step's log" in state.fix) == ("A package could not be built.", True)
-    assert not_done(site.run()) == {}
-
-
-@pytest.mark.parametrize(
-    ("fault", "reason"),
-    [("gated", "refused the token"), ("token", "refused the token"), ("too-many", "limits")],
-)
-def test_the_hub_says_no(make_site: MakeSite, outside: Outside, fault: str, reason: str) -> None:
-    site = make_site("llama3.1-24.11")
-    give_token(site, outside.hub_token)
-    outside.rig.set("faults/hub", fault)
-    assert reason in failed(site.run(), "setup").reason, site.log("setup")
 
 
 @pytest.mark.parametrize("name", ["llama3.1-24.11", "llama3.1-25.04"])

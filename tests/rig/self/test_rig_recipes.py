@@ -82,7 +82,7 @@ def _made() -> dict[str, Procedure]:
 def nemotron(outside: Outside, _made: dict[str, Procedure]) -> Procedure:
     """Nemotron4 25.04, set up once for all tests, which leave it as it is."""
     if "nemotron" not in _made:
-        outside.need_little()
+        outside.need_little("nemo_run")
         procedure = Procedure(outside, "v25.04", "nemotron")
         state, said = procedure.set_up()
         assert state == "COMPLETED", said

@@ -64,7 +64,7 @@ def _recipes(rig: Rig) -> Iterator[dict[str, UpstreamIntents]]:
     outside = of(rig)
     with pytest.MonkeyPatch.context() as monkeypatch, outside.reachable():
         outside.use_presets(monkeypatch)
-        outside.need_little()
+        outside.need_little("nemo_run")
         catalog = load_presets()
         made = {name: UpstreamIntents(rig, catalog, name) for name in SELECTIONS}
     yield made

@@ -2,7 +2,8 @@
 
 `stand_in.json` beside it says what to build. Files in /run/rig switch things on: where `faults/pip` names the package,
 its build fails; while `hold/NAME` is there, it waits, and says so with `hold/NAME.reached`. Where `few-needs` is there,
-a package needs of upstream's requirements only those that this file names.
+a package needs of upstream's requirements only those that this file names, and one that it does not name is built from
+the folder that `stand_in.json` calls `little`, and needs nothing.
 """
 
 import base64
@@ -21,8 +22,12 @@ def build_wheel(wheel_directory: str, config_settings: Any = None, metadata_dire
     """PEP 517."""
     del config_settings, metadata_directory
     about = _about()
-    files = [path for top in about["packages"] for path in sorted(Path(top).rglob("*")) if path.is_file()]
-    kept = {str(path): path.read_bytes() for path in files if path.suffix != ".pyc"}
+    folder = Path()
+    few = _few()
+    if few is not None and "little" in about and about["name"] not in few:
+        folder, about = Path(about["little"]), {**about, "metadata": []}
+    files = [path for top in about["packages"] for path in sorted((folder / top).rglob("*")) if path.is_file()]
+    kept = {str(path.relative_to(folder)): path.read_bytes() for path in files if path.suffix != ".pyc"}
     return write_wheel(wheel_directory, about, kept)
 
 
@@ -56,7 +61,7 @@ def _needs(about: dict[str, Any]) -> list[str]:
     """Of upstream's own requirements files: `requirements.txt` is needed always, the others by the extra."""
     extra = about.get("extra", "")
     needs = [f"Provides-Extra: {extra}"] if extra else []
-    few = (KNOBS / "few-needs").read_text().split() if (KNOBS / "few-needs").exists() else None
+    few = _few()
     for file in (path for pattern in about.get("requirements", []) for path in sorted(Path().glob(pattern))):
         by_extra = f"extra == '{extra}'" if extra and str(file) != "requirements/requirements.txt" else ""
         for line in file.read_text().splitlines():
@@ -66,6 +71,11 @@ def _needs(about: dict[str, Any]) -> list[str]:
                 conditions = " and ".join(filter(None, [marker and f"({marker})", by_extra]))
                 needs.append(f"Requires-Dist: {requirement}" + (f" ; {conditions}" if conditions else ""))
     return needs
+
+
+def _few() -> list[str] | None:
+    """What is named of that which is needed; None where all of it is wanted."""
+    return (KNOBS / "few-needs").read_text().split() if (KNOBS / "few-needs").exists() else None
 
 
 def _digest(content: bytes) -> str:
