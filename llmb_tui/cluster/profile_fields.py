@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from llmb_tui.cluster.profile_check import WrongField, check_profile
@@ -78,7 +79,7 @@ def texts_of(profile: SlurmProfile) -> dict[str, str]:
     """The profile's values as they stand in the form, by field."""
     values = {field.name: getattr(profile, field.name) for field in FIELDS}
     # Empty stands for what is right for most.
-    return {name: _text(value) if value != getattr(EMPTY, name) else "" for name, value in values.items()}
+    return {name: text_of(value) if value != getattr(EMPTY, name) else "" for name, value in values.items()}
 
 
 def reachable(base: SlurmProfile, texts: dict[str, str]) -> SlurmProfile:
@@ -100,9 +101,7 @@ def profile_of(base: SlurmProfile, texts: dict[str, str]) -> SlurmProfile:
 
     Raises WrongField for the first field that cannot be right.
     """
-    for field in FIELDS:
-        if field.needed and not texts[field.name] and not (field.name == "host" and base.transport == "local"):
-            raise WrongField(field.name, "", f"The {field.title} is needed.")
+    needed((field for field in FIELDS if field.name != "host" or base.transport != "local"), texts)
     profile = replace(
         reachable(base, texts),
         name=texts["name"],
@@ -117,27 +116,40 @@ def profile_of(base: SlurmProfile, texts: dict[str, str]) -> SlurmProfile:
         exclude=texts["exclude"] or None,
         memory=texts["memory"] or EMPTY.memory,
         cpus_per_task=_number("cpus_per_task", texts["cpus_per_task"]) or EMPTY.cpus_per_task,
-        numa_binding=_flag("numa_binding", texts["numa_binding"]),
-        vboost=_flag("vboost", texts["vboost"]),
+        numa_binding=flag_of("numa_binding", texts["numa_binding"], EMPTY.numa_binding),
+        vboost=flag_of("vboost", texts["vboost"], EMPTY.vboost),
         slurm_params=texts["slurm_params"] or None,
-        mounts=tuple(part.strip() for part in texts["mounts"].split(",") if part.strip()),
-        env=_environment(texts["env"]),
-        group_writable=_flag("group_writable", texts["group_writable"]),
-        read_only=_flag("read_only", texts["read_only"]),
+        mounts=parts_of(texts["mounts"]),
+        env=environment_of(texts["env"]),
+        group_writable=flag_of("group_writable", texts["group_writable"], EMPTY.group_writable),
+        read_only=flag_of("read_only", texts["read_only"], EMPTY.read_only),
     )
     check_profile(profile)
     return profile
 
 
-def field_at_fault(trouble: Trouble) -> str | None:
+def field_at_fault(trouble: Trouble, fields: Iterable[ProfileField] = FIELDS) -> str | None:
     """Name of the form's field that a trouble is about, if it is about one."""
     if not isinstance(trouble, WrongField):
         return None
     name = trouble.field.partition(".")[0]
-    return name if any(field.name == name for field in FIELDS) else None
+    return name if any(field.name == name for field in fields) else None
 
 
-def _text(value: object) -> str:
+def needed(fields: Iterable[ProfileField], texts: Mapping[str, str]) -> None:
+    """Raise WrongField for the first field that is needed and empty."""
+    for field in fields:
+        if field.needed and not texts[field.name]:
+            raise WrongField(field.name, "", f"The {field.title} is needed.")
+
+
+def parts_of(text: str) -> tuple[str, ...]:
+    """What stands between commas."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def text_of(value: object) -> str:
+    """A value as it stands in a form."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -156,13 +168,15 @@ def _number(name: str, text: str) -> int | None:
     return int(text)
 
 
-def _flag(name: str, text: str) -> bool:
+def flag_of(name: str, text: str, usual: bool) -> bool:
+    """Yes or no; `usual` where nothing is said. Raises WrongField."""
     if text.lower() not in ("", "yes", "no"):
         raise WrongField(name, text, "It is yes or no.")
-    return text.lower() == "yes" if text else bool(getattr(EMPTY, name))
+    return text.lower() == "yes" if text else usual
 
 
-def _environment(text: str) -> tuple[tuple[str, str], ...]:
+def environment_of(text: str) -> tuple[tuple[str, str], ...]:
+    """(name, value) of variables that stand between semicolons. Raises WrongField."""
     pairs = []
     for part in text.split(";"):
         name, equals, value = part.strip().partition("=")

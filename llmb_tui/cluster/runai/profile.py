@@ -54,8 +54,8 @@ class RunaiProfile:
 
     @property
     def route(self) -> tuple[object, ...]:
-        """All that decides where a connection goes and as whom: profiles with the same route share one."""
-        return ("runai", self.base_url, self.app_id, self.ca_file)
+        """All that decides what is asked, where and as whom: profiles with the same route share one object."""
+        return ("runai", self.base_url, self.app_id, self.ca_file, self.project, self.kubeconfig)
 
 
 def from_environment(variables: Mapping[str, str]) -> RunaiProfile:

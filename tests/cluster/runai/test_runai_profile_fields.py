@@ -1,0 +1,90 @@
+"""A Run:ai profile as text in a form, and back."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import pytest
+
+from llmb_tui.cluster.profile_check import WrongField
+from llmb_tui.cluster.profile_fields import field_at_fault
+from llmb_tui.cluster.runai.profile import RunaiProfile, from_environment
+from llmb_tui.cluster.runai.profile_fields import (
+    RUNAI_EMPTY,
+    RUNAI_FIELDS,
+    runai_profile_of,
+    runai_reachable,
+    runai_texts_of,
+)
+
+PLAIN = RunaiProfile("acme", "https://acme.run.ai/api/v1", "llmb-app", "bench")
+FULL = replace(
+    PLAIN,
+    mounts=("data:/data:shared-data", "work:/work:shared-work"),
+    work_dir="/work/llmb",
+    node_pool="h100",
+    kubeconfig="~/.kube/config",
+    ca_file="/etc/ca.pem",
+    image_pull_secret="ngc",
+    hub_credential="hub",
+    env=(("A", "1"), ("B", "x y")),
+    read_only=True,
+)
+
+
+def test_the_table_has_every_field_that_a_person_gives() -> None:
+    assert {field.name for field in RUNAI_FIELDS} | {"notice"} == {field.name for field in fields(RunaiProfile)}
+
+
+@pytest.mark.parametrize("profile", [PLAIN, FULL])
+def test_what_the_form_shows_gives_the_same_profile(profile: RunaiProfile) -> None:
+    assert runai_profile_of(RUNAI_EMPTY, runai_texts_of(profile)) == profile
+
+
+def test_empty_stands_for_what_is_right_for_most() -> None:
+    shown = {name for name, text in runai_texts_of(PLAIN).items() if text}
+    assert shown == {field.name for field in RUNAI_FIELDS if field.needed}
+
+
+def test_the_recipes_variables_stand_in_a_new_form() -> None:
+    variables = {"BASE_URL": "https://acme.run.ai/api/v1/", "APP_ID": "a", "PROJECT_NAME": "p", "APP_SECRET": "s3cret"}
+    variables |= {"RUN_CONF_MOUNTS": "data:/data:c,work:/work:w", "PVC_DIR": "/work"}
+    texts = runai_texts_of(from_environment(variables))
+    assert {name: text for name, text in texts.items() if text} == {
+        "base_url": "https://acme.run.ai/api/v1",
+        "app_id": "a",
+        "project": "p",
+        "mounts": "data:/data:c, work:/work:w",
+        "work_dir": "/work",
+    }
+
+
+def test_what_the_form_does_not_show_is_kept_and_a_slash_at_the_end_means_nothing() -> None:
+    base = replace(PLAIN, notice="simulated")
+    texts = {**runai_texts_of(PLAIN), "base_url": "https://acme.run.ai/api/v1/"}
+    assert runai_profile_of(base, texts) == base
+
+
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [
+        ("name", ""),
+        ("project", ""),
+        ("base_url", "http://acme/api/v1"),
+        ("mounts", "data"),
+        ("env", "no equals"),
+        ("read_only", "maybe"),
+    ],
+)
+def test_the_field_at_fault_is_named(field: str, text: str) -> None:
+    with pytest.raises(WrongField) as caught:
+        runai_profile_of(RUNAI_EMPTY, {**runai_texts_of(PLAIN), field: text})
+    assert field_at_fault(caught.value, RUNAI_FIELDS) == field
+
+
+def test_a_connection_needs_less() -> None:
+    texts = {**runai_texts_of(FULL), "name": "", "mounts": "half", "env": "half"}
+    reached = runai_reachable(RUNAI_EMPTY, texts)
+    assert reached.route == FULL.route
+    with pytest.raises(WrongField):
+        runai_reachable(RUNAI_EMPTY, {**texts, "base_url": "acme"})
