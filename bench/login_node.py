@@ -23,7 +23,10 @@ print(batch_script(_look_commands(list(map(str, range(int(sys.argv[1]))))), "T")
 """
 _FOLLOW = """\
 import json, sys
-from llmb_tui.cluster.remotelog import RemoteLog, Sample
+try:
+    from llmb_tui.cluster.remotelog import RemoteLog, Sample
+except ImportError:  # an older version
+    from llmb_tui.watch.remotelog import RemoteLog, Sample
 class Session:
     profile = health = type("", (), {"transport": "ssh", "round_trip_s": None})
     def stream(self, argv, **_):
