@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import socket
 import subprocess
 from dataclasses import dataclass
@@ -14,7 +15,10 @@ from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.load import read_preset
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.launch.files import config_files
+from llmb_tui.launch.runai.files import FILES, packed_files
+from llmb_tui.launch.runai.workload import start_script
 from llmb_tui.launch.settings import applied
+from llmb_tui.launch.spec import RunaiSpec
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Selection
 from llmb_tui.request import RunRequest
@@ -114,3 +118,24 @@ def container_options(rig: Rig, version: str) -> dict[str, Any]:
     mounts = [f"{wrapper}:/usr/local/bin/python", *(f"{rig.lend(folder)}:{folder}:ro" for folder in folders)]
     env = {name: value for name, value in variables.items() if name not in _OF_A_SHELL}
     return {"mounts": tuple(mounts), "env": tuple((env | {"MASTER_PORT": str(rig.block.port())}).items())}
+
+
+def in_a_pod(version: str, folder: Path, files: tuple[tuple[str, str], ...]) -> str:
+    """What the command of a workload's only pod prints, with torch's own torchrun; it ends with 0."""
+    argv, variables = cpu_python(version)
+    programs = folder / "bin"
+    programs.mkdir()
+    for name, start in (("python", argv), ("torchrun", [*argv, "-m", "torch.distributed.run"])):
+        (programs / name).write_text(f'#!/bin/sh\nexec {shlex.join(start)} "$@"\n')
+        (programs / name).chmod(0o755)
+    spec = RunaiSpec(
+        "1", "shrunken", "shrunken-1", "trainings", "p", None, 1, RANKS, "00:10:00", "i", (), "", None, None, (), files
+    )  # fmt: skip
+    variables |= {"PATH": f"{programs}:{os.environ['PATH']}", FILES: packed_files(files), "NEMO_LOG_MEMORY_USAGE": "1"}
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        variables["MASTER_PORT"] = str(probe.getsockname()[1])
+    command = ["bash", "-c", start_script(spec, str(folder / "pod"))]
+    return subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=variables, check=True
+    ).stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from math import log
@@ -14,7 +15,7 @@ from llmb_tui.catalog.load import load_presets, read_preset
 from llmb_tui.plan.selection import Overrides, RunOptions, Selection
 from llmb_tui.watch.parse import StepParser
 from llmb_tui.watch.state import Step
-from tests.nemo.shrunken import PRESET, RANKS, Ended, launch_file, shrunken_launch, train
+from tests.nemo.shrunken import PRESET, PRETRAIN, RANKS, Ended, in_a_pod, launch_file, shrunken_launch, train
 
 STEPS = 4
 SMALL = Overrides(tp=1, pp=1, cp=1, ep=1, vp=1, mbs=1, gbs=16, seq_len=64, layers=2)
@@ -96,3 +97,17 @@ def test_a_setting_that_nemo_cannot_use_ends_it_with_nemos_reason(tmp_path: Path
     assert parser.failure is not None
     assert parser.failure.line == ended.log.splitlines()[-1]
     assert "Error: " in parser.failure.line
+
+
+def test_torchrun_in_a_pod_starts_the_same_script(tmp_path: Path) -> None:
+    launch = json.dumps(small_launch(NEMOTRON_340B))
+    files = (
+        ("code/pretrain.py", PRETRAIN.read_text()),
+        ("code/start.sh", 'exec "$@"\n'),
+        ("configs/launch.json", launch),
+    )
+    printed = in_a_pod("2.4.0", tmp_path, files)
+    parser = StepParser("nemo2")
+    steps = parser.feed(printed.encode()) + parser.close()
+    assert [step.index for step in steps] == list(range(STEPS)), printed
+    assert printed.count("\nNeMo 2.4.0\n") == 1, "only rank 0 says what it trains"

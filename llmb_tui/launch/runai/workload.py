@@ -166,9 +166,8 @@ def creation_request(spec: RunaiSpec, placed: Placed) -> dict[str, Any]:
     }
 
 
-def start_script(spec: RunaiSpec) -> str:
+def start_script(spec: RunaiSpec, folder: str = RUN_FOLDER) -> str:
     """What each pod runs: unpack the files, then one process for each GPU. It has no single quote in it."""
-    folder = RUN_FOLDER
     experiments = f"{spec.results}/nemo_experiments"
     kept = f"mkdir -p {experiments}; ln -sfn {experiments} nemo_experiments; " if spec.results else ""
     script = (
