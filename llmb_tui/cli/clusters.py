@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from llmb_tui.cli.flags import PROFILE_FLAGS, selection_mapping
+from llmb_tui.cli.flags import PROFILE_FLAGS, RUNAI_FLAGS, selection_mapping
 from llmb_tui.cli.output import print_json, print_line, print_table, say
 from llmb_tui.cli.request import ask_for_selection, print_command, request_of, say_problems
 from llmb_tui.cli.run_lines import Again
@@ -18,8 +19,11 @@ from llmb_tui.cli.runs import settle
 from llmb_tui.cli.secrets import ask_for_key
 from llmb_tui.cli.user import confirm, has_terminal, is_terminal, require_changes, terminal_prompter, user_services
 from llmb_tui.cluster.failures import Disconnected, LoginNeeded, Unanswered, Unreachable
-from llmb_tui.cluster.profile_fields import BESIDE, EMPTY, FIELDS, profile_of
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.profile_fields import BESIDE, EMPTY, ProfileField, profile_of
 from llmb_tui.cluster.profiles import profile_document
+from llmb_tui.cluster.runai.profile import from_environment
+from llmb_tui.cluster.runai.profile_fields import RUNAI_EMPTY, runai_profile_of, runai_texts_of
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.prepared import PreparedRun
 from llmb_tui.launch.procedure import preview
@@ -41,6 +45,7 @@ _BROKEN = (Disconnected, LoginNeeded, Unanswered, Unreachable)
 _PROGRESS_EVERY_S = 15.0
 _TITLE = 20
 _ADD = "llmb-tui clusters add NAME --host LOGIN_NODE --account A --partition P --install-dir DIRECTORY"
+_ADD_RUNAI = "llmb-tui clusters add NAME --kind runai --base-url https://HOST/api/v1 --app-id ID --project P"
 
 
 def clusters_verb(arguments: argparse.Namespace) -> int:
@@ -61,20 +66,42 @@ def clusters_verb(arguments: argparse.Namespace) -> int:
 
 def _add_cluster(services: Services, arguments: argparse.Namespace) -> int:
     """Save a cluster; nobody is asked, and nothing is connected."""
-    given = {field.name: getattr(arguments, field.name) or "" for field in PROFILE_FLAGS}
-    missing = [field.flag for field in PROFILE_FLAGS if field.needed and not given[field.name]]
+    flags, add, profile_by = _KINDS[arguments.kind]
+    # The recipe's own variables say what they say.
+    usual = runai_texts_of(from_environment(os.environ)) if arguments.kind == "runai" else {}
+    names = {field.name: usual.get(field.name, "") for field in (*PROFILE_FLAGS, *RUNAI_FLAGS)}
+    texts = {name: getattr(arguments, name) or text for name, text in names.items()}
+    missing = [field.flag for field in flags if field.needed and not texts[field.name]]
     if arguments.name is None or missing:
         what = " and ".join(filter(None, ("its name" * (arguments.name is None), ", ".join(missing))))
-        raise Trouble(f"A cluster needs {what}.", fix=f"`{_ADD}`", exit_code=1)
-    beside: dict[str, Any] = {field.name: given[field.name] for field in BESIDE if given[field.name]}
-    texts = {field.name: given.get(field.name, "") for field in FIELDS}
-    profile = profile_of(replace(EMPTY, **beside), {**texts, "name": arguments.name})
+        raise Trouble(f"A cluster needs {what}.", fix=f"`{add}`", exit_code=1)
+    of_kind = {field.flag for field in flags}
+    other = [field.flag for field in (*PROFILE_FLAGS, *RUNAI_FLAGS) if texts[field.name] and field.flag not in of_kind]
+    if other:
+        raise Trouble(f"A cluster of the kind {arguments.kind} has no {', '.join(other)}.", fix=f"`{add}`", exit_code=1)
+    profile = profile_by({**texts, "name": arguments.name, "read_only": ""})
     services.clusters.add(profile)
     if arguments.json:
         print_json(profile_document(profile))
     else:
         say(f"Saved. `llmb-tui doctor {profile.name}` checks it.")
     return 0
+
+
+def _slurm_profile(texts: dict[str, str]) -> ClusterProfile:
+    beside: dict[str, Any] = {field.name: texts[field.name] for field in BESIDE if texts[field.name]}
+    return profile_of(replace(EMPTY, **beside), texts)
+
+
+def _runai_profile(texts: dict[str, str]) -> ClusterProfile:
+    return runai_profile_of(RUNAI_EMPTY, texts)
+
+
+_KINDS: dict[str, tuple[Sequence[ProfileField], str, Callable[[dict[str, str]], ClusterProfile]]] = {
+    "slurm": (PROFILE_FLAGS, _ADD, _slurm_profile),
+    "runai": (RUNAI_FLAGS, _ADD_RUNAI, _runai_profile),
+}
+"""By kind: its flags, the command that is shown, and what makes a profile of texts."""
 
 
 def doctor_verb(arguments: argparse.Namespace) -> int:

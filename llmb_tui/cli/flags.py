@@ -7,15 +7,19 @@ import re
 from collections.abc import Callable, Mapping
 
 from llmb_tui.cli.output import say
-from llmb_tui.cluster.profile_fields import BESIDE
+from llmb_tui.cluster.profile_fields import BESIDE, ProfileField
 from llmb_tui.cluster.profile_fields import FIELDS as FORM
+from llmb_tui.cluster.runai.profile_fields import RUNAI_FIELDS
 from llmb_tui.errors import Trouble
 from llmb_tui.plan.selection import DEFAULT_PROCEDURE, FIELDS, NEW_RUN_PROCEDURES, OLD_PROCEDURES, OPTIONS, Field
 
 _NUMBER = re.compile(r"[0-9]{1,18}")
 SECRETS = ("ngc", "hugging-face")
-PROFILE_FLAGS = tuple(field for field in (*FORM, *BESIDE) if field.name not in ("name", "read_only"))
-"""Fields of a cluster's profile that `clusters add` takes; --read-only says something else, of every verb."""
+_NO_FLAG = ("name", "read_only")  # --read-only says something else, of every verb
+PROFILE_FLAGS = tuple(field for field in (*FORM, *BESIDE) if field.name not in _NO_FLAG)
+"""Fields of a profile with Slurm that `clusters add` takes."""
+RUNAI_FLAGS = tuple(field for field in RUNAI_FIELDS if field.name not in _NO_FLAG)
+"""Those of one with Run:ai."""
 
 
 def _count(text: str) -> int:
@@ -102,9 +106,19 @@ def _demo(sub: argparse.ArgumentParser) -> None:
 def _clusters(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("action", nargs="?", choices=("add",), help="save a cluster")
     sub.add_argument("name", nargs="?", metavar="NAME")
+    sub.add_argument("--kind", choices=("slurm", "runai"), default="slurm", help="of cluster (default: slurm)")
+    with_slurm, with_runai = sub.add_argument_group("with Slurm"), sub.add_argument_group("with Run:ai")
     for field in PROFILE_FLAGS:
-        text = ": ".join(filter(None, (field.title, field.hint)))
-        sub.add_argument(field.flag, metavar="TEXT", help=f"{text}{' (needed)' * field.needed}")
+        _add_field(with_slurm, field)
+    known = {field.name for field in PROFILE_FLAGS}
+    for field in RUNAI_FLAGS:
+        if field.name not in known:
+            _add_field(with_runai, field)
+
+
+def _add_field(group: argparse._ArgumentGroup, field: ProfileField) -> None:
+    text = ": ".join(filter(None, (field.title, field.hint)))
+    group.add_argument(field.flag, metavar="TEXT", help=f"{text}{' (needed)' * field.needed}")
 
 
 def _config(sub: argparse.ArgumentParser) -> None:

@@ -101,3 +101,38 @@ def test_an_unknown_host_key_says_how_to_accept_it(tmp_path: Path) -> None:
     assert caught.value.fix.splitlines()[-1] == "[login]:2222 ssh-ed25519 a2V5"
     file.write_text(caught.value.fix.splitlines()[-1] + "\n")
     KnownHosts([file]).check("Login", 2222, ServerKey("ssh-ed25519", b"key"), None)
+
+
+RUNAI = ("clusters", "add", "dgxc", "--kind", "runai")
+
+
+def test_a_run_ai_cluster_is_added_by_the_recipes_variables_and_flags(
+    services: Services, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BASE_URL", "https://runai.example.org/api/v1")
+    monkeypatch.setenv("RUN_CONF_MOUNTS", "data:/data:claim-1")
+    monkeypatch.setenv("APP_SECRET", "a-secret-of-an-application")
+    assert main([*RUNAI, "--app-id", "llmb", "--json"]) == 1
+    assert "--project" in capsys.readouterr().err
+    assert main([*RUNAI, "--app-id", "llmb", "--project", "p", "--json"]) == 0
+    said = capsys.readouterr().out
+    document = json.loads(said)
+    assert (document["kind"], document["base_url"]) == ("runai", "https://runai.example.org/api/v1")
+    assert document["mounts"] == ["data:/data:claim-1"]
+    assert "a-secret" not in said
+    (saved,) = services.clusters.profiles()
+    assert (saved.place, saved.share) == ("runai.example.org", "project p")
+
+
+@pytest.mark.parametrize("kind", ["slurm", "runai"])
+def test_a_flag_of_the_other_kind_is_refused(kind: str, services: Services, capsys: pytest.CaptureFixture[str]) -> None:
+    if kind == "slurm":
+        words, flag = [*WHOLE, "--node-pool", "h100"], "--node-pool"
+    else:
+        words, flag = (
+            [*RUNAI, "--base-url", "https://x/api/v1", "--app-id", "a", "--project", "p", "--qos", "q"],
+            "--qos",
+        )
+    assert main(words) == 1
+    assert f"has no {flag}" in capsys.readouterr().err
+    assert services.clusters.profiles() == ()

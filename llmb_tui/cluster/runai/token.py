@@ -63,7 +63,11 @@ class Token:
         secret = self._secret()
         if not secret:
             what = f"The secret of {self._app_id} is needed for {self._server}."
-            raise LoginNeeded(what, "It was not given, or is no longer known.", "Give it, and go on.")
+            raise LoginNeeded(
+                what,
+                "It was not given, or is no longer known.",
+                "Set APP_SECRET, or start this at a terminal, where it is asked for.",
+            )
         if self._refused is not None and self._refused[0] == secret:
             raise self._refused[1]
         self._refused = None
