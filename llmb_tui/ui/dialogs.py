@@ -114,7 +114,8 @@ class Secret(Dialog[str | None]):
     def body(self) -> ComposeResult:
         yield Static(plain(self._prompt.strip()), markup=False)
         yield Input(password=not self._echo, compact=True, id="secret")
-        yield Static(line(("enter sends it, escape gives none. It is stored nowhere.", MUTED)), markup=False)
+        stored = "" if self._echo else " It is stored nowhere."
+        yield Static(line((f"enter sends it, escape gives none.{stored}", MUTED)), markup=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.dismiss(event.value)

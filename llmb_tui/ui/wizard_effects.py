@@ -78,6 +78,7 @@ def wizard_rules(catalog: Catalog, policy: Policy) -> Rules:
     from llmb_tui.launch.procedure import preview, unavailable
     from llmb_tui.launch.readiness import ClusterEvidence, blockers, observed
     from llmb_tui.launch.upstream.commits import COMMITS, why_not_public
+    from llmb_tui.request import procedures_on
 
     def launch_preview(name: ProcedureId, recipe: Recipe, request: RunRequest | None) -> LaunchPreview:
         if request is None:
@@ -87,6 +88,8 @@ def wizard_rules(catalog: Catalog, policy: Policy) -> Rules:
     def objections(
         request: RunRequest, checks: Sequence[Check], steps: Sequence[StepState]
     ) -> dict[ProcedureId, Problem | None]:
+        if "upstream" not in procedures_on(request.profile):
+            return {}
         problem = why_not_public(request, checks, steps)
         public = any(check.id == COMMITS and check.status == "ok" for check in checks)
         return {"upstream": problem} if problem is not None or public else {}

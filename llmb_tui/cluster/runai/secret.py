@@ -11,6 +11,8 @@ from llmb_tui.store import secret_store
 
 VARIABLE = "APP_SECRET"
 """The recipe's own variable."""
+_known: dict[str, str] = {}
+"""Those of all applications, so that nobody is asked again for a cluster whose profile was changed."""
 
 
 class AppSecret:
@@ -20,21 +22,21 @@ class AppSecret:
         self._who = f"{profile.app_id} at {profile.place}"
         self._name = f"runai {self._who}"
         self._lock = threading.Lock()
-        self._value: str | None = None
         self._looked = False
 
     def __call__(self) -> str | None:
         """It, if it is known."""
         with self._lock:
-            if not self._looked:
+            if not self._looked and self._name not in _known:
                 self._looked = True
-                self._value = os.environ.get(VARIABLE) or self._kept()
-            return self._value
+                if found := os.environ.get(VARIABLE) or self._kept():
+                    _known[self._name] = found
+            return _known.get(self._name)
 
     def give(self, value: str) -> None:
         """It, as a person or the demo knows it, for as long as this program runs."""
         with self._lock:
-            self._value, self._looked = value, True
+            _known[self._name] = value
 
     def ask(self, prompter: Prompter) -> bool:
         """Ask a person for it; False where nobody gives it."""
@@ -48,7 +50,10 @@ class AppSecret:
         question = "Keep this secret in the keyring of this computer? yes, or anything else for this time only:"
         value = self()
         if value and (prompter.answer(question, True) or "").strip().lower() in ("y", "yes"):
-            secret_store.keep(self._name, value)
+            try:
+                secret_store.keep(self._name, value)
+            except secret_store.NotKept as trouble:
+                prompter.answer(f"{trouble.what} {trouble.why} {trouble.fix} Enter goes on.", True)
 
     def _kept(self) -> str | None:
         try:

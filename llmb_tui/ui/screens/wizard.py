@@ -246,15 +246,13 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
 
                 self.app.push_screen(KeysDialog(services, prompter, request, wanted))
             case effects.EditCluster(profile):
-                from llmb_tui.cluster.runai.profile import RunaiProfile
                 from llmb_tui.ui.screens.cluster_editor import ClusterEditor
 
                 def saved(profile: ClusterProfile | None) -> None:
                     if profile is not None:
                         self.dispatch(events.ProfileSaved(profile))
 
-                if not isinstance(profile, RunaiProfile):
-                    self.app.push_screen(ClusterEditor(services, prompter, profile), saved)
+                self.app.push_screen(ClusterEditor(services, prompter, profile), saved)
             case effects.AskForVariables():
                 self._take_variables(effect)
             case effects.ListLayouts(catalog, selection):

@@ -1,0 +1,1 @@
+"""The forms of the cluster editor: one for each kind of cluster."""

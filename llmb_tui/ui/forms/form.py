@@ -1,0 +1,104 @@
+"""`ProfileForm`: the fields of one kind of cluster profile, and what the cluster itself offers for them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from typing import ClassVar, Generic, TypeVar
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widget import Widget
+from textual.widgets import Static
+
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.profile_fields import ProfileField, field_at_fault
+from llmb_tui.cluster.prompter import Prompter
+from llmb_tui.errors import Trouble
+from llmb_tui.services import Services
+from llmb_tui.ui.panes.pane import label
+from llmb_tui.ui.text import MUTED, line
+from llmb_tui.ui.widgets.choices import Combo
+
+P = TypeVar("P", bound=ClusterProfile)
+O = TypeVar("O")  # noqa: E741 - what is offered
+
+
+class ProfileForm(Vertical, Generic[P, O]):
+    """One kind. What is asked of a cluster is asked in a thread by `read`, and shown by `take`."""
+
+    DEFAULT_CSS = """
+    ProfileForm { height: auto; }
+    ProfileForm > .name { color: $text-muted; }
+    ProfileForm > ChoiceList { margin-left: 20; }
+    """
+    REACH: ClassVar[tuple[ProfileField, ...]]
+    USE: ClassVar[tuple[ProfileField, ...]]
+    MORE: ClassVar[tuple[ProfileField, ...]]
+    HOW: ClassVar[str]
+    """How it is reached, in words."""
+
+    def __init__(self, base: P) -> None:
+        super().__init__()
+        self.base = base
+        self.fields = {one.name: Combo(one.name, one.title, one.hint) for one in (*self.REACH, *self.USE, *self.MORE)}
+
+    def compose(self) -> ComposeResult:
+        yield label("Reach it", self.HOW)
+        yield from self._combos(self.REACH)
+        yield Static(id="read", markup=False)
+        yield label("Use it")
+        yield from self._combos(self.USE)
+        yield from self.beside()
+        yield label("Where the site needs it", "empty is right for most")
+        yield from self._combos(self.MORE)
+
+    def on_mount(self) -> None:
+        for name, text in self.texts_of(self.base).items():
+            self.fields[name].value = text
+        self.say(line(("○ not read yet: ctrl+r", MUTED)))
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """What stands in the fields, by name."""
+        return {name: field.value for name, field in self.fields.items()}
+
+    def say(self, text: Content) -> None:
+        """Say between the fields how the reading stands."""
+        self.query_one("#read", Static).update(text)
+
+    def at_fault(self, trouble: Trouble) -> Combo | None:
+        """The field that a trouble is about, if it is about one."""
+        name = field_at_fault(trouble, (*self.REACH, *self.USE, *self.MORE))
+        return None if name is None else self.fields[name]
+
+    def choose_transport(self, value: str) -> None:
+        """Another way to the same kind of cluster was chosen."""
+
+    def beside(self) -> Iterable[Widget]:
+        """What is asked otherwise than by a field."""
+        return ()
+
+    @abstractmethod
+    def texts_of(self, profile: P) -> dict[str, str]:
+        """The profile's values by field."""
+
+    @abstractmethod
+    def reachable(self) -> P:
+        """The profile as far as a connection needs it. Raises Trouble."""
+
+    @abstractmethod
+    def profile(self) -> P:
+        """The whole profile. Raises Trouble, WrongField where a field is to blame."""
+
+    @abstractmethod
+    def read(self, services: Services, profile: P, prompter: Prompter) -> O:
+        """In a thread: what the cluster offers. Raises Trouble."""
+
+    @abstractmethod
+    def take(self, offers: O) -> Content:
+        """Offer it below the fields; what was read, in words."""
+
+    def _combos(self, fields: Iterable[ProfileField]) -> Iterable[Combo]:
+        return (self.fields[field.name] for field in fields)
