@@ -17,7 +17,7 @@ from llmb_tui.launch.upstream.install import upstream_install
 from llmb_tui.plan.plan import Problem
 from llmb_tui.preflight.check_group import CheckGroup
 from llmb_tui.preflight.report import Check, CheckStatus
-from llmb_tui.request import RunRequest
+from llmb_tui.request import RunRequest, procedures_on
 from llmb_tui.text import clean_line
 
 COMMITS = "commits"
@@ -77,7 +77,8 @@ def why_not_public(request: RunRequest, checks: Sequence[Check], steps: Sequence
 
 
 def _commits_step(request: RunRequest) -> InstallStep | None:
-    """The install step that looks for them; None too where the scripts or the image are not known."""
-    if request.recipe.upstream is None or request.plan.container is None:
+    """The install step that looks for them; None too where the scripts or the image are not known, or cannot run."""
+    known = request.recipe.upstream is not None and request.plan.container is not None
+    if not known or "upstream" not in procedures_on(request.profile):
         return None
     return upstream_install(request).commits
