@@ -23,6 +23,8 @@ _RULES: dict[str, tuple[re.Pattern[str], str]] = {
     "hub_credential": (_NAME, _ONE_NAME),
 }
 _FILES = ("kubeconfig", "ca_file")
+_OWN_ENV = ("LLMB_FILES", "RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+"""What the workload itself brings along, and what the training operator tells its pods."""
 
 
 def check_runai_profile(profile: RunaiProfile) -> None:
@@ -45,6 +47,9 @@ def check_runai_profile(profile: RunaiProfile) -> None:
         fix = f"Choose a directory below {' or '.join(targets)}." if targets else "Give the mount first."
         raise WrongField("work_dir", work_dir, fix, "It is a path in the pods that outlives them.")
     check_env(profile.env)
+    for name, value in profile.env:
+        if name in _OWN_ENV:
+            raise WrongField(f"env.{name}", value, "Leave it out.", "The workload itself runs by this variable.")
 
 
 def split_claim(mount: str) -> tuple[str, str, str]:

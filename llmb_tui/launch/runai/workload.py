@@ -129,7 +129,8 @@ def runai_spec(request: RunRequest, run_id: str) -> RunaiSpec:
 
 def creation_request(spec: RunaiSpec, placed: Placed) -> dict[str, Any]:
     """The body of the request that creates it: `DistributedCreationRequest` or `TrainingCreationRequest` of the API."""
-    variables: list[dict[str, Any]] = [{"name": name, "value": value} for name, value in spec.env]
+    # Kubernetes fills in $(NAME) in a value, and takes $$ for $.
+    variables: list[dict[str, Any]] = [{"name": name, "value": value.replace("$", "$$")} for name, value in spec.env]
     if placed.hub_secret is not None:
         name, key = placed.hub_secret
         variables.append({"name": "HF_TOKEN", "secret": {"name": name, "key": key}})
