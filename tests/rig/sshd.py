@@ -40,7 +40,7 @@ ENDPOINTS = {
     "AuthenticationMethods keyboard-interactive\nMaxStartups 100\n",
     "bastion": _NO_PASSWORDS + "AllowTcpForwarding local\nPermitTTY no\nForceCommand /bin/false\nMaxStartups 100\n",
     "behind": _NO_PASSWORDS + "MaxStartups 100\n",
-    "tight": _NO_PASSWORDS + "MaxSessions 1\nMaxStartups 2:100:2\nLoginGraceTime 5\nMaxAuthTries 2\n",
+    "tight": _NO_PASSWORDS + "MaxSessions 1\nMaxStartups 2:100:2\nMaxAuthTries 2\n",
 }
 """What each server does its own way. {keys} is the directory of its keys."""
 BEHIND = "login02.llmb.internal"
