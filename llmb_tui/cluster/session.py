@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from llmb_tui.cluster.failures import Disconnected, ObserverMode, Unreachable
+from llmb_tui.cluster.base import ClusterBase
+from llmb_tui.cluster.failures import Disconnected
 from llmb_tui.cluster.link import Completed, Link, LinkHealth, LinkState, Pulse, Stream, note
 from llmb_tui.cluster.local import LocalConnection
 from llmb_tui.cluster.prompter import Prompter, Unattended
@@ -21,16 +22,17 @@ if TYPE_CHECKING:
     from llmb_tui.cluster.ssh.keys import UnlockedKeys
 
 T = TypeVar("T")
-_ASKED_AGAIN = 2
 
 
-class Session:
+class Session(ClusterBase):
     """Runs commands on a cluster from any thread. Nothing is connected before the first command.
 
     A command whose outcome is unknown is never run again: it raises Disconnected or DeadlinePassed. One that only looks
     is, once, where the connection breaks; `patiently` does so twice.
     Only `connect` asks a person anything, and only the one that it is given; commands and links made again ask nobody.
     """
+
+    profile: SlurmProfile
 
     def __init__(self, profile: SlurmProfile) -> None:
         from llmb_tui.cluster.ssh.connection import Bulk
@@ -86,11 +88,6 @@ class Session:
         """Run a command that does nothing. Raises what `run` raises."""
         self.run(("true",), only_looks=True)
 
-    def require_changes(self) -> None:
-        """Raise `ObserverMode` where the cluster is only looked at: called by whatever would change it."""
-        if self.read_only:
-            raise ObserverMode(self.profile)
-
     def run(
         self, argv: Sequence[str], *, stdin: bytes = b"", deadline_s: float = 20.0, only_looks: bool = False
     ) -> Completed:
@@ -113,19 +110,6 @@ class Session:
             lambda link: link.run_script(script, args, stdin=stdin, deadline_s=deadline_s, only_looks=only_looks),
             only_looks,
         )
-
-    def patiently(self, ask: Callable[[], T]) -> T:
-        """What `ask` answers, which only looks: asked again, twice at most, where the connection breaks meanwhile.
-
-        Raises what `ask` raises.
-        """
-        for _ in range(_ASKED_AGAIN):
-            try:
-                return ask()
-            except (Disconnected, Unreachable):
-                if self.state == "closed":
-                    raise
-        return ask()
 
     def stream(self, argv: Sequence[str], *, bulk: bool = False) -> Stream:
         """`Link.stream` on a live link; `bulk`: on a connection of its own where logging in again asks nobody."""

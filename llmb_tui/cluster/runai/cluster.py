@@ -6,12 +6,12 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from llmb_tui.cluster.base import ClusterBase
 from llmb_tui.cluster.cluster import CancelOpen, Cluster
 from llmb_tui.cluster.failures import (
     AuthenticationFailed,
     Disconnected,
     LoginNeeded,
-    ObserverMode,
     Unanswered,
     Unreachable,
 )
@@ -28,19 +28,25 @@ from llmb_tui.cluster.runai.values import Project, job_of
 from llmb_tui.errors import Trouble
 
 T = TypeVar("T")
-_ASKED_AGAIN = 2
 
 
-class RunaiCluster:
+class RunaiCluster(ClusterBase):
     """A `Cluster`: what Run:ai is asked as one application, from any thread."""
+
+    profile: RunaiProfile
 
     def __init__(self, profile: RunaiProfile) -> None:
         self.profile = profile
         self.read_only = profile.read_only
         self.secret = AppSecret(profile)
         self.api = RunaiApi(profile, self.secret)
-        self.state: LinkState = "connecting"
+        self._state: LinkState = "connecting"
         self._connecting = threading.Lock()
+
+    @property
+    def state(self) -> LinkState:
+        """By the last question."""
+        return self._state
 
     @property
     def banner(self) -> str:
@@ -88,24 +94,9 @@ class RunaiCluster:
             )
         return project
 
-    def require_changes(self) -> None:
-        """Raise `ObserverMode` where the cluster is only looked at."""
-        if self.read_only:
-            raise ObserverMode(self.profile)
-
-    def patiently(self, ask: Callable[[], T]) -> T:
-        """What `ask` answers, which only looks: asked again, twice at most, where the connection breaks meanwhile."""
-        for _ in range(_ASKED_AGAIN):
-            try:
-                return ask()
-            except (Disconnected, Unreachable):
-                if self.state == "closed":
-                    raise
-        return ask()
-
     def close(self) -> None:
         """Ask nothing more."""
-        self.state = "closed"
+        self._state = "closed"
         self.api.close()
 
     def look(self, job_ids: Sequence[str]) -> dict[str, Job]:
@@ -156,7 +147,7 @@ class RunaiCluster:
 
     def _turn(self, state: LinkState) -> None:
         if self.state != "closed":
-            self.state = state
+            self._state = state
 
 
 def runai_of(cluster: Cluster) -> RunaiCluster:
