@@ -107,7 +107,7 @@ def test_a_cancel_whose_answer_is_lost_with_the_line_is_settled_by_the_next_look
         whole.close()
         # The first call asks the queue; the second is the cancel, of whose answer only half comes.
         session = CutSession(site.profile, line, Cut(2, down=whole.sizes[1][1] // 2, stays=True))
-        clusters = SimpleNamespace(session=lambda _: session, poller=lambda _: SimpleNamespace(poll_soon=lambda: None))
+        clusters = SimpleNamespace(cluster=lambda _: session, poller=lambda _: SimpleNamespace(poll_soon=lambda: None))
         journal = Journal(site.runs.folder("lost") / "journal")
         feed = RunsFeed(site.runs, journal, cast("Any", clusters), threshold=0.95, timing=Timing())
         with pytest.raises(CancelOpen):
