@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from llmb_tui.demo import faults as knobs
-from llmb_tui.demo.runai.https import Handler, Request, json_response
+from llmb_tui.demo.runai.https import Handler, Request, Response, json_response
 from llmb_tui.demo.runai.site import SPEED, TOKEN_S, DemoRunai
 
 HELD_S = 60.0
@@ -42,6 +42,8 @@ class Fault:
     """Beside the answer's own: `{"Retry-After": "2"}`."""
     refused: bool = False
     """The connection is cut before anything is done."""
+    gateway: int = 0
+    """It is done, and a gateway in between, which did not wait for that, answers with this status."""
     lost: bool = False
     """It is done, and the connection is cut before the answer."""
     cut_after: int | None = None
@@ -151,6 +153,8 @@ class _Faulty(Handler):
             response = json_response(503, {})
         else:
             response = self.server.respond(request)
+        if fault.gateway:
+            response = Response(fault.gateway, b"<html>gateway</html>", "text/html")
         if fault.until:
             fault.until.wait(HELD_S)
         if fault.body is not None:

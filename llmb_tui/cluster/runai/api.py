@@ -43,8 +43,9 @@ _PASSING = (429, 500, 502, 503, 504)
 """Statuses after which a question that changes nothing is asked again."""
 _NOT_DONE = (429,)
 """Statuses that say for certain that nothing was done."""
-_PERHAPS_DONE = (200, 500, 502, 503, 504)
-"""Statuses after which something may have been made all the same; 200: the answer was malformed."""
+_PERHAPS_DONE = (200, 408, *range(500, 600))
+"""Statuses after which something may have been made all the same: a gateway that did not wait for the answer says them
+too. 200: the answer was malformed."""
 _TRIES = 4
 _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 10.0

@@ -1,0 +1,144 @@
+"""A simulated Run:ai site over a line that is cut, what this machine remembers, and runs to submit."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.cluster.runai.cluster import RunaiCluster
+from llmb_tui.cluster.runai.https import trusting
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.run import Run
+from llmb_tui.launch.runai.workload import Placed, creation_request, script_of, workload_name
+from llmb_tui.launch.runs import Runs
+from llmb_tui.launch.spec import RunaiSpec
+from llmb_tui.launch.submit import reconcile, submit_once
+from llmb_tui.store.journal import Journal
+from llmb_tui.store.paths import Places
+from tests.kit.runai import FaultySite
+from tests.launch.runai.workload_cases import NEMOTRON_340B, intent, request_of
+from tests.rig.line import Line
+
+
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No pauses before a question is asked again, and the system's certificates are read once."""
+    monkeypatch.setattr("llmb_tui.cluster.runai.api.trusting", lru_cache(trusting))
+    monkeypatch.setattr("llmb_tui.cluster.runai.api._FIRST_PAUSE_S", 0.0)
+    monkeypatch.setattr("llmb_tui.launch.runai.submitter._LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr("llmb_tui.launch.runai.submitter._ANSWERS_WITHIN_S", 0.05)
+
+
+@dataclass
+class Tally:
+    """What became of many submissions."""
+
+    troubles: int = 0
+    were_unknown: int = 0
+    ended: Counter[str] = field(default_factory=Counter)
+    twice: list[str] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        ended = ", ".join(f"{count} {state}" for state, count in sorted(self.ended.items()))
+        return (
+            f"{self.troubles} troubles in {sum(self.ended.values())} submissions to Run:ai: {ended} "
+            f"({self.were_unknown} were unknown and then settled), {len(self.twice)} twice, {len(self.lost)} lost"
+        )
+
+
+class SubmitSite:
+    """The site and this machine."""
+
+    def __init__(self, folder: Path, site: FaultySite, line: Line) -> None:
+        self.site, self.line = site, line
+        self.places = Places(folder / "config", folder / "state")
+        self.runs, self.journal = self.program()
+        self.made: list[Run] = []
+        self._numbers = itertools.count(1)
+        site_port = site.base_url.rpartition(":")[2]
+        self.profile = replace(site.profile, base_url=f"https://127.0.0.1:{line.port}/{site_port.partition('/')[2]}")
+        run, _ = intent(request_of(NEMOTRON_340B, self.profile))
+        assert isinstance(run.spec, RunaiSpec)
+        self._run, self._spec = run, replace(run.spec, files=(("configs/plan.json", "{}"),))
+        with self.cluster() as cluster:
+            project = cluster.project()
+            self._placed = Placed(project.id, project.cluster_id)
+
+    def program(self) -> tuple[Runs, Journal]:
+        """What another program on this machine sees."""
+        return Runs(self.places), Journal(self.places.journal)
+
+    @contextlib.contextmanager
+    def cluster(self) -> Iterator[RunaiCluster]:
+        """A program's connection, with a login of its own."""
+        cluster = RunaiCluster(self.profile)
+        cluster.secret.give(self.site.app_secret)
+        with contextlib.closing(cluster):
+            yield cluster
+
+    def new(self) -> Run:
+        """One more run that has to be settled in the end."""
+        run_id = f"251121080102{next(self._numbers):04}"
+        spec = replace(self._spec, run_id=run_id, workload=workload_name("pretrain", run_id))
+        run = replace(self._run, id=run_id, spec=spec, cluster=self.profile.name)
+        self.made.append(run)
+        return run
+
+    def script(self, run: Run) -> str:
+        """The request that creates it."""
+        assert isinstance(run.spec, RunaiSpec)
+        return script_of(creation_request(run.spec, self._placed))
+
+    def submit(self, run: Run, cluster: RunaiCluster) -> Run:
+        """Submit it, as one program on this machine does."""
+        return submit_once(cluster, *self.program(), run, self.script(run))
+
+    def reconcile(self, run: Run, cluster: RunaiCluster) -> Run:
+        """Ask the cluster about it."""
+        return reconcile(cluster, *self.program(), run)
+
+    def remembered(self, run: Run) -> Run:
+        """The run as this machine knows it."""
+        return self.runs.load(run.id) if self.runs.has(run.id) else run
+
+    def there(self) -> dict[str, list[str]]:
+        """Ids of the workloads that were ever made, by their names."""
+        found: dict[str, list[str]] = {}
+        for deleted in (False, True):
+            for one in self.site.workloads.all(deleted=deleted):
+                found.setdefault(one.name, []).append(one.id)
+        return found
+
+    def settle(self, tally: Tally, until: Callable[[Callable[[], bool]], object]) -> None:
+        """Reconcile until nothing is unknown any more; then all must be as the site has it."""
+        self.site.faults.clear()
+        unknown = [run for run in self.made if self.remembered(run).submission == "unknown"]
+        tally.were_unknown += len(unknown)
+        with self.cluster() as cluster:
+
+            def all_known() -> bool:
+                unknown[:] = [run for run in unknown if self.reconcile(run, cluster).submission == "unknown"]
+                return not unknown
+
+            until(all_known)
+        there = self.there()
+        for run in map(self.remembered, self.made):
+            real = there.pop(run.job_name, [])
+            tally.ended[run.submission] += 1
+            if len(real) > 1:
+                tally.twice.append(f"{run.id}: {real}")
+            if list(run.job_ids) != real:
+                tally.lost.append(f"{run.id}: {run.submission} {run.job_ids}, but there is {real}. {run.note}")
+        assert there == {}, "a workload is of no run"
+
+
+def suppressed() -> contextlib.suppress:
+    """What goes wrong is told to a person; what counts is what is remembered and what is there."""
+    return contextlib.suppress(Trouble)
