@@ -141,6 +141,7 @@ def test_before_it_starts_there_is_no_log(site: FaultySite, client: Client) -> N
         (packed(PLAN, **{"configs/launch.json": "{"}), "pretrain.py: Expecting property name"),
         (packed({**PLAN, "selection": {**PLAN["selection"], "scale": 128}}), "world_size (256) is not that of the"),
     ],
+    ids=["nothing", "no archive", "no JSON", "another plan"],
 )
 def test_a_container_without_what_it_needs_fails(site: FaultySite, client: Client, files: str, last: str) -> None:
     identity = client.submit(request(environmentVariables=[{"name": "LLMB_FILES", "value": files}]))
