@@ -33,10 +33,16 @@ def presets_as_read(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 @pytest.fixture
-def services(tmp_path: Path, presets_as_read: bytes) -> Services:
+def places(tmp_path: Path, presets_as_read: bytes) -> Places:
+    """Empty but for the presets as they were read before."""
     places = Places(tmp_path / "config", tmp_path / "state")
     places.state.mkdir(mode=0o700)
     places.catalog.write_bytes(presets_as_read)
+    return places
+
+
+@pytest.fixture
+def services(places: Places) -> Services:
     return Services(places)
 
 

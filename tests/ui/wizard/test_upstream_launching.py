@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
@@ -90,13 +89,13 @@ def refused(run: Run) -> Run:
 
 
 @pytest.fixture
-def services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slow]:
+def services(places: Places, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slow]:
     """What becomes of a launch is not known by itself, and nobody follows a run."""
 
     def nobody(run_id: str) -> None:
         raise Trouble(f"Nobody follows {run_id} here.")
 
-    found = Slow(Places(tmp_path / "config", tmp_path / "state"))
+    found = Slow(places)
     monkeypatch.setattr("llmb_tui.watch.runs_feed.reconcile", lambda _, runs, __, run: runs.load(run.id))
     monkeypatch.setattr(found.feed, "monitor", nobody)
     found.clusters.save(EOS)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,8 +26,8 @@ SMALL = (80, 24)
 
 
 @pytest.fixture
-def services(tmp_path: Path) -> Open:
-    found = Open(Places(tmp_path / "config", tmp_path / "state"))
+def services(places: Places) -> Open:
+    found = Open(places)
     found.clusters.save(EOS)
     return found
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -62,8 +61,8 @@ MOUNTS_REASON = "launch.sh takes no further mounts."
 
 
 @pytest.fixture
-def services(tmp_path: Path) -> Open:
-    found = Open(Places(tmp_path / "config", tmp_path / "state"))
+def services(places: Places) -> Open:
+    found = Open(places)
     found.clusters.save(EOS)
     return found
 

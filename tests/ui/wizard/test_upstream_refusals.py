@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -49,8 +48,8 @@ def against(wizard: WizardScreen) -> tuple[Problem, ...]:
 
 
 @pytest.fixture
-def services(tmp_path: Path) -> Open:
-    found = Open(Places(tmp_path / "config", tmp_path / "state"))
+def services(places: Places) -> Open:
+    found = Open(places)
     found.clusters.save(EOS)
     return found
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -35,8 +34,8 @@ READY = ClusterState(link="connected", preflight=PASSED, steps=INSTALLED)
 
 
 @pytest.fixture
-def services(tmp_path: Path) -> Services:
-    services = Services(Places(tmp_path / "config", tmp_path / "state"))
+def services(places: Places) -> Services:
+    services = Services(places)
     services.clusters = Still(services.places.clusters, services.timing.look_every_s)
     return services
 
