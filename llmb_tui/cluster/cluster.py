@@ -76,6 +76,16 @@ class Cluster(Protocol):
         `ObserverMode`.
         """
 
+    def suspend(self, job_id: str) -> None:
+        """Let a job give its nodes back; it stays, and can be resumed.
+
+        Raises SchedulerTrouble where that is refused, and where its profile's `can_suspend` is False; and
+        `ObserverMode`.
+        """
+
+    def resume(self, job_id: str) -> None:
+        """Let a suspended job begin again. Raises as `suspend` does."""
+
     def output(self, log: JobLog, job_id: str) -> JobOutput:
         """What a job writes."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import zlib
 from typing import NamedTuple, Protocol
 
+from llmb_tui.errors import Trouble
+
 
 class Sample(NamedTuple):
     """What is compared of a file: its first `head` bytes, and `length` bytes at the offset `start`."""
@@ -23,6 +25,10 @@ class Proof(NamedTuple):
     """Of the sample that was asked for, as POSIX `cksum` prints it."""
     is_rotated: bool = False
     """Its beginning is gone, and what is known of its end was found in it; then there is no checksum."""
+
+
+class OutOfReach(Trouble):
+    """What a job writes cannot be read from here, now or later."""
 
 
 class FileTail(Protocol):

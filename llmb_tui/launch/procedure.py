@@ -37,8 +37,10 @@ class Procedure(Protocol):
     """What is submitted, in a word or two; empty where nothing is."""
     script_hint: str = ""
     """What that is to the operator."""
+    preparing: str = "nemo-run writes the script …"
+    """What is done until it is there to be shown."""
     submitting: str = ""
-    """What is done while a run is on its way to Slurm."""
+    """What is done while a run is on its way."""
 
     def refuse(self, recipe: Recipe) -> None:
         """Raise Trouble (exit code 1) where a recipe cannot be run so at all."""

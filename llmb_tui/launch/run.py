@@ -8,6 +8,7 @@ from typing import Literal
 from llmb_tui.catalog.recipe import LogFormat, ResultRule
 from llmb_tui.cluster.job import TERMINAL_STATES, Job
 from llmb_tui.cluster.job_log import JobLog
+from llmb_tui.launch.job_words import JOB_WORDS, JobWords
 from llmb_tui.launch.spec import LaunchSpec, RunaiSpec, UpstreamSpec
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import ProcedureId
@@ -98,6 +99,11 @@ class Run:
         return self.spec.otherwise if self.spec else ()
 
     @property
+    def words(self) -> JobWords:
+        """What its jobs are called, and by whom they are scheduled."""
+        return JOB_WORDS[self.procedure]
+
+    @property
     def job_name(self) -> str:
         """The job's name in Slurm, as far as it is known beforehand; empty where it is not."""
         return self.spec.job_name if self.spec else ""
@@ -111,18 +117,19 @@ class Run:
     @property
     def cancel_note(self) -> str:
         """What became of a cancel whose answer was lost, in a sentence or two; empty where there is none such."""
-        cancel = self.cancel
+        cancel, words = self.cancel, self.words
         if cancel is None:
             return ""
+        job = f"{words.job} {cancel.job_id}"
         if cancel.outcome == "asked for":
-            return f"Slurm was asked to cancel job {cancel.job_id}, and its answer was lost: it may still do so."
-        words = f"The cancel of job {cancel.job_id}, whose answer was lost, was {cancel.outcome}"
+            return f"{words.scheduler} was asked to cancel {job}, and its answer was lost: it may still do so."
+        said = f"The cancel of {job}, whose answer was lost, was {cancel.outcome}"
         if cancel.outcome == "carried out":
-            return f"{words}."
+            return f"{said}."
         state = self.state_of(cancel.job_id)
         if state in TERMINAL_STATES:
-            return f"{words}: the job ended as {state}."
-        return f"{words}: the job goes on. Cancel it again if it should end."
+            return f"{said}: it ended as {state}."
+        return f"{said}: the {words.job} goes on. Cancel it again if it should end."
 
     def state_of(self, job_id: str) -> str | None:
         """Slurm's last known state of one of the run's jobs."""

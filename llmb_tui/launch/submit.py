@@ -26,12 +26,12 @@ _INTERRUPTED = 130
 
 
 class NotSent(Trouble):
-    """Nothing was given to Slurm; the intent of a run, if there is one by now, may be sent later or withdrawn."""
+    """Nothing was sent; the intent of a run, if there is one by now, may be sent later or withdrawn."""
 
     def __init__(self, trouble: Trouble, run: Run | None = None) -> None:
         # Of the connection it is told what may have run, which was no submission.
         broke = isinstance(trouble, (Disconnected, Unanswered))
-        why = "That was before anything was given to Slurm." if broke else trouble.why
+        why = "That was before anything was sent." if broke else trouble.why
         fix = WITH_INTENT.format(run.id) if run else "Submit it again." if broke else ""
         super().__init__(
             f"Nothing was submitted. {trouble.what}", why, f"{trouble.fix}\n{fix}".strip(), trouble.exit_code

@@ -74,6 +74,7 @@ class LogTrouble:
     """The log cannot be copied, for now or for good."""
 
     note: str
+    for_good: bool = False
 
 
 @dataclass(frozen=True, slots=True)

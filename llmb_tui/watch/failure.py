@@ -36,11 +36,11 @@ def _most_telling(lines: Iterable[bytes]) -> Diagnosis | None:
     return replace(match.diagnosis(), line=display_text(line)) if match else None
 
 
-def of_job(job: Job) -> Diagnosis | None:
-    """Why a job failed as far as Slurm's own words for its end say; None of one that did not."""
+def of_job(job: Job, scheduler: str = "Slurm") -> Diagnosis | None:
+    """Why a job failed as far as its scheduler's own words for its end say; None of one that did not."""
     code = f"exit code {job.exit_code}" if job.exit_code and job.exit_code != "0:0" else ""
     match = rules("job").match(", ".join(filter(None, (job.state, code, job.reason, *job.bad_nodes))))
-    line = clean_line(f"Slurm: {', '.join(filter(None, (job.state, code, *job.bad_nodes)))}")
+    line = clean_line(f"{scheduler}: {', '.join(filter(None, (job.state, code, *job.bad_nodes)))}")
     return replace(match.diagnosis(), line=line) if match else None
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from llmb_tui.cluster.failures import Disconnected, GaveWay, LoginNeeded, Unreachable
 from llmb_tui.cluster.link import LinkState
-from llmb_tui.cluster.remote_file import JobOutput
+from llmb_tui.cluster.remote_file import JobOutput, OutOfReach
 from llmb_tui.errors import Trouble
 from llmb_tui.watch.events import LOGIN_TROUBLE, BatchTail, Ended, EventSink, LinkChanged, LogGrown, LogTrouble
 from llmb_tui.watch.follow import Follower, LogReplaced
@@ -117,6 +117,12 @@ class LogFeed(threading.Thread):
             return True
         except GaveWay:
             pass
+        except OutOfReach as trouble:
+            self._tell_live()
+            self._say(trouble)
+            if self._job_over.is_set():
+                return True
+            self._stop_event.wait(_AFTER_TROUBLE_S)
         except _LINK_TROUBLE as trouble:
             return self._wait_for_link(trouble)
         except Trouble as trouble:
@@ -161,7 +167,7 @@ class LogFeed(threading.Thread):
         restart, part = self._copy
         kept = f"The {self._follower.copied:,} bytes that came before are kept; what followed them may be lost."
         if self._output.one_for_all:
-            note = f"The job's log began anew, as it does when Slurm starts the job again. {kept}"
+            note = f"The job's log began anew, as it does when the job is started again. {kept}"
             self._turn_to(LogCopy(max(restart + 1, self._restarts)), note)
         else:
             self._turn_to(LogCopy(restart, part + 1), f"{replaced.what} {replaced.why} {kept}")
@@ -236,7 +242,13 @@ class LogFeed(threading.Thread):
 
     def _say(self, trouble: Trouble) -> None:
         self._in_trouble = True
-        self._post(LogTrouble(" ".join(filter(None, (trouble.what, trouble.why, trouble.fix)))))
+        self._post(log_trouble(trouble))
+
+
+def log_trouble(trouble: Trouble) -> LogTrouble:
+    """Why the log is not copied, in one line."""
+    words = " ".join(filter(None, (trouble.what, trouble.why, trouble.fix)))
+    return LogTrouble(words, for_good=isinstance(trouble, OutOfReach))
 
 
 def _clock() -> str:

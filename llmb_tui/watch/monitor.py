@@ -11,6 +11,7 @@ from queue import Empty, SimpleQueue
 from llmb_tui.cluster.cluster import Cluster, HalfAnswer, SchedulerTrouble
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.prompter import Prompter
+from llmb_tui.cluster.remote_file import OutOfReach
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
@@ -20,14 +21,13 @@ from llmb_tui.watch.events import (
     EventSink,
     JobUpdated,
     LinkChanged,
-    LogTrouble,
     PollFailed,
     WatchEvent,
 )
 from llmb_tui.watch.follow import LogReplaced
 from llmb_tui.watch.job_poller import GONE_AFTER_S, JobPoller
 from llmb_tui.watch.local_run import LocalRun
-from llmb_tui.watch.logfeed import LogFeed
+from llmb_tui.watch.logfeed import LogFeed, log_trouble
 from llmb_tui.watch.state import Link, RunState
 from llmb_tui.watch.verdict import THRESHOLD
 
@@ -116,8 +116,8 @@ class Monitor:
                     log_feed.catch_up(job_over=local.reducer.job_over)
                 for event in _receive(inbox, 0.0):
                     local.take(event)
-            except LogReplaced as trouble:
-                local.take(LogTrouble(f"{trouble.what} {trouble.why}"))
+            except (LogReplaced, OutOfReach) as trouble:
+                local.take(log_trouble(trouble))
             except Trouble as trouble:
                 link = "lost"
                 local.take(LinkChanged(link, trouble.what))

@@ -60,13 +60,10 @@ def state_word(run: Run, state: RunState) -> str:
 
 def cancel_words(run: Run, cancelled: Sequence[str]) -> str:
     """What cancelling a run did, when these of its jobs were not over."""
-    asked = f"Slurm was asked to cancel {_jobs(cancelled)}."
+    words = run.words
+    asked = f"{words.scheduler} was asked to cancel {words.named(cancelled)}."
     over = [job_id for job_id in run.job_ids if job_id not in cancelled]
     if not over:
         return asked
-    was_over = f"{capital(_jobs(over))} {'was' if len(over) == 1 else 'were'} over already"
+    was_over = f"{capital(words.named(over))} {'was' if len(over) == 1 else 'were'} over already"
     return f"{asked} {was_over}." if cancelled else f"{was_over}: nothing was cancelled."
-
-
-def _jobs(job_ids: Sequence[str]) -> str:
-    return f"job{'s' * (len(job_ids) > 1)} {', '.join(job_ids)}"

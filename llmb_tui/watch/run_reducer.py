@@ -25,7 +25,7 @@ from llmb_tui.watch.verdict import THRESHOLD, judge, naming
 
 _PACE_STEPS = 10
 _READS = "`llmb-tui results {}` reads it where the cluster can be asked."
-_MISSING = "Slurm does not name the job at the moment; this is what it said last."
+_MISSING = "{} does not name the {} at the moment; this is what it said last."
 _ENDS: dict[str, Stage] = {
     "COMPLETED": "done",
     "CANCELLED": "cancelled",
@@ -34,8 +34,9 @@ _ENDS: dict[str, Stage] = {
     "NODE_FAIL": "node_fail",
     "BOOT_FAIL": "node_fail",
 }
-"""Slurm's last state of a job, where it is more than a failure."""
-_FORGOTTEN = "Slurm no longer knows the job."
+"""The last state of a job, where it is more than a failure."""
+_HALTED: dict[str, Stage] = {"COMPLETING": "completing", "SUSPENDED": "suspended"}
+_FORGOTTEN = "{} no longer knows the {}."
 
 
 class RunReducer:
@@ -58,6 +59,8 @@ class RunReducer:
         self.link: Link = "connecting"
         self._link_notes: dict[str, str] = {}
         self._slurm_note = ""
+        self._out_of_reach = ""
+        """Why the log can never be read from here."""
         self._log = LogRead()
         self._log_marks = (False, False)
         self._pace = Pace(newest=_PACE_STEPS + 1)
@@ -80,6 +83,7 @@ class RunReducer:
             self._slurm_note = event.note if event.slurm else ""
         elif isinstance(event, LogTrouble):
             self._link_notes["log"] = event.note
+            self._out_of_reach = event.note if event.for_good else ""
         elif isinstance(event, BatchTail):
             self.sidecar = worst(event.text)
             self._log_read = True
@@ -141,7 +145,8 @@ class RunReducer:
         if event.job:
             self._job = event.job
         elif not self.job_over:
-            self._slurm_note = _FORGOTTEN if event.gone else _MISSING
+            words = self._run.words
+            self._slurm_note = (_FORGOTTEN if event.gone else _MISSING).format(words.scheduler, words.job)
             self._job = None if event.gone else self._job
         self.job_over = event.gone or (self._job is not None and self._job.finished)
         status = (event.job.state, event.job.restarts, event.gone) if event.job else (None, 0, event.gone)
@@ -159,6 +164,8 @@ class RunReducer:
             return None, run.note or f"No verdict: the run has no job, its submission is {run.submission}."
         if run.job_log is None:
             return None, "No verdict: it is not known where the job writes its log."
+        if self._log_is_unread() and self._out_of_reach:
+            return None, f"No verdict without a log. {self._out_of_reach}"
         if self._log_is_unread():
             return None, f"No verdict: the log has not been read to its end. {_READS.format(run.id)}"
         log = self._log.progress
@@ -171,7 +178,7 @@ class RunReducer:
             return replace(progress, failure=None)
         if stage not in FAILED:
             return progress
-        reasons = [progress.failure, self.sidecar, of_job(self._job) if self._job else None]
+        reasons = [progress.failure, self.sidecar, of_job(self._job, self._run.words.scheduler) if self._job else None]
         failure = max(filter(None, reasons), key=lambda one: one.weight, default=None)
         return replace(progress, failure=failure)
 
@@ -186,8 +193,8 @@ def stage_of(job: Job | None, progress: Progress, *, started: bool, ended: bool)
         return _end(job, progress)
     if job and job.waiting:
         return "queued"
-    if job and job.state == "COMPLETING":
-        return "completing"
+    if job and job.state in _HALTED:
+        return _HALTED[job.state]
     if progress.steps_done:
         return "measuring" if len(progress.step_times_s) >= WARM_UP_STEPS else "warm-up"
     if started:

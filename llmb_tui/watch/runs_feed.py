@@ -166,6 +166,21 @@ class RunsFeed:
             with contextlib.suppress(Trouble):
                 self.clusters.poller(run.cluster).poll_soon()
 
+    def suspend(self, run: Run, prompter: Prompter | None = None) -> None:
+        """Suspend the job of a run. Raises Trouble."""
+        self._change(run, prompter, lambda cluster: cluster.suspend(run.job_ids[-1]))
+
+    def resume(self, run: Run, prompter: Prompter | None = None) -> None:
+        """Resume the job of a run. Raises Trouble."""
+        self._change(run, prompter, lambda cluster: cluster.resume(run.job_ids[-1]))
+
+    def _change(self, run: Run, prompter: Prompter | None, change: Callable[[Cluster], None]) -> None:
+        cluster = self.clusters.cluster(run.cluster)
+        cluster.connect(prompter)
+        change(cluster)
+        with contextlib.suppress(Trouble):
+            self.clusters.poller(run.cluster).poll_soon()
+
     def _cancel(self, cluster: Cluster, run: Run, job_id: str) -> bool:
         """Cancel a job; False where it turns out to be over. That it was asked for is on the disk before it is."""
         before = self.runs.load(run.id).cancel

@@ -15,6 +15,7 @@ Stage = Literal[
     "start",
     "warm-up",
     "measuring",
+    "suspended",
     "completing",
     "done",
     "failed",

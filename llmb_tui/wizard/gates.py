@@ -103,10 +103,18 @@ def observed(state: WizardState) -> str:
     return f"{against[0].reason} {against[0].fix}" if against else ""
 
 
+def no_login_node(state: WizardState) -> str:
+    """Why nothing can be read or put on the cluster's login node; empty where it has one, or none is chosen."""
+    profile = state.proposal.profile
+    return profile.no_login_node if profile is not None else ""
+
+
 def refused(state: WizardState) -> frozenset[Action]:
     """What the step's keys would do and cannot now."""
     if state.step is StepId.INSTALL and observed(state):
         return frozenset({"install", "keys"})
+    if state.step in (StepId.CLUSTER, StepId.INSTALL) and no_login_node(state):
+        return frozenset({"variables", "keys"})
     return frozenset({"submit"}) if state.step is StepId.REVIEW and submit_blocker(state) else frozenset()
 
 

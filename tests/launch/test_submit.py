@@ -344,7 +344,7 @@ def test_what_broke_before_anything_was_sent_says_so(stage: Stage) -> None:
         submit_once(session, stage.runs, stage.journal, stage.run, SCRIPT)
     session.close()
     assert caught.value.what == "Nothing was submitted. The connection broke."
-    assert caught.value.why == "That was before anything was given to Slurm."
+    assert caught.value.why == "That was before anything was sent."
     assert f"`llmb-tui submit --resume {RUN_ID}` sends it, `llmb-tui cancel {RUN_ID}` withdraws it." in caught.value.fix
     assert (caught.value.run_id, caught.value.exit_code) == (RUN_ID, 2)
     assert stage.submit().submission == "submitted"

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from llmb_tui.cluster.batch import Answer
-from llmb_tui.cluster.cluster import CancelOpen
+from llmb_tui.cluster.cluster import CancelOpen, SchedulerTrouble
 from llmb_tui.cluster.failures import Disconnected
 from llmb_tui.cluster.job import ENDED_UNHEARD, Job
 from llmb_tui.cluster.link import Completed
@@ -199,7 +199,7 @@ def test_what_scancel_says_when_its_answer_is_lost(exit_code: int, words: str, k
         "SlurmCluster",
         SimpleNamespace(require_changes=lambda: None, run_script=lambda *_, **__: Completed(exit_code, "", words)),
     )
-    with pytest.raises(SlurmTrouble) as caught:
+    with pytest.raises(SchedulerTrouble) as caught:
         client.cancel(session, "7")
     assert type(caught.value) is kind
 

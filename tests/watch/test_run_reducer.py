@@ -85,3 +85,16 @@ def test_a_failed_run_says_the_most_telling_of_its_reasons(reducer: RunReducer) 
     reducer.end()
     state = reducer.state(0.0)
     assert (state.stage, state.why_failed) == ("failed", "A GPU ran out of memory.")
+
+
+def test_a_log_that_is_out_of_reach_for_good_is_named_by_the_verdict(make_run: Callable[..., Run]) -> None:
+    run = make_run(procedure="runai")
+    reducer = RunReducer(run)
+    reducer.take(LogTrouble("No kubeconfig.", for_good=True))
+    reducer.take(JobUpdated(Job(run.job_ids[-1], "x", "SUSPENDED")))
+    assert reducer.state(0.0).stage == "suspended"
+    reducer.take(JobUpdated(None))
+    assert reducer.state(0.0).slurm_note.startswith("Run:ai does not name the workload")
+    reducer.take(JobUpdated(Job(run.job_ids[-1], "x", "COMPLETED")))
+    reducer.end()
+    assert reducer.state(0.0).no_verdict == "No verdict without a log. No kubeconfig."

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from llmb_tui.cluster.base import ClusterBase
-from llmb_tui.cluster.cluster import CancelOpen, Cluster
+from llmb_tui.cluster.cluster import CancelOpen, Cluster, SchedulerTrouble
 from llmb_tui.cluster.failures import (
     AuthenticationFailed,
     Disconnected,
@@ -15,7 +15,7 @@ from llmb_tui.cluster.failures import (
     Unanswered,
     Unreachable,
 )
-from llmb_tui.cluster.job import Job
+from llmb_tui.cluster.job import TERMINAL_STATES, Job
 from llmb_tui.cluster.job_log import JobLog
 from llmb_tui.cluster.link import LinkHealth, LinkState, Pulse, note
 from llmb_tui.cluster.prompter import Prompter
@@ -24,7 +24,7 @@ from llmb_tui.cluster.runai.api import RunaiApi
 from llmb_tui.cluster.runai.output import RunaiOutput
 from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.cluster.runai.secret import AppSecret
-from llmb_tui.cluster.runai.values import Project, job_of
+from llmb_tui.cluster.runai.values import Kind, Project, job_of
 from llmb_tui.errors import Trouble
 
 T = TypeVar("T")
@@ -119,16 +119,31 @@ class RunaiCluster(ClusterBase):
         """Delete a workload, which ends it; False for one that has ended already."""
         self.require_changes()
         workload = self._ask(lambda: self.api.look([job_id])).get(job_id)
-        if workload is None or workload.state in ("COMPLETED", "FAILED", "CANCELLED"):
+        if workload is None or workload.state in TERMINAL_STATES:
             return False
         try:
             return self._ask(lambda: self.api.delete(workload.kind, job_id))
         except (Disconnected, Unanswered) as lost:
             raise CancelOpen("Run:ai", job_id, lost) from lost
 
+    def suspend(self, job_id: str) -> None:
+        """Suspend a workload: its pods end, and with them what they have not written to a volume."""
+        self._change(job_id, self.api.suspend)
+
+    def resume(self, job_id: str) -> None:
+        """Resume a workload: new pods begin it again."""
+        self._change(job_id, self.api.resume)
+
     def output(self, log: JobLog, job_id: str) -> JobOutput:
         """What the workload's first pod writes."""
         return RunaiOutput(self.api, log.training, job_id)
+
+    def _change(self, job_id: str, change: Callable[[Kind, str], None]) -> None:
+        self.require_changes()
+        workload = self._ask(lambda: self.api.look([job_id])).get(job_id)
+        if workload is None or workload.state in TERMINAL_STATES:
+            raise SchedulerTrouble(f"Workload {job_id} is over.", fix="Look at the run again.", exit_code=1)
+        self._ask(lambda: change(workload.kind, job_id))
 
     def _ask(self, question: Callable[[], T]) -> T:
         """The answer, and by it the state of the connection."""

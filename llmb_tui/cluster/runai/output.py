@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from llmb_tui.cluster.remote_file import Proof, Sample
+from llmb_tui.cluster.remote_file import OutOfReach, Proof, Sample
 from llmb_tui.cluster.runai.api import RunaiApi
 from llmb_tui.cluster.runai.kube import Kube
 from llmb_tui.cluster.runai.pod_log import PodLog, PodTail
 from llmb_tui.cluster.runai.values import first_pod
-from llmb_tui.errors import Trouble
 from llmb_tui.text import clean_line
 
 
@@ -44,7 +43,7 @@ class WorkloadLog:
         self._kube: Kube | None = None
 
     def prove(self, sample: Sample, known: bytes) -> Proof | None:
-        """What the log is; None while there is none. Raises as `PodLog` does, and Trouble without a kubeconfig."""
+        """What the log is; None while there is none. Raises as `PodLog` does, and OutOfReach without a kubeconfig."""
         pod_log = self._pod_log()
         return pod_log.prove(sample, known) if pod_log else None
 
@@ -64,7 +63,7 @@ class WorkloadLog:
     def _open(self) -> Kube:
         profile = self._api.profile
         if profile.kubeconfig is None:
-            raise Trouble(
+            raise OutOfReach(
                 f"The log of {clean_line(self.path)} cannot be read from here.",
                 "Run:ai's API gives no logs; the cluster's Kubernetes does, and the profile names no kubeconfig.",
                 f"Name one in the profile, or look at the workload at https://{profile.place}/workloads.",

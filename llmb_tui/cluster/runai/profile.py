@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 
 @dataclass(frozen=True, slots=True)
 class RunaiProfile:
     """One saved cluster with Run:ai."""
+
+    can_suspend: ClassVar[bool] = True
+    """Its users may suspend jobs."""
+    no_login_node: ClassVar[str] = "Run:ai is reached over HTTPS: there is no login node."
+    """Why nothing can be run on a login node; empty where there is one."""
 
     name: str
     base_url: str

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NoReturn
 
+from llmb_tui.cluster.cluster import SchedulerTrouble
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.job_log import JobLog
 from llmb_tui.cluster.remotelog import LoginNodeOutput
@@ -25,6 +27,12 @@ class SlurmCluster(Session):
     def cancel(self, job_id: str) -> bool:
         """Cancel a job; see `client.cancel`."""
         return client.cancel(self, job_id)
+
+    def suspend(self, job_id: str) -> NoReturn:  # noqa: ARG002 - a `Cluster`'s
+        """Raise SchedulerTrouble: only administrators may."""
+        raise SchedulerTrouble("Slurm suspends no job for its user.", fix="Ask the cluster's administrators.")
+
+    resume = suspend
 
     def output(self, log: JobLog, job_id: str) -> LoginNodeOutput:
         """What a job writes."""

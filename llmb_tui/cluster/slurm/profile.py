@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 GpuRequest = Literal["gres", "gpus-per-node", "none"]
 Transport = Literal["ssh", "local"]
@@ -17,6 +17,11 @@ LOCAL = "local"
 @dataclass(frozen=True, slots=True)
 class SlurmProfile:
     """One saved cluster with Slurm."""
+
+    can_suspend: ClassVar[bool] = False
+    """Its users may suspend jobs."""
+    no_login_node: ClassVar[str] = ""
+    """Why nothing can be run on a login node; empty where there is one."""
 
     name: str
     host: str

@@ -38,6 +38,7 @@ class RunaiProcedure(Procedure):
 
     script_title = "Workload"
     script_hint = "exactly what is sent to Run:ai"
+    preparing = "the cluster is asked where the workload goes …"
     submitting = "creating the workload"
 
     def refuse(self, recipe: Recipe) -> None:

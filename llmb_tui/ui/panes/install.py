@@ -13,7 +13,7 @@ from llmb_tui.ui.panes.pane import Pane, label
 from llmb_tui.ui.text import MUTED, line, told
 from llmb_tui.ui.units import gauge
 from llmb_tui.ui.widgets.texts import Paragraph, Paragraphs, Scroller, text
-from llmb_tui.wizard.gates import observed
+from llmb_tui.wizard.gates import no_login_node, observed
 from llmb_tui.wizard.steps import StepId
 
 if TYPE_CHECKING:
@@ -77,9 +77,11 @@ def progress(state: WizardState) -> tuple[Paragraph, ...]:
         hint = "everything is there: enter goes on"
     elif why_not := observed(state):
         hint = why_not
+    keys = no_login_node(state)
     return (
         text(gauge(done, len(cluster.steps), 24) + line(f"  {done} of {len(cluster.steps)}")),
         text((f"{PROCEDURE_TITLES[state.procedure]}; {hint}", MUTED)),
+        *([text((f"K gives no key here. {keys}", MUTED))] if keys else []),
     )
 
 

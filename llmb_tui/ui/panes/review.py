@@ -64,7 +64,7 @@ class ReviewPane(Pane):
         self.query_one(Paragraphs).parts = review_facts(state)
         title = line((chosen.script_title, "bold"), "  ", (chosen.script_hint, MUTED))
         say(self.query_one("#script-title", Static), title)
-        say(self.query_one("#script-text", Static), script_text(state, chosen.script_title))
+        say(self.query_one("#script-text", Static), script_text(state, chosen.script_title, chosen.preparing))
         self.query_one("#script-more", Paragraphs).parts = to_know(state)
         if bool(command) != bool(self._command):
             self.refresh_bindings()
@@ -139,7 +139,7 @@ def beside(plan: Plan) -> tuple[Paragraph, ...]:
 
 
 def agreement(request: RunRequest, starts: str = "") -> Content:
-    """The question before GPUs are spent. `starts` is what submitting does, where there is more to it than sbatch."""
+    """The question before GPUs are spent. `starts` is what submitting does, where that is not all."""
     plan, profile = request.plan, request.profile
     s = plan.selection
     rows = [
@@ -164,7 +164,7 @@ def run_facts(run: Run | None) -> tuple[Paragraph, ...]:
     words = {
         "submitted": ("● submitted", "$text-success"),
         "refused": ("✗ refused", "$text-error"),
-        "withdrawn": ("✗ withdrawn: it never reached Slurm", "$text-error"),
+        "withdrawn": (f"✗ withdrawn: it never reached {run.words.scheduler}", "$text-error"),
         "unknown": ("? unknown: it is not submitted again by itself", "$text-warning"),
         "intended": ("○ intended", MUTED),
     }
@@ -176,7 +176,7 @@ def run_facts(run: Run | None) -> tuple[Paragraph, ...]:
     ]
     if run.job_ids:
         watched = f", of which {run.job_ids[-1]} is watched" if len(run.job_ids) > 1 else ""
-        parts.append(fact("job", ", ".join(run.job_ids), watched, f"   {run.job_state or ''}".rstrip()))
+        parts.append(fact(run.words.job, ", ".join(run.job_ids), watched, f"   {run.job_state or ''}".rstrip()))
     if results := run.results:
         parts.append(fact("results", results))
     if run.note:
@@ -233,8 +233,8 @@ def command_of(state: WizardState) -> str:
     return prepared.script if launch.command and prepared is not None else launch.command
 
 
-def script_text(state: WizardState, title: str) -> Content:
-    """The script or the command, whose `title` is given; or why it is not there."""
+def script_text(state: WizardState, title: str, preparing: str) -> Content:
+    """The script or the command, whose `title` is given; or why it is not there. `preparing` is how it is made."""
     cluster, plan = state.cluster, state.proposal.plan
     trouble, launchable = cluster.trouble_of("prepare"), plan is not None and plan.launchable
     if text := command_of(state):
@@ -245,7 +245,7 @@ def script_text(state: WizardState, title: str) -> Content:
         return told(trouble)
     words = f"The {title.lower()} needs a cluster: step 4."
     if cluster.preparing:
-        words = "nemo-run writes the script …"
+        words = preparing
     elif not launchable:
         words = "This selection cannot be launched this way: the steps with ✗ say why."
     return line((words, MUTED))

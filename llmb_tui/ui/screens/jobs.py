@@ -1,9 +1,10 @@
-"""`JobsScreen`: all runs that this machine remembers, with what their local logs say and what Slurm last said."""
+"""`JobsScreen`: all runs that this machine remembers, with what their local logs and their schedulers last said."""
 
 from __future__ import annotations
 
 import contextlib
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -18,6 +19,7 @@ from textual.widgets import DataTable, Input, Static
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import Trouble
+from llmb_tui.launch.job_words import JobWords
 from llmb_tui.services import Services
 from llmb_tui.text import plural
 from llmb_tui.ui.daemon import in_daemon
@@ -43,7 +45,7 @@ class JobsScreen(Screen[None]):
     """The runs, newest first, as their feed says. Only what a person does here may ask for a password."""
 
     HELP = """Every run, newest first; finished ones stay. The figures come from the local copies of the logs.
-What Slurm says is asked once for each cluster, not once for each run.
+What a scheduler says of jobs is asked once for each cluster, not once for each run.
 Runs that NVIDIA's own llmb-run started are opened from their list."""
     CSS_PATH = "jobs.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -171,18 +173,20 @@ Runs that NVIDIA's own llmb-run started are opened from their list."""
             return
         if not await self.app.push_screen_wait(Confirm("Cancel", cancel_question(wanted), "Cancel them", "Keep them")):
             return
-        cancelled = withdrawn = 0
+        cancelled, withdrawn = Counter[JobWords](), 0
         for run in wanted:
             try:
                 if run.submission == "intended":
                     await in_daemon(withdraw, self._services.runs, self._services.journal, run)
                     withdrawn += 1
                 else:
-                    cancelled += len(await in_daemon(self._services.feed.cancel, run, self._prompter))
+                    cancelled[run.words] += len(await in_daemon(self._services.feed.cancel, run, self._prompter))
                 self.table.unmark(run.id)
             except Trouble as trouble:
                 self.app.push_screen(Failure(trouble))
-        words = [f"Slurm was asked to cancel {plural(cancelled, 'job')}."] * bool(cancelled)
+        words = [
+            f"{of.scheduler} was asked to cancel {of.count(number)}." for of, number in cancelled.items() if number
+        ]
         words += [f"{plural(withdrawn, 'run')} withdrawn."] * bool(withdrawn)
         tell(self.app, " ".join(words) or "Nothing was cancelled.")
         self._show_around()

@@ -114,12 +114,14 @@ A run is judged by the preset of its own release: one that no preset has cannot 
         except Trouble as trouble:
             self._say(("✗ ", "$text-error"), f"{trouble.what} {trouble.why}")
             return
-        names = [profile.name for profile in self._profiles]
+        names = [profile.name for profile in self._profiles if not profile.no_login_node]
         wanted = self._cluster if self._cluster in names else ""
-        self.clusters.display = len(names) > 1
+        self.clusters.display = len(self._profiles) > 1
         self._choose(wanted or next(iter(names), ""))
         self.refresh_bindings()
-        if not names:
+        if self._profiles and not names:
+            self._say((f"llmb-run starts jobs on login nodes. {self._profiles[0].no_login_node}", MUTED))
+        elif not names:
             self._say(("No cluster is saved yet: the wizard's Cluster step enters one.", MUTED))
         elif wanted or len(names) == 1:
             self.action_read()
@@ -167,7 +169,8 @@ A run is judged by the preset of its own release: one that no preset has cannot 
 
     def _choose(self, cluster: str) -> None:
         self._cluster = cluster
-        self.clusters.show(tuple(Choice(one.name, one.name, one.place) for one in self._profiles), cluster)
+        rows = (Choice(one.name, one.name, one.place, one.no_login_node or None) for one in self._profiles)
+        self.clusters.show(tuple(rows), cluster)
 
     def _chosen(self) -> ImportableRun | None:
         row = self.table.cursor_row

@@ -7,7 +7,7 @@ import json
 import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from textual import getters, on, work
 from textual.app import ComposeResult
@@ -25,13 +25,14 @@ from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
 from llmb_tui.preflight.report import Preflight
 from llmb_tui.services import Services
+from llmb_tui.text import capital
 from llmb_tui.ui.daemon import Defect, in_daemon
 from llmb_tui.ui.dialogs import Confirm, Report
 from llmb_tui.ui.text import MUTED, line, lines, tell
 from llmb_tui.ui.units import gpu_hours
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.log_pane import LogPane
-from llmb_tui.ui.widgets.run_header import RunHeader, StageLine, job_names, job_text, what_runs
+from llmb_tui.ui.widgets.run_header import RunHeader, StageLine, job_text, what_runs
 from llmb_tui.ui.widgets.run_notice import LOG_IN, notice_text
 from llmb_tui.ui.widgets.run_parts import Metrics, VerdictCard
 from llmb_tui.ui.widgets.status_bar import notice
@@ -52,6 +53,8 @@ Leaving this screen stops the watching only; the job goes on."""
         Binding("s", "submit", "Submit…", id="run.submit", tooltip="Send a run that was prepared, after a question"),
         Binding("w", "withdraw", "Withdraw…", id="run.withdraw", tooltip="Withdraw a run that was prepared"),
         Binding("c", "cancel", "Cancel…", id="run.cancel", tooltip="Cancel the job, after a question"),
+        Binding("p", "suspend", "Suspend…", id="run.suspend", tooltip="Let the job give its nodes back, for now"),
+        Binding("p", "resume", "Resume…", id="run.resume", tooltip="Let the suspended job begin again"),
         Binding("r", "report", "Report", id="run.report", tooltip="The run as a JSON document, to copy"),
         Binding("u", "settle", "Settle", id="run.settle", tooltip="Ask the cluster whether the job was submitted"),
         Binding("l", "log_in", "Log in", id="run.log_in", tooltip="Log in again; the cluster has a question"),
@@ -122,8 +125,8 @@ Leaving this screen stops the watching only; the job goes on."""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (Textual's)
         run = self.training_run
-        if action in ("submit", "withdraw", "cancel"):
-            possible = run is not None and (self._goes_on(run) if action == "cancel" else run.submission == "intended")
+        if action in ("submit", "withdraw", "cancel", "suspend", "resume"):
+            possible = run is not None and self._is_possible(action, run)
             return None if possible and (self.sending or self._services.policy.observes(self._profile)) else possible
         if action == "report":
             return run is not None
@@ -213,18 +216,18 @@ Leaving this screen stops the watching only; the job goes on."""
         run = self.training_run
         if run is None or not run.job_ids:
             return
-        jobs = job_names(run)
+        words = run.words
         question = lines(
             [
-                line("Cancel ", (jobs, "bold"), f" on {run.cluster}?"),
+                line("Cancel ", (words.named(run.job_ids), "bold"), f" on {run.cluster}?"),
                 Content(""),
                 line(what_runs(run)),
                 job_text(run, self.run_state or RunState(run.id)),
                 Content(""),
-                line(("Its log and its steps so far are kept.", MUTED)),
+                line((words.cancelling, MUTED)),
             ]
         )
-        if not await self.app.push_screen_wait(Confirm("Cancel", question, "Cancel the job", "Keep it")):
+        if not await self.app.push_screen_wait(Confirm("Cancel", question, f"Cancel the {words.job}", "Keep it")):
             return
         try:
             cancelled = await in_daemon(lambda: self._services.feed.cancel(run, self._prompter))
@@ -234,6 +237,30 @@ Leaving this screen stops the watching only; the job goes on."""
             from llmb_tui.watch.report import cancel_words  # noqa: PLC0415 (not needed for the first frame)
 
             tell(self.app, cancel_words(run, cancelled))
+
+    def action_suspend(self) -> None:
+        self._suspend_or_resume("suspend", "It gives its nodes back. When it is resumed the training begins anew.")
+
+    def action_resume(self) -> None:
+        self._suspend_or_resume("resume", "It waits for its nodes again, and the training begins anew.")
+
+    @work(group="suspend", exclusive=True, exit_on_error=False)
+    async def _suspend_or_resume(self, what: Literal["suspend", "resume"], follows: str) -> None:
+        run = self.training_run
+        if run is None:
+            return
+        named = run.words.named(run.job_ids[-1:])
+        question = lines([line(capital(what), " ", (named, "bold"), f" on {run.cluster}?"), line((follows, MUTED))])
+        if not await self.app.push_screen_wait(Confirm(capital(what), question, capital(what), "Leave it")):
+            return
+        feed = self._services.feed
+        try:
+            await in_daemon(feed.suspend if what == "suspend" else feed.resume, run, self._prompter)
+        except Trouble as trouble:
+            self.trouble = trouble
+        else:
+            self.trouble = None
+            tell(self.app, f"{run.words.scheduler} was asked to {what} {named}.")
 
     async def _not_cancelled(self, run: Run, trouble: Trouble) -> None:
         """Where only the answer was lost, the run keeps that and is watched anew, so that it is settled."""
@@ -327,7 +354,7 @@ Leaving this screen stops the watching only; the job goes on."""
 
     @work(group="read-again", exclusive=True, exit_on_error=False)
     async def _read_again(self) -> None:
-        """A cancel whose answer was lost may be settled by what Slurm says of the job now."""
+        """A cancel whose answer was lost may be settled by what the scheduler says of the job now."""
         with contextlib.suppress(Trouble):
             self.training_run = await in_daemon(self._services.runs.load, self._run_id)
 
@@ -347,7 +374,7 @@ Leaving this screen stops the watching only; the job goes on."""
         self.post_message(self.StateChanged(run_state))
 
     def _log_files(self) -> list[tuple[str, Path]]:
-        """The newest log, those before a restart by Slurm or a replacement, the batch script."""
+        """The newest log, those before a restart or a replacement, what was submitted."""
         names = [copy.name for copy in reversed(copies(self._folder) or [LogCopy()])]
         return [*((name, self._folder / name) for name in names), ("script", self._folder / "script.sh")]
 
@@ -361,6 +388,16 @@ Leaving this screen stops the watching only; the job goes on."""
     def _others_have_ended(self) -> bool:
         """The run's jobs beside the one that is watched."""
         return self.run_state is None or all(other.finished for other in self.run_state.others)
+
+    def _is_possible(self, action: str, run: Run) -> bool:
+        """What changes the run, as it stands now."""
+        if action in ("submit", "withdraw"):
+            return run.submission == "intended"
+        if action == "cancel":
+            return self._goes_on(run)
+        can = self._profile is not None and self._profile.can_suspend and self._goes_on(run)
+        suspended = self.run_state is not None and self.run_state.stage == "suspended"
+        return can and suspended == (action == "resume")
 
     def _is_shut_out(self) -> bool:
         """The monitor gave up because the cluster does not let us in; a person may be asked again."""

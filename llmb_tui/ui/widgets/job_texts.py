@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -29,6 +30,7 @@ _STAGES: dict[Stage, Cell] = {
     "start": ("● start", "now"),
     "warm-up": ("● warm-up", "now"),
     "measuring": ("● measuring", "now"),
+    "suspended": ("‖ suspended", "warning"),
     "completing": ("● completing", "now"),
     "done": ("✓ done", "good"),
     "failed": ("✗ failed", "bad"),
@@ -42,10 +44,11 @@ _SUBMISSIONS: dict[str, Cell] = {
     "withdrawn": ("✗ withdrawn", "bad"),
     "intended": ("○ prepared", "quiet"),
 }
-_SLURM: dict[str, Cell] = {
+_BY_STATE: dict[str, Cell] = {
     "PENDING": _STAGES["queued"],
     "RUNNING": ("● running", "now"),
     "COMPLETED": _STAGES["done"],
+    "SUSPENDED": _STAGES["suspended"],
     "CANCELLED": _STAGES["cancelled"],
 }
 _TONES: dict[Result, Tone] = {"PASS": "good", "WARN": "warning", "FAIL": "bad"}
@@ -83,15 +86,15 @@ def age_cell(run: Run, now: float) -> Cell:
 
 
 def state_cell(run: Run, state: RunState) -> Cell:
-    """Glyph and word: the submission while it is open, else the stage, else what Slurm last said."""
+    """Glyph and word: the submission while it is open, else the stage, else what its scheduler last said."""
     if run.submission != "submitted":
         return _SUBMISSIONS[run.submission]
     if state.stage in _STAGES:
         return _STAGES[state.stage]
-    slurm = run.job_state or "submitted"
-    if slurm in _SLURM:
-        return _SLURM[slurm]
-    return _STAGES["failed"] if slurm in TERMINAL_STATES else (f"○ {clean_line(slurm).lower()}", "quiet")
+    said = run.job_state or "submitted"
+    if said in _BY_STATE:
+        return _BY_STATE[said]
+    return _STAGES["failed"] if said in TERMINAL_STATES else (f"○ {clean_line(said).lower()}", "quiet")
 
 
 def has_words(run_id: str, row: Row, words: Sequence[str]) -> bool:
@@ -146,8 +149,9 @@ def what_is_missing(silent: Mapping[str, str], unreadable: int, prepared: int, c
 def cancel_question(runs: Sequence[Run]) -> Content:
     """What would be cancelled, and withdrawn."""
     named = runs[:_NAMED_IN_QUESTION]
-    jobs, prepared = sum(len(run.job_ids) for run in runs), sum(not run.job_ids for run in runs)
-    what = [f"Cancel {plural(jobs, 'job')}"] * bool(jobs)
+    jobs = Counter(run.words for run in runs for _ in run.job_ids)
+    prepared = sum(not run.job_ids for run in runs)
+    what = [f"Cancel {words.count(number)}" for words, number in jobs.items()]
     what += [f"Withdraw {plural(prepared, 'run')} of which nothing was sent"] * bool(prepared)
     rows = [line(f"{'; '.join(what)}?"), Content("")]
     for run in named:
@@ -155,4 +159,5 @@ def cancel_question(runs: Sequence[Run]) -> Content:
         rows.append(line((job, "bold"), f"  {what_runs(run)} · {run.cluster}"))
     if len(runs) > len(named):
         rows.append(line((f"and {len(runs) - len(named)} more", MUTED)))
+    rows += [Content(""), *(line((words.cancelling, MUTED)) for words in jobs)] if jobs else []
     return lines(rows)

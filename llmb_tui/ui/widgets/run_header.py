@@ -1,4 +1,4 @@
-"""The lines over a run: which it is, where it runs, what Slurm says, whether the link lives, and how far it is."""
+"""The lines over a run: which it is, where it runs, how its job and the link are, and how far it is."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ _LINKS: dict[Link, tuple[str, str, str]] = {
 _SILENT_FROM_S = 120.0
 STAGES: tuple[Stage, ...] = ("queued", "image", "start", "warm-up", "measuring", "done")
 ENDS: dict[Stage, tuple[str, str]] = {
+    "suspended": ("‖ suspended", "$text-warning"),
     "completing": ("● completing", "$text-accent"),
     "failed": ("✗ failed", "$text-error"),
     "timeout": ("✗ timeout", "$text-error"),
@@ -55,8 +56,8 @@ def what_runs(run: Run) -> str:
 
 
 def job_text(run: Run, state: RunState) -> Content:
-    """What Slurm says of the job, or why there is none yet."""
-    job = state.job
+    """What the scheduler says of the job, or why there is none yet."""
+    job, words = state.job, run.words
     parts = [line(jobs_of(run, job.id if job else ""))]
     if job is None:
         parts.append(line(run.job_state or f"submission {run.submission}"))
@@ -72,10 +73,10 @@ def job_text(run: Run, state: RunState) -> Content:
         if job.reason:
             parts.append(line(pending_reason(job.reason) if job.waiting else job.reason))
         if job.waiting and job.starts_at is not None:
-            parts.append(line(f"Slurm expects it to start {moment(job.starts_at)}"))
-    parts += [line(f"job {other.id} {other.state}") for other in state.others]
+            parts.append(line(f"{words.scheduler} expects it to start {moment(job.starts_at)}"))
+    parts += [line(f"{words.job} {other.id} {other.state}") for other in state.others]
     if state.calls_per_minute:
-        parts.append(line((f"Slurm asked {state.calls_per_minute} × a minute", MUTED)))
+        parts.append(line((f"{words.scheduler} asked {state.calls_per_minute} × a minute", MUTED)))
     if not run.results:
         parts.append(line((PROCEDURE_TITLES[run.procedure], MUTED)))
     return Content(" · ").join(parts)
@@ -85,15 +86,10 @@ def jobs_of(run: Run, seen: str = "") -> str:
     """The job; of several the one that is watched, or all as long as none was `seen`."""
     several = len(run.job_ids) > 1
     if seen:
-        return f"watching job {seen}" if several else f"job {seen}"
+        return f"watching {run.words.job} {seen}" if several else run.words.named([seen])
     if several:
-        return f"{job_names(run)}, of which {run.job_ids[-1]} is watched"
-    return job_names(run) if run.job_ids else f"run {run.id}"
-
-
-def job_names(run: Run) -> str:
-    """`job 42`, `jobs 41, 42`."""
-    return f"job{'s' * (len(run.job_ids) > 1)} {', '.join(run.job_ids)}"
+        return f"{run.words.named(run.job_ids)}, of which {run.job_ids[-1]} is watched"
+    return run.words.named(run.job_ids) if run.job_ids else f"run {run.id}"
 
 
 def link_text(state: RunState, short: bool = False) -> Content:

@@ -6,6 +6,7 @@ from textual.content import Content
 
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
+from llmb_tui.text import capital
 from llmb_tui.ui.text import MUTED, line, lines, told
 from llmb_tui.watch.state import ENDED, FAILED, RunState
 
@@ -17,9 +18,9 @@ LOG_IN = lines(
 )
 
 _SUBMISSIONS = {
-    "unknown": "It is not known whether this job was submitted.",
-    "refused": "Slurm refused the job.",
-    "withdrawn": "This run has no job, and never will.",
+    "unknown": "It is not known whether this {job} was submitted.",
+    "refused": "{scheduler} refused the {job}.",
+    "withdrawn": "This run has no {job}, and never will.",
     "intended": "This run was prepared, and nothing of it was sent.",
 }
 
@@ -29,9 +30,13 @@ def notice_text(run: Run | None, state: RunState | None, trouble: Trouble | None
     if trouble is not None:
         return told(trouble)
     if run is not None and run.submission != "submitted":
-        parts = [line((_SUBMISSIONS[run.submission], "bold")), line(run.note)]
+        words = run.words
+        told_first = _SUBMISSIONS[run.submission].format(scheduler=words.scheduler, job=words.job)
+        parts = [line((told_first, "bold")), line(run.note)]
         if run.submission == "unknown":
-            parts.append(line(f"Job name {run.job_name}. Nothing is submitted again before that is known."))
+            parts.append(
+                line(f"{capital(words.job)} name {run.job_name}. Nothing is submitted again before that is known.")
+            )
             parts.append(line(("While the cluster answers it is asked again by itself; u asks now.", MUTED)))
         if run.submission == "intended":
             parts.append(line(("s submits it as it was agreed to, w withdraws it.", MUTED)))
@@ -44,7 +49,7 @@ def notice_text(run: Run | None, state: RunState | None, trouble: Trouble | None
         return lines([told_by_log, line(("e goes to the first error in the log.", MUTED))])
     if state.link == "closed" and state.stage not in ENDED and state.link_note:
         return lines([line((state.link_note, "bold")), line(("The job is not touched. t tries again.", MUTED))])
-    # A lost link tells its own note in the header; here it is Slurm or the log that gives trouble.
+    # A lost link tells its own note in the header; here it is the scheduler or the log that gives trouble.
     notes = (state.slurm_note, state.link_note) if state.link == "live" else ()
     verdict = state.verdict if state.stage in ENDED else None
     doubts = verdict.reasons if verdict is not None and verdict.result != "PASS" else ()

@@ -1,0 +1,125 @@
+"""The whole journey by keyboard on the simulated Run:ai site, with suspend, resume and cancel: nothing is patched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Static
+
+from llmb_tui.cluster.runai.cluster import runai_of
+from llmb_tui.cluster.runai.profile import RunaiProfile
+from llmb_tui.services import Services
+from llmb_tui.store.paths import Places
+from llmb_tui.ui.app import LlmbApp
+from llmb_tui.ui.dialogs import Confirm
+from llmb_tui.ui.screens.llmb_runs import LlmbRunsScreen
+from llmb_tui.ui.screens.run import RunScreen
+from llmb_tui.watch.timing import Timing
+from llmb_tui.wizard.steps import StepId
+from tests.kit.pilot import (
+    actions,
+    choose,
+    loaded,
+    marks,
+    on_screen,
+    on_top,
+    shown_run_state,
+    step_of,
+    text_of,
+    until,
+    wizard_of,
+)
+from tests.kit.runai import FaultySite, runai_site
+
+SIZE = (120, 36)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[FaultySite]:
+    with runai_site(tmp_path / "runai", speed=1.0) as started:
+        yield started
+
+
+def opened(places: Places, profile: RunaiProfile, secret: str) -> LlmbApp:
+    services = Services(places, timing=Timing(look_every_s=0.5))
+    services.clusters.save(profile)
+    runai_of(services.clusters.cluster(profile)).secret.give(secret)
+    return LlmbApp(services)
+
+
+async def submit(pilot: Pilot[None]) -> None:
+    """From the first screen to the run's."""
+    await loaded(pilot)
+    await choose(pilot, "workload", "nemotron4-340b@25.12/340b")
+    await pilot.press("3")
+    await choose(pilot, "scale", "256")
+    await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the cluster answers and is ticked")
+    await pilot.press("5")
+    assert "there is no login node" in on_screen(pilot.app)
+    assert not pilot.app.screen.active_bindings["K"].enabled
+    await pilot.press("enter")
+    assert step_of(pilot) is StepId.REVIEW
+    workload = wizard_of(pilot).query_one("#script-text", Static)
+    await until(pilot, lambda: "projectId" in str(workload.content), "the workload is there to be read")
+    await pilot.press("enter")
+    await on_top(pilot, Confirm)
+    assert "project llmb" in on_screen(pilot.app)
+    await pilot.press("y")
+    await on_top(pilot, RunScreen)
+
+
+async def agree(pilot: Pilot[None], key: str) -> str:
+    """What is asked after a key; it is agreed to."""
+    await pilot.press(key)
+    await on_top(pilot, Confirm)
+    asked = on_screen(pilot.app)
+    await pilot.press("y")
+    await on_top(pilot, RunScreen)
+    return asked
+
+
+async def test_from_the_first_screen_to_a_verdict_on_runai(places: Places, site: FaultySite) -> None:
+    app = opened(places, site.profile, site.app_secret)
+    async with app.run_test(size=SIZE) as pilot:
+        await submit(pilot)
+        await until(pilot, lambda: shown_run_state(pilot).stage == "queued", "it waits")
+        site.skip(300)
+        await until(pilot, lambda: shown_run_state(pilot).progress.steps_done > 2, "it trains")
+        assert "suspend" in actions(app.screen)
+        assert "resume" not in actions(app.screen)
+        assert "gives its nodes back" in await agree(pilot, "p")
+        site.skip(30)
+        await until(pilot, lambda: shown_run_state(pilot).stage == "suspended", "it is suspended")
+        assert "SUSPENDED" in text_of(app, "RunHeader")
+        assert "suspended" in text_of(app, "StageLine")
+        await agree(pilot, "p")
+        site.skip(300)
+        await until(pilot, lambda: shown_run_state(pilot).stage == "measuring", "it trains again")
+        site.skip(7200)
+        await until(pilot, lambda: shown_run_state(pilot).stage == "done", "it is done")
+        final = shown_run_state(pilot)
+        assert final.verdict is not None
+        assert final.verdict.result in ("PASS", "WARN")
+        assert "Slurm" not in on_screen(app)
+        assert "suspend" not in actions(app.screen)
+        await pilot.press("q", "J", "o")
+        await on_top(pilot, LlmbRunsScreen)
+        await until(pilot, lambda: "there is no login node" in on_screen(app), "why nothing is listed")
+
+
+async def test_without_a_kubeconfig_the_log_is_missed_and_a_cancel_deletes(places: Places, site: FaultySite) -> None:
+    app = opened(places, replace(site.profile, kubeconfig=None), site.app_secret)
+    async with app.run_test(size=SIZE) as pilot:
+        await submit(pilot)
+        site.skip(300)
+        await until(pilot, lambda: "RUNNING" in text_of(app, "RunHeader"), "it runs")
+        await until(pilot, lambda: "/workloads" in text_of(app, "#notice"), "the cluster's page is named")
+        assert "workload is deleted" in await agree(pilot, "c")
+        site.skip(30)
+        await until(pilot, lambda: shown_run_state(pilot).stage == "cancelled", "it is cancelled")
+        assert "names no kubeconfig" in shown_run_state(pilot).no_verdict
+        assert site.asked("DELETE", "/workloads/distributed/") == 1
