@@ -38,7 +38,7 @@ steady: $(VENV)/.ready
 campaign: $(VENV)/.ready
 	$(BIN)/python -m tests.rig packages
 	LLMB_CAMPAIGN=$(TIMES) $(BIN)/python -m pytest -n 3 \
-		tests/rig/submit/test_random_faults.py tests/rig/stream/test_stream_faults.py
+		tests/rig/submit/test_at_most_once.py tests/rig/submit/test_random_faults.py tests/rig/stream/test_stream_faults.py
 
 # The recipes of the presets on real NeMo, on the CPU: the first time installs it into .nemo, beside .venv.
 test-nemo: $(VENV)/.ready

@@ -21,6 +21,7 @@ from llmb_tui.errors import Trouble
 from llmb_tui.launch.direct.submitter import DirectSubmitter
 from llmb_tui.launch.upstream.submitter import UpstreamSubmitter
 from tests.kit.waiting import until
+from tests.rig.campaign import TIMES
 from tests.rig.submit.intents import Laptop
 from tests.rig.submit.laptop import KilledLaptops
 from tests.rig.submit.trial import Trial, places
@@ -37,22 +38,23 @@ def by_each(names: str, *cases: tuple[Any, ...]) -> pytest.MarkDecorator:
     )
 
 
-@by_each("up down", ("direct", 11, 7), ("batch", 4, 2))
+@by_each("up down", ("direct", 6, 4), ("batch", 3, 2))
 def test_the_line_is_cut_at_any_place(trial: Trial, up: int, down: int) -> None:
     sizes = trial.submission_sizes()
-    trial.submit_on_cut_lines((cut,) for cut in places(sizes, up, down))
+    trial.submit_on_cut_lines((cut,) for cut in places(sizes, up * TIMES, down * TIMES))
     trial.settle()
-    assert trial.tally.drops >= len(sizes) * (up + down)
+    assert trial.tally.drops >= len(sizes) * (up + down) * TIMES
     assert set(trial.tally.ended) == {"submitted"}
 
 
-@by_each("up down", ("direct", 9, 4), ("batch", 4, 2))
+@by_each("up down", ("direct", 5, 3), ("batch", 3, 2))
 def test_the_line_is_cut_for_good(trial: Trial, up: int, down: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The program gives up, and asks when it is started again."""
     sizes = trial.submission_sizes()
     for submitter in (DirectSubmitter, UpstreamSubmitter):
         monkeypatch.setattr(submitter, "answers_within_s", 0.2)
-    trial.submit_on_cut_lines((cut,) for cut in places(sizes, up, down, stays=True) if cut.call >= len(sizes) - 1)
+    cuts = places(sizes, up * TIMES, down * TIMES, stays=True)
+    trial.submit_on_cut_lines((cut,) for cut in cuts if cut.call >= len(sizes) - 1)
     trial.settle()
     assert trial.tally.were_unknown > 0
     assert set(trial.tally.ended) <= {"submitted", "withdrawn"}
@@ -77,10 +79,10 @@ def test_the_laptop_dies_at_any_step(trial: Trial, tmp_path: Path) -> None:
     assert set(trial.tally.ended) == {"intended", "submitted", "withdrawn"}
 
 
-@by_each("times", ("direct", 10), ("batch", 3), ("nemo_run", 1))
+@by_each("times", ("direct", 6), ("batch", 2), ("nemo_run", 1))
 def test_two_laptops_submit_the_same_run(trial: Trial, times: int, tmp_path: Path) -> None:
     other = Laptop(tmp_path / "other")
-    for _ in range(times):
+    for _ in range(times * TIMES):
         run = trial.new()
         with trial.session() as here, trial.session() as there:
             thread = threading.Thread(target=trial.submit, args=(there, run), kwargs={"laptop": other})
@@ -92,7 +94,7 @@ def test_two_laptops_submit_the_same_run(trial: Trial, times: int, tmp_path: Pat
     assert set(trial.tally.ended) == {"submitted"}
 
 
-@by_each("times pause_s", ("direct", 20, 0.03), ("batch", 8, 0.1))
+@by_each("times pause_s", ("direct", 12, 0.05), ("batch", 6, 0.13))
 def test_one_laptop_asks_while_another_submits(trial: Trial, times: int, pause_s: float, tmp_path: Path) -> None:
     """Whoever comes first decides, and both know. A little later each time."""
     other = Laptop(tmp_path / "other")
