@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 _OF_REQUEST = frozenset(
-    "account partition qos reservation constraint exclude segment nodes time-limit gpus gpu-request cpu trial".split()
+    "account partition qos reservation constraint exclude segment nodes time-limit gpus gpu-request cpu trial "
+    "gpu-type claims pull-secret hub-credential".split()
 )
 """Ids of the checks whether the cluster gives what is asked of it; the others are about the cluster itself."""
 NETWORK_VARIABLES, PATH_VARIABLES = "environment", "environment-paths"

@@ -148,7 +148,7 @@ def _claims(cluster: RunaiCluster, needs: RunaiNeeds, project: Project) -> Itera
 def _secrets(cluster: RunaiCluster, needs: RunaiNeeds, project: Project) -> Iterator[Check]:
     profile = needs.profile
     wanted = [("pull-secret", "Pull secret", profile.image_pull_secret)]
-    wanted += [("hub", "Hub credential", profile.hub_credential)] if needs.hub else []
+    wanted += [("hub-credential", "Hub credential", profile.hub_credential)] if needs.hub else []
     if not any(name for _, _, name in wanted):
         return
     try:

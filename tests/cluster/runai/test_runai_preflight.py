@@ -1,0 +1,179 @@
+"""What a preflight finds on a Run:ai cluster, what is needed there, and how to mend the difference."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from llmb_tui.cluster.runai.cluster import RunaiCluster
+from llmb_tui.cluster.runai.profile import RunaiProfile
+from llmb_tui.demo.runai import documents
+from llmb_tui.launch.procedure import procedure
+from llmb_tui.plan.selection import Selection
+from llmb_tui.preflight.needs import RunaiNeeds
+from llmb_tui.preflight.report import Check, Preflight
+from llmb_tui.preflight.run import cluster_checks, run_preflight
+from tests.kit.runai import Fault, FaultySite, runai_site
+from tests.launch.runai.workload_cases import NEMOTRON_340B, request_of
+
+LLAMA = Selection("llama3.1", "25.04", "70b", "h100", "bf16", 64)
+Look = Callable[..., Preflight]
+
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultySite]:
+    with runai_site(tmp_path_factory.mktemp("runai"), speed=1.0) as site:
+        yield site
+
+
+@pytest.fixture
+def demo(started: FaultySite, monkeypatch: pytest.MonkeyPatch) -> FaultySite:
+    """The site, without what earlier tests did to it."""
+    monkeypatch.setattr("llmb_tui.cluster.runai.api._FIRST_PAUSE_S", 0.0)
+    started.faults.clear()
+    return started
+
+
+@pytest.fixture
+def look(demo: FaultySite) -> Look:
+    def look(selection: Selection | None = NEMOTRON_340B, *, hub_tokenizer: bool = False, **profile: Any) -> Preflight:
+        changed: RunaiProfile = replace(demo.profile, **profile)
+        needs = RunaiNeeds(changed)
+        if selection is not None:
+            request = request_of(selection, changed, hub_tokenizer=hub_tokenizer)
+            needs = procedure("runai").needs(request)  # type: ignore[assignment]
+        with contextlib.closing(RunaiCluster(changed)) as cluster:
+            cluster.secret.give(demo.app_secret)
+            return run_preflight(cluster, cluster_checks(needs))
+
+    return look
+
+
+def of(report: Preflight, name: str) -> Check:
+    (check,) = (one for one in report.checks if one.id == name)
+    return check
+
+
+def stands(report: Preflight, name: str, status: str, found: str, needed: str, fix: str) -> None:  # noqa: PLR0917
+    check = of(report, name)
+    assert (check.status, found in check.found, needed in check.needed) == (status, True, True), check
+    assert fix in check.fix
+    assert bool(check.fix) == (status != "ok")
+
+
+def test_all_is_well(look: Look) -> None:
+    report = look(image_pull_secret="dockerreg-nvcr")
+    assert {check.id: check.status for check in report.checks} == dict.fromkeys(
+        "login clock account cluster gpus gpu-type claims pull-secret image".split(), "ok"
+    )
+    assert report.exit_code == 0
+    assert all(check.found and check.needed for check in report.checks)
+    assert "256 deserved, at most 512" in of(report, "gpus").found
+    assert of(report, "image").needed.startswith("nvcr.io/nvidia/nemo:")
+
+
+def test_without_a_plan_only_the_cluster_is_looked_at(look: Look) -> None:
+    assert [check.id for check in look(None).checks] == ["login", "clock", "account", "cluster"]
+
+
+@pytest.mark.parametrize(
+    ("profile", "selection", "check", "found", "needed", "fix"),
+    [
+        ({"project": "nobody"}, NEMOTRON_340B, "account", "llmb-tui-demo may see", "nobody", "Name a project"),
+        ({"mounts": ("d:/data:nowhere",)}, NEMOTRON_340B, "claims", "llmb-data, scratch", "nowhere", "Data sources"),
+        ({"node_pool": "a100"}, NEMOTRON_340B, "gpus", "none there", "256 GPUs in a100", "another node pool"),
+        ({"node_pool": "a100"}, NEMOTRON_340B, "gpu-type", "no node with a GPU", "32 nodes", "node pool"),
+        ({}, replace(NEMOTRON_340B, scale=1024), "gpus", "at most 512", "1024 GPUs", "fewer GPUs"),
+        ({"node_pool": "b200"}, LLAMA, "gpu-type", "8 × NVIDIA-B200", "8 nodes with 8 × H100", "node pool that has"),
+        ({"image_pull_secret": "none"}, LLAMA, "pull-secret", "not among", "none", "under Credentials"),
+    ],
+)  # fmt: skip
+def test_what_is_asked_wrongly_is_found_with_its_mend(  # noqa: PLR0917
+    look: Look, profile: dict[str, Any], selection: Selection, check: str, found: str, needed: str, fix: str
+) -> None:
+    report = look(selection, **profile)
+    stands(report, check, "failed", found, needed, fix)
+    assert report.exit_code == 1, "what is asked for is wrong, and not the cluster"
+    assert not report.passed
+
+
+def test_more_than_the_project_deserves_may_be_preempted(look: Look) -> None:
+    report = look(replace(NEMOTRON_340B, scale=512))
+    stands(report, "gpus", "warning", "256 deserved", "512 GPUs", "may be preempted")
+    assert report.passed
+
+
+def test_a_hub_credential_has_to_be_there(look: Look) -> None:
+    named = {"hub_credential": "huggingface"}
+    assert of(look(LLAMA, hub_tokenizer=True, **named), "hub-credential").status == "ok"
+    assert not [one for one in look(LLAMA, **named).checks if one.id == "hub-credential"]
+    report = look(LLAMA, hub_tokenizer=True, hub_credential="other")
+    stands(report, "hub-credential", "failed", "not among", "other", "under Credentials")
+    assert report.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "check"),
+    [("/nodes$", "gpu-type"), ("/pvc$", "claims"), ("/credentials$", "pull-secret"), ("/clusters/[^/]+$", "cluster")],
+)
+@pytest.mark.parametrize("status", [403, 404])
+def test_what_may_not_be_asked_gates_nothing(look: Look, demo: FaultySite, path: str, check: str, status: int) -> None:
+    demo.faults.append(Fault("GET", path, status=status))
+    report = look(image_pull_secret="dockerreg-nvcr")
+    stands(report, check, "warning", "may not ask", "", "role")
+    assert report.passed
+
+
+def test_a_question_that_fails_is_no_permission(look: Look, demo: FaultySite) -> None:
+    demo.faults.append(Fault("GET", "/nodes$", 99, status=503))
+    stands(look(), "gpu-type", "warning", "failed to list the nodes", "", "")
+
+
+@pytest.mark.parametrize(("ahead_s", "words"), [(120, "behind of"), (-120, "ahead of")])
+def test_a_clock_that_is_off(look: Look, monkeypatch: pytest.MonkeyPatch, ahead_s: float, words: str) -> None:
+    from llmb_tui.cluster.runai import api
+
+    date = api._date
+    monkeypatch.setattr(api, "_date", lambda text: (date(text) or 0.0) + ahead_s)
+    stands(look(None), "clock", "warning", words.split(maxsplit=1)[0], "at most 60 s", "NTP")
+
+
+@pytest.mark.parametrize("state", ["Disconnected", "WaitingToConnect"])
+def test_a_cluster_that_is_not_connected_gates(look: Look, monkeypatch: pytest.MonkeyPatch, state: str) -> None:
+    cluster = documents.cluster()
+    monkeypatch.setattr(documents, "cluster", lambda: {**cluster, "status": {"state": state}})
+    report = look()
+    stands(report, "cluster", "failed", f"simulated, {state}", "Connected", "administrators")
+    assert report.exit_code == 2
+    assert "gpus" not in [check.id for check in report.checks], "nothing further is asked"
+
+
+def test_a_project_that_is_not_ready_is_the_clusters_trouble(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = documents.project
+
+    def creating(*words: Any) -> Any:
+        made = project(*words)
+        return {**made, "status": {**made["status"], "phase": "Creating", "phaseMessage": "namespace is made"}}
+
+    monkeypatch.setattr(documents, "project", creating)
+    report = look()
+    stands(report, "account", "failed", "Creating namespace is made", "Ready", "administrators")
+    assert report.exit_code == 2
+
+
+def test_a_claim_that_failed_is_the_clusters_trouble(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
+    claims = documents.claims()
+    failing = [{**one, "status": {**(one.get("status") or {}), "status": "Failed"}} for one in claims]
+    monkeypatch.setattr(documents, "claims", lambda: failing)
+    report = look()
+    stands(report, "claims", "failed", "Failed", "llmb-data", "administrators")
+    assert report.exit_code == 2
+
+
+def test_a_line_that_breaks_in_the_middle_is_asked_again(look: Look, demo: FaultySite) -> None:
+    demo.faults += [Fault("GET", path, refused=True) for path in ("/projects", "/nodes", "/pvc")]
+    assert look().exit_code == 0
