@@ -92,9 +92,14 @@ async def at_scale(pilot: Pilot[None], workload: str = NEMOTRON) -> WizardScreen
 
 
 async def submit(pilot: Pilot[None]) -> None:
-    """From Review to the run's screen, once the script is rendered."""
+    """From Review to the run's screen, once the script, or the request of a workload, is rendered."""
     wizard = wizard_of(pilot)
-    await until(pilot, lambda: "#SBATCH" in str(wizard.query_one("#script-text", Static).content), "it is rendered")
+
+    def is_rendered() -> bool:
+        text = str(wizard.query_one("#script-text", Static).content)
+        return "#SBATCH" in text or "environmentVariables" in text
+
+    await until(pilot, is_rendered, "it is rendered")
     await pilot.press("enter")
     await on_top(pilot, Confirm)
     await pilot.press("y")

@@ -20,6 +20,7 @@ import yaml
 
 from llmb_tui.cluster.failures import AuthenticationFailed
 from llmb_tui.cluster.runai.https import HttpsServer, Reply
+from llmb_tui.cluster.runai.secret import VARIABLE
 from llmb_tui.errors import Trouble
 from llmb_tui.text import clean_line, short_line
 
@@ -170,6 +171,8 @@ class Kube:
         added = {
             _text(pair, "name"): _text(pair, "value") for pair in plugin.get("env") or [] if isinstance(pair, dict)
         }
+        # What it does not need is not handed on: any of its user's programs could read it there.
+        ours = {name: value for name, value in os.environ.items() if name != VARIABLE}
         asked = {"apiVersion": _text(plugin, "apiVersion"), "kind": "ExecCredential", "spec": {"interactive": False}}
         name = clean_line(command) or "that it names"
         # Files, not pipes: what the program leaves running cannot hold them open.
@@ -177,7 +180,7 @@ class Kube:
             try:
                 done = subprocess.run(
                     [str(self._file(command)) if "/" in command else command, *map(str, args)],
-                    env={**os.environ, **added, "KUBERNETES_EXEC_INFO": json.dumps(asked)},
+                    env={**ours, **added, "KUBERNETES_EXEC_INFO": json.dumps(asked)},
                     stdin=subprocess.DEVNULL,
                     stdout=out,
                     stderr=err,
