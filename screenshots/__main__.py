@@ -11,7 +11,9 @@ from pathlib import Path
 from textual.pilot import Pilot
 from textual.widgets import Static
 
+from llmb_tui.cluster.runai.cluster import runai_of
 from llmb_tui.demo.cluster import DemoCluster
+from llmb_tui.demo.runai.site import DemoRunai
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from llmb_tui.ui.app import LlmbApp
@@ -23,6 +25,7 @@ from tests.kit.pilot import NEMOTRON, SIZE, at_scale, choose, marks, on_top, sho
 
 FOLDER = Path(__file__).parent
 SHOWN_AT_STEP = 31
+RUNAI_SPEED = 30.0
 
 
 def take(pilot: Pilot[None], name: str) -> None:
@@ -56,6 +59,18 @@ async def walk(app: LlmbApp) -> None:
         take(pilot, "jobs")
 
 
+async def walk_runai(app: LlmbApp) -> None:
+    """A workload on a Run:ai cluster while it trains."""
+    async with app.run_test(size=SIZE) as pilot:
+        await at_scale(pilot, "nemotron4-340b@25.12/340b")
+        await choose(pilot, "scale", "256")
+        await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the cluster is checked")
+        await pilot.press("6")
+        await submit(pilot)
+        await until(pilot, lambda: shown_run_state(pilot).progress.steps_done >= SHOWN_AT_STEP, "some steps")
+        take(pilot, "run-on-runai")
+
+
 def main() -> None:
     """Make all pictures."""
     os.environ["TEXTUAL_ANIMATIONS"] = "none"
@@ -66,6 +81,11 @@ def main() -> None:
             services.clusters.save(cluster.profile)
             asyncio.run(walk(LlmbApp(services)))
             end_jobs(cluster)
+        with DemoRunai(root / "runai", speed=RUNAI_SPEED) as site:
+            services = Services(Places(root / "runai-config", root / "runai-state"))
+            services.clusters.save(site.profile)
+            runai_of(services.clusters.cluster(site.profile)).secret.give(site.app_secret)
+            asyncio.run(walk_runai(LlmbApp(services)))
     from tests.rig.cluster import Rig  # noqa: PLC0415 - only where the pictures of a real login node are made
 
     if reason := Rig.unavailable():

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Static
 
 from llmb_tui.cluster.runai.cluster import runai_of
 from llmb_tui.cluster.runai.profile import RunaiProfile
@@ -29,9 +28,9 @@ from tests.kit.pilot import (
     on_top,
     shown_run_state,
     step_of,
+    submit,
     text_of,
     until,
-    wizard_of,
 )
 from tests.kit.runai import FaultySite, runai_site
 
@@ -51,7 +50,7 @@ def opened(places: Places, profile: RunaiProfile, secret: str) -> LlmbApp:
     return LlmbApp(services)
 
 
-async def submit(pilot: Pilot[None]) -> None:
+async def walk(pilot: Pilot[None]) -> None:
     """From the first screen to the run's."""
     await loaded(pilot)
     await choose(pilot, "workload", "nemotron4-340b@25.12/340b")
@@ -63,13 +62,7 @@ async def submit(pilot: Pilot[None]) -> None:
     assert not pilot.app.screen.active_bindings["K"].enabled
     await pilot.press("enter")
     assert step_of(pilot) is StepId.REVIEW
-    workload = wizard_of(pilot).query_one("#script-text", Static)
-    await until(pilot, lambda: "projectId" in str(workload.content), "the workload is there to be read")
-    await pilot.press("enter")
-    await on_top(pilot, Confirm)
-    assert "project llmb" in on_screen(pilot.app)
-    await pilot.press("y")
-    await on_top(pilot, RunScreen)
+    await submit(pilot)
 
 
 async def agree(pilot: Pilot[None], key: str) -> str:
@@ -85,7 +78,7 @@ async def agree(pilot: Pilot[None], key: str) -> str:
 async def test_from_the_first_screen_to_a_verdict_on_runai(places: Places, site: FaultySite) -> None:
     app = opened(places, site.profile, site.app_secret)
     async with app.run_test(size=SIZE) as pilot:
-        await submit(pilot)
+        await walk(pilot)
         await until(pilot, lambda: shown_run_state(pilot).stage == "queued", "it waits")
         site.skip(300)
         await until(pilot, lambda: shown_run_state(pilot).progress.steps_done > 2, "it trains")
@@ -114,7 +107,7 @@ async def test_from_the_first_screen_to_a_verdict_on_runai(places: Places, site:
 async def test_without_a_kubeconfig_the_log_is_missed_and_a_cancel_deletes(places: Places, site: FaultySite) -> None:
     app = opened(places, replace(site.profile, kubeconfig=None), site.app_secret)
     async with app.run_test(size=SIZE) as pilot:
-        await submit(pilot)
+        await walk(pilot)
         site.skip(300)
         await until(pilot, lambda: "RUNNING" in text_of(app, "RunHeader"), "it runs")
         await until(pilot, lambda: "/workloads" in text_of(app, "#notice"), "the cluster's page is named")

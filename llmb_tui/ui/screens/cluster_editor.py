@@ -21,7 +21,6 @@ from llmb_tui.ui.daemon import in_daemon
 from llmb_tui.ui.forms.form import ProfileForm
 from llmb_tui.ui.forms.runai import RunaiForm
 from llmb_tui.ui.forms.slurm import SlurmForm
-from llmb_tui.ui.panes.pane import label
 from llmb_tui.ui.text import MUTED, line, lines, told
 from llmb_tui.ui.widgets.choices import ChoiceList
 from llmb_tui.ui.widgets.key_bar import KeyBar
@@ -30,7 +29,7 @@ from llmb_tui.wizard.choices import Choice
 
 _KINDS = {"ssh": "Slurm, through SSH", "local": "Slurm, on this machine", "runai": "Run:ai, over HTTPS"}
 _NOT_A_LOGIN_NODE = "no sbatch here"
-_OTHER_KIND = "this one is of another kind: n enters a new one"
+_OTHER_KIND = "n enters another kind"
 
 
 class ClusterEditor(Screen[ClusterProfile | None]):
@@ -71,7 +70,6 @@ configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. 
     def compose(self) -> ComposeResult:
         yield Static(line((" Cluster", "bold"), ("   ctrl+r reads it, ctrl+s saves", MUTED)), id="title", markup=False)
         with Scroller(id="editor", can_focus=False):
-            yield label("Kind of cluster")
             yield self._kinds
             yield self.form
         yield Static(id="fault", markup=False)

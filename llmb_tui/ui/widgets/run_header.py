@@ -38,10 +38,10 @@ _BAR_CELLS = (10, 40)
 
 def header_lines(run: Run, notice: str, state: RunState, width: int) -> tuple[Content, Content]:
     """(who, where and link; job), each at most `width` cells. `notice` is the cluster's, such as `simulated`."""
-    who = line((what_runs(run), "bold"), " · ", run.cluster)
-    if notice:
-        who += line("  ", (f" {notice} ", "reverse"))
     link, short = link_text(state), link_text(state, short=True)
+    mark = line("  ", (f" {notice} ", "reverse")) if notice else Content("")
+    room = width - mark.cell_length - short.cell_length - 2
+    who = line((what_runs(run), "bold"), " · ", run.cluster).truncate(max(room, 0), ellipsis=True) + mark
     room = max(width - who.cell_length - 2, short.cell_length)
     if link.cell_length > room:
         link = link.truncate(room, ellipsis=True) if state.link == "lost" else short

@@ -1,0 +1,30 @@
+"""What a cluster whose jobs cannot be suspended says, and one that is only looked at; nothing is connected."""
+
+from __future__ import annotations
+
+import pytest
+
+from llmb_tui.cluster.cluster import SchedulerTrouble
+from llmb_tui.cluster.failures import ObserverMode
+from llmb_tui.cluster.runai.cluster import RunaiCluster
+from llmb_tui.cluster.runai.profile import RunaiProfile
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
+from llmb_tui.cluster.slurm.profile import SlurmProfile
+
+RUNAI = RunaiProfile("acme", "https://acme.run.ai/api/v1", "app", "bench", read_only=True)
+SLURM = SlurmProfile("eos", "eos-login", "acct", "batch", "/lustre/llmb")
+
+
+def test_where_jobs_are_suspended_is_known_without_asking() -> None:
+    assert (RUNAI.can_suspend, SLURM.can_suspend) == (True, False)
+    cluster = SlurmCluster(SLURM)
+    for change in (cluster.suspend, cluster.resume):
+        with pytest.raises(SchedulerTrouble, match="suspends no job"):
+            change("7")
+
+
+def test_observer_mode_refuses_it() -> None:
+    cluster = RunaiCluster(RUNAI)
+    for change in (cluster.suspend, cluster.resume, cluster.cancel):
+        with pytest.raises(ObserverMode):
+            change("7")
