@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Literal, get_args
 
-Stage = Literal["submit", "launch", "install", "training", "job", "pending", "slurm"]
+Stage = Literal["submit", "launch", "install", "training", "job", "pending", "slurm", "workload"]
 """Who said the words: sbatch when it took no job; a launch script when no job came of it; an install step; the log of a
-run; Slurm about a job that ended; Slurm about a job that waits; a Slurm command that failed."""
+run; Slurm about a job that ended; Slurm about a job that waits; a Slurm command that failed; Run:ai of a workload."""
 STAGES: tuple[Stage, ...] = get_args(Stage)
 Weight = Literal["end", "last words", "stopped", "symptom", "cause"]
 """What only says that a run ended; what a program says as it ends; who stopped it; what noticed it; what broke."""
@@ -64,6 +64,7 @@ class RuleFile:
     job: tuple[Rule, ...] = ()
     pending: tuple[Rule, ...] = ()
     slurm: tuple[Rule, ...] = ()
+    workload: tuple[Rule, ...] = ()
     say: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """For a group of that name, what is said for what it matched."""
 

@@ -8,6 +8,7 @@ import pytest
 
 from llmb_tui.cluster.batch import Answer
 from llmb_tui.cluster.job import pending_reason
+from llmb_tui.cluster.runai.values import Event, Workload, reason_of
 from llmb_tui.cluster.slurm.trouble import slurm_trouble
 from llmb_tui.diagnosis.load import builtin_rules_dir, example_problems, load_rules
 from llmb_tui.diagnosis.rule import STAGES, WEIGHTS, Rule, Stage
@@ -94,6 +95,17 @@ def test_a_slurm_command_that_failed_says_what_to_do(case: Case) -> None:
     code, _, said = case.text.partition("\n")
     trouble = slurm_trouble("squeue", Answer(int(code.removeprefix("exit code ")), said))
     assert trouble.fix == f"{case.rule.reason} {case.rule.fix}"
+
+
+@of("workload")
+def test_why_a_workload_waits_is_told_before_its_clusters_words(case: Case) -> None:
+    assert case.rule.reason.endswith(".")
+    reason, _, message = case.text.partition(" ")
+    at = "2026-01-01T00:00:00Z"
+    waiting = {"id": "w", "name": "n", "type": "Training", "phase": "Pending", "createdAt": at, "phaseUpdatedAt": at}
+    event = {"createdAt": at, "type": "Warning", "reason": reason, "message": message}
+    told = reason_of(Workload.model_validate(waiting), [Event.model_validate(event)])
+    assert told == f"{case.rule.reason[:-1]}: {message}"
 
 
 @of("launch")

@@ -10,6 +10,7 @@ from pydantic import AliasPath, BaseModel, BeforeValidator, ConfigDict, Field, T
 from pydantic.alias_generators import to_camel
 
 from llmb_tui.cluster.job import Job
+from llmb_tui.diagnosis.rules import rules
 from llmb_tui.text import clean_line
 
 Kind = Literal["distributed", "trainings", "workspaces"]
@@ -264,18 +265,6 @@ def job_of(workload: Workload, events: Iterable[Event] = (), *, now: float) -> J
     )
 
 
-# Words of Kubernetes and of Run:ai, in lower case, and what they mean: the first that is found counts.
-_MEANINGS = (
-    (("errimage", "imagepullbackoff", "invalidimagename", "pull image", "pull access"), "The image cannot be pulled"),
-    (("quota", "overlimit"), "The project's quota is used up"),
-    (("preempt", "reclaim", "evict"), "Preempted for another workload"),
-    (("persistentvolumeclaim", "failedmount", "failedattachvolume"), "A volume cannot be mounted"),
-    (("oomkilled",), "It ran out of memory"),
-    (("unschedulable", "failedscheduling", "notenoughresources", "insufficient"), "No nodes are free for it"),
-    (("backoff",), "Its container ends again and again"),
-)
-
-
 def reason_of(workload: Workload, events: Iterable[Event] = ()) -> str:
     """Why it waits, stands or failed: in plain words with the cluster's own after them; may be empty."""
     if workload.state in ("COMPLETED", "CANCELLED", "COMPLETING"):
@@ -285,9 +274,8 @@ def reason_of(workload: Workload, events: Iterable[Event] = ()) -> str:
         recent = sorted((e for e in events if e.type != "Normal"), key=lambda e: e.created_at, reverse=True)
         said += [(f"{event.reason} {event.message}", event.message or event.reason) for event in recent]
     for whole, words in said:
-        for signs, meaning in _MEANINGS:
-            if any(sign in whole.lower() for sign in signs):
-                return f"{meaning}: {words}"
+        if match := rules("workload").match(whole):
+            return f"{match.diagnosis().reason.removesuffix('.')}: {words}"
     return said[0][1] if said else ""
 
 

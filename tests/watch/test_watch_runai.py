@@ -1,0 +1,259 @@
+"""A workload on the simulated Run:ai from its queue to its end: the states, the reasons, and every byte of its log."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llmb_tui.cluster.cluster import CancelOpen
+from llmb_tui.cluster.job import Job
+from llmb_tui.cluster.runai.cluster import RunaiCluster, runai_of
+from llmb_tui.cluster.runai.profile import RunaiProfile
+from llmb_tui.demo.runai.workload import Workload
+from llmb_tui.launch.run import Run
+from llmb_tui.launch.runai.workload import Placed
+from llmb_tui.launch.submit import submit_once
+from llmb_tui.plan.selection import Selection
+from llmb_tui.services import Services
+from llmb_tui.store.paths import Places
+from llmb_tui.watch.state import RunState
+from llmb_tui.watch.timing import Timing
+from tests.kit.runai import Fault, FaultySite, runai_site
+from tests.kit.waiting import until
+from tests.launch.runai.workload_cases import intent, request_of
+
+BF16 = Selection("nemotron4-340b", "25.12", "340b", "h100", "bf16", 256)
+SPEED = 60.0
+
+
+class Watched:
+    """A site, one operator, and one workload."""
+
+    def __init__(self, folder: Path, site: FaultySite) -> None:
+        self.site = site
+        self.services = Services(Places(folder / "config", folder / "state"), timing=Timing(look_every_s=0.1))
+        self.profile = replace(site.profile, work_dir="", mounts=())
+        self.save(self.profile)
+
+    def save(self, profile: RunaiProfile) -> None:
+        self.profile = profile
+        self.services.clusters.save(profile)
+        self.cluster.secret.give(self.site.app_secret)
+
+    @property
+    def cluster(self) -> RunaiCluster:
+        return runai_of(self.services.clusters.cluster(self.profile))
+
+    def submit(self, **spec: Any) -> Run:
+        """`spec` is otherwise than the plan's."""
+        project = self.cluster.project()
+        placed = Placed(project.id, project.cluster_id)
+        run, script = intent(request_of(BF16, self.profile), placed)
+        if spec:
+            run, script = _with(run, placed, **spec)
+        return submit_once(self.cluster, self.services.runs, self.services.journal, run, script)
+
+    def job(self, run: Run) -> Job:
+        return self.cluster.look(run.job_ids)[run.job_ids[-1]]
+
+    def workload(self, run: Run) -> Workload:
+        found = self.site.workloads.find(run.job_ids[-1])
+        assert found is not None
+        return found
+
+    def printed(self, run: Run) -> bytes:
+        """Everything that its first pod has printed at this start of it."""
+        one = self.workload(run)
+        return "".join(f"{line}\n" for _, line in one.log(one.now(self.site.clock()))).encode()
+
+    def copied(self, run: Run, state: RunState) -> bytes:
+        return (self.services.runs.folder(run.id) / state.log_name).read_bytes()
+
+
+def _with(run: Run, placed: Placed, **spec: Any) -> tuple[Run, str]:
+    from llmb_tui.launch.runai.workload import creation_request, script_of
+    from llmb_tui.launch.spec import RunaiSpec
+
+    assert isinstance(run.spec, RunaiSpec)
+    changed = replace(run.spec, **spec)
+    return replace(run, spec=changed), script_of(creation_request(changed, placed))
+
+
+class Following:
+    """A monitor in a thread of its own, and every state that it published."""
+
+    def __init__(self, watched: Watched, run: Run) -> None:
+        self.states: list[RunState] = []
+        self.stop = threading.Event()
+        self._watched, self._run = watched, run
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def _watch(self) -> None:
+        self._watched.services.feed.monitor(self._run.id).watch(self.states.append, self.stop)
+
+    def seen(self, condition: Callable[[RunState], object], what: str) -> RunState:
+        until(lambda: any(condition(state) for state in list(self.states)), what)
+        return next(state for state in list(self.states) if condition(state))
+
+    def reached(self, steps: int) -> RunState:
+        return self.seen(lambda state: state.progress.steps_done >= steps, f"{steps} steps are done")
+
+    def final(self) -> RunState:
+        self._thread.join(60)
+        assert not self._thread.is_alive(), self.states[-1:]
+        return self.states[-1]
+
+    @property
+    def notes(self) -> set[str]:
+        return {state.link_note for state in self.states}
+
+
+@pytest.fixture
+def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
+    for name in ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("llmb_tui.cluster.runai.api._FIRST_PAUSE_S", 0.01)
+    with runai_site(tmp_path / "runai", speed=SPEED) as site:
+        made = Watched(tmp_path, site)
+        yield made
+        made.services.close()
+
+
+def test_phases_are_states_with_their_reason_in_words(watched: Watched) -> None:
+    watched.site.workloads.limits["default"] = 8
+    run = watched.submit()
+    watched.site.skip(30)
+    waiting = watched.job(run)
+    assert waiting.state == "PENDING"
+    assert waiting.reason.startswith("The project's quota is used up: ")
+    assert "currently 0 GPUs allocated" in waiting.reason
+    watched.site.workloads.limits["default"] = 512
+    watched.job(run)
+    watched.site.skip(60)
+    running = watched.job(run)
+    assert (running.state, running.reason, running.nodes) == ("RUNNING", "", 32)
+
+    watched.site.preempt(run.job_ids[-1])
+    preempted = watched.job(run)
+    assert (preempted.state, preempted.reason.partition(":")[0]) == ("PENDING", "Preempted for another workload")
+    watched.site.skip(30)
+    watched.job(run)
+    watched.site.skip(60)
+    assert watched.job(run).state == "RUNNING"
+
+    watched.cluster.suspend(run.job_ids[-1])
+    assert watched.job(run).state == "COMPLETING"
+    watched.site.skip(30)
+    assert watched.job(run).state == "SUSPENDED"
+    watched.cluster.resume(run.job_ids[-1])
+    assert watched.job(run).state == "PENDING"
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ({"image": "nvcr.io/nvidia/nemo:nosuch"}, "The image cannot be pulled"),
+        ({"mounts": ("data:/data:nowhere",)}, "A volume cannot be mounted"),
+        ({"node_pool": "a100"}, "No nodes are free for it"),
+    ],
+    ids=["image", "claim", "node-pool"],
+)
+def test_why_a_workload_does_not_start(watched: Watched, spec: dict[str, Any], words: str) -> None:
+    run = watched.submit(**spec)
+    watched.site.skip(40)
+    watched.job(run)
+    watched.site.skip(40)
+    job = watched.job(run)
+    assert job.state == "PENDING"
+    assert job.reason.startswith(f"{words}: ")
+
+
+def test_a_line_that_is_cut_and_a_login_that_ends_leave_no_gap(watched: Watched) -> None:
+    run = watched.submit()
+    following = Following(watched, run)
+    watched.site.skip(60)
+    following.reached(3)
+    for steps in (10, 20, 30):
+        watched.site.faults += [Fault("GET", "/workloads", revoked=True), Fault("GET", "/log$", cut_after=700)]
+        watched.site.drop_connections()
+        watched.site.skip(40)
+        following.reached(steps)
+    watched.site.skip(300)
+    final = following.final()
+    assert (final.stage, final.progress.steps_done) == ("done", 50)
+    assert final.verdict is not None
+    assert final.verdict.result in ("PASS", "WARN")
+    assert watched.copied(run, final) == watched.printed(run)
+    assert not any("began anew" in note or "may be lost" in note for note in following.notes), "nothing was missed"
+
+
+def test_a_preempted_workload_comes_back_and_its_new_log_is_marked(watched: Watched) -> None:
+    run = watched.submit()
+    following = Following(watched, run)
+    watched.site.skip(100)
+    first = following.reached(5)
+    watched.site.preempt(run.job_ids[-1])
+    following.seen(lambda state: state.job is not None and "Preempted" in state.job.reason, "it is preempted")
+    watched.site.skip(40)
+    watched.job(run)
+    watched.site.skip(600)
+    final = following.final()
+    assert (final.stage, final.progress.steps_done) == ("done", 50)
+    assert final.log_name != first.log_name
+    assert (watched.services.runs.folder(run.id) / first.log_name).is_file(), "what came before is kept"
+    assert watched.copied(run, final) == watched.printed(run)
+    assert any("began anew" in note for note in following.notes)
+
+
+def test_without_a_kubeconfig_it_is_said_where_the_log_is(watched: Watched) -> None:
+    watched.save(replace(watched.profile, kubeconfig=None))
+    run = watched.submit()
+    following = Following(watched, run)
+    watched.site.skip(100)
+    following.seen(lambda state: state.job is not None and state.job.state == "RUNNING", "it runs")
+    watched.site.skip(900)
+    final = following.final()
+    assert final.job is not None
+    assert final.job.state == "COMPLETED"
+    assert final.verdict is None
+    said = " ".join({*following.notes, final.no_verdict, final.slurm_note})
+    assert "kubeconfig" in said
+    assert f"https://{watched.profile.place}/workloads" in said
+    assert final.no_verdict
+
+
+def test_a_cancel_deletes_and_what_was_read_of_the_log_is_kept(watched: Watched) -> None:
+    run = watched.submit()
+    following = Following(watched, run)
+    watched.site.skip(100)
+    following.reached(3)
+    assert watched.services.feed.cancel(run) == run.job_ids
+    watched.site.skip(60)
+    final = following.final()
+    assert final.stage == "cancelled"
+    kept = watched.copied(run, final)
+    assert kept
+    assert watched.printed(run).startswith(kept)
+    assert watched.services.feed.cancel(watched.services.runs.load(run.id)) == ()
+
+
+def test_a_cancel_whose_answer_is_lost_is_settled_by_a_look(watched: Watched) -> None:
+    run = watched.submit()
+    watched.site.skip(100)
+    watched.site.faults += [Fault("DELETE", "", 99, lost=True)]
+    with contextlib.suppress(CancelOpen):  # unless the look behind it finds that it is over
+        watched.services.feed.cancel(run)
+    assert watched.workload(run).delete_asked is not None
+    watched.site.faults.clear()
+    watched.site.skip(60)
+    assert not watched.services.feed.poll()
+    settled = watched.services.runs.load(run.id)
+    assert settled.job_state == "CANCELLED"
+    assert not settled.cancel_note or "carried out" in settled.cancel_note
