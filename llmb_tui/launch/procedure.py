@@ -37,6 +37,8 @@ class Procedure(Protocol):
     """What is submitted, in a word or two; empty where nothing is."""
     script_hint: str = ""
     """What that is to the operator."""
+    install_hint: str = "runs on the cluster by itself"
+    """What an install is to the operator."""
     preparing: str = "nemo-run writes the script …"
     """What is done until it is there to be shown."""
     submitting: str = ""

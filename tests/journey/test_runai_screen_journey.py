@@ -58,6 +58,7 @@ async def walk(pilot: Pilot[None]) -> None:
     await choose(pilot, "scale", "256")
     await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the cluster answers and is ticked")
     await pilot.press("5")
+    assert "the workload brings all it needs" in on_screen(pilot.app)
     assert "there is no login node" in on_screen(pilot.app)
     assert not pilot.app.screen.active_bindings["K"].enabled
     await pilot.press("enter")

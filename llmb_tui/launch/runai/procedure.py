@@ -38,6 +38,7 @@ class RunaiProcedure(Procedure):
 
     script_title = "Workload"
     script_hint = "exactly what is sent to Run:ai"
+    install_hint = "the workload brings all it needs"
     preparing = "the cluster is asked where the workload goes …"
     submitting = "creating the workload"
 

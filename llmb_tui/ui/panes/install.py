@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.widgets import Static
 
 from llmb_tui.plan.selection import PROCEDURE_TITLES
-from llmb_tui.ui.panes.pane import Pane, label
-from llmb_tui.ui.text import MUTED, line, told
+from llmb_tui.ui.panes.pane import Pane
+from llmb_tui.ui.text import MUTED, line, say, told
 from llmb_tui.ui.units import gauge
 from llmb_tui.ui.widgets.texts import Paragraph, Paragraphs, Scroller, text
 from llmb_tui.wizard.gates import no_login_node, observed
@@ -49,12 +50,16 @@ class InstallPane(Pane):
     ]
 
     def compose(self) -> ComposeResult:
-        yield label("Install", "runs on the cluster by itself")
+        yield Static(id="install-title", classes="label", markup=False)
         yield Paragraphs(id="install-progress")
         with Scroller(id="install-steps"):
             yield Paragraphs(id="install-rows")
 
     def show(self, state: WizardState) -> None:
+        from llmb_tui.launch.procedure import procedure  # noqa: PLC0415 - not needed for the first frame
+
+        hint = procedure(state.procedure).install_hint
+        say(self.query_one("#install-title", Static), line(("Install", "b"), "  ", (hint, "dim")))
         self.query_one("#install-progress", Paragraphs).parts = progress(state)
         parts = [part for step in state.cluster.steps for part in step_parts(step)]
         trouble = state.cluster.trouble_of("install")
