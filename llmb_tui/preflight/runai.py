@@ -9,7 +9,7 @@ from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.runai.cluster import RunaiCluster, runai_of
 from llmb_tui.cluster.runai.failures import ApiTrouble
 from llmb_tui.cluster.runai.profile_check import split_claim
-from llmb_tui.cluster.runai.values import Node, Project
+from llmb_tui.cluster.runai.values import HUB_KEYS, Node, Project
 from llmb_tui.preflight.check_group import CheckGroup, failed, ok, unserved, warning
 from llmb_tui.preflight.needs import RunaiNeeds
 from llmb_tui.preflight.report import Check, Preflight
@@ -159,10 +159,13 @@ def _secrets(cluster: RunaiCluster, needs: RunaiNeeds, project: Project) -> Iter
     for check, title, name in wanted:
         if not name:
             continue
+        fix = "Make it in Run:ai under Credentials, or name another one in the profile."
         named = next((one for one in credentials if name in (one.name, one.secret)), None)
         if named is None:
-            fix = "Make it in Run:ai under Credentials, or name another one in the profile."
             yield failed(check, title, "not among the project's credentials", name, fix)
+        elif check == "hub-credential" and not (named.name == name and named.hub_token):
+            found = f"{named.name}, {named.kind}, with {', '.join(named.keys) or 'no entries'}"
+            yield failed(check, title, found, f"a generic secret {name} with {' or '.join(HUB_KEYS)}", fix)
         else:
             yield ok(check, title, f"{named.name}, {named.kind}", name)
 

@@ -16,6 +16,8 @@ from llmb_tui.text import clean_line
 Kind = Literal["distributed", "trainings", "workspaces"]
 """A workload's, as it stands in the paths of the API."""
 
+HUB_KEYS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "token")
+"""What a credential's entry with a Hugging Face token may be called, the likeliest first."""
 _DATE_TIME = TypeAdapter(datetime)
 
 
@@ -160,6 +162,12 @@ class Credential(_Said):
     def keys(self) -> tuple[str, ...]:
         """Names of what a generic secret holds."""
         return tuple(pair.key for pair in self.pairs)
+
+    @property
+    def hub_token(self) -> tuple[str, str] | None:
+        """(Kubernetes secret, key in it) with a Hugging Face token; None where it holds none."""
+        key = next((key for key in HUB_KEYS if key in self.keys), "")
+        return (self.secret, key) if self.secret and key else None
 
 
 class _Key(_Said):

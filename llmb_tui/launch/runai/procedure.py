@@ -9,6 +9,7 @@ from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.runai.cluster import RunaiCluster, runai_of
+from llmb_tui.cluster.runai.values import HUB_KEYS
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.naming import container, new_run_id
 from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
@@ -28,9 +29,6 @@ from llmb_tui.launch.secret import REGISTRY
 from llmb_tui.launch.spec import RunaiSpec
 from llmb_tui.preflight.needs import RunaiNeeds, Sources
 from llmb_tui.request import RunRequest
-
-_HUB_KEYS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "token")
-"""What a credential's entry with the token may be called, the likeliest first."""
 
 
 class RunaiProcedure(Procedure):
@@ -98,12 +96,11 @@ def _placed(cluster: RunaiCluster, spec: RunaiSpec) -> Placed:
     if spec.hub_credential is None:
         return Placed(project.id, project.cluster_id)
     for credential in cluster.api.credentials(project.id):
-        key = next((key for key in _HUB_KEYS if key in credential.keys), "")
-        if credential.name == spec.hub_credential and credential.secret and key:
-            return Placed(project.id, project.cluster_id, (credential.secret, key))
+        if credential.name == spec.hub_credential and credential.hub_token:
+            return Placed(project.id, project.cluster_id, credential.hub_token)
     raise Trouble(
         f"The project {project.name} has no credential {spec.hub_credential} with a Hugging Face token.",
-        f"It has to be a generic secret with an entry {' or '.join(_HUB_KEYS)}.",
+        f"It has to be a generic secret with an entry {' or '.join(HUB_KEYS)}.",
         "Make it in Run:ai under Credentials, or name another in the cluster's profile.",
         exit_code=1,
     )

@@ -187,7 +187,10 @@ def start_script(spec: RunaiSpec, folder: str = RUN_FOLDER) -> str:
 def workload_name(experiment: str, run_id: str) -> str:
     """Lower-case letters, digits and dashes, at most 51; it ends with the run's id, which makes it unique."""
     words = re.sub(r"[^a-z0-9]+", "-", experiment.lower()).strip("-")
-    return f"{words[: _LONGEST_NAME - 1 - len(run_id)].rstrip('-')}-{run_id}"
+    room = _LONGEST_NAME - 1 - len(run_id)
+    if len(words) > room:  # no half of a number, such as gpus25 of gpus256
+        words = words[: room + 1].rpartition("-")[0] or words[:room]
+    return f"{words}-{run_id}"
 
 
 def script_of(body: dict[str, Any]) -> str:

@@ -114,6 +114,9 @@ def test_a_hub_credential_has_to_be_there(look: Look) -> None:
     report = look(LLAMA, hub_tokenizer=True, hub_credential="other")
     stands(report, "hub-credential", "failed", "not among", "other", "under Credentials")
     assert report.exit_code == 1
+    for name in ("nvcr", "genericsecret-huggingface"):
+        report = look(LLAMA, hub_tokenizer=True, hub_credential=name)
+        stands(report, "hub-credential", "failed", "", "HF_TOKEN", "under Credentials")
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,8 @@ def test_names_are_unique_short_and_end_with_the_id() -> None:
         assert name.rpartition("-")[2] in ids | {RUN_ID}
         assert name[0].isalpha()
         assert "--" not in name
+    assert workload_name("pretrain_nemotron4-340b_fp8_gpus256", RUN_ID) == f"pretrain-nemotron4-340b-fp8-{RUN_ID}"
+    assert workload_name("x" * 80, RUN_ID) == f"{'x' * 34}-{RUN_ID}"
 
 
 ODD = st.text(st.sampled_from("ab1/:.-_ '\"$(){}`;\n\\\t&|<>*é\0"), max_size=12)

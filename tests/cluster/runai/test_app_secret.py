@@ -1,0 +1,109 @@
+"""The secret of an application: who is asked for it, where it is kept, and that nothing shows it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import keyring
+import pytest
+from keyring.backend import KeyringBackend
+
+from llmb_tui.cluster.failures import AuthenticationFailed, LoginNeeded
+from llmb_tui.cluster.runai import secret as secret_of
+from llmb_tui.cluster.runai.cluster import RunaiCluster
+from llmb_tui.cluster.runai.secret import AppSecret
+from tests.cluster.login_node import Person
+from tests.kit.runai import FaultySite, runai_site
+from tests.launch.runai.workload_cases import PROFILE
+
+CANARY = "canary7391"
+
+
+class Ring(KeyringBackend):
+    """A keyring in memory, which may fail with what it was given in its words."""
+
+    priority = 5
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.kept: dict[tuple[str, str], str] = {}
+        self.fails = False
+
+    def get_password(self, service: str, username: str) -> str | None:
+        return self.kept.get((service, username))
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        if self.fails:
+            raise OSError(f"cannot keep {password}")
+        self.kept[service, username] = password
+
+
+@pytest.fixture
+def ring(monkeypatch: pytest.MonkeyPatch) -> Iterator[Ring]:
+    monkeypatch.delenv("APP_SECRET", raising=False)
+    monkeypatch.setattr(secret_of, "_known", {})
+    before, made = keyring.get_keyring(), Ring()
+    keyring.set_keyring(made)
+    yield made
+    keyring.set_keyring(before)
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Iterator[FaultySite]:
+    with runai_site(tmp_path) as site:
+        yield site
+
+
+def test_it_is_taken_from_the_environment_then_from_the_keyring(ring: Ring, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert AppSecret(PROFILE)() is None
+    ring.set_password("llmb-tui", f"runai {PROFILE.app_id} at {PROFILE.place}", CANARY)
+    assert AppSecret(PROFILE)() == CANARY
+    secret_of._known.clear()
+    monkeypatch.setenv("APP_SECRET", "another")
+    assert AppSecret(PROFILE)() == "another"
+
+
+def test_nothing_shows_it(ring: Ring) -> None:
+    assert ring
+    cluster = RunaiCluster(PROFILE)
+    cluster.secret.give(CANARY)
+    shown = (cluster, cluster.secret, cluster.api, cluster.profile, vars(cluster), vars(cluster.secret))
+    assert not [one for one in shown if CANARY in repr(one)]
+
+
+def test_it_is_asked_for_without_echo_again_after_a_wrong_one_and_kept_where_a_person_says_so(
+    ring: Ring, demo: FaultySite
+) -> None:
+    with contextlib.closing(RunaiCluster(demo.profile)) as cluster:
+        with pytest.raises(LoginNeeded, match="is needed"):
+            cluster.connect(None)
+        wrong = Person([CANARY])
+        with pytest.raises(AuthenticationFailed) as caught:
+            cluster.connect(wrong)
+        assert CANARY not in str(caught.value)
+        person = Person([demo.app_secret, "yes"])
+        cluster.connect(person)
+        assert [echo for _, echo in wrong.prompts + person.prompts] == [False, False, True]
+        assert list(ring.kept.values()) == [demo.app_secret]
+        assert cluster.project().name == demo.project
+
+
+@pytest.mark.parametrize("answer", ["", "no", None])
+def test_it_is_kept_for_nobody_who_does_not_say_so(ring: Ring, demo: FaultySite, answer: str | None) -> None:
+    with contextlib.closing(RunaiCluster(demo.profile)) as cluster:
+        cluster.connect(Person([demo.app_secret, answer]))
+        assert cluster.project().name == demo.project
+    assert ring.kept == {}
+
+
+def test_a_keyring_that_fails_is_said_without_what_it_was_given(ring: Ring, demo: FaultySite) -> None:
+    ring.fails = True
+    person = Person([demo.app_secret, "yes", ""])
+    with contextlib.closing(RunaiCluster(demo.profile)) as cluster:
+        cluster.connect(person)
+        assert cluster.project().name == demo.project
+    told = person.prompts[-1][0]
+    assert "not kept" in told
+    assert not [text for text, _ in person.prompts if demo.app_secret in text]
