@@ -118,6 +118,9 @@ def test_from_a_wrong_secret_to_a_verdict_and_no_secret_is_left_behind(person: P
     refused = person.call("doctor", "demo-runai", secret=WRONG, code=2)
     assert "does not accept llmb-tui-demo with this secret" in refused.stderr
     assert "copy its secret again" in refused.stderr
+    refused = person.call("submit", "--cluster", "demo-runai", *SELECTION, "--yes", secret=WRONG, code=2)
+    assert "copy its secret again" in refused.stderr
+    assert person.site.workloads.all() == []
     unknown = person.call("doctor", "demo-runai", "--json", code=2)
     assert "is needed" in json.loads(unknown.stdout)["error"]["what"]
 
