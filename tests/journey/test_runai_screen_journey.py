@@ -17,6 +17,7 @@ from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import Confirm
 from llmb_tui.ui.screens.llmb_runs import LlmbRunsScreen
 from llmb_tui.ui.screens.run import RunScreen
+from llmb_tui.ui.widgets.choices import ChoiceList
 from llmb_tui.watch.timing import Timing
 from llmb_tui.wizard.steps import StepId
 from tests.kit.pilot import (
@@ -56,6 +57,9 @@ async def walk(pilot: Pilot[None]) -> None:
     await choose(pilot, "workload", "nemotron4-340b@25.12/340b")
     await pilot.press("3")
     await choose(pilot, "scale", "256")
+    ours, upstream = pilot.app.screen.query_one("#procedure", ChoiceList).shown
+    assert ours.disabled_reason is None
+    assert "Slurm" in str(upstream.disabled_reason)
     await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the cluster answers and is ticked")
     await pilot.press("5")
     assert "the workload brings all it needs" in on_screen(pilot.app)
