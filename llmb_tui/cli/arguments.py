@@ -31,6 +31,8 @@ _VERBS = (
     ("watch", "runs", "follow a run until it ends"),
     ("logs", "runs", "the training log of a run, or a log file"),
     ("cancel", "runs", "cancel a run's job"),
+    ("suspend", "runs", "let a run's job give its nodes back, where the cluster's users may"),
+    ("resume", "runs", "let a suspended job begin again"),
     ("results", "runs", "verdicts of runs, or of log files"),
 )
 """Name, module of `llmb_tui.cli` with the function `<name>_verb`, and what it does."""

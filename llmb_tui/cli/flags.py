@@ -176,6 +176,10 @@ def _cancel(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--yes", action="store_true", help="cancel without asking")
 
 
+def _one_run(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("run", metavar="RUN")
+
+
 def _results(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("runs", metavar="RUN|PATH", nargs="+")
 
@@ -194,6 +198,8 @@ _FLAGS: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
     "watch": _watch,
     "logs": _logs,
     "cancel": _cancel,
+    "suspend": _one_run,
+    "resume": _one_run,
     "results": _results,
 }
 

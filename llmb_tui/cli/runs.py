@@ -13,6 +13,7 @@ from typing import Any
 from llmb_tui.cli.output import print_json, print_line, print_table, say
 from llmb_tui.cli.run_lines import Again, line_teller
 from llmb_tui.cli.user import confirm, has_terminal, require_changes, terminal_prompter, user_services
+from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.refusal import WITH_INTENT
 from llmb_tui.launch.run import Run
@@ -23,7 +24,7 @@ from llmb_tui.watch.kept_runs import KeptRuns
 from llmb_tui.watch.lines import LineReader
 from llmb_tui.watch.logfile import LogSummary, log_files, measure
 from llmb_tui.watch.report import cancel_words, document, state_word
-from llmb_tui.watch.runs_feed import LINE_TROUBLE
+from llmb_tui.watch.runs_feed import LINE_TROUBLE, RunsFeed
 from llmb_tui.watch.state import BAD_ENDS, ENDED, RunState
 
 _BAD_ENDS = {"refused", "withdrawn", *BAD_ENDS}
@@ -224,6 +225,30 @@ def cancel_verb(arguments: argparse.Namespace) -> int:
     else:
         say(cancel_words(run, cancelled))
     _say_cancel(services.runs.load(run.id))
+    return 0
+
+
+def suspend_verb(arguments: argparse.Namespace) -> int:
+    """Let a run's job give its nodes back; it stays, and can be resumed."""
+    return _change(arguments, "suspend", RunsFeed.suspend)
+
+
+def resume_verb(arguments: argparse.Namespace) -> int:
+    """Let a suspended job of a run begin again."""
+    return _change(arguments, "resume", RunsFeed.resume)
+
+
+def _change(arguments: argparse.Namespace, word: str, change: Callable[[RunsFeed, Run, Prompter | None], None]) -> int:
+    services = user_services(arguments)
+    run = services.runs.load(arguments.run)
+    require_changes(services, run.cluster)
+    if not run.going or not run.job_ids:
+        raise Trouble(f"Run {run.id} has no job to {word}: it is over, or has none yet.", exit_code=1)
+    change(services.feed, run, terminal_prompter())
+    if arguments.json:
+        print_json({"id": run.id, "asked": word})
+    else:
+        say(f"{run.cluster} was asked to {word} run {run.id}; `llmb-tui watch {run.id} --once` says how it stands.")
     return 0
 
 

@@ -98,7 +98,7 @@ def profile_document(profile: ClusterProfile) -> dict[str, Any]:
 def is_runai(path: Path) -> bool:
     """Whether a file says that it is of that kind; False for one that cannot be read."""
     try:
-        return bool(_KIND.search(path.read_text(encoding="utf-8")))
+        return path.is_file() and bool(_KIND.search(path.read_text(encoding="utf-8")))  # a pipe would be waited for
     except (OSError, ValueError):
         return False
 

@@ -1,0 +1,60 @@
+"""`suspend` and `resume`: a cluster is asked where its users may, and not for what has no job."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from llmb_tui.cli import main
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
+from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.services import Services
+from llmb_tui.store.paths import Places
+from tests.kit.runs import make_run
+
+EOS = SlurmProfile("eos", "login.example.org", "research", "batch", "/lustre/llmb")
+
+
+@pytest.fixture
+def services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Services:
+    made = Services(Places(tmp_path / "config", tmp_path / "state"))
+    made.clusters.save(EOS)
+    made.runs.save(make_run("going", cluster="eos", job_ids=("7",)))
+    made.runs.save(make_run("over", cluster="eos", job_ids=("6",), job_state="COMPLETED"))
+    monkeypatch.setattr("llmb_tui.cli.runs.user_services", lambda _: made)
+    return made
+
+
+def test_the_cluster_is_asked(
+    services: Services, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, str]] = []
+    cluster: Any = SimpleNamespace(connect=lambda _: None)
+    for word in ("suspend", "resume"):
+        setattr(cluster, word, lambda job, word=word: asked.append((word, job)))
+    monkeypatch.setattr(services.clusters, "cluster", lambda _: cluster)
+    monkeypatch.setattr(services.clusters, "poller", lambda _: SimpleNamespace(poll_soon=lambda: None))
+    assert (main(["suspend", "going", "--json"]), main(["resume", "going"])) == (0, 0)
+    assert asked == [("suspend", "7"), ("resume", "7")]
+    said = capsys.readouterr()
+    assert json.loads(said.out) == {"id": "going", "asked": "suspend"}
+    assert "`llmb-tui watch going --once`" in said.err
+
+
+def test_slurm_suspends_nothing_for_its_users(
+    services: Services, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SlurmCluster, "connect", lambda *_: None)
+    assert main(["suspend", "going"]) == 2
+    assert "Slurm suspends no job for its user." in capsys.readouterr().err
+    services.close()
+
+
+def test_what_is_over_has_nothing_to_suspend(services: Services, capsys: pytest.CaptureFixture[str]) -> None:
+    assert (main(["suspend", "over"]), main(["resume", "none"])) == (1, 1)
+    assert "has no job to suspend" in capsys.readouterr().err
+    assert services.runs.load("over").job_state == "COMPLETED"
