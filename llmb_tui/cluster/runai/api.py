@@ -135,38 +135,30 @@ class RunaiApi:
         return self._page("list the credentials", "/asset/credentials", "entries", Credential, query)[0]
 
     def create(self, kind: Kind, body: Mapping[str, Any]) -> Created:
-        """Make a workload whose name is in the body and belongs to nothing else.
+        """Make a workload whose name is in the body and belongs to nothing else. It is asked for once.
 
-        Where an answer is lost the name is looked up; if nothing has it, the same request is sent again, which the
-        server refuses where the first one comes through late. Raises Disconnected where it is still not known whether
-        the workload exists; after all else it certainly does not.
+        Where the answer is lost the name is looked up, and nothing is sent again: that a second workload of its name
+        would be refused, no contract says. Raises Disconnected where it is not known whether the workload exists; after
+        all else it certainly does not.
         """
         asked, name = "create the workload", str(body["name"])
         self.log_in()  # what fails before anything is sent fails here
-        ends = time.monotonic() + self._within_s
-        lost: Trouble | None = None
-        for _ in range(_TRIES):
-            try:
-                return Created(self._id_in(self._ask("POST", f"/workloads/{kind}", asked, body=body), asked), False)
-            except Trouble as trouble:
-                failed = trouble
-            broke = isinstance(failed, (Disconnected, Unanswered))
-            may_exist = broke or (isinstance(failed, ApiTrouble) and failed.status in _PERHAPS_DONE)
-            lost = lost or (failed if may_exist else None)
-            # A name that is taken is 409 or, as the published contract has it, 400.
-            if lost is None and not (isinstance(failed, ApiTrouble) and failed.status in (400, 409)):
-                raise failed
-            try:
-                found = self.find(name)
-            except Trouble as trouble:
-                raise self._unsettled(name, lost or failed) from trouble
-            if found is not None:
-                return Created(found.id, was_there=True)
-            if lost is None:
-                raise failed
-            if not may_exist or time.monotonic() >= ends:
-                break
-        raise self._unsettled(name, lost or failed)
+        try:
+            return Created(self._id_in(self._ask("POST", f"/workloads/{kind}", asked, body=body), asked), False)
+        except Trouble as trouble:
+            failed = trouble
+        refused = failed.status if isinstance(failed, ApiTrouble) else None
+        may_exist = isinstance(failed, (Disconnected, Unanswered)) or refused in _PERHAPS_DONE
+        # A name that is taken is 409 or, as the published contract has it, 400.
+        if not may_exist and refused not in (400, 409):
+            raise failed
+        try:
+            found = self.find(name)
+        except Trouble as trouble:
+            raise self._unsettled(name, failed) from trouble
+        if found is not None:
+            return Created(found.id, was_there=True)
+        raise self._unsettled(name, failed) if may_exist else failed
 
     def find(self, name: str) -> Workload | None:
         """The workload of the project that has this name, the newest if several had; one that was deleted as well."""

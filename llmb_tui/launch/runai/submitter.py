@@ -43,7 +43,7 @@ class RunaiSubmitter:
 
 
 class RunaiDelivery:
-    """A `Delivery` by one request, whose name no second workload can have."""
+    """A `Delivery` by one request, for a name that is this run's alone."""
 
     def __init__(self, cluster: RunaiCluster, spec: RunaiSpec, sent_at: float | None) -> None:
         self._cluster = cluster
