@@ -53,8 +53,13 @@ class RunaiProcedure(Procedure):
     def preview(self, request: RunRequest) -> LaunchPreview:
         """The request itself is made when it is known where the workload goes: see `prepare`."""
         profile_of(request)
-        way = "Run:ai: NVIDIA's settings, given to NeMo by our script in the recipe's container, as one workload"
-        return LaunchPreview(way, tuple(problems(request)), starts="creates one workload in the project")
+        way = (
+            "Run:ai: NVIDIA's settings, given to NeMo by our script in the recipe's container, as one workload; "
+            "by the published contract, and not tried on a real Run:ai yet"
+        )
+        return LaunchPreview(
+            way, tuple(problems(request)), starts="One workload is created in the project, at most once"
+        )
 
     def needs(self, request: RunRequest) -> RunaiNeeds:
         """The image, GPUs of the right type, the volumes."""
