@@ -89,14 +89,14 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Person]:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(secret_of, "_known", {})
     monkeypatch.setattr("llmb_tui.cluster.runai.api._FIRST_PAUSE_S", 0.0)
-    every = documents.all_credentials
+    every = documents.credentials
 
     def with_values() -> Any:
         """A control plane that does not keep its secrets to itself."""
         key = '{"key": "HF_TOKEN"'
         return json.loads(json.dumps(every()).replace(f"{key}}}", f'{key}, "value": "{HUB_TOKEN}"}}'))
 
-    monkeypatch.setattr(documents, "all_credentials", with_values)
+    monkeypatch.setattr(documents, "credentials", with_values)
     with runai_site(tmp_path / "runai", speed=FAST) as site:
         made = Person(tmp_path, site)
         popen = subprocess.Popen.__init__

@@ -7,7 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 from pydantic import BaseModel, ValidationError
@@ -52,14 +52,6 @@ _LONGEST_PAUSE_S = 10.0
 _PAGE = 100
 _MOST_PAGES = 20
 _JSON = {"Accept": "application/json", "Content-Type": "application/json"}
-
-
-class Created(NamedTuple):
-    """A workload that exists."""
-
-    id: str
-    was_there: bool
-    """It was found by its name: another request made it, or this one, whose answer was lost."""
 
 
 class RunaiApi:
@@ -134,8 +126,8 @@ class RunaiApi:
         query = {"projectId": project_id}
         return self._page("list the credentials", "/asset/credentials", "entries", Credential, query)[0]
 
-    def create(self, kind: Kind, body: Mapping[str, Any]) -> Created:
-        """Make a workload whose name is in the body and belongs to nothing else. It is asked for once.
+    def create(self, kind: Kind, body: Mapping[str, Any]) -> str:
+        """Make a workload whose name is in the body and belongs to nothing else, and give its id. It is asked for once.
 
         Where the answer is lost the name is looked up, and nothing is sent again: that a second workload of its name
         would be refused, no contract says. Raises Disconnected where it is not known whether the workload exists; after
@@ -144,7 +136,7 @@ class RunaiApi:
         asked, name = "create the workload", str(body["name"])
         self.log_in()  # what fails before anything is sent fails here
         try:
-            return Created(self._id_in(self._ask("POST", f"/workloads/{kind}", asked, body=body), asked), False)
+            return self._id_in(self._ask("POST", f"/workloads/{kind}", asked, body=body), asked)
         except Trouble as trouble:
             failed = trouble
         refused = failed.status if isinstance(failed, ApiTrouble) else None
@@ -157,7 +149,7 @@ class RunaiApi:
         except Trouble as trouble:
             raise self._unsettled(name, failed) from trouble
         if found is not None:
-            return Created(found.id, was_there=True)
+            return found.id
         raise self._unsettled(name, failed) if may_exist else failed
 
     def find(self, name: str) -> Workload | None:

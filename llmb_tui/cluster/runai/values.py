@@ -13,7 +13,7 @@ from llmb_tui.cluster.job import Job
 from llmb_tui.diagnosis.rules import rules
 from llmb_tui.text import clean_line
 
-Kind = Literal["distributed", "trainings", "workspaces"]
+Kind = Literal["distributed", "trainings"]
 """A workload's, as it stands in the paths of the API."""
 
 HUB_KEYS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "token")
@@ -194,20 +194,15 @@ class Workload(_Said):
     conditions: tuple[Condition, ...] = ()
     namespace: Text = ""
     nodes: int | None = Field(None, validation_alias=AliasPath("requestedPods", "number"))
-    running_pods: int = 0
     created_at: Moment
     phase_updated_at: Moment
-    completed_at: Moment | None = None
     deleted_at: Moment | None = None
     total_running_time_seconds: float | None = None
 
     @property
     def kind(self) -> Kind:
         """By which part of the API it is suspended, resumed and deleted."""
-        word = self.type.lower()
-        if "distributed" in word:
-            return "distributed"
-        return "workspaces" if "workspace" in word or "interactive" in word else "trainings"
+        return "distributed" if "distributed" in self.type.lower() else "trainings"
 
     @property
     def state(self) -> str:
@@ -250,8 +245,6 @@ class Pod(_Said):
     """One pod of a workload."""
 
     name: Text
-    k8s_phase: Text = ""
-    node_name: Text = ""
     container: Text = _at("containers", 0, "name")
     """The one that trains: its first."""
     started_at: Moment | None = Field(None, validation_alias=AliasPath("containers", 0, "startedAt"))

@@ -3,36 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from typing import Any
 
 from llmb_tui.demo.runai import documents, facts
 from llmb_tui.demo.runai.contract import is_uuid, problems
 from llmb_tui.demo.runai.documents import Document
 from llmb_tui.demo.runai.https import Request, Response, json_response
 from llmb_tui.demo.runai.tokens import Tokens
-from llmb_tui.demo.runai.workload import DISTRIBUTED, TRAINING, WORKSPACE, Workload
+from llmb_tui.demo.runai.workload import DISTRIBUTED, TRAINING, Workload
 from llmb_tui.demo.runai.workloads import NameTakenError, Workloads
 
-BODIES = {
-    DISTRIBUTED: "DistributedCreationRequest",
-    TRAINING: "TrainingCreationRequest",
-    WORKSPACE: "WorkspaceCreationRequest",
-}
+BODIES = {DISTRIBUTED: "DistributedCreationRequest", TRAINING: "TrainingCreationRequest"}
 _KIND = f"(?P<kind>{'|'.join(BODIES)})"
 _LIMIT, _MOST = 50, 500
 """Items of an answer: unless more are asked for, and at most."""
-_FILTER = re.compile(r"(\w+)(==|!=|<=|>=|=@|!@|=\^|=\$)(.+)")
-_OPERATORS: dict[str, Callable[[str, str], bool]] = {
-    "==": lambda value, wanted: value == wanted,
-    "!=": lambda value, wanted: value != wanted,
-    "<=": lambda value, wanted: value <= wanted,
-    ">=": lambda value, wanted: value >= wanted,
-    "=@": lambda value, wanted: wanted in value,
-    "!@": lambda value, wanted: wanted not in value,
-    "=^": lambda value, wanted: value.startswith(wanted),
-    "=$": lambda value, wanted: value.endswith(wanted),
-}
+_FILTER = re.compile(r"(\w+)==(.+)")
 
 
 class _RefusedError(Exception):
@@ -54,20 +38,13 @@ class Api:
         self._tokens, self._workloads = tokens, workloads
         routes = (
             ("GET", r"/api/v1/org-unit/projects", self._projects),
-            ("GET", r"/api/v1/clusters", self._all_clusters),
             ("GET", r"/api/v1/clusters/(?P<id>[^/]+)", self._cluster),
             ("GET", r"/api/v1/clusters/(?P<id>[^/]+)/nodes", self._nodes),
             ("GET", r"/v1/k8s/clusters/(?P<id>[^/]+)/node-pools", self._node_pools),
             ("GET", r"/api/v1/asset/datasource/pvc", self._claims),
-            ("GET", r"/api/v1/asset/credentials", self._all_credentials),
-            (
-                "GET",
-                r"/api/v1/asset/credentials/(?P<kind>docker-registry|generic-secret|access-key)",
-                self._credentials,
-            ),
+            ("GET", r"/api/v1/asset/credentials", self._credentials),
             ("GET", r"/api/v1/workloads", self._list),
             ("POST", rf"/api/v1/workloads/{_KIND}", self._create),
-            ("GET", rf"/api/v1/workloads/{_KIND}/(?P<id>[^/]+)", self._submitted),
             ("DELETE", rf"/api/v1/workloads/{_KIND}/(?P<id>[^/]+)", self._delete),
             ("POST", rf"/api/v1/workloads/{_KIND}/(?P<id>[^/]+)/(?P<verb>suspend|resume)", self._switch),
             ("GET", r"/api/v1/workloads/(?P<id>[^/]+)", self._workload),
@@ -105,17 +82,13 @@ class Api:
         project = documents.project(self._workloads.allocated(), self._workloads.limits)
         return _page(request, "projects", [project])
 
-    def _all_clusters(self, _: Request) -> Response:
-        return json_response(200, [documents.cluster()])
-
     def _cluster(self, _: Request, id: str) -> Response:  # noqa: A002 - the contract's word
         _known_cluster(id)
         return json_response(200, documents.cluster())
 
     def _nodes(self, request: Request, id: str) -> Response:  # noqa: A002
         _known_cluster(id)
-        found = [one | {"gpuType": one["gpuInfo"]["gpuType"]} for one in documents.nodes()]
-        return _page(request, "nodes", found, hidden=("gpuType",), following=False)
+        return _page(request, "nodes", documents.nodes(), following=False)
 
     def _node_pools(self, _: Request, id: str) -> Response:  # noqa: A002
         _known_cluster(id)
@@ -124,11 +97,8 @@ class Api:
     def _claims(self, request: Request) -> Response:
         return _assets(request, documents.claims())
 
-    def _all_credentials(self, request: Request) -> Response:
-        return _assets(request, documents.all_credentials())
-
-    def _credentials(self, request: Request, kind: str) -> Response:
-        return _assets(request, documents.credentials(kind))
+    def _credentials(self, request: Request) -> Response:
+        return _assets(request, documents.credentials())
 
     def _list(self, request: Request) -> Response:
         now = self._workloads.clock()
@@ -156,10 +126,6 @@ class Api:
         except NameTakenError:
             raise _RefusedError(409, "Resource with this name already exists") from None
         return json_response(202, documents.submitted(one, one.created))
-
-    def _submitted(self, _: Request, kind: str, id: str) -> Response:  # noqa: A002
-        one = self._there(id, kind)
-        return json_response(200, documents.submitted(one, one.now(self._workloads.clock())))
 
     def _delete(self, _: Request, kind: str, id: str) -> Response:  # noqa: A002
         self._workloads.delete(self._there(id, kind).id)
@@ -228,23 +194,18 @@ def _assets(request: Request, found: list[Document]) -> Response:
     return json_response(200, {"entries": entries})
 
 
-def _page(
-    request: Request, name: str, found: list[Document], *, hidden: Iterable[str] = (), following: bool = True
-) -> Response:
+def _page(request: Request, name: str, found: list[Document], *, following: bool = True) -> Response:
     """The part of a list that is asked for; `following` says where the next part begins."""
     for text in filter(None, request.query.get("filterBy", "").split(",")):
         match = _FILTER.fullmatch(text)
         if match is None or (found and match[1] not in found[0]):
-            raise _RefusedError(400, f"filterBy: {text!r} is not FIELD OPERATOR VALUE")
-        found = [one for one in found if _OPERATORS[match[2]](str(one[match[1]]), match[3])]
+            raise _RefusedError(400, f"filterBy: {text!r} is not FIELD==VALUE")
+        found = [one for one in found if str(one[match[1]]) == match[2]]
     offset, limit = (_number(request, key, usual) for key, usual in (("offset", 0), ("limit", _LIMIT)))
     if not 1 <= limit <= _MOST:
         raise _RefusedError(400, f"limit must be 1 to {_MOST}")
-    shown: list[Any] = [
-        {key: value for key, value in one.items() if key not in hidden} for one in found[offset : offset + limit]
-    ]
     more = {"next": offset + limit} if following and offset + limit < len(found) else {}
-    return json_response(200, {name: shown, **more})
+    return json_response(200, {name: found[offset : offset + limit], **more})
 
 
 def _number(request: Request, key: str, usual: int) -> int:

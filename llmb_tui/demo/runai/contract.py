@@ -23,13 +23,11 @@ OBJECTS = {
     "TrainingCreationRequest": f"{_WORKLOAD} spec:TrainingSpecSpec",
     "DistributedCreationRequest": f"{_WORKLOAD} spec:DistributedSpecSpec masterSpecSameAsWorker:boolean"
     " masterSpec:MasterSpec",
-    "WorkspaceCreationRequest": f"{_WORKLOAD} spec:WorkspaceSpecSpec",
     "TrainingSpecSpec": f"{_POD} backoffLimit:integer completions:integer parallelism:integer",
     "DistributedSpecSpec": f"""{_POD} backoffLimit:integer cleanPodPolicy:None|All|Running
     distributedFramework:MPI|PyTorch|TF|XGBoost|JAX maxReplicas:integer minReplicas:integer
     mpiLauncherCreationPolicy:any numWorkers:positive slotsPerWorker:positive sshAuthMountPath:string""",
     "MasterSpec": f"{_POD} backoffLimit:integer",
-    "WorkspaceSpecSpec": f"{_POD} backoffLimit:integer",
     "SupersetSpecAllOfCompute": """cpuCoreLimit:number cpuCoreRequest:number cpuMemoryLimit:string
     cpuMemoryRequest:string extendedResources:[any] gpuDevicesRequest:count gpuMemoryLimit:string
     gpuMemoryRequest:string gpuPortionLimit:number gpuPortionRequest:number gpuRequestType:portion|memory

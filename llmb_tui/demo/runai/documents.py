@@ -9,10 +9,10 @@ from typing import Any
 
 from llmb_tui.demo.runai import facts
 from llmb_tui.demo.runai.facts import Pool
-from llmb_tui.demo.runai.workload import DISTRIBUTED, TRAINING, WORKSPACE, Event, Workload
+from llmb_tui.demo.runai.workload import DISTRIBUTED, TRAINING, Event, Workload
 
 Document = dict[str, Any]
-TYPES = {DISTRIBUTED: "Distributed", TRAINING: "Training", WORKSPACE: "Workspace"}
+TYPES = {DISTRIBUTED: "Distributed", TRAINING: "Training"}
 USER = "llmb-tui-demo"
 
 
@@ -131,33 +131,23 @@ def claims() -> list[Document]:
     ]
 
 
-def credentials(kind: str) -> list[Document]:
-    """DockerRegistry, GenericSecret or AccessKey; what is in them stays with the control plane."""
-    if kind == "docker-registry":
-        return [
-            {
-                **_asset(name, "dockerRegistry"),
-                "spec": {"url": url, "user": "$oauthtoken", "keyId": 1},
-                "clusterInfo": {"resources": [{"name": f"{facts.REGISTRY_PREFIX}{name}"}]},
-            }
-            for name, url in facts.REGISTRIES.items()
-        ]
-    if kind == "generic-secret":
-        return [
-            {
-                **_asset(name, "genericSecret"),
-                "spec": {"keyValuePairs": [{"key": key} for key in keys], "keyId": 2},
-                "clusterInfo": {"resources": [{"name": f"{facts.SECRET_PREFIX}{name}"}]},
-            }
-            for name, keys in facts.SECRETS.items()
-        ]
-    return []
+def credentials() -> list[Document]:
+    """CredentialsListResponseEntry; what is in them stays with the control plane."""
+    registries = [
+        _credential(name, "dockerRegistry", facts.REGISTRY_PREFIX, {"url": url, "user": "$oauthtoken", "keyId": 1})
+        for name, url in facts.REGISTRIES.items()
+    ]
+    secrets = [
+        _credential(
+            name, "genericSecret", facts.SECRET_PREFIX, {"keyValuePairs": [{"key": k} for k in keys], "keyId": 2}
+        )
+        for name, keys in facts.SECRETS.items()
+    ]
+    return registries + secrets
 
 
-def all_credentials() -> list[Document]:
-    """CredentialsListResponseEntry."""
-    kinds = {"docker-registry": "dockerRegistry", "generic-secret": "genericSecret"}
-    return [one | {"spec": {word: one["spec"]}} for kind, word in kinds.items() for one in credentials(kind)]
+def _credential(name: str, kind: str, prefix: str, spec: Document) -> Document:
+    return {**_asset(name, kind), "spec": {kind: spec}, "clusterInfo": {"resources": [{"name": f"{prefix}{name}"}]}}
 
 
 def _asset(name: str, kind: str) -> Document:
@@ -172,7 +162,7 @@ def _history() -> Document:
 
 
 def submitted(one: Workload, now: float) -> Document:
-    """DistributedWorkload, Training1 or Workspace1: the workload as it was asked for, and where it stands."""
+    """DistributedWorkload or Training1: the workload as it was asked for, and where it stands."""
     wanted = "Deleted" if one.delete_asked is not None else "Stopped" if one.stop_asked is not None else "Running"
     masters = {name: one.body.get(name) for name in ("masterSpecSameAsWorker", "masterSpec")}
     return {
@@ -202,7 +192,7 @@ def workload(one: Workload, now: float) -> Document:
         "name": one.name,
         "type": TYPES[one.kind],
         "source": "Control-plane",
-        "category": "Build" if one.kind == WORKSPACE else "Train",
+        "category": "Train",
         "priority": None,
         "priorityClassName": _priority(one),
         "preemptible": one.preemptible,
@@ -236,7 +226,7 @@ def workload(one: Workload, now: float) -> Document:
 
 
 def _priority(one: Workload) -> str:
-    return str(one.spec.get("priorityClass") or ("high" if one.kind == WORKSPACE else "low"))
+    return str(one.spec.get("priorityClass") or "low")
 
 
 def event(said: Event, one: Workload) -> Document:

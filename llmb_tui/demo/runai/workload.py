@@ -14,7 +14,7 @@ from typing import Any
 from llmb_tui.demo.runai import facts
 from llmb_tui.demo.runai.container import Container, Output, output
 
-DISTRIBUTED, TRAINING, WORKSPACE = "distributed", "trainings", "workspaces"
+DISTRIBUTED, TRAINING = "distributed", "trainings"
 CREATING_S, QUEUED_S, PULLING_S, ENDING_S = 5.0, 15.0, 30.0, 10.0
 """Simulated seconds: until it is in the queue, in it at least, until its containers run, and to stop or delete it."""
 
@@ -98,8 +98,7 @@ class Workload:
     @property
     def preemptible(self) -> bool:
         """Whether it may go over the project's quota."""
-        usual = "non-preemptible" if self.kind == WORKSPACE else "preemptible"
-        return (self.spec.get("preemptibility") or usual) == "preemptible"
+        return self.spec.get("preemptibility") != "non-preemptible"
 
     @property
     def environment(self) -> dict[str, str]:

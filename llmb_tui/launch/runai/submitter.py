@@ -65,13 +65,13 @@ class RunaiDelivery:
         """Ask for the workload. What is refused is an outcome; what may not have been heard is looked up."""
         self._sent_at = time.time()
         try:
-            created = self._cluster.api.create(self._spec.kind, self._body)
+            workload_id = self._cluster.api.create(self._spec.kind, self._body)
         except ApiTrouble as trouble:
             if trouble.status not in _REFUSED or trouble.status in _NO_LOGIN:
                 raise
             self._outcome = Outcome("refused", f"{trouble.what} {trouble.why}".strip())
         else:
-            self._outcome = Outcome("submitted", jobs=Jobs((created.id,)))
+            self._outcome = Outcome("submitted", jobs=Jobs((workload_id,)))
 
     def answer(self, tell: Tell) -> Outcome:
         """What the request was answered; where that was lost, whether the workload is there."""

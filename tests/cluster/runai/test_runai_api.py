@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from llmb_tui.cluster.failures import AuthenticationFailed, Disconnected, LoginNeeded, Unreachable
-from llmb_tui.cluster.runai.api import Created, RunaiApi
+from llmb_tui.cluster.runai.api import RunaiApi
 from llmb_tui.cluster.runai.failures import ApiTrouble
 from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.errors import Trouble
@@ -354,9 +354,9 @@ class TestCreating:
     def test_a_workload(self, plane: ControlPlane, api: RunaiApi) -> None:
         workloads = Workloads(plane)
         plane.on("POST", "/workloads/distributed", workloads.create)
-        assert api.create("distributed", BODY) == Created("w-1", was_there=False)
+        assert api.create("distributed", BODY) == "w-1"
         assert plane.site.asked("/distributed")[0].json == BODY
-        assert api.create("distributed", BODY) == Created("w-1", was_there=True)
+        assert api.create("distributed", BODY) == "w-1"
 
     @pytest.mark.parametrize("say", [Say(202, cut_after=30), Say(502), Say(202, b"<html>"), Say(202, {})])
     def test_an_answer_is_lost_after_it_was_made(self, plane: ControlPlane, api: RunaiApi, say: Say) -> None:
@@ -367,7 +367,7 @@ class TestCreating:
             return say
 
         plane.on("POST", "/workloads/distributed", make)
-        assert api.create("distributed", BODY) == Created("w-1", was_there=True)
+        assert api.create("distributed", BODY) == "w-1"
         assert len(plane.site.asked("/distributed")) == 1
 
     @pytest.mark.parametrize("say", [Say(202, cut_after=0), Say(502), Say(503)])
@@ -387,7 +387,7 @@ class TestCreating:
             return Say(400, {"code": 400, "message": "name is taken"})
 
         plane.on("POST", "/workloads/distributed", taken)
-        assert api.create("distributed", BODY) == Created("w-1", was_there=True)
+        assert api.create("distributed", BODY) == "w-1"
 
     @pytest.mark.parametrize("status", [400, 403, 422])
     def test_it_is_refused(self, plane: ControlPlane, api: RunaiApi, status: int) -> None:

@@ -55,8 +55,6 @@ def test_what_was_deleted_was_cancelled_unless_it_had_ended() -> None:
         ("DistributedWorkload", "distributed"),
         ("Training", "trainings"),
         ("TrainingWorkload", "trainings"),
-        ("Workspace", "workspaces"),
-        ("InteractiveWorkload", "workspaces"),
     ],
 )
 def test_the_kind_by_which_it_is_suspended_and_deleted(type_: str, kind: str) -> None:

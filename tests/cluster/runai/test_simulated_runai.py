@@ -70,32 +70,31 @@ def test_what_a_preflight_asks(api: RunaiApi) -> None:
 
 def test_the_life_of_a_workload(site: FaultySite, api: RunaiApi) -> None:
     made = api.create("distributed", request())
-    assert not made.was_there
     site.skip(200)
-    job = job_of(api.look([made.id])[made.id], api.events(made.id), now=site.clock())
-    assert (job.id, job.state, job.reason) == (made.id, "RUNNING", "")
+    job = job_of(api.look([made])[made], api.events(made), now=site.clock())
+    assert (job.id, job.state, job.reason) == (made, "RUNNING", "")
     assert job.nodes == 32
-    master = first_pod(api.pods(made.id))
+    master = first_pod(api.pods(made))
     assert master is not None
     assert (master.name, master.container) == ("run-1-master-0", "pytorch")
-    api.suspend("distributed", made.id)
+    api.suspend("distributed", made)
     site.skip(60)
-    assert api.look([made.id, "6d0c7c1f-0000-0000-0000-000000000000"])[made.id].state == "SUSPENDED"
-    api.resume("distributed", made.id)
-    assert api.look([made.id])[made.id].state == "PENDING"
-    assert api.delete("distributed", made.id)
+    assert api.look([made, "6d0c7c1f-0000-0000-0000-000000000000"])[made].state == "SUSPENDED"
+    api.resume("distributed", made)
+    assert api.look([made])[made].state == "PENDING"
+    assert api.delete("distributed", made)
     site.skip(200)
-    assert api.look([made.id])[made.id].state == "CANCELLED"
+    assert api.look([made])[made].state == "CANCELLED"
     found = api.find("run-1")
     assert found is not None
-    assert found.id == made.id
-    assert not api.delete("distributed", made.id)
+    assert found.id == made
+    assert not api.delete("distributed", made)
 
 
 def test_a_login_that_expires_in_the_middle(site: FaultySite, api: RunaiApi) -> None:
     made = api.create("distributed", request())
     site.faults.append(Fault("GET", revoked=True))
-    assert api.look([made.id]).keys() == {made.id}
+    assert api.look([made]).keys() == {made}
     assert site.asked("POST", "/token") == 2
 
 
@@ -116,7 +115,7 @@ def test_no_workload_is_made_twice_or_lost_on_a_line_that_breaks(site: FaultySit
         # Some of the first questions meet a fault, and whatever comes after them does not.
         site.faults[:] = [dice.choice(ways)() if dice.random() < 0.5 else Fault(body=None) for _ in range(4)]
         try:
-            made[name] = api.create("distributed", {**request(), "name": name}).id
+            made[name] = api.create("distributed", {**request(), "name": name})
         except (Disconnected, Unanswered):
             open_.append(name)
         except (Trouble, Unreachable):

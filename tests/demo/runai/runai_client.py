@@ -121,12 +121,10 @@ def request(name: str = "run-1", workers: int = 31, **spec: Any) -> dict[str, An
     }
 
 
-def single(name: str = "run-1", kind: str = "trainings", **spec: Any) -> dict[str, Any]:
+def single(name: str = "run-1", **spec: Any) -> dict[str, Any]:
     """The request of a workload of one pod."""
     body = request(name, **spec)
     del body["masterSpecSameAsWorker"]
     for field in ("numWorkers", "distributedFramework"):
         del body["spec"][field]
-    if kind == "workspaces":
-        body["spec"] |= {"image": "busybox:1.37", "command": "cat", "args": "/data/log", "compute": {}}
     return body

@@ -17,7 +17,7 @@ from llmb_tui.watch.parse import StepParser
 from llmb_tui.watch.progress import fold
 from llmb_tui.watch.state import Progress
 from llmb_tui.watch.verdict import judge
-from tests.demo.runai.runai_client import PLAN, Client, packed, request, single
+from tests.demo.runai.runai_client import PLAN, Client, packed, request
 from tests.kit.runai import FaultySite
 from tests.kit.runs import CATALOG
 from tests.kit.waiting import until
@@ -188,10 +188,3 @@ def test_faults_of_the_training(site: FaultySite, client: Client) -> None:
     assert [client.phase(one) for one in (identity, other)] == ["Failed", "Running"]
     assert "torch.OutOfMemoryError" in client.log(POD).splitlines()[-1]
     assert "iteration 2/49" in client.log("other-master-0").splitlines()[-1]
-
-
-def test_a_reading_workload_ends_by_itself(site: FaultySite, client: Client) -> None:
-    identity = client.submit(single("reader", "workspaces"), "workspaces")
-    site.skip(60)
-    assert client.phase(identity) == "Completed"
-    assert client.call("DELETE", f"/workloads/workspaces/{identity}")[0] == 202

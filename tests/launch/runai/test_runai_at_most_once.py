@@ -310,7 +310,7 @@ def test_an_intent_whose_name_is_there_already_is_not_sent(at: SubmitSite) -> No
     at.runs.save(run)
     with at.cluster() as cluster:
         made = cluster.api.create("distributed", json.loads(at.script(run)))
-        assert at.submit(run, cluster).job_ids == (made.id,)
+        assert at.submit(run, cluster).job_ids == (made,)
     assert at.site.asked(*CREATE) == 1
 
 
