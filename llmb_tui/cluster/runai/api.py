@@ -87,6 +87,10 @@ class RunaiApi:
         """End waiting between repetitions, for good."""
         self._closed.set()
 
+    def reach(self) -> None:
+        """See that the server is there and trusted, without a login."""
+        self._server.reach(time.monotonic() + self._within_s)
+
     def log_in(self) -> None:
         """Ask for a token if there is none that is valid."""
         self._token.value(time.monotonic() + self._within_s)

@@ -72,7 +72,10 @@ class RunaiCluster(ClusterBase):
             try:
                 self._ask(self.api.log_in)
             except (LoginNeeded, AuthenticationFailed):
-                if prompter is None or not self.secret.ask(prompter):
+                if prompter is None:
+                    raise
+                self._ask(self.api.reach)  # nobody is asked for the secret of a server that is not there
+                if not self.secret.ask(prompter):
                     raise
                 self._ask(self.api.log_in)
                 self.secret.offer_to_keep(prompter)

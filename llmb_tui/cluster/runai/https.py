@@ -72,6 +72,10 @@ class HttpsServer:
         by_environment = None if urllib.request.proxy_bypass(self.host) else urllib.request.getproxies().get("https")
         self._proxy = proxy or by_environment
 
+    def reach(self, ends: float) -> None:
+        """Connect, and ask nothing. Raises Unreachable."""
+        self._connect(ends).close()
+
     def ask(  # noqa: PLR0913 - each is a thing of its own
         self, method: str, path: str, headers: Mapping[str, str], body: bytes | None, *, ends: float, most: int
     ) -> Answer:

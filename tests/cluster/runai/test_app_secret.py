@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import keyring
 import pytest
 from keyring.backend import KeyringBackend
 
-from llmb_tui.cluster.failures import AuthenticationFailed, LoginNeeded
+from llmb_tui.cluster.failures import AuthenticationFailed, LoginNeeded, Unreachable
 from llmb_tui.cluster.runai import secret as secret_of
 from llmb_tui.cluster.runai.cluster import RunaiCluster
 from llmb_tui.cluster.runai.secret import AppSecret
@@ -107,3 +108,12 @@ def test_a_keyring_that_fails_is_said_without_what_it_was_given(ring: Ring, demo
     told = person.prompts[-1][0]
     assert "not kept" in told
     assert not [text for text, _ in person.prompts if demo.app_secret in text]
+
+
+@pytest.mark.usefixtures("ring")
+def test_nobody_is_asked_for_the_secret_of_a_server_that_is_not_there(demo: FaultySite) -> None:
+    profile, person = demo.profile, Person([CANARY])
+    for wrong in (replace(profile, base_url="https://127.0.0.1:9/api/v1"), replace(profile, ca_file=None)):
+        with contextlib.closing(RunaiCluster(wrong)) as cluster, pytest.raises(Unreachable):
+            cluster.connect(person)
+    assert person.prompts == []
