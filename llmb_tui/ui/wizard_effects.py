@@ -32,6 +32,7 @@ from llmb_tui.wizard.update import open_wizard
 if TYPE_CHECKING:
     from llmb_tui.catalog.catalog import Catalog
     from llmb_tui.catalog.recipe import Recipe
+    from llmb_tui.cluster.profile import ClusterProfile
     from llmb_tui.cluster.prompter import Prompter
     from llmb_tui.launch.policy import Policy
     from llmb_tui.launch.prepared import LaunchPreview
@@ -67,9 +68,21 @@ def read_start(services: Services) -> Change:
         answers = last if last.recipe in known else Answers()
     if answers.cluster not in names:
         answers = replace(answers, cluster=profiles[0].name if len(profiles) == 1 else None)
+    if answers.recipe is None and len(profiles) == 1:
+        answers = replace(answers, recipe=_first_that_runs(catalog, profiles[0]))
     return open_wizard(
         wizard_rules(catalog, services.policy), answers, profiles, tuple(run for run in runs if run.going)
     )
+
+
+def _first_that_runs(catalog: Catalog, profile: ClusterProfile) -> str | None:
+    """The recipe to begin with on the only cluster there is; None: the first, or none can run there."""
+    from llmb_tui.launch.procedure import unavailable
+    from llmb_tui.request import procedures_on
+
+    usual = procedures_on(profile)[0]
+    fit = next((recipe for recipe in catalog.recipes if not unavailable(usual, recipe)), catalog.recipes[0])
+    return None if fit is catalog.recipes[0] else fit.id
 
 
 def wizard_rules(catalog: Catalog, policy: Policy) -> Rules:

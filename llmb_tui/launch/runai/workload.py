@@ -52,6 +52,9 @@ def problems(request: RunRequest) -> Iterator[Problem]:
     if recipe.launch.kind != "nemo2":
         reason = f"{recipe.id} has a NeMo 1 container, and what starts a workload is for NeMo 2."
         yield Problem("procedure", "error", reason, "Choose a recipe with a NeMo 2 container, or a cluster with Slurm.")
+    elif not is_published(request):
+        reason = f"NVIDIA publishes {recipe.id} for Slurm only; the same container and settings run as a workload here."
+        yield Problem("procedure", "note", reason, "")
     for name in ("profile", "nccl_trace"):
         if getattr(options, name):
             reason = f"The option {name.replace('_', ' ')} names its files by Slurm's variables, which a pod has not."
@@ -66,9 +69,6 @@ def problems(request: RunRequest) -> Iterator[Problem]:
         reason = "The tokenizer is fetched from the model hub, and the profile names no credential with a token for it."
         fix = "Make a generic secret in Run:ai with your Hugging Face token, and name it in the profile."
         yield Problem("hub_tokenizer", "error", reason, fix)
-    if not is_published(request):
-        reason = f"NVIDIA publishes {recipe.id} for Slurm only; the same container and settings run as a workload here."
-        yield Problem("procedure", "note", reason, "")
 
 
 def is_published(request: RunRequest) -> bool:

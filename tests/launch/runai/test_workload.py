@@ -249,6 +249,7 @@ def test_recipes_of_nemo_1_are_refused(recipe: str) -> None:
     workload, _, release = recipe.partition("@")
     request = request_of(Selection(workload, release, size, "h100", dtype, scale))
     assert "NeMo 1" in said(request)["procedure"]
+    assert not said(request, "note")  # that it runs there all the same, as for a NeMo 2 recipe of Slurm's
     with pytest.raises(Trouble, match="cannot be launched"):
         spec_of(request)
 

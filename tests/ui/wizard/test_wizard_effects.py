@@ -11,12 +11,13 @@ import pytest
 from llmb_tui.cluster.prompter import Prompter, Unattended
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.prepared import PreparedRun
+from llmb_tui.launch.procedure import unavailable
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.selection import Selection
 from llmb_tui.request import RunRequest
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
-from llmb_tui.ui.wizard_effects import perform, read
+from llmb_tui.ui.wizard_effects import perform, read, read_start
 from llmb_tui.wizard.effects import ClusterTask, Install, Prepare, PrepareAhead, Probe, ReadRuns, Submit
 from llmb_tui.wizard.events import (
     CheckDone,
@@ -31,7 +32,8 @@ from llmb_tui.wizard.events import (
     TaskEnded,
 )
 from llmb_tui.wizard.steps import StepId
-from tests.ui.wizard.found_states import INSTALLED, PASSED, draft_of, state_at
+from tests.launch.runai.workload_cases import PROFILE
+from tests.ui.wizard.found_states import EOS, INSTALLED, PASSED, draft_of, state_at
 from tests.ui.wizard.upstream_pilot import OpenClusters, OpenLauncher
 
 LOST = Trouble("The connection broke.")
@@ -146,3 +148,16 @@ def test_the_launched_run_is_read_again(cluster: Cluster, request_: RunRequest) 
     newer = replace(run, submission="submitted", job_ids=("7",))
     cluster.runs.save(newer)
     assert read(ReadRuns(run), cluster) == RunsRead((newer,), newer)
+
+
+def test_the_first_workload_is_one_that_the_only_cluster_runs(cluster: Cluster) -> None:
+    def first() -> str:
+        return read_start(cluster)[0].proposal.full.recipe or ""
+
+    usual = first()
+    cluster.clusters.save(PROFILE)
+    only = first()
+    assert only != usual
+    assert not unavailable("runai", cluster.catalog.recipe(*only.split("@")))
+    cluster.clusters.save(EOS)  # no cluster is chosen, and nothing speaks against the first
+    assert first() == usual
