@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from llmb_tui.plan.plan import Plan
     from llmb_tui.plan.selection import ProcedureId
     from llmb_tui.request import RunRequest
+    from llmb_tui.results.history import History
     from llmb_tui.store.paths import Places
     from llmb_tui.watch.local_results import LocalResults
     from llmb_tui.watch.runs_feed import RunsFeed
@@ -135,6 +136,13 @@ class Services:
         from llmb_tui.watch.local_results import LocalResults
 
         return LocalResults(self.feed.records, self.catalog)
+
+    @_part
+    def history(self) -> History:
+        """How the remembered runs came out."""
+        from llmb_tui.results.history import History
+
+        return History(self.feed.records, self.runs)
 
     @_part
     def launcher(self) -> Launcher:

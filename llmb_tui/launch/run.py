@@ -62,6 +62,9 @@ class Run:
     submitted_at: float | None = None
     job_state: str | None = None
     """Slurm's last known state of the job; of the last one, which is watched, where there are several."""
+    job: Job | None = None
+    """All that was last known of that job, but what grows while it goes on; None where an older version did not note
+    it."""
     sent_at: float | None = None
     """Unix time at which its submission was begun; None before, and where an older version did not note it."""
     note: str = ""
@@ -140,7 +143,8 @@ class Run:
         cancel = self.cancel
         if cancel is not None and cancel.job_id == job.id:
             cancel = cancel.settled(job, now)
-        return replace(self.with_state(job.id, job.state), cancel=cancel)
+        run = replace(self.with_state(job.id, job.state), cancel=cancel)
+        return replace(run, job=_lasting(job)) if job.id in self.job_ids[-1:] else run
 
     def with_state(self, job_id: str, state: str) -> Run:
         """The run with what Slurm says of one of its jobs; a job that is none of its own changes nothing."""
@@ -149,3 +153,8 @@ class Run:
         if job_id == self.job_ids[-1]:
             return replace(self, job_state=state)
         return replace(self, other_states=tuple({**dict(self.other_states), job_id: state}.items()))
+
+
+def _lasting(job: Job) -> Job:
+    """What is known of a job, without what is another at each look while it goes on."""
+    return job if job.finished else replace(job, elapsed_s=None, starts_at=None, reason="")

@@ -242,7 +242,8 @@ def _tqdm_frames(text: bytes, begin: int) -> Iterator[tuple[int, Step]]:
 def _values(record: bytes, gap: bytes, mark: bytes, names: dict[bytes, str]) -> dict[str, float]:
     """The values of a record by our own names.
 
-    A value that is no number is left out: another rank's text may have come into it. So is a step time of zero.
+    A value that is no number is left out: another rank's text may have come into it. So is a step time of zero. A loss
+    that is not finite is one of the things that a run is looked at for.
     """
     values = dict[str, float]()
     for item in record.split(gap):
@@ -254,6 +255,6 @@ def _values(record: bytes, gap: bytes, mark: bytes, names: dict[bytes, str]) -> 
             value = float(text)
         except ValueError:
             continue
-        if isfinite(value) and (value > 0 or name != "step_time_s"):
+        if name == "loss" or (isfinite(value) and (value > 0 or name != "step_time_s")):
             values[name] = value
     return values

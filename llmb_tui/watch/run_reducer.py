@@ -49,7 +49,8 @@ class RunReducer:
         self.sidecar = sidecar
         """The most telling line of the files beside the log."""
         ended = run.job_state if run.job_ids and run.job_state in TERMINAL_STATES else None
-        self._job = Job(run.job_ids[-1], run.job_name, ended) if ended else None
+        known = run.job if run.job is not None and run.job.state == ended else None
+        self._job = (known or Job(run.job_ids[-1], run.job_name, ended)) if ended else None
         self._others = {job_id: Job(job_id, "", state) for job_id, state in run.other_states}
         self._job_status: tuple[str | None, int, bool] | None = None
         self.job_over = self._job is not None

@@ -208,7 +208,8 @@ class RunsFeed:
             jobs = {job_id: job for job_id, job in trouble.queued.items() if job_id in run.job_ids}
         except SchedulerTrouble:
             return [job_id for job_id in run.job_ids if run.state_of(job_id) not in TERMINAL_STATES]
-        self.runs.save_states(run, list(jobs.values()))
+        with contextlib.suppress(Trouble):  # no room here, and a cancel needs none
+            self.runs.save_states(run, list(jobs.values()))
         states = {job_id: jobs[job_id].state if job_id in jobs else run.state_of(job_id) for job_id in run.job_ids}
         return [job_id for job_id, state in states.items() if state not in TERMINAL_STATES]
 

@@ -1,0 +1,1 @@
+"""And beside others? Finished runs in; comparisons, suites, reports and archives out."""

@@ -1,0 +1,38 @@
+"""`History`: the results of the runs that this machine remembers, each worked out once."""
+
+from __future__ import annotations
+
+import threading
+
+from llmb_tui.launch.runs import Runs
+from llmb_tui.results.log_facts import read_log
+from llmb_tui.results.result import RunResult, result_of
+from llmb_tui.watch.run_records import RunRecord, RunRecords
+
+
+class History:
+    """Works out a result again only when its record is another. Thread-safe; takes no connection."""
+
+    def __init__(self, records: RunRecords, runs: Runs) -> None:
+        self._records = records
+        self._runs = runs
+        self._lock = threading.Lock()
+        self._cache: dict[str, tuple[RunRecord, RunResult]] = {}
+
+    def all(self) -> tuple[RunResult, ...]:
+        """Of every run that can be read, newest first; no log is read again for it."""
+        with self._lock:
+            return tuple(self._result(record) for record in self._records.all())
+
+    def result(self, run_id: str) -> RunResult:
+        """Of one run, with all that its log says. Raises Trouble (exit code 1) if there is no such run."""
+        run = self._runs.load(run_id)
+        record = self._records.record(run)
+        log = self._runs.folder(run_id) / record.state.log_name
+        return result_of(record, read_log(log, run.log_format) if log.is_file() else None)
+
+    def _result(self, record: RunRecord) -> RunResult:
+        before = self._cache.get(record.run.id)
+        if before is None or before[0] is not record:
+            before = self._cache[record.run.id] = (record, result_of(record))
+        return before[1]

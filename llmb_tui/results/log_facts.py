@@ -1,0 +1,109 @@
+"""`read_log`: everything that one training log says for a result, whoever started the run; read once, whole."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from llmb_tui.catalog.recipe import LogFormat
+from llmb_tui.errors import Trouble
+from llmb_tui.watch.parse import StepParser
+from llmb_tui.watch.state import Step
+
+_PIECE = 1 << 20
+_FORMATS: tuple[LogFormat, ...] = ("nemo2", "hydra")
+# The longest line that is looked at for anything but steps.
+_LINE = 4000
+
+# NeMo's and Megatron's own words, of the versions of the recipes (upstream.md, 3.3).
+_SAVE = re.compile(
+    rb"Global Checkpoint Save : Rank ?: ?\d+ : (?:Iteration ?: ?(\d+) : )?Start time ?: ?[\d.]+s : "
+    rb"Save duration ?: ?([\d.]+)s"
+)
+_LOAD = re.compile(
+    rb"Global Checkpoint Load : Rank ?: ?\d+ : (?:Iteration ?: ?(\d+) : )?Start time ?: ?[\d.]+s : "
+    rb"Time spent in load_checkpoint ?: ?([\d.]+)s"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointTime:
+    """One checkpoint that was saved or loaded."""
+
+    kind: Literal["save", "load"]
+    iteration: int | None
+    """As the log counts; None where it does not say."""
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class LogFacts:
+    """What one log says."""
+
+    format: LogFormat
+    steps: tuple[Step, ...]
+    """In order, each once; of a log with several starts those of the last one, after what it went on from."""
+    checkpoints: tuple[CheckpointTime, ...]
+    starts: int
+    """How often the training began in this log; 0 without a step."""
+
+
+def read_log(path: Path, log_format: LogFormat | None = None) -> LogFacts:
+    """Read a log in pieces; None: its format is the one in which most steps are found.
+
+    Raises Trouble (exit code 1) when it cannot be read.
+    """
+    parsers = {name: StepParser(name) for name in _FORMATS if log_format in (None, name)}
+    steps: dict[LogFormat, list[Step]] = {name: [] for name in parsers}
+    checkpoints: list[CheckpointTime] = []
+    tail = b""
+    try:
+        with path.open("rb") as file:
+            while data := file.read(_PIECE):
+                for name, parser in parsers.items():
+                    steps[name].extend(parser.feed(data))
+                text = tail + data
+                whole = text.rfind(b"\n") + 1
+                checkpoints.extend(_checkpoints(text[:whole]))
+                tail = text[whole:][-_LINE:]
+    except OSError as error:
+        raise Trouble(f"{path} cannot be read.", f"{error.strerror}.", "Name a training log.", exit_code=1) from error
+    checkpoints.extend(_checkpoints(tail))
+    for name, parser in parsers.items():
+        steps[name].extend(parser.close())
+    best = max(steps, key=lambda name: len(steps[name]))
+    last, starts = _last_start(steps[best])
+    return LogFacts(best, tuple(last), tuple(checkpoints), starts)
+
+
+def _checkpoints(text: bytes) -> Iterator[CheckpointTime]:
+    """In the order in which they stand."""
+    if b"Global Checkpoint " not in text:
+        return
+    found = [(match.start(), _checkpoint("save", match)) for match in _SAVE.finditer(text)]
+    found += [(match.start(), _checkpoint("load", match)) for match in _LOAD.finditer(text)]
+    yield from (checkpoint for _, checkpoint in sorted(found, key=lambda pair: pair[0]))
+
+
+def _checkpoint(kind: Literal["save", "load"], match: re.Match[bytes]) -> CheckpointTime:
+    iteration, seconds = match.groups()
+    return CheckpointTime(kind, int(iteration) if iteration else None, float(seconds))
+
+
+def _last_start(steps: list[Step]) -> tuple[list[Step], int]:
+    """The steps as they were made last, and how many starts there were.
+
+    A step that comes again replaces what it and all later ones were.
+    """
+    kept: list[Step] = []
+    starts = 1 if steps else 0
+    for step in steps:
+        if kept and step.index <= kept[-1].index:
+            starts += 1
+            while kept and kept[-1].index >= step.index:
+                kept.pop()
+        kept.append(step)
+    return kept, starts

@@ -1,0 +1,161 @@
+"""`RunResult`: how one run came out, by its recipe's rule; and what its numbers rest on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+from llmb_tui.catalog.recipe import ResultRule
+from llmb_tui.cluster.job import Job
+from llmb_tui.plan import throughput
+from llmb_tui.plan.plan import Plan
+from llmb_tui.plan.selection import ProcedureId
+from llmb_tui.results.configuration import Configuration, configuration_of
+from llmb_tui.results.log_facts import CheckpointTime, LogFacts
+from llmb_tui.results.statistics import Spread, spread
+from llmb_tui.watch.progress import WARM_UP_STEPS
+from llmb_tui.watch.report import state_word
+from llmb_tui.watch.run_records import RunRecord
+from llmb_tui.watch.state import Verdict
+from llmb_tui.watch.verdict import benchmark_s, rule_s, rule_words
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What follows from a step time of a plan, as the recipes' READMEs reckon it."""
+
+    tokens_per_s: float
+    tflops_per_gpu: float | None
+    """None without an estimate, which names the formula; so is `mfu_pct`."""
+    mfu_pct: float | None
+    days_per_1t_tokens: float | None
+    """None for a proxy, which is not the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class LossCheck:
+    """Whether the training learns, as far as its log says."""
+
+    first: float
+    last: float
+    not_finite: int
+    """Steps whose loss is no finite number."""
+    falls: bool
+    """All are finite, and the mean of the last fifth is below that of the first."""
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """One run. Times are seconds."""
+
+    id: str
+    """Of the run."""
+    plan: Plan
+    """As it was shown before the run was submitted."""
+    procedure: ProcedureId
+    cluster: str
+    state: str
+    """In one word: `done`, or how it ended, or where it is."""
+    submitted_at: float | None
+    ended_at: float
+    """When its log last grew, Unix time; 0 without one."""
+    rule: ResultRule
+    step_time_s: float | None
+    """By the recipe's rule; None as long as that cannot be applied."""
+    comparable: bool
+    """It ran to its end, long enough for the rule, and nothing that it did beside slowed it down."""
+    step_times_s: tuple[tuple[int, float], ...]
+    """(step index, time): the first hundred and the newest ones."""
+    steps_done: int
+    steps_total: int
+    verdict: Verdict | None
+    no_verdict: str
+    job: Job | None
+    """What its scheduler last said of it, with its nodes, as far as that was noted."""
+    restarts: int
+    facts: LogFacts | None = None
+    """What its whole log says, where that was read."""
+
+    @cached_property
+    def configuration(self) -> Configuration:
+        """What was trained."""
+        return configuration_of(self.plan)
+
+    @property
+    def rule_words(self) -> str:
+        """The rule as people say it."""
+        return rule_words(self.rule)
+
+    @cached_property
+    def steady(self) -> Spread | None:
+        """The steps that the rule's window has; for a rule of the last step, those after the warm-up."""
+        if self.rule.kind == "mean":
+            last = math.inf if self.rule.last is None else self.rule.last
+            return spread([s for index, s in self.step_times_s if (self.rule.first or 0) <= index <= last])
+        return spread([s for index, s in self.step_times_s if index >= self.step_times_s[0][0] + WARM_UP_STEPS])
+
+    @cached_property
+    def figures(self) -> Figures | None:
+        """By the rule's step time; None without it."""
+        return None if self.step_time_s is None else figures_of(self.plan, self.step_time_s)
+
+    @property
+    def loss(self) -> LossCheck | None:
+        """None where the log was not read, or has no loss."""
+        return None if self.facts is None else loss_check(self.facts)
+
+    @property
+    def checkpoints(self) -> tuple[CheckpointTime, ...]:
+        """Those that were saved and loaded; none where the log was not read."""
+        return self.facts.checkpoints if self.facts else ()
+
+
+def result_of(record: RunRecord, facts: LogFacts | None = None) -> RunResult:
+    """How a run came out, by what this machine has of it."""
+    run, state = record.run, record.state
+    progress = state.progress
+    done = state.stage == "done"
+    return RunResult(
+        id=run.id,
+        plan=run.plan,
+        procedure=run.procedure,
+        cluster=run.cluster,
+        state=state_word(run, state),
+        submitted_at=run.submitted_at,
+        ended_at=record.log_grew_at,
+        rule=run.rule,
+        step_time_s=rule_s(run.plan, run.rule, progress),
+        comparable=done and benchmark_s(run.plan, run.rule, progress) is not None,
+        step_times_s=progress.step_times_s,
+        steps_done=progress.steps_done,
+        steps_total=progress.steps_total if progress.steps_total is not None else run.plan.steps,
+        verdict=state.verdict,
+        no_verdict=state.no_verdict,
+        job=state.job or run.job,
+        restarts=run.job.restarts if run.job else 0,
+        facts=facts,
+    )
+
+
+def figures_of(plan: Plan, step_time_s: float) -> Figures:
+    """What follows from a step time, seconds."""
+    layout, selection, estimate = plan.parallelism, plan.selection, plan.estimate
+    tokens = throughput.tokens_per_s(layout.gbs, layout.seq_len, step_time_s)
+    tflops = mfu = None
+    if estimate is not None:
+        tflops = throughput.tflops_per_gpu(layout.gbs, estimate.model_flops_per_sample, step_time_s, selection.scale)
+        mfu = throughput.mfu_pct(tflops, estimate.peak_tflops)
+    days = None if plan.scaling == "proxy" else throughput.days_per_1t_tokens(tokens)
+    return Figures(tokens, tflops, mfu, days)
+
+
+def loss_check(facts: LogFacts) -> LossCheck | None:
+    """None for a log without a loss."""
+    losses = [step.loss for step in facts.steps if step.loss is not None]
+    if not losses:
+        return None
+    finite = [loss for loss in losses if math.isfinite(loss)]
+    fifth = max(1, len(finite) // 5)
+    falls = len(finite) == len(losses) > 1 and sum(finite[-fifth:]) < sum(finite[:fifth])
+    return LossCheck(losses[0], losses[-1], len(losses) - len(finite), falls)

@@ -1,0 +1,56 @@
+"""`Spread`: step times in a few numbers; and the interval in which the mean of repeats lies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean, median, pstdev, stdev
+
+# Student's t, two-sided 95 %, by degrees of freedom from 1 on; beyond the table that of the last is a little too wide,
+# never too narrow. (Fisher and Yates, Statistical Tables, table III.)
+_T_95 = (
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+    2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
+    2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Of one value or more, in their unit."""
+
+    count: int
+    mean: float
+    median: float
+    low: float
+    high: float
+    stdev: float | None
+    """Of a sample (÷ n − 1), as llmb-run has it; None for a single value."""
+    population_stdev: float
+    """÷ n, as upstream's parse_train_timing.sh has it."""
+
+    @property
+    def cv_pct(self) -> float | None:
+        """Deviation of the sample in per cent of the mean; None for a single value."""
+        return None if self.stdev is None else 100 * self.stdev / self.mean
+
+
+def spread(values: Sequence[float]) -> Spread | None:
+    """None where there is no value."""
+    if not values:
+        return None
+    deviation = stdev(values) if len(values) > 1 else None
+    return Spread(len(values), fmean(values), median(values), min(values), max(values), deviation, pstdev(values))
+
+
+def t_95(degrees: int) -> float:
+    """Student's t for a two-sided interval of 95 %; `degrees` of freedom from 1 on."""
+    return _T_95[min(degrees, len(_T_95)) - 1]
+
+
+def mean_half_width(values: Sequence[float]) -> float | None:
+    """Half of the 95 % confidence interval of the mean, in the values' unit; None for fewer than two."""
+    if len(values) < 2:
+        return None
+    return t_95(len(values) - 1) * stdev(values) / math.sqrt(len(values))

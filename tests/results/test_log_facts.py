@@ -1,0 +1,72 @@
+"""What a whole log says: steps of the last start, checkpoints, losses."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from llmb_tui.results.log_facts import CheckpointTime, LogFacts, read_log
+from llmb_tui.results.result import loss_check
+from llmb_tui.results.statistics import mean_half_width, spread
+
+GOLDEN = Path(__file__).parents[1] / "watch" / "golden"
+LINE = (
+    "Training epoch 0, iteration {0}/9 | lr: 1e-4 | global_batch_size: 8 | global_step: {0} | reduced_train_loss: {1}"
+)
+LINE += " | train_step_timing in s: 2.0\n"
+
+
+def facts_of(folder: Path, text: str) -> LogFacts:
+    path = folder / "log.out"
+    path.write_text(text)
+    return read_log(path)
+
+
+def test_checkpoints_of_a_genuine_log() -> None:
+    saved, loaded = read_log(GOLDEN / "nemo-2.2.1-save.log"), read_log(GOLDEN / "nemo-2.2.1-load.log")
+    assert {one.kind for one in saved.checkpoints} == {"save"}
+    assert {one.kind for one in loaded.checkpoints} == {"load"}
+    assert all(one.seconds > 0 for one in (*saved.checkpoints, *loaded.checkpoints))
+
+
+def test_the_lines_of_the_recipes(tmp_path: Path) -> None:
+    text = (
+        "[NeMo I 2025-04-11 14:48:45 nemo_logging:393] Global Checkpoint Save : Rank: 0 : Iteration: 50 : "
+        "Start time: 1744408121.151s : Save duration: 4.389s\n"
+        "[NeMo I 2025-04-11 14:46:18 nemo_logging:393] Global Checkpoint Load : Rank : 0 : "
+        "Start time : 1744407969.270s : Time spent in load_checkpoint: 9.712s\n"
+    )
+    assert facts_of(tmp_path, text).checkpoints == (
+        CheckpointTime("save", 50, 4.389),
+        CheckpointTime("load", None, 9.712),
+    )
+
+
+def test_a_second_start_replaces_what_it_makes_again(tmp_path: Path) -> None:
+    bar = "Epoch 0: : 10%| {0}/9 [00:01<00:02, reduced_train_loss={1}, global_step={2}, train_step_timing in s=2.0]\r"
+    first = "".join(bar.format(at + 1, 5 - at, at) for at in range(4))
+    again = "".join(bar.format(at + 1, 9 - at, at) for at in range(2))
+    facts = facts_of(tmp_path, first + again + "\n")
+    assert facts.starts == 2
+    assert [(step.index, step.loss) for step in facts.steps] == [(0, 9.0), (1, 8.0)]
+
+
+def test_a_loss_that_is_no_number_is_seen(tmp_path: Path) -> None:
+    losses = [12.0, 11.0, "nan", 9.0]
+    check = loss_check(facts_of(tmp_path, "".join(LINE.format(at, loss) for at, loss in enumerate(losses))))
+    assert check is not None
+    assert (check.first, check.last, check.not_finite, check.falls) == (12.0, 9.0, 1, False)
+    falling = loss_check(facts_of(tmp_path, "".join(LINE.format(at, 12 - at) for at in range(9))))
+    assert falling is not None
+    assert falling.falls
+
+
+def test_statistics_by_hand() -> None:
+    found = spread([2.0, 4.0, 6.0])
+    assert found is not None
+    assert (found.mean, found.median, found.stdev) == (4.0, 4.0, 2.0)
+    assert math.isclose(found.population_stdev, math.sqrt(8 / 3))
+    half = mean_half_width([2.0, 4.0, 6.0])
+    assert half is not None
+    assert math.isclose(half, 4.303 * 2 / math.sqrt(3))
+    assert mean_half_width([2.0]) is None
