@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from llmb_tui.errors import Trouble
 from llmb_tui.text import clean, clean_line, escaped_json
+
+if TYPE_CHECKING:
+    from llmb_tui.results.table import Form, Table
 
 _ROOM = "Send it to a file or a terminal that takes it."
 
@@ -25,8 +29,16 @@ def print_json(document: object) -> None:
 
 
 def json_line(document: object) -> str:
-    """One JSON document as stdout takes it; characters that are not seen are escaped."""
-    return escaped_json(json.dumps(document, ensure_ascii=not _is_unicode(sys.stdout))) + "\n"
+    """One JSON document as stdout takes it; characters that are not seen are escaped.
+
+    JSON has no word for a number that is not finite: it is null.
+    """
+    ascii_only = not _is_unicode(sys.stdout)
+    try:
+        text = json.dumps(document, ensure_ascii=ascii_only, allow_nan=False)
+    except ValueError:
+        text = json.dumps(_finite(document), ensure_ascii=ascii_only, allow_nan=False)
+    return escaped_json(text) + "\n"
 
 
 def print_json_line(line: str) -> None:
@@ -55,6 +67,14 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         print_line("  ".join(cells).rstrip())
 
 
+def print_as(form: Form, table: Table) -> None:
+    """A table in the form that was asked for."""
+    if form == "table":
+        print_table(table.headings, table.texts())
+    else:
+        print_line(table.csv() if form == "csv" else table.markdown(), end="")
+
+
 def abandon(stream: TextIO) -> None:
     """Whoever read it has gone, or it takes no more: Python must not complain about that at its exit either."""
     with contextlib.suppress(OSError, ValueError):  # it is no file, as in tests
@@ -75,6 +95,14 @@ def _write(stream: TextIO | None, text: str) -> None:
         abandon(stream)
         why = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise NoOutput("The answer could not be written.", f"{why.rstrip('.')}.", _ROOM) from error
+
+
+def _finite(document: object) -> object:
+    if isinstance(document, dict):
+        return {key: _finite(value) for key, value in document.items()}
+    if isinstance(document, (list, tuple)):
+        return [_finite(value) for value in document]
+    return None if isinstance(document, float) and not math.isfinite(document) else document
 
 
 def _is_unicode(stream: TextIO | None) -> bool:
