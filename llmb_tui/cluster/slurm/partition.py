@@ -45,6 +45,11 @@ class NodeGroup:
         """False for nodes that are down, drained or do not respond."""
         return self.state.rstrip("~#!%$@^-+") in _WORKING_STATES
 
+    @property
+    def idle(self) -> bool:
+        """True for nodes that run nothing and are promised to nobody."""
+        return self.state.rstrip("~#") == "idle"
+
 
 @dataclass(frozen=True, slots=True)
 class Partition:
@@ -61,6 +66,16 @@ class Partition:
     def nodes(self) -> int:
         """All nodes, whatever their state."""
         return sum(group.nodes for group in self.groups)
+
+    @property
+    def working_nodes(self) -> int:
+        """Those that run jobs, now or when their present one ends."""
+        return sum(group.nodes for group in self.groups if group.works)
+
+    @property
+    def idle_nodes(self) -> int:
+        """Those that run nothing now."""
+        return sum(group.nodes for group in self.groups if group.idle)
 
     @property
     def gpus(self) -> tuple[Gpus, ...]:

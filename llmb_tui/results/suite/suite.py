@@ -1,0 +1,143 @@
+"""`Suite`: several runs that one yes is given for, and in which order and how many at a time they are submitted.
+
+A screen or a file makes one by `make_suite`, which names the rows and shuffles them; it has no id until it is kept
+(`suites.Suites.keep`), which gives one to it and to each of its rows' runs. Frozen: a change is a new suite.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from typing import Literal
+
+from llmb_tui.plan.selection import FIELDS, OPTIONS, ProcedureId, Selection
+
+SuiteKind = Literal["custom", "scaling", "precision", "repeat", "acceptance", "tune"]
+SUITE_KINDS: dict[SuiteKind, str] = {
+    "custom": "runs chosen one by one",
+    "scaling": "all published scales of a configuration, up to what the cluster has",
+    "precision": "one configuration in each of its precisions",
+    "repeat": "the noise of one configuration",
+    "acceptance": "every published configuration of a recipe that fits the cluster, one verdict for all",
+    "tune": "the fastest layouts by the estimate, in short runs, then the full run of the best",
+}
+"""What each kind answers, in a line."""
+_BEST = "full run of the best"
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteRow:
+    """One run of a suite."""
+
+    key: str
+    """Names it in its suite: `nemotron4@25.04 15b fp8 64`, and ` #2` where the same is run again."""
+    selection: Selection
+    procedure: ProcedureId
+    run_id: str = ""
+    """Id of its run, which is assigned before anything is sent; empty until the suite is kept."""
+    of_best: bool = False
+    """Of a `tune`: it takes the layout of the fastest row before it. Until then the model's best is planned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """Rows in the order in which they are submitted."""
+
+    name: str
+    """As the operator calls it: the file's, or what a ready-made one measures."""
+    kind: SuiteKind
+    cluster: str
+    """Name of the cluster profile."""
+    rows: tuple[SuiteRow, ...]
+    at_most: int | None = None
+    """So many of its runs in the queue or running at a time; None: all of them."""
+    stop_after: int | None = None
+    """After so many runs that did not end well nothing more is submitted; None: it goes on whatever happens."""
+    chain: bool = False
+    """Each job waits for the end of the one before (of that `at_most` places before), by Slurm's own dependency."""
+    shuffle: int | None = None
+    """Seed of the order; None: as listed."""
+    digest: str = ""
+    """Of all that was asked for: a suite of the same content has the same, whatever its id and however far it is."""
+    id: str = ""
+    """Empty until it is kept."""
+    created_at: float = 0.0
+    """Unix time at which it was kept."""
+
+    @property
+    def run_ids(self) -> tuple[str, ...]:
+        """Those of its rows, in order; none until it is kept."""
+        return tuple(row.run_id for row in self.rows if row.run_id)
+
+    def row_of(self, run_id: str) -> SuiteRow | None:
+        """The row of a run; None for a run of none."""
+        return next((row for row in self.rows if row.run_id == run_id), None)
+
+    def with_row(self, row: SuiteRow) -> Suite:
+        """The suite with another row of the same key."""
+        return replace(self, rows=tuple(row if one.key == row.key else one for one in self.rows))
+
+
+def make_suite(  # noqa: PLR0913 - what a suite has
+    name: str,
+    cluster: str,
+    runs: Iterable[tuple[Selection, ProcedureId]],
+    *,
+    kind: SuiteKind = "custom",
+    at_most: int | None = None,
+    stop_after: int | None = None,
+    chain: bool = False,
+    shuffle: int | None = None,
+) -> Suite:
+    """A suite of these runs, each with a key of its own, shuffled where there is a seed.
+
+    The last of a `tune` is its full run.
+    """
+    wanted = list(runs)
+    rows = _keyed(wanted)
+    if kind == "tune":
+        rows[-1] = replace(rows[-1], key=_BEST, of_best=True)
+    if shuffle is not None:
+        last = rows[-1:] if rows[-1].of_best else []
+        rows = rows[: len(rows) - len(last)]
+        random.Random(shuffle).shuffle(rows)  # noqa: S311 - an order, no secret
+        rows += last
+    suite = Suite(name, kind, cluster, tuple(rows), at_most, stop_after, chain, shuffle)
+    return replace(suite, digest=_digest(suite))
+
+
+def row_name(selection: Selection) -> str:
+    """What is run, in a few words: `nemotron4@25.04 15b fp8 64`, and what is otherwise than the recipe's."""
+    words = [f"{selection.workload}@{selection.release}", selection.size, selection.dtype, str(selection.scale)]
+    if selection.strong_scaling:
+        words.append("strong")
+    words += [f"{name.replace('_', '-')}{value}" for name, value in selection.overrides.set_fields().items()]
+    if selection.steps is not None:
+        words.append(f"{selection.steps} steps")
+    for option in OPTIONS:
+        words += [FIELDS[option.name].word] if getattr(selection.options, option.name) and option.word else []
+    return " ".join(words)
+
+
+def _keyed(wanted: list[tuple[Selection, ProcedureId]]) -> list[SuiteRow]:
+    """Each with its name; of several alike all have a number."""
+    procedures = {procedure for _, procedure in wanted}
+    names = [
+        f"{row_name(selection)}{f' {procedure}' if len(procedures) > 1 else ''}" for selection, procedure in wanted
+    ]
+    many = {name for name, count in Counter(names).items() if count > 1}
+    seen: Counter[str] = Counter()
+    rows = []
+    for name, (selection, procedure) in zip(names, wanted, strict=True):
+        seen[name] += 1
+        rows.append(SuiteRow(f"{name} #{seen[name]}" if name in many else name, selection, procedure))
+    return rows
+
+
+def _digest(suite: Suite) -> str:
+    document = asdict(suite)
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,205 @@
+"""`plan_suite`: what a suite will be, before anything is sent: each row, its blockers, and the sums. Pure.
+
+A screen calls `plan_suite` at every key and shows `SuitePlan.rows` as its table and the rest below it. `free_nodes` of
+a `ClusterInventory`'s partitions says how many nodes are free; without that there is no `parallel_s`.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.partition import Partition, parse_time
+from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.launch.policy import Policy
+from llmb_tui.launch.readiness import impossible
+from llmb_tui.plan.make import plan
+from llmb_tui.plan.plan import Estimate, Plan, Problem, error
+from llmb_tui.request import RunRequest, procedure_on
+from llmb_tui.results.suite.suite import Suite, SuiteRow
+
+CHAIN = "chain"
+"""Field of the blocker of a chain that Slurm cannot keep."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRow:
+    """One row, and what it will be."""
+
+    row: SuiteRow
+    plan: Plan
+    blockers: tuple[Problem, ...]
+    """Everything that stands against it, whatever the cluster says."""
+
+    @property
+    def nodes(self) -> int:
+        """How many it takes."""
+        return self.plan.nodes
+
+    @property
+    def estimate(self) -> Estimate | None:
+        """Expected step time with its band and its source; None where no honest number can be given."""
+        return self.plan.estimate
+
+    @property
+    def gpu_hours(self) -> float | None:
+        """Expected, of its steps alone; None without an estimate."""
+        return self.plan.gpu_hours
+
+    @property
+    def time_limit(self) -> str:
+        """`HH:MM:SS`."""
+        return self.plan.time_limit
+
+    @property
+    def most_s(self) -> float:
+        """Its time limit in seconds."""
+        return parse_time(self.plan.time_limit) or 0.0
+
+    @property
+    def most_gpu_hours(self) -> float:
+        """What its time limit allows."""
+        return self.plan.selection.scale * self.most_s / 3600
+
+    @property
+    def expected_s(self) -> float:
+        """Seconds of its steps alone; without an estimate all that its time limit allows."""
+        return self.plan.steps * self.estimate.step_time_s if self.estimate else self.most_s
+
+    @property
+    def notes(self) -> tuple[Problem, ...]:
+        """What is to be known of it and does not stand against it."""
+        return tuple(problem for problem in self.plan.problems if problem.severity != "error")
+
+
+@dataclass(frozen=True)
+class SuitePlan:
+    """The table and its sums."""
+
+    suite: Suite
+    rows: tuple[PlannedRow, ...]
+    free_nodes: int | None = None
+    """Nodes of the partition that run nothing now; None where nobody has asked the cluster."""
+    suite_blockers: tuple[Problem, ...] = ()
+    """What stands against the suite and against no single row."""
+
+    @cached_property
+    def blockers(self) -> tuple[tuple[PlannedRow | None, Problem], ...]:
+        """All that stands against it: a suite with one is not submitted at all. None: the suite's own."""
+        own = [(None, problem) for problem in self.suite_blockers]
+        return (*own, *((row, problem) for row in self.rows for problem in row.blockers))
+
+    @cached_property
+    def gpu_hours(self) -> float:
+        """What one says yes to: the rows' expected GPU-hours; of one without an estimate what its time limit allows."""
+        return sum(row.most_gpu_hours if row.gpu_hours is None else row.gpu_hours for row in self.rows)
+
+    @cached_property
+    def most_gpu_hours(self) -> float:
+        """What the time limits allow in all."""
+        return sum(row.most_gpu_hours for row in self.rows)
+
+    @cached_property
+    def without_estimate(self) -> int:
+        """How many rows count by their time limit."""
+        return sum(row.gpu_hours is None for row in self.rows)
+
+    @cached_property
+    def serial_s(self) -> float:
+        """Seconds of training if the rows ran one after the other; start-up and queue are not in it."""
+        return sum(row.expected_s for row in self.rows)
+
+    @cached_property
+    def parallel_s(self) -> float | None:
+        """The same if the free nodes were used, in the suite's order; None where too few are free or none are known."""
+        return wall_s([(row.nodes, row.expected_s) for row in self.rows], self.free_nodes, self.suite.at_most)
+
+    def row(self, key: str) -> PlannedRow:
+        """The row of that key. Raises KeyError."""
+        for one in self.rows:
+            if one.row.key == key:
+                return one
+        raise KeyError(key)
+
+
+def plan_suite(
+    suite: Suite,
+    catalog: Catalog,
+    profile: ClusterProfile,
+    policy: Policy,
+    free_nodes: int | None = None,
+) -> SuitePlan:
+    """What it will be on the cluster of `profile`. Raises `Unknown` for a recipe, size or GPU type of no preset."""
+    rows = tuple(_planned(row, catalog, profile, policy) for row in suite.rows)
+    return SuitePlan(suite, rows, free_nodes, tuple(_suite_blockers(suite, profile)))
+
+
+def request_of(row: SuiteRow, catalog: Catalog, profile: ClusterProfile) -> RunRequest:
+    """What is asked for by a row. Raises as `plan_suite` does."""
+    selection = row.selection
+    recipe = catalog.recipe(selection.workload, selection.release)
+    return RunRequest(recipe, plan(catalog, selection), profile, procedure_on(profile, row.procedure))
+
+
+def free_nodes(partitions: Iterable[Partition], profile: ClusterProfile) -> int | None:
+    """Nodes of the profile's partition that run nothing now; of several partitions those of the largest.
+
+    None where the cluster has no partitions, or does not show this one.
+    """
+    return max((part.idle_nodes for part in _own(partitions, profile)), default=None)
+
+
+def working_nodes(partitions: Iterable[Partition], profile: ClusterProfile) -> int | None:
+    """The same of the nodes that run something now or could."""
+    return max((part.working_nodes for part in _own(partitions, profile)), default=None)
+
+
+def wall_s(jobs: Sequence[tuple[int, float]], nodes: int | None, at_most: int | None = None) -> float | None:
+    """Seconds until the last of these jobs (nodes, seconds) has ended, started in this order on so many nodes.
+
+    None where a job needs more nodes than there are, or that number is not known.
+    """
+    if nodes is None or any(needed > nodes for needed, _ in jobs):
+        return None
+    running: list[tuple[float, int]] = []
+    now, free = 0.0, nodes
+    for needed, seconds in jobs:
+        while needed > free or (at_most is not None and len(running) >= at_most):
+            now, back = heapq.heappop(running)
+            free += back
+        heapq.heappush(running, (now + seconds, needed))
+        free -= needed
+    return max((end for end, _ in running), default=0.0)
+
+
+def _own(partitions: Iterable[Partition], profile: ClusterProfile) -> list[Partition]:
+    names = profile.partition.split(",") if isinstance(profile, SlurmProfile) else []
+    return [partition for partition in partitions if partition.name in names]
+
+
+def _planned(row: SuiteRow, catalog: Catalog, profile: ClusterProfile, policy: Policy) -> PlannedRow:
+    request = request_of(row, catalog, profile)
+    return PlannedRow(row, request.plan, impossible(request, policy))
+
+
+def _suite_blockers(suite: Suite, profile: ClusterProfile) -> Iterable[Problem]:
+    if not suite.chain:
+        return
+    others = {procedure_on(profile, row.procedure) for row in suite.rows} - {"direct"}
+    if others:
+        reason = (
+            "A chain is kept by a dependency in the batch script, and only the direct procedure on Slurm writes one; "
+            f"here are rows by: {', '.join(sorted(others))}."
+        )
+        fix = "Leave `chain` out and set `at_most = 1`: the program then sends each when the one before has ended."
+        yield error(CHAIN, reason, fix)
+    if suite.stop_after is not None and suite.stop_after > 1:
+        reason = "The jobs of a chain are all in the queue at once, and Slurm ends it at the first failure or at none."
+        yield error(CHAIN, reason, "Set `stop_after` to 1, or leave it out.")
+    if suite.kind == "tune":
+        reason = "Which layout the last run takes is known when the others are over, and not when a chain is sent."
+        yield error(CHAIN, reason, "Leave `chain` out.")

@@ -1,0 +1,163 @@
+"""`progress_of`: how a suite stands, folded from the records of its runs. Pure.
+
+A screen follows the one feed of runs, keeps the `RunRecord`s by run id, and calls `progress_of` with the suite's plan
+whenever one of them has changed; `SuiteProgress.rows` is its table, `words` one line for a list of suites.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from llmb_tui.results.suite.suite_plan import PlannedRow, SuitePlan, wall_s
+from llmb_tui.text import plural
+from llmb_tui.watch.report import state_word
+from llmb_tui.watch.run_records import RunRecord
+from llmb_tui.watch.state import ENDED, FAILED, Result
+
+Standing = Literal["not sent", "unknown", "waiting", "running", "done", "failed", "cancelled"]
+"""Of a row. `waiting`: in the queue. `done`: it ran to its end. `failed`: it was refused, or ended badly. `cancelled`:
+by a person, or withdrawn before it was sent."""
+OVER: tuple[Standing, ...] = ("done", "failed", "cancelled")
+_IN_QUEUE = ("submitted", "queued")
+
+
+@dataclass(frozen=True, slots=True)
+class RowProgress:
+    """How one row stands."""
+
+    planned: PlannedRow
+    standing: Standing
+    record: RunRecord | None
+    """Its run; None as long as nothing of it is stored."""
+
+    @property
+    def state(self) -> str:
+        """In one word, as `jobs` has it; `not sent` before."""
+        return state_word(self.record.run, self.record.state) if self.record else "not sent"
+
+    @property
+    def result(self) -> Result | None:
+        """The verdict of a row that is done; None for any other, and without one."""
+        if self.standing != "done" or self.record is None or self.record.state.verdict is None:
+            return None
+        return self.record.state.verdict.result
+
+    @property
+    def left_s(self) -> float:
+        """Seconds of training that are still expected of it."""
+        if self.standing in OVER:
+            return 0.0
+        if self.record is not None and self.standing == "running":
+            state = self.record.state
+            if state.eta_s is not None:
+                return state.eta_s
+            total = state.progress.steps_total or self.planned.plan.steps
+            return self.planned.expected_s * max(0.0, 1 - state.progress.steps_done / total)
+        return self.planned.expected_s
+
+    @property
+    def gpu_hours_left(self) -> float:
+        """The same in GPU-hours."""
+        return self.planned.plan.selection.scale * self.left_s / 3600
+
+
+@dataclass(frozen=True)
+class SuiteProgress:
+    """How all of it stands."""
+
+    plan: SuitePlan
+    rows: tuple[RowProgress, ...]
+    free_nodes: int | None = None
+
+    def count(self, *standings: Standing) -> int:
+        """How many rows stand so."""
+        return sum(row.standing in standings for row in self.rows)
+
+    def results(self, result: Result | None) -> int:
+        """How many rows are done with that verdict; None: done without one."""
+        return sum(row.standing == "done" and row.result == result for row in self.rows)
+
+    @property
+    def failures(self) -> int:
+        """Runs that did not end well, but those that a person has cancelled."""
+        return self.count("failed")
+
+    @property
+    def stopped(self) -> bool:
+        """So many have failed that nothing more is sent."""
+        most = self.plan.suite.stop_after
+        return most is not None and self.failures >= most
+
+    @cached_property
+    def over(self) -> bool:
+        """Nothing of it goes on, and nothing more will be sent."""
+        going = self.count("unknown", "waiting", "running")
+        return going == 0 and (self.stopped or self.count("not sent") == 0)
+
+    @property
+    def gpu_hours_left(self) -> float:
+        """Expected, of what goes on and what is still to be sent."""
+        return sum(row.gpu_hours_left for row in self._ahead)
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds of training until all is over, on the nodes that the running rows hold and those that are free.
+
+        None where that is not known. Start-up and queue are not in it.
+        """
+        held = sum(row.planned.nodes for row in self.rows if row.standing == "running")
+        nodes = None if self.free_nodes is None else held + self.free_nodes
+        jobs = [(row.planned.nodes, row.left_s) for row in self._ahead]
+        return wall_s(jobs, nodes, self.plan.suite.at_most)
+
+    @property
+    def serial_left_s(self) -> float:
+        """The same if what is left ran one after the other."""
+        return sum(row.left_s for row in self._ahead)
+
+    @property
+    def words(self) -> str:
+        """One line: `7 of 12 done: 6 PASS, 1 FAIL · 2 running · 3 waiting`."""
+        verdicts = [f"{count} {result}" for result in ("PASS", "WARN", "FAIL") if (count := self.results(result))]
+        if none := self.results(None):
+            verdicts.append(f"{none} without a verdict")
+        parts = [f"{self.count('done')} of {plural(len(self.rows), 'run')} done"]
+        parts[0] += f": {', '.join(verdicts)}" if verdicts else ""
+        for standing in ("failed", "cancelled", "running", "waiting", "unknown", "not sent"):
+            if count := self.count(standing):
+                parts.append(f"{count} {standing}")
+        return " · ".join(parts)
+
+    @property
+    def _ahead(self) -> list[RowProgress]:
+        """What goes on first, then what is to be sent, in the suite's order."""
+        going = [row for row in self.rows if row.standing in ("running", "waiting", "unknown")]
+        return going if self.stopped else going + [row for row in self.rows if row.standing == "not sent"]
+
+
+def progress_of(plan: SuitePlan, records: Mapping[str, RunRecord], free_nodes: int | None = None) -> SuiteProgress:
+    """How a suite stands, by the records of its runs, by run id; others may be among them."""
+    rows = []
+    for planned in plan.rows:
+        record = records.get(planned.row.run_id)
+        rows.append(RowProgress(planned, standing_of(record), record))
+    return SuiteProgress(plan, tuple(rows), free_nodes)
+
+
+def standing_of(record: RunRecord | None) -> Standing:
+    """How the row of a run stands; None: there is no such run yet."""
+    if record is None or record.run.submission == "intended":
+        return "not sent"
+    run, stage = record.run, record.state.stage
+    if run.submission == "unknown":
+        return "unknown"
+    if run.submission == "refused":
+        return "failed"
+    if run.submission == "withdrawn":  # one that was under way certainly never reached its cluster: it is sent anew
+        return "cancelled" if run.sent_at is None else "not sent"
+    if stage in ENDED:
+        return "done" if stage == "done" else "failed" if stage in FAILED else "cancelled"
+    return "waiting" if state_word(run, record.state) in _IN_QUEUE else "running"
