@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from llmb_tui.plan.selection import ProcedureId
     from llmb_tui.request import RunRequest
     from llmb_tui.results.history import History
+    from llmb_tui.results.notes import Notes
     from llmb_tui.store.paths import Places
     from llmb_tui.watch.local_results import LocalResults
     from llmb_tui.watch.runs_feed import RunsFeed
@@ -143,6 +144,13 @@ class Services:
         from llmb_tui.results.history import History
 
         return History(self.feed.records, self.runs)
+
+    @_part
+    def notes(self) -> Notes:
+        """What is said of the remembered runs."""
+        from llmb_tui.results.notes import Notes
+
+        return Notes(self.runs)
 
     @_part
     def launcher(self) -> Launcher:

@@ -28,6 +28,7 @@ _VERBS = (
     ("secrets", "secrets", "keys on a cluster: which are there, and what they open"),
     ("submit", "clusters", "render and submit one run, or send one that was prepared"),
     ("jobs", "runs", "runs, newest first"),
+    ("note", "note", "what is said of a run, and its tags"),
     ("watch", "runs", "follow a run until it ends"),
     ("logs", "runs", "the training log of a run, or a log file"),
     ("cancel", "runs", "cancel a run's job"),

@@ -161,6 +161,14 @@ def _submit(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--yes", action="store_true", help="submit without asking")
 
 
+def _note(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("run", metavar="RUN")
+    sub.add_argument("text", metavar="TEXT", nargs="?", help="say this of it; empty takes the note away")
+    text = "may be repeated; `jobs` and the list of runs show it"
+    sub.add_argument("--tag", metavar="T", action="append", default=[], help=f"give it a tag; {text}")
+    sub.add_argument("--untag", metavar="T", action="append", default=[], help="take a tag away; may be repeated")
+
+
 def _watch(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("run", metavar="RUN")
     sub.add_argument("--once", action="store_true", help="say how it stands and leave")
@@ -195,6 +203,7 @@ _FLAGS: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
     "llmb": _llmb,
     "secrets": _secrets,
     "submit": _submit,
+    "note": _note,
     "watch": _watch,
     "logs": _logs,
     "cancel": _cancel,

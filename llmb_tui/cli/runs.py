@@ -19,6 +19,7 @@ from llmb_tui.launch.refusal import WITH_INTENT
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.submit import withdraw
 from llmb_tui.plan.selection import PROCEDURE_TITLES
+from llmb_tui.results.notes import Note
 from llmb_tui.services import Services
 from llmb_tui.watch.kept_runs import KeptRuns
 from llmb_tui.watch.lines import LineReader
@@ -45,14 +46,16 @@ def jobs_verb(arguments: argparse.Namespace) -> int:
     records, unreadable = feed.records.all(), services.runs.unreadable()
     found = [(one.created_at, one.document) for one in kept.done.values()]
     for record in records:
-        found.append((record.run.created_at, document(record.run, record.state)))
+        note = services.notes.of(record.run.id)
+        said = {"note": note.text, "tags": list(note.tags)}
+        found.append((record.run.created_at, document(record.run, record.state) | said))
         kept.keep(record.run, record.state, found[-1][1])
     documents = [one for _, one in sorted(found, key=itemgetter(0), reverse=True)]
     kept.save()
     if arguments.json:
         print_json(documents)
     elif documents:
-        print_table(_HEADINGS, map(_row, documents))
+        _print_runs(documents)
     elif not unreadable:
         say("There is no run yet. `llmb-tui submit --cluster C …` submits one, and so does the wizard's last step.")
     for record in records:
@@ -64,6 +67,15 @@ def jobs_verb(arguments: argparse.Namespace) -> int:
     for trouble in unreadable:
         say(str(trouble))
     return 0
+
+
+def _print_runs(documents: Sequence[dict[str, Any]]) -> None:
+    """The table of runs, with what is said of them where anything is."""
+    notes = [Note(one["note"], tuple(one["tags"])).words for one in documents]
+    if not any(notes):
+        print_table(_HEADINGS, map(_row, documents))
+        return
+    print_table((*_HEADINGS, "note"), [(*_row(one), note) for one, note in zip(documents, notes, strict=True)])
 
 
 def settle(services: Services, run_id: str, *, patiently: bool = False) -> Run:

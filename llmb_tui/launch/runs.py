@@ -40,7 +40,8 @@ class Runs:
     """
 
     def __init__(self, places: Places) -> None:
-        self._directory = places.runs
+        self.directory = places.runs
+        """With a folder for each run."""
         self._reading = threading.Lock()
         self.passed_over: Container[str] = ()
         """Ids that no listing has: who lists the runs knows all of these already."""
@@ -52,7 +53,7 @@ class Runs:
             raise Trouble(
                 f"{clean_line(run_id)!r} is not the id of a run.", fix="`llmb-tui jobs` lists runs.", exit_code=1
             )
-        return self._directory / run_id
+        return self.directory / run_id
 
     def save(self, run: Run) -> None:
         """Write the run; it is on the disk when this returns."""
@@ -164,11 +165,11 @@ class Runs:
 
     def _folders(self) -> list[str]:
         try:
-            return [entry.path for entry in os.scandir(self._directory) if entry.name not in self.passed_over]
+            return [entry.path for entry in os.scandir(self.directory) if entry.name not in self.passed_over]
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise trouble_of(error, "read the runs in", self._directory) or error from error
+            raise trouble_of(error, "read the runs in", self.directory) or error from error
 
     def _try(self, run_id: str) -> Run | Trouble:
         try:
@@ -176,7 +177,7 @@ class Runs:
         except Trouble as trouble:
             # Of a folder whose name is no id `load` does not say where it is.
             return (
-                Trouble(trouble.what, f"{self._directory / run_id}", trouble.fix) if trouble.exit_code == 1 else trouble
+                Trouble(trouble.what, f"{self.directory / run_id}", trouble.fix) if trouble.exit_code == 1 else trouble
             )
 
 

@@ -12,6 +12,7 @@ from textual.screen import ModalScreen, Screen
 from textual.widgets import Button, Input, Static
 
 from llmb_tui.errors import Trouble
+from llmb_tui.results.notes import LONGEST_NOTE, Note
 from llmb_tui.text import clean
 from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.text import MUTED, line, lines, plain, told
@@ -119,6 +120,27 @@ class Secret(Dialog[str | None]):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.dismiss(event.value)
+
+
+class NoteDialog(Dialog[tuple[str, str] | None]):
+    """What is said of a run: one line, and the tags as they are typed. It keeps neither."""
+
+    def __init__(self, run: str, note: Note) -> None:
+        """`run`: in a few words."""
+        super().__init__("Note")
+        self._run = run
+        self._note = note
+
+    def body(self) -> ComposeResult:
+        yield Static(line((self._run, "bold")), markup=False)
+        yield Static(line(("note", MUTED)), markup=False)
+        yield Input(plain(self._note.text).plain, max_length=LONGEST_NOTE, compact=True, id="note-text")
+        yield Static(line(("tags, such as: baseline driver-570", MUTED)), markup=False)
+        yield Input(plain(" ".join(self._note.tags)).plain, compact=True, id="note-tags")
+        yield Static(line(("enter keeps both on this machine, tab goes to the other, escape leaves them.", MUTED)))
+
+    def on_input_submitted(self) -> None:
+        self.dismiss((self.query_one("#note-text", Input).value, self.query_one("#note-tags", Input).value))
 
 
 class Failure(Dialog[None]):

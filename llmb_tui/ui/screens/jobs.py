@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -20,10 +20,11 @@ from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.job_words import JobWords
+from llmb_tui.results.notes import Note, tags_in
 from llmb_tui.services import Services
 from llmb_tui.text import plural
 from llmb_tui.ui.daemon import in_daemon
-from llmb_tui.ui.dialogs import Confirm, Failure
+from llmb_tui.ui.dialogs import Confirm, Failure, NoteDialog
 from llmb_tui.ui.text import MUTED, line, lines, tell
 from llmb_tui.ui.widgets.job_table import JobTable
 from llmb_tui.ui.widgets.job_texts import cancel_question, heading, what_is_missing
@@ -56,6 +57,7 @@ Runs that NVIDIA's own llmb-run started are opened from their list."""
         Binding(
             "c", "cancel", "Cancel…", id="jobs.cancel", tooltip="Cancel or withdraw the marked runs, after a question"
         ),
+        Binding("n", "note", "Note…", id="jobs.note", tooltip="Say something of the run, and give it tags"),
         Binding("o", "others", "Others…", id="jobs.others", tooltip="Runs that NVIDIA's llmb-run started on a cluster"),
         Binding("q,escape", "leave", "Back", key_display="q", id="jobs.leave", tooltip="Back to where you came from"),
     ]
@@ -64,6 +66,7 @@ Runs that NVIDIA's own llmb-run started are opened from their list."""
     words = getters.query_one("#jobs-filter", Input)
     head = getters.query_one("#jobs-head", Static)
     note = getters.query_one("#jobs-note", Static)
+    said = getters.query_one("#jobs-said", Static)
     last_lines = getters.query_one("#jobs-peek", Static)
 
     @dataclass
@@ -85,6 +88,7 @@ Runs that NVIDIA's own llmb-run started are opened from their list."""
     def compose(self) -> ComposeResult:
         yield Static(id="jobs-head", markup=False)
         yield JobTable(self._clock)
+        yield Static(id="jobs-said", markup=False)
         yield Static(id="jobs-note", markup=False)
         yield Static(id="jobs-peek", markup=False)
         yield Input(placeholder="words that a row must have", id="jobs-filter", compact=True)
@@ -134,6 +138,22 @@ Runs that NVIDIA's own llmb-run started are opened from their list."""
         if not self.table.mark():
             tell(self.app, _NO_JOB, "warning")
         self._show_around()
+
+    @work(group="note", exclusive=True, exit_on_error=False)
+    async def action_note(self) -> None:
+        record = self.table.record
+        if record is None:
+            return
+        notes, run_id, before = self._services.notes, record.run.id, self.table.note
+        answer = await self.app.push_screen_wait(NoteDialog(f"{what_runs(record.run)} · {run_id}", before))
+        if answer is None:
+            return
+        text, tags = answer[0], tags_in(answer[1])
+        try:
+            await in_daemon(notes.change, run_id, text, tags, set(before.tags) - set(tags))
+            self._take_notes(await in_daemon(notes.all))
+        except Trouble as trouble:
+            self.app.push_screen(Failure(trouble))
 
     @work(group="others", exclusive=True, exit_on_error=False)
     async def action_others(self) -> None:
@@ -200,6 +220,11 @@ Runs that NVIDIA's own llmb-run started are opened from their list."""
             self._profiles = {profile.name: profile for profile in await in_daemon(self._services.clusters.profiles)}
         if self._following is None:
             self._following = feed.follow(lambda event: self.post_message(self.Changed(event)))
+        self._take_notes(await in_daemon(self._services.notes.all))
+
+    def _take_notes(self, notes: Mapping[str, Note]) -> None:
+        self.table.take_notes(notes)
+        self._show_note()
 
     def _let_go(self) -> None:
         self.workers.cancel_group(self, "follow")
@@ -220,6 +245,7 @@ Runs that NVIDIA's own llmb-run started are opened from their list."""
         if usable != self._usable:  # the footer is not made again for each row
             self._usable = usable
             self.refresh_bindings()
+        self._show_note()
         if self.table.record is not None and self.has_class("-peeking"):
             self._show_last_lines(self.table.record)
 
@@ -231,6 +257,12 @@ Runs that NVIDIA's own llmb-run started are opened from their list."""
         self.last_lines.border_title = line(f"last lines · {what_runs(run)}")
         self.last_lines.border_subtitle = line(" · ".join(filter(None, (jobs_of(run), run.results))))
         self.last_lines.update(lines([*map(line, rows)]) if rows else line(("There is no log here yet.", MUTED)))
+
+    def _show_note(self) -> None:
+        """What is said of the run under the cursor, below the rows."""
+        said = self.table.note.words
+        self.said.update(line(said))
+        self.set_class(bool(said), "-said")
 
     def _show_around(self) -> None:
         """Say above the rows how many there are, and below them what could not be read or asked."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -12,6 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.widgets import DataTable
 
 from llmb_tui.launch.run import Run
+from llmb_tui.results.notes import NO_NOTE, Note
 from llmb_tui.ui.widgets.job_texts import BAR_CELLS, Cell, Counts, Row, age_cell, has_words, job_row
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ class JobTable(DataTable[Text]):
         self._rows: dict[str, Row] = {}
         self._shown: dict[str, Row] = {}
         self._marked: set[str] = set()
+        self._notes: Mapping[str, Note] = {}
         self._words: list[str] = []
         self._wide: bool | None = None
 
@@ -99,6 +101,11 @@ class JobTable(DataTable[Text]):
     def record(self) -> RunRecord | None:
         """The run under the cursor."""
         return self._records.get(self.chosen or "")
+
+    @property
+    def note(self) -> Note:
+        """What is said of the run under the cursor."""
+        return self._notes.get(self.chosen or "", NO_NOTE)
 
     @property
     def to_cancel(self) -> list[Run]:
@@ -134,6 +141,11 @@ class JobTable(DataTable[Text]):
         self._marked &= {record.run.id for record in newest_first if _can_end(record.run)}
         self._show(record.run.id for record in event.changed)
 
+    def take_notes(self, notes: Mapping[str, Note]) -> None:
+        """What is said of the runs, by their ids."""
+        before, self._notes = self._notes, notes
+        self._show(run_id for run_id in self._records if before.get(run_id) != notes.get(run_id))
+
     def mark(self) -> bool:
         """Mark the run under the cursor, or take the mark away; False if there is nothing of it to cancel."""
         run = self.record.run if self.record else None
@@ -164,7 +176,8 @@ class JobTable(DataTable[Text]):
         now = self._clock()
         for run_id in changed:
             record = self._records[run_id]
-            self._rows[run_id] = job_row(record.run, record.state, run_id in self._marked, now)
+            note = self._notes.get(run_id, NO_NOTE)
+            self._rows[run_id] = job_row(record.run, record.state, run_id in self._marked, now, note)
         rows = ((run_id, self._rows[run_id]) for run_id in self._records)
         wanted = {run_id: row for run_id, row in rows if has_words(run_id, row, self._words)}
         if list(wanted) == list(self._shown):

@@ -12,6 +12,7 @@ from textual.content import Content
 from llmb_tui.cluster.job import TERMINAL_STATES
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.plan import METHOD_WORDS
+from llmb_tui.results.notes import NO_NOTE, Note
 from llmb_tui.text import clean_line, plural
 from llmb_tui.ui.text import MUTED, Part, line, lines
 from llmb_tui.ui.units import age, filled, percent, seconds
@@ -56,14 +57,14 @@ BAR_CELLS = 4
 _NAMED_IN_QUESTION = 8
 
 
-def job_row(run: Run, state: RunState, marked: bool, now: float) -> Row:
-    """The cells of a run by column. `now` is Unix time."""
+def job_row(run: Run, state: RunState, marked: bool, now: float, note: Note = NO_NOTE) -> Row:
+    """The cells of a run by column, and what is said of it, which has none. `now` is Unix time."""
     selection, estimate = run.plan.selection, run.plan.estimate
     progress, verdict = state.progress, state.verdict
     total = progress.steps_total or run.plan.steps
     against = f"{percent(verdict.ratio * 100)} of {METHOD_WORDS[estimate.method]}" if verdict and estimate else ""
     return {
-        "mark": ("x" if marked else "", "now"),
+        "mark": ("x", "now") if marked else ("•" if note else "", "quiet"),
         "state": state_cell(run, state),
         "workload": (f"{selection.workload} {selection.size} {selection.dtype}", "plain"),
         "scale": (f"{selection.scale}×{selection.gpu.upper()}", "plain"),
@@ -77,6 +78,7 @@ def job_row(run: Run, state: RunState, marked: bool, now: float) -> Row:
         if verdict
         else ("–", "quiet"),
         "age": age_cell(run, now),
+        "note": (note.words, "plain"),
     }
 
 

@@ -273,3 +273,29 @@ def test_names_from_outside_are_no_markup_in_a_cell() -> None:
 )
 def test_without_a_log_slurms_word_counts(job_state: str | None, word: str) -> None:
     assert state_cell(make_run(job_state=job_state), RunState("k3f9a2"))[0] == word
+
+
+async def test_a_note_is_said_of_a_run_shown_and_found_by_the_filter(open_jobs: OpenJobs) -> None:
+    app, services = open_jobs()
+    async with app.run_test(size=SIZE) as pilot:
+        await listed(pilot, app, 6)
+        await pilot.press("down", "n", *"slow node", "tab", *"after 570", "enter")
+        await until(pilot, lambda: text_of(app, "#jobs-said") == "#after #570 slow node", "the note")
+        assert [row[0] for row in cells(app)] == ["", "•", "", "", "", ""]
+        assert services.notes.of("aaa2").tags == ("after", "570")
+        await pilot.press("up")
+        assert text_of(app, "#jobs-said") == ""
+        await pilot.press("slash", *"#after", "enter")
+        assert [row[1] for row in cells(app)] == ["◐ queued"]
+        await pilot.press("n", "tab", *"after", "enter")
+        await until(pilot, lambda: text_of(app, "#jobs-said") == "#after slow node", "one tag less")
+        await pilot.press("n", *"gone", "escape")
+        await on_top(pilot, JobsScreen)
+        assert services.notes.of("aaa2").text == "slow node"
+
+
+async def test_what_somebody_wrote_beside_a_run_is_shown_clean_and_no_markup(open_jobs: OpenJobs) -> None:
+    app, services = open_jobs(runs=("aaa1",))
+    (services.runs.folder("aaa1") / "note.json").write_text('{"note": "[/red] \\u001b[2J[bold"}')
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: text_of(app, "#jobs-said") == "[/red] [bold", "the note")
