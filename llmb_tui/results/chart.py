@@ -1,0 +1,184 @@
+"""`Chart`: what is drawn, as data. A screen draws it in cells and `svg` as a picture; neither adds anything."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Role = Literal["expected", "published", "estimated", "measured", "this", "window", "ideal", "change"]
+"""What a part of a chart is. `this`: the run that the chart is about; `window`: the steps that count by the recipe's
+rule; `change`: where runs became faster or slower."""
+Kind = Literal["linear", "log", "time"]
+
+_HOUR, _DAY = 3600.0, 86_400.0
+_TIME_STEPS = (
+    *(hours * _HOUR for hours in (1, 2, 6, 12)),
+    *(days * _DAY for days in (1, 2, 7, 14, 28, 91, 182, 364)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A value of an axis with its label."""
+
+    at: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The range of values that is drawn. `log` is for counts, `time` for Unix times, which are shown in UTC."""
+
+    title: str
+    """What it is, with its unit."""
+    low: float
+    high: float
+    kind: Kind = "linear"
+    known: tuple[float, ...] = ()
+    """Of a `log` axis: the only values that there are."""
+
+    def place(self, value: float) -> float:
+        """Where a value stands: 0 at the low end, 1 at the high one; less or more for one outside of the range."""
+        low, high = self.low, self.high
+        if self.kind == "log":
+            low, high, value = math.log(low), math.log(high), math.log(value)
+        return (value - low) / (high - low)
+
+    def ticks(self, most: int) -> tuple[Tick, ...]:
+        """Round values, ascending, at most so many: steps of 1, 2 or 5, of whole hours or days, or what is known."""
+        if most < 1:
+            return ()
+        if self.kind == "log":
+            return self._known_ticks(most)
+        if self.kind == "time":
+            return self._time_ticks(most)
+        power = 10.0 ** math.floor(math.log10((self.high - self.low) / most))
+        steps = (factor * power for factor in (1, 2, 5, 10, 20))
+        values = next(found for step in steps if len(found := _multiples(step, self.low, self.high)) <= most)
+        decimals = max(0, -math.floor(math.log10(power) + 1e-9)) if power < 1 else 0
+        texts = [f"{value:,.{decimals}f}" for value in values]
+        while decimals and all(text.endswith("0") for text in texts):
+            decimals, texts = decimals - 1, [text[:-1].removesuffix(".") for text in texts]
+        return tuple(Tick(value, text) for value, text in zip(values, texts, strict=True))
+
+    def _known_ticks(self, most: int) -> tuple[Tick, ...]:
+        kept: list[float] = []
+        for value in self.known:
+            if not kept or self.place(value) - self.place(kept[-1]) >= 0.999 / most:
+                kept.append(value)
+        return tuple(Tick(value, f"{value:,.0f}") for value in kept)
+
+    def _time_ticks(self, most: int) -> tuple[Tick, ...]:
+        step = next((step for step in _TIME_STEPS if (self.high - self.low) / step <= most), _TIME_STEPS[-1])
+        while len(values := _multiples(step, self.low, self.high)) > most:
+            step *= 2
+        form = "%d %b %H:%M" if step < _DAY else "%d %b" if step < _TIME_STEPS[-3] else "%b %Y"
+        return tuple(Tick(value, time.strftime(form, time.gmtime(value))) for value in values)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One value; `low` and `high` say how far those go that it is made of."""
+
+    x: float
+    y: float
+    label: str = ""
+    """What stands beside it."""
+    low: float | None = None
+    high: float | None = None
+    name: str = ""
+    """Whose value it is, such as a run's id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Points of one kind, ascending; `joined` by a line, or marks of their own."""
+
+    role: Role
+    label: str
+    """In the legend."""
+    points: tuple[Point, ...]
+    joined: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """(x, low, high), ascending: an area between two values of y."""
+
+    role: Role
+    label: str
+    points: tuple[tuple[float, float, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A straight line over the whole chart, at a value of y or, `upright`, of x."""
+
+    role: Role
+    label: str
+    at: float
+    upright: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A picture without its picture."""
+
+    name: str
+    """Of a file: lower-case letters, digits and dashes."""
+    title: str
+    x: Axis
+    y: Axis
+    bands: tuple[Band, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    series: tuple[Series, ...] = ()
+    summary: str = ""
+    """What is seen, in words, for who does not see it."""
+    notes: tuple[str, ...] = ()
+    """How to read it: what a mark rests on."""
+
+
+def value_axis(title: str, values: Sequence[float], *, padding: float = 0.08) -> Axis:
+    """An axis that holds all values, with some room at both ends."""
+    low, high = min(values), max(values)
+    room = (high - low or abs(high) * 0.1 or 1.0) * padding
+    return Axis(title, low - room, high + room)
+
+
+def scale_axis(title: str, values: Sequence[float]) -> Axis:
+    """A logarithmic axis of numbers of GPUs."""
+    known = tuple(sorted(set(values)))
+    return Axis(title, known[0] / 1.25, known[-1] * 1.25, "log", known)
+
+
+def time_axis(title: str, values: Sequence[float]) -> Axis:
+    """An axis of Unix times."""
+    low, high = min(values), max(values)
+    room = max((high - low) * 0.05, _HOUR)
+    return Axis(title, low - room, high + room, "time")
+
+
+def apart(wanted: Sequence[float], size: float, low: float, high: float) -> list[float]:
+    """Where labels of that size stand so that none covers another, each as near to where it should be as may be.
+
+    Positions are middles, and so are the answers, in the given order. Where there is no room for all they are spread
+    evenly and overlap.
+    """
+    order = sorted(range(len(wanted)), key=lambda at: wanted[at])
+    step = min(size, (high - low) / max(len(wanted), 1))
+    places = [min(max(wanted[at], low + step / 2), high - step / 2) for at in order]
+    for at in range(1, len(places)):
+        places[at] = max(places[at], places[at - 1] + step)
+    limit = high - step / 2
+    for at in reversed(range(len(places))):
+        places[at] = limit = min(places[at], limit)
+        limit -= step
+    found = dict(zip(order, places, strict=True))
+    return [found[at] for at in range(len(wanted))]
+
+
+def _multiples(step: float, low: float, high: float) -> list[float]:
+    return [number * step for number in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]

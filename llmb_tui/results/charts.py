@@ -1,0 +1,297 @@
+"""The charts of finished runs: step time over steps, step time and efficiency over GPUs, runs over time. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean, median
+
+from llmb_tui.plan.over_scale import AtScale
+from llmb_tui.plan.plan import METHOD_NAMES, METHOD_WORDS, Estimate, Plan
+from llmb_tui.results.changes import RULE, changes
+from llmb_tui.results.chart import Axis, Band, Chart, Point, Role, Rule, Series, scale_axis, time_axis, value_axis
+from llmb_tui.results.result import RunResult
+from llmb_tui.text import plural
+
+_SECONDS = "step time, s"
+_GPUS = "GPUs"
+# Values farther than this from the band and from the median are marks at the edge: the first step compiles and takes
+# many times as long, and would press the rest into one line.
+_REACH = 1.12
+_MOST_STEPS = 400
+_Times = Sequence[tuple[int, float]]
+
+
+def seconds(value: float) -> str:
+    """A step time in four digits at most: `1.98 s`, `1.984 s`."""
+    return f"{value:.4g} s" if value < 1000 else f"{value:,.0f} s"
+
+
+def step_chart(result: RunResult) -> Chart | None:
+    """Step time over the steps of a run, with what was expected; None where its log has no step time."""
+    times, estimate = _step_times(result), result.plan.estimate
+    if not times:
+        return None
+    last = max(result.steps_total - 1, times[-1][0], 1)
+    points = _thinned(times)
+    y = _near(times, estimate)
+    outside = [(at, value) for at, value in times if not y.low <= value <= y.high]
+    notes = []
+    if len(points) < len(times):
+        notes.append(f"Each point is the median of up to {-(-len(times) // _MOST_STEPS)} steps; lines reach to all.")
+    if outside:
+        at, value = max(outside, key=lambda pair: pair[1])
+        notes.append(
+            f"{plural(len(outside), 'step')} outside of the picture, drawn as arrows at its edge; the slowest is "
+            f"iteration {at} with {seconds(value)}."
+        )
+    counted = _counted(result)
+    return Chart(
+        name="steps",
+        title="Step time over the run",
+        x=Axis("iteration, from 0 as the log counts", -0.01 * last, 1.01 * last),
+        y=y,
+        bands=_expected_band(estimate, -0.01 * last, 1.01 * last),
+        rules=_expected_rule(result.plan),
+        series=(Series("measured", "measured step", points, joined=True), *counted),
+        summary=_step_summary(result, times),
+        notes=tuple(notes),
+    )
+
+
+def scale_chart(
+    points: Sequence[AtScale], measured: Sequence[RunResult], this: RunResult | None = None
+) -> Chart | None:
+    """Step time over the number of GPUs: published, expected with its band, measured here, and the run itself.
+
+    `measured` are runs that differ in their scale alone; those that cannot be compared are left out. None where there
+    is nothing to draw.
+    """
+    groups = _by_scale([run for run in measured if this is None or run.id != this.id])
+    own = (this.plan.selection.scale, this.step_time_s) if this and this.step_time_s is not None else None
+    scales = [*(point.gpus for point in points), *groups, *([own[0]] if own else [])]
+    values = [value for point in points for value in (point.estimate.low_s, point.estimate.high_s)]
+    values += [value for times in groups.values() for value in times] + ([own[1]] if own else [])
+    if not values:
+        return None
+    published = [Point(at.gpus, at.estimate.step_time_s) for at in points if at.published]
+    estimated = [Point(at.gpus, at.estimate.step_time_s) for at in points if not at.published]
+    series = [
+        Series("published", "published", tuple(published)),
+        Series("estimated", "estimated, nobody has published it", tuple(estimated)),
+        Series("measured", "measured here", tuple(_repeats(scale, times) for scale, times in sorted(groups.items()))),
+    ]
+    if own:
+        series.append(Series("this", "this run", (Point(*own, seconds(own[1])),)))
+    bands = [(at.gpus, at.estimate.low_s, at.estimate.high_s) for at in points]
+    return Chart(
+        name="scale",
+        title="Step time over the number of GPUs",
+        x=scale_axis(_GPUS, scales),
+        y=value_axis(_SECONDS, values),
+        bands=(Band("expected", "band of the expected step time", tuple(bands)),) if len(bands) > 1 else (),
+        series=tuple(one for one in series if one.points),
+        summary=_scale_summary(points, groups, own),
+        notes=_method_notes(points),
+    )
+
+
+def efficiency_chart(points: Sequence[AtScale], measured: Sequence[RunResult]) -> Chart | None:
+    """Tokens/s of each GPU over the number of GPUs, in per cent of the fewest that were measured.
+
+    None unless runs of two scales can be compared.
+    """
+    groups = _by_scale(measured)
+    if len(groups) < 2:
+        return None
+    batch = {run.plan.selection.scale: _tokens_of_gpu(run) for run in measured}
+    per_s = {scale: batch[scale] / fmean(times) for scale, times in groups.items()}
+    base = min(groups)
+    here = {scale: 100 * rate / per_s[base] for scale, rate in per_s.items()}
+    rates = {at.gpus: at.estimate.tokens_per_s / at.gpus for at in points}
+    expected = {gpus: 100 * rate / rates[base] for gpus, rate in rates.items() if gpus >= base} if base in rates else {}
+    largest = max(here)
+    return Chart(
+        name="efficiency",
+        title="Scaling efficiency",
+        x=scale_axis(_GPUS, [*here, *expected]),
+        y=value_axis(
+            f"tokens/s of a GPU, % of {base:,} GPUs", [100.0, *here.values(), *expected.values()], padding=0.2
+        ),
+        rules=(Rule("ideal", "as fast on each GPU", 100.0),),
+        series=(
+            *((Series("expected", "expected", _line(expected), joined=True),) if len(expected) > 1 else ()),
+            Series("measured", "measured here", _line(here, labels=True), joined=True),
+        ),
+        summary=f"On {largest:,} GPUs each is {here[largest]:.1f} % as fast as on {base:,}, by what was measured.",
+        notes=("Of several runs of one scale their mean counts.",) if any(len(g) > 1 for g in groups.values()) else (),
+    )
+
+
+def history_chart(results: Sequence[RunResult]) -> Chart | None:
+    """Step time of the runs of one configuration over time, with where they became faster or slower.
+
+    Runs that cannot be compared are left out; None unless two are left.
+    """
+    runs = sorted(
+        ((run.submitted_at or run.ended_at, run) for run in results if run.comparable and run.step_time_s is not None),
+        key=lambda pair: (pair[0], pair[1].id),
+    )
+    if len(runs) < 2:
+        return None
+    values = [run.step_time_s or 0.0 for _, run in runs]
+    newest = runs[-1][1]
+    estimate = newest.plan.estimate
+    found = changes(values)
+    x = time_axis("submitted, UTC", [at for at, _ in runs])
+    marks = [
+        Rule(
+            "change",
+            f"{abs(one.percent):.1f} % {'slower' if one.percent > 0 else 'faster'}",
+            _between(runs, one.at),
+            True,
+        )
+        for one in found
+    ]
+    lasts = [values[-1], *((estimate.low_s, estimate.high_s) if estimate else ())]
+    points = [Point(at, value, name=run.id) for (at, run), value in zip(runs, values, strict=True)]
+    points[-1] = Point(points[-1].x, values[-1], seconds(values[-1]), name=newest.id)
+    said = "; ".join(
+        f"{mark.label} from run {runs[one.at][1].id} on ({seconds(one.before)} before, {seconds(one.after)} since)"
+        for mark, one in zip(marks, found, strict=True)
+    )
+    return Chart(
+        name="history",
+        title="The same configuration over time",
+        x=x,
+        y=value_axis(_SECONDS, [*values, *lasts]),
+        bands=_expected_band(estimate, x.low, x.high),
+        rules=(*_expected_rule(newest.plan), *marks),
+        series=(Series("measured", "run", tuple(points), joined=True),),
+        summary=f"{plural(len(runs), 'run')}, from {seconds(min(values))} to {seconds(max(values))}; "
+        + (f"{said}." if said else "no change larger than what they differ by anyway."),
+        notes=(RULE,),
+    )
+
+
+def _step_times(result: RunResult) -> list[tuple[int, float]]:
+    """All, where the whole log was read."""
+    if result.facts is None:
+        return list(result.step_times_s)
+    return [(step.index, step.step_time_s) for step in result.facts.steps if step.step_time_s is not None]
+
+
+def _thinned(times: _Times) -> tuple[Point, ...]:
+    """At most so many points: medians of neighbours, with the fastest and the slowest of them."""
+    if len(times) <= _MOST_STEPS:
+        return tuple(Point(at, value) for at, value in times)
+    size = -(-len(times) // _MOST_STEPS)
+    parts = [times[at : at + size] for at in range(0, len(times), size)]
+    return tuple(
+        Point(part[len(part) // 2][0], median(v for _, v in part), "", min(v for _, v in part), max(v for _, v in part))
+        for part in parts
+    )
+
+
+def _near(times: _Times, estimate: Estimate | None) -> Axis:
+    """Holds every value near the band or the median; the band keeps half of its height free above and below."""
+    margin = (estimate.high_s - estimate.low_s) / 2 if estimate else 0.0
+    band = [estimate.low_s - margin, estimate.high_s + margin] if estimate else []
+    anchors = [median(value for _, value in times), *band]
+    near = [value for _, value in times if min(anchors) / _REACH <= value <= max(anchors) * _REACH]
+    return value_axis(_SECONDS, [*anchors, *near])
+
+
+def _counted(result: RunResult) -> tuple[Series, ...]:
+    """The result by the recipe's rule, over the steps that it is made of."""
+    value, rule = result.step_time_s, result.rule
+    if value is None:
+        return ()
+    last = result.steps_done - 1
+    first = last
+    if rule.kind == "mean":
+        first, last = rule.first or 0, last if rule.last is None else min(rule.last, last)
+    ends = (
+        (Point(first, value), Point(last, value, seconds(value)))
+        if first < last
+        else (Point(last, value, seconds(value)),)
+    )
+    return (Series("this", f"what counts: {result.rule_words}", ends, joined=True),)
+
+
+def _expected_band(estimate: Estimate | None, low: float, high: float) -> tuple[Band, ...]:
+    if estimate is None:
+        return ()
+    label = f"expected {seconds(estimate.low_s).removesuffix(' s')} – {seconds(estimate.high_s)}"
+    points = ((low, estimate.low_s, estimate.high_s), (high, estimate.low_s, estimate.high_s))
+    return (Band("expected", label, points),)
+
+
+def _expected_rule(plan: Plan) -> tuple[Rule, ...]:
+    estimate = plan.estimate
+    if estimate is None:
+        return ()
+    role: Role = "published" if estimate.method in ("published", "other_release") else "estimated"
+    return (Rule(role, f"{METHOD_NAMES[estimate.method]} {seconds(estimate.step_time_s)}", estimate.step_time_s),)
+
+
+def _by_scale(measured: Sequence[RunResult]) -> dict[int, list[float]]:
+    groups: dict[int, list[float]] = {}
+    for run in measured:
+        if run.comparable and run.step_time_s is not None:
+            groups.setdefault(run.plan.selection.scale, []).append(run.step_time_s)
+    return groups
+
+
+def _repeats(scale: int, times: Sequence[float]) -> Point:
+    """The mean of runs on one scale, with the fastest and the slowest of them."""
+    mean = fmean(times)
+    return Point(scale, mean, seconds(mean), *((min(times), max(times)) if len(times) > 1 else ()))
+
+
+def _tokens_of_gpu(run: RunResult) -> float:
+    """In one step."""
+    return run.plan.parallelism.gbs * run.plan.parallelism.seq_len / run.plan.selection.scale
+
+
+def _line(values: dict[int, float], *, labels: bool = False) -> tuple[Point, ...]:
+    return tuple(Point(gpus, value, f"{value:.1f} %" if labels else "") for gpus, value in sorted(values.items()))
+
+
+def _between(runs: Sequence[tuple[float, RunResult]], at: int) -> float:
+    return (runs[at - 1][0] + runs[at][0]) / 2
+
+
+def _step_summary(result: RunResult, times: _Times) -> str:
+    steady, estimate = result.steady, result.plan.estimate
+    said = [f"{plural(len(times), 'step')}"]
+    if steady is not None:
+        said.append(
+            f"the steady ones from {seconds(steady.low)} to {seconds(steady.high)}, median {seconds(steady.median)}"
+        )
+    if result.step_time_s is not None:
+        said.append(f"what counts ({result.rule_words}) is {seconds(result.step_time_s)}")
+    if estimate is not None:
+        said.append(
+            f"expected were {seconds(estimate.step_time_s)}, {METHOD_WORDS[estimate.method]}, in a band from "
+            f"{seconds(estimate.low_s)} to {seconds(estimate.high_s)}"
+        )
+    return "; ".join(said) + "."
+
+
+def _scale_summary(points: Sequence[AtScale], groups: dict[int, list[float]], own: tuple[int, float] | None) -> str:
+    said = [
+        f"{at.gpus:,} GPUs {seconds(at.estimate.step_time_s)} ({METHOD_NAMES[at.estimate.method]})" for at in points
+    ]
+    text = f"Expected: {', '.join(said)}." if said else ""
+    if groups:
+        means = ", ".join(f"{scale:,} GPUs {seconds(fmean(times))}" for scale, times in sorted(groups.items()))
+        text += f" Measured here: {means}."
+    if own:
+        text += f" This run: {own[0]:,} GPUs {seconds(own[1])}."
+    return text.strip()
+
+
+def _method_notes(points: Sequence[AtScale]) -> tuple[str, ...]:
+    """Where the numbers come from that nobody published."""
+    methods = {METHOD_WORDS[at.estimate.method] for at in points if not at.published}
+    return (f"What is estimated is {' or '.join(sorted(methods))}.",) if methods else ()
