@@ -57,7 +57,7 @@ class FileProblem(Trouble):
     def at(cls: type[P], file: Path, text: str, *faults: tuple[KeyPath, str]) -> P:
         """The problem of the values at paths of the file's text, one or more of them, each with its reason."""
         lines = Lines(text)
-        first, *others = [(lines.of(path), _dotted(path), reason) for path, reason in faults]
+        first, *others = [(lines.of(path), dotted(path), reason) for path, reason in faults]
         return cls(file, *first, others=[cls(file, *other) for other in others])
 
 
@@ -136,9 +136,17 @@ def _faults(error: ValidationError, data: dict[str, Any], kind: str, form: Any) 
         path = _keys(one["loc"], data, missing=one["type"] == "missing")
         reason = words.get(one["type"], one["msg"])
         if one["type"] == "unexpected_keyword_argument" and len(path) == 1:
-            reason += f"; known are: {', '.join(field.name for field in fields(form))}"
+            names = [field.name for field in fields(form)]
+            reason += f"; known are: {', '.join(names)}{_meant(str(path[0]), names)}"
         faults.setdefault(path, reason)
     return faults
+
+
+def _meant(name: str, known: Sequence[str]) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 - only who mistyped needs it
+
+    close = get_close_matches(name, known, n=1)
+    return f"; {close[0]} may be meant" if close else ""
 
 
 def _keys(location: KeyPath, data: dict[str, Any], *, missing: bool) -> KeyPath:
@@ -156,5 +164,6 @@ def _keys(location: KeyPath, data: dict[str, Any], *, missing: bool) -> KeyPath:
     return tuple(path)
 
 
-def _dotted(path: KeyPath) -> str:
+def dotted(path: KeyPath) -> str:
+    """A path as a person writes it: `runs[1].scale`."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")

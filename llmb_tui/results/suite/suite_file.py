@@ -1,0 +1,282 @@
+"""`read_suite`: the suite that a file asks for, whole or not at all: TOML, or what `llmb-run submit -f` reads.
+
+A fault names file, line, field and the nearest valid value, all faults of a file at once; nothing was sent then.
+`docs/suites.md` has the form.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+from llmb_tui.catalog.catalog import Catalog, Unknown
+from llmb_tui.catalog.settings import STRICT
+from llmb_tui.errors import Trouble
+from llmb_tui.plan.make import plan
+from llmb_tui.plan.request import Unreadable, read_request
+from llmb_tui.plan.selection import DEFAULT_PROCEDURE, LAYOUT, OPTIONS, ProcedureId, Selection
+from llmb_tui.results.suite.suite import Suite, make_suite
+from llmb_tui.text import clean_line, plural
+from llmb_tui.toml.bounds import Bound
+from llmb_tui.toml.lines import KeyPath, Lines
+from llmb_tui.toml.read import FileProblem, dotted, read_toml
+
+MOST_RUNS = 1000
+"""More than anybody means."""
+_LARGEST_FILE = 1 << 20
+_LONGEST_NAME = 80
+_LISTS = {"workloads": "workload", "sizes": "size", "precisions": "dtype", "scales": "scale"}
+"""Those that multiply, and what each of their values is of a selection."""
+_NAMES = {"precision": "dtype"}
+"""Of a row, as of the lists."""
+_PROCEDURES: tuple[ProcedureId, ...] = get_args(ProcedureId)
+_AtLeastOne = Annotated[int, Bound(ge=1)]
+
+
+class SuiteProblem(FileProblem):
+    """A file that asks for no suite. Exit code 1."""
+
+    kind = "suite"
+
+    def __init__(
+        self, file: Path, line: int | None, field: str, reason: str, others: Sequence[FileProblem] = ()
+    ) -> None:
+        super().__init__(file, line, field, reason, others)
+        self.fix = "Correct the file. Nothing was submitted."
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One run that a file asks for, as `read_request` takes it."""
+
+    values: Mapping[str, Any]
+    paths: Mapping[str, KeyPath]
+    """Where each value stands; `""` for all that stand nowhere."""
+    repeats: int = 1
+    procedure: ProcedureId | None = None
+
+
+@dataclass(frozen=True)
+class SuiteText:
+    """What a file says, whatever its form."""
+
+    file: Path
+    line_of: Callable[[KeyPath], int]
+    asked: Sequence[Asked]
+    form: SuiteForm
+
+    def problem(self, *faults: tuple[KeyPath, str]) -> SuiteProblem:
+        """What is wrong at these places."""
+        one, *others = [SuiteProblem(self.file, self.line_of(path), dotted(path), why) for path, why in faults]
+        return SuiteProblem(self.file, one.line, one.field, faults[0][1], others)
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteForm:
+    """The TOML form."""
+
+    __pydantic_config__ = STRICT
+    name: str | None = None
+    cluster: str | None = None
+    procedure: str | None = None
+    at_most: _AtLeastOne | None = None
+    stop_after: _AtLeastOne | None = None
+    chain: bool = False
+    shuffle: bool | int = False
+    """A seed, or true for one that is always the same."""
+    repeats: _AtLeastOne = 1
+    workloads: tuple[str, ...] = ()
+    sizes: tuple[str, ...] = ()
+    precisions: tuple[str, ...] = ()
+    scales: tuple[int, ...] = ()
+    layouts: tuple[dict[str, int], ...] = ()
+    gpu: str | None = None
+    strong_scaling: bool | None = None
+    steps: int | None = None
+    time_limit: str | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    runs: tuple[dict[str, Any], ...] = ()
+
+
+def read_suite(
+    file: Path,
+    catalog: Catalog,
+    *,
+    cluster: str | None = None,
+    gpu: str | None = None,
+    procedure: ProcedureId | None = None,
+) -> Suite:
+    """The suite of a file, by its ending. What is given here wins over what the file says.
+
+    Raises SuiteProblem; Trouble (exit code 1) where neither says on which cluster.
+    """
+    text = _text_of(file)
+    source = text(file)
+    form = source.form
+    where = cluster or form.cluster
+    if not where:
+        what = f"{file} does not say on which cluster."
+        raise Trouble(what, "", 'Write `cluster = "NAME"` into it, or add `--cluster NAME`.', exit_code=1)
+    name = form.name or file.stem
+    if len(name) > _LONGEST_NAME or name != clean_line(name).strip() or not name:
+        raise source.problem((("name",), f"A name is one line of at most {_LONGEST_NAME} characters."))
+    seed = (1 if form.shuffle else None) if isinstance(form.shuffle, bool) else form.shuffle
+    runs = _runs(source, catalog, gpu, procedure)
+    return make_suite(
+        name, where, runs, at_most=form.at_most, stop_after=form.stop_after, chain=form.chain, shuffle=seed
+    )
+
+
+def _text_of(file: Path) -> Callable[[Path], SuiteText]:
+    ending = file.suffix.lower()
+    if ending == ".toml":
+        return _read_toml
+    from llmb_tui.results.suite.bulk_file import read_text, read_yaml  # noqa: PLC0415 - reads YAML
+
+    if ending in (".yaml", ".yml"):
+        return read_yaml
+    if ending == ".txt":
+        return read_text
+    why = "A suite is a .toml file, or one that llmb-run reads: .yaml, .yml or .txt."
+    raise SuiteProblem(file, None, "", f"cannot be read. {why}")
+
+
+def content(file: Path) -> str:
+    """The text of a file. Raises SuiteProblem."""
+    try:
+        if file.exists() and not file.is_file():  # a pipe would be waited for
+            raise SuiteProblem(file, None, "", "cannot be read: it is no file")
+        if file.stat().st_size > _LARGEST_FILE:
+            raise SuiteProblem(file, None, "", f"cannot be read: it is larger than {_LARGEST_FILE:,} bytes")
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise SuiteProblem(file, None, "", f"cannot be read: {why}") from error
+
+
+def _runs(
+    source: SuiteText, catalog: Catalog, gpu: str | None, procedure: ProcedureId | None
+) -> list[tuple[Selection, ProcedureId]]:
+    """Every run, each as often as it is repeated. Raises SuiteProblem with all that is wrong."""
+    faults: dict[KeyPath, str] = {}
+    runs: list[tuple[Selection, ProcedureId]] = []
+    many = sum(asked.repeats for asked in source.asked)
+    if not 0 < many <= MOST_RUNS:
+        asks = f"asks for {plural(many, 'run')}, and {MOST_RUNS:,} are the most" if many else "asks for no run"
+        raise source.problem(((), asks))
+    for asked in source.asked:
+        by = procedure or asked.procedure or DEFAULT_PROCEDURE
+        try:
+            selection = read_request(catalog, _with_gpu(catalog, asked.values, gpu))
+        except (Unreadable, Unknown) as trouble:
+            faults.setdefault(_place(asked, trouble.field), _words(trouble))
+            continue
+        for problem in plan(catalog, selection).problems:
+            if problem.severity == "error":
+                faults.setdefault(_place(asked, problem.field), f"{problem.reason} {problem.fix}".strip())
+        runs += [(selection, by)] * asked.repeats
+    if faults:
+        raise source.problem(*faults.items())
+    return runs
+
+
+def _with_gpu(catalog: Catalog, values: Mapping[str, Any], gpu: str | None) -> Mapping[str, Any]:
+    """With the GPU type that is given, or else the only one that the recipe has."""
+    if gpu is not None:
+        return {**values, "gpu": gpu}
+    workload, release = values.get("workload"), values.get("release")
+    if values.get("gpu") is None and isinstance(workload, str) and (release is None or isinstance(release, str)):
+        recipe = catalog.recipe(workload.lower(), release)
+        if len(recipe.gpus) == 1:
+            return {**values, "gpu": next(iter(recipe.gpus))}
+    return values
+
+
+def _place(asked: Asked, name: str) -> KeyPath:
+    if name == "release" and name not in asked.paths:
+        name = "workload"
+    return asked.paths.get(name, asked.paths.get("", ()))
+
+
+def _words(trouble: Trouble) -> str:
+    return "; ".join(part.replace("\n", "; ") for part in (trouble.what, trouble.why, trouble.fix) if part)
+
+
+def _read_toml(file: Path) -> SuiteText:
+    content(file)
+    form, text = read_toml(file, SuiteForm, SuiteProblem)
+    source = SuiteText(file, Lines(text).of, (), form)
+    lists = [name for name in _LISTS if getattr(form, name)]
+    missing = [name for name in _LISTS if name not in lists]
+    if (lists or form.layouts) and missing:
+        why = f"is missing: {', '.join(_LISTS)} multiply, and each has one value or more"
+        raise source.problem(*(((name,), why) for name in missing))
+    for index, layout in enumerate(form.layouts):
+        for name in layout:
+            if name not in {one.name for one in LAYOUT}:
+                raise source.problem((("layouts", index, name), unknown_layout(name)))
+    count = len(form.layouts or "x")
+    for name in _LISTS:
+        count *= len(getattr(form, name))
+    if count * form.repeats > MOST_RUNS:
+        raise source.problem(((), f"asks for {count * form.repeats:,} runs, and {MOST_RUNS:,} are the most"))
+    by = checked_procedure(source, ("procedure",), form.procedure)
+    rows = (_of_row(source, index, row, by) for index, row in enumerate(form.runs))
+    return replace(source, asked=(*_of_lists(form, by), *rows))
+
+
+def _of_lists(form: SuiteForm, by: ProcedureId | None) -> Iterator[Asked]:
+    """Every combination; the layout changes fastest."""
+    lists = [enumerate(getattr(form, name)) for name in _LISTS]
+    for combination in itertools.product(*lists, enumerate(form.layouts or ({},))):
+        *one_of_each, (at, layout) = combination
+        values, paths = _for_all(form)
+        for name, (index, value) in zip(_LISTS, one_of_each, strict=True):
+            values[_LISTS[name]], paths[_LISTS[name]] = value, (name, index)
+        values |= layout
+        paths |= {name: ("layouts", at, name) for name in layout}
+        yield Asked(values, paths, form.repeats, by)
+
+
+def _of_row(source: SuiteText, index: int, row: Mapping[str, Any], by: ProcedureId | None) -> Asked:
+    values, paths = _for_all(source.form)
+    here: KeyPath = ("runs", index)
+    own = {_NAMES.get(name, name): value for name, value in row.items()}
+    paths |= {"": here, **{_NAMES.get(name, name): (*here, name) for name in row}}
+    repeats = own.pop("repeats", source.form.repeats)
+    if not isinstance(repeats, int) or isinstance(repeats, bool) or repeats < 1:
+        raise source.problem(((*here, "repeats"), "must be a whole number from 1 on"))
+    by = checked_procedure(source, (*here, "procedure"), own.pop("procedure", None)) or by
+    return Asked({**values, **own}, paths, repeats, by)
+
+
+def _for_all(form: SuiteForm) -> tuple[dict[str, Any], dict[str, KeyPath]]:
+    """What the file says for all of its runs, and where."""
+    single = ("gpu", "strong_scaling", "steps", "time_limit")
+    values = {name: getattr(form, name) for name in single if getattr(form, name) is not None}
+    paths: dict[str, KeyPath] = {name: (name,) for name in values}
+    known = {option.name for option in OPTIONS}
+    values |= {name if name in known else f"options.{name}": value for name, value in form.options.items()}
+    paths |= {name if name in known else f"options.{name}": ("options", name) for name in form.options}
+    return values, paths
+
+
+def unknown_layout(name: str) -> str:
+    """Why a name is none of a layout's numbers."""
+    names = [one.name for one in LAYOUT]
+    close = get_close_matches(name.lower(), names, n=1)
+    return f"is no number of a layout; known are: {', '.join(names)}" + (f"; {close[0]} may be meant" if close else "")
+
+
+def checked_procedure(source: SuiteText, path: KeyPath, name: object) -> ProcedureId | None:
+    """A procedure that the program knows; None where none is named. Raises SuiteProblem."""
+    if name is None:
+        return None
+    found = next((one for one in _PROCEDURES if one == name), None)
+    if found is None or found == "llmb":
+        raise source.problem((path, f"is none of {', '.join(one for one in _PROCEDURES if one != 'llmb')}"))
+    return found
