@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 
 from llmb_tui.catalog.recipe import LogFormat
 from llmb_tui.errors import Trouble
@@ -52,25 +52,30 @@ class LogFacts:
 
 
 def read_log(path: Path, log_format: LogFormat | None = None) -> LogFacts:
-    """Read a log in pieces; None: its format is the one in which most steps are found.
+    """Read a log; None: its format is the one in which most steps are found.
 
     Raises Trouble (exit code 1) when it cannot be read.
     """
+    try:
+        with path.open("rb") as file:
+            return facts_of(file, log_format)
+    except OSError as error:
+        raise Trouble(f"{path} cannot be read.", f"{error.strerror}.", "Name a training log.", exit_code=1) from error
+
+
+def facts_of(file: BinaryIO, log_format: LogFormat | None = None) -> LogFacts:
+    """The same of an open file, in pieces. Raises OSError."""
     parsers = {name: StepParser(name) for name in _FORMATS if log_format in (None, name)}
     steps: dict[LogFormat, list[Step]] = {name: [] for name in parsers}
     checkpoints: list[CheckpointTime] = []
     tail = b""
-    try:
-        with path.open("rb") as file:
-            while data := file.read(_PIECE):
-                for name, parser in parsers.items():
-                    steps[name].extend(parser.feed(data))
-                text = tail + data
-                whole = text.rfind(b"\n") + 1
-                checkpoints.extend(_checkpoints(text[:whole]))
-                tail = text[whole:][-_LINE:]
-    except OSError as error:
-        raise Trouble(f"{path} cannot be read.", f"{error.strerror}.", "Name a training log.", exit_code=1) from error
+    while data := file.read(_PIECE):
+        for name, parser in parsers.items():
+            steps[name].extend(parser.feed(data))
+        text = tail + data
+        whole = text.rfind(b"\n") + 1
+        checkpoints.extend(_checkpoints(text[:whole]))
+        tail = text[whole:][-_LINE:]
     checkpoints.extend(_checkpoints(tail))
     for name, parser in parsers.items():
         steps[name].extend(parser.close())
