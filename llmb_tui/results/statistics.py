@@ -54,3 +54,19 @@ def mean_half_width(values: Sequence[float]) -> float | None:
     if len(values) < 2:
         return None
     return t_95(len(values) - 1) * stdev(values) / math.sqrt(len(values))
+
+
+def welch_half_width(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """Half of the 95 % confidence interval of the difference of two means, by Welch, for deviations that may differ.
+
+    In the values' unit; None where one has fewer than two values.
+    """
+    if min(len(first), len(second)) < 2:
+        return None
+    squares = [stdev(values) ** 2 / len(values) for values in (first, second)]
+    if not (whole := sum(squares)):
+        return 0.0
+    degrees = whole**2 / sum(
+        square**2 / (len(values) - 1) for square, values in zip(squares, (first, second), strict=True)
+    )
+    return t_95(max(1, math.floor(degrees))) * math.sqrt(whole)

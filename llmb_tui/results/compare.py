@@ -1,0 +1,301 @@
+"""`compare`: finished runs side by side, repeats with their noise, and which differences are larger than that. Pure.
+
+What is compared of a run is its step time by the recipe's rule. Where the recipes count other steps, it is the median
+of those that count for each. Differences are of the time that a GPU takes for a token, which is the difference of the
+step times where batch and scale are the same, and holds over scales as well.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import fmean, stdev
+from typing import Literal
+
+from llmb_tui.plan.selection import PROCEDURE_NAMES, ProcedureId
+from llmb_tui.results.configuration import Configuration
+from llmb_tui.results.likeness import Likeness, Purpose, distinctions, likeness, run_names
+from llmb_tui.results.result import RunResult
+from llmb_tui.results.statistics import mean_half_width, t_95, welch_half_width
+from llmb_tui.text import plural
+
+Measure = Literal["rule", "median"]
+Basis = Literal["repeats", "one side's repeats", "single runs", "unknown"]
+"""What the noise of a difference is known from."""
+Outcome = Literal["slower", "faster", "within the noise", "not known"]
+MEASURE_WORDS: dict[Measure, str] = {
+    "rule": "step time by the recipe's rule",
+    "median": "median of the steps that count",
+}
+_BASIS_WORDS: dict[Basis, str] = {
+    "repeats": "by the noise between repeats, 95 %",
+    "one side's repeats": "by the noise between the repeats of one side, taken for both, 95 %",
+    "single runs": "by the noise within the runs, 95 %; that between runs is not known: repeat them",
+    "unknown": "the noise is not known: repeat the runs",
+}
+_FINEST_PCT = 0.1
+"""No interval of a difference is narrower: logs print four digits, and the last one is rounded on either side."""
+_OVER_TIME: tuple[Purpose, ...] = ("changes", "clusters", "releases")
+"""For what one side is held against another where nobody says it."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Repeats: comparable runs of one configuration on one cluster by one procedure, oldest first."""
+
+    configuration: Configuration
+    cluster: str
+    procedure: ProcedureId
+    runs: tuple[RunResult, ...]
+    """One or more; each has a value."""
+    measure: Measure
+
+    @property
+    def label(self) -> str:
+        """In a few words."""
+        where = f"{self.cluster}, {PROCEDURE_NAMES[self.procedure]}"
+        return f"{self.configuration.label}, {self.configuration.release} on {where}"
+
+    @cached_property
+    def values_s(self) -> tuple[float, ...]:
+        """What each run is compared by, seconds."""
+        return tuple(s for run in self.runs if (s := value_s(run, self.measure)) is not None)
+
+    @cached_property
+    def mean_s(self) -> float:
+        """Of the runs' values, seconds."""
+        return fmean(self.values_s)
+
+    @cached_property
+    def noise_pct(self) -> float | None:
+        """Deviation between runs in per cent of the mean; None for a single run."""
+        return 100 * stdev(self.values_s) / self.mean_s if len(self.values_s) > 1 else None
+
+    @cached_property
+    def half_width_pct(self) -> float | None:
+        """Half of the 95 % confidence interval of the mean, in per cent of it; None for a single run."""
+        half = mean_half_width(self.values_s)
+        return None if half is None else 100 * half / self.mean_s
+
+    @cached_property
+    def within_pct(self) -> float | None:
+        """For a single run: half of the 95 % interval by the noise of its own steps; None where that is not known.
+
+        Of the mean of a window, or of the one step that counts. It is not the noise between runs, which is larger.
+        """
+        steady = self.runs[0].steady if len(self.runs) == 1 else None
+        if steady is None or steady.stdev is None:
+            return None
+        one_step = self.measure == "rule" and self.runs[0].rule.kind == "last"
+        half = t_95(steady.count - 1) * steady.stdev / (1 if one_step else math.sqrt(steady.count))
+        return 100 * half / self.mean_s
+
+    @property
+    def gpu_token_s(self) -> float:
+        """Seconds that one GPU takes for one token: what scales and batches have in common."""
+        layout = self.configuration.layout
+        return self.mean_s * self.configuration.scale / (layout.gbs * layout.seq_len)
+
+    @property
+    def published_s(self) -> float | None:
+        """Printed step time of this very configuration; None where there is none."""
+        published = self.runs[-1].plan.published
+        return published.step_time_s if published else None
+
+    @property
+    def of_published_pct(self) -> float | None:
+        """How fast, in per cent of what is printed; None where nothing is."""
+        return None if self.published_s is None else 100 * self.published_s / self.mean_s
+
+    @property
+    def noise_words(self) -> str:
+        """Mean and noise in a sentence."""
+        mean = f"mean {self.mean_s:.4g} s of {plural(len(self.runs), 'run')}"
+        if self.noise_pct is not None and self.half_width_pct is not None:
+            return f"{mean}, deviation {self.noise_pct:.2g} %, 95 % interval of the mean ± {self.half_width_pct:.2g} %"
+        if self.within_pct is not None:
+            return f"{mean}, ± {self.within_pct:.2g} % by its own steps; the noise between runs is not known"
+        return f"{mean}; its noise is not known"
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """One group against another."""
+
+    base: Group
+    other: Group
+    difference_pct: float
+    """How much longer the other one takes for a token on a GPU, in per cent; below 0 it is faster."""
+    half_width_pct: float | None
+    """Half of the 95 % interval of the difference, same unit; None where no noise is known."""
+    basis: Basis
+
+    @property
+    def outcome(self) -> Outcome:
+        """What can be said of the difference; of single runs whether their steps' own noise could make it."""
+        if self.half_width_pct is None:
+            return "not known"
+        if abs(self.difference_pct) <= self.half_width_pct:
+            return "within the noise"
+        return "slower" if self.difference_pct > 0 else "faster"
+
+    @property
+    def words(self) -> str:
+        """In a sentence."""
+        percent = abs(self.difference_pct)
+        way = "slower" if self.difference_pct > 0 else "faster"
+        if self.half_width_pct is None:
+            return f"{percent:.2g} % {way}; {_BASIS_WORDS[self.basis]}"
+        if self.outcome == "within the noise":
+            return f"within the noise: {self.difference_pct:+.2g} % ± {self.half_width_pct:.2g} % ({self._basis})"
+        return f"{percent:.2g} % ± {self.half_width_pct:.2g} % {way} ({self._basis})"
+
+    @property
+    def _basis(self) -> str:
+        return _BASIS_WORDS[self.basis]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Runs side by side."""
+
+    runs: tuple[RunResult, ...]
+    """As they were given."""
+    likeness: Likeness
+    measure: Measure
+    groups: tuple[Group, ...]
+    """Of the runs that are comparable, in the order of their first run; with two sides the base comes first."""
+    names: tuple[str, ...]
+    """Of the groups: in what they differ; in nothing, then which runs they are."""
+    contrasts: tuple[Contrast, ...]
+    """Each other group against the first, or against its own counterpart; none where the runs may not be compared."""
+    left_out: tuple[tuple[str, str], ...]
+    """(run id, why) of the runs that are in no group."""
+    unpaired: tuple[str, ...] = ()
+    """Labels of groups that have no counterpart."""
+
+
+def compare(runs: Sequence[RunResult], against: Sequence[RunResult] = (), purpose: Purpose | None = None) -> Comparison:
+    """Compare runs with each other, the first group being what others are held against.
+
+    With `against` every group of `runs` is held against its counterpart there, which differs from it in nothing but
+    what the purpose lets differ; without a purpose that is time, container, cluster or release.
+    """
+    everything = (*runs, *against)
+    alike = likeness([run for run in everything if run.comparable] or everything, purpose)
+    measure: Measure = "rule" if len({run.rule_words for run in everything if run.comparable}) < 2 else "median"
+    groups = group(runs, measure)
+    contrasts: tuple[Contrast, ...] = ()
+    unpaired: tuple[str, ...] = ()
+    if against:
+        base = group(against, measure)
+        pairs = _pairs(base, groups, purpose)
+        paired = {id(member) for *pair, _ in pairs for member in pair}
+        unpaired = tuple(one.label for one in (*groups, *base) if id(one) not in paired)
+        alike = _worst([alike for *_, alike in pairs]) if pairs else alike
+        groups = (*base, *groups)
+        contrasts = tuple(contrast(base, other) for base, other, _ in pairs)
+    elif groups:
+        contrasts = tuple(contrast(groups[0], other) for other in groups[1:])
+    left_out = tuple((run.id, why) for run in everything if (why := why_left_out(run, measure)))
+    if not alike.comparable:
+        contrasts = ()
+    return Comparison(everything, alike, measure, groups, _names(groups), contrasts, left_out, unpaired)
+
+
+def value_s(run: RunResult, measure: Measure) -> float | None:
+    """What a run is compared by, seconds."""
+    if measure == "rule":
+        return run.step_time_s
+    return run.steady.median if run.steady else None
+
+
+def why_left_out(run: RunResult, measure: Measure = "rule") -> str:
+    """Why a run tells nothing about others; empty where it does."""
+    if run.comparable and value_s(run, measure) is not None:
+        return ""
+    if run.state != "done":
+        return f"it is {run.state}"
+    if run.step_time_s is None:
+        return "it has no step time by its recipe's rule"
+    return "it was profiled, traced, began with a checkpoint, is too short, or its log lacks steps that count"
+
+
+def group(runs: Iterable[RunResult], measure: Measure = "rule") -> tuple[Group, ...]:
+    """Repeats among the runs that are comparable, in the order of their first run."""
+    found: dict[tuple[Configuration, str, ProcedureId], list[RunResult]] = {}
+    for run in runs:
+        if not why_left_out(run, measure):
+            found.setdefault((run.configuration, run.cluster, run.procedure), []).append(run)
+    return tuple(Group(*key, tuple(sorted(same, key=_began)), measure) for key, same in found.items())
+
+
+def contrast(base: Group, other: Group) -> Contrast:
+    """How much slower the other group is, and what its noise allows to say.
+
+    Repeats on both sides: Welch's interval. On one side: its deviation for both. On none: the noise within the two
+    runs, which is less than that between runs.
+    """
+    ratio = other.gpu_token_s / base.gpu_token_s
+    half, basis = _noise(base, other, ratio)
+    return Contrast(base, other, 100 * (ratio - 1), None if half is None else max(_FINEST_PCT, 100 * half), basis)
+
+
+def _noise(base: Group, other: Group, ratio: float) -> tuple[float | None, Basis]:
+    """Half of the interval of other / base, whose value is `ratio`, and what it is known from."""
+    firsts = [value / base.mean_s for value in base.values_s]
+    seconds = [ratio * value / other.mean_s for value in other.values_s]
+    if (half := welch_half_width(firsts, seconds)) is not None:
+        return half, "repeats"
+    for repeated, single in ((firsts, ratio), (seconds, 1.0)):
+        if (count := len(repeated)) > 1:
+            deviation = stdev(repeated) / fmean(repeated)
+            return t_95(count - 1) * deviation * math.hypot(
+                fmean(repeated) / math.sqrt(count), single
+            ), "one side's repeats"
+    if base.within_pct is None or other.within_pct is None:
+        return None, "unknown"
+    return math.hypot(base.within_pct, ratio * other.within_pct) / 100, "single runs"
+
+
+def _pairs(
+    base: Sequence[Group], groups: Sequence[Group], purpose: Purpose | None
+) -> list[tuple[Group, Group, Likeness]]:
+    """Each group with its counterpart. A single one on either side go together, whether they may be compared or not."""
+    if len(base) == len(groups) == 1:
+        return [(base[0], groups[0], _of_pair(base[0], groups[0], purpose))]
+    found = []
+    for one in groups:
+        pairs = [(other, one, _of_pair(other, one, purpose)) for other in base]
+        fitting = [pair for pair in pairs if pair[2].comparable]
+        if fitting:
+            found.append(min(fitting, key=lambda pair: len(pair[2].warnings)))
+    return found
+
+
+def _of_pair(base: Group, other: Group, purpose: Purpose | None) -> Likeness:
+    runs = (*base.runs, *other.runs)
+    found = [likeness(runs, one) for one in ((purpose,) if purpose else _OVER_TIME)]
+    return min(found, key=lambda one: (len(one.refusals), len(one.warnings)))
+
+
+def _worst(found: Sequence[Likeness]) -> Likeness:
+    """What is refused or warned of in one is in all."""
+    refusals = dict.fromkeys(remark for one in found for remark in one.refusals)
+    warnings = dict.fromkeys(remark for one in found for remark in one.warnings)
+    return Likeness(found[0].purpose, tuple(refusals), tuple(warnings))
+
+
+def _names(groups: Sequence[Group]) -> tuple[str, ...]:
+    by_aspect = distinctions([one.runs[0] for one in groups])
+    found = [name or one.configuration.label for name, one in zip(by_aspect, groups, strict=True)]
+    return tuple(
+        f"{name} ({run_names([run.id for run in one.runs])})" if found.count(name) > 1 else name
+        for name, one in zip(found, groups, strict=True)
+    )
+
+
+def _began(run: RunResult) -> float:
+    return run.submitted_at or 0.0

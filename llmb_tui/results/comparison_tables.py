@@ -1,0 +1,97 @@
+"""Comparisons as tables: runs, groups of repeats, differences, scaling. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from llmb_tui.results.compare import Comparison, Group
+from llmb_tui.results.result import RunResult
+from llmb_tui.results.scaling import ScalingCurve
+from llmb_tui.results.table import Cell, Table
+
+_RUN_HEADINGS = (
+    "run", "configuration", "release", "cluster", "procedure", "state", "step s", "rule", "mean s", "median s",
+    "deviation s", "tokens/s", "TFLOPS/GPU", "MFU %", "days/1T", "of published %", "verdict",
+)  # fmt: skip
+_GROUP_HEADINGS = (
+    "configuration", "release", "cluster", "procedure", "runs", "mean s", "noise %", "± mean %", "± own steps %",
+    "published s", "of published %",
+)  # fmt: skip
+_CONTRAST_HEADINGS = ("base", "other", "difference %", "± %", "outcome", "")
+_SCALING_HEADINGS = (
+    "GPUs", "runs", "step s", "tokens/s", "efficiency %", "± %", "published s", "published efficiency %"
+)  # fmt: skip
+
+
+def runs_table(runs: Sequence[RunResult]) -> Table:
+    """The figures of each run; step times by the recipe's rule, and of the steps that count."""
+    return Table.of(_RUN_HEADINGS, [_run_row(run) for run in runs])
+
+
+def groups_table(groups: Sequence[Group]) -> Table:
+    """Repeats with their noise: between runs, of their mean, and for a single run by its own steps."""
+    return Table.of(_GROUP_HEADINGS, [_group_row(one) for one in groups])
+
+
+def contrasts_table(comparison: Comparison) -> Table:
+    """What differs, and whether that is more than the noise."""
+    names = {id(one): name for one, name in zip(comparison.groups, comparison.names, strict=True)}
+    rows = [
+        (names[id(one.base)], names[id(one.other)], one.difference_pct, one.half_width_pct, one.outcome, one.words)
+        for one in comparison.contrasts
+    ]
+    return Table.of(_CONTRAST_HEADINGS, rows)
+
+
+def scaling_table(curve: ScalingCurve) -> Table:
+    """A curve, point by point."""
+    rows = [
+        (
+            point.gpus,
+            len(point.group.runs),
+            point.group.mean_s,
+            point.tokens_per_s,
+            point.efficiency_pct,
+            point.efficiency_half_pct,
+            point.published_s,
+            point.published_efficiency_pct,
+        )
+        for point in curve.points
+    ]
+    return Table.of(_SCALING_HEADINGS, rows)
+
+
+def of_published_pct(run: RunResult) -> float | None:
+    """How fast a run was, in per cent of its own printed row; None where there is no such, or no step time."""
+    published = run.plan.published
+    return 100 * published.step_time_s / run.step_time_s if published and run.step_time_s else None
+
+
+def _run_row(run: RunResult) -> tuple[Cell, ...]:
+    steady, figures = run.steady, run.figures
+    return (
+        run.id,
+        run.configuration.label,
+        run.configuration.release,
+        run.cluster,
+        run.procedure,
+        run.state,
+        run.step_time_s,
+        run.rule_words,
+        steady.mean if steady else None,
+        steady.median if steady else None,
+        steady.stdev if steady else None,
+        figures.tokens_per_s if figures else None,
+        figures.tflops_per_gpu if figures else None,
+        figures.mfu_pct if figures else None,
+        figures.days_per_1t_tokens if figures else None,
+        of_published_pct(run),
+        run.verdict.result if run.verdict else None,
+    )
+
+
+def _group_row(one: Group) -> tuple[Cell, ...]:
+    what = one.configuration
+    where = (what.label, what.release, one.cluster, one.procedure)
+    noise = (one.noise_pct, one.half_width_pct, one.within_pct)
+    return (*where, len(one.runs), one.mean_s, *noise, one.published_s, one.of_published_pct)

@@ -1,0 +1,91 @@
+"""Slurm's short form of node names, `cn[001-004,007],gpu1`: `expand` it, and `compress` names into it. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+MOST_NODES = 65_536
+"""A list of more is refused: no range of Slurm's own may be longer either (`MAX_RANGE` of its hostlist.c)."""
+_LONGEST = 1_000_000
+_PART = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9,-]+\])+")
+_PIECE = re.compile(r"[A-Za-z0-9._-]+|\[[0-9,-]+\]")
+_RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
+_NUMBERED = re.compile(r"(.*?)([0-9]{1,9})", re.DOTALL)
+
+
+def expand(text: str) -> tuple[str, ...]:
+    """Every node of a list, in its order, each once; none for an empty one.
+
+    Raises ValueError for what is no list of nodes, and for one of more than `MOST_NODES`.
+    """
+    if len(text) > _LONGEST:
+        raise ValueError("the list is too long")
+    names: dict[str, None] = {}
+    for part in _parts(text):
+        names.update(dict.fromkeys(_names(part)))
+        if len(names) > MOST_NODES:
+            raise ValueError(f"the list has more than {MOST_NODES} nodes")
+    return tuple(names)
+
+
+def compress(names: Iterable[str]) -> str:
+    """The short form, sorted: numbers of the same width that follow each other are a range."""
+    numbered: dict[tuple[str, int], list[int]] = {}
+    plain: set[str] = set()
+    for name in set(names):
+        match = _NUMBERED.fullmatch(name)
+        if match is None:
+            plain.add(name)
+        else:
+            numbered.setdefault((match[1], len(match[2])), []).append(int(match[2]))
+    words = [(name, 0, name) for name in plain]
+    for (prefix, width), numbers in numbered.items():
+        words.append((prefix, width, prefix + _ranges(sorted(numbers), width)))
+    return ",".join(word for _, _, word in sorted(words))
+
+
+def _parts(text: str) -> Iterator[str]:
+    """What stands between the commas that are in no bracket."""
+    depth = start = 0
+    for at, character in enumerate(text):
+        depth += {"[": 1, "]": -1}.get(character, 0)
+        if character == "," and depth == 0:
+            yield text[start:at]
+            start = at + 1
+    if text:
+        yield text[start:]
+
+
+def _names(part: str) -> list[str]:
+    if not _PART.fullmatch(part):
+        raise ValueError(f"{part[:60]!r} names no nodes")
+    names = [""]
+    for piece in _PIECE.findall(part):
+        endings = list(_numbers(piece[1:-1])) if piece.startswith("[") else [piece]
+        if len(names) * len(endings) > MOST_NODES:
+            raise ValueError(f"the list has more than {MOST_NODES} nodes")
+        names = [name + ending for name in names for ending in endings]
+    return names
+
+
+def _numbers(text: str) -> Iterator[str]:
+    """Of a bracket, with their leading zeros."""
+    count = 0
+    for word in text.split(","):
+        match = _RANGE.fullmatch(word)
+        if match is None:
+            raise ValueError(f"[{text[:60]}] is no range of nodes")
+        first, last = match[1], match[2] or match[1]
+        count += int(last) - int(first) + 1
+        if int(last) < int(first) or count > MOST_NODES:
+            raise ValueError(f"{word} is no range of nodes, or one of more than {MOST_NODES}")
+        yield from (str(number).zfill(len(first)) for number in range(int(first), int(last) + 1))
+
+
+def _ranges(numbers: list[int], width: int) -> str:
+    """`[001-004,007]`; a single number without brackets."""
+    runs = [[number for _, number in run] for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])]
+    words = [f"{run[0]:0{width}}" if len(run) == 1 else f"{run[0]:0{width}}-{run[-1]:0{width}}" for run in runs]
+    return words[0] if len(numbers) == 1 else f"[{','.join(words)}]"
