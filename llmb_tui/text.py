@@ -61,6 +61,16 @@ def plural(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def size_text(size: int) -> str:
+    """A number of bytes in decimal units, as disks are sold: `1.98 GB`."""
+    value, unit = float(size), "bytes"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if value < 999.5:
+            break
+        value, unit = value / 1000, larger
+    return f"{value:.3g} {unit}"
+
+
 def clean_line(text: str) -> str:
     """`clean` for a single line: tabs become spaces and newlines are shown as control characters are."""
     return clean(text).replace("\t", "    ").replace("\n", "\N{REPLACEMENT CHARACTER}")

@@ -161,6 +161,14 @@ def _submit(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--yes", action="store_true", help="submit without asking")
 
 
+def _jobs(sub: argparse.ArgumentParser) -> None:
+    text = "remove this machine's copies of logs of runs that are over, after showing them; results stay"
+    sub.add_argument("--prune", action="store_true", help=text)
+    text = "with --prune: only logs that did not grow for so many days"
+    sub.add_argument("--older-than", metavar="DAYS", type=_count, help=text)
+    sub.add_argument("--yes", action="store_true", help="with --prune: remove them without asking")
+
+
 def _note(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("run", metavar="RUN")
     sub.add_argument("text", metavar="TEXT", nargs="?", help="say this of it; empty takes the note away")
@@ -203,6 +211,7 @@ _FLAGS: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
     "llmb": _llmb,
     "secrets": _secrets,
     "submit": _submit,
+    "jobs": _jobs,
     "note": _note,
     "watch": _watch,
     "logs": _logs,

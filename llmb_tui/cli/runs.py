@@ -23,6 +23,7 @@ from llmb_tui.results.notes import Note
 from llmb_tui.services import Services
 from llmb_tui.watch.kept_runs import KeptRuns
 from llmb_tui.watch.lines import LineReader
+from llmb_tui.watch.logcopy import is_removed
 from llmb_tui.watch.logfile import LogSummary, log_files, measure
 from llmb_tui.watch.report import cancel_words, document, state_word
 from llmb_tui.watch.runs_feed import LINE_TROUBLE, RunsFeed
@@ -37,6 +38,12 @@ _HEADINGS = ("run", "state", "workload", "GPUs", "cluster", "procedure", "step",
 def jobs_verb(arguments: argparse.Namespace) -> int:
     """All runs, newest first; a cluster that does not answer leaves its runs as they were last seen."""
     services = user_services(arguments)
+    if arguments.prune:
+        from llmb_tui.cli.prune import prune
+
+        return prune(services, arguments)
+    if arguments.yes or arguments.older_than:
+        raise Trouble("--yes and --older-than go with --prune.", "The list of runs changes nothing.", exit_code=1)
     kept = KeptRuns(services.places.runs_done, services.places.runs, services.settings.verdict.threshold)
     feed, services.runs.passed_over = services.feed, frozenset(kept.done)
     for run, why in feed.settle_all(terminal_prompter()):
@@ -158,6 +165,10 @@ def logs_verb(arguments: argparse.Namespace) -> int:
     services = user_services(arguments)
     run = settle(services, arguments.run, patiently=arguments.follow)
     _say_intent(run)
+    if is_removed(services.runs.folder(run.id)):
+        at = f", to {run.job_log.path(run.job_ids[-1], 0)}" if run.job_log else ""
+        say(f"The copy of this log was removed here (`jobs --prune`). It was written on {run.cluster}{at}.")
+        return 0
     monitor = services.feed.monitor(run.id)
     if not arguments.follow:
         state = monitor.once(terminal_prompter())

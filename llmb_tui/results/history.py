@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from llmb_tui.launch.runs import Runs
-from llmb_tui.results.log_facts import read_log
+from llmb_tui.results.log_facts import kept_facts, read_log
 from llmb_tui.results.result import RunResult, result_of
 from llmb_tui.watch.run_records import RunRecord, RunRecords
 
@@ -29,7 +29,8 @@ class History:
         run = self._runs.load(run_id)
         record = self._records.record(run)
         log = self._runs.folder(run_id) / record.state.log_name
-        return result_of(record, read_log(log, run.log_format) if log.is_file() else None)
+        facts = read_log(log, run.log_format) if log.is_file() else kept_facts(log.parent)
+        return result_of(record, facts)
 
     def _result(self, record: RunRecord) -> RunResult:
         before = self._cache.get(record.run.id)

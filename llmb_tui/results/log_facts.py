@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,10 +11,12 @@ from typing import BinaryIO, Literal
 
 from llmb_tui.catalog.recipe import LogFormat
 from llmb_tui.errors import Trouble
+from llmb_tui.store import documents
 from llmb_tui.watch.parse import StepParser
 from llmb_tui.watch.state import Step
 
 _PIECE = 1 << 20
+_KEPT = "facts.json"
 _FORMATS: tuple[LogFormat, ...] = ("nemo2", "hydra")
 # The longest line that is looked at for anything but steps.
 _LINE = 4000
@@ -82,6 +85,20 @@ def facts_of(file: BinaryIO, log_format: LogFormat | None = None) -> LogFacts:
     best = max(steps, key=lambda name: len(steps[name]))
     last, starts = _last_start(steps[best])
     return LogFacts(best, tuple(last), tuple(checkpoints), starts)
+
+
+def keep_facts(folder: Path, facts: LogFacts) -> None:
+    """Keep what a log says in a run's folder, for when the log is removed. Raises Trouble."""
+    documents.save(folder / _KEPT, facts)
+
+
+def kept_facts(folder: Path) -> LogFacts | None:
+    """What was kept; None where nothing was, or it cannot be read."""
+    path = folder / _KEPT
+    if path.is_file():
+        with contextlib.suppress(Trouble):
+            return documents.load(path, LogFacts)
+    return None
 
 
 def _checkpoints(text: bytes) -> Iterator[CheckpointTime]:

@@ -67,6 +67,8 @@ class LogRead:
     started: bool = False
     """It has a line that is not the container's own."""
     progress: Progress = field(default_factory=Progress)
+    removed: bool = False
+    """The copy was taken away since, and this is what was read of it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from llmb_tui.cluster.job import Job
@@ -12,9 +13,10 @@ from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store import documents
-from llmb_tui.watch.events import BatchTail, JobUpdated, LogGrown, LogTrouble, WatchEvent
+from llmb_tui.store.files import file_trouble
+from llmb_tui.watch.events import BatchTail, JobUpdated, LogGrown, LogRead, LogTrouble, WatchEvent
 from llmb_tui.watch.locallog import LocalLog
-from llmb_tui.watch.logcopy import LogCopy, copies, newest_copy
+from llmb_tui.watch.logcopy import READING, LogCopy, copies, is_removed, newest_copy
 from llmb_tui.watch.run_reducer import RunReducer
 from llmb_tui.watch.state import Link, RunState
 
@@ -27,13 +29,19 @@ class LocalRun:
         self._run = run
         self._folder = runs.folder(run.id)
         self._log = self._read_from(newest_copy(self._folder))
+        self._removed: LogRead | None = None
         self.reducer = RunReducer(run, threshold=threshold, sidecar=load_sidecar(self._folder))
-        self.reducer.take(self._log.reading)
+        if is_removed(self._folder):
+            try:
+                self._removed = documents.load(self._folder / READING, LogRead)
+            except Trouble as trouble:  # it is copied again where the run is watched
+                self.reducer.take(LogTrouble(trouble.what))
+        self.reducer.take(self._reading)
 
     def take(self, event: WatchEvent) -> bool:
         """Take in an event; True if the watched job moved to another state."""
         if isinstance(event, LogGrown) and event.copy.name != self._log.path.name:
-            self._log = self._read_from(event.copy)
+            self._log, self._removed = self._read_from(event.copy), None
         moved = self.reducer.take(event)
         if isinstance(event, JobUpdated) and event.job:
             self._remember(event.job)
@@ -45,14 +53,23 @@ class LocalRun:
     @property
     def log_grew_at(self) -> float:
         """When the log's copy last grew, Unix time; 0 if there is none."""
-        return self._log.reading.grew_at
+        return self._reading.grew_at
+
+    @property
+    def log_removed(self) -> bool:
+        """Its log was taken away once it had been read, and is not copied again."""
+        return self._removed is not None
+
+    @property
+    def _reading(self) -> LogRead:
+        return self._removed or self._log.reading
 
     def read(self) -> bool:
         """Read what was appended to the log's copy, but no more than 8 MiB; True if there may be more."""
         more = self._log.read()
         if self._log.trouble:
             self.reducer.take(LogTrouble(self._log.trouble))
-        self.reducer.take(self._log.reading)
+        self.reducer.take(self._reading)
         return more
 
     def read_on(self, link: Link) -> None:
@@ -66,8 +83,18 @@ class LocalRun:
     def end(self) -> None:
         """Nothing more will come, and the copy was read to its end."""
         self._log.end()
-        self.reducer.take(self._log.reading)
+        self.reducer.take(self._reading)
         self.reducer.end()
+
+    def remove_log(self) -> None:
+        """Remove every copy of the log, which was read to its end, and keep what was read of the newest.
+
+        May be repeated: as long as the newest copy is there it is believed, and it goes last. Raises Trouble.
+        """
+        documents.save(self._folder / READING, replace(self._log.reading, removed=True))
+        for copy in copies(self._folder):
+            with file_trouble("remove", self._folder / copy.name):
+                (self._folder / copy.name).unlink(missing_ok=True)
 
     def state(self, calls_per_minute: int = 0) -> RunState:
         """The snapshot of now."""

@@ -9,6 +9,9 @@ from typing import NamedTuple
 
 _NAME = re.compile(r"log(?:\.(\d+))?(?:-(\d+))?")
 
+READING = "log.json"
+"""What was read of a log, in the place of its copies once they were removed."""
+
 
 class LogCopy(NamedTuple):
     """Which copy of a run's log: one for each start of the job, and one more each time that a log was replaced."""
@@ -29,6 +32,11 @@ def copies(folder: Path) -> list[LogCopy]:
     except OSError:
         return []
     return sorted(LogCopy(int(name[1] or 0), int(name[2] or 0)) for name in names if name)
+
+
+def is_removed(folder: Path) -> bool:
+    """Its copies were taken away once they had been read."""
+    return not copies(folder) and (folder / READING).is_file()
 
 
 def newest_copy(folder: Path) -> LogCopy:

@@ -76,7 +76,7 @@ class Monitor:
             return state
         inbox: SimpleQueue[WatchEvent] = SimpleQueue()
         leave = threading.Event()
-        log_feed = self._log_feed(inbox.put, leave)
+        log_feed = None if local.log_removed else self._log_feed(inbox.put, leave)
         patience_s = 0.0 if local.reducer.job_over else self._gone_after_s
         try:
             while local.read() and not stop.is_set():
@@ -112,7 +112,8 @@ class Monitor:
                 self._cluster.connect(prompter)
                 self._look_once(local)
                 inbox: SimpleQueue[WatchEvent] = SimpleQueue()
-                if log_feed := self._log_feed(inbox.put, threading.Event()):
+                log_feed = None if local.log_removed else self._log_feed(inbox.put, threading.Event())
+                if log_feed:
                     log_feed.catch_up(job_over=local.reducer.job_over)
                 for event in _receive(inbox, 0.0):
                     local.take(event)

@@ -129,6 +129,7 @@ class RunReducer:
             verdict=verdict,
             no_verdict=why_not,
             log_unread=self._log_is_unread(),
+            log_removed=log.removed,
         )
 
     def _log_is_unread(self) -> bool:

@@ -115,6 +115,8 @@ class RunState:
     """Why there is no verdict."""
     log_unread: bool = False
     """The job is over, and more of its log may be on the cluster than was read."""
+    log_removed: bool = False
+    """The local copy was taken away once it was read to its end; what it said stays."""
     others: tuple[Job, ...] = ()
     """The run's other jobs, of which only the state is known."""
 

@@ -256,7 +256,8 @@ Runs that NVIDIA's own llmb-run started are opened from their list."""
         rows = await in_daemon(lambda: self._services.feed.records.last_lines(record, _LINES))
         self.last_lines.border_title = line(f"last lines · {what_runs(run)}")
         self.last_lines.border_subtitle = line(" · ".join(filter(None, (jobs_of(run), run.results))))
-        self.last_lines.update(lines([*map(line, rows)]) if rows else line(("There is no log here yet.", MUTED)))
+        none = "Its copy was removed here." if record.state.log_removed else "There is no log here yet."
+        self.last_lines.update(lines([*map(line, rows)]) if rows else line((none, MUTED)))
 
     def _show_note(self) -> None:
         """What is said of the run under the cursor, below the rows."""

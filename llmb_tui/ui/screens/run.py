@@ -37,8 +37,11 @@ from llmb_tui.ui.widgets.run_notice import LOG_IN, notice_text
 from llmb_tui.ui.widgets.run_parts import Metrics, VerdictCard
 from llmb_tui.ui.widgets.status_bar import notice
 from llmb_tui.ui.widgets.step_chart import StepChart
-from llmb_tui.watch.logcopy import LogCopy, copies
+from llmb_tui.watch.logcopy import LogCopy, copies, is_removed
 from llmb_tui.watch.state import ENDED, RunState
+
+_NO_LOG = "No log yet. It begins when the job starts."
+_REMOVED = "The copy of this log was removed here; what was read of it stays."
 
 
 class RunScreen(Screen[None]):
@@ -114,7 +117,7 @@ Leaving this screen stops the watching only; the job goes on."""
             yield StepChart().data_bind(RunScreen.training_run, RunScreen.run_state)
             yield Metrics().data_bind(RunScreen.training_run, RunScreen.run_state)
             yield VerdictCard().data_bind(RunScreen.training_run, RunScreen.run_state)
-        yield LogPane(self._log_files(), "No log yet. It begins when the job starts.")
+        yield LogPane(self._log_files(), _REMOVED if is_removed(self._folder) else _NO_LOG)
         yield KeyBar(compact=True, show_command_palette=False)
 
     def on_mount(self) -> None:

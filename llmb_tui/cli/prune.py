@@ -1,0 +1,82 @@
+"""`jobs --prune`: the local copies of logs that may go, and removing them after a yes."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+
+from llmb_tui.cli.output import print_json, print_line, print_table, say
+from llmb_tui.cli.user import confirm, has_terminal
+from llmb_tui.errors import Trouble
+from llmb_tui.results.prune import LocalLog, LocalLogs, local_logs, remove_log
+from llmb_tui.services import Services
+from llmb_tui.text import plural, size_text
+
+_DAY_S = 86400.0
+_HEADINGS = ("run", "workload", "cluster", "last line", "files", "size")
+
+
+def prune(services: Services, arguments: argparse.Namespace) -> int:
+    """Show the logs, ask, and remove them; without a terminal and without a yes they are only shown."""
+    before = time.time() - _DAY_S * (arguments.older_than or 0)
+    logs = local_logs(services.runs, before, {})
+    if not arguments.json:
+        _show(logs)
+    removed: list[LocalLog] = []
+    failed: list[Trouble] = []
+    if logs.removable and (arguments.yes or has_terminal()):
+        what = f"{plural(len(logs.removable), 'log')} ({_sum(logs.removable)})"
+        if not arguments.yes and not confirm(f"Remove the copies of {what} from this machine?"):
+            raise Trouble("Nothing was removed.", exit_code=1)
+        for log in logs.removable:
+            try:
+                remove_log(services.runs, log)
+                removed.append(log)
+            except Trouble as trouble:
+                failed.append(trouble)
+                say(str(trouble))
+    if arguments.json:
+        documents = [_document(log) for log in logs.removable]
+        print_json({"logs": documents, "kept": dict(logs.kept), "removed": [log.run.id for log in removed]})
+    elif removed:
+        print_line(f"{plural(len(removed), 'log')} ({_sum(removed)}) removed; what was read of them stays.")
+    elif logs.removable and not failed:
+        say("Nothing was removed: --yes removes them without asking.")
+    return 2 if failed else 0
+
+
+def _show(logs: LocalLogs) -> None:
+    if logs.removable:
+        print_table(_HEADINGS, map(_row, logs.removable))
+        say("Runs, plans, results and verdicts stay, and so do the logs on their clusters.")
+    else:
+        say("There is no log to remove.")
+    for run_id, why in logs.kept.items():
+        say(f"The log of {run_id} stays. {why}")
+
+
+def _row(log: LocalLog) -> tuple[str, ...]:
+    selection = log.run.plan.selection
+    return (
+        log.run.id,
+        f"{selection.workload} {selection.size} {selection.dtype} {selection.scale}",
+        log.run.cluster,
+        time.strftime("%Y-%m-%d", time.localtime(log.grew_at)),
+        " ".join(log.names),
+        size_text(log.size),
+    )
+
+
+def _document(log: LocalLog) -> dict[str, object]:
+    return {
+        "id": log.run.id,
+        "cluster": log.run.cluster,
+        "files": list(log.names),
+        "bytes": log.size,
+        "grew_at": log.grew_at,
+    }
+
+
+def _sum(logs: Sequence[LocalLog]) -> str:
+    return size_text(sum(log.size for log in logs))

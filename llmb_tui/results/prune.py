@@ -1,0 +1,120 @@
+"""`prune`: the local copies of logs that may go, and taking them away without losing what they said.
+
+What a verdict, a median or a loss check rests on is kept in their place, so that every list and every result says the
+same as before. A log stays on its cluster as long as that keeps it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.run import Run
+from llmb_tui.launch.runs import Runs
+from llmb_tui.results.log_facts import keep_facts, read_log
+from llmb_tui.store.files import file_trouble
+from llmb_tui.watch.local_run import LocalRun
+from llmb_tui.watch.logcopy import copies
+from llmb_tui.watch.state import ENDED
+from llmb_tui.watch.verdict import THRESHOLD
+
+
+@dataclass(frozen=True, slots=True)
+class LocalLog:
+    """The local copies of one run's log."""
+
+    run: Run
+    names: tuple[str, ...]
+    """Of the files in the run's folder, oldest first."""
+    size: int
+    """Bytes of all of them."""
+    grew_at: float
+    """When the newest of them last grew, Unix time."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalLogs:
+    """All that this machine has of logs."""
+
+    removable: tuple[LocalLog, ...] = ()
+    """Largest first."""
+    kept: Mapping[str, str] = field(default_factory=dict)
+    """Why others stay, by the ids of their runs."""
+
+
+def local_logs(runs: Runs, before: float, held: Mapping[str, str]) -> LocalLogs:
+    """Which logs may go: of runs that are over, read to their end, and not grown since `before`, Unix time.
+
+    `held`: why those of some runs stay in any case, by their ids. Reads no log, and no run that has none.
+    """
+    found, kept = [], {}
+    for folder in sorted(runs.directory.iterdir()) if runs.directory.is_dir() else ():
+        names = () if folder.is_symlink() else tuple(copy.name for copy in copies(folder))
+        if not names:
+            continue
+        try:
+            run = runs.load(folder.name)
+        except Trouble as trouble:
+            kept[folder.name] = trouble.what
+            continue
+        log = _measured(run, folder, names)
+        why = held.get(run.id) or _why_kept(run)
+        if why:
+            kept[run.id] = why
+        elif log.grew_at < before:
+            found.append(log)
+    return LocalLogs(tuple(sorted(found, key=lambda log: log.size, reverse=True)), kept)
+
+
+def remove_log(runs: Runs, log: LocalLog) -> None:
+    """Remove the copies of a run's log, and keep what they say. May be repeated after it was cut.
+
+    Raises Trouble where the run is another than it was when it was looked at, or somebody is
+    at work on it; then nothing is removed.
+    """
+    folder = runs.folder(log.run.id)
+    newest = folder / log.names[-1]
+    with runs.lock(log.run.id, wait=False) as mine, file_trouble("read", newest), open(newest, "rb") as file:
+        run = runs.load(log.run.id)
+        local = LocalRun(runs, run, THRESHOLD)
+        local.read_on("closed")
+        state = local.state()
+        why = _why_kept(run) or ("" if mine and _is_still(file.fileno()) else "Another program is at work on it.")
+        if state.stage not in ENDED or state.log_unread or state.link_note:
+            why = why or state.link_note or "Its log does not say how it ended."
+        if why or _measured(run, folder, tuple(copy.name for copy in copies(folder))) != log:
+            raise Trouble(f"The log of run {run.id} was not removed.", why or "It is another than before.")
+        keep_facts(folder, read_log(newest, run.log_format))
+        local.remove_log()
+
+
+def _why_kept(run: Run) -> str:
+    if run.submission == "unknown":
+        return "It is not known whether it was submitted."
+    if run.submission != "submitted":
+        return f"It is {run.submission}."
+    if run.going:
+        return "It was not over when it was last looked at."
+    if not run.log_read:
+        return f"Its log may not have been read to its end: `llmb-tui results {run.id}` reads it."
+    return ""
+
+
+def _measured(run: Run, folder: Path, names: tuple[str, ...]) -> LocalLog:
+    stats = [os.stat(folder / name, follow_symlinks=False) for name in names]
+    return LocalLog(run, names, sum(stat.st_size for stat in stats), stats[-1].st_mtime)
+
+
+def _is_still(handle: int) -> bool:
+    """Nobody adds to the file: who does holds it."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass  # a file system without locks
+    return True
