@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Literal
 
 from llmb_tui.catalog.recipe import LogFormat
 from llmb_tui.errors import Trouble
 from llmb_tui.store import documents
+from llmb_tui.text import clean_line
 from llmb_tui.watch.parse import StepParser
 from llmb_tui.watch.state import Step
 
@@ -30,6 +32,26 @@ _LOAD = re.compile(
     rb"Global Checkpoint Load : Rank ?: ?\d+ : (?:Iteration ?: ?(\d+) : )?Start time ?: ?[\d.]+s : "
     rb"Time spent in load_checkpoint ?: ?([\d.]+)s"
 )
+# (what must be in a piece of the log, name, its value), in the words of who prints it: our entry script; the recipes of
+# 24.11 to 25.02 (upstream.md, 3.2); NCCL, where NCCL_DEBUG asks for it (NVIDIA/nccl issue 1212); the entry script of
+# NVIDIA's containers, where the driver is too old for them (NVIDIA/nvidia-docker issue 1479).
+_VERSIONS = (
+    (b"NeMo ", "NeMo", re.compile(rb"^NeMo (\d\S*)\r?$", re.MULTILINE)),
+    (b"Megatron Core ", "Megatron Core", re.compile(rb"^Megatron Core (\d\S*)\r?$", re.MULTILINE)),
+    (b"GSW: MODEL=", "container", re.compile(rb"^GSW: MODEL=.* IMAGE='([^'\n]*)'", re.MULTILINE)),
+    (b"GSW: MODEL=", "framework", re.compile(rb"^GSW: MODEL=.* FW_VERSION=(\S+)", re.MULTILINE)),
+    (b"GSW: MODEL=", "recipe", re.compile(rb"^GSW: MODEL=.* GSW_VERSION=(\S+)", re.MULTILINE)),
+    (b"NCCL version ", "NCCL", re.compile(rb"\bNCCL version (\d+\.\d+\.\d+\+cuda\d+\.\d+)")),
+    (b"cudaDriverVersion ", "CUDA of the driver", re.compile(rb"\bcudaDriverVersion (\d{4,6})\b")),
+    (
+        b" was detected",
+        "driver",
+        re.compile(rb"\bNVIDIA Driver Release \S+ or later, but\s+version (\d\S+) was detected"),
+    ),
+)
+_SETTING = re.compile(rb"^((?:model|data|trainer|log|resume|optim)(?:[.\[][\w.\[\]]*)?) = (.*?)\r?$", re.MULTILINE)
+_MOST_FACTS = 4000
+"""Of one log: the longest recipe prints some two hundred settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +74,10 @@ class LogFacts:
     checkpoints: tuple[CheckpointTime, ...]
     starts: int
     """How often the training began in this log; 0 without a step."""
+    versions: tuple[tuple[str, str], ...] = ()
+    """(what, which) as far as the log says it, clean; several nodes may have said several values."""
+    settings: tuple[tuple[str, str], ...] = ()
+    """(field of NeMo's recipe, value) as our entry script prints what it trains with; none of any other log."""
 
 
 def read_log(path: Path, log_format: LogFormat | None = None) -> LogFacts:
@@ -71,20 +97,52 @@ def facts_of(file: BinaryIO, log_format: LogFormat | None = None) -> LogFacts:
     parsers = {name: StepParser(name) for name in _FORMATS if log_format in (None, name)}
     steps: dict[LogFormat, list[Step]] = {name: [] for name in parsers}
     checkpoints: list[CheckpointTime] = []
+    versions: dict[tuple[str, str], None] = {}
+    settings: dict[str, str] = {}
     tail = b""
     while data := file.read(_PIECE):
         for name, parser in parsers.items():
             steps[name].extend(parser.feed(data))
         text = tail + data
         whole = text.rfind(b"\n") + 1
-        checkpoints.extend(_checkpoints(text[:whole]))
+        lines = text[:whole]
+        checkpoints.extend(_checkpoints(lines))
+        if len(versions) < _MOST_FACTS:
+            versions.update(dict.fromkeys(_versions(lines)))
+        if len(settings) < _MOST_FACTS:
+            settings.update(_settings(lines))
         tail = text[whole:][-_LINE:]
     checkpoints.extend(_checkpoints(tail))
+    versions.update(dict.fromkeys(_versions(tail)))
     for name, parser in parsers.items():
         steps[name].extend(parser.close())
     best = max(steps, key=lambda name: len(steps[name]))
     last, starts = _last_start(steps[best])
-    return LogFacts(best, tuple(last), tuple(checkpoints), starts)
+    return LogFacts(best, tuple(last), tuple(checkpoints), starts, _first(versions), _first(settings.items()))
+
+
+def _versions(text: bytes) -> Iterator[tuple[str, str]]:
+    for marker, name, pattern in _VERSIONS:
+        if marker in text:
+            for match in pattern.finditer(text):
+                value = clean_line(match[1].decode(errors="replace"))
+                yield name, _cuda(value) if name == "CUDA of the driver" else value
+
+
+def _cuda(number: str) -> str:
+    """`12.2` of 12020."""
+    return f"{int(number) // 1000}.{int(number) % 1000 // 10}"
+
+
+def _settings(text: bytes) -> Iterator[tuple[str, str]]:
+    if b"\nmodel.config" in text:
+        for match in _SETTING.finditer(text):
+            yield clean_line(match[1].decode()), clean_line(match[2].decode(errors="replace"))
+
+
+def _first(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """No more than a log can say in earnest."""
+    return tuple(islice(pairs, _MOST_FACTS))
 
 
 def keep_facts(folder: Path, facts: LogFacts) -> None:

@@ -70,3 +70,35 @@ def test_statistics_by_hand() -> None:
     assert half is not None
     assert math.isclose(half, 4.303 * 2 / math.sqrt(3))
     assert mean_half_width([2.0]) is None
+
+
+def test_versions_and_settings_of_genuine_logs() -> None:
+    older, newer = read_log(GOLDEN / "nemo-2.2.1.log"), read_log(GOLDEN / "nemo-2.4.0-flops.log")
+    assert older.versions == (("NeMo", "2.2.1"), ("Megatron Core", "0.11.0"))
+    assert newer.versions == (("NeMo", "2.4.0"), ("Megatron Core", "0.13.0"))
+    assert len(older.settings) == 85
+    assert dict(older.settings)["model.config.num_layers"] == "2"
+    assert dict(older.settings)["trainer.callbacks[GarbageCollectionCallback].gc_interval_train"] == "100"
+    refused = read_log(GOLDEN / "nemo-2.2.1-unknown-field.log")
+    assert (refused.versions, refused.settings) == ((), ())
+
+
+def test_versions_in_the_words_of_others(tmp_path: Path) -> None:
+    text = (
+        "GSW: MODEL=grok1 FRAMEWORK=nemo MODEL_SIZE=314b JOB_NUM_NODES=8 GPUS_PER_NODE=8 DTYPE=fp8 SYNTHETIC_DATA=True "
+        "GSW_VERSION=25.02 FW_VERSION=24.12 IMAGE='/stage/nvidia+nemo+24.12.sqsh' JOB_ID=7 JOB_MODE=training\n"
+        "cn001:355353:358657 [0] NCCL INFO cudaDriverVersion 12020\n"
+        "cn002:355353:358657 [0] NCCL INFO cudaDriverVersion 12080\n"
+        "NCCL version 2.14.3+cuda11.8\n"
+        "ERROR: This container was built for NVIDIA Driver Release 450.51 or later, but\n"
+        "       version 440.33.01 was detected and compatibility mode is UNAVAILABLE.\n"
+    )
+    assert set(facts_of(tmp_path, text).versions) == {
+        ("container", "/stage/nvidia+nemo+24.12.sqsh"),
+        ("framework", "24.12"),
+        ("recipe", "25.02"),
+        ("NCCL", "2.14.3+cuda11.8"),
+        ("CUDA of the driver", "12.2"),
+        ("CUDA of the driver", "12.8"),
+        ("driver", "440.33.01"),
+    }
