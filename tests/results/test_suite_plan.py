@@ -13,7 +13,7 @@ from llmb_tui.launch.policy import Policy
 from llmb_tui.plan.plan import Problem
 from llmb_tui.plan.selection import ProcedureId, Selection
 from llmb_tui.results.suite.suite import Suite, make_suite
-from llmb_tui.results.suite.suite_plan import SuitePlan, free_nodes, plan_suite, wall_s, working_nodes
+from llmb_tui.results.suite.suite_plan import SuitePlan, all_nodes, free_nodes, plan_suite, wall_s
 from llmb_tui.results.suite.suite_progress import progress_of, standing_of
 from llmb_tui.watch.run_records import RunRecord
 from llmb_tui.watch.state import Progress, Result, RunState, Stage, Verdict
@@ -122,7 +122,7 @@ def test_nodes_of_the_own_partition_are_counted() -> None:
     partitions = parse_partitions(
         "batch|batch*|up|1:00|6|idle|gpu:8|\nbatch|batch*|up|1:00|2|mixed|gpu:8|\nx|x|up|1|9|idle||"
     )
-    assert (free_nodes(partitions, EOS), working_nodes(partitions, EOS)) == (6, 8)
+    assert (free_nodes(partitions, EOS), all_nodes(partitions, EOS)) == (6, 8)
     assert free_nodes([], EOS) is None
 
 

@@ -68,11 +68,6 @@ class Partition:
         return sum(group.nodes for group in self.groups)
 
     @property
-    def working_nodes(self) -> int:
-        """Those that run jobs, now or when their present one ends."""
-        return sum(group.nodes for group in self.groups if group.works)
-
-    @property
     def idle_nodes(self) -> int:
         """Those that run nothing now."""
         return sum(group.nodes for group in self.groups if group.idle)

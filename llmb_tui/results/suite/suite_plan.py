@@ -153,9 +153,9 @@ def free_nodes(partitions: Iterable[Partition], profile: ClusterProfile) -> int 
     return max((part.idle_nodes for part in _own(partitions, profile)), default=None)
 
 
-def working_nodes(partitions: Iterable[Partition], profile: ClusterProfile) -> int | None:
-    """The same of the nodes that run something now or could."""
-    return max((part.working_nodes for part in _own(partitions, profile)), default=None)
+def all_nodes(partitions: Iterable[Partition], profile: ClusterProfile) -> int | None:
+    """The same of all its nodes, whatever their state: what a suite may ask for, today or tomorrow."""
+    return max((part.nodes for part in _own(partitions, profile)), default=None)
 
 
 def wall_s(jobs: Sequence[tuple[int, float]], nodes: int | None, at_most: int | None = None) -> float | None:

@@ -16,6 +16,7 @@ from llmb_tui.text import plural
 from llmb_tui.watch.report import state_word
 from llmb_tui.watch.run_records import RunRecord
 from llmb_tui.watch.state import ENDED, FAILED, Result
+from llmb_tui.watch.verdict import rule_s
 
 Standing = Literal["not sent", "unknown", "waiting", "running", "done", "failed", "cancelled"]
 """Of a row. `waiting`: in the queue. `done`: it ran to its end. `failed`: it was refused, or ended badly. `cancelled`:
@@ -44,6 +45,13 @@ class RowProgress:
         if self.standing != "done" or self.record is None or self.record.state.verdict is None:
             return None
         return self.record.state.verdict.result
+
+    @property
+    def step_time_s(self) -> float | None:
+        """By the recipe's rule, of a row that is done; None for any other."""
+        if self.standing != "done" or self.record is None:
+            return None
+        return rule_s(self.record.run.plan, self.record.run.rule, self.record.state.progress)
 
     @property
     def left_s(self) -> float:
@@ -87,9 +95,18 @@ class SuiteProgress:
 
     @property
     def stopped(self) -> bool:
-        """So many have failed that nothing more is sent."""
+        """Nothing more is sent: so many have failed, or a `tune` has no layout to take."""
         most = self.plan.suite.stop_after
-        return most is not None and self.failures >= most
+        if most is not None and self.failures >= most:
+            return True
+        tried = [row for row in self.rows if not row.planned.row.of_best]
+        no_best = len(tried) < len(self.rows) and not self.trying
+        return no_best and all(row.record is None or row.record.state.progress.median_s is None for row in tried)
+
+    @property
+    def trying(self) -> bool:
+        """Short runs of a `tune` go on or are still to be sent."""
+        return any(row.standing not in OVER for row in self.rows if not row.planned.row.of_best)
 
     @cached_property
     def over(self) -> bool:

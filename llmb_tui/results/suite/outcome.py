@@ -1,0 +1,162 @@
+"""`outcome_of`: what a suite as a whole has answered, by its kind; one verdict, and what it rests on. Pure.
+
+A screen calls it with the progress of a suite, at any time: as long as the suite goes on the result is None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import sqrt
+from statistics import fmean, stdev
+
+from llmb_tui.results.statistics import mean_half_width, t_95
+from llmb_tui.results.suite.suite import Suite
+from llmb_tui.results.suite.suite_progress import RowProgress, SuiteProgress
+from llmb_tui.text import plural
+from llmb_tui.watch.progress import after_warm_up
+from llmb_tui.watch.state import Result
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a suite."""
+
+    result: Result | None
+    """One verdict for all; None while it goes on, and of a suite that gives none."""
+    lines: tuple[str, ...]
+    """For a person: the answer first, then what it rests on."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutTrial:
+    """One short run of a `tune`."""
+
+    row: RowProgress
+    steps_s: tuple[float, ...]
+    """Step times after the warm-up."""
+
+    @property
+    def mean_s(self) -> float:
+        """Of those."""
+        return fmean(self.steps_s)
+
+    @property
+    def model_error_pct(self) -> float | None:
+        """By how much the estimate was too high (+) or too low (-), in per cent of what was measured."""
+        estimate = self.row.planned.estimate
+        return None if estimate is None else 100 * (estimate.step_time_s / self.mean_s - 1)
+
+
+def outcome_of(progress: SuiteProgress) -> Outcome:
+    """What it has answered so far."""
+    kind = progress.plan.suite.kind
+    if kind == "tune":
+        return _tune(progress)
+    if kind == "acceptance":
+        return _acceptance(progress)
+    if kind == "repeat":
+        return Outcome(None, _repeat(progress))
+    return Outcome(None, (progress.words,))
+
+
+def trials_of(progress: SuiteProgress) -> tuple[LayoutTrial, ...]:
+    """The short runs of a `tune` that ended well and have step times, the fastest first."""
+    trials = [
+        LayoutTrial(row, tuple(steps))
+        for row in progress.rows
+        if not row.planned.row.of_best and row.standing == "done" and (steps := _steps(row))
+    ]
+    return tuple(sorted(trials, key=lambda trial: trial.mean_s))
+
+
+def with_best(suite: Suite, progress: SuiteProgress) -> Suite | None:
+    """The suite with the layout of the fastest short run in its full run.
+
+    None as long as short runs go on, and where none of them has a step time.
+    """
+    last = suite.rows[-1]
+    trials = trials_of(progress)
+    if not last.of_best or progress.trying or not trials:
+        return None
+    fastest = trials[0].row.planned.row.selection
+    return suite.with_row(replace(last, selection=replace(last.selection, overrides=fastest.overrides)))
+
+
+def difference_s(one: Sequence[float], other: Sequence[float]) -> tuple[float, float | None]:
+    """(difference of the means, half of its 95 % interval), in the values' unit; None for fewer than two of either.
+
+    Welch's interval, with the smaller of both numbers of degrees of freedom, which is never too narrow.
+    """
+    difference = fmean(one) - fmean(other)
+    if min(len(one), len(other)) < 2:
+        return difference, None
+    error = sqrt(stdev(one) ** 2 / len(one) + stdev(other) ** 2 / len(other))
+    return difference, t_95(min(len(one), len(other)) - 1) * error
+
+
+def _acceptance(progress: SuiteProgress) -> Outcome:
+    """All have to pass."""
+    if not progress.over:
+        return Outcome(None, (progress.words,))
+    bad = [row for row in progress.rows if row.standing != "done" or row.result == "FAIL"]
+    doubtful = [row for row in progress.rows if row.standing == "done" and row.result in ("WARN", None)]
+    result: Result = "FAIL" if bad else "WARN" if doubtful else "PASS"
+    lines = [f"{result}: {progress.results('PASS')} of {plural(len(progress.rows), 'configuration')} pass."]
+    lines += [f"{row.planned.row.key}: {row.result or row.state}" for row in (*bad, *doubtful)]
+    return Outcome(result, tuple(lines))
+
+
+def _repeat(progress: SuiteProgress) -> tuple[str, ...]:
+    values = [row.step_time_s for row in progress.rows if row.step_time_s is not None]
+    half = mean_half_width(values)
+    if half is None:
+        return (progress.words,)
+    mean, deviation = fmean(values), stdev(values)
+    line = f"step time {mean:.4g} ± {half:.2g} s (95 %, {len(values)} runs), {min(values):.4g} to {max(values):.4g} s"
+    noise = f"noise {100 * deviation / mean:.2g} %: two runs that differ by less than {2.8 * deviation:.2g} s are alike"
+    return (line, noise, progress.words)
+
+
+def _tune(progress: SuiteProgress) -> Outcome:
+    trials = trials_of(progress)
+    lines = [_compared(trials)] if len(trials) > 1 and not progress.trying else []
+    lines += [_model_error(trials)] if trials else []
+    lines += [f"{trial.mean_s:.4g} s  {trial.row.planned.row.key}" for trial in trials]
+    last = progress.rows[-1]
+    if last.planned.row.of_best and last.step_time_s is not None:
+        verdict = f", {last.result}" if last.result else ""
+        lines.insert(0, f"full run of the best: {last.step_time_s:.4g} s{verdict}")
+    return Outcome(last.result if progress.over else None, (*lines, progress.words))
+
+
+def _compared(trials: Sequence[LayoutTrial]) -> str:
+    first, second = trials[:2]
+    difference, half = difference_s(second.steps_s, first.steps_s)
+    share = 100 * difference / first.mean_s
+    if half is None:
+        return f"The fastest is {share:.2g} % faster than the next; how much of it is noise cannot be said."
+    if abs(difference) <= half:
+        return (
+            f"The fastest two differ by {share:.2g} % ({difference:.2g} ± {half:.2g} s), which is not more than the "
+            "noise of their steps: they are equally fast as far as these runs say."
+        )
+    return (
+        f"The fastest is {share:.2g} % faster than the next ({difference:.2g} ± {half:.2g} s), more than the noise of "
+        "their steps; how much two runs of one layout differ, `repeat` says."
+    )
+
+
+def _model_error(trials: Sequence[LayoutTrial]) -> str:
+    errors = [error for trial in trials if (error := trial.model_error_pct) is not None]
+    if not errors:
+        return "The model had no estimate to compare with."
+    worst = max(errors, key=abs)
+    mean = fmean(map(abs, errors))
+    return (
+        f"The model was wrong by {mean:.1f} % on average, by {worst:+.1f} % at most, in per cent of what was measured."
+    )
+
+
+def _steps(row: RowProgress) -> list[float]:
+    return after_warm_up(row.record.state.progress.step_times_s) if row.record else []

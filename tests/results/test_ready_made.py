@@ -1,0 +1,158 @@
+"""The suites that come with the program: what they run, and what they answer."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import fmean, median
+
+import pytest
+
+from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.policy import Policy
+from llmb_tui.plan.selection import Selection
+from llmb_tui.results.suite.outcome import difference_s, outcome_of, trials_of, with_best
+from llmb_tui.results.suite.ready_made import ready_made
+from llmb_tui.results.suite.suite import Suite, SuiteKind
+from llmb_tui.results.suite.suite_plan import plan_suite
+from llmb_tui.results.suite.suite_progress import SuiteProgress, progress_of
+from llmb_tui.watch.run_records import RunRecord
+from llmb_tui.watch.state import Progress, Result, RunState, Stage, Step, Verdict
+from tests.kit.runs import CATALOG, NEMOTRON, make_run
+
+EOS = SlurmProfile("eos", "eos.example.com", "acct", "batch", "/lustre/llmb")
+
+
+def made(
+    kind: SuiteKind, selection: Selection = NEMOTRON, most_gpus: int | None = None, count: int | None = None
+) -> Suite:
+    suite = ready_made(kind, CATALOG, selection, "eos", "direct", most_gpus=most_gpus, count=count)
+    return replace(suite, rows=tuple(replace(row, run_id=f"r{i}") for i, row in enumerate(suite.rows)))
+
+
+def standing(suite: Suite, *records: RunRecord) -> SuiteProgress:
+    return progress_of(plan_suite(suite, CATALOG, EOS, Policy()), {one.run.id: one for one in records})
+
+
+def ended(run_id: str, result: Result | None = None, times: Sequence[float] = (), stage: Stage = "done") -> RunRecord:
+    verdict = Verdict(result, 1.0, 2.0, "published", "last step") if result else None
+    steps = tuple(enumerate(times))
+    last = Step(len(times) - 1, 50, times[-1]) if times else None
+    progress = Progress(len(times), 50, last, step_times_s=steps, median_s=median(times) if times else None)
+    return RunRecord(make_run(run_id), RunState(run_id, stage, progress=progress, verdict=verdict))
+
+
+def test_scaling_takes_all_published_scales_that_fit() -> None:
+    assert [row.selection.scale for row in made("scaling", most_gpus=300).rows] == [16, 32, 64, 128, 256]
+    assert [row.selection.scale for row in made("scaling").rows][-1] == 2048
+
+
+def test_scaling_leaves_proxies_out() -> None:
+    grok = Selection("grok1", "25.02", "314b", "h100", "fp8", 8)
+    assert [row.selection.scale for row in made("scaling", grok).rows] == [512, 1024, 2048]
+    with pytest.raises(Trouble, match="nothing to run"):
+        made("scaling", grok, most_gpus=256)
+
+
+def test_precision_takes_each() -> None:
+    assert {row.selection.dtype for row in made("precision").rows} == {"bf16", "fp8"}
+
+
+def test_repeat_runs_the_same_again() -> None:
+    assert len(made("repeat").rows) == 5
+    assert {row.selection for row in made("repeat", count=3).rows} == {NEMOTRON}
+
+
+def test_acceptance_takes_what_is_published_and_fits() -> None:
+    rows = made("acceptance", most_gpus=32).rows
+    assert {(row.selection.size, row.selection.dtype, row.selection.scale) for row in rows} == {
+        ("15b", dtype, scale) for dtype in ("bf16", "fp8") for scale in (16, 32)
+    }
+
+
+def test_acceptance_without_a_published_step_time_is_refused() -> None:
+    with pytest.raises(Trouble, match="nothing to run"):
+        made("acceptance", Selection("nemotron4-340b", "25.12", "340b", "gb300", "bf16", 128))
+
+
+@pytest.mark.parametrize(
+    ("results", "whole"),
+    [
+        (("PASS", "PASS"), "PASS"),
+        (("PASS", "WARN"), "WARN"),
+        (("PASS", None), "WARN"),
+        (("FAIL", "WARN"), "FAIL"),
+    ],
+)
+def test_acceptance_has_one_verdict(results: tuple[Result | None, ...], whole: Result) -> None:
+    suite = made("acceptance", most_gpus=16)
+    records = [ended(f"r{i}", result) for i, result in enumerate(results)]
+    assert outcome_of(standing(suite, *records)).result == whole
+    assert outcome_of(standing(suite, records[0])).result is None
+
+
+def test_acceptance_with_a_failed_run_fails() -> None:
+    outcome = outcome_of(standing(made("acceptance", most_gpus=16), ended("r0", "PASS"), ended("r1", stage="timeout")))
+    assert outcome.result == "FAIL"
+    assert "fp8 16: timeout" in outcome.lines[1]
+
+
+def test_repeat_says_its_noise() -> None:
+    records = [ended(f"r{i}", "PASS", [*[9.0] * 5, *[2.0 + i / 100] * 45]) for i in range(3)]
+    outcome = outcome_of(standing(made("repeat", count=3), *records))
+    assert outcome.lines[0].startswith("step time 2.01 ± 0.025 s (95 %, 3 runs), 2 to 2.02 s")
+
+
+def test_tune_tries_the_fastest_layouts_shortly() -> None:
+    suite = made("tune")
+    *tried, last = suite.rows
+    assert len({row.selection.overrides for row in tried}) == 4
+    assert {row.selection.steps for row in tried} == {25}
+    assert (last.of_best, last.selection.steps) == (True, None)
+    assert last.selection.overrides == tried[0].selection.overrides
+
+
+def test_tune_takes_the_layout_that_was_fastest() -> None:
+    suite = made("tune", count=3)
+    records = [ended(f"r{i}", None, [*[9.0] * 5, *[2.0 - i / 10] * 20]) for i in range(3)]
+    assert with_best(suite, standing(suite, *records[:2])) is None
+    best = with_best(suite, standing(suite, *records))
+    assert best is not None
+    assert best.rows[-1].selection.overrides == suite.rows[2].selection.overrides
+    assert (best.rows[-1].run_id, best.digest) == (suite.rows[-1].run_id, suite.digest)
+
+
+def test_tune_without_a_step_time_is_over() -> None:
+    suite = made("tune", count=2)
+    progress = standing(suite, ended("r0", stage="failed"), ended("r1", stage="failed"))
+    assert (progress.stopped, progress.over, with_best(suite, progress)) == (True, True, None)
+
+
+def test_tune_says_whether_the_difference_is_noise_and_how_wrong_the_model_was() -> None:
+    noise = random.Random(1)
+    suite = made("tune", count=2)
+
+    def steps(mean: float) -> list[float]:
+        return [9.0] * 5 + [noise.gauss(mean, 0.02) for _ in range(20)]
+
+    alike = outcome_of(standing(suite, ended("r0", None, steps(2.0)), ended("r1", None, steps(2.0))))
+    assert "equally fast" in alike.lines[0]
+    apart = standing(suite, ended("r0", None, steps(2.2)), ended("r1", None, steps(2.0)))
+    assert "more than the noise" in outcome_of(apart).lines[0]
+    assert trials_of(apart)[0].row.planned.row.run_id == "r1"
+    estimate = apart.rows[1].planned.estimate
+    assert estimate is not None
+    measured = fmean(trials_of(apart)[0].steps_s)
+    assert trials_of(apart)[0].model_error_pct == pytest.approx(100 * (estimate.step_time_s / measured - 1))
+
+
+def test_the_interval_of_a_difference_holds_the_true_one() -> None:
+    noise = random.Random(2)
+    inside = 0
+    for _ in range(400):
+        one, other = ([noise.gauss(mean, 0.05) for _ in range(10)] for mean in (2.1, 2.0))
+        difference, half = difference_s(one, other)
+        inside += half is not None and abs(difference - 0.1) <= half
+    assert inside >= 375
