@@ -86,6 +86,12 @@ class Cluster(Protocol):
     def resume(self, job_id: str) -> None:
         """Let a suspended job begin again. Raises as `suspend` does."""
 
+    def accounting(self, job_ids: Sequence[str]) -> str:
+        """What is written down of jobs that are over, as the scheduler says it, clean and without a secret.
+
+        Empty as long as not all of it is there. Raises SchedulerTrouble when it cannot say.
+        """
+
     def output(self, log: JobLog, job_id: str) -> JobOutput:
         """What a job writes."""
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from llmb_tui.cluster.batch import NO_ANSWER, Answer, batch_answers, batch_script, run_batch
 from llmb_tui.cluster.job import Job, pending_reason, words_of_job
 from llmb_tui.cluster.link import Completed
-from llmb_tui.cluster.slurm.accounting import parse_sacct, unless_it_hangs
+from llmb_tui.cluster.slurm.accounting import KEPT, kept_text, parse_sacct, unless_it_hangs
 from llmb_tui.cluster.slurm.client import _look_commands, parse_bad_nodes, read_jobs
 from llmb_tui.cluster.slurm.partition import (
     Gpus,
@@ -410,3 +410,18 @@ def test_a_search_in_accounting_is_not_begun_where_accounting_hangs(code: int, f
     programs = f'limited() {{ shift; "$@"; }}; sacctmgr() {{ return {code}; }}; sacct() {{ printf found; }}'
     script = f'{programs}\nanswer=$({{ {unless_it_hangs("limited 40 sacct")}\n}}); echo $? "$answer"'
     assert subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout == f"{found}\n"
+
+
+def test_what_is_kept_of_jobs_waits_for_the_end_of_each() -> None:
+    heading = "|".join(KEPT) + "\n"
+
+    def line(job_id: str, state: str) -> str:
+        return "|".join({**dict.fromkeys(KEPT, "x"), "JobID": job_id, "State": state}.values()) + "\n"
+
+    requeued, going = line("12", "NODE_FAIL"), line("12", "RUNNING")
+    ended, other = line("12", "CANCELLED by 1001"), line("13", "COMPLETED")
+    noise = "sacct: warning: something\n"
+    assert kept_text(noise + heading + requeued + ended + other, ["12", "13"]) == heading + requeued + ended + other
+    for text in (heading + requeued + going + other, heading + ended, heading, noise, ""):
+        assert kept_text(text, ["12", "13"]) == ""
+    assert not {"SubmitLine", "Comment", "AdminComment"} & set(KEPT)

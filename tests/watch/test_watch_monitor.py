@@ -176,6 +176,10 @@ def test_from_the_queue_to_the_verdict(site: Site, watch: Watch) -> None:
     assert final.log_bytes == copy.stat().st_size
     assert site.runs.load(run.id).job_state == "COMPLETED"
     assert final == watching.states[-1]
+    heading, line = (site.runs.folder(run.id) / "accounting.txt").read_text().splitlines()
+    told = dict(zip(heading.split("|"), line.split("|"), strict=True))
+    assert (told["JobID"], told["State"], told["ExitCode"]) == (run.job_ids[0], "COMPLETED", "0:0")
+    assert (told["NodeList"], told["JobName"]) == (final.job.node_list, final.job.name)
 
     stages = list(dict.fromkeys(state.stage for state in watching.states))
     order = ["submitted", "queued", "image", "start", "warm-up", "measuring", "done"]
@@ -448,6 +452,17 @@ def test_a_single_look_copies_what_there_is(site: Site) -> None:
     while (state := site.monitor(run).once()).stage != "cancelled":
         assert time.monotonic() < ends, state
     assert "after 10 of 50 steps" in state.no_verdict
+
+
+def test_accounting_that_does_not_answer_disturbs_no_watch_and_is_asked_at_the_next(site: Site, watch: Watch) -> None:
+    run = site.launch()
+    fault(site.cluster, "no-accounting")
+    assert watch(run).end().stage == "done"
+    kept = site.runs.folder(run.id) / "accounting.txt"
+    assert not kept.exists()
+    fault(site.cluster, "no-accounting", None)
+    assert site.monitor(site.runs.load(run.id)).once().stage == "done"
+    assert "COMPLETED" in kept.read_text()
 
 
 def test_that_a_log_was_read_to_its_end_is_remembered(site: Site, watch: Watch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -191,6 +192,11 @@ def test_a_line_that_is_cut_and_a_login_that_ends_leave_no_gap(watched: Watched)
     assert final.verdict is not None
     assert final.verdict.result in ("PASS", "WARN")
     assert watched.copied(run, final) == watched.printed(run)
+    kept = watched.services.runs.folder(run.id) / "accounting.txt"
+    (told,) = json.loads(kept.read_text())
+    assert (told["id"], told["phase"], len(told["pods"])) == (run.job_ids[-1], "Completed", 32)
+    assert all(pod["nodeName"] for pod in told["pods"])
+    assert not {"spec", "environmentVariables", "command"} & told.keys()
     assert not any("began anew" in note or "may be lost" in note for note in following.notes), "nothing was missed"
 
 

@@ -22,6 +22,8 @@ from llmb_tui.cluster.runai.values import (
     ClusterFacts,
     Credential,
     Event,
+    KeptPod,
+    KeptWorkload,
     Kind,
     Node,
     NodePool,
@@ -201,6 +203,16 @@ class RunaiApi:
         """The pods of a workload."""
         path = f"/workloads/{_word(workload_id)}/pods"
         return list(self._listed("look at a workload's pods", path, "pods", Pod))
+
+    def kept(self, workload_id: str) -> KeptWorkload:
+        """What is kept of a workload that is over, with its pods."""
+        asked, path = "look at a workload", f"/workloads/{_word(workload_id)}"
+        workload = self._all_of(KeptWorkload, [self._get(asked, path)], asked)[0]
+        for deleted in ({}, {"deleted": "true"}):
+            pods = tuple(self._listed("look at a workload's pods", f"{path}/pods", "pods", KeptPod, **deleted))
+            if pods:
+                return workload.model_copy(update={"pods": pods})
+        return workload
 
     def suspend(self, kind: Kind, workload_id: str) -> None:
         """Let it give its nodes back; it stays, and can be resumed."""

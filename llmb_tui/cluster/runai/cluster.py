@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -136,6 +137,13 @@ class RunaiCluster(ClusterBase):
     def resume(self, job_id: str) -> None:
         """Resume a workload: new pods begin it again."""
         self._change(job_id, self.api.resume)
+
+    def accounting(self, job_ids: Sequence[str]) -> str:
+        """What Run:ai says of workloads that are over, and of their pods, as JSON."""
+        kept = [self._ask(lambda: self.api.kept(job_id)) for job_id in job_ids]  # noqa: B023 - called at once
+        if not all(workload.is_over for workload in kept):
+            return ""
+        return json.dumps([one.model_dump(by_alias=True, exclude_defaults=True) for one in kept], indent=1) + "\n"
 
     def output(self, log: JobLog, job_id: str) -> JobOutput:
         """What the workload's first pod writes."""

@@ -7,13 +7,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from llmb_tui.cluster.batch import Answer
-from llmb_tui.cluster.job import Job
+from llmb_tui.cluster.job import TERMINAL_STATES, Job
 from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.cluster.slurm.partition import parse_count, parse_time
-from llmb_tui.cluster.slurm.queue import LIMIT_S, SEPARATOR, rows
+from llmb_tui.cluster.slurm.queue import LIMIT_S, SEPARATOR, UNIX_TIMES, rows
+from llmb_tui.text import clean
 
 # The name comes last: it may hold anything. All of these are there since 20.11.
 _COLUMNS = "JobID State ExitCode NNodes ElapsedRaw NodeList JobName".split()
+
+# What is kept of a job, every start of it. None of these holds a command line or a comment, in which a secret may be.
+KEPT = (
+    "JobID User Account Partition QOS Cluster State ExitCode DerivedExitCode Submit Eligible Start End ElapsedRaw "
+    "TimelimitRaw NNodes NCPUS ReqTRES AllocTRES NodeList WorkDir JobName"
+).split()
 
 ASSOCIATIONS = 'limited 6 sacctmgr -nP show assoc user="$(id -un)" format=cluster,account,partition,qos,defaultqos'
 """For `run_batch`; answers about every cluster of the site's database."""
@@ -41,6 +48,21 @@ def sacct(*options: str, columns: Sequence[str] = _COLUMNS, limit_s: int = LIMIT
     """`sacct` with some columns and more options, as a snippet of a batch; of a requeued job only its last start."""
     command = ["sacct", "-X", "-n", "-P", f"--delimiter={SEPARATOR}", "-o", ",".join(columns), *options]
     return f"limited {limit_s} {shell_join(command)}"
+
+
+def kept(job_ids: Sequence[str], limit_s: int) -> str:
+    """`sacct` on what is kept of jobs, with a heading and in Unix time, as a snippet of a batch."""
+    command = ["sacct", "-X", "-D", "-P", "-o", ",".join(KEPT), "-j", ",".join(job_ids)]
+    return f"({UNIX_TIMES}; limited {limit_s} {shell_join(command)})"
+
+
+def kept_text(text: str, job_ids: Sequence[str]) -> str:
+    """The lines of `kept`, as they were printed; none before accounting has heard of the end of each job."""
+    lines = [line for line in clean(text).splitlines() if line.count("|") >= len(KEPT) - 1]
+    rows = [dict(zip(KEPT, line.split("|"), strict=False)) for line in lines[1:]]
+    ends = {row["JobID"]: row["State"].partition(" ")[0] for row in rows}
+    whole = all(ends.get(job_id) in TERMINAL_STATES for job_id in job_ids)
+    return "".join(f"{line}\n" for line in lines) if whole else ""
 
 
 def unless_it_hangs(search: str) -> str:

@@ -18,7 +18,14 @@ from llmb_tui.cluster.job import ENDED_UNHEARD, Job, OwnJob
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.quoting import one_line, shell_join
 from llmb_tui.cluster.session import Session
-from llmb_tui.cluster.slurm.accounting import accounting_is_off, parse_sacct, sacct, unless_it_hangs
+from llmb_tui.cluster.slurm.accounting import (
+    accounting_is_off,
+    kept,
+    kept_text,
+    parse_sacct,
+    sacct,
+    unless_it_hangs,
+)
 from llmb_tui.cluster.slurm.partition import SINFO_FORMAT, NodeGroup, Partition, parse_partitions
 from llmb_tui.cluster.slurm.queue import JOB_ID, LIMIT_S, SEPARATOR, UNIX_TIMES, parse_squeue, rows, squeue, unix_time
 from llmb_tui.cluster.slurm.trouble import AccountingTrouble, silence, slurm_trouble
@@ -149,6 +156,20 @@ def bad_nodes(session: Session, node_list: str) -> tuple[str, ...]:
     if answer.exit_code != 0:
         raise slurm_trouble("sinfo", answer)
     return parse_bad_nodes(answer.text)
+
+
+def accounting(session: Session, job_ids: Sequence[str]) -> str:
+    """What accounting has written down of jobs that are over: the heading, and a line for each start of each.
+
+    Empty as long as it has not heard of the end of all of them. Raises AccountingTrouble when it cannot say, and what
+    `Session.run` raises.
+    """
+    for job_id in job_ids:
+        _check_id(job_id)
+    answer = _ask(session, {"sacct": kept(job_ids, _ENDED_WITHIN_S)})["sacct"]
+    if answer.exit_code != 0:
+        raise slurm_trouble("sacct", answer)
+    return kept_text(answer.text, job_ids)
 
 
 def partitions(session: Session) -> list[Partition]:

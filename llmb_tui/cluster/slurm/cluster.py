@@ -34,6 +34,10 @@ class SlurmCluster(Session):
 
     resume = suspend
 
+    def accounting(self, job_ids: Sequence[str]) -> str:
+        """What is written down of jobs that are over; see `client.accounting`."""
+        return client.accounting(self, job_ids)
+
     def output(self, log: JobLog, job_id: str) -> LoginNodeOutput:
         """What a job writes."""
         return LoginNodeOutput(self, log, job_id)

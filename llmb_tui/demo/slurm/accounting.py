@@ -23,16 +23,38 @@ def _exit_code(job: DemoJob) -> str:
     return "0:0" if job.state in (CANCELLED, TIMEOUT) else f"{job.exit_code}:{job.signal}"
 
 
+def _moment(at: float | None) -> str:
+    return "Unknown" if at is None else notation.stamp(at)
+
+
+def _tres(job: DemoJob) -> str:
+    cpus, gpus = job.nodes * facts.CPUS_PER_NODE, job.nodes * facts.GPUS_PER_NODE
+    return f"billing={cpus},cpu={cpus},gres/gpu={gpus},node={job.nodes}"
+
+
 FIELDS: dict[str, Callable[[DemoJob], str]] = {
+    "Account": lambda _: facts.ACCOUNT,
+    "AllocTRES": lambda job: _tres(job) if job.node_names else "",
+    "Cluster": lambda _: facts.CLUSTER,
+    "DerivedExitCode": _exit_code,
     "ElapsedRaw": lambda job: str(int(job.elapsed())),
+    "Eligible": lambda job: _moment(job.eligible),
+    "End": lambda job: _moment(job.ended),
     "ExitCode": _exit_code,
     "JobID": lambda job: str(job.id),
     "JobIDRaw": lambda job: str(job.id),
     "JobName": lambda job: job.name,
+    "NCPUS": lambda job: str(job.nodes * facts.CPUS_PER_NODE),
     "NNodes": lambda job: str(job.nodes),
     "NodeList": lambda job: job.node_list or "None assigned",
+    "Partition": lambda job: job.partition,
+    "QOS": lambda _: facts.QOS,
+    "ReqTRES": _tres,
+    "Start": lambda job: _moment(job.started),
     "State": _state,
     "Submit": lambda job: notation.stamp(job.created),
+    "TimelimitRaw": lambda job: str(job.minutes),
+    "User": lambda _: "",
     "WorkDir": lambda job: job.work_dir,
 }
 
@@ -50,8 +72,11 @@ def sacct(store: Store, arguments: list[str]) -> int:
     columns = args.o.split(",")
     if unknown := [name for name in columns if name not in FIELDS]:
         raise not_offered("sacct", f"column {unknown[0]}")
+    if not args.n:
+        sys.stdout.write(args.delimiter.join(columns) + "\n")
     for job in _chosen(store.all(), args):
-        sys.stdout.write(args.delimiter.join(FIELDS[name](job) for name in columns) + "\n")
+        cells = (str(store.settings["user"]) if name == "User" else FIELDS[name](job) for name in columns)
+        sys.stdout.write(args.delimiter.join(cells) + "\n")
     return 0
 
 
@@ -71,9 +96,9 @@ def sacctmgr(store: Store, arguments: list[str]) -> int:
 
 
 def sacct_options() -> Parser:
-    """Those of `sacct`: only whole jobs, without a heading, are offered."""
-    parser = Parser("sacct", "-j --name")
-    for flag in ("-X", "-n", "-P"):
+    """Those of `sacct`: only whole jobs are offered. None starts twice, so `-D` changes nothing."""
+    parser = Parser("sacct", "-j --name", "-n -D")
+    for flag in ("-X", "-P"):
         parser.add_argument(flag, action="store_true", required=True)
     parser.add_argument("-o", required=True)
     parser.add_argument("--delimiter", default="|")

@@ -13,6 +13,12 @@ def failure(state: RunState) -> tuple[str, str]:
     return state.progress.failure.reason, state.progress.failure.line
 
 
+def accounting(site: Site) -> list[dict[str, str]]:
+    """What was kept of the first run that was watched, line by line."""
+    heading, *lines = (site.runs.folder("rigrun1") / "accounting.txt").read_text().splitlines()
+    return [dict(zip(heading.split("|"), line.split("|"), strict=True)) for line in lines]
+
+
 def test_a_node_that_fails_is_named(site: Site) -> None:
     watched = site.watch("echo begins; sleep 600", "-w", "cn003", "--no-requeue")
     watched.running()
@@ -41,6 +47,13 @@ def test_a_requeued_job_goes_on_in_a_second_log(site: Site) -> None:
     folder = site.runs.folder("rigrun1")
     assert (folder / "log").read_text().startswith("start 0\n")
     assert (folder / "log.1").read_text() == "start 1\n"
+    told = accounting(site)
+    assert [(line["JobID"], line["State"]) for line in told] == [
+        (watched.job_id, "REQUEUED"),
+        (watched.job_id, "COMPLETED"),
+    ]
+    assert 0 <= float(told[1]["End"]) - float(told[1]["Start"]) < 60, "moments are the same in every time zone"
+    assert (told[1]["NodeList"], told[1]["Partition"]) == (final.job.node_list, "batch")
 
 
 def test_the_time_limit(site: Site) -> None:

@@ -1,0 +1,32 @@
+"""`keep_accounting`: what only a cluster can say of a run, asked for once when it is over, and kept in its folder."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+
+from llmb_tui.cluster.cluster import Cluster
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.run import Run
+from llmb_tui.launch.runs import Runs
+from llmb_tui.store.files import write_atomic
+
+ACCOUNTING = "accounting.txt"
+"""File in a run's folder."""
+# Accounting hears of an end after the queue does.
+_TRIES = 8
+_PAUSE_S = 0.5
+
+
+def keep_accounting(cluster: Cluster, runs: Runs, run: Run, stop: threading.Event) -> None:
+    """Ask and keep, unless that was done before; trouble of any kind leaves nothing, and holds up nobody."""
+    path = runs.folder(run.id) / ACCOUNTING
+    with contextlib.suppress(Trouble):
+        if path.exists() or not path.parent.is_dir():  # a run that was removed here
+            return
+        for _ in range(_TRIES):
+            if text := cluster.accounting(run.job_ids):
+                write_atomic(path, text.encode())
+                return
+            if stop.wait(_PAUSE_S):
+                return
