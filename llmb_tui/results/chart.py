@@ -15,6 +15,7 @@ Kind = Literal["linear", "log", "time"]
 
 _HOUR, _DAY = 3600.0, 86_400.0
 _TIME_STEPS = (
+    *(minutes * 60.0 for minutes in (1, 2, 5, 10, 20, 30)),
     *(hours * _HOUR for hours in (1, 2, 6, 12)),
     *(days * _DAY for days in (1, 2, 7, 14, 28, 91, 182, 364)),
 )
@@ -157,7 +158,7 @@ def scale_axis(title: str, values: Sequence[float]) -> Axis:
 def time_axis(title: str, values: Sequence[float]) -> Axis:
     """An axis of Unix times."""
     low, high = min(values), max(values)
-    room = max((high - low) * 0.05, _HOUR)
+    room = max((high - low) * 0.05, 60.0)
     return Axis(title, low - room, high + room, "time")
 
 

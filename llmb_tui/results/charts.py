@@ -10,6 +10,7 @@ from llmb_tui.plan.plan import METHOD_NAMES, METHOD_WORDS, Estimate, Plan
 from llmb_tui.results.changes import RULE, changes
 from llmb_tui.results.chart import Axis, Band, Chart, Point, Role, Rule, Series, scale_axis, time_axis, value_axis
 from llmb_tui.results.result import RunResult
+from llmb_tui.results.scaling import ScalePoint, ScalingCurve
 from llmb_tui.text import plural
 
 _SECONDS = "step time, s"
@@ -95,35 +96,31 @@ def scale_chart(
     )
 
 
-def efficiency_chart(points: Sequence[AtScale], measured: Sequence[RunResult]) -> Chart | None:
-    """Tokens/s of each GPU over the number of GPUs, in per cent of the fewest that were measured.
-
-    None unless runs of two scales can be compared.
-    """
-    groups = _by_scale(measured)
-    if len(groups) < 2:
-        return None
-    batch = {run.plan.selection.scale: _tokens_of_gpu(run) for run in measured}
-    per_s = {scale: batch[scale] / fmean(times) for scale, times in groups.items()}
-    base = min(groups)
-    here = {scale: 100 * rate / per_s[base] for scale, rate in per_s.items()}
-    rates = {at.gpus: at.estimate.tokens_per_s / at.gpus for at in points}
-    expected = {gpus: 100 * rate / rates[base] for gpus, rate in rates.items() if gpus >= base} if base in rates else {}
-    largest = max(here)
+def efficiency_chart(curve: ScalingCurve) -> Chart:
+    """Tokens/s of each GPU over the number of GPUs, in per cent of the fewest that were measured."""
+    base, largest = curve.points[0], curve.points[-1]
+    measured = tuple(_efficiency(point) for point in curve.points)
+    published = tuple(
+        Point(point.gpus, point.published_efficiency_pct) for point in curve.points if point.published_efficiency_pct
+    )
+    values = [value for one in measured for value in (one.y, one.low, one.high) if value is not None]
+    said = f"On {largest.gpus:,} GPUs each is {largest.efficiency_pct:.1f} % as fast as on {base.gpus:,}"
+    if largest.published_efficiency_pct is not None:
+        said += f"; by what is published it is {largest.published_efficiency_pct:.1f} %"
     return Chart(
         name="efficiency",
         title="Scaling efficiency",
-        x=scale_axis(_GPUS, [*here, *expected]),
+        x=scale_axis(_GPUS, [point.gpus for point in curve.points]),
         y=value_axis(
-            f"tokens/s of a GPU, % of {base:,} GPUs", [100.0, *here.values(), *expected.values()], padding=0.2
+            f"tokens/s of a GPU, % of that on {base.gpus:,} GPUs", [100.0, *values, *(one.y for one in published)]
         ),
         rules=(Rule("ideal", "as fast on each GPU", 100.0),),
         series=(
-            *((Series("expected", "expected", _line(expected), joined=True),) if len(expected) > 1 else ()),
-            Series("measured", "measured here", _line(here, labels=True), joined=True),
+            *((Series("published", "published", published, joined=True),) if len(published) > 1 else ()),
+            Series("measured", "measured here", measured, joined=True),
         ),
-        summary=f"On {largest:,} GPUs each is {here[largest]:.1f} % as fast as on {base:,}, by what was measured.",
-        notes=("Of several runs of one scale their mean counts.",) if any(len(g) > 1 for g in groups.values()) else (),
+        summary=f"{said}.",
+        notes=("The mean of repeats; bars are its 95 % interval.",) if any(one.low for one in measured) else (),
     )
 
 
@@ -248,13 +245,10 @@ def _repeats(scale: int, times: Sequence[float]) -> Point:
     return Point(scale, mean, seconds(mean), *((min(times), max(times)) if len(times) > 1 else ()))
 
 
-def _tokens_of_gpu(run: RunResult) -> float:
-    """In one step."""
-    return run.plan.parallelism.gbs * run.plan.parallelism.seq_len / run.plan.selection.scale
-
-
-def _line(values: dict[int, float], *, labels: bool = False) -> tuple[Point, ...]:
-    return tuple(Point(gpus, value, f"{value:.1f} %" if labels else "") for gpus, value in sorted(values.items()))
+def _efficiency(point: ScalePoint) -> Point:
+    value, half = point.efficiency_pct, point.efficiency_half_pct
+    ends = (None, None) if half is None else (value - half, value + half)
+    return Point(point.gpus, value, f"{value:.1f} %", *ends)
 
 
 def _between(runs: Sequence[tuple[float, RunResult]], at: int) -> float:

@@ -15,10 +15,13 @@ from llmb_tui.results.changes import chance, changes
 from llmb_tui.results.chart import Axis, Chart, apart, scale_axis
 from llmb_tui.results.charts import efficiency_chart, history_chart, scale_chart, step_chart
 from llmb_tui.results.result import RunResult
+from llmb_tui.results.scaling import scaling_curves
 from llmb_tui.results.statistics import t_95
+from tests.kit.results import make_result
 from tests.kit.runs import CATALOG, NEMOTRON, PLAN
 
 DAY = 86_400.0
+SCALES = ((16, 2.0), (64, 2.5), (64, 2.5))
 RESULT = RunResult(
     id="run1",
     plan=PLAN,
@@ -181,11 +184,14 @@ def test_points_over_gpus() -> None:
 
 
 def test_efficiency_over_gpus() -> None:
-    runs = [at_scale(16, 2.0), at_scale(64, 2.5)]
-    made = chart(efficiency_chart(over_scale(CATALOG, NEMOTRON), runs))
-    measured = made.series[-1]
+    runs = [make_result(f"r{at}", seconds, replace(NEMOTRON, scale=gpus)) for at, (gpus, seconds) in enumerate(SCALES)]
+    (curve,) = scaling_curves(runs)
+    made = efficiency_chart(curve)
+    published, measured = made.series
     assert [(point.x, point.y) for point in measured.points] == [(16, 100.0), (64, pytest.approx(80.0))]
-    assert efficiency_chart((), runs[:1]) is None
+    assert published.points[1].y == pytest.approx(100 * 1.98 / 1.98)
+    assert "80.0 %" in made.summary
+    assert "100.0 %" in made.summary
 
 
 def test_runs_over_time() -> None:

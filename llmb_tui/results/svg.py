@@ -1,0 +1,331 @@
+"""`svg`: a chart as a picture that needs nothing beside it: light and dark, in print, and without colours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from llmb_tui.results.chart import Axis, Chart, Point, Role, Series, apart
+from llmb_tui.text import clean_line
+
+_WIDTH, _LEFT, _TOP, _PLOT = 620.0, 52.0, 46.0, 220.0
+_RIGHT = 24.0
+_BESIDE = 128.0
+"""Room at the right where labels of level lines stand."""
+_SIZE = 12.0
+"""Of letters."""
+_LINE = 18.0
+_GAP = 34.0
+"""Between two labels of the horizontal axis, at least; they are as wide as their letters beside that."""
+_MARKS = 60
+"""A line of more points than this has no marks on it."""
+_NO_XML = re.compile("[\ufffe\uffff]")
+
+# One rule for each class, because few programs but browsers know variables. What a role is, is also said by the shape
+# of its mark and by the dashes of its line, so that no colour is needed.
+_PAPER = """\
+.chart text{font:12px system-ui,-apple-system,"Segoe UI","Liberation Sans",Arial,sans-serif;fill:#1f2328}
+.chart text{paint-order:stroke;stroke:#fff;stroke-width:3px;stroke-linejoin:round}
+.chart .title{font-size:14px;font-weight:600}
+.chart .ground{fill:#fff}
+.chart .muted{fill:#57606a}
+.chart .grid{stroke:#d8dee4;fill:none}
+.chart .axis{stroke:#57606a;fill:none}
+.chart .bold{font-weight:700}
+.chart path.line,.chart line.line{fill:none;stroke-width:1.6}
+.chart .measured{stroke:#0b57a4;fill:#0b57a4}
+.chart .this{stroke:#b54708;fill:#b54708}
+.chart .expected,.chart .ideal,.chart .window{stroke:#2e6b3a;fill:#2e6b3a}
+.chart .published{stroke:#1f2328;fill:#1f2328}
+.chart .estimated{stroke:#57606a;fill:#57606a}
+.chart .change{stroke:#b3261e;fill:#b3261e}
+.chart .hollow{fill:#fff;stroke-width:1.8}
+.chart .area{fill-opacity:.13;stroke-width:.8;stroke-opacity:.7;stroke-dasharray:1 2}
+.chart .line.expected,.chart .line.estimated{stroke-dasharray:6 4;fill:none}
+.chart .line.ideal{stroke-dasharray:2 3}
+.chart .line.change{stroke-dasharray:9 3 2 3}
+.chart .line.this{stroke-width:4}
+.chart text.this,.chart text.change{stroke:#fff}
+"""
+_DARK = """\
+.chart text{fill:#e6edf3;stroke:#161b22}
+.chart .ground{fill:#161b22}
+.chart .muted{fill:#9da7b1}
+.chart .grid{stroke:#30363d}
+.chart .axis{stroke:#9da7b1}
+.chart .measured{stroke:#6cb6ff;fill:#6cb6ff}
+.chart .this{stroke:#f0a35e;fill:#f0a35e}
+.chart .expected,.chart .ideal,.chart .window{stroke:#7ecb8b;fill:#7ecb8b}
+.chart .published{stroke:#e6edf3;fill:#e6edf3}
+.chart .estimated{stroke:#9da7b1;fill:#9da7b1}
+.chart .change{stroke:#ff8a80;fill:#ff8a80}
+.chart .hollow{fill:#161b22}
+.chart text.this,.chart text.change{stroke:#161b22}
+"""
+STYLE = f"{_PAPER}@media screen and (prefers-color-scheme:dark){{\n{_DARK}}}\n"
+"""What a page needs once for all of its charts."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    """What a label or a mark covers."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def meets(self, other: _Box) -> bool:
+        across = self.left < other.right and other.left < self.right
+        return across and self.top < other.bottom and other.top < self.bottom
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """Where values of the axes stand in the picture."""
+
+    x: Axis
+    y: Axis
+    right: float
+    left: float = _LEFT
+    top: float = _TOP
+    bottom: float = _TOP + _PLOT
+
+    def across(self, value: float) -> float:
+        return self.left + self.x.place(value) * (self.right - self.left)
+
+    def up(self, value: float) -> float:
+        """A value outside of the axis stands at its edge."""
+        place = min(max(self.y.place(value), 0.0), 1.0)
+        return self.bottom - place * (self.bottom - self.top)
+
+    def beyond(self, value: float) -> int:
+        """-1 or 1 for a value below or above the axis, else 0."""
+        place = self.y.place(value)
+        return (place > 1) - (place < 0)
+
+
+def svg(chart: Chart, *, style: bool = True) -> str:
+    """A chart as an SVG document; without `style` as part of a page that has it already."""
+    beside = any(not rule.upright for rule in chart.rules)
+    frame = _Frame(chart.x, chart.y, _WIDTH - (_BESIDE if beside else _RIGHT))
+    legend, height = _legend(chart, frame.bottom + 44)
+    description = " ".join((chart.summary, *chart.notes))
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" role="img" viewBox="0 0 {_WIDTH:g} {height:g}" '
+        f'width="{_WIDTH:g}" height="{height:g}">',
+        f"<title>{_text(chart.title)}</title><desc>{_text(description)}</desc>",
+        f"<style>{STYLE}</style>" if style else "",
+        f'<rect class="ground" width="{_WIDTH:g}" height="{height:g}"/>',
+        _say(_LEFT - 44, 18, chart.title, "title"),
+        *_axes(chart, frame),
+        *_bands(chart, frame),
+        *_rules(chart, frame),
+        *_lines(chart, frame),
+        *_marks(chart, frame),
+        *_labels(chart, frame),
+        *legend,
+        "</svg>",
+    ]
+    return "\n".join(filter(None, parts)) + "\n"
+
+
+def _axes(chart: Chart, frame: _Frame) -> Iterator[str]:
+    yield _say(_LEFT - 44, 37, chart.y.title, "muted")
+    for tick in chart.y.ticks(6):
+        y = frame.up(tick.at)
+        yield f'<path class="grid" d="M{frame.left:.1f} {y:.1f}H{frame.right:.1f}"/>'
+        yield _say(frame.left - 6, y + 4, tick.label, "muted", "end")
+    longest = max((len(tick.label) for tick in chart.x.ticks(20)), default=1)
+    most = int((frame.right - frame.left) / (_wide("0" * longest) + _GAP / 2))
+    for tick in chart.x.ticks(most):
+        x = frame.across(tick.at)
+        yield f'<path class="axis" d="M{x:.1f} {frame.bottom:.1f}v5"/>'
+        yield _say(x, frame.bottom + 18, tick.label, "muted", "middle")
+    yield f'<path class="axis" d="M{frame.left:.1f} {frame.bottom:.1f}H{frame.right:.1f}"/>'
+    yield _say((frame.left + frame.right) / 2, frame.bottom + 35, chart.x.title, "muted", "middle")
+
+
+def _bands(chart: Chart, frame: _Frame) -> Iterator[str]:
+    for band in chart.bands:
+        there = [(frame.across(x), frame.up(high)) for x, _, high in band.points]
+        back = [(frame.across(x), frame.up(low)) for x, low, _ in reversed(band.points)]
+        yield f'<path class="area {band.role}" d="{_path([*there, *back])}Z"/>'
+
+
+def _rules(chart: Chart, frame: _Frame) -> Iterator[str]:
+    """The labels of level lines stand at their right, those of upright ones above the plot."""
+    for rule in chart.rules:
+        if rule.upright:
+            x = frame.across(rule.at)
+            yield f'<path class="line {rule.role}" d="M{x:.1f} {frame.top:.1f}V{frame.bottom:.1f}"/>'
+            wide = _wide(rule.label) / 2
+            middle = min(max(x, frame.left + wide), _WIDTH - wide)
+            yield _say(middle, frame.top - 5, rule.label, f"{rule.role} bold", "middle")
+        else:
+            y = frame.up(rule.at)
+            yield f'<path class="line {rule.role}" d="M{frame.left:.1f} {y:.1f}H{frame.right:.1f}"/>'
+    for text, middle in _beside(chart, frame):
+        for row, part in enumerate(text):
+            yield _say(frame.right + 8, middle + 4 + (row - (len(text) - 1) / 2) * 14, part)
+
+
+def _beside(chart: Chart, frame: _Frame) -> list[tuple[list[str], float]]:
+    """The labels of level lines in rows of their own, and where their middle is."""
+    level = [rule for rule in chart.rules if not rule.upright]
+    texts = [_folded(rule.label, _BESIDE - 12) for rule in level]
+    size = max((14.0 * len(text) + 2 for text in texts), default=0.0)
+    return list(zip(texts, apart([frame.up(rule.at) for rule in level], size, frame.top, frame.bottom), strict=True))
+
+
+def _lines(chart: Chart, frame: _Frame) -> Iterator[str]:
+    """A line breaks off where it leaves the picture."""
+    for one in chart.series:
+        ranges = [point for point in one.points if point.low is not None and point.high is not None]
+        bars = (
+            f"M{frame.across(at.x):.1f} {frame.up(at.low or at.y):.1f}V{frame.up(at.high or at.y):.1f}" for at in ranges
+        )
+        if ranges:
+            yield f'<path class="line {one.role}" style="stroke-width:1" d="{"".join(bars)}"/>'
+        if one.joined:
+            yield f'<path class="line {one.role}" d="{"".join(_pieces(one, frame))}"/>'
+
+
+def _pieces(one: Series, frame: _Frame) -> Iterator[str]:
+    piece: list[tuple[float, float]] = []
+    for point in one.points:
+        if frame.beyond(point.y):
+            yield _path(piece)
+            piece = []
+        else:
+            piece.append((frame.across(point.x), frame.up(point.y)))
+    yield _path(piece)
+
+
+def _marks(chart: Chart, frame: _Frame) -> Iterator[str]:
+    for one in chart.series:
+        marked = not one.joined or len(one.points) <= _MARKS
+        for at, point in enumerate(one.points):
+            x, y, beyond = frame.across(point.x), frame.up(point.y), frame.beyond(point.y)
+            said = f"<title>{_text(_said(chart, point))}</title>"
+            if beyond:
+                yield f'<path class="{one.role}" d="M{x - 4:.1f} {y + 6 * beyond:.1f}h8l-4 {-6 * beyond}z">'
+                yield f"{said}</path>"
+            elif one.role == "this":
+                if at == len(one.points) - 1:
+                    yield _mark("this", x, y, said)
+            elif marked:
+                yield _mark(one.role, x, y, said, small=one.joined and len(one.points) > 20)
+
+
+def _mark(role: Role, x: float, y: float, inside: str = "", *, small: bool = False) -> str:
+    """Each role has a shape of its own."""
+    size = 2.0 if small else 4.5
+    if role == "published":
+        return f'<circle class="{role}" cx="{x:.1f}" cy="{y:.1f}" r="{size}">{inside}</circle>'
+    if role == "estimated":
+        return f'<circle class="{role} hollow" cx="{x:.1f}" cy="{y:.1f}" r="{size}">{inside}</circle>'
+    if role == "this":
+        return f'<path class="this" d="M{x:.1f} {y - 7:.1f}l7 7-7 7-7-7z">{inside}</path>'
+    return f'<path class="{role}" d="M{x - size:.1f} {y - size:.1f}h{2 * size}v{2 * size}h{-2 * size}z">{inside}</path>'
+
+
+def _labels(chart: Chart, frame: _Frame) -> Iterator[str]:
+    """What points say, where it covers nothing; the value of the run itself is said in any case."""
+    taken = [
+        _Box(frame.right + 8, middle - 7 * len(text), _WIDTH, middle + 7 * len(text))
+        for text, middle in _beside(chart, frame)
+    ]
+    wanted = [(one.role, point) for one in chart.series for point in one.points]
+    shown = [(frame.across(point.x), frame.up(point.y)) for _, point in wanted]
+    if len(shown) <= _MARKS:
+        taken += [_Box(x - 5, y - 5, x + 5, y + 5) for x, y in shown]
+    for role, point in sorted(wanted, key=lambda pair: pair[0] != "this"):
+        if point.label:
+            x, y = frame.across(point.x), frame.up(point.y)
+            wide = _wide(point.label) * (1.08 if role == "this" else 1)
+            box = _free(x, y, wide, taken, frame)
+            if box is None and role == "this":
+                box = _Box(x - wide / 2, y - 8 - _SIZE, x + wide / 2, y - 8)
+            if box is not None:
+                taken.append(box)
+                yield _say(box.left, box.bottom - 2, point.label, "this bold" if role == "this" else "")
+
+
+def _free(x: float, y: float, wide: float, taken: Sequence[_Box], frame: _Frame) -> _Box | None:
+    """Above, below, right or left of a point."""
+    corners = ((x - wide / 2, y - 9 - _SIZE), (x - wide / 2, y + 9), (x + 11, y - 6), (x - 11 - wide, y - 6))
+    for left, top in corners:
+        box = _Box(left, top, left + wide, top + _SIZE + 1)
+        inside = frame.left < box.left and box.right < _WIDTH and frame.top - 4 < box.top and box.bottom < frame.bottom
+        if inside and not any(box.meets(other) for other in taken):
+            return box
+    return None
+
+
+def _legend(chart: Chart, top: float) -> tuple[list[str], float]:
+    """What the marks and areas mean, in as many rows as it takes; and where it ends."""
+    items: list[tuple[str, Callable[[float, float], str]]] = []
+    for band in chart.bands:
+        draw = f'<rect class="area {band.role}" x="{{0:.1f}}" y="{{1:.1f}}" width="22" height="10"/>'
+        items.append((band.label, _drawing(draw, -5)))
+    items += [(one.label, _swatch(one)) for one in chart.series]
+    found, x, y = [], _LEFT - 44, top + _LINE - 4
+    for label, swatch in items:
+        wide = 30 + _wide(label) + 16
+        if x + wide > _WIDTH and x > _LEFT:
+            x, y = _LEFT - 44, y + _LINE
+        found += [swatch(x, y), _say(x + 28, y + 4, label)]
+        x += wide
+    return found, y + _LINE - 4
+
+
+def _drawing(draw: str, lift: float) -> Callable[[float, float], str]:
+    return lambda x, y: draw.format(x, y + lift)
+
+
+def _swatch(one: Series) -> Callable[[float, float], str]:
+    def draw(x: float, y: float) -> str:
+        line = f'<path class="line {one.role}" d="M{x:.1f} {y:.1f}h22"/>' if one.joined else ""
+        return line + _mark(one.role, x + 11, y, small=one.joined and one.role != "this")
+
+    return draw
+
+
+def _said(chart: Chart, point: Point) -> str:
+    """What a mark says when it is pointed at."""
+    value = f"{point.y:.4g} ({chart.y.title})"
+    if chart.x.kind == "time":
+        return f"{point.name}: {value}"
+    return " ".join(filter(None, (point.name, f"{chart.x.title.split(',')[0]} {point.x:,.0f}: {value}")))
+
+
+def _folded(text: str, room: float) -> list[str]:
+    """A label in rows that have room."""
+    rows: list[str] = []
+    for word in text.split(" "):
+        if rows and _wide(f"{rows[-1]} {word}") <= room:
+            rows[-1] += f" {word}"
+        else:
+            rows.append(word)
+    return rows
+
+
+def _path(points: Iterable[tuple[float, float]]) -> str:
+    return "".join(f"{'L' if at else 'M'}{x:.1f} {y:.1f}" for at, (x, y) in enumerate(points))
+
+
+def _wide(text: str) -> float:
+    """Of a label, about; a little too much rather than too little."""
+    return len(text) * _SIZE * 0.56
+
+
+def _say(x: float, y: float, text: str, role: str = "", anchor: str = "") -> str:
+    more = (f' class="{role}"' if role else "") + (f' text-anchor="{anchor}"' if anchor else "")
+    return f'<text x="{x:.1f}" y="{y:.1f}"{more}>{_text(text)}</text>'
+
+
+def _text(text: str) -> str:
+    return escape(_NO_XML.sub("\N{REPLACEMENT CHARACTER}", clean_line(text)))
