@@ -13,7 +13,7 @@ from typing import Any
 
 from llmb_tui.cli.flags import PROFILE_FLAGS, RUNAI_FLAGS, selection_mapping
 from llmb_tui.cli.output import print_json, print_line, print_table, say
-from llmb_tui.cli.request import ask_for_selection, print_command, request_of, say_problems
+from llmb_tui.cli.request import ask_for_selection, fill_from, print_command, request_of, say_problems
 from llmb_tui.cli.run_lines import Again
 from llmb_tui.cli.runs import settle
 from llmb_tui.cli.secrets import ask_for_key
@@ -191,6 +191,9 @@ def submit_verb(arguments: argparse.Namespace) -> int:
     services = user_services(arguments)
     if arguments.run is not None:
         return _resume(services, arguments)
+    if arguments.again is not None:
+        fill_from(services.runs.load(arguments.again), arguments)
+    arguments.procedure = arguments.procedure or DEFAULT_PROCEDURE
     if arguments.cluster is None:
         raise Trouble("Submit on which cluster?", fix="Add --cluster; `llmb-tui clusters` lists them.", exit_code=1)
     request = request_of(services, arguments)
@@ -208,7 +211,7 @@ def submit_verb(arguments: argparse.Namespace) -> int:
 
 def _resume(services: Services, arguments: argparse.Namespace) -> int:
     """Send a run that was prepared; one that has its job is sent no more, and that is no failure."""
-    if arguments.cluster is not None or arguments.procedure != DEFAULT_PROCEDURE or selection_mapping(arguments):
+    if arguments.cluster or arguments.procedure or arguments.again or selection_mapping(arguments):
         raise Trouble(
             "--resume sends a run as it was agreed to.",
             "Its cluster, procedure and selection are the run's own.",

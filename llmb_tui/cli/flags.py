@@ -154,6 +154,9 @@ def _submit(sub: argparse.ArgumentParser) -> None:
     _add_selection(sub)
     sub.add_argument("--cluster", metavar="C")
     _add_procedure(sub)
+    sub.set_defaults(procedure=None)  # with --again that of the run
+    text = "what a run was, once more; flags of the selection, cluster or procedure change that of it"
+    sub.add_argument("--again", metavar="RUN", help=text)
     text = "send a run of which nothing was sent, as it was agreed to; it goes with no selection"
     sub.add_argument("--resume", dest="run", metavar="RUN", help=text)
     text = "print the batch script, or the command of NVIDIA's own scripts, and submit nothing"

@@ -12,8 +12,17 @@ from llmb_tui.cli.planning import launchable
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.prepared import LaunchPreview
 from llmb_tui.launch.procedure import preview
+from llmb_tui.launch.run import Run
 from llmb_tui.plan.plan import Problem
-from llmb_tui.plan.selection import DEFAULT_PROCEDURE, PROCEDURE_TITLES
+from llmb_tui.plan.selection import (
+    DEFAULT_PROCEDURE,
+    FIELDS,
+    LAYOUT,
+    OPTIONS,
+    PROCEDURE_NAMES,
+    PROCEDURE_TITLES,
+    Value,
+)
 from llmb_tui.request import RunRequest
 from llmb_tui.services import Services
 
@@ -41,6 +50,28 @@ def request_of(services: Services, arguments: argparse.Namespace) -> RunRequest:
         raise Trouble(f"{PROCEDURE_TITLES[request.procedure]} cannot do this.", "\n".join(errors), exit_code=1)
     say_problems(problems)
     return request
+
+
+def fill_from(run: Run, arguments: argparse.Namespace) -> None:
+    """Take what a run was for every flag of `submit` that is not given, and say what is otherwise."""
+    chosen, changed = run.plan.selection, selection_mapping(arguments)
+    then: dict[str, Value] = {"workload": f"{chosen.workload}@{chosen.release}"}
+    for name, field in FIELDS.items():
+        if field.has_flag:
+            holder = chosen.overrides if field in LAYOUT else chosen.options if field in OPTIONS else chosen
+            value = then.get(name, getattr(holder, name))
+            if not getattr(arguments, name) and value not in (None, False):
+                setattr(arguments, name, value if value is True else str(value))
+    if arguments.procedure is None and run.procedure == "llmb":
+        say(f"Run {run.id} was started by {PROCEDURE_NAMES['llmb']}; this one is not, and need not be like it.")
+    elif arguments.procedure is None:
+        arguments.procedure = DEFAULT_PROCEDURE if run.procedure == "runai" else run.procedure
+    if arguments.cluster is None:
+        arguments.cluster = run.cluster
+    elif arguments.cluster != run.cluster:
+        changed["cluster"] = arguments.cluster
+    otherwise = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in changed.items())
+    say(f"As run {run.id}{otherwise and f', but for {otherwise}'}.")
 
 
 def say_problems(problems: Iterable[Problem]) -> None:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.text import Text
 from textual import constants, work
@@ -25,6 +25,9 @@ from llmb_tui.ui.daemon import in_daemon
 from llmb_tui.ui.prompter import Ask, ModalPrompter
 from llmb_tui.ui.screens.wizard import WizardScreen
 from llmb_tui.ui.text import tell
+
+if TYPE_CHECKING:
+    from llmb_tui.ui.screens.jobs import JobsScreen
 
 
 @dataclass
@@ -133,6 +136,12 @@ class LlmbApp(App[None]):
         from llmb_tui.ui.screens.jobs import JobsScreen
 
         self.push_screen(JobsScreen(self.services, self.prompter))
+
+    def on_jobs_screen_again(self, event: JobsScreen.Again) -> None:
+        """The wizard lies below all other screens."""
+        while not isinstance(self.screen, WizardScreen):
+            self.pop_screen()
+        self.screen.run_again(event.run)
 
     def action_keys(self) -> None:
         from llmb_tui.ui.dialogs import Help

@@ -60,6 +60,13 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
+class RunAgain:
+    """What a run was is the answer to every question, so that any of it can be changed."""
+
+    run: Run
+
+
+@dataclass(frozen=True, slots=True)
 class ProfileSaved:
     """A cluster was entered or changed."""
 
@@ -194,7 +201,7 @@ class TaskEnded(ClusterEvent):
     task: Task
 
 
-Deed = Answered | ClusterPicked | StepTaken | Asked | ProfileSaved | SubmitAgreed | FailureRead
+Deed = RunAgain | Answered | ClusterPicked | StepTaken | Asked | ProfileSaved | SubmitAgreed | FailureRead
 Report = (
     ConnectionChanged | CheckDone | EarlyChecked | StepsChanged | Prepared | LaunchSaid | Submitted | Failed | TaskEnded
 )

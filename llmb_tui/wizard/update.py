@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from llmb_tui.plan.selection import PROCEDURE_NAMES
 from llmb_tui.preflight.report import NETWORK_VARIABLES, PATH_VARIABLES
 from llmb_tui.wizard import effects, events
-from llmb_tui.wizard.answers import Answers, answer, command
+from llmb_tui.wizard.answers import Answers, answer, answers_of, command
 from llmb_tui.wizard.gates import following, observed, problems, submit_blocker
 from llmb_tui.wizard.proposal import objection_key, propose
 from llmb_tui.wizard.state import ClusterState, Launch, Rules, Task, WizardState
@@ -53,6 +54,8 @@ def update(state: WizardState, event: events.Event) -> Change:  # noqa: PLR0911,
             return _answered(state, answer(state.answers, field, value))
         case events.ClusterPicked(name):
             return _answered(state, replace(state.answers, cluster=name))
+        case events.RunAgain(run):
+            return _run_again(state, run)
         case events.StepTaken(step):
             return go(confirmed(state) if step > state.step else state, step)
         case events.Asked(action):
@@ -145,6 +148,33 @@ def _again(state: WizardState) -> Change:
     state, first = go(replace(state, cluster=replace(state.cluster, prepared=None, launched=None)), StepId.WORKLOAD)
     state, ahead = prepare_ahead(state) if state.cluster.link == "connected" else (state, ())
     return state, (*first, *ahead)
+
+
+def _run_again(state: WizardState, run: Run) -> Change:
+    """With what a run was, at the step with its scale; where that cannot be, the answers stay as they are."""
+    chosen = run.plan.selection
+    recipe = next(
+        (r for r in state.rules.catalog.recipes if (r.workload, r.release) == (chosen.workload, chosen.release)), None
+    )
+    if recipe is None or chosen.size not in recipe.models:
+        what = f"{chosen.workload}@{chosen.release} {chosen.size}"
+        return state, (effects.Tell(f"Run {run.id} cannot be made again: no preset has {what} any more."),)
+    answers = answers_of(chosen, run.cluster, run.procedure)
+    cluster = replace(state.cluster, prepared=None, launched=None)
+    state, first = repropose(replace(state, answers=answers, cluster=cluster))
+    state, arrived = go(state, StepId.SCALE)
+    state, ahead = prepare_ahead(state) if state.cluster.link == "connected" else (state, ())
+    return state, (*first, *arrived, *ahead, effects.Tell(*_as_before(state, run)))
+
+
+def _as_before(state: WizardState, run: Run) -> tuple[str, Literal["information", "warning"]]:
+    """What is otherwise than it was in the run, as far as that follows from the answers."""
+    if state.proposal.profile is None:
+        return f"As run {run.id}, but cluster {run.cluster} is not saved any more: choose another one.", "warning"
+    if state.procedure != run.procedure:
+        names = PROCEDURE_NAMES[run.procedure], PROCEDURE_NAMES[state.procedure]
+        return f"As run {run.id}, but it was started by {names[0]}, and this one is by {names[1]}.", "warning"
+    return f"As run {run.id}. Change what should be otherwise.", "information"
 
 
 _ACTIONS: dict[events.Action, Callable[[WizardState], Change]] = {

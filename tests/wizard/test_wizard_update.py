@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.launch.run import Run
 from llmb_tui.launch.step_state import StepState
 from llmb_tui.plan.calibration import OwnResult
+from llmb_tui.plan.selection import Overrides
 from llmb_tui.preflight.report import NETWORK_VARIABLES, PATH_VARIABLES, Check, Preflight
 from llmb_tui.wizard.answers import Answers
 from llmb_tui.wizard.effects import (
@@ -48,6 +51,7 @@ from llmb_tui.wizard.events import (
     Report,
     Rested,
     Resumed,
+    RunAgain,
     RunsRead,
     StepsChanged,
     StepTaken,
@@ -58,6 +62,8 @@ from llmb_tui.wizard.events import (
 from llmb_tui.wizard.gates import mark, refused
 from llmb_tui.wizard.steps import StepId
 from llmb_tui.wizard.update import update
+from tests.kit.runs import NEMOTRON as NEMOTRON_64
+from tests.kit.runs import PLAN, make_run
 from tests.wizard.wizard_states import (
     COMMITS,
     EOS,
@@ -615,3 +621,43 @@ class TestCommits:
         wizard.tell(StepTaken(StepId.SCALE), Answered("scale", "32"))
         wizard.tell(EarlyChecked(earlier, (replace(COMMITS, status="failed"),)))
         assert wizard.against() == (NOT_PUBLIC,)
+
+
+class TestRunAgain:
+    def run(self, **changes: Any) -> Run:
+        return make_run("before", plan=replace(PLAN, selection=replace(NEMOTRON_64, **changes)))
+
+    def test_what_a_run_was_is_the_answer_to_every_question(self, wizard: Wizard) -> None:
+        chosen = replace(NEMOTRON_64, steps=60, overrides=Overrides(tp=4))
+        effects = wizard.at_review().tell(RunAgain(make_run("before", plan=replace(PLAN, selection=chosen))))
+        assert wizard.state.proposal.selection == chosen
+        assert (wizard.step(), wizard.state.answers.cluster) == (StepId.SCALE, "eos")
+        assert wizard.state.cluster.prepared is None
+        assert [tell.words for tell in effects if isinstance(tell, Tell)] == [
+            "As run before. Change what should be otherwise."
+        ]
+        wizard.tell(Answered("scale", "128"))
+        assert wizard.plan.selection == replace(chosen, scale=128)
+
+    def test_a_run_of_the_very_same_can_be_prepared_anew(self, wizard: Wizard) -> None:
+        wizard.at_review()
+        wizard.tell(RunAgain(make_run("before", plan=wizard.plan)))
+        assert wizard.state.cluster.prepared is None
+        assert wizard.busy("prepare ahead")
+
+    @pytest.mark.parametrize("changes", [{"release": "1.0"}, {"workload": "gone"}, {"size": "1b"}])
+    def test_what_no_preset_has_any_more_changes_nothing(self, wizard: Wizard, changes: dict[str, str]) -> None:
+        before = wizard.state
+        (told,) = wizard.tell(RunAgain(self.run(**changes)))
+        assert wizard.state is before
+        assert isinstance(told, Tell)
+        assert "cannot be made again: no preset has" in told.words
+
+    @pytest.mark.parametrize(
+        ("changes", "words"),
+        [({"cluster": "gone"}, "cluster gone is not saved any more"), ({"procedure": "llmb"}, "NVIDIA's llmb-run")],
+    )
+    def test_what_cannot_be_as_it_was_is_said(self, wizard: Wizard, changes: Any, words: str) -> None:
+        effects = wizard.tell(RunAgain(replace(self.run(), **changes)))
+        assert [words in tell.words for tell in effects if isinstance(tell, Tell)] == [True]
+        assert wizard.plan.selection == NEMOTRON_64

@@ -34,6 +34,7 @@ from llmb_tui.ui.widgets.status_bar import notice
 from llmb_tui.watch.run_records import RunsChanged
 
 if TYPE_CHECKING:
+    from llmb_tui.launch.run import Run
     from llmb_tui.watch.run_records import RunRecord
     from llmb_tui.watch.runs_feed import RunsFollowing
 
@@ -58,6 +59,9 @@ Runs that NVIDIA's own llmb-run started are opened from their list."""
             "c", "cancel", "Cancel…", id="jobs.cancel", tooltip="Cancel or withdraw the marked runs, after a question"
         ),
         Binding("n", "note", "Note…", id="jobs.note", tooltip="Say something of the run, and give it tags"),
+        Binding(
+            "a", "again", "Again…", id="jobs.again", tooltip="What the run was, in the wizard, to change and submit"
+        ),
         Binding("o", "others", "Others…", id="jobs.others", tooltip="Runs that NVIDIA's llmb-run started on a cluster"),
         Binding("q,escape", "leave", "Back", key_display="q", id="jobs.leave", tooltip="Back to where you came from"),
     ]
@@ -74,6 +78,12 @@ Runs that NVIDIA's own llmb-run started are opened from their list."""
         """Some runs have changed."""
 
         event: RunsChanged
+
+    @dataclass
+    class Again(Message):
+        """What a run was is wanted once more."""
+
+        run: Run
 
     def __init__(self, services: Services, prompter: Prompter, clock: Callable[[], float] = time.time) -> None:
         super().__init__()
@@ -138,6 +148,10 @@ Runs that NVIDIA's own llmb-run started are opened from their list."""
         if not self.table.mark():
             tell(self.app, _NO_JOB, "warning")
         self._show_around()
+
+    def action_again(self) -> None:
+        if self.table.record is not None:
+            self.post_message(self.Again(self.table.record.run))
 
     @work(group="note", exclusive=True, exit_on_error=False)
     async def action_note(self) -> None:

@@ -31,6 +31,7 @@ from llmb_tui.wizard.steps import TITLES, StepId
 if TYPE_CHECKING:
     from llmb_tui.cluster.profile import ClusterProfile
     from llmb_tui.cluster.prompter import Prompter
+    from llmb_tui.launch.run import Run
     from llmb_tui.services import Services
     from llmb_tui.wizard import effects, events
     from llmb_tui.wizard.state import WizardState
@@ -179,6 +180,12 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
             self.add_class("-preview")
         elif not self.body.preview.turn():
             self.remove_class("-preview")
+
+    def run_again(self, run: Run) -> None:
+        """Take what a run was as the answers."""
+        from llmb_tui.wizard.events import RunAgain
+
+        self.dispatch(RunAgain(run))
 
     # One direction: event → state → everything that is shown; then the effects.
 

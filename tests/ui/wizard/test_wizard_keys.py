@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -28,11 +29,13 @@ from tests.kit.pilot import (
     focused_list,
     loaded,
     marks,
+    on_screen,
     plan_of,
     step_of,
     text_of,
     until,
 )
+from tests.kit.runs import PLAN, make_run
 
 
 async def test_a_skeleton_is_painted_before_the_presets_are_read(app: LlmbApp, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -290,6 +293,20 @@ async def test_the_palette_offers_what_the_keys_do(app: LlmbApp) -> None:
         await pilot.press("ctrl+p", *"review", "enter")
         await pilot.pause()
         assert step_of(pilot) is StepId.REVIEW
+
+
+async def test_a_run_is_wanted_again_from_the_list_with_its_own_answers(app: LlmbApp) -> None:
+    chosen = replace(PLAN.selection, scale=128, steps=60)
+    app.services.runs.save(make_run("before", plan=replace(PLAN, selection=chosen), job_state="COMPLETED"))
+    async with app.run_test(size=SIZE) as pilot:
+        wizard = await loaded(pilot)
+        await pilot.press("J")
+        await until(pilot, lambda: "128×H100" in on_screen(app), "the run is listed")
+        await pilot.press("a")
+        await until(pilot, lambda: app.screen is wizard, "the wizard is back")
+        assert step_of(pilot) is StepId.SCALE
+        assert plan_of(wizard).selection == chosen
+        assert "cluster eos is not saved" in " ".join(note.message for note in app._notifications)
 
 
 async def test_runs_open_over_the_wizard_and_close_again(app: LlmbApp) -> None:
