@@ -1,12 +1,14 @@
-"""Comparisons as tables: runs, groups of repeats, differences, scaling. Pure."""
+"""Comparisons as tables: runs, groups of repeats, differences, scaling, nodes. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from llmb_tui.results.compare import Comparison, Group
+from llmb_tui.results.node_list import compress
 from llmb_tui.results.result import RunResult
 from llmb_tui.results.scaling import ScalingCurve
+from llmb_tui.results.slow_nodes import SlowNodes
 from llmb_tui.results.table import Cell, Table
 
 _RUN_HEADINGS = (
@@ -21,6 +23,7 @@ _CONTRAST_HEADINGS = ("base", "other", "difference %", "± %", "outcome", "")
 _SCALING_HEADINGS = (
     "GPUs", "runs", "step s", "tokens/s", "efficiency %", "± %", "published s", "published efficiency %"
 )  # fmt: skip
+_NODE_HEADINGS = ("node", "runs with", "without", "difference %", "noise %", "chance", "")
 
 
 def runs_table(runs: Sequence[RunResult]) -> Table:
@@ -59,6 +62,23 @@ def scaling_table(curve: ScalingCurve) -> Table:
         for point in curve.points
     ]
     return Table.of(_SCALING_HEADINGS, rows)
+
+
+def nodes_table(nodes: SlowNodes) -> Table:
+    """Every node with its evidence; `chance`: how likely noise alone lets any node come out as far."""
+    rows = [
+        (
+            compress(found.nodes),
+            found.runs_with,
+            found.runs_without,
+            found.difference_pct,
+            found.noise_pct,
+            found.chance,
+            found.words,
+        )
+        for found in nodes.findings
+    ]
+    return Table.of(_NODE_HEADINGS, rows)
 
 
 def of_published_pct(run: RunResult) -> float | None:
