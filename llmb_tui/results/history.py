@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 
 from llmb_tui.launch.runs import Runs
 from llmb_tui.results.log_facts import kept_facts, read_log
@@ -21,8 +22,12 @@ class History:
 
     def all(self) -> tuple[RunResult, ...]:
         """Of every run that can be read, newest first; no log is read again for it."""
+        return self.of(self._records.all())
+
+    def of(self, records: Iterable[RunRecord]) -> tuple[RunResult, ...]:
+        """Of these, as `all` has them."""
         with self._lock:
-            return tuple(self._result(record) for record in self._records.all())
+            return tuple(self._result(record) for record in records)
 
     def result(self, run_id: str) -> RunResult:
         """Of one run, with all that its log says. Raises Trouble (exit code 1) if there is no such run."""

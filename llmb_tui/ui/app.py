@@ -143,6 +143,11 @@ class LlmbApp(App[None]):
             self.pop_screen()
         self.screen.run_again(event.run)
 
+    def action_results(self) -> None:
+        from llmb_tui.ui.screens.results import ResultsScreen
+
+        self.push_screen(ResultsScreen(self.services, self.prompter))
+
     def action_keys(self) -> None:
         from llmb_tui.ui.dialogs import Help
 

@@ -63,6 +63,7 @@ Runs that NVIDIA's own llmb-run started are opened from their list."""
             "a", "again", "Again…", id="jobs.again", tooltip="What the run was, in the wizard, to change and submit"
         ),
         Binding("o", "others", "Others…", id="jobs.others", tooltip="Runs that NVIDIA's llmb-run started on a cluster"),
+        Binding("R", "app.results", "Results", id="jobs.results", tooltip="The runs that are over, compared"),
         Binding("q,escape", "leave", "Back", key_display="q", id="jobs.leave", tooltip="Back to where you came from"),
     ]
 

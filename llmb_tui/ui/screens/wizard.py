@@ -53,6 +53,8 @@ _KEYS: list[BindingType] = [
     Binding("p", "preview", "Preview", id="wizard.preview", tooltip="The whole preview, its chart, or the form again"),
     Binding("y", "ask('copy')", "Copy", id="wizard.copy", tooltip="Copy the choice as a command line"),
     Binding("J", "app.jobs", "Runs", id="wizard.jobs", tooltip="All runs, and those that are going"),
+    # The key bar of a small terminal has no room for it; that of the runs names it.
+    Binding("R", "app.results", "Results", show=False, id="wizard.results", tooltip="The runs that are over, compared"),
     Binding("w", "ask('watch')", "Watch", show=False, id="wizard.watch", tooltip="Watch the newest run that is going"),
     *(
         Binding(str(int(step)), f"go({int(step)})", title, show=False, id=f"wizard.step{int(step)}", tooltip=_STRAIGHT)

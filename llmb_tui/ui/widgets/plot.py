@@ -42,10 +42,14 @@ class Glyphs:
     full: str = "●"
     hollow: str = "○"
     chosen: str = "┊"
+    square: str = "■"
+    diamond: str = "◆"
+    dot: str = "·"
+    levels: str = "▁▂▃▄▅▆▇█"
 
 
 UNICODE = Glyphs()
-ASCII = Glyphs("+", "|", ":", "-", "|", (".", "'"), ("'", "."), "^", "v", "<", "*", "o", "!")
+ASCII = Glyphs("+", "|", ":", "-", "|", (".", "'"), ("'", "."), "^", "v", "<", "*", "o", "!", "#", "@", ".", "_.-~=+*#")
 
 
 def terminal_glyphs() -> Glyphs:

@@ -1,0 +1,238 @@
+"""`ResultsScreen`: the runs that are over, grouped, each group in figures; what is marked is compared."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import getters, on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.screen import Screen
+from textual.timer import Timer
+from textual.widgets import DataTable, Input, Static
+
+from llmb_tui.cluster.prompter import Prompter
+from llmb_tui.results.groups import GROUPINGS, Grouping, ResultGroup
+from llmb_tui.results.notes import Note
+from llmb_tui.results.result import RunResult
+from llmb_tui.services import Services
+from llmb_tui.ui.daemon import in_daemon
+from llmb_tui.ui.text import line, lines, say
+from llmb_tui.ui.widgets.chart_view import ChartView
+from llmb_tui.ui.widgets.key_bar import KeyBar
+from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable
+from llmb_tui.ui.widgets.plot import terminal_glyphs
+from llmb_tui.ui.widgets.result_list import Asked, ResultList, result_list
+
+if TYPE_CHECKING:
+    from llmb_tui.watch.run_records import RunsChanged
+    from llmb_tui.watch.runs_feed import RunsFollowing
+
+_REST_S = 0.3
+"""While a thousand logs are read, the groups are made anew so often at most."""
+
+
+class ResultsScreen(Screen[None]):
+    """Groups, or the runs of one, as the one feed of runs says. It asks nobody for a password."""
+
+    HELP = """The runs that are over, in groups; one that goes on is in the list of runs until it ends.
+A step time is the mean of the runs that count: those that ended well and did nothing that slows a run down.
+± is the standard deviation between them. What changed is marked only where it is larger than that noise."""
+    CSS_PATH = "results.tcss"
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (30, "-middle"), (44, "-tall")]  # noqa: RUF012 - Textual's own form
+    BINDINGS: ClassVar[list[BindingType]] = [
+        # With priority, so that of `/word` typed in one burst the letters are the filter's.
+        Binding("slash", "filter", "Filter", id="results.filter", tooltip="Show only runs with words", priority=True),
+        Binding("x,space", "mark", "Mark", key_display="x", id="results.mark", tooltip="Mark the row to compare it"),
+        Binding("g", "group", "Group by", id="results.group", tooltip="By configuration, cluster, release, tag, none"),
+        Binding(
+            "q,escape", "leave", "Back", key_display="q", id="results.leave", tooltip="Back to where you came from"
+        ),
+    ]
+
+    table = getters.query_one(KeyedTable)
+    words = getters.query_one("#results-filter", Input)
+    chart = getters.query_one(ChartView)
+    head = getters.query_one("#results-head", Static)
+    about = getters.query_one("#results-about", Static)
+
+    @dataclass
+    class Changed(Message):
+        """Some runs came out, or came out otherwise."""
+
+        results: tuple[RunResult, ...]
+        gone: tuple[str, ...]
+
+    def __init__(self, services: Services, prompter: Prompter, clock: Callable[[], float] = time.time) -> None:
+        super().__init__()
+        self._services = services
+        self._prompter = prompter
+        self._clock = clock
+        self._results: dict[str, RunResult] = {}
+        self._notes: Mapping[str, Note] = {}
+        self._by: Grouping = "configuration"
+        self._within: ResultGroup | None = None
+        self._list: ResultList | None = None
+        """None until the first is there."""
+        self._marked: dict[Key, ResultGroup] = {}
+        self._following: RunsFollowing | None = None
+        self._rest: Timer | None = None
+        self._is_due = False
+        """Something came while the rows rested."""
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="results-head", markup=False)
+        yield ChartView()
+        yield KeyedTable()
+        yield Static(id="results-about", markup=False)
+        yield Input(placeholder="words that a run must have", id="results-filter", compact=True)
+        yield KeyBar(compact=True, show_command_palette=False)
+
+    def on_mount(self) -> None:
+        self.table.focus()
+
+    def on_screen_resume(self) -> None:
+        self._follow()
+
+    def on_screen_suspend(self) -> None:
+        self._let_go()
+
+    def on_unmount(self) -> None:
+        self._let_go()
+
+    def on_resize(self) -> None:
+        self._show()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (Textual's)
+        """What is typed into the filter is a letter of it."""
+        if action == "group":
+            return self._within is None
+        return action != "filter" or self.focused is not self.words
+
+    # What the person does.
+
+    @on(DataTable.RowSelected)
+    def open_row(self) -> None:
+        from llmb_tui.ui.screens.run import RunScreen  # noqa: PLC0415 (not needed for the first frame)
+
+        row = self._row
+        if row is None or self._list is None:
+            return
+        if self._list.lists_runs:
+            self.app.push_screen(RunScreen(self._services, self._prompter, row.first.id))
+        else:
+            self._within = row
+            self._show()
+
+    def action_filter(self) -> None:
+        self.words.display = True
+        self.set_focus(self.words)  # at once: the next key is the filter's already
+
+    def action_mark(self) -> None:
+        row, key = self._row, self.table.chosen
+        if row is None or key is None:
+            return
+        if key in self._marked:
+            del self._marked[key]
+        else:
+            self._marked[key] = row
+        self._show()
+
+    def action_group(self) -> None:
+        self._by = GROUPINGS[(GROUPINGS.index(self._by) + 1) % len(GROUPINGS)]
+        self._show()
+
+    def action_leave(self) -> None:
+        if self.words.display:
+            self.words.value = ""
+            self.words.display = False
+            self.set_focus(self.table)
+        elif self._within is not None:
+            left, self._within = self._within, None
+            self._show(left.key)
+        else:
+            self.dismiss(None)
+
+    @on(Input.Changed, "#results-filter")
+    def narrow(self) -> None:
+        self._show()
+
+    @on(Input.Submitted, "#results-filter")
+    def to_rows(self) -> None:
+        self.words.display = bool(self.words.value)
+        self.set_focus(self.table)
+
+    # What is learned.
+
+    @work(group="follow", exclusive=True, exit_on_error=False)
+    async def _follow(self) -> None:
+        def take(event: RunsChanged) -> None:
+            """In the feed's thread."""
+            self.post_message(self.Changed(history.of(event.changed), event.gone))
+
+        feed, history = await in_daemon(lambda: (self._services.feed, self._services.history))
+        self._notes = await in_daemon(self._services.notes.all)
+        if self._following is None:
+            self._following = feed.follow(take)
+
+    def _let_go(self) -> None:
+        self.workers.cancel_group(self, "follow")
+        if self._following is not None:
+            self._following.end()
+            self._following = None
+
+    @on(Changed)
+    def take_changes(self, message: Changed) -> None:
+        for run_id in message.gone:
+            self._results.pop(run_id, None)
+        self._results.update({result.id: result for result in message.results})
+        if self._rest is None:
+            self._show()
+            self._rest = self.set_timer(_REST_S, self._rested)
+        else:
+            self._is_due = True
+
+    def _rested(self) -> None:
+        self._rest = None
+        if self._is_due:
+            self._is_due = False
+            self._show()
+
+    # What is shown.
+
+    @property
+    def _row(self) -> ResultGroup | None:
+        """Under the cursor."""
+        key = self.table.chosen
+        return None if key is None or self._list is None else self._list.groups.get(key)
+
+    @work(group="show", exclusive=True, exit_on_error=False)
+    async def _show(self, chosen: Key | None = None) -> None:
+        """Bring rows and lines to what is known and asked for; the work is done in a thread."""
+        asked = Asked(
+            tuple(self._results.values()),
+            self._notes,
+            self._by,
+            self.words.value,
+            self._within,
+            frozenset(self._marked),
+            self._clock(),
+            self.size.width,
+            terminal_glyphs(),
+        )
+        self._list = shown = await in_daemon(result_list, asked)
+        self.table.show(shown.columns, shown.rows, chosen)
+        self.chart.chart = shown.chart
+        self.set_class(shown.chart is not None, "-charted")
+        say(self.head, shown.heading)
+        self.tell_about_row()
+        self.refresh_bindings()
+
+    @on(DataTable.RowHighlighted)
+    def tell_about_row(self) -> None:
+        key, shown = self.table.chosen, self._list
+        say(self.about, lines(shown.about(key)) if shown and key in shown.groups else line(""))

@@ -1,0 +1,104 @@
+"""`KeyedTable`: rows with keys, as wide as the terminal. It writes what changed, and the cursor stays on its row."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.text import Text
+from textual.binding import Binding, BindingType
+from textual.coordinate import Coordinate
+from textual.widgets import DataTable
+
+from llmb_tui.text import clean_line
+from llmb_tui.ui.widgets.job_texts import Cell, Row
+
+Key = Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """A column: its key, its heading and how many cells it has; figures stand at its right."""
+
+    key: str
+    heading: str
+    width: int
+    figures: bool = False
+
+
+class KeyedTable(DataTable[Text]):
+    """Rows in the order in which they are given. Where none of them stays, the cursor is on the first one again."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"row--quiet", "row--now", "row--good", "row--warning", "row--bad"}
+    DEFAULT_CSS = """
+    KeyedTable {
+        height: 1fr;
+        background: transparent;
+        scrollbar-size: 0 1;
+        .row--quiet { text-style: dim; }
+        .row--now { color: $text-accent; }
+        .row--good { color: $text-success; text-style: bold; }
+        .row--warning { color: $text-warning; text-style: bold; }
+        .row--bad { color: $text-error; text-style: bold; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "select_cursor", "Open", id="results.open", tooltip="Open the runs of a row, or the run"),
+        Binding("j", "cursor_down", "Down", show=False, id="results.down", tooltip="The row below"),
+        Binding("k", "cursor_up", "Up", show=False, id="results.up", tooltip="The row above"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__(cursor_type="row", cell_padding=0, zebra_stripes=False)
+        self._now: dict[Key, Row] = {}
+        self._headings: tuple[TableColumn, ...] = ()
+
+    @property
+    def chosen(self) -> Key | None:
+        """Key of the row under the cursor; None without rows."""
+        keys = list(self._now)
+        return keys[self.cursor_row] if 0 <= self.cursor_row < len(keys) else None
+
+    def show(self, columns: Sequence[TableColumn], rows: Mapping[Key, Row], chosen: Key | None = None) -> None:
+        """Bring the table to these rows; the cursor goes to `chosen`, or else stays on its row where that is there."""
+        before, columns = self._now, tuple(columns)
+        if list(before) != list(rows) or columns != self._headings:
+            row = self.cursor_row if before.keys() & rows.keys() else 0
+            wanted = self.chosen if chosen is None else chosen
+            self._now, self._headings = dict(rows), columns
+            self._fill(wanted, row)
+            return
+        self._now = dict(rows)
+        for at, (key, cells) in enumerate(rows.items()):
+            for place, column in enumerate(columns):
+                if cells[column.key] != before[key][column.key]:
+                    self.update_cell_at(Coordinate(at, place), self._text(column, cells[column.key]))
+
+    def notify_style_update(self) -> None:
+        """Another theme: the cells' colours are written again."""
+        super().notify_style_update()
+        if self._now:
+            self._fill(self.chosen, self.cursor_row)
+
+    def _fill(self, chosen: Key | None, row: int) -> None:
+        """Write all rows, with the cursor on one with that key, or else on that row."""
+        scrolled = self.scroll_y if row else 0
+        self.clear(columns=True)
+        for column in self._headings:
+            heading = f"{column.heading:>{column.width}}" if column.figures else column.heading
+            self.add_column(Text(heading), key=column.key, width=column.width + 1)
+        for cells in self._now.values():
+            self.add_row(*(self._text(column, cells[column.key]) for column in self._headings))
+        keys = list(self._now)
+        if keys:
+            self.scroll_to(y=scrolled, animate=False)
+            at = keys.index(chosen) if chosen in self._now else min(row, len(keys) - 1)
+            self.move_cursor(row=at, animate=False)
+
+    def _text(self, column: TableColumn, cell: Cell) -> Text:
+        text, tone = clean_line(cell[0]), cell[1]
+        style = "" if tone == "plain" else self.get_component_rich_style(f"row--{tone}", partial=True)
+        if column.figures:
+            text = f"{text:>{column.width}}"
+        return Text(text, style, no_wrap=True, overflow="ellipsis")

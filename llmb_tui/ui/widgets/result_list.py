@@ -1,0 +1,99 @@
+"""`ResultList`: all that the list of results shows at one moment. `result_list` makes it of what was asked. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from textual.content import Content
+
+from llmb_tui.results.chart import Chart
+from llmb_tui.results.charts import history_chart
+from llmb_tui.results.groups import Grouping, NoteOf, ResultGroup, grouped, narrow, over
+from llmb_tui.results.notes import NO_NOTE
+from llmb_tui.results.result import RunResult
+from llmb_tui.ui.widgets.job_texts import Row
+from llmb_tui.ui.widgets.keyed_table import Key, TableColumn
+from llmb_tui.ui.widgets.plot import UNICODE, Glyphs
+from llmb_tui.ui.widgets.result_texts import (
+    Shown,
+    about_group,
+    about_run,
+    group_columns,
+    group_name,
+    group_row,
+    heading,
+    run_columns,
+    run_row,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a person wants to see of which results."""
+
+    results: tuple[RunResult, ...]
+    notes: NoteOf
+    by: Grouping
+    words: str
+    """That a run must have."""
+    within: ResultGroup | None
+    """Whose runs are listed; None: all groups are."""
+    marked: frozenset[Key]
+    now: float
+    """Unix time."""
+    width: int
+    """Cells of the terminal."""
+    glyphs: Glyphs = UNICODE
+
+
+@dataclass(frozen=True, slots=True)
+class ResultList:
+    """What is shown."""
+
+    asked: Asked
+    heading: Content
+    columns: tuple[TableColumn, ...]
+    groups: Mapping[Key, ResultGroup]
+    """Of the rows, by their keys; a run is a group of its own."""
+    rows: Mapping[Key, Row]
+    chart: Chart | None
+    """Of the repeats whose runs are listed, over time."""
+
+    @property
+    def lists_runs(self) -> bool:
+        """A row is a run, and no group of some."""
+        return self.asked.within is not None or self.asked.by == "none"
+
+    def about(self, key: Key) -> list[Content]:
+        """What a row has no room for."""
+        one = self.groups[key]
+        if self.lists_runs:
+            return about_run(one.first, self.asked.notes.get(one.first.id, NO_NOTE))
+        return about_group(one)
+
+
+def result_list(asked: Asked) -> ResultList:
+    """Groups, or the runs of one, in rows. Of a thousand runs it takes a while."""
+    notes, within = asked.notes, asked.within
+    ended = over(asked.results)
+    found = narrow(ended, asked.words, notes)
+    if within is not None:
+        found = next((list(one.runs) for one in grouped(found, asked.by, notes) if one.key == within.key), [])
+    lists_runs = within is not None or asked.by == "none"
+    groups: dict[Key, ResultGroup] = {one.key: one for one in grouped(found, "none" if lists_runs else asked.by, notes)}
+    clusters = {result.cluster for result in found}
+    rows: dict[Key, Row] = {}
+    if lists_runs:
+        columns = run_columns(asked.width, len(clusters) > 1)
+        for key, one in groups.items():
+            rows[key] = run_row(one.first, notes.get(one.first.id, NO_NOTE), key in asked.marked, asked.now)
+    else:
+        columns = group_columns(asked.by, asked.width, len(clusters) > 1)
+        cells = next((column.width for column in columns if column.key == "trend"), 0)
+        for key, one in groups.items():
+            rows[key] = group_row(one, key in asked.marked, asked.now, cells, asked.glyphs)
+    title = group_name(within) if within else ""
+    shown = Shown(len(ended), len(found), len(clusters), asked.words, len(asked.marked), asked.by, title)
+    chart = history_chart(found) if within and within.repeats else None
+    return ResultList(asked, heading(shown), tuple(columns), groups, rows, chart)

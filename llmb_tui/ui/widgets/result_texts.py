@@ -1,0 +1,311 @@
+"""What the list of results says: columns and cells of groups and runs, and the lines above and below them. Pure."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from textual.content import Content
+
+from llmb_tui.plan.plan import METHOD_WORDS
+from llmb_tui.plan.selection import PROCEDURE_NAMES
+from llmb_tui.results.changes import Change
+from llmb_tui.results.compare import Group
+from llmb_tui.results.groups import Grouping, ResultGroup, when, workload_of
+from llmb_tui.results.notes import Note
+from llmb_tui.results.result import RunResult
+from llmb_tui.text import plural
+from llmb_tui.ui.text import MUTED, Part, line
+from llmb_tui.ui.units import age, percent, seconds
+from llmb_tui.ui.widgets.job_texts import Cell, Row, Tone
+from llmb_tui.ui.widgets.keyed_table import TableColumn
+from llmb_tui.ui.widgets.plot import UNICODE, Glyphs
+from llmb_tui.ui.widgets.run_parts import RESULTS
+from llmb_tui.watch.state import Result
+
+WIDE_FROM = 116
+_ROOMY_FROM = 132
+_WEEK_S = 7 * 86_400.0
+_WEEKS = 12
+_SPARK_CELLS = 10
+# Values within so much of the fastest one are drawn in the lower half: noise is no mountain.
+_LEAST_HEIGHT = 0.1
+_TONES: dict[Result, Tone] = {"PASS": "good", "WARN": "warning", "FAIL": "bad"}
+_ENDS: dict[str, Cell] = {
+    "failed": ("✗ failed", "bad"),
+    "timeout": ("✗ timeout", "bad"),
+    "node_fail": ("✗ node fail", "bad"),
+    "cancelled": ("■ cancelled", "quiet"),
+    "done": ("✓ done", "quiet"),
+}
+_NONE: Cell = ("–", "quiet")
+_HEADINGS: dict[Grouping, str] = {
+    "configuration": "configuration",
+    "cluster": "cluster",
+    "release": "recipe release",
+    "tag": "tag",
+    "none": "workload",
+}
+
+
+def group_columns(by: Grouping, width: int, several_clusters: bool) -> list[TableColumn]:
+    """Of groups, for a terminal of that many cells. The trend takes what is left on a wide one."""
+    wide = width >= WIDE_FROM
+    columns = [TableColumn("mark", "", 1), TableColumn("title", _HEADINGS[by], 20 if wide else 19)]
+    columns.append(TableColumn("scale", "scale", 10))
+    if several_clusters and by != "cluster":
+        columns.append(TableColumn("where", "where", 8 if wide else 6))
+    columns += [TableColumn("runs", "runs", 5, figures=True), TableColumn("step", "step s", 6, figures=True)]
+    if width >= (_ROOMY_FROM if several_clusters else WIDE_FROM):
+        columns.append(TableColumn("range", "low–high", 11, figures=True))
+    columns += [
+        TableColumn("noise", "± %", 4, figures=True),
+        TableColumn("ratio", "of exp.", 7, figures=True),
+        TableColumn("result", "verdicts" if wide else "result", 12 if wide else 6),
+        TableColumn("last", "last", 4, figures=True),
+    ]
+    left = width - 2 - sum(column.width + 1 for column in columns)
+    if wide or left >= 10:
+        columns.append(TableColumn("trend", f"step time, {_WEEKS} weeks" if left >= 20 else "trend", left - 1))
+    return columns
+
+
+def run_columns(width: int, several_clusters: bool) -> list[TableColumn]:
+    """Of runs, for a terminal of that many cells. What is said of a run takes what is left on a wide one."""
+    wide = width >= WIDE_FROM
+    columns = [TableColumn("mark", "", 1), TableColumn("title", "workload", 21), TableColumn("scale", "scale", 10)]
+    if wide:
+        columns.insert(1, TableColumn("run", "run", 16))
+    if several_clusters:
+        columns.append(TableColumn("where", "where", 8 if wide else 6))
+    columns.append(TableColumn("step", "step s", 6, figures=True))
+    if wide:
+        columns.append(TableColumn("noise", "± %", 4, figures=True))
+        columns.append(TableColumn("procedure", "run as", 9))
+    columns += [
+        TableColumn("ratio", "of exp.", 7, figures=True),
+        TableColumn("result", "result", 11 if wide else 8),
+        TableColumn("last", "age", 4, figures=True),
+    ]
+    left = width - 2 - sum(column.width + 1 for column in columns)
+    if left >= 8:
+        columns.append(TableColumn("note", "note", left - 1))
+    return columns
+
+
+def group_row(group: ResultGroup, marked: bool, now: float, trend_cells: int, glyphs: Glyphs = UNICODE) -> Row:
+    """The cells of a group by column. `now` is Unix time."""
+    repeats, scales, clusters = group.repeats, group.scales, group.clusters
+    gpus = {run.configuration.gpu.upper() for run in group.runs}
+    kind = f"×{gpus.pop()}" if len(gpus) == 1 else ""
+    scale = f"{scales[0]}{kind}" if len(scales) == 1 else f"{scales[0]}–{scales[-1]}"
+    title = f"{group.title} · {group.apart}" if group.apart else group.title
+    return {
+        "mark": ("x" if marked else "", "now"),
+        "title": (title, "plain"),
+        "scale": (scale, "plain"),
+        "where": (clusters[0] + (f" +{len(clusters) - 1}" if clusters[1:] else ""), "plain"),
+        "runs": (_count(group), "plain"),
+        "step": (_short(repeats.mean_s), "plain") if repeats else _NONE,
+        "range": _range(repeats),
+        "noise": (f"{repeats.noise_pct:.1f}", "plain") if repeats and repeats.noise_pct is not None else _NONE,
+        "ratio": (percent(100 * group.ratio), "plain") if group.ratio is not None else _NONE,
+        "result": _verdicts(group),
+        "last": _age(group.last_at, now),
+        "trend": _trend(group, now, trend_cells, glyphs),
+    }
+
+
+def run_row(result: RunResult, note: Note, marked: bool, now: float) -> Row:
+    """The cells of a run by column. `now` is Unix time."""
+    configuration, verdict, steady = result.configuration, result.verdict, result.steady
+    noise = steady.cv_pct if steady and result.state == "done" else None
+    said = verdict if result.state == "done" else None
+    return {
+        "mark": ("x", "now") if marked else ("•" if note else "", "quiet"),
+        "run": (result.id, "plain"),
+        "title": (workload_of(result), "plain"),
+        "scale": (f"{configuration.scale}×{configuration.gpu.upper()}", "plain"),
+        "where": (result.cluster, "plain"),
+        "procedure": (PROCEDURE_NAMES[result.procedure], "quiet"),
+        "step": (_short(result.step_time_s), "plain") if result.step_time_s is not None else _NONE,
+        "noise": (f"{noise:.1f}", "plain") if noise is not None else _NONE,
+        "ratio": (percent(100 * said.ratio), "plain") if said else _NONE,
+        "result": _result(said.result) if said else _ENDS.get(result.state, (result.state, "quiet")),
+        "last": _age(when(result), now),
+        "note": (note.words, "plain"),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the list shows, for the line above it."""
+
+    runs: int
+    """That are over, of all."""
+    found: int
+    """Of these, those in which the words are."""
+    clusters: int
+    words: str
+    marked: int
+    by: Grouping
+    within: str
+    """Of which group these are the runs; empty for the list of groups."""
+
+
+def heading(shown: Shown) -> Content:
+    """The line above the rows."""
+    parts: list[Part] = [("Results", "bold")]
+    if not shown.runs:
+        return line(*parts, ("   none yet: a run is here once it is over", MUTED))
+    if shown.within:
+        parts += ["   ", (shown.within, "bold")]
+    parts.append(f"   {plural(shown.found, 'run')} · {plural(shown.clusters, 'cluster')}")
+    if shown.words.strip():
+        parts.append((f"   filter: {' '.join(shown.words.split())}", "$text-accent"))
+    if shown.marked:
+        parts.append((f"   {shown.marked} marked", "$text-accent"))
+    if not shown.within:
+        words = "each run by itself" if shown.by == "none" else f"by {shown.by}"
+        parts.append((f"   {words}", MUTED))
+    return line(*parts)
+
+
+def about_group(group: ResultGroup) -> list[Content]:
+    """What a row has no room for: what exactly these are, what the figures rest on, and what changed."""
+    newest = group.first
+    what: list[Part] = [(group_name(group), "bold")]
+    if group.is_one_configuration:
+        release = f"{newest.configuration.workload}@{newest.configuration.release}"
+        what.append((f"   {release} · {PROCEDURE_NAMES[newest.procedure]}", MUTED))
+    what.append((f"   {group.apart}" if group.apart else "", MUTED))
+    rows = [line(*what), line(*_basis(group))]
+    if group.changed:
+        words = "; ".join(change_words(*one, named=len(group.sets) > 1) for one in group.changed)
+        rows.append(line(("! ", "$text-warning"), words))
+    elif group.repeats and group.counted > 1:
+        rows.append(line(("no change over time that is larger than the noise", MUTED)))
+    return rows
+
+
+def group_name(group: ResultGroup) -> str:
+    """What it is called outside of its row: `nemotron4 15b fp8 · 64 × H100 on eos`."""
+    newest = group.first
+    return f"{newest.configuration.label} on {newest.cluster}" if group.is_one_configuration else group.title
+
+
+def _basis(group: ResultGroup) -> list[Part]:
+    """What the figures rest on, or why there are none."""
+    repeats, without = group.repeats, "; ".join(f"{plural(n, 'run')}: {why}" for why, n in group.left_out.items())
+    if not group.counted:
+        return [("no run counts: ", "$text-warning"), without]
+    if repeats is None:
+        parts: list[Part] = [f"{plural(group.counted, 'run')} of {len(group.sets)} configurations count"]
+        if group.ratio is not None:
+            parts.append(f", at {percent(100 * group.ratio)} of what was expected on average")
+    else:
+        parts = [repeats.noise_words]
+        estimate = group.first.plan.estimate
+        if estimate is not None and group.ratio is not None:
+            against = f"{METHOD_WORDS[estimate.method]} {seconds(estimate.step_time_s)}"
+            parts.append(f"; {percent(100 * group.ratio)} of {against}")
+    return [*parts, (f"; without {without}" if without else "", MUTED)]
+
+
+def about_run(result: RunResult, note: Note) -> list[Content]:
+    """What a row has no room for: which run it is, how it came out, and what is said of it."""
+    head: list[Part] = [(result.configuration.label, "bold"), f" on {result.cluster}   run {result.id}"]
+    head.append((f"   {PROCEDURE_NAMES[result.procedure]}, {when_words(when(result))}", MUTED))
+    verdict = result.verdict
+    if result.state != "done" or verdict is None:
+        why = result.no_verdict or "It was not judged."
+        says = line(("No verdict: ", MUTED), why.removeprefix("No verdict: ")) if result.state == "done" else line(why)
+    else:
+        says = line(f"{seconds(verdict.measured_s)} against {verdict.against}. {' '.join(verdict.reasons)}")
+    return [line(*head), says, *([line((note.words, "$text-accent"))] if note else [])]
+
+
+def when_words(at: float) -> str:
+    """`12 Nov 2025 14:05`, here. `at` is Unix time."""
+    return time.strftime("%d %b %Y %H:%M", time.localtime(at)).lstrip("0")
+
+
+def change_words(repeats: Group, change: Change, named: bool = False) -> str:
+    """`8.2 % slower since 12 Nov, run k3f9a2 (2.01 s → 2.17 s)`; `named`: with what it is."""
+    first = repeats.runs[change.at]
+    word = "slower" if change.percent > 0 else "faster"
+    figures = f"{seconds(change.before)} → {seconds(change.after)}"
+    label = f"{repeats.label}: " if named else ""
+    return f"{label}{abs(change.percent):.1f} % {word} since {_day(when(first))}, run {first.id} ({figures})"
+
+
+def _trend(group: ResultGroup, now: float, cells: int, glyphs: Glyphs) -> Cell:
+    """The step times over the last weeks, drawn; and since when they are others."""
+    if cells < _SPARK_CELLS:
+        return "", "plain"
+    words = ""
+    if group.changed:
+        repeats, change = group.changed[-1]
+        word = "slower" if change.percent > 0 else "faster"
+        since = " since" if cells >= _SPARK_CELLS + 20 else ""
+        words = f" {word}{since} {_day(when(repeats.runs[change.at]))}"
+    drawn = spark(group.relative, now, _SPARK_CELLS if cells < 2 * _SPARK_CELLS + 20 else 2 * _SPARK_CELLS, glyphs)
+    return f"{drawn}{words}", "warning" if words.startswith(" slower") else "plain"
+
+
+def spark(values: Sequence[tuple[float, float]], now: float, cells: int, glyphs: Glyphs = UNICODE) -> str:
+    """(Unix time, step time ÷ mean) over the last weeks up to `now`, one character for each part of them.
+
+    A part with several runs shows their mean, one without any is blank.
+    """
+    begin = now - _WEEKS * _WEEK_S
+    parts: list[list[float]] = [[] for _ in range(cells)]
+    for at, value in values:
+        if at >= begin:
+            parts[min(int((at - begin) / (now - begin) * cells), cells - 1)].append(value)
+    means = [sum(part) / len(part) if part else None for part in parts]
+    known = [mean for mean in means if mean is not None]
+    if not known:
+        return " " * cells
+    low = min(known)
+    height = max(max(known) - low, _LEAST_HEIGHT)
+    top = len(glyphs.levels) - 1
+    return "".join(" " if mean is None else glyphs.levels[round((mean - low) / height * top)] for mean in means)
+
+
+def _count(group: ResultGroup) -> str:
+    """`9`, or `7/9` where not all count."""
+    return f"{len(group.runs)}" if group.counted == len(group.runs) else f"{group.counted}/{len(group.runs)}"
+
+
+def _range(repeats: Group | None) -> Cell:
+    if repeats is None or len(repeats.runs) == 1:
+        return _NONE
+    return f"{_short(min(repeats.values_s))}–{_short(max(repeats.values_s))}", "quiet"
+
+
+def _verdicts(group: ResultGroup) -> Cell:
+    """The worst verdict, and how many have it where not all do."""
+    worst, total = group.worst, sum(group.verdicts.values())
+    if worst is None:
+        return _NONE
+    text, tone = _result(worst)
+    count = group.verdicts[worst]
+    return (text if count == total else f"{text} {count}/{total}"), tone
+
+
+def _result(result: Result) -> Cell:
+    return f"{RESULTS[result][0]} {result}", _TONES[result]
+
+
+def _age(at: float, now: float) -> Cell:
+    return age(now - at).replace(" min", "m").replace(" ", ""), "quiet"
+
+
+def _short(value: float) -> str:
+    return seconds(value).removesuffix(" s")
+
+
+def _day(at: float) -> str:
+    return time.strftime("%d %b", time.localtime(at)).lstrip("0")

@@ -1,0 +1,54 @@
+"""The list of results over a made-up history, on a disk of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.app import App
+
+from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.services import Services
+from llmb_tui.ui.screens.results import ResultsScreen
+from tests.kit.history import Past, remember, weeks
+from tests.ui.run.conftest import Host, LocalServices
+
+NOW = 1_763_800_000.0
+
+
+@pytest.fixture(autouse=True)
+def _still(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No animation, and no colour setting of who runs the tests."""
+    monkeypatch.setattr("textual.constants.TEXTUAL_ANIMATIONS", "none")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+@pytest.fixture(scope="session")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twelve weeks of runs, which no test changes."""
+    root = tmp_path_factory.mktemp("history")
+    _remember(root, weeks())
+    return root
+
+
+@pytest.fixture
+def open_results(history: Path, tmp_path: Path) -> Callable[..., tuple[App[None], Services]]:
+    """Makes an app with the results of twelve weeks, or of the given runs, and its services."""
+
+    def make(past: Iterable[Past] | None = None) -> tuple[App[Any], Services]:
+        root = history
+        if past is not None:
+            root = tmp_path
+            _remember(root, past)
+        services = LocalServices(root)
+        return Host(lambda: ResultsScreen(services, Unattended(), clock=lambda: NOW)), services
+
+    return make
+
+
+def _remember(root: Path, past: Iterable[Past]) -> None:
+    runs = LocalServices(root).runs
+    for one in past:
+        remember(runs, one, NOW)

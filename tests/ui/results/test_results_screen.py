@@ -1,0 +1,179 @@
+"""The list of results: groups and their runs, a filter, marks, and a cursor that stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from textual.app import App
+from textual.events import Key
+from textual.pilot import Pilot
+
+from llmb_tui.ui.screens.results import ResultsScreen
+from llmb_tui.ui.screens.run import RunScreen
+from llmb_tui.ui.widgets.chart_view import ChartView
+from llmb_tui.ui.widgets.keyed_table import KeyedTable
+from tests.kit.history import Past, remember
+from tests.kit.pilot import SIZE, on_screen, on_top, text_of, until
+from tests.kit.runs import NEMOTRON
+from tests.ui.results.conftest import NOW
+
+OpenResults = Callable[..., tuple[App[None], Any]]
+_GROUPS, _RUNS = 7, 43
+
+
+def cells(app: App[None]) -> list[list[str]]:
+    table = app.screen.query_one(KeyedTable)
+    return [[str(cell).strip() for cell in table.get_row_at(row)] for row in range(table.row_count)]
+
+
+async def listed(pilot: Pilot[None], count: int = _GROUPS) -> None:
+    """Wait for so many rows."""
+    app = pilot.app
+
+    await until(pilot, lambda: len(app.screen.query(KeyedTable)) == 1 and len(cells(app)) == count, f"{count} rows")
+
+
+async def read(pilot: Pilot[None]) -> None:
+    """Wait for the list of twelve weeks, with all figures."""
+    await listed(pilot)
+    counts = {"3", "5/6", "12/13", "4", "11"}
+    await until(pilot, lambda: counts <= {row[4] for row in cells(pilot.app)}, "every log is read")
+    await until(pilot, lambda: not {"–"} & {row[5] for row in cells(pilot.app)}, "every figure")
+
+
+async def test_a_row_has_the_figures_of_its_runs(open_results: OpenResults) -> None:
+    app, _ = open_results()
+    async with app.run_test(size=SIZE) as pilot:
+        await read(pilot)
+        rows = {(row[1], row[2], row[3]): row[4:] for row in cells(app)}
+        assert rows["nemotron4 340b fp8", "256×H100", "eos"][:5] == ["11", "3.84", "4.0", "76.4 %", "✗ FAIL"]
+        assert rows["nemotron4 340b fp8", "256×H100", "eos"][-1].endswith("slower since 3 Nov")
+        assert rows["nemotron4 15b fp8", "64×H100", "eos"][:5] == ["12/13", "2.01", "0.4", "98.5 %", "✓ PASS"]
+        assert "slower" not in rows["nemotron4 15b fp8", "64×H100", "eos"][-1]
+        assert text_of(app, "#results-head") == "Results   43 runs · 2 clusters   by configuration"
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36), (160, 45)])
+async def test_every_row_fits_in_the_terminal(open_results: OpenResults, size: tuple[int, int]) -> None:
+    app, _ = open_results()
+    async with app.run_test(size=size) as pilot:
+        await read(pilot)
+        for keys in ("", "g", "enter"):
+            await pilot.press(*([keys] if keys else []))
+            await pilot.pause()
+            table = app.screen.query_one(KeyedTable)
+            assert sum(column.get_render_width(table) for column in table.ordered_columns) <= table.size.width
+
+
+async def test_what_a_row_rests_on_is_said_below(open_results: OpenResults) -> None:
+    app, _ = open_results()
+    async with app.run_test(size=SIZE) as pilot:
+        await read(pilot)
+        await pilot.press("down", "down")
+        about = text_of(app, "#results-about")
+        assert "nemotron4 340b fp8 · 256 × H100 on eos" in about
+        assert "of 11 runs, deviation 4 %, 95 % interval of the mean" in about
+        assert "8.7 % slower since 3 Nov, run r035" in about
+        await pilot.press("down", "down")
+        assert "without 1 run: it is failed" in text_of(app, "#results-about")
+
+
+async def test_enter_lists_the_runs_with_their_chart_then_opens_one_and_back_finds_the_rows(
+    open_results: OpenResults,
+) -> None:
+    app, _ = open_results()
+    async with app.run_test(size=SIZE) as pilot:
+        await read(pilot)
+        await pilot.press("down", "down", "enter")
+        await listed(pilot, 11)
+        assert app.screen.query_one(KeyedTable).cursor_row == 0
+        assert app.screen.query_one(ChartView).display
+        assert "8.7 % slower" in on_screen(app)
+        await pilot.press("down", "enter")
+        await on_top(pilot, RunScreen)
+        await until(pilot, lambda: app.screen.training_run is not None, "loaded")  # type: ignore[attr-defined]
+        assert app.screen.training_run.id == "r036"  # type: ignore[attr-defined]
+        await pilot.press("q")
+        await on_top(pilot, ResultsScreen)
+        assert app.screen.query_one(KeyedTable).cursor_row == 1
+        await pilot.press("q")
+        await listed(pilot)
+        assert app.screen.query_one(KeyedTable).cursor_row == 2
+        await pilot.press("q")
+        assert not isinstance(app.screen, ResultsScreen)
+
+
+async def test_a_key_groups_by_something_else_and_the_heading_says_which(open_results: OpenResults) -> None:
+    app, _ = open_results()
+    async with app.run_test(size=SIZE) as pilot:
+        await read(pilot)
+        seen = []
+        for count in (2, 2, 1, _RUNS, _GROUPS):
+            await pilot.press("g")
+            await listed(pilot, count)
+            seen.append(text_of(app, "#results-head").split("   ")[-1])
+        assert seen == ["by cluster", "by release", "by tag", "each run by itself", "by configuration"]
+
+
+async def test_a_filter_keeps_runs_with_all_words_and_escape_ends_it(open_results: OpenResults) -> None:
+    app, _ = open_results()
+    async with app.run_test(size=SIZE) as pilot:
+        await read(pilot)
+        await pilot.press("slash", *"eos 15b")
+        await listed(pilot, 4)
+        assert "filter: eos 15b" in text_of(app, "#results-head")
+        await pilot.press("enter")
+        assert app.screen.query_one(KeyedTable).has_focus
+        await pilot.press("escape")
+        await listed(pilot)
+
+
+async def test_keys_that_come_in_one_burst_are_the_filters(open_results: OpenResults) -> None:
+    app, _ = open_results()
+    async with app.run_test(size=SIZE) as pilot:
+        await read(pilot)
+        for key, character in (("slash", "/"), ("g", "g"), ("x", "x"), ("enter", "\r")):
+            app.post_message(Key(key, character))
+        await listed(pilot, 0)
+        assert isinstance(app.screen, ResultsScreen)
+
+
+async def test_marks_stay_on_their_rows_whatever_is_listed(open_results: OpenResults) -> None:
+    app, _ = open_results()
+    async with app.run_test(size=SIZE) as pilot:
+        await read(pilot)
+        await pilot.press("x", "down", "space")
+        await until(pilot, lambda: text_of(app, "#results-head").find("2 marked") > 0, "two marks")
+        await pilot.press("g", "g", "g", "g", "g")
+        await listed(pilot)
+        assert [row[0] for row in cells(app)] == ["x", "x", *[""] * 5]
+        await pilot.press("x")
+        await until(pilot, lambda: "1 marked" in text_of(app, "#results-head"), "one mark")
+
+
+async def test_a_note_made_elsewhere_is_found_and_shown(open_results: OpenResults) -> None:
+    app, services = open_results([Past("aaa1", NEMOTRON, 3, 2.0), Past("aaa2", NEMOTRON, 2, 2.0)])
+    services.notes.change("aaa1", "[/x] before the driver", ["driver-560"])
+    async with app.run_test(size=SIZE) as pilot:
+        await listed(pilot, 1)
+        await pilot.press("slash", *"driver-560", "enter", "enter")
+        await until(pilot, lambda: "#driver-560 [/x]" in on_screen(app), "the run with its note")
+        assert len(cells(app)) == 1
+
+
+async def test_a_run_that_ends_while_the_list_is_open_comes_to_its_group(open_results: OpenResults) -> None:
+    app, services = open_results([Past("aaa1", NEMOTRON, 3, 2.0)])
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: bool(cells(app)) and cells(app)[0][3:5] == ["1", "2.00"], "the first")
+        remember(services.runs, Past("aaa2", NEMOTRON, 1, 2.2), NOW)
+        await until(pilot, lambda: cells(app)[0][3:5] == ["2", "2.10"], "both")
+
+
+async def test_nothing_is_over_yet(open_results: OpenResults) -> None:
+    app, _ = open_results([])
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "none yet" in text_of(app, "#results-head"), "the words")
+        await pilot.press("x", "enter", "g", "down")
+        assert isinstance(app.screen, ResultsScreen)
