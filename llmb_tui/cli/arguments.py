@@ -34,7 +34,7 @@ _VERBS = (
     ("cancel", "runs", "cancel a run's job"),
     ("suspend", "runs", "let a run's job give its nodes back, where the cluster's users may"),
     ("resume", "runs", "let a suspended job begin again"),
-    ("results", "runs", "verdicts of runs, or of log files"),
+    ("results", "results", "how runs came out, or logs of any training, here or on a cluster"),
 )
 """Name, module of `llmb_tui.cli` with the function `<name>_verb`, and what it does."""
 

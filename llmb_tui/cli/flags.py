@@ -66,6 +66,10 @@ def _add_selection(sub: argparse.ArgumentParser) -> None:
             target.add_argument(*names, metavar=field.metavar or None, help=text)
 
 
+def _add_form(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--format", choices=("table", "csv", "markdown"), default="table", help="of the answer")
+
+
 def _add_procedure(sub: argparse.ArgumentParser) -> None:
     text = "direct: our script in the container (default); upstream: NVIDIA's own scripts"
     names = NEW_RUN_PROCEDURES
@@ -200,7 +204,11 @@ def _one_run(sub: argparse.ArgumentParser) -> None:
 
 
 def _results(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("runs", metavar="RUN|PATH", nargs="+")
+    sub.add_argument("runs", metavar="RUN|PATH|CLUSTER:PATH", nargs="+")
+    text = "whose result: that of the run's recipe (default), or what one of NVIDIA's tools says of the log"
+    sub.add_argument("--rule", choices=("recipe", "parse_train_timing", "llmb-run"), default="recipe", help=text)
+    _add_form(sub)
+    _add_selection(sub)
 
 
 _FLAGS: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {

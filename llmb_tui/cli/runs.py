@@ -1,11 +1,10 @@
-"""`jobs`, `watch`, `logs`, `cancel`, `results`: runs that were submitted."""
+"""`jobs`, `watch`, `logs`, `cancel`: runs that were submitted."""
 
 from __future__ import annotations
 
 import argparse
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -24,14 +23,11 @@ from llmb_tui.services import Services
 from llmb_tui.watch.kept_runs import KeptRuns
 from llmb_tui.watch.lines import LineReader
 from llmb_tui.watch.logcopy import is_removed
-from llmb_tui.watch.logfile import LogSummary, log_files, measure
 from llmb_tui.watch.report import cancel_words, document, state_word
 from llmb_tui.watch.runs_feed import LINE_TROUBLE, RunsFeed
 from llmb_tui.watch.state import BAD_ENDS, ENDED, RunState
 
 _BAD_ENDS = {"refused", "withdrawn", *BAD_ENDS}
-_WORST_FIRST = (2, 4, 3, 0)
-"""Exit codes of several runs, of which the first that applies is answered with."""
 _HEADINGS = ("run", "state", "workload", "GPUs", "cluster", "procedure", "step", "median s", "step s", "verdict")
 
 
@@ -68,9 +64,9 @@ def jobs_verb(arguments: argparse.Namespace) -> int:
     for record in records:
         if record.state.link_note:
             say(f"run {record.run.id}: {record.state.link_note}")
-        _say_intent(record.run)
+        say_intent(record.run)
         if record.run.going:
-            _say_cancel(record.run)
+            say_cancel(record.run)
     for trouble in unreadable:
         say(str(trouble))
     return 0
@@ -104,13 +100,13 @@ def settle(services: Services, run_id: str, *, patiently: bool = False) -> Run:
     return services.feed.settle_patiently(run_id, tell, stop, terminal_prompter(), passing=LINE_TROUBLE)
 
 
-def _say_cancel(run: Run) -> None:
+def say_cancel(run: Run) -> None:
     """What became of a cancel whose answer was lost; nothing of any other."""
     if run.cancel_note:
         say(f"run {run.id}: {run.cancel_note}")
 
 
-def _say_intent(run: Run) -> None:
+def say_intent(run: Run) -> None:
     """What can be done with a run of which nothing was sent; nothing of any other."""
     if run.submission == "intended":
         say(f"Nothing of run {run.id} was sent. {WITH_INTENT.format(run.id)}")
@@ -128,13 +124,13 @@ def watch_verb(arguments: argparse.Namespace) -> int:
     if run.submission == "intended" and not arguments.once:
         what = f"Nothing of run {run.id} was sent yet, so there is nothing to watch."
         raise Trouble(what, run.note, WITH_INTENT.format(run.id), exit_code=1)
-    _say_intent(run)
+    say_intent(run)
     if arguments.once:
         state = services.feed.monitor(run.id).once(terminal_prompter())
         run = services.runs.load(run.id)
         for note in filter(None, (state.link_note, state.slurm_note)):
             say(note)
-        _say_cancel(run)
+        say_cancel(run)
         if arguments.json:
             print_json(document(run, state))
         else:
@@ -144,7 +140,7 @@ def watch_verb(arguments: argparse.Namespace) -> int:
         print_line(f"run {run.id} on {run.cluster}, {PROCEDURE_TITLES[run.procedure]}")
     tell = _json_teller(run) if arguments.json else line_teller(print_line)
     state = services.feed.monitor(run.id).watch(tell, threading.Event(), terminal_prompter())
-    _say_cancel(services.runs.load(run.id))
+    say_cancel(services.runs.load(run.id))
     if not arguments.json:
         print_line(final_line(state))
         if state.stage in BAD_ENDS:
@@ -164,7 +160,7 @@ def logs_verb(arguments: argparse.Namespace) -> int:
         return 0
     services = user_services(arguments)
     run = settle(services, arguments.run, patiently=arguments.follow)
-    _say_intent(run)
+    say_intent(run)
     if is_removed(services.runs.folder(run.id)):
         at = f", to {run.job_log.path(run.job_ids[-1], 0)}" if run.job_log else ""
         say(f"The copy of this log was removed here (`jobs --prune`). It was written on {run.cluster}{at}.")
@@ -247,7 +243,7 @@ def cancel_verb(arguments: argparse.Namespace) -> int:
         print_json({"id": run.id, "cancelled": list(cancelled)})
     else:
         say(cancel_words(run, cancelled))
-    _say_cancel(services.runs.load(run.id))
+    say_cancel(services.runs.load(run.id))
     return 0
 
 
@@ -292,61 +288,6 @@ def existing(name: str) -> Path | None:
         return None
 
 
-def results_verb(arguments: argparse.Namespace) -> int:
-    """Verdicts of runs; step times of log files and of folders of them.
-
-    What more there is of a run's log is read first. A cluster that does not answer is asked once, and answers 2.
-    """
-    services = user_services(arguments)
-    silent: set[str] = set()
-    documents: list[dict[str, Any]] = []
-    codes = [0]
-    for name in arguments.runs:
-        path = existing(name)
-        if path is not None:
-            documents += [_log_document(measure(file)) for file in log_files(path)]
-        else:
-            try:
-                run, state, code = _result(services, name, silent)
-            except Trouble as trouble:
-                if trouble.exit_code == 1 or len(arguments.runs) == 1:
-                    raise
-                say(str(trouble))
-                codes.append(2)
-                continue
-            _say_cancel(run)
-            documents.append(document(run, state))
-            codes.append(code)
-    if arguments.json:
-        print_json(documents)
-    else:
-        headings = ("run or log", "procedure", "state", "steps", "median s", "step s", "rule", "verdict")
-        print_table(headings, [_result_row(one) for one in documents])
-    return min(codes, key=_WORST_FIRST.index)
-
-
-def _result(services: Services, run_id: str, silent: set[str]) -> tuple[Run, RunState, int]:
-    """A run, how it stands, and what that answers; clusters that do not answer are added to `silent`."""
-    record = services.feed.record(run_id)
-    run, state = record.run, record.state
-    _say_intent(run)
-    if not run.job_ids or (state.stage in ENDED and not state.log_unread):
-        return run, state, exit_code(run, state)
-    if run.cluster not in silent:
-        try:
-            state = services.feed.monitor(run_id).once(terminal_prompter())
-        except Trouble as trouble:
-            state = replace(state, link="lost", link_note=trouble.what)
-        run = services.runs.load(run_id)
-        for note in filter(None, (state.link_note, state.slurm_note)):
-            say(f"{run.cluster}: {note}" if state.link == "lost" else f"{run.cluster}, run {run_id}: {note}")
-        if state.link != "lost":
-            return run, state, exit_code(run, state)
-        silent.add(run.cluster)
-    say(f"Run {run_id} is shown as it was last seen.")
-    return run, state, 2
-
-
 def exit_code(run: Run, state: RunState) -> int:
     """4 for a run that did not end well, 3 for a verdict of FAIL of one that did, else 0."""
     word = state_word(run, state)
@@ -361,7 +302,7 @@ def final_line(state: RunState) -> str:
         return f"verdict: none. {state.no_verdict} {state.why_failed}".rstrip()
     method = state.verdict.against.split(" ", 1)[0]
     verdict = state.verdict
-    return f"verdict: {_verdict(verdict.result, verdict.ratio, verdict.reasons, f' of {method}')}"
+    return f"verdict: {verdict_words(verdict.result, verdict.ratio, verdict.reasons, f' of {method}')}"
 
 
 def _json_teller(run: Run) -> Callable[[RunState], None]:
@@ -389,7 +330,7 @@ def _row(one: dict[str, Any]) -> tuple[str, ...]:
         f"{one['steps_done']}/{one['steps_total']}",
         _seconds(one["median_step_time_s"]),
         _seconds(one["step_time_s"]),
-        _verdict(verdict["result"], verdict["ratio"], verdict["reasons"]) if verdict["result"] else "–",
+        verdict_words(verdict["result"], verdict["ratio"], verdict["reasons"]) if verdict["result"] else "–",
     )
 
 
@@ -397,45 +338,7 @@ def _seconds(value: float | None) -> str:
     return "–" if value is None else f"{value:.4g}"
 
 
-def _verdict(result: str, ratio: float, reasons: Sequence[str], of: str = "") -> str:
+def verdict_words(result: str, ratio: float, reasons: Sequence[str], of: str = "") -> str:
     """`PASS 98.5 %`; what is no PASS says why."""
     why = "" if result == "PASS" else " ".join(reasons)
     return f"{result} {ratio * 100:.1f} %{of}{why and f': {why}'}"
-
-
-def _log_document(summary: LogSummary) -> dict[str, object]:
-    """The run object for a log of which nothing else is known: its last step, and no verdict."""
-    reason = "A log alone does not say which configuration it is, so there is nothing to compare with."
-    return {
-        "id": str(summary.path),
-        "selection": None,
-        "procedure": None,
-        "cluster": None,
-        "job_ids": [],
-        "state": None,
-        "submitted_at": None,
-        "steps_done": summary.steps_done,
-        "steps_total": summary.steps_total,
-        "step_time_s": summary.last_s,
-        "median_step_time_s": summary.median_s,
-        "last_step_time_s": summary.last_s,
-        "rule": "last step",
-        "cancel": None,
-        "verdict": {"result": None, "ratio": None, "against": None, "reasons": [reason]},
-    }
-
-
-def _result_row(one: dict[str, Any]) -> tuple[str, ...]:
-    verdict = one["verdict"]
-    return (
-        one["id"],
-        one["procedure"] or "–",
-        one["state"] or "–",
-        f"{one['steps_done']}/{one['steps_total'] or '?'}",
-        _seconds(one["median_step_time_s"]),
-        _seconds(one["step_time_s"]),
-        one["rule"],
-        _verdict(verdict["result"], verdict["ratio"], verdict["reasons"])
-        if verdict["result"]
-        else " ".join(verdict["reasons"]),
-    )

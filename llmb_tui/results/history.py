@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterable
 
 from llmb_tui.launch.runs import Runs
+from llmb_tui.results.configuration import Configuration, configuration_of
 from llmb_tui.results.log_facts import kept_facts, read_log
 from llmb_tui.results.result import RunResult, result_of
 from llmb_tui.watch.run_records import RunRecord, RunRecords
@@ -36,6 +37,13 @@ class History:
         log = self._runs.folder(run_id) / record.state.log_name
         facts = read_log(log, run.log_format) if log.is_file() else kept_facts(log.parent)
         return result_of(record, facts)
+
+    def first_of(self, configuration: Configuration) -> RunResult | None:
+        """The first run of it that came to its end, with all that its log says."""
+        for run in reversed(self._runs.all()):
+            if configuration_of(run.plan) == configuration and self._records.record(run).state.stage == "done":
+                return self.result(run.id)
+        return None
 
     def _result(self, record: RunRecord) -> RunResult:
         before = self._cache.get(record.run.id)

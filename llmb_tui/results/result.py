@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,7 +15,7 @@ from llmb_tui.plan.selection import ProcedureId
 from llmb_tui.results.configuration import Configuration, configuration_of
 from llmb_tui.results.log_facts import CheckpointTime, LogFacts
 from llmb_tui.results.statistics import Spread, spread
-from llmb_tui.watch.progress import WARM_UP_STEPS
+from llmb_tui.watch.progress import after_warm_up
 from llmb_tui.watch.report import state_word
 from llmb_tui.watch.run_records import RunRecord
 from llmb_tui.watch.state import Verdict
@@ -90,10 +91,7 @@ class RunResult:
     @cached_property
     def steady(self) -> Spread | None:
         """The steps that the rule's window has; for a rule of the last step, those after the warm-up."""
-        if self.rule.kind == "mean":
-            last = math.inf if self.rule.last is None else self.rule.last
-            return spread([s for index, s in self.step_times_s if (self.rule.first or 0) <= index <= last])
-        return spread([s for index, s in self.step_times_s if index >= self.step_times_s[0][0] + WARM_UP_STEPS])
+        return steady_of(self.rule, self.step_times_s)
 
     @cached_property
     def figures(self) -> Figures | None:
@@ -136,6 +134,14 @@ def result_of(record: RunRecord, facts: LogFacts | None = None) -> RunResult:
         restarts=run.job.restarts if run.job else 0,
         facts=facts,
     )
+
+
+def steady_of(rule: ResultRule, step_times_s: Sequence[tuple[int, float]]) -> Spread | None:
+    """Of the steps that the rule's window has; for a rule of the last step, of those after the warm-up."""
+    if rule.kind == "last":
+        return spread(after_warm_up(step_times_s))
+    last = math.inf if rule.last is None else rule.last
+    return spread([seconds for index, seconds in step_times_s if (rule.first or 0) <= index <= last])
 
 
 def figures_of(plan: Plan, step_time_s: float) -> Figures:

@@ -47,7 +47,8 @@ _LLMB_TIME_MS = re.compile(rf"elapsed time per iteration \(ms\):\s*{_NUMBER}")
 _LLMB_SPEED = re.compile(rf"{_NUMBER}\s*(?:MODEL_)?TFLOP/s/GPU")
 _LLMB_NOT_A_NUMBER = re.compile(r"\bgrad[ _]norm\s*:\s*nan\b", re.IGNORECASE)
 
-_LLMB_LOG = re.compile(r"log-.*_(\d+)_(\d+)\.out")
+# The Hydra recipes' names end with the number of GPUs and the job: `log-nemo_grok1_314b_512_48123.out`.
+_LLMB_LOG = re.compile(r"log-(?!nemo_).*_(\d+)_(\d+)\.out")
 _SLURM_LOG = re.compile(r"slurm-(\d+)\.out")
 
 

@@ -48,8 +48,10 @@ def test_the_verbs_go_the_same_way(way: Call, cluster: DemoCluster, selection: t
     assert (final["state"], final["steps_done"], final["verdict"]["result"]) == ("done", 50, "PASS")
     assert [c["steps_done"] for c in changes] == sorted(c["steps_done"] for c in changes)
 
-    assert json.loads(way("jobs", "--json").stdout) == [final]
-    assert json.loads(way("results", run, "--json").stdout) == [final]
+    assert json.loads(way("jobs", "--json").stdout) == [{**final, "note": "", "tags": []}]
+    (result,) = json.loads(way("results", run, "--json").stdout)
+    assert result.pop("result")["loss"]["falls"]
+    assert result == final
     assert json.loads(way("watch", run, "--once", "--json").stdout) == final
     log = way("logs", run).stdout
     assert "train_step_timing in s" in log

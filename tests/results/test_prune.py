@@ -235,7 +235,9 @@ def test_the_verb_shows_first_removes_with_a_yes_and_the_lists_say_the_same(runs
         "id": "old", "cluster": "eos", "files": ["log"], "bytes": len(LOG), "grew_at": LONG_AGO,
     }  # fmt: skip
     assert answer(runs, "jobs") == before
-    assert answer(runs, "results", "old")[1][0] == next(
+    (result,) = answer(runs, "results", "old")[1]
+    assert result.pop("result")["loss"] is not None
+    assert result == next(
         {name: value for name, value in one.items() if name not in ("note", "tags")}
         for one in before[1]
         if one["id"] == "old"

@@ -96,12 +96,12 @@ def _run_id(cluster: str, run: LlmbRun) -> str:
 
 def _importable(catalog: Catalog, run: LlmbRun, imported_id: str) -> ImportableRun:
     try:
-        return ImportableRun(run, _plan(catalog, run), imported_id=imported_id)
+        return ImportableRun(run, plan_of(catalog, run), imported_id=imported_id)
     except Trouble as trouble:
         return ImportableRun(run, None, " ".join(str(trouble).split("\n")), imported_id)
 
 
-def _plan(catalog: Catalog, run: LlmbRun) -> Plan:
+def plan_of(catalog: Catalog, run: LlmbRun) -> Plan:
     """What is expected of a run. Raises Trouble, which says why it cannot be opened."""
     if run.unreadable:
         raise Trouble(run.unreadable)

@@ -75,14 +75,19 @@ def list_runs(session: Session, roots: Iterable[str]) -> tuple[LlmbRun, ...]:
     texts: dict[str, dict[str, str]] = {}
     for kind, path, text in ask(session, remote_text("llmb_runs.sh"), MOST, places, _DEADLINE_S):
         texts.setdefault(path, {})[kind] = text
-    runs = [run_of(path, texts[path]) for path in texts if _FILE.fullmatch(path)]
+    runs = [run_of(path, texts[path]) for path in texts if describes_run(path)]
     return tuple(sorted(runs, key=lambda run: (run.written_at, int(run.job_id)), reverse=True))
+
+
+def describes_run(path: str) -> bool:
+    """Whether llmb-run writes a file of that absolute path beside the logs of a run."""
+    return _FILE.fullmatch(path) is not None
 
 
 def run_of(path: str, texts: Mapping[str, str]) -> LlmbRun:
     """The run that a file at this path describes, from what `remote/llmb_runs.sh` printed of it. Pure."""
     match = _FILE.fullmatch(path)
-    assert match is not None  # noqa: S101 - `list_runs` asks for no others
+    assert match is not None  # noqa: S101 - `describes_run` was asked before
     folder = path.rpartition("/")[0]
     written_at = texts.get("written", "").strip()
     head = LlmbRun(

@@ -1,0 +1,169 @@
+"""`results`: how runs came out, those of this program and any whose logs lie here or on a cluster."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, BinaryIO
+
+from llmb_tui.cli.flags import selection_mapping
+from llmb_tui.cli.output import print_as, print_json, print_line, say
+from llmb_tui.cli.planning import plan_of
+from llmb_tui.cli.result_tables import details, result_table
+from llmb_tui.cli.runs import existing, exit_code, say_cancel, say_intent
+from llmb_tui.cli.user import terminal_prompter, user_services
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.run import Run
+from llmb_tui.plan.plan import Plan
+from llmb_tui.results.configuration import Configuration
+from llmb_tui.results.document import log_document, run_result, upstream_document
+from llmb_tui.results.log_result import log_result
+from llmb_tui.results.losses import loss_difference
+from llmb_tui.results.result import RunResult
+from llmb_tui.results.training_log import MOST, TrainingLog, cluster_logs, local_logs, newest_of_jobs, trains
+from llmb_tui.results.upstream_rules import Rule, UpstreamResult, counts_as_log, llmb_run, parse_train_timing
+from llmb_tui.watch.report import document
+from llmb_tui.watch.state import ENDED, RunState
+
+_WORST_FIRST = (2, 4, 3, 0)
+"""Exit codes of several runs, of which the first that applies is answered with."""
+_Document = dict[str, Any]
+
+
+def results_verb(arguments: argparse.Namespace) -> int:
+    """How each run came out, by its recipe's rule or by one of NVIDIA's own.
+
+    What more there is of a run's log is read first. A cluster that does not answer is asked once, and answers 2.
+    """
+    results = _Results(arguments)
+    documents: list[_Document] = []
+    codes = [0]
+    for name in arguments.runs:
+        try:
+            for one, code in results.of(name):
+                documents.append(one)
+                codes.append(code)
+        except Trouble as trouble:
+            if trouble.exit_code == 1 or len(arguments.runs) == 1:
+                raise
+            say(str(trouble))
+            codes.append(2)
+    if arguments.json:
+        print_json(documents)
+    else:
+        print_as(arguments.format, result_table(documents, arguments.rule, arguments.format))
+        if arguments.format == "table" and arguments.rule == "recipe" and len(documents) == 1:
+            for line in details(documents[0]):
+                print_line(line)
+    return min(codes, key=_WORST_FIRST.index)
+
+
+class _Results:
+    """The objects of what was asked for, with what each answers."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self._arguments = arguments
+        self._rule: Rule = arguments.rule
+        self._services = user_services(arguments)
+        self._silent: set[str] = set()
+        self._first: dict[Configuration, RunResult | None] = {}
+
+    def of(self, name: str) -> Iterator[tuple[_Document, int]]:
+        """Of a run, a path or `CLUSTER:PATH`. Raises Trouble."""
+        path = existing(name)
+        if path is not None:
+            yield from self._of_logs(local_logs(path), name, one=path.is_file())
+        elif ":" in name:
+            cluster, _, there = name.partition(":")
+            logs, more = self._there(cluster, there)
+            if more:
+                say(f"{name}: there are more than {MOST} logs; the first {MOST} by name are shown.")
+            yield from self._of_logs(logs, name, one=[log.path for log in logs] == [there])
+        else:
+            yield self._of_run(name)
+
+    @cached_property
+    def _plan(self) -> Plan | None:
+        """What a person says that was trained; None where nobody did."""
+        return plan_of(self._services, self._arguments) if selection_mapping(self._arguments) else None
+
+    def _there(self, cluster: str, path: str) -> tuple[list[TrainingLog], bool]:
+        session = self._services.clusters.login_node(cluster)
+        session.connect(terminal_prompter())
+        return cluster_logs(session, path, lambda done, of: say(f"{cluster}: {done} of {of} logs read"))
+
+    def _of_logs(self, logs: list[TrainingLog], name: str, *, one: bool) -> Iterator[tuple[_Document, int]]:
+        """By the files and the starts of jobs that count by the rule; a log that was named counts in any case."""
+        by_script = self._rule == "parse_train_timing"
+        counted = logs if one else [log for log in logs if (counts_as_log if by_script else trains)(log.file_name)]
+        if not counted:
+            say(f"There is no log of a training (`*.out`) below {name}.")
+        newest = [(log, ()) for log in counted] if by_script or one else newest_of_jobs(counted)
+        threshold = self._services.settings.verdict.threshold
+        for log, earlier in newest:
+            said = self._upstream(log.open, log.file_name, log.run.framework if log.run else "")
+            if said is None and by_script and not one:
+                continue
+            result = log_result(self._services.catalog, log, earlier, self._plan, threshold)
+            failed = result.verdict is not None and result.verdict.by_rule and result.verdict.result == "FAIL"
+            yield self._with(log_document(result), said), 3 if failed else 0
+
+    def _of_run(self, run_id: str) -> tuple[_Document, int]:
+        run, state, code = self._looked_at(run_id)
+        say_cancel(run)
+        services = self._services
+        result = services.history.result(run_id)
+        first = self._first_like(result)
+        difference = loss_difference(result.facts, first.facts) if first and first.facts and result.facts else None
+        one = document(run, state)
+        one["result"] = run_result(result, (first.id, difference) if first and difference else None)
+        log = services.runs.folder(run_id) / state.log_name
+        name = run.job_log.path(run.job_ids[-1]).rpartition("/")[2] if run.job_log and run.job_ids else log.name
+        framework = "nemo" if run.log_format == "hydra" else ""
+        return self._with(one, self._upstream(lambda: log.open("rb"), name, framework, missing=not log.is_file())), code
+
+    def _first_like(self, result: RunResult) -> RunResult | None:
+        """The first run of the same configuration, where it is another one."""
+        if result.configuration not in self._first:
+            self._first[result.configuration] = self._services.history.first_of(result.configuration)
+        first = self._first[result.configuration]
+        return first if first is not None and first.id != result.id else None
+
+    def _upstream(
+        self, log: Callable[[], BinaryIO], name: str, framework: str, *, missing: bool = False
+    ) -> UpstreamResult | None:
+        if self._rule == "recipe" or (missing and self._rule == "parse_train_timing"):
+            return None
+        if missing:
+            return UpstreamResult("llmb-run", "no_log")
+        with log() as file:
+            return parse_train_timing(file, name) if self._rule == "parse_train_timing" else llmb_run(file, framework)
+
+    def _with(self, one: _Document, said: UpstreamResult | None) -> _Document:
+        if self._rule != "recipe":
+            one["result"]["upstream"] = upstream_document(said) if said else None
+        return one
+
+    def _looked_at(self, run_id: str) -> tuple[Run, RunState, int]:
+        """A run, how it stands, and what that answers; clusters that do not answer are added to `_silent`."""
+        services = self._services
+        record = services.feed.record(run_id)
+        run, state = record.run, record.state
+        say_intent(run)
+        if not run.job_ids or (state.stage in ENDED and not state.log_unread):
+            return run, state, exit_code(run, state)
+        if run.cluster not in self._silent:
+            try:
+                state = services.feed.monitor(run_id).once(terminal_prompter())
+            except Trouble as trouble:
+                state = replace(state, link="lost", link_note=trouble.what)
+            run = services.runs.load(run_id)
+            for note in filter(None, (state.link_note, state.slurm_note)):
+                say(f"{run.cluster}: {note}" if state.link == "lost" else f"{run.cluster}, run {run_id}: {note}")
+            if state.link != "lost":
+                return run, state, exit_code(run, state)
+            self._silent.add(run.cluster)
+        say(f"Run {run_id} is shown as it was last seen.")
+        return run, state, 2

@@ -1,0 +1,150 @@
+"""`TrainingLog`: a log of any training, here or on a cluster, whoever started it, and what is known of its run."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from llmb_tui.cluster.batch import frames
+from llmb_tui.cluster.llmb.files import MOST_BYTES
+from llmb_tui.cluster.remote_text import remote_text
+from llmb_tui.errors import Trouble, trouble_of
+from llmb_tui.launch.llmb.run import LlmbRun, describes_run, run_of
+from llmb_tui.results.upstream_rules import job_and_start
+from llmb_tui.text import clean_line
+
+if TYPE_CHECKING:
+    from llmb_tui.cluster.session import Session
+
+MOST = 500
+"""Logs of one folder on a cluster; there are seldom more than one for each run."""
+_MOST_LINES = 2 << 20
+"""Bytes of one log that are read over the line: seven thousand steps."""
+_AT_ONCE = 4
+_DEADLINE_S = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingLog:
+    """One log. Its texts may be remote."""
+
+    path: str
+    """Absolute."""
+    name: str
+    """As the person who asked names it."""
+    open: Callable[[], BinaryIO]
+    """Raises OSError."""
+    run: LlmbRun | None = None
+    """What llmb-run wrote beside it."""
+    note: str = ""
+    """Why what was read of it is not all."""
+
+    @property
+    def file_name(self) -> str:
+        """Without the folder."""
+        return self.path.rpartition("/")[2]
+
+    @property
+    def folder(self) -> str:
+        """Where it lies."""
+        return self.path.rpartition("/")[0]
+
+    @property
+    def job_id(self) -> str:
+        """Of the job that wrote it, by its name; empty where that does not say."""
+        known = job_and_start(self.file_name)
+        return known[0] if known else ""
+
+
+def trains(name: str) -> bool:
+    """Whether a file of this name is the log of a training, and not NeMo-Run's batch output, a boost or a trace."""
+    return not any(word in name for word in ("sbatch_", "vboost", "nccltrace"))
+
+
+def local_logs(path: Path) -> list[TrainingLog]:
+    """A log itself, or all `*.out` below a folder, by name. Raises Trouble (exit code 1) for what cannot be read."""
+    try:
+        files = [path] if path.is_file() else sorted(file for file in path.rglob("*.out") if file.is_file())
+    except OSError as error:
+        raise trouble_of(error, "read", path) or error from error
+    folders = {file.parent for file in files}
+    described: dict[str, str] = {}
+    for config in (config for folder in folders for config in folder.glob("llmb-config_*.yaml")):
+        if describes_run(str(config.resolve())) and config.is_file():
+            with config.open("rb") as file:
+                described[str(config.resolve())] = file.read(MOST_BYTES + 1).decode("utf-8", "replace")
+    return _with_runs([TrainingLog(str(file.resolve()), str(file), partial(_open, file)) for file in files], described)
+
+
+def _open(file: Path) -> BinaryIO:
+    return file.open("rb")
+
+
+def cluster_logs(session: Session, path: str, tell: Callable[[int, int], None]) -> tuple[list[TrainingLog], bool]:
+    """The same on a cluster, where the lines that tell of steps are read; and whether there are more than `MOST`.
+
+    `tell` is given how many logs were read, and of how many. Raises Trouble (exit code 1) for what is not there, and
+    what `Session.run_script` raises.
+    """
+    found = _asked(session, "training_logs.sh", path, MOST_BYTES, MOST, path)
+    files = [file for kind, file, _ in found if kind == "log"]
+    described = {file: text for kind, file, text in found if kind == "run" and describes_run(file)}
+    logs: list[TrainingLog] = []
+    for at in range(0, len(files), _AT_ONCE):
+        some = files[at : at + _AT_ONCE]
+        answer = _asked(session, "progress_lines.sh", path, _MOST_LINES, *some)
+        lines = {file: text.encode() for kind, file, text in answer if kind == "lines"}
+        logs += [_read_there(session, file, lines.get(file)) for file in some]
+        tell(len(logs), len(files))
+    return _with_runs(logs, described), any(kind == "more" for kind, _, _ in found)
+
+
+def _asked(session: Session, script: str, path: str, *arguments: str | int) -> list[tuple[str, str, str]]:
+    """(kind, path, text) of what a script of `remote/` prints. `path`: what was asked about."""
+    token = secrets.token_hex(8)
+    words = [token, *map(str, arguments)]
+    result = session.run_script(remote_text(script), words, deadline_s=_DEADLINE_S, only_looks=True)
+    if result.exit_code != 0:
+        why = clean_line(result.stderr.strip()) or f"The command there ended with {result.exit_code}."
+        place = f"{session.profile.name}:{clean_line(path)}"
+        raise Trouble(f"{place} cannot be read.", why, "Name a training log, or a folder of them.", exit_code=1)
+    parts = ((head.partition(" "), text) for head, text in frames(result.stdout, token))
+    return [(kind, file, text) for (kind, _, file), text in parts]
+
+
+def _read_there(session: Session, file: str, lines: bytes | None) -> TrainingLog:
+    note = "" if lines is not None else "It cannot be read there."
+    if lines is not None and len(lines) > _MOST_LINES:
+        note = f"Only the first {_MOST_LINES >> 20} MiB of its lines of progress were read."
+    name = f"{session.profile.name}:{clean_line(file)}"
+    return TrainingLog(file, name, partial(BytesIO, (lines or b"")[:_MOST_LINES]), note=note)
+
+
+def _with_runs(logs: list[TrainingLog], described: Mapping[str, str]) -> list[TrainingLog]:
+    """Each log with what llmb-run wrote of its job into its folder, by the paths of those files."""
+    names: dict[str, list[str]] = {}
+    for log in logs:
+        names.setdefault(log.folder, []).append(log.file_name)
+    runs = {}
+    for path, text in described.items():
+        folder = path.rpartition("/")[0]
+        run = run_of(path, {"run": text, "logs": "\n".join(names.get(folder, ()))})
+        runs[folder, run.job_id] = run
+    return [replace(log, run=runs.get((log.folder, log.job_id))) for log in logs]
+
+
+def newest_of_jobs(logs: Sequence[TrainingLog]) -> list[tuple[TrainingLog, tuple[str, ...]]]:
+    """Of each job the log of its last start, with the names of the earlier ones; a log of no job stands for itself."""
+    starts: dict[tuple[str, str], list[tuple[int, TrainingLog]]] = {}
+    for log in logs:
+        known = job_and_start(log.file_name)
+        starts.setdefault((log.folder, known[0] if known else log.file_name), []).append(
+            (known[1] if known else 0, log)
+        )
+    ordered = (sorted(group, key=lambda one: one[0]) for group in starts.values())
+    return [(group[-1][1], tuple(log.name for _, log in group[:-1])) for group in ordered]

@@ -1,0 +1,212 @@
+"""`results`: runs of this program, and logs of any training here or on a cluster. Values worked out by hand."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.plan.make import plan
+from llmb_tui.services import Services
+from llmb_tui.store.paths import Places
+from tests.kit import verbs
+from tests.kit.runs import CATALOG, NEMOTRON, make_run
+from tests.launch.test_adopt import CONFIG, TASK
+
+LINE = (
+    "Training epoch 0, iteration {0}/{3} | lr: 1e-4 | global_batch_size: 256 | global_step: {0} | "
+    "reduced_train_loss: {1} | train_step_timing in s: {2} | consumed_samples: {0}\n"
+)
+FLAGS = ("-w", "nemotron4@25.04", "-s", "15b", "--gpu", "h100", "-d", "fp8", "--scale", "64")
+GOLDEN = Path(__file__).parents[1] / "watch" / "golden"
+SAVED = "Global Checkpoint Save : Rank: 0 : Iteration: 50 : Start time: 1744408121.151s : Save duration: 4.389s\n"
+
+
+def log(seconds: float = 1.98, last_s: float = 2.0, steps: int = 50, loss: float = 12.0, total: int = 50) -> str:
+    """A step takes `seconds`, the last one `last_s`; the loss falls by 0.1 each."""
+    times = [seconds] * (steps - 1) + [last_s]
+    lines = (LINE.format(at, round(loss - at / 10, 3), time, total - 1) for at, time in enumerate(times))
+    return "model\n" + "".join(lines)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+def ask(home: Path, *words: str, code: int = 0) -> str:
+    done = verbs.run(("results", *words), verbs.environment(home))
+    assert done.returncode == code, done.stderr
+    return done.stdout
+
+
+def documents(home: Path, *words: str, code: int = 0) -> list[dict[str, Any]]:
+    def refuse(word: str) -> None:
+        raise AssertionError(f"{word} is no JSON")
+
+    found: list[dict[str, Any]] = json.loads(ask(home, *words, "--json", code=code), parse_constant=refuse)
+    return found
+
+
+def remember(home: Path, run_id: str, text: str, **changes: Any) -> None:
+    services = Services(Places(home / "config", home / "state"))
+    run = make_run(run_id, job_state="COMPLETED", log_read=True, plan=plan(CATALOG, NEMOTRON), **changes)
+    services.runs.save(run)
+    (services.runs.folder(run_id) / "log").write_text(text)
+
+
+def test_a_run_with_all_that_follows_from_its_step_time(home: Path) -> None:
+    """256 sequences of 4,096 tokens in 2 s are 524,288 tokens/s; 3.85e14 FLOPs each on 64 GPUs 770 TFLOPS; of 1,979."""
+    remember(home, "first", log(), created_at=1.0)
+    remember(home, "second", log(loss=12.006) + SAVED, created_at=2.0)
+    (one,) = documents(home, "second")
+    result = one["result"]
+    assert (one["step_time_s"], one["rule"]) == (2.0, "last step")
+    assert result["tokens_per_s"] == 524288
+    assert result["tflops_per_gpu"] == pytest.approx(770.0, abs=0.01)
+    assert result["mfu_pct"] == pytest.approx(38.909, abs=1e-3)
+    assert result["days_per_1t_tokens"] == pytest.approx(22.076, abs=1e-3)
+    # 45 steps after the warm-up: 44 of 1.98 s and one of 2.
+    assert (result["steady"]["count"], result["steady"]["median"]) == (45, 1.98)
+    assert result["steady"]["mean"] == pytest.approx((44 * 1.98 + 2) / 45)
+    assert (result["estimate"]["method"], result["published"]["step_time_s"]) == ("published", 1.98)
+    assert result["checkpoints"] == [{"kind": "save", "iteration": 50, "seconds": 4.389}]
+    loss = result["loss"]
+    assert (loss["first"], loss["last"], loss["falls"]) == (12.006, 7.106, True)
+    against = loss["against_first"]
+    assert (against["run"], against["step"]) == ("first", 49)
+    assert against["last_pct"] == pytest.approx(100 * (7.106 / 7.1 - 1))
+    assert documents(home, "first")[0]["result"]["loss"]["against_first"] is None
+    said = ask(home, "second")
+    for words in ("524,288", "printed    1.98 s", "checkpoint save 4.389 s at iteration 50", "+0.085 % from run first"):
+        assert words in said
+
+
+def test_a_loss_that_is_no_number_is_null_with_a_word(home: Path) -> None:
+    remember(home, "bad", log().replace("reduced_train_loss: 7.1 ", "reduced_train_loss: nan "))
+    (one,) = documents(home, "bad")
+    loss = one["result"]["loss"]
+    assert (loss["last"], loss["falls"], loss["words"]) == (None, False, "1 step has a loss that is no number")
+
+
+def test_a_log_without_a_configuration_says_what_it_says_itself(home: Path) -> None:
+    (one,) = documents(home, str(GOLDEN / "nemo-2.4.0-flops.log"))
+    result = one["result"]
+    assert (one["selection"], one["verdict"]["result"], one["steps_done"], one["steps_total"]) == (None, None, 30, 30)
+    assert "does not say which configuration" in one["verdict"]["reasons"][0]
+    assert [result[name] for name in ("tokens_per_s", "tflops_per_gpu", "mfu_pct", "estimate")] == [None] * 4
+    assert result["logged_tflops_per_gpu"]["count"] == 25
+    assert documents(home, str(GOLDEN / "nemo-2.2.1-save.log"))[0]["result"]["checkpoints"][0]["kind"] == "save"
+
+
+def test_a_person_says_what_a_log_has_trained(home: Path, tmp_path: Path) -> None:
+    file = tmp_path / "log-a.t_1_0.out"
+    file.write_text(log())
+    (one,) = documents(home, str(file), *FLAGS)
+    assert (one["verdict"]["result"], one["verdict"]["ratio"]) == ("PASS", pytest.approx(0.99))
+    assert one["result"]["tokens_per_s"] == 524288
+    file.write_text(log(last_s=3.0))
+    assert documents(home, str(file), *FLAGS, code=3)[0]["verdict"]["result"] == "FAIL"
+    file.write_text(log(steps=20, last_s=3.0))
+    (going,) = documents(home, str(file), *FLAGS)
+    assert (going["step_time_s"], going["steps_done"]) == (None, 20)
+    assert "So far" in going["verdict"]["reasons"][0]
+    assert "scale" in verbs.run(("results", str(file), "-w", "nemotron4"), verbs.environment(home)).stderr
+
+
+@pytest.fixture
+def experiment(tmp_path: Path) -> Path:
+    """As llmb-run leaves it: the log of two starts, NeMo-Run's batch output, and what it wrote of the run."""
+    task = tmp_path / f"llmb/workloads/pretrain_nemotron4-340b/experiments/{TASK}/{TASK}_1767/{TASK}"
+    task.mkdir(parents=True)
+    name = f"research-research.{TASK}_48123"
+    (task / "llmb-config_48123.yaml").write_text(CONFIG)
+    (task / f"log-{name}_0.out").write_text(log(30, 30, steps=20))
+    (task / f"log-{name}_1.out").write_text(log(20, 99))
+    (task / f"sbatch_{name}.out").write_text("HF_TOKEN=hf_secret\n")
+    return tmp_path / "llmb" / "workloads"
+
+
+def test_a_folder_of_llmb_run_is_judged_by_its_own_recipe(home: Path, experiment: Path) -> None:
+    """The mean of iterations 35 to 44 is 20 s, whatever the last step took; 64 sequences of 4,096 tokens in it."""
+    (one,) = documents(home, str(experiment))
+    assert (one["selection"]["workload"], one["selection"]["gpu"], one["selection"]["scale"]) == (
+        "nemotron4-340b", "gb200", 256,
+    )  # fmt: skip
+    assert (one["procedure"], one["job_ids"], one["rule"]) == ("llmb", ["48123"], "mean of iterations 35–44")
+    assert (one["step_time_s"], one["verdict"]["ratio"]) == (
+        20,
+        pytest.approx(one["result"]["estimate"]["step_time_s"] / 20),
+    )
+    assert one["result"]["steady"]["count"] == 10
+    assert one["result"]["tokens_per_s"] == pytest.approx(64 * 4096 / 20)
+    assert one["result"]["restarts"] == 1
+    assert one["result"]["earlier_logs"][0].endswith("_48123_0.out")
+
+
+def test_the_same_folder_on_a_cluster(home: Path, experiment: Path) -> None:
+    places = Places(home / "config", home / "state")
+    near = SlurmProfile("near", "localhost", "acct", "batch", "/lustre", transport="local")
+    Services(places).clusters.save(near)
+    (here,), (there,) = documents(home, str(experiment)), documents(home, f"near:{experiment}")
+    assert there["id"] == f"near:{here['id']}"
+    for one in (here, there):
+        one["id"], one["result"]["earlier_logs"] = "", len(one["result"]["earlier_logs"])
+    assert there == here
+    for rule in ("parse_train_timing", "llmb-run"):
+        mine, theirs = (documents(home, f"{at}{experiment}", "--rule", rule) for at in ("", "near:"))
+        assert [one["result"]["upstream"] for one in mine] == [one["result"]["upstream"] for one in theirs]
+    (file,) = documents(home, f"near:{next(experiment.rglob('log-*_0.out'))}")
+    assert (file["steps_done"], file["procedure"]) == (20, "llmb")
+    missing = verbs.run(("results", "near:/nowhere", "--json"), verbs.environment(home))
+    assert missing.returncode == 1
+    assert "no such file" in missing.stderr
+    assert verbs.run(("results", "nowhere:/x"), verbs.environment(home)).returncode == 1
+
+
+def test_by_the_rules_of_nvidias_own_tools(home: Path, experiment: Path) -> None:
+    (file,) = documents(
+        home, str(experiment), "--rule", "parse_train_timing"
+    )  # the first start made no step that counts
+    (job,) = documents(home, str(experiment), "--rule", "llmb-run")
+    assert [one["result"]["upstream"]["status"] for one in (file, job)] == ["Success", "success"]
+    assert [one["result"]["upstream"]["step_time_mean_s"] for one in (file, job)] == [20, 20]
+    headings, row = ask(home, str(experiment), "--rule", "llmb-run").splitlines()
+    assert headings.split()[:3] == ["run", "or", "log"]
+    assert row.split()[1:4] == ["llmb-run", "success", "20"]
+
+
+def test_a_run_by_the_rules_of_nvidias_own_tools(home: Path) -> None:
+    remember(home, "mine", log())
+    (one,) = documents(home, "mine", "--rule", "llmb-run")
+    assert one["result"]["upstream"]["step_time_mean_s"] == pytest.approx(1.98)
+    assert one["step_time_s"] == 2.0, "the keys of a run stay those of its recipe"
+    (bars,) = documents(home, "mine", "--rule", "parse_train_timing")
+    assert bars["result"]["upstream"]["status"] == "Success"
+
+
+def test_a_table_for_a_file_has_every_number(home: Path) -> None:
+    remember(home, "a", log())
+    remember(home, "b", log(last_s=2.023456))
+    rows = list(csv.DictReader(io.StringIO(ask(home, "a", "b", "--format", "csv"))))
+    assert [row["step_time_s"] for row in rows] == ["2.0", "2.023456"]
+    assert rows[0]["tokens_per_s"] == "524288.0"
+    markdown = ask(home, "a", "b", "--format", "markdown").splitlines()
+    assert len(markdown) == 4
+    assert markdown[0].startswith("| run or log |")
+
+
+def test_runs_of_a_suite_of_layouts_are_not_alike(home: Path) -> None:
+    """Losses are held against the first run of the same configuration, and no other."""
+    remember(home, "first", log(), created_at=1.0)
+    other = plan(CATALOG, replace(NEMOTRON, scale=128))
+    services = Services(Places(home / "config", home / "state"))
+    services.runs.save(replace(make_run("other", job_state="COMPLETED", log_read=True), plan=other))
+    (services.runs.folder("other") / "log").write_text(log())
+    assert documents(home, "other")[0]["result"]["loss"]["against_first"] is None
