@@ -1,0 +1,183 @@
+"""`difference`: what differs between two runs beside their times: versions, environment, settings, script. Pure.
+
+Known is what each run was submitted from, its script, and what its log says of driver, container and libraries. What
+neither says is named as unknown. Names that are another's in every run, its id and its folders, are no difference.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Literal
+
+from llmb_tui.launch.run import Run
+from llmb_tui.plan.selection import PROCEDURE_TITLES
+from llmb_tui.results.configuration import configuration_of
+from llmb_tui.results.log_facts import LogFacts
+from llmb_tui.results.redact import hidden_value, without_secrets
+from llmb_tui.text import clean
+
+_OWN = frozenset(
+    "run_id experiment task experiment_dir task_dir job_name folder workload log files env overridden".split()
+)
+"""Of a spec: what every run has for itself, and what is compared by its parts."""
+_WANTED = ("driver", "CUDA of the driver", "NCCL", "NeMo")
+"""Versions that a difference in speed is asked for."""
+_LONGEST_DIFF = 400
+Part = Literal["versions", "plan", "launch", "environment", "settings"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """One run with everything that is known of how it ran."""
+
+    run: Run
+    script: str
+    """As it was submitted; empty where it is not kept."""
+    facts: LogFacts | None
+    """What its log says; None without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that is another. Texts are clean, and without secrets."""
+
+    part: Part
+    """`versions`: as the log says; `settings`: what NeMo trained with, as the log says."""
+    name: str
+    before: str | None
+    """None where it is not set."""
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TextDiff:
+    """What differs in a text, as `diff -u` writes it. Clean, and without secrets."""
+
+    name: str
+    lines: tuple[str, ...]
+    cut: int = 0
+    """Lines that are left out at its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunDifference:
+    """From the run before to the one after."""
+
+    before: str
+    """Run ids."""
+    after: str
+    changes: tuple[Change, ...]
+    texts: tuple[TextDiff, ...]
+    unknown: tuple[str, ...]
+    """What nobody can say, a sentence each."""
+
+
+def difference(before: Ran, after: Ran) -> RunDifference:
+    """What differs between two runs; what is known of one of them only is no difference."""
+    changes = [
+        *_changes("versions", _versions(before), _versions(after)),
+        *_changes("plan", _plan(before.run), _plan(after.run)),
+        *_changes("launch", _launch(before.run), _launch(after.run)),
+        *_changes("environment", _environment(before.run), _environment(after.run)),
+        *_changes("settings", _settings(before), _settings(after)),
+    ]
+    sides = [_texts(before), _texts(after)]
+    names = [name for name in sides[0] if name in sides[1]]
+    texts = (_text_diff(name, *(side[name] for side in sides)) for name in names)
+    return RunDifference(
+        before.run.id,
+        after.run.id,
+        tuple(changes),
+        tuple(text for text in texts if text.lines),
+        tuple(_unknown(before, after)),
+    )
+
+
+def _changes(part: Part, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Change]:
+    if before and after:
+        for name in dict.fromkeys((*before, *after)):
+            was, now = before.get(name), after.get(name)
+            if was != now:
+                yield Change(part, clean(name), _shown(name, was), _shown(name, now))
+
+
+def _shown(name: str, value: str | None) -> str | None:
+    return None if value is None else clean(hidden_value(name, value))
+
+
+def _versions(ran: Ran) -> dict[str, str]:
+    """What the log says; several values of one thing are several nodes'."""
+    found: dict[str, list[str]] = {}
+    for name, value in ran.facts.versions if ran.facts else ():
+        found.setdefault(name, []).append(value)
+    return {name: ", ".join(sorted(values)) for name, values in found.items()}
+
+
+def _settings(ran: Ran) -> dict[str, str]:
+    return dict(ran.facts.settings) if ran.facts else {}
+
+
+def _plan(run: Run) -> dict[str, str]:
+    """What was trained and where."""
+    what = configuration_of(run.plan)
+    found: dict[str, object] = {}
+    for part in (what, what.layout, what.options):
+        found |= {field.name: getattr(part, field.name) for field in fields(part)}
+    del found["layout"], found["options"]
+    found |= {"steps": run.plan.steps, "container": run.plan.container, "cluster": run.cluster}
+    found["procedure"] = PROCEDURE_TITLES[run.procedure]
+    return {name: _plain(value, run) for name, value in found.items() if value not in (None, False)}
+
+
+def _launch(run: Run) -> dict[str, str]:
+    """The fields of its spec that have a value."""
+    if run.spec is None:
+        return {}
+    found = {field.name: getattr(run.spec, field.name) for field in fields(run.spec) if field.name not in _OWN}
+    return {name: text for name, value in found.items() if (text := _plain(value, run))}
+
+
+def _environment(run: Run) -> dict[str, str]:
+    return {name: _plain(value, run) for name, value in getattr(run.spec, "env", ())}
+
+
+def _texts(ran: Ran) -> dict[str, str]:
+    """By name: the script, and the files that travelled with it."""
+    files = {name: _without_own(text, ran.run) for name, text in getattr(ran.run.spec, "files", ())}
+    return files | ({"script": _without_own(ran.script, ran.run)} if ran.script else {})
+
+
+def _plain(value: object, run: Run) -> str:
+    """A value on one line; pairs as `name=value`."""
+    if not isinstance(value, tuple):
+        return _without_own(str(value), run)
+    pairs = (one if isinstance(one, tuple) else (one,) for one in value)
+    return _without_own(" ".join("=".join(str(part) for part in pair if part is not None) for pair in pairs), run)
+
+
+def _without_own(text: str, run: Run) -> str:
+    """Without its id, which is in the names of its folders."""
+    return re.sub(rf"(?<![A-Za-z0-9]){re.escape(run.id)}(?![A-Za-z0-9])", "RUN", text)
+
+
+def _text_diff(name: str, before: str, after: str) -> TextDiff:
+    was, now = (clean(without_secrets(text)).splitlines() for text in (before, after))
+    lines = tuple(difflib.unified_diff(was, now, "before", "after", lineterm="", n=1))
+    return TextDiff(clean(name), lines[:_LONGEST_DIFF], max(0, len(lines) - _LONGEST_DIFF))
+
+
+def _unknown(before: Ran, after: Ran) -> Iterable[str]:
+    for ran in (before, after):
+        if ran.facts is None:
+            yield f"The log of run {ran.run.id} is not here: it would name versions."
+        if ran.run.spec is None:
+            yield f"Run {ran.run.id} was started by somebody else: its environment is not known."
+        elif not ran.script:
+            yield f"The script of run {ran.run.id} is not kept here."
+    if before.facts and after.facts:
+        said = {*_versions(before)} & {*_versions(after)}
+        if silent := [name for name in _WANTED if name not in said]:
+            yield f"The logs do not both say: {', '.join(silent)}. NCCL tells its own with NCCL_DEBUG=INFO."
