@@ -35,6 +35,7 @@ _VERBS = (
     ("suspend", "runs", "let a run's job give its nodes back, where the cluster's users may"),
     ("resume", "runs", "let a suspended job begin again"),
     ("results", "results", "how runs came out, or logs of any training, here or on a cluster"),
+    ("compare", "compare", "runs side by side, and which nodes they were slow with"),
 )
 """Name, module of `llmb_tui.cli` with the function `<name>_verb`, and what it does."""
 

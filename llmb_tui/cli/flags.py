@@ -16,6 +16,7 @@ from llmb_tui.plan.selection import DEFAULT_PROCEDURE, FIELDS, NEW_RUN_PROCEDURE
 _NUMBER = re.compile(r"[0-9]{1,18}")
 SECRETS = ("ngc", "hugging-face")
 _NO_FLAG = ("name", "read_only")  # --read-only says something else, of every verb
+_PURPOSES = ("repeats", "changes", "clusters", "layouts", "precisions", "scales", "releases", "gpus")
 PROFILE_FLAGS = tuple(field for field in (*FORM, *BESIDE) if field.name not in _NO_FLAG)
 """Fields of a profile with Slurm that `clusters add` takes."""
 RUNAI_FLAGS = tuple(field for field in RUNAI_FIELDS if field.name not in _NO_FLAG)
@@ -211,6 +212,18 @@ def _results(sub: argparse.ArgumentParser) -> None:
     _add_selection(sub)
 
 
+def _compare(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("runs", metavar="RUN|SUITE", nargs="*", help="the first is what others are held against")
+    text = "hold RUN… against these, pair by pair, such as the runs before a change"
+    sub.add_argument("--against", metavar="RUN|SUITE", nargs="+", default=[], help=text)
+    text = "what may differ between the runs (default: what fits them best)"
+    sub.add_argument("--for", dest="purpose", choices=_PURPOSES, help=text)
+    sub.add_argument("--diff", action="store_true", help="of two runs: what differs in their scripts and files")
+    sub.add_argument("--nodes", action="store_true", help="which nodes runs were slow with; all runs, if none is named")
+    sub.add_argument("--cluster", metavar="C", help="with --nodes: only runs on this one")
+    _add_form(sub)
+
+
 _FLAGS: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
     "list": _list,
     "plan": _plan,
@@ -230,6 +243,7 @@ _FLAGS: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
     "suspend": _one_run,
     "resume": _one_run,
     "results": _results,
+    "compare": _compare,
 }
 
 

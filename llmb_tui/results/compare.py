@@ -16,7 +16,7 @@ from typing import Literal
 
 from llmb_tui.plan.selection import PROCEDURE_NAMES, ProcedureId
 from llmb_tui.results.configuration import Configuration
-from llmb_tui.results.likeness import Likeness, Purpose, distinctions, likeness, run_names
+from llmb_tui.results.likeness import Likeness, Purpose, Remark, aspect_words, distinctions, likeness, run_names
 from llmb_tui.results.result import RunResult
 from llmb_tui.results.statistics import mean_half_width, t_95, welch_half_width
 from llmb_tui.text import plural
@@ -180,6 +180,8 @@ class Comparison:
 def compare(runs: Sequence[RunResult], against: Sequence[RunResult] = (), purpose: Purpose | None = None) -> Comparison:
     """Compare runs with each other, the first group being what others are held against.
 
+    Without a purpose, runs that may not be compared with the others are compared among themselves, where there are
+    several of a kind: a suite of scales in two precisions is two curves.
     With `against` every group of `runs` is held against its counterpart there, which differs from it in nothing but
     what the purpose lets differ; without a purpose that is time, container, cluster or release.
     """
@@ -197,8 +199,11 @@ def compare(runs: Sequence[RunResult], against: Sequence[RunResult] = (), purpos
         alike = _worst([alike for *_, alike in pairs]) if pairs else alike
         groups = (*base, *groups)
         contrasts = tuple(contrast(base, other) for base, other, _ in pairs)
-    elif groups:
-        contrasts = tuple(contrast(groups[0], other) for other in groups[1:])
+    else:
+        kinds = [groups]
+        if purpose is None and not alike.comparable:
+            alike, kinds = _by_kind(groups, alike)
+        contrasts = tuple(contrast(kind[0], other) for kind in kinds for other in kind[1:])
     left_out = tuple((run.id, why) for run in everything if (why := why_left_out(run, measure)))
     if not alike.comparable:
         contrasts = ()
@@ -258,6 +263,24 @@ def _noise(base: Group, other: Group, ratio: float) -> tuple[float | None, Basis
     if base.within_pct is None or other.within_pct is None:
         return None, "unknown"
     return math.hypot(base.within_pct, ratio * other.within_pct) / 100, "single runs"
+
+
+def _by_kind(groups: Sequence[Group], refused: Likeness) -> tuple[Likeness, list[tuple[Group, ...]]]:
+    """The groups that may be compared with each other, and what that leaves to say; none where no two may be."""
+    kinds: dict[tuple[str, ...], list[Group]] = {}
+    for one in groups:
+        key = tuple(aspect_words(one.runs[0], remark.aspect) for remark in refused.refusals)
+        kinds.setdefault(key, []).append(one)
+    several = [tuple(kind) for kind in kinds.values() if len(kind) > 1]
+    found = [likeness([run for one in kind for run in one.runs], refused.purpose) for kind in several]
+    if not found or not all(one.comparable for one in found):
+        return refused, []
+    apart = [
+        Remark(remark.aspect, f"{remark.words} Each is compared with its own kind.", refused=False)
+        for remark in refused.refusals
+    ]
+    worst = _worst(found)
+    return Likeness(worst.purpose, (), (*apart, *worst.warnings)), several
 
 
 def _pairs(

@@ -1,10 +1,12 @@
-"""Comparisons as tables: runs, groups of repeats, differences, scaling, nodes. Pure."""
+"""Comparisons as tables: runs, groups of repeats, differences, changes, scaling, nodes. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from llmb_tui.results.compare import Comparison, Group
+from llmb_tui.results.compare import Comparison
+from llmb_tui.results.difference import RunDifference
+from llmb_tui.results.likeness import distinctions
 from llmb_tui.results.node_list import compress
 from llmb_tui.results.result import RunResult
 from llmb_tui.results.scaling import ScalingCurve
@@ -15,10 +17,11 @@ _RUN_HEADINGS = (
     "run", "configuration", "release", "cluster", "procedure", "state", "step s", "rule", "mean s", "median s",
     "deviation s", "tokens/s", "TFLOPS/GPU", "MFU %", "days/1T", "of published %", "verdict",
 )  # fmt: skip
-_GROUP_HEADINGS = (
-    "configuration", "release", "cluster", "procedure", "runs", "mean s", "noise %", "± mean %", "± own steps %",
-    "published s", "of published %",
+_SHORT_HEADINGS = (
+    "run", "", "step s", "mean s", "median s", "deviation s", "tokens/s", "TFLOPS/GPU", "MFU %", "days/1T",
+    "of published %", "verdict",
 )  # fmt: skip
+_GROUP_HEADINGS = ("", "runs", "mean s", "noise %", "± mean %", "± own steps %", "published s", "of published %")
 _CONTRAST_HEADINGS = ("base", "other", "difference %", "± %", "outcome", "")
 _SCALING_HEADINGS = (
     "GPUs", "runs", "step s", "tokens/s", "efficiency %", "± %", "published s", "published efficiency %"
@@ -31,9 +34,29 @@ def runs_table(runs: Sequence[RunResult]) -> Table:
     return Table.of(_RUN_HEADINGS, [_run_row(run) for run in runs])
 
 
-def groups_table(groups: Sequence[Group]) -> Table:
+def comparison_table(comparison: Comparison) -> Table:
+    """The same on a terminal: what all runs have in common is left out."""
+    names = distinctions(comparison.runs)
+    rows = [(run.id, name, run.step_time_s, *_figures(run)) for run, name in zip(comparison.runs, names, strict=True)]
+    return Table.of(_SHORT_HEADINGS, rows)
+
+
+def groups_table(comparison: Comparison) -> Table:
     """Repeats with their noise: between runs, of their mean, and for a single run by its own steps."""
-    return Table.of(_GROUP_HEADINGS, [_group_row(one) for one in groups])
+    rows = [
+        (
+            name,
+            len(one.runs),
+            one.mean_s,
+            one.noise_pct,
+            one.half_width_pct,
+            one.within_pct,
+            one.published_s,
+            one.of_published_pct,
+        )
+        for one, name in zip(comparison.groups, comparison.names, strict=True)
+    ]
+    return Table.of(_GROUP_HEADINGS, rows)
 
 
 def contrasts_table(comparison: Comparison) -> Table:
@@ -71,8 +94,8 @@ def nodes_table(nodes: SlowNodes) -> Table:
             compress(found.nodes),
             found.runs_with,
             found.runs_without,
-            found.difference_pct,
-            found.noise_pct,
+            _hundredths(found.difference_pct),
+            _hundredths(found.noise_pct),
             found.chance,
             found.words,
         )
@@ -81,23 +104,31 @@ def nodes_table(nodes: SlowNodes) -> Table:
     return Table.of(_NODE_HEADINGS, rows)
 
 
+def _hundredths(percent: float | None) -> float | None:
+    return None if percent is None else round(percent, 2)
+
+
 def of_published_pct(run: RunResult) -> float | None:
     """How fast a run was, in per cent of its own printed row; None where there is no such, or no step time."""
     published = run.plan.published
     return 100 * published.step_time_s / run.step_time_s if published and run.step_time_s else None
 
 
+def changes_table(changed: RunDifference) -> Table:
+    """What else differs between two runs."""
+    rows = [(one.part, one.name, one.before or "", one.after or "") for one in changed.changes]
+    return Table.of(("", "name", "before", "after"), rows)
+
+
 def _run_row(run: RunResult) -> tuple[Cell, ...]:
+    what = run.configuration
+    where = (what.label, what.release, run.cluster, run.procedure, run.state)
+    return (run.id, *where, run.step_time_s, run.rule_words, *_figures(run))
+
+
+def _figures(run: RunResult) -> tuple[Cell, ...]:
     steady, figures = run.steady, run.figures
     return (
-        run.id,
-        run.configuration.label,
-        run.configuration.release,
-        run.cluster,
-        run.procedure,
-        run.state,
-        run.step_time_s,
-        run.rule_words,
         steady.mean if steady else None,
         steady.median if steady else None,
         steady.stdev if steady else None,
@@ -108,10 +139,3 @@ def _run_row(run: RunResult) -> tuple[Cell, ...]:
         of_published_pct(run),
         run.verdict.result if run.verdict else None,
     )
-
-
-def _group_row(one: Group) -> tuple[Cell, ...]:
-    what = one.configuration
-    where = (what.label, what.release, one.cluster, one.procedure)
-    noise = (one.noise_pct, one.half_width_pct, one.within_pct)
-    return (*where, len(one.runs), one.mean_s, *noise, one.published_s, one.of_published_pct)

@@ -96,8 +96,8 @@ def difference(before: Ran, after: Ran) -> RunDifference:
     )
 
 
-def _changes(part: Part, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Change]:
-    if before and after:
+def _changes(part: Part, before: Mapping[str, str] | None, after: Mapping[str, str] | None) -> Iterator[Change]:
+    if before is not None and after is not None:
         for name in dict.fromkeys((*before, *after)):
             was, now = before.get(name), after.get(name)
             if was != now:
@@ -108,16 +108,16 @@ def _shown(name: str, value: str | None) -> str | None:
     return None if value is None else clean(hidden_value(name, value))
 
 
-def _versions(ran: Ran) -> dict[str, str]:
-    """What the log says; several values of one thing are several nodes'."""
+def _versions(ran: Ran) -> dict[str, str] | None:
+    """What the log says; several values of one thing are several nodes'. None where it says nothing, as below."""
     found: dict[str, list[str]] = {}
     for name, value in ran.facts.versions if ran.facts else ():
         found.setdefault(name, []).append(value)
-    return {name: ", ".join(sorted(values)) for name, values in found.items()}
+    return {name: ", ".join(sorted(values)) for name, values in found.items()} or None
 
 
-def _settings(ran: Ran) -> dict[str, str]:
-    return dict(ran.facts.settings) if ran.facts else {}
+def _settings(ran: Ran) -> dict[str, str] | None:
+    return dict(ran.facts.settings) or None if ran.facts else None
 
 
 def _plan(run: Run) -> dict[str, str]:
@@ -132,16 +132,18 @@ def _plan(run: Run) -> dict[str, str]:
     return {name: _plain(value, run) for name, value in found.items() if value not in (None, False)}
 
 
-def _launch(run: Run) -> dict[str, str]:
+def _launch(run: Run) -> dict[str, str] | None:
     """The fields of its spec that have a value."""
     if run.spec is None:
-        return {}
+        return None
     found = {field.name: getattr(run.spec, field.name) for field in fields(run.spec) if field.name not in _OWN}
     return {name: text for name, value in found.items() if (text := _plain(value, run))}
 
 
-def _environment(run: Run) -> dict[str, str]:
-    return {name: _plain(value, run) for name, value in getattr(run.spec, "env", ())}
+def _environment(run: Run) -> dict[str, str] | None:
+    """NVIDIA's own scripts set one of their own, which no spec has."""
+    env = getattr(run.spec, "env", None)
+    return None if env is None else {name: _plain(value, run) for name, value in env}
 
 
 def _texts(ran: Ran) -> dict[str, str]:
@@ -178,6 +180,6 @@ def _unknown(before: Ran, after: Ran) -> Iterable[str]:
         elif not ran.script:
             yield f"The script of run {ran.run.id} is not kept here."
     if before.facts and after.facts:
-        said = {*_versions(before)} & {*_versions(after)}
+        said = {*(_versions(before) or ())} & {*(_versions(after) or ())}
         if silent := [name for name in _WANTED if name not in said]:
             yield f"The logs do not both say: {', '.join(silent)}. NCCL tells its own with NCCL_DEBUG=INFO."

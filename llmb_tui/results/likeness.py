@@ -112,7 +112,7 @@ def distinctions(runs: Sequence[RunResult]) -> tuple[str, ...]:
     """What tells each run from the others, in a few words; empty where nothing does that was chosen."""
     words: list[list[str]] = [[] for _ in runs]
     for aspect in _CHOSEN:
-        values = [_ASPECTS[aspect][0](run) for run in runs]
+        values = [aspect_words(run, aspect) for run in runs]
         if len(set(values)) > 1:
             for at, value in enumerate(values):
                 words[at].append(value)
@@ -122,6 +122,11 @@ def distinctions(runs: Sequence[RunResult]) -> tuple[str, ...]:
 def run_names(ids: Sequence[str]) -> str:
     """Of some runs: their ids, or how many they are."""
     return ", ".join(ids) if len(ids) <= _MOST_NAMED else plural(len(ids), "run")
+
+
+def aspect_words(run: RunResult, aspect: Aspect) -> str:
+    """What a run is in this respect."""
+    return _ASPECTS[aspect][0](run)
 
 
 def _mixed_scaling(runs: Sequence[RunResult]) -> list[Remark]:

@@ -95,6 +95,23 @@ def test_runs_that_are_not_alike_have_no_difference() -> None:
     assert comparison.contrasts == ()
 
 
+def test_each_kind_is_compared_with_its_own() -> None:
+    """Two scales in two precisions are two curves."""
+    runs = [
+        make_result(f"{dtype}{scale}", seconds, replace(NEMOTRON, dtype=dtype, scale=scale))
+        for dtype, seconds in (("fp8", 2.0), ("bf16", 2.7))
+        for scale in (64, 256)
+    ]
+    comparison = compare(runs)
+    pairs = [(one.base.runs[0].id, one.other.runs[0].id) for one in comparison.contrasts]
+    assert pairs == [("fp864", "fp8256"), ("bf1664", "bf16256")]
+    assert comparison.likeness.comparable
+    words = {remark.aspect: remark.words for remark in comparison.likeness.warnings}
+    assert words["precision"].endswith("Each is compared with its own kind.")
+    assert not compare(runs, purpose="scales").likeness.comparable
+    assert not compare([runs[0], runs[3]]).likeness.comparable
+
+
 def test_other_rules_are_compared_by_medians() -> None:
     old = replace(NEMOTRON, size="340b", scale=256)
     new = replace(old, workload="nemotron4-340b", release="25.12")
@@ -130,4 +147,4 @@ def test_tables_have_every_run_group_and_difference() -> None:
     assert row["tokens/s"] == pytest.approx(256 * 4096 / 1.98)
     assert row["of published %"] == pytest.approx(100)
     assert row["verdict"] == "PASS"
-    assert [len(one.rows) for one in (table, groups_table(comparison.groups), contrasts_table(comparison))] == [3, 2, 1]
+    assert [len(one.rows) for one in (table, groups_table(comparison), contrasts_table(comparison))] == [3, 2, 1]

@@ -49,6 +49,7 @@ def test_another_container_brings_other_versions_and_settings() -> None:
         Change("versions", "Megatron Core", "0.11.0", "0.13.0"),
     )
     assert {one.part for one in found.changes} == {"versions", "launch", "settings"}
+    assert changed(replace(before, facts=None), ran("m4g0b3", env=(("A", "1"),))) == {"A": (None, "1")}
     callback = "trainer.callbacks[FLOPsMeasurementCallback]"
     assert [(one.before, one.after) for one in found.changes if one.name == callback] == [
         (None, "nemo.lightning.pytorch.callbacks.flops_callback:FLOPsMeasurementCallback")

@@ -1,0 +1,141 @@
+"""`compare`: runs side by side, and with `--nodes` what they say of the nodes they ran on."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Iterator, Sequence
+
+from llmb_tui.cli.output import print_as, print_json, print_line, say
+from llmb_tui.cli.user import user_services
+from llmb_tui.errors import Trouble
+from llmb_tui.results.compare import MEASURE_WORDS, Comparison, compare
+from llmb_tui.results.comparison_document import comparison_document, nodes_document
+from llmb_tui.results.comparison_tables import (
+    changes_table,
+    comparison_table,
+    contrasts_table,
+    groups_table,
+    nodes_table,
+    runs_table,
+    scaling_table,
+)
+from llmb_tui.results.difference import Ran, RunDifference, difference
+from llmb_tui.results.likeness import PURPOSES
+from llmb_tui.results.result import RunResult
+from llmb_tui.results.scaling import ScalingCurve, scaling_curves
+from llmb_tui.results.slow_nodes import RULE, slow_nodes
+from llmb_tui.results.table import Table
+from llmb_tui.services import Services
+
+
+def compare_verb(arguments: argparse.Namespace) -> int:
+    """Hold runs against each other; 1 where they may not be compared."""
+    services = user_services(arguments)
+    if arguments.nodes:
+        return _nodes(services, arguments)
+    if not arguments.runs:
+        fix = "Name runs or suites; `llmb-tui jobs` lists runs. `--nodes` takes all where none is named."
+        raise Trouble("Nothing to compare was named.", fix=fix, exit_code=1)
+    runs, against = (_results(services, names) for names in (arguments.runs, arguments.against))
+    if twice := {run.id for run in runs} & {run.id for run in against}:
+        raise Trouble(f"Run {min(twice)} stands on both sides.", fix="Name it on one of them.", exit_code=1)
+    comparison = compare(runs, against, arguments.purpose)
+    curves = scaling_curves(comparison.runs, comparison.measure)
+    changed = _changed(services, comparison, two_sides=bool(against))
+    if arguments.json:
+        print_json(comparison_document(comparison, curves, changed))
+    elif arguments.format == "csv":
+        print_as("csv", runs_table(comparison.runs))
+    else:
+        for title, table in _tables(comparison, curves, changed):
+            _print_titled(title, table, markdown=arguments.format == "markdown")
+    if arguments.diff and not arguments.json:
+        _print_texts(changed)
+    _say_remarks(comparison)
+    return 0 if comparison.likeness.comparable and comparison.groups else 1
+
+
+def _nodes(services: Services, arguments: argparse.Namespace) -> int:
+    if arguments.runs:
+        runs: Iterable[RunResult] = _results(services, arguments.runs)
+    else:
+        runs = services.history.all()
+    answer = slow_nodes(run for run in runs if arguments.cluster in (None, run.cluster))
+    if arguments.json:
+        print_json(nodes_document(answer))
+        return 0
+    if answer.findings:
+        print_as(arguments.format, nodes_table(answer))
+    if answer.exclude:
+        print_line(f"# {answer.exclude}" if arguments.format == "csv" else answer.exclude)
+    say(answer.words)
+    say(RULE)
+    return 0
+
+
+def _results(services: Services, names: Iterable[str]) -> list[RunResult]:
+    """Of runs, each once. Raises Trouble (exit code 1) for what is none."""
+    return [services.history.result(run_id) for run_id in dict.fromkeys(names)]
+
+
+def _changed(services: Services, comparison: Comparison, *, two_sides: bool) -> RunDifference | None:
+    """What else differs, where two runs or two sides are held against each other: of the newest on either side."""
+    if two_sides and comparison.contrasts:
+        pair = [group.runs[-1] for group in (comparison.contrasts[0].base, comparison.contrasts[0].other)]
+    elif len(comparison.runs) == 2:
+        pair = list(comparison.runs)
+    else:
+        return None
+    before, after = (Ran(services.runs.load(run.id), services.runs.script(run.id), run.facts) for run in pair)
+    return difference(before, after)
+
+
+def _tables(
+    comparison: Comparison, curves: Sequence[ScalingCurve], changed: RunDifference | None
+) -> Iterator[tuple[str, Table]]:
+    """What is shown, each with its title."""
+    yield f"Runs: {PURPOSES[comparison.likeness.purpose]}", comparison_table(comparison)
+    if any(len(group.runs) > 1 for group in comparison.groups):
+        yield f"Repeats: {MEASURE_WORDS[comparison.measure]}", groups_table(comparison)
+    if comparison.contrasts:
+        yield "Differences in the time that a GPU takes for a token", contrasts_table(comparison)
+    for curve in curves if comparison.likeness.comparable else ():
+        yield f"Scaling of {curve.label}, {curve.scaling}", scaling_table(curve)
+    if changed and changed.changes:
+        yield f"Changed from run {changed.before} to run {changed.after}", changes_table(changed)
+
+
+def _print_titled(title: str, table: Table, *, markdown: bool) -> None:
+    print_line(f"### {title}\n" if markdown else title)
+    print_as("markdown" if markdown else "table", table)
+    print_line("")
+
+
+def _print_texts(changed: RunDifference | None) -> None:
+    if changed is None:
+        say("--diff shows what differs between two runs, or two sides: name two, or use --against.")
+        return
+    for text in changed.texts:
+        print_line("\n".join((f"{text.name}", *text.lines)))
+        if text.cut:
+            print_line(f"… {text.cut} more lines")
+    if not changed.texts:
+        say("Their scripts and files differ in nothing.")
+    for words in changed.unknown:
+        say(words)
+
+
+def _say_remarks(comparison: Comparison) -> None:
+    """What stands against the comparison, and what has to be known of it."""
+    for remark in comparison.likeness.refusals:
+        say(f"Not comparable: {remark.words}")
+    for remark in comparison.likeness.warnings:
+        say(f"Not alike: {remark.words}")
+    for run_id, why in comparison.left_out:
+        say(f"Run {run_id} is left out: {why}.")
+    for label in comparison.unpaired:
+        say(f"Nothing on the other side is like {label}.")
+    if not comparison.groups:
+        say("None of these runs can be compared.")
+    elif not comparison.likeness.comparable:
+        say(f"Leave runs out, or say with --for what is compared: {', '.join(PURPOSES)}.")

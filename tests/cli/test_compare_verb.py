@@ -1,0 +1,162 @@
+"""`compare` as another program sees it: tables, JSON, what is refused, and the nodes that runs were slow with."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from llmb_tui.cli.flags import _PURPOSES
+from llmb_tui.cluster.job import Job
+from llmb_tui.launch.runs import Runs
+from llmb_tui.plan.make import plan
+from llmb_tui.plan.selection import Selection
+from llmb_tui.results.likeness import Purpose
+from llmb_tui.store.paths import Places
+from tests.kit import verbs
+from tests.kit.runs import CATALOG, CREATED_AT, NEMOTRON, make_run, make_spec
+
+STEP = (
+    "Training epoch 0, iteration {0}/49 | global_step: {0} | train_step_timing in s: {1:.4g} | consumed_samples: {0}\n"
+)
+BF16 = replace(NEMOTRON, dtype="bf16")
+Ended = Callable[..., None]
+
+
+@pytest.fixture
+def ended(tmp_path: Path) -> Ended:
+    """A run that came to its end: its id, the time of each of its steps, and what else is to be otherwise."""
+    runs = Runs(Places(tmp_path / "config", tmp_path / "state"))
+
+    def make(run_id: str, seconds: float, selection: Selection = NEMOTRON, *, nodes: str = "", **spec: Any) -> None:
+        made = plan(CATALOG, selection)
+        job = Job("7", "run", "COMPLETED", node_list=nodes) if nodes else None
+        at = CREATED_AT + len(runs.all())
+        run = make_run(run_id, plan=made, spec=replace(make_spec(run_id), **spec), job=job, job_state="COMPLETED")
+        runs.save(replace(run, created_at=at, submitted_at=at, log_read=True))
+        runs.save_script(run_id, f"#!/bin/bash\n# {run_id}\nexport MINE={spec.get('vboost', False)}\n")
+        (runs.folder(run_id) / "log").write_text("".join(STEP.format(step, seconds) for step in range(50)))
+
+    return make
+
+
+def ask(home: Path, words: Iterable[str]) -> verbs.Completed:
+    return verbs.run(("compare", *words), verbs.environment(home))
+
+
+def document(home: Path, *words: str, code: int = 0) -> Any:
+    done = ask(home, (*words, "--json"))
+    assert done.returncode == code, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_runs_side_by_side(ended: Ended, tmp_path: Path) -> None:
+    ended("fp8a", 1.98)
+    ended("bf16a", 2.67, BF16)
+    done = ask(tmp_path, ("fp8a", "bf16a"))
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    assert lines[0] == "Runs: precision against precision"
+    assert "529,584" in lines[2]
+    assert "PASS" in lines[2]
+    assert any("35 % ± 0.1 % slower" in line for line in lines)
+    assert any(line.split() == ["plan", "dtype", "fp8", "bf16"] for line in lines)
+
+
+def test_before_against_after_and_what_changed(ended: Ended, tmp_path: Path) -> None:
+    for at, seconds in enumerate((1.98, 2.00, 1.99)):
+        ended(f"old{at}", seconds)
+    for at, seconds in enumerate((2.05, 2.06)):
+        ended(f"new{at}", seconds, vboost=True)
+    words = ("new0", "new1", "--against", "old0", "old1", "old2")
+    one = document(tmp_path, *words)
+    (difference,) = one["differences"]
+    assert [one["groups"][difference[side]]["runs"] for side in ("base", "other")] == [
+        ["old0", "old1", "old2"],
+        ["new0", "new1"],
+    ]
+    assert (difference["outcome"], difference["basis"]) == ("slower", "repeats")
+    assert difference["difference_pct"] == pytest.approx(100 * (2.055 / 1.99 - 1))
+    assert one["purpose"] == "changes"
+    assert (one["changed"]["before"], one["changed"]["after"]) == ("old2", "new1")
+    assert [change["name"] for change in one["changed"]["changes"]] == ["vboost"]
+    diff = ask(tmp_path, (*words, "--diff")).stdout
+    assert "-export MINE=False\n+export MINE=True\n" in diff
+
+
+def test_what_may_not_be_compared_answers_1_with_the_reason(ended: Ended, tmp_path: Path) -> None:
+    ended("fp8a", 1.98)
+    ended("bf16a", 2.67, BF16)
+    done = ask(tmp_path, ("fp8a", "bf16a", "--for", "repeats"))
+    assert done.returncode == 1
+    assert "Not comparable: They train with other precisions: fp8 (fp8a), bf16 (bf16a)." in done.stderr
+    one = document(tmp_path, "fp8a", "bf16a", "--for", "repeats", code=1)
+    assert [remark["aspect"] for remark in one["refusals"]] == ["precision"]
+    assert one["differences"] == []
+
+
+def test_a_scaling_curve_in_each_form(ended: Ended, tmp_path: Path) -> None:
+    for gpus, seconds in ((16, 2.0), (64, 2.05), (1024, 2.2)):
+        ended(f"on{gpus}", seconds, replace(NEMOTRON, scale=gpus))
+    runs = ("on1024", "on16", "on64")
+    (curve,) = document(tmp_path, *runs)["scaling"]
+    assert [point["gpus"] for point in curve["points"]] == [16, 64, 1024]
+    assert curve["points"][2]["efficiency_pct"] == pytest.approx(100 * 2.0 / 2.2)
+    markdown = ask(tmp_path, (*runs, "--format", "markdown")).stdout
+    assert "### Scaling of nemotron4@25.04 15b fp8" in markdown
+    csv = ask(tmp_path, (*runs, "--format", "csv")).stdout.splitlines()
+    assert csv[0].startswith("run,configuration,release")
+    assert len(csv) == 4
+
+
+def test_a_run_that_failed_is_shown_and_left_out(ended: Ended, tmp_path: Path) -> None:
+    ended("good", 1.98)
+    ended("short", 1.98)
+    log = tmp_path / "state" / "runs" / "short" / "log"
+    log.write_text("".join(log.read_text().splitlines(keepends=True)[:20]))
+    one = document(tmp_path, "good", "short")
+    assert [run["left_out"] is None for run in one["runs"]] == [True, False]
+    alone = ask(tmp_path, ("short",))
+    assert alone.returncode == 1
+    assert "None of these runs can be compared." in alone.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ((), "Nothing to compare was named."),
+        (("nobody",), "There is no run"),
+        (("good", "--against", "good"), "Run good stands on both sides."),
+        (("good", "--for", "fun"), "invalid choice: 'fun'"),
+    ],
+)
+def test_wrong_requests(ended: Ended, tmp_path: Path, words: tuple[str, ...], says: str) -> None:
+    ended("good", 1.98)
+    done = ask(tmp_path, words)
+    assert done.returncode == 1
+    assert says in done.stderr
+
+
+def test_a_slow_node_and_the_list_to_copy(ended: Ended, tmp_path: Path) -> None:
+    numbers = random.Random(4)
+    cluster = [f"cn{number:03}" for number in range(1, 17)]
+    for at in range(30):
+        nodes = numbers.sample(cluster, 8)
+        ended(f"run{at}", (2.07 if "cn007" in nodes else 1.98) + numbers.random() / 100, nodes=",".join(nodes))
+    one = document(tmp_path, "--nodes")
+    assert one["suspected"] == ["cn007"]
+    assert one["exclude"] == "--exclude=cn007"
+    assert one["nodes"][0]["difference_pct"] == pytest.approx(4.5, abs=0.3)
+    done = ask(tmp_path, ("--nodes", "--cluster", "eos"))
+    assert done.stdout.splitlines()[-1] == "--exclude=cn007"
+    assert "A node is suspected where" in done.stderr
+    assert document(tmp_path, "--nodes", "--cluster", "other")["runs"] == 0
+
+
+def test_the_flag_knows_every_purpose() -> None:
+    assert get_args(Purpose) == _PURPOSES
