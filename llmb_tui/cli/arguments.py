@@ -24,6 +24,7 @@ _VERBS = (
     ("config", "config", "where settings live, what is in force, and whether every file can be read"),
     ("doctor", "clusters", "preflight of a saved cluster, for a selection if one is given"),
     ("install", "clusters", "install what a run needs on a cluster, or go on installing"),
+    ("disk", "disk", "what this program has put on a cluster, and removing it"),
     ("llmb", "llmb", "NVIDIA's own llmb-run on a cluster: its settings, workloads and runs"),
     ("secrets", "secrets", "keys on a cluster: which are there, and what they open"),
     ("submit", "clusters", "render and submit one run, or send one that was prepared"),

@@ -169,6 +169,13 @@ def _submit(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--yes", action="store_true", help="submit without asking")
 
 
+def _disk(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("cluster", metavar="CLUSTER")
+    text = "remove these for good, after a question: names as listed, ids of runs, or trash; never what is still needed"
+    sub.add_argument("--remove", metavar="NAME", nargs="+", default=[], help=text)
+    sub.add_argument("--yes", action="store_true", help="with --remove: without asking")
+
+
 def _jobs(sub: argparse.ArgumentParser) -> None:
     text = "remove this machine's copies of logs of runs that are over, after showing them; results stay"
     sub.add_argument("--prune", action="store_true", help=text)
@@ -235,6 +242,7 @@ _FLAGS: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
     "llmb": _llmb,
     "secrets": _secrets,
     "submit": _submit,
+    "disk": _disk,
     "jobs": _jobs,
     "note": _note,
     "watch": _watch,

@@ -119,6 +119,14 @@ def own_jobs(session: Session, since: float) -> tuple[OwnJob, ...]:
     return tuple(sorted((job for job in jobs.values() if job.submitted_at >= since), key=_number))
 
 
+def going_jobs(session: Session) -> tuple[Job, ...]:
+    """The user's jobs that wait or run. Raises SlurmTrouble when Slurm cannot say, and what `Session.run` raises."""
+    answer = _ask(session, {"squeue": f"({squeue()})"})["squeue"]
+    if answer.exit_code != 0:
+        raise slurm_trouble("squeue", answer)
+    return tuple(job for job in parse_squeue(answer.text) if not job.finished)
+
+
 def cancel(session: Session, job_id: str) -> bool:
     """Cancel a job; False for one that has ended already.
 

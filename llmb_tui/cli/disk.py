@@ -1,0 +1,92 @@
+"""`disk`: what this program has put on a cluster, and removing some of it after a yes."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+
+from llmb_tui.cli.output import print_json, print_line, print_table, say
+from llmb_tui.cli.user import confirm, has_terminal, require_changes, terminal_prompter, user_services
+from llmb_tui.errors import Trouble
+from llmb_tui.results.housekeeping import KINDS, Belonging, Removal, belongings, chosen, measured, remove
+from llmb_tui.services import Services
+from llmb_tui.text import plural, size_text
+
+_HEADINGS = ("name", "what", "size", "run", "")
+
+
+def disk_verb(arguments: argparse.Namespace) -> int:
+    """List what there is, with sizes; or remove what is named."""
+    services = user_services(arguments)
+    if arguments.remove:
+        require_changes(services, arguments.cluster)
+    elif arguments.yes:
+        raise Trouble("--yes goes with --remove.", "Without it nothing is removed.", exit_code=1)
+    session = services.clusters.login_node(arguments.cluster)
+    session.connect(terminal_prompter())
+    things, odd = belongings(session, services.catalog, services.runs.all())
+    if arguments.remove:
+        return _remove(services, arguments, measured(session, chosen(things, arguments.remove), say))
+    things = measured(session, things, say)
+    directory = session.profile.install_dir
+    if arguments.json:
+        documents = [_document(one) for one in things]
+        print_json({"cluster": arguments.cluster, "directory": directory, "things": documents, "odd_names": odd})
+        return 0
+    notes = {run_id: note.words for run_id, note in services.notes.all().items()}
+    print_table(_HEADINGS, [_row(one, notes) for one in things])
+    say(f"{plural(len(things), 'thing')} below {directory}, {_sum(things)}.")
+    if odd:
+        say(f"{plural(odd, 'thing')} there {'has a name' if odd == 1 else 'have names'} that this program never gives.")
+    return 0
+
+
+def _remove(services: Services, arguments: argparse.Namespace, things: Sequence[Belonging]) -> int:
+    for one in things:
+        say(f"  {one.path}  {KINDS[one.kind]}  {_size(one)}")
+    if not arguments.yes:
+        if not has_terminal():
+            raise Trouble("Nothing was removed.", "There is no terminal to ask at.", "Add --yes.", exit_code=1)
+        what = f"{plural(len(things), 'thing')}, {_sum(things)}, from {arguments.cluster}"
+        if not confirm(f"Remove {what}? It cannot be undone."):
+            raise Trouble("Nothing was removed.", exit_code=1)
+    removal = remove(services.clusters.login_node(arguments.cluster), things, say)
+    if arguments.json:
+        print_json({"cluster": arguments.cluster, **_outcome(removal)})
+    for path in () if arguments.json else removal.removed:
+        print_line(f"removed {path}")
+    for path, why in removal.kept.items():
+        say(f"{path} was not removed. {why}")
+    if removal.left:
+        say(f"{removal.left} `llmb-tui disk {arguments.cluster} --remove trash` goes on.")
+    return 2 if removal.kept or removal.left else 0
+
+
+def _outcome(removal: Removal) -> dict[str, object]:
+    return {"removed": list(removal.removed), "kept": dict(removal.kept), "left": removal.left or None}
+
+
+def _row(one: Belonging, notes: Mapping[str, str]) -> tuple[str, ...]:
+    said = " ".join(filter(None, (one.kept, *(notes.get(run_id, "") for run_id in one.run_ids))))
+    return one.path, KINDS[one.kind], _size(one), " ".join(one.run_ids) or "–", said
+
+
+def _document(one: Belonging) -> dict[str, object]:
+    return {
+        "name": one.path,
+        "kind": one.kind,
+        "bytes": one.size,
+        "runs": list(one.run_ids),
+        "kept": one.kept or None,
+    }
+
+
+def _size(one: Belonging) -> str:
+    return "?" if one.size is None else size_text(one.size)
+
+
+def _sum(things: Sequence[Belonging]) -> str:
+    """Of what was measured; checkpoints lie in a run's folder and are not counted twice."""
+    tops = [one for one in things if not any(one.path.startswith(f"{other.path}/") for other in things)]
+    total = size_text(sum(one.size or 0 for one in tops))
+    return f"{total} or more" if any(one.size is None for one in tops) else total

@@ -1,0 +1,55 @@
+# belongings.sh DIRECTORY TOKEN MOST [REPOSITORY STEP]...: what installs and runs have put below an install directory
+# (with lock.sh and inside.sh). No link is followed, and what has another name than theirs can have is only counted.
+# Prints for each, at most MOST of them,
+#
+#     \036TOKEN KIND MINE OURS PATH      MINE and OURS are yes or no: owned by this user, made by an install step of ours
+#
+# then `\036TOKEN odd COUNT`, and for each install step that is at work `\036TOKEN step NAME`.
+cd "$1" || exit 3
+root=$(pwd -P) token=$2 left=$3 odd=0
+shift 3
+
+thing() {
+    if [ ! -e "$2" ] || [ "$left" -le 0 ]; then return; fi
+    if ! inside "$2"; then
+        [ -L "$2" ] || odd=$((odd + 1))
+        return
+    fi
+    left=$((left - 1)) mine=no
+    [ ! -O "$2" ] || mine=yes
+    printf '\036%s %s %s %s %s\n' "$token" "$1" "$mine" "$3" "$2"
+}
+
+by_step() { if [ -d ".llmb-tui/steps/$1" ]; then echo yes; else echo no; fi; }
+
+runs() {
+    for run in "$1"/*/*; do
+        if [ ! -d "$run" ] || [ -L "$run" ]; then continue; fi
+        thing run "$run" yes
+        for made in "$run"/*/code/nemo_experiments; do
+            if [ ! -d "$made" ]; then continue; fi
+            for saved in $(find "$made" -maxdepth 4 -type d -name checkpoints -prune 2>/dev/null | head -n 8); do
+                thing checkpoint "$saved" yes
+            done
+        done
+    done
+}
+
+for image in images/*.sqsh; do thing image "$image" "$(by_step "image-$(basename "$image" .sqsh)")"; done
+for venv in venvs/*; do thing environment "$venv" "$(by_step "environment-${venv##*/}")"; done
+for made in published/*/*; do
+    case ${made##*/} in experiments* | results*) continue ;; esac
+    recipe=${made%/*}
+    thing repository "$made" "$(by_step "repository-${recipe##*/}")"
+done
+while [ $# -gt 1 ]; do
+    thing repository "$1" "$(by_step "$2")"
+    shift 2
+done
+for experiments in workloads/*/experiments published/*/experiments; do runs "$experiments"; done
+for cache in .cache/huggingface .llmb-tui/python; do thing cache "$cache" yes; done
+for cache in .llmb-tui/steps/*/cache; do thing cache "$cache" yes; done
+for gone in .llmb-tui/trash/*; do thing trash "$gone" yes; done
+printf '\036%s odd %s\n' "$token" "$odd"
+installing | while read -r step; do printf '\036%s step %s\n' "$token" "$step"; done
+exit 0

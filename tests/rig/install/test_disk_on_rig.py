@@ -1,0 +1,87 @@
+"""What an install and a run have put on a real login node with a real Slurm, and removing it by the verb."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from llmb_tui.results.housekeeping import belongings, chosen, remove
+from tests.kit import verbs
+from tests.kit.runs import CATALOG, make_run
+from tests.rig.cluster import Rig
+from tests.rig.install.site import IMAGE, InBackground, Site
+from tests.rig.install.terminal import environment
+
+FOLDER = "workloads/pretrain_nemotron4/experiments/e/e_mine"
+
+
+def disk(site: Site, *words: str, code: int = 0) -> Any:
+    said = verbs.run(("disk", site.profile.name, "--json", *words), environment(site))
+    assert said.returncode == code, said.stderr
+    return json.loads(said.stdout)
+
+
+def kept(site: Site) -> dict[str, str | None]:
+    return {thing["name"]: thing["kept"] for thing in disk(site)["things"]}
+
+
+def test_an_image_and_a_run_go_once_nothing_needs_them_any_more(site: Site, rig: Rig) -> None:
+    services = site.services()
+    assert [state.status for state in site.run()] == ["done", "done", "done"]
+    precious = rig.new_dir() / "precious"
+    rig.as_operator(f"mkdir -p {site.install}/{FOLDER}/e_mine && echo kept >{precious}", check=True)
+    rig.as_operator(f"ln -s {precious.parent} {site.install}/{FOLDER}/away", check=True)
+    rig.as_operator(f"ln -s {precious.parent} {site.install}/venvs/away", check=True)
+    hostile = site.install / "venvs" / "$(touch hacked) * -rf"
+    rig.as_operator(["mkdir", str(hostile)], check=True)
+    batch = f"sbatch --parsable --account=llmbench --partition=batch --output=/dev/null --chdir={site.install}"
+    job = rig.as_operator(f"{batch} --wrap 'sleep 600'", check=True).stdout.strip()
+    task = Path(site.install, FOLDER, "e_mine")
+    run = make_run("mine", task, cluster=site.profile.name, job_ids=(job,), job_state="RUNNING")
+    services.runs.save(run)
+
+    image, mine = f"images/{IMAGE}.sqsh", FOLDER
+    assert {name: bool(why) for name, why in kept(site).items()} == {image: True, mine: True}
+    # This machine believes that it is over; the queue knows better.
+    services.runs.save(replace(run, job_state="COMPLETED", log_read=True))
+    now = kept(site)
+    assert "goes on" in (now[mine] or "")
+    assert job in (now[image] or "")
+    assert "goes on" in disk(site, "--remove", "mine", "--yes", code=1)["error"]["why"]
+    rig.cancel_jobs()
+    assert kept(site) == {image: None, mine: None}
+    assert disk(site, "--remove", image, code=1)["error"]["fix"] == "Add --yes."
+    assert "only looked at" in disk(site, "--read-only", "--remove", image, "--yes", code=1)["error"]["what"]
+    assert site.image.exists()
+
+    outcome = disk(site, "--remove", image, "mine", "--yes")
+    assert outcome == {"cluster": site.profile.name, "removed": [image, mine], "kept": {}, "left": None}
+    assert not site.image.exists()
+    assert not (site.install / FOLDER).exists()
+    assert precious.read_text() == "kept\n"
+    assert disk(site)["odd_names"] == 1
+    assert hostile.is_dir()
+    assert not list(site.install.rglob("hacked"))
+    assert os.listdir(site.install / ".llmb-tui" / "trash") == []
+    assert kept(site) == {}
+    assert [state.status for state in site.run()] == ["done", "done", "done"]
+    assert site.image.exists()
+
+
+def test_an_install_that_began_after_the_look_keeps_everything(site: Site, rig: Rig) -> None:
+    with rig.knob("import-s", "20"):
+        run = InBackground(site.installer())
+        run.until_running()
+        session = site.session()
+        found, _ = belongings(session, CATALOG, ())
+        assert [thing.kept.startswith("An install is at work: image-") for thing in found] == [True] * len(found)
+        rig.as_operator(f"mkdir -p {site.install}/venvs/made", check=True)
+        forced = [replace(thing, kept="") for thing in belongings(session, CATALOG, ())[0]]
+        removal = remove(session, chosen(forced, ["venvs/made"]))
+        assert "An install step is at work" in removal.kept["venvs/made"]
+        run.stop.set()
+        site.end_operators_processes()
+    assert (site.install / "venvs" / "made").is_dir()
