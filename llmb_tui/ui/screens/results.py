@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.events import Key as KeyPressed
 from textual.message import Message
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import DataTable, Input, Static
 
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.results.groups import GROUPINGS, Grouping, ResultGroup
+from llmb_tui.results.groups import GROUPINGS, Grouping, ResultGroup, narrow, over
 from llmb_tui.results.notes import Note
 from llmb_tui.results.result import RunResult
 from llmb_tui.services import Services
 from llmb_tui.ui.daemon import in_daemon
-from llmb_tui.ui.text import line, lines, say
+from llmb_tui.ui.text import line, lines, say, tell
 from llmb_tui.ui.widgets.chart_view import ChartView
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable
@@ -29,6 +30,7 @@ from llmb_tui.ui.widgets.plot import terminal_glyphs
 from llmb_tui.ui.widgets.result_list import Asked, ResultList, result_list
 
 if TYPE_CHECKING:
+    from llmb_tui.ui.widgets.answers import Answer
     from llmb_tui.watch.run_records import RunsChanged
     from llmb_tui.watch.runs_feed import RunsFollowing
 
@@ -49,6 +51,9 @@ A step time is the mean of the runs that count: those that ended well and did no
         Binding("slash", "filter", "Filter", id="results.filter", tooltip="Show only runs with words", priority=True),
         Binding("x,space", "mark", "Mark", key_display="x", id="results.mark", tooltip="Mark the row to compare it"),
         Binding("g", "group", "Group by", id="results.group", tooltip="By configuration, cluster, release, tag, none"),
+        Binding("c", "compare", "Compare", id="results.compare", tooltip="The marked rows side by side"),
+        Binding("s", "scaling", "Scaling", id="results.scaling", tooltip="Step time and efficiency over the GPUs"),
+        Binding("n", "nodes", "Nodes", id="results.nodes", tooltip="Which nodes are slow, and what leaves them out"),
         Binding(
             "q,escape", "leave", "Back", key_display="q", id="results.leave", tooltip="Back to where you came from"
         ),
@@ -111,7 +116,15 @@ A step time is the mean of the runs that count: those that ended well and did no
         """What is typed into the filter is a letter of it."""
         if action == "group":
             return self._within is None
+        if action == "compare":
+            return True if len(self._marked) > 1 else None
         return action != "filter" or self.focused is not self.words
+
+    def on_key(self, event: KeyPressed) -> None:
+        """A grey key says why it is."""
+        active = self.active_bindings.get(event.key)
+        if active and active.binding.action == "compare" and not active.enabled:
+            tell(self.app, "Mark two rows or more with x: they are compared with each other.", "warning")
 
     # What the person does.
 
@@ -145,6 +158,38 @@ A step time is the mean of the runs that count: those that ended well and did no
     def action_group(self) -> None:
         self._by = GROUPINGS[(GROUPINGS.index(self._by) + 1) % len(GROUPINGS)]
         self._show()
+
+    def action_compare(self) -> None:
+        from llmb_tui.ui.result_answers import compare_marked  # noqa: PLC0415 (not needed for the first frame)
+
+        marked = list(self._marked.values())
+        self._view("comparing", lambda: compare_marked(self._services, marked))
+
+    def action_scaling(self) -> None:
+        """Of what is marked, or of all that has to do with the row."""
+        from llmb_tui.ui.result_answers import scaling_of  # noqa: PLC0415 (not needed for the first frame)
+
+        runs, row = self._chosen_runs(), None if self._marked else self._row
+        self._view("scaling", lambda: scaling_of(self._services, runs, row))
+
+    def action_nodes(self) -> None:
+        """Of what is marked, or of all on the row's cluster: nodes are told apart by whatever ran on them."""
+        from llmb_tui.ui.result_answers import nodes_of  # noqa: PLC0415 (not needed for the first frame)
+
+        clusters = () if self._row is None or self._marked else self._row.clusters
+        runs = [run for run in self._chosen_runs() if not clusters or run.cluster in clusters]
+        self._view("slow nodes", lambda: nodes_of(runs))
+
+    def _chosen_runs(self) -> list[RunResult]:
+        """Of what is marked, or else all that the words let through."""
+        if self._marked:
+            return list({run.id: run for one in self._marked.values() for run in one.runs}.values())
+        return narrow(over(self._results.values()), self.words.value, self._notes)
+
+    def _view(self, title: str, work_out: Callable[[], Answer]) -> None:
+        from llmb_tui.ui.screens.result_view import ResultView  # noqa: PLC0415 (not needed for the first frame)
+
+        self.app.push_screen(ResultView(title, work_out))
 
     def action_leave(self) -> None:
         if self.words.display:
@@ -225,6 +270,7 @@ A step time is the mean of the runs that count: those that ended well and did no
             terminal_glyphs(),
         )
         self._list = shown = await in_daemon(result_list, asked)
+        self._marked = {key: shown.groups.get(key, one) for key, one in self._marked.items()}
         self.table.show(shown.columns, shown.rows, chosen)
         self.chart.chart = shown.chart
         self.set_class(shown.chart is not None, "-charted")

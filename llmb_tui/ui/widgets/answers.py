@@ -1,0 +1,315 @@
+"""`Answer`: what is said of some results, as texts and charts: compared, over scales, by nodes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from textual.content import Content
+
+from llmb_tui.results.chart import Chart
+from llmb_tui.results.compare import Comparison, Contrast, Group, Outcome
+from llmb_tui.results.difference import RunDifference, TextDiff
+from llmb_tui.results.groups import ResultGroup
+from llmb_tui.results.likeness import PURPOSES, distinctions
+from llmb_tui.results.node_list import compress
+from llmb_tui.results.result import RunResult, figures_of
+from llmb_tui.results.scaling import ScalingCurve
+from llmb_tui.results.slow_nodes import RULE, NodeFinding, SlowNodes
+from llmb_tui.text import plural
+from llmb_tui.ui.text import MUTED, hanging, line
+from llmb_tui.ui.units import band, days, percent, seconds, tokens_per_s
+from llmb_tui.ui.widgets.result_texts import group_name
+from llmb_tui.ui.widgets.run_parts import RESULTS
+
+Rows = Callable[[int], list[Content]]
+"""The lines of a text at a width."""
+_NAMES = 15
+_LEAST_COLUMN = 14
+_OUTCOMES: dict[Outcome, tuple[str, str]] = {
+    "slower": ("▲ ", "$text-warning"),
+    "faster": ("▼ ", "$text-success"),
+    "within the noise": ("≈ ", MUTED),
+    "not known": ("? ", MUTED),
+}
+_DIFF_STYLES = {"+": "$text-success", "-": "$text-error", "@": "$text-accent"}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a view shows from top to bottom."""
+
+    title: str
+    blocks: tuple[Rows | Chart, ...]
+    copy: str = ""
+    """What may be taken from it; empty: nothing."""
+    no_copy: str = ""
+    """Why nothing may be."""
+
+    @property
+    def charts(self) -> tuple[Chart, ...]:
+        """Those among its blocks."""
+        return tuple(block for block in self.blocks if isinstance(block, Chart))
+
+
+# Marked groups or runs, side by side.
+
+
+def compared(
+    marked: Sequence[ResultGroup],
+    newest: Sequence[RunResult],
+    comparisons: Sequence[Comparison],
+    differences: Sequence[RunDifference],
+) -> Answer:
+    """Marked groups beside each other, each held against the first.
+
+    `newest` has of each its newest run with its whole log; `comparisons` and `differences` those of each further one
+    with the first.
+    """
+    names = column_names(marked)
+    blocks: list[Rows] = [lambda width: side_by_side(names, _figures(marked, newest), width)]
+    for name, comparison, difference in zip(names[1:], comparisons, differences, strict=True):
+        blocks.append(_texts(_against(f"{name}, held against {names[0]}", comparison)))
+        blocks.append(_texts(_differing(difference)))
+    return Answer(f"{len(marked)} side by side", tuple(blocks))
+
+
+def column_names(marked: Sequence[ResultGroup]) -> list[str]:
+    """In what they differ; a run also by its id."""
+    apart = distinctions([one.first for one in marked])
+    names = [words if one.key[0] == "configuration" else one.title for one, words in zip(marked, apart, strict=True)]
+    singles = [one.first.id if one.key[0] == "none" else "" for one in marked]
+    return [single or name or group_name(one) for single, name, one in zip(singles, names, marked, strict=True)]
+
+
+def side_by_side(names: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]], width: int) -> list[Content]:
+    """Named rows of cells under the names of their columns; in several parts where not all columns fit."""
+    room = max(width - _NAMES, _LEAST_COLUMN)
+    widest = max(len(cell) for cell in (*names, *(cell for _, cells in rows for cell in cells))) + 2
+    column = min(max(widest, _LEAST_COLUMN), max(room // len(names), _LEAST_COLUMN + 6), room)
+    fitting = max(room // column, 1)
+    found: list[Content] = []
+    for begin in range(0, len(names), fitting):
+        part = slice(begin, begin + fitting)
+        found += [Content("")] if begin else []
+        heads = [_folded(name, column - 2) for name in names[part]]
+        for at in range(max(map(len, heads))):
+            cells = [(head[at] if at < len(head) else "").ljust(column) for head in heads]
+            found.append(line(" " * _NAMES, ("".join(cells).rstrip(), "bold")))
+        for name, values in rows:
+            found += _row(name, values[part], column)
+    return found
+
+
+def _row(name: str, cells: Sequence[str], column: int) -> Iterator[Content]:
+    folded = [_folded(cell, column - 2) for cell in cells]
+    for at in range(max(map(len, folded))):
+        texts = [(cell[at] if at < len(cell) else "").ljust(column) for cell in folded]
+        yield line((f"{'' if at else name:<{_NAMES}}", MUTED), "".join(texts).rstrip())
+
+
+def _folded(text: str, width: int) -> list[str]:
+    return [str(part).rstrip() for part in line(text).wrap(width)] or [""]
+
+
+def _figures(marked: Sequence[ResultGroup], newest: Sequence[RunResult]) -> list[tuple[str, list[str]]]:
+    """The rows of the comparison: only those in which some column has a value."""
+    columns = [_column(*pair) for pair in zip(marked, newest, strict=True)]
+    names = list(dict.fromkeys(name for column in columns for name in column))
+    return [(name, [column.get(name) or "–" for column in columns]) for name in names]
+
+
+def _column(group: ResultGroup, newest: RunResult) -> dict[str, str]:
+    """The values of one column by the names of their rows; what is not known is left out."""
+    out = {"runs": f"{group.counted} of {len(group.runs)} count" if len(group.runs) > 1 else group.first.id}
+    if group.repeats is not None:
+        out |= _times(group.repeats)
+    if group.ratio is not None:
+        out["of expected"] = percent(100 * group.ratio)
+    if group.verdicts:
+        counts = group.verdicts.items()
+        out["verdicts"] = ", ".join(f"{RESULTS[result][0]} {result} {count}" for result, count in counts)
+    return out | _last(newest)
+
+
+def _times(repeats: Group) -> dict[str, str]:
+    figures, out = figures_of(repeats.runs[-1].plan, repeats.mean_s), {"step time": seconds(repeats.mean_s)}
+    if len(repeats.runs) > 1:
+        out["low – high"] = band(min(repeats.values_s), max(repeats.values_s))
+    parts = {
+        "between runs": repeats.noise_pct,
+        "mean, 95 %": repeats.half_width_pct,
+        "by its steps": repeats.within_pct,
+    }
+    out |= {name: f"± {value:.2g} %" for name, value in parts.items() if value is not None}
+    out["tokens/s"] = tokens_per_s(figures.tokens_per_s)
+    if figures.tflops_per_gpu is not None and figures.mfu_pct is not None:
+        out |= {"TFLOPS/GPU": f"{figures.tflops_per_gpu:,.0f}", "MFU": percent(figures.mfu_pct)}
+    out["1T tokens"] = days(figures.days_per_1t_tokens)
+    if repeats.of_published_pct is not None:
+        out["of published"] = percent(repeats.of_published_pct)
+    return out
+
+
+def _last(newest: RunResult) -> dict[str, str]:
+    """What its log and its scheduler say of the newest run."""
+    out: dict[str, str] = {}
+    if newest.loss is not None:
+        falls = "falls" if newest.loss.falls else "does not fall"
+        broken = f", {newest.loss.not_finite} not finite" if newest.loss.not_finite else ""
+        out["loss"] = f"{newest.loss.first:.4g} → {newest.loss.last:.4g}, {falls}{broken}"
+    if saves := [one.seconds for one in newest.checkpoints if one.kind == "save"]:
+        out["checkpoint"] = f"{max(saves):.3g} s at most"
+    if newest.restarts:
+        out["restarts"] = f"{newest.restarts}"
+    if newest.job and newest.job.node_list:
+        out["nodes"] = newest.job.node_list
+    return out
+
+
+def _against(head: str, comparison: Comparison) -> Iterator[tuple[Content, Content]]:
+    """The answer of a comparison, with what forbids it or weakens it."""
+    likeness = comparison.likeness
+    yield line(), line((head, "bold"), (f"   {PURPOSES[likeness.purpose]}", MUTED))
+    for refusal in likeness.refusals:
+        yield line(("✗ ", "$text-error")), line(("not compared: ", "$text-error"), refusal.words)
+    for contrast in comparison.contrasts:
+        yield _contrast(comparison, contrast)
+    if not comparison.contrasts and not likeness.refusals:
+        yield line(("? ", MUTED)), line("Nothing can be held against each other: no run of one side counts.")
+    for warning in likeness.warnings:
+        yield line(("! ", "$text-warning")), line(("with care: ", "$text-warning"), warning.words)
+    for label in comparison.unpaired:
+        yield line(("· ", MUTED)), line((f"{label}: nothing on the other side to hold it against", MUTED))
+    for run_id, why in comparison.left_out:
+        yield line(("· ", MUTED)), line((f"run {run_id} is left out: {why}", MUTED))
+
+
+def _contrast(comparison: Comparison, contrast: Contrast) -> tuple[Content, Content]:
+    glyph, style = _OUTCOMES[contrast.outcome]
+    times = f"{seconds(contrast.base.mean_s)} → {seconds(contrast.other.mean_s)}"
+    named = f"{contrast.other.configuration.label}: " if len(comparison.contrasts) > 1 else ""
+    return line((glyph, style)), line(named, (contrast.words, f"bold {style}"), f"   {times}")
+
+
+def _differing(difference: RunDifference) -> Iterator[tuple[Content, Content]]:
+    """What else differs between the newest runs of both."""
+    yield line(), line((f"what differs from run {difference.before} to run {difference.after}", "bold"))
+    if not difference.changes and not difference.texts:
+        yield line(), line(("nothing that is known", MUTED))
+    for part in dict.fromkeys(change.part for change in difference.changes):
+        for at, change in enumerate(one for one in difference.changes if one.part == part):
+            head = line((f"{'' if at else part:<{_NAMES - 2}}", MUTED))
+            yield (
+                head,
+                line(f"{change.name}: ", (change.before or "not set", ""), " → ", (change.after or "not set", "")),
+            )
+    for text in difference.texts:
+        yield from _text_diff(text)
+    for sentence in difference.unknown:
+        yield line(("· ", MUTED)), line((sentence, MUTED))
+
+
+def _text_diff(text: TextDiff) -> Iterator[tuple[Content, Content]]:
+    yield line(), line((text.name, "bold"))
+    for row in text.lines:
+        if not row.startswith(("---", "+++")):
+            yield line("  "), line((row, _DIFF_STYLES.get(row[:1], MUTED)))
+    if text.cut:
+        yield line("  "), line((f"{plural(text.cut, 'further line')}", MUTED))
+
+
+# Over the number of GPUs.
+
+
+def over_scales(curves: Sequence[tuple[ScalingCurve, Sequence[Chart]]]) -> Answer:
+    """Scaling curves, each with its charts."""
+    blocks: list[Rows | Chart] = []
+    for curve, charts in curves:
+        blocks += [_curve_table(curve), *charts]
+        blocks.append(_texts((line(), line((note, MUTED))) for chart in charts for note in chart.notes))
+    return Answer(f"Scaling: {curves[0][0].label}" if len(curves) == 1 else "Scaling", tuple(blocks))
+
+
+def _curve_table(curve: ScalingCurve) -> Rows:
+    heads = ("GPUs", "runs", "step time", "tokens/s", "efficiency", "published", "its efficiency")
+    widths = (7, 6, 11, 13, 16, 11, 15)
+    rows = [line((f"{curve.label}, {curve.scaling} scaling", "bold")), line((_cells(heads, widths), MUTED))]
+    for point in curve.points:
+        half = "" if point.efficiency_half_pct is None else f" ± {point.efficiency_half_pct:.1f}"
+        texts = (
+            f"{point.gpus:,}",
+            f"{len(point.group.runs)}",
+            seconds(point.group.mean_s),
+            tokens_per_s(point.tokens_per_s),
+            f"{point.efficiency_pct:.1f}{half} %",
+            "–" if point.published_s is None else seconds(point.published_s),
+            "–" if point.published_efficiency_pct is None else percent(point.published_efficiency_pct),
+        )
+        rows.append(line(_cells(texts, widths)))
+    return lambda width: [row.truncate(width, ellipsis=True) for row in rows]
+
+
+# By nodes.
+
+
+def by_nodes(found: SlowNodes, clusters: Sequence[str]) -> Answer:
+    """Which nodes are slow, with the evidence, and what leaves them out."""
+    words = [(line(), line((found.words, "bold")))]
+    if found.exclude:
+        words.append((line(), line("y copies ", (found.exclude, "$text-accent"))))
+    if found.passed_over:
+        beside = f"{plural(found.passed_over, 'run')} could not be used: no repeats, nodes not known, or not comparable"
+        words.append((line(), line((beside, MUTED))))
+    blocks = [_texts(words)]
+    if found.findings:
+        blocks.append(_node_table(found.findings))
+    blocks.append(_texts([(line(), line((RULE, MUTED)))]))
+    why = "" if found.exclude else "No node is suspected, so there is nothing to leave out."
+    return Answer(f"Slow nodes of {', '.join(clusters)}", tuple(blocks), found.exclude, why)
+
+
+def _node_table(findings: Sequence[NodeFinding]) -> Rows:
+    """A row for each node of which something is known, and one for all others."""
+    known = [one for one in findings if one.difference_pct is not None]
+    others = [node for one in findings if one.difference_pct is None for node in one.nodes]
+    longest = max((len(compress(one.nodes)) for one in known), default=0)
+    widths = (min(max(longest, 6), 30), 5, 8, 11, 8, 8)
+    heads = ("nodes", "with", "without", "difference", "noise", "chance")
+
+    def rows(width: int) -> list[Content]:
+        drawn = [line((f"  {_cells(heads, widths)}", MUTED))] if known else []
+        for one in known:
+            texts = (
+                compress(one.nodes),
+                f"{one.runs_with}",
+                f"{one.runs_without}",
+                f"{round(one.difference_pct or 0.0, 1) + 0.0:+.1f} %",
+                "–" if one.noise_pct is None else f"± {one.noise_pct:.1f} %",
+                "–" if one.chance is None else f"{100 * one.chance:.1f} %",
+            )
+            suspected = one.state == "suspected"
+            style = "bold $text-error" if suspected else MUTED if one.state == "not enough runs" else ""
+            cells = line((f"{'✗' if suspected else ' '} {_cells(texts, widths)}  ", style))
+            drawn += hanging(cells, line((one.words, style)), width)
+        if others:
+            words = f"{plural(len(others), 'node')} without runs to be held against: {compress(others)}"
+            drawn += hanging(line("  "), line((words, MUTED)), width)
+        return drawn
+
+    return rows
+
+
+def _cells(texts: Sequence[str], widths: Sequence[int]) -> str:
+    """The first to the left, figures to the right."""
+    cells = [
+        f"{text:>{width}}" if at else f"{text:<{width}}"
+        for at, (text, width) in enumerate(zip(texts, widths, strict=True))
+    ]
+    return "".join(cells)
+
+
+def _texts(paragraphs: Iterable[tuple[Content, Content]]) -> Rows:
+    """Heads with bodies that are folded beside them."""
+    kept = list(paragraphs)
+    return lambda width: [row for head, body in kept for row in hanging(head, body, width)]

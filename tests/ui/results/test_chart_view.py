@@ -1,0 +1,68 @@
+"""Charts in cells: everything that a chart has, at every size, without a colour."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from llmb_tui.results.chart import Chart
+from llmb_tui.results.charts import history_chart, scale_chart
+from llmb_tui.results.result import RunResult
+from llmb_tui.ui.widgets.chart_view import LEAST_SIZE, chart_rows
+from llmb_tui.ui.widgets.plot import ASCII, UNICODE, Glyphs
+from tests.kit.results import make_result
+from tests.kit.runs import CREATED_AT, NEMOTRON
+
+
+def runs() -> list[RunResult]:
+    times = (2.0, 2.01, 1.99, 2.0, 2.2, 2.19, 2.21)
+    return [
+        replace(make_result(f"s{week}", seconds), submitted_at=CREATED_AT + week * 7 * 86_400)
+        for week, seconds in enumerate(times)
+    ]
+
+
+def history() -> Chart:
+    chart = history_chart(runs())
+    assert chart is not None
+    return chart
+
+
+def drawn(chart: Chart, size: tuple[int, int], glyphs: Glyphs = UNICODE) -> list[str]:
+    return ["".join(text for text, _ in row) for row in chart_rows(chart, size, glyphs)]
+
+
+@pytest.mark.parametrize("size", [(120, 16), (78, 12), (31, 6), (29, 6), (80, 5)])
+@pytest.mark.parametrize("glyphs", [UNICODE, ASCII])
+def test_every_row_is_as_wide_as_it_may_be(size: tuple[int, int], glyphs: Glyphs) -> None:
+    found = drawn(history(), size, glyphs)
+    assert [len(row) for row in found] == [size[0]] * size[1]
+    assert glyphs is UNICODE or all(row.isascii() for row in drawn(history(), size, ASCII)[1:-1])
+    if size[0] < LEAST_SIZE[0] or size[1] < LEAST_SIZE[1]:
+        assert not "".join(found).strip()
+
+
+def test_runs_over_time_with_the_printed_row_the_band_and_the_change() -> None:
+    found = drawn(history(), (100, 14))
+    text = "\n".join(found)
+    assert text.count("■") == 7 + 1  # each run, and the legend
+    assert "published 1.98 s" in text
+    assert "┊ 10.0 % slower" in text
+    assert "2.21 s" in text
+    assert "░ expected" in found[-1]
+    slow, printed = (next(at for at, row in enumerate(found) if words in row) for words in ("·■···", "published 1.98"))
+    assert slow < printed  # slower is higher
+
+
+def test_over_scales_this_run_says_its_value_and_repeats_are_bars() -> None:
+    larger = replace(NEMOTRON, scale=128)
+    measured = [make_result(f"p{seconds}", seconds, larger) for seconds in (2.0, 2.2, 2.4)]
+    chart = scale_chart((), measured, make_result("own", 2.1))
+    assert chart is not None
+    found = drawn(chart, (100, 14))
+    text = "\n".join(found)
+    assert "◆ this run" in found[0]
+    assert any("◆" in row for row in found[1:])
+    assert "2.1 s" in text or "2.100 s" in text
+    assert text.count("│") > 14 / 2  # the bar beside the edge

@@ -1,0 +1,175 @@
+"""The views over the list of results: opened by a key, left by another, and what can be taken from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.app import App
+from textual.widgets import Input
+
+from llmb_tui.errors import Trouble
+from llmb_tui.ui.dialogs import Failure
+from llmb_tui.ui.screens.result_view import FolderDialog, ResultView, save_charts
+from llmb_tui.ui.screens.results import ResultsScreen
+from llmb_tui.ui.widgets.chart_view import ChartView
+from tests.kit.history import Past
+from tests.kit.pilot import SIZE, actions, on_screen, on_top, text_of, until
+from tests.kit.runs import NEMOTRON
+from tests.ui.results.test_results_screen import cells, read
+
+OpenResults = Callable[..., tuple[App[None], Any]]
+
+
+async def test_compare_is_grey_until_two_are_marked_and_says_why(open_results: OpenResults) -> None:
+    app, _ = open_results()
+    told: list[str] = []
+    app.notify = lambda message, **_: told.append(message)  # type: ignore[method-assign]
+    async with app.run_test(size=SIZE) as pilot:
+        await read(pilot)
+        assert "compare" not in actions(app.screen)
+        await pilot.press("c")
+        assert isinstance(app.screen, ResultsScreen)
+        assert told == ["Mark two rows or more with x: they are compared with each other."]
+        await pilot.press("x", "down", "down", "x")
+        await until(pilot, lambda: "compare" in actions(app.screen), "two are marked")
+
+
+async def test_marked_groups_stand_side_by_side_with_what_forbids_to_compare_them(open_results: OpenResults) -> None:
+    app, _ = open_results()
+    async with app.run_test(size=(120, 50)) as pilot:
+        await read(pilot)
+        await pilot.press("x", "down", "down", "x")
+        await until(pilot, lambda: "compare" in actions(app.screen), "two are marked")
+        await pilot.press("c")
+        await on_top(pilot, ResultView)
+        await until(pilot, lambda: "2 side by side" in text_of(app, "#view-head"), "the comparison")
+        await until(pilot, lambda: "They train other models" in on_screen(app), "the refusal")
+        said = on_screen(app)
+        assert "what differs from run" in said
+        assert "loss" in said
+        await pilot.press("q")
+        assert isinstance(app.screen, ResultsScreen)
+        assert [row[0] for row in cells(app)][:3] == ["x", "", "x"]
+
+
+async def test_two_runs_of_one_configuration_are_held_against_each_other(open_results: OpenResults) -> None:
+    app, _ = open_results([Past("aaa1", NEMOTRON, 3, 2.0), Past("aaa2", NEMOTRON, 2, 2.004)])
+    async with app.run_test(size=(120, 50)) as pilot:
+        await until(pilot, lambda: bool(cells(app)) and cells(app)[0][3:5] == ["2", "2.00"], "the runs")
+        await pilot.press("enter")
+        await until(pilot, lambda: len(cells(app)) == 2, "the runs of the group")
+        await pilot.press("x", "down", "x")
+        await until(pilot, lambda: "compare" in actions(app.screen), "two are marked")
+        await pilot.press("c")
+        await on_top(pilot, ResultView)
+        await until(pilot, lambda: "≈ within the noise" in on_screen(app), "what can be said")
+
+
+async def test_scaling_draws_its_charts_and_writes_them_as_svg(open_results: OpenResults, tmp_path: Path) -> None:
+    app, _ = open_results()
+    async with app.run_test(size=(120, 50)) as pilot:
+        await read(pilot)
+        await pilot.press("s")
+        await on_top(pilot, ResultView)
+        await until(pilot, lambda: len(app.screen.query(ChartView)) == 2, "the charts")
+        await pilot.pause()
+        assert "Scaling: nemotron4@25.04 15b fp8 · H100, eos" in text_of(app, "#view-head")
+        assert "tokens/s of a GPU" in on_screen(app)
+        await pilot.press("v")
+        await on_top(pilot, FolderDialog)
+        app.screen.query_one(Input).value = str(tmp_path)
+        await pilot.press("enter")
+        await until(pilot, lambda: len(list(tmp_path.glob("*.svg"))) == 2, "the files")
+        await on_top(pilot, ResultView)
+        assert {path.name for path in tmp_path.glob("*.svg")} == {"scale.svg", "efficiency.svg"}
+
+
+async def test_where_there_is_no_curve_the_view_says_what_it_takes(open_results: OpenResults) -> None:
+    app, _ = open_results([Past("aaa1", NEMOTRON, 3, 2.0)])
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: bool(cells(app)) and cells(app)[0][4] == "2.00", "the run")
+        await pilot.press("s")
+        await until(pilot, lambda: "There is no scaling curve" in on_screen(app), "why")
+        assert "save" not in actions(app.screen)
+        await pilot.press("escape")
+        assert isinstance(app.screen, ResultsScreen)
+
+
+async def test_nodes_are_copied_where_some_are_suspected_and_else_the_key_says_why(open_results: OpenResults) -> None:
+    slow = [
+        Past(
+            f"n{at:02}",
+            NEMOTRON,
+            40 - at,
+            2.15 if at % 2 else 2.0 + at / 4000,
+            nodes=f"cn[{at % 3 + 1:03}-007],x{at % 2}",
+        )
+        for at in range(16)
+    ]
+    app, _ = open_results(slow)
+    copied: list[str] = []
+    app.copy_to_clipboard = copied.append  # type: ignore[method-assign,assignment]
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: bool(cells(app)) and cells(app)[0][3] == "16", "the runs")
+        await pilot.press("n")
+        await on_top(pilot, ResultView)
+        await until(pilot, lambda: "Suspected: x1" in on_screen(app), "the node")
+        await pilot.press("y")
+        assert copied == ["--exclude=x1"]
+
+
+async def test_no_suspected_node_is_nothing_to_copy(open_results: OpenResults) -> None:
+    app, _ = open_results()
+    told: list[str] = []
+    app.notify = lambda message, **_: told.append(message)  # type: ignore[method-assign]
+    async with app.run_test(size=SIZE) as pilot:
+        await read(pilot)
+        await pilot.press("n")
+        await on_top(pilot, ResultView)
+        await until(pilot, lambda: "No node is suspected" in on_screen(app), "the answer")
+        assert "copy" not in actions(app.screen)
+        await pilot.press("y")
+        assert told == ["No node is suspected, so there is nothing to leave out."]
+
+
+async def test_what_fails_is_told_in_the_view(open_results: OpenResults, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise Trouble("The log cannot be read.", "[/x] denied", "Mend it.")
+
+    app, services = open_results()
+    monkeypatch.setattr(services.history, "result", fail)
+    async with app.run_test(size=SIZE) as pilot:
+        await read(pilot)
+        await pilot.press("x", "down", "x")
+        await until(pilot, lambda: "compare" in actions(app.screen), "two are marked")
+        await pilot.press("c")
+        await until(pilot, lambda: "[/x] denied" in on_screen(app), "the reason")
+
+
+def test_a_file_that_is_there_is_not_replaced(tmp_path: Path) -> None:
+    from tests.ui.results.test_chart_view import history
+
+    chart = history()
+    first, second = save_charts((chart,), tmp_path), save_charts((chart,), tmp_path)
+    assert [path.name for path in (*first, *second)] == ["history.svg", "history-2.svg"]
+    assert first[0].stat().st_mode & 0o777 == 0o600
+    with pytest.raises(Trouble, match="is no folder"):
+        save_charts((chart,), tmp_path / "nowhere")
+
+
+async def test_a_folder_that_is_none_is_a_dialog_and_no_end(open_results: OpenResults) -> None:
+    app, _ = open_results()
+    async with app.run_test(size=SIZE) as pilot:
+        await read(pilot)
+        await pilot.press("s")
+        await until(pilot, lambda: "save" in actions(app.screen), "the charts")
+        await pilot.press("v")
+        await on_top(pilot, FolderDialog)
+        app.screen.query_one(Input).value = "/nowhere"
+        await pilot.press("enter")
+        await on_top(pilot, Failure)
+        await pilot.press("escape", "q")
+        assert isinstance(app.screen, ResultsScreen)
