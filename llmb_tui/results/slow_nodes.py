@@ -15,6 +15,7 @@ import math
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from operator import itemgetter
 from statistics import fmean, median, variance
 from typing import Literal
@@ -25,7 +26,7 @@ from llmb_tui.results.result import RunResult
 from llmb_tui.text import plural
 
 NodeState = Literal["suspected", "unremarkable", "not enough runs", "not told apart", "changed over time"]
-_LEAST_RUNS = 3
+_LEAST_PLACEMENTS = 3
 """On either side."""
 _LEAST_PCT = 1.0
 """A smaller difference is not worth a node."""
@@ -39,14 +40,15 @@ _FARTHEST = 3.0
 _FINEST = 0.0005
 """Relative deviation that repeats have at least: logs print four digits."""
 RULE = (
-    f"A node is suspected where {_LEAST_RUNS} runs or more with it are slower than as many without it, by more than "
-    f"{_LEAST_PCT:g} % and more than runs differ by anyway, so much that noise alone would name any node in "
-    f"{100 * _CHANCE:g} % of such looks at most. What counts of a run is the median of its steps."
+    f"A node is suspected where its runs are slower than repeats without it by more than {_LEAST_PCT:g} %, and by more "
+    f"than they differ anyway, in {_LEAST_PLACEMENTS} placements or more on either side, so that noise alone would "
+    f"name any node in {100 * _CHANCE:g} % of such looks at most. What counts of a run is the median of its steps; "
+    "runs that follow each other on the same nodes are one placement."
 )
 _STATE_WORDS: dict[NodeState, str] = {
     "suspected": "slow",
     "unremarkable": "nothing that noise does not explain",
-    "not enough runs": "not enough runs with it and without it",
+    "not enough runs": "not placed often enough with it and without it",
     "not told apart": f"slow, but more than {_MOST_TOGETHER} nodes always ran together: mix them with others",
     "changed over time": "slow, but all runs with it are later or earlier than those without: time may be the reason",
 }
@@ -106,20 +108,24 @@ class SlowNodes:
         if self.suspected:
             return f"Suspected: {compress(self.suspected)}, by {plural(self.runs, 'run')}."
         if all(found.state == "not enough runs" for found in self.findings):
-            return f"Nothing can be said of any node: {_LEAST_RUNS} repeats with it and as many without it are needed."
+            return f"Nothing can be said of any node: it takes {_LEAST_PLACEMENTS} placements with it and without it."
         return f"No node is suspected, by {plural(self.runs, 'run')}."
 
 
 @dataclass(frozen=True, slots=True)
 class _Timed:
-    """A run among its repeats."""
+    """A run among its repeats, or several that followed each other on the very same nodes.
+
+    Such runs are one witness: what else was so at that time was so for all of them.
+    """
 
     repeats: int
     """Which ones: an index."""
     value: float
-    """Logarithm of its time."""
+    """Logarithm of its time; the median of several."""
     at: float
     nodes: tuple[str, ...]
+    runs: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,23 +155,26 @@ def slow_nodes(runs: Iterable[RunResult]) -> SlowNodes:
     unseen = {node for run in timed for node in run.nodes} - seen
     rest += [NodeFinding((node,), 0, 0, None, None, None, "not enough runs") for node in sorted(unseen)]
     rest.sort(key=lambda found: -math.inf if found.difference_pct is None else found.difference_pct, reverse=True)
-    return SlowNodes((*suspected, *rest), len(timed), len(everything) - len(timed))
+    counted = sum(run.runs for run in timed)
+    return SlowNodes((*suspected, *rest), counted, len(everything) - counted)
 
 
 def _timed(runs: Iterable[RunResult]) -> list[_Timed]:
-    """Those that have repeats."""
+    """Those that have repeats on other nodes."""
     found = []
     for repeats, one in enumerate(group(runs, "median")):
-        for run in one.runs:
-            seconds, nodes = value_s(run, "median"), _nodes(run)
-            if seconds and nodes:
-                found.append(_Timed(repeats, math.log(seconds), run.submitted_at or 0.0, nodes))
+        placed = [(run, nodes) for run in one.runs if (nodes := _nodes(run))]
+        for nodes, stay in groupby(placed, lambda pair: pair[1]):
+            same = [run for run, _ in stay]
+            seconds = median(value_s(run, "median") or 0.0 for run in same)
+            if seconds > 0:
+                found.append(_Timed(repeats, math.log(seconds), same[0].submitted_at or 0.0, nodes, len(same)))
     return _with_repeats(found)
 
 
 def _nodes(run: RunResult) -> tuple[str, ...]:
     try:
-        return expand(run.job.node_list) if run.job else ()
+        return tuple(sorted(expand(run.job.node_list))) if run.job else ()
     except ValueError:
         return ()
 
@@ -187,7 +196,7 @@ def _worst(runs: Sequence[_Timed]) -> tuple[NodeFinding | None, list[NodeFinding
     """The node that is most certainly slow, if any is; and what is found of all others beside it."""
     repeats = list(_by_repeats(runs).values())
     tests = list(_tests(runs, repeats))
-    fit = [test for test in tests if min(len(test.members), len(test.others)) >= _LEAST_RUNS]
+    fit = [test for test in tests if min(len(test.members), len(test.others)) >= _LEAST_PLACEMENTS]
     chances = dict(zip((test.nodes for test in fit), _chances(fit, repeats, runs), strict=True))
     found = [_finding(test, runs, chances[test.nodes][1] if test.nodes in chances else None) for test in tests]
     suspects = [one for one in found if one.state == "suspected"]
@@ -279,7 +288,8 @@ def _finding(test: _Test, runs: Sequence[_Timed], chance: float | None) -> NodeF
             state = "not told apart"
         elif _is_apart_in_time(test, runs):
             state = "changed over time"
-    return NodeFinding(test.nodes, len(test.members), len(test.others), difference, noise, chance, state)
+    with_it, without = (sum(runs[index].runs for index in side) for side in (test.members, test.others))
+    return NodeFinding(test.nodes, with_it, without, difference, noise, chance, state)
 
 
 def _difference(test: _Test, runs: Sequence[_Timed]) -> tuple[float | None, float | None]:
