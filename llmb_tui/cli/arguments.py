@@ -37,6 +37,7 @@ _VERBS = (
     ("resume", "runs", "let a suspended job begin again"),
     ("results", "results", "how runs came out, or logs of any training, here or on a cluster"),
     ("compare", "compare", "runs side by side, and which nodes they were slow with"),
+    ("fetch", "fetch", "profiles, traces and logs that a run has left on its cluster"),
 )
 """Name, module of `llmb_tui.cli` with the function `<name>_verb`, and what it does."""
 

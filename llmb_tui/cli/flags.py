@@ -231,6 +231,15 @@ def _compare(sub: argparse.ArgumentParser) -> None:
     _add_form(sub)
 
 
+def _fetch(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("run", metavar="RUN")
+    for kind, text in (("profiles", "Nsight profiles"), ("traces", "traces"), ("logs", "logs")):
+        sub.add_argument(f"--{kind}", action="store_true", help=f"{text}; without any of these three all")
+    sub.add_argument("--to", metavar="DIR", help="folder to put them into (default: the run's id, here)")
+    sub.add_argument("--limit", metavar="RATE", help="at most so many bytes a second, such as 500k or 20M")
+    sub.add_argument("--yes", action="store_true", help="fetch without asking")
+
+
 _FLAGS: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
     "list": _list,
     "plan": _plan,
@@ -252,6 +261,7 @@ _FLAGS: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
     "resume": _one_run,
     "results": _results,
     "compare": _compare,
+    "fetch": _fetch,
 }
 
 

@@ -31,6 +31,10 @@ class OutOfReach(Trouble):
     """What a job writes cannot be read from here, now or later."""
 
 
+class Unreadable(Trouble):
+    """A remote file is not there any more, or may not be read; others may be."""
+
+
 class FileTail(Protocol):
     """The bytes of a remote file from an offset on, as they come. To be closed."""
 

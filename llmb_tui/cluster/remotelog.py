@@ -18,10 +18,10 @@ import time
 import zlib
 from typing import TYPE_CHECKING, Protocol
 
+from llmb_tui.cluster.bandwidth import Limit, LimitedStream
 from llmb_tui.cluster.failures import DeadlinePassed
-from llmb_tui.cluster.remote_file import Proof, Sample
+from llmb_tui.cluster.remote_file import Proof, Sample, Unreadable
 from llmb_tui.cluster.remote_text import remote_text
-from llmb_tui.errors import Trouble
 from llmb_tui.text import clean_line
 
 if TYPE_CHECKING:
@@ -186,16 +186,19 @@ class Tail:
 class RemoteLog:
     """The file at one path on the cluster, which may be another one later."""
 
-    def __init__(self, session: Session, path: str) -> None:
+    def __init__(self, session: Session, path: str, *, no_links: bool = False, limit: Limit | None = None) -> None:
+        """`no_links`: the path is the true one, and is not read where a link is on it. `limit`: of what is read."""
         self.path = path
         self._session = session
+        self._proof = (*(("no_links.sh",) if no_links else ()), "log_proof.sh")
+        self._limit = limit
 
     def prove(self, sample: Sample, known: bytes) -> Proof | None:  # noqa: ARG002 - the checksum is made there
         """What the file is, with the checksum of a sample of it; None if there is none.
 
         Raises what a `Session` raises, and Trouble when it cannot be read.
         """
-        result = self._session.run_script(remote_text("log_proof.sh"), self._args(sample, 0), only_looks=True)
+        result = self._session.run_script(remote_text(*self._proof), self._args(sample, 0), only_looks=True)
         match = _HEADER.search(result.stdout.encode())
         if match is None:
             raise _unreadable(self.path, result.stderr)
@@ -206,10 +209,12 @@ class RemoteLog:
 
         Raises what a `Session` raises, and Trouble when it cannot be read.
         """
-        script = remote_text("log_proof.sh", "log_tail.sh")
+        script = remote_text(*self._proof, "log_tail.sh")
         by_perl = (remote_text("log_tail.pl"), str(SILENCE_S))
         argv = ["sh", "-c", _LEASE, str(LEASE_S), script, "sh", *self._args(sample, offset), *by_perl]
-        tail = Tail(self._session.stream(argv, bulk=True), self.path, known)
+        # What is slowed down here waits in a window, and is lost when reading begins anew: a small one then.
+        stream = self._session.stream(argv, bulk=self._limit is None)
+        tail = Tail(LimitedStream(stream, self._limit) if self._limit else stream, self.path, known)
         try:
             tail.begin(sample)
         except BaseException:
@@ -238,9 +243,9 @@ def _proof(match: re.Match[bytes], sample: Sample, path: str, stderr: str) -> Pr
     return Proof(inode, int(size), f"{checksum} {length}")
 
 
-def _unreadable(path: str, stderr: str) -> Trouble:
+def _unreadable(path: str, stderr: str) -> Unreadable:
     why = clean_line(stderr.strip().partition("\n")[0]) or "The command there ended without an answer."
-    return Trouble(f"The log {clean_line(path)} cannot be read.", why, "It is tried again.")
+    return Unreadable(f"The log {clean_line(path)} cannot be read.", why, "It is tried again.")
 
 
 class LoginNodeOutput:

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from llmb_tui.cluster.failures import Disconnected
-from llmb_tui.cluster.remote_file import FileTail, Proof, RemoteFile, Sample, cksum
+from llmb_tui.cluster.remote_file import FileTail, Proof, RemoteFile, Sample, Unreadable, cksum
 from llmb_tui.errors import Trouble
 from llmb_tui.store.files import file_trouble, make_private_directory
 from llmb_tui.text import clean_line
@@ -182,7 +182,7 @@ class Follower:
             self._end_tail()
             self._try_later()
             if size:
-                raise Trouble(
+                raise Unreadable(
                     f"The remote log {clean_line(self._remote.path)} is gone.",
                     f"It was removed or renamed; the copy keeps the {size:,} bytes that were read.",
                     "Copying goes on if it comes back.",

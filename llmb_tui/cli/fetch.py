@@ -1,0 +1,148 @@
+"""`fetch`: profiles, traces and logs that a run has left on its cluster, to this machine."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from llmb_tui.cli.output import print_json, print_line, print_table, say
+from llmb_tui.cli.user import confirm, has_terminal, terminal_prompter, user_services
+from llmb_tui.cluster.bandwidth import Limit, bytes_per_s
+from llmb_tui.cluster.local import LocalConnection
+from llmb_tui.cluster.session import Session
+from llmb_tui.errors import Trouble
+from llmb_tui.rates import Pace
+from llmb_tui.results.fetch import Fetch, Fetched
+from llmb_tui.results.left_files import FileKind, LeftFiles, list_left, refuse_runai
+from llmb_tui.results.nsight import ProfileSummary, summarize
+from llmb_tui.services import Services
+from llmb_tui.text import clean_line, plural, size_text
+
+_KINDS: tuple[FileKind, ...] = ("profile", "trace", "log")
+_TELL_EVERY_S = 5.0
+
+
+def fetch_verb(arguments: argparse.Namespace) -> int:
+    """Show what there is with its size, ask, and bring it; then say in short what the first profile says."""
+    services = user_services(arguments)
+    run = services.runs.load(arguments.run)
+    kinds = frozenset(kind for kind in _KINDS if getattr(arguments, f"{kind}s")) or frozenset(_KINDS)
+    limit = None if arguments.limit is None else Limit(bytes_per_s(arguments.limit))
+    refuse_runai(run)
+    session = services.clusters.login_node(run.cluster)
+    session.connect(terminal_prompter())
+    left = list_left(session, run, kinds)
+    target = Path(arguments.to) if arguments.to is not None else Path(run.id)
+    if not arguments.json:
+        _show(left)
+    fetch = Fetch(session, left, target, limit=limit, prompter=terminal_prompter())
+    missing = fetch.missing()
+    if missing and not arguments.yes:
+        if not has_terminal():
+            raise Trouble(f"{size_text(missing)} are to come.", fix="--yes fetches them without asking.", exit_code=1)
+        if not confirm(f"Fetch {size_text(missing)} into {target}?"):
+            raise Trouble("Nothing was fetched.", exit_code=1)
+    done = fetch.all(_teller()) if left.files else []
+    for one in done:
+        if one.state == "refused":
+            say(f"{one.file.name} was not fetched. {one.why}")
+    profile = _profile(services, session, left, done, target)
+    if arguments.json:
+        print_json(_document(run.id, left, target, done, profile))
+    else:
+        _say_done(done, target)
+        _print_profile(profile)
+    return 1 if any(one.state == "refused" for one in done) else 0
+
+
+def _show(left: LeftFiles) -> None:
+    if left.files:
+        print_table(("file", "kind", "size"), [(file.name, file.kind, size_text(file.size)) for file in left.files])
+    else:
+        say(f"There is no such file below {left.folder}.")
+    for name, why in left.left_out:
+        say(f"left out: {name}: {why}")
+
+
+def _teller() -> Callable[[str, int, int], None]:
+    """Says of each file how far it is, now and then."""
+    said: dict[str, float] = {}
+    pace = Pace(newest=20)
+
+    def tell(name: str, here: int, size: int) -> None:
+        now = time.monotonic()
+        pace.note(here, now)
+        if here < size and now - said.setdefault(name, now) < _TELL_EVERY_S:
+            return
+        said[name] = now
+        left_s = pace.seconds_left(size, now)
+        rest = f", {left_s:.0f} s left" if left_s and here < size else ""
+        say(f"{name}: {size_text(min(here, size))} of {size_text(size)}{rest}")
+
+    return tell
+
+
+def _say_done(done: Sequence[Fetched], target: Path) -> None:
+    whole = [one for one in done if one.state != "refused"]
+    if whole:
+        came = sum(one.bytes_fetched for one in whole)
+        print_line(f"{plural(len(whole), 'file')} in {target}; {size_text(came)} came now.")
+
+
+def _profile(
+    services: Services, session: Session, left: LeftFiles, done: Sequence[Fetched], target: Path
+) -> tuple[str, ProfileSummary] | None:
+    """The first profile in short, by the `nsys` of this machine, else by the cluster's; None without either."""
+    name = next((one.file.name for one in done if one.file.kind == "profile" and one.state != "refused"), None)
+    if name is None:
+        return None
+    observes = services.policy.observes(session.profile)
+    try:
+        summary = summarize(LocalConnection("this machine"), str((target / name).resolve()))
+        if summary is None and not observes:
+            say(f"{session.profile.name}: nsys reads {name}")
+            summary = summarize(session, f"{left.folder}/{name}")
+    except Trouble as trouble:
+        say(str(trouble))
+        return None
+    if summary is None:
+        where = "on this machine; the cluster is only looked at" if observes else "on this machine or on the login node"
+        say(f"There is no summary of the profiles: `nsys` is not {where}. Nsight Systems opens them.")
+        return None
+    return name, summary
+
+
+def _print_profile(profile: tuple[str, ProfileSummary] | None) -> None:
+    if profile is None:
+        return
+    name, summary = profile
+    print_line(f"{name}: {summary.total_s:.4g} s of kernels, {summary.nccl_pct:.1f} % of it NCCL's; what took longest:")
+    rows = [(f"{one.time_pct:.1f}", f"{one.total_s:.4g}", f"{one.launches}", one.name[:100]) for one in summary.kernels]
+    print_table(("%", "s", "launches", "kernel"), rows)
+
+
+def _document(
+    run_id: str, left: LeftFiles, target: Path, done: Sequence[Fetched], profile: tuple[str, ProfileSummary] | None
+) -> dict[str, object]:
+    files = [
+        {
+            "name": one.file.name,
+            "kind": one.file.kind,
+            "bytes": one.file.size,
+            "state": one.state,
+            "bytes_fetched": one.bytes_fetched,
+            "why": clean_line(one.why) or None,
+        }
+        for one in done
+    ]
+    return {
+        "id": run_id,
+        "folder": left.folder,
+        "to": str(target),
+        "files": files,
+        "left_out": [{"name": name, "why": why} for name, why in left.left_out],
+        "profile": {"name": profile[0], **asdict(profile[1])} if profile else None,
+    }

@@ -1,0 +1,158 @@
+"""`LeftFiles`: what a run has left on its cluster, and what of it may be fetched. Names there are remote text."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from llmb_tui.cluster.batch import frames
+from llmb_tui.cluster.remote_text import remote_text
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.spec import RunaiSpec, UpstreamSpec
+from llmb_tui.text import clean_line
+
+if TYPE_CHECKING:
+    from llmb_tui.cluster.session import Session
+    from llmb_tui.launch.run import Run
+
+FileKind = Literal["profile", "trace", "log"]
+MOST = 2000
+"""Files that are looked at."""
+_DEADLINE_S = 60.0
+_LONGEST_PART = 200
+"""Bytes of a part of a name: every file system takes so many, and what is added while it is fetched."""
+_TRACE_FOLDERS = {"torch_profile", "pytorch_profile"}
+_TRACE = re.compile(r"trace[^/]*\.json(\.gz)?", re.IGNORECASE)
+_HIDDEN = "\N{REPLACEMENT CHARACTER}"
+
+
+@dataclass(frozen=True, slots=True)
+class LeftFile:
+    """A plain file. Its name is harmless: relative, on one line, and leads nowhere but down."""
+
+    name: str
+    kind: FileKind
+    size: int
+    """Bytes, when it was looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftFiles:
+    """What there is."""
+
+    folder: str
+    """True path of the run's folder on the cluster."""
+    files: tuple[LeftFile, ...]
+    left_out: tuple[tuple[str, str], ...] = ()
+    """(name, clean, and why it is not fetched)."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size for file in self.files)
+
+
+def list_left(session: Session, run: Run, kinds: frozenset[FileKind]) -> LeftFiles:
+    """What a run has left of these kinds.
+
+    Raises Trouble (exit code 1) where that cannot be listed, and what `Session.run_script` raises.
+    """
+    folder = run.results or (run.job_log.folder if run.job_log else "")
+    if not folder:
+        raise Trouble(f"It is not known where run {run.id} writes.", run.note, "Watch it first.", exit_code=1)
+    token = secrets.token_hex(8)
+    arguments = [token, str(MOST), folder]
+    result = session.run_script(remote_text("left_files.sh"), arguments, deadline_s=_DEADLINE_S, only_looks=True)
+    if result.exit_code != 0:
+        why = clean_line(result.stderr.strip()) or f"The command there ended with {result.exit_code}."
+        fix = "It may have been removed there, or moved; the copy of its log is kept here."
+        raise Trouble(f"{clean_line(folder)} on {session.profile.name} cannot be listed.", why, fix, exit_code=1)
+    parts = [(*head.partition(" ")[::2], text) for head, text in frames(result.stdout, token)]
+    return sorted_out(parts, kinds, _jobs_of(run))
+
+
+def refuse_runai(run: Run) -> None:
+    """Raise Trouble (exit code 1) for a run whose files no login node sees."""
+    if isinstance(run.spec, RunaiSpec):
+        where = f"at {run.results} on a volume" if run.results else "in its pods, and went with them"
+        raise Trouble(
+            f"What run {run.id} wrote cannot be fetched.",
+            f"On a Run:ai cluster files lie {where}, which only a workload there can read; its log is copied here.",
+            f"`llmb-tui logs {run.id}` prints the log; a workload of your own that mounts the volume shows the rest.",
+            exit_code=1,
+        )
+
+
+def sorted_out(
+    parts: list[tuple[str, str, str]], kinds: frozenset[FileKind], job_ids: tuple[str, ...] = ()
+) -> LeftFiles:
+    """(kind, name, text) of what `remote/left_files.sh` prints. Pure. Whatever the server says, no name leads upwards.
+
+    `job_ids`: only files whose names have one of these; empty: all.
+    """
+    folder = ""
+    files: dict[str, LeftFile] = {}
+    left_out: dict[str, str] = {}
+    for what, name, text in parts:
+        kind = kind_of(name)
+        if what == "folder":
+            folder = name
+        elif what == "more":
+            left_out["…"] = f"There are more than {MOST} files; the first of them by name were looked at."
+        elif (kind in kinds or (kind is None and _is_odd(name))) and _is_of(name, job_ids):
+            relative, shown = name.removeprefix("./"), clean_line(name.removeprefix("./"))[:_LONGEST_PART]
+            size = text.strip()
+            if why := _why_not(what, name, size):
+                left_out[shown] = why
+            elif kind is not None:
+                files[relative] = LeftFile(relative, kind, int(size))
+    if not folder.startswith("/") or clean_line(folder) != folder or _HIDDEN in folder:
+        raise Trouble("The run's folder has a name that cannot be used.", clean_line(folder), exit_code=1)
+    return LeftFiles(folder, tuple(files[name] for name in sorted(files)), tuple(left_out.items()))
+
+
+def kind_of(name: str) -> FileKind | None:
+    """By its name; None for what is no profile, trace or log."""
+    *folders, last = name.split("/")
+    if last.endswith((".nsys-rep", ".qdrep", ".qdstrm")):
+        return "profile"
+    if _TRACE_FOLDERS.intersection(folders) or _TRACE.search(last):
+        return "trace"
+    return "log" if last.endswith((".out", ".err", ".log")) else None
+
+
+def _why_not(what: str, name: str, size: str) -> str:
+    """Why it is not fetched; empty where it may be."""
+    if _is_odd(name):
+        return "Its name leads elsewhere, or cannot be written here."
+    if what == "link":
+        return "It is a symbolic link, which is not followed."
+    if what != "file":
+        return "It is no file."
+    if name.rpartition("/")[2].startswith("sbatch_"):
+        return "The output of a batch script may hold tokens; read it on the cluster."
+    return "" if size.isascii() and size.isdecimal() and len(size) <= 15 else "Its size cannot be read there."
+
+
+def _is_odd(name: str) -> bool:
+    """Whether it is anything but `./` and names of files below, which every system here takes as they are."""
+    parts = name.split("/")
+    return (
+        clean_line(name) != name
+        or _HIDDEN in name
+        or "\\" in name
+        or parts[0] != "."
+        or len(parts) < 2
+        or any(part in ("", ".", "..") or len(part.encode()) > _LONGEST_PART for part in parts[1:])
+    )
+
+
+def _jobs_of(run: Run) -> tuple[str, ...]:
+    """The runs of a Hydra recipe by NVIDIA's own scripts share one folder, and name their files by the job."""
+    return run.job_ids if isinstance(run.spec, UpstreamSpec) and run.spec.how == "sbatch" else ()
+
+
+def _is_of(name: str, job_ids: tuple[str, ...]) -> bool:
+    return not job_ids or any(re.search(rf"(?<!\d){re.escape(job_id)}(?!\d)", name) for job_id in job_ids)

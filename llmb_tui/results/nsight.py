@@ -1,0 +1,91 @@
+"""`ProfileSummary`: where the GPU's time went, of an Nsight Systems profile, as `nsys stats` says it."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from math import isfinite
+from typing import Protocol
+
+from llmb_tui.cluster.link import Completed
+from llmb_tui.cluster.remote_text import remote_text
+from llmb_tui.errors import Trouble
+from llmb_tui.text import clean_line, short_line
+
+TOP = 5
+"""So many kernels are named."""
+_DEADLINE_S = 600.0
+_MISSING = "llmb-nsys missing"
+
+
+@dataclass(frozen=True, slots=True)
+class KernelTime:
+    """All launches of one kernel. The name is clean."""
+
+    name: str
+    time_pct: float
+    """Of the time of all kernels."""
+    total_s: float
+    launches: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileSummary:
+    """Of one rank's profile."""
+
+    kernels: tuple[KernelTime, ...]
+    """Those that took longest."""
+    total_s: float
+    """Time of all kernels; those that ran side by side count each."""
+    nccl_pct: float
+    """What of it was NCCL's: communication, and waiting for it."""
+
+
+class RunsScripts(Protocol):
+    """A login node, or this machine."""
+
+    def run_script(
+        self, script: str, args: list[str], *, stdin: bytes = b"", deadline_s: float = 20.0, only_looks: bool = False
+    ) -> Completed:
+        """As `Link.run_script`."""
+
+
+def summarize(place: RunsScripts, path: str) -> ProfileSummary | None:
+    """Of the profile at an absolute path there; None where there is no `nsys`.
+
+    Takes as long as unpacking the profile does, ten minutes at most. Raises Trouble where `nsys` cannot read it, and
+    what `run_script` raises.
+    """
+    result = place.run_script(remote_text("nsys_stats.sh"), [path], deadline_s=_DEADLINE_S)
+    if result.stdout.startswith(_MISSING):
+        return None
+    summary = parse_kernels(result.stdout)
+    if summary is None:
+        said = [line for line in (result.stdout + result.stderr).splitlines() if line.strip()]
+        why = short_line(said[-1]) if said else f"It ended with exit code {result.exit_code} and no word."
+        raise Trouble(f"`nsys stats` says nothing of {clean_line(path)}.", why, "Open it in Nsight Systems itself.")
+    return summary
+
+
+def parse_kernels(text: str) -> ProfileSummary | None:
+    """From the CSV of the report `cuda_gpu_kern_sum`, with what nsys says before it; None where there is none."""
+    lines = text.splitlines()
+    heads = [at for at, line in enumerate(lines) if line.lstrip('"').startswith(("Time (%)", "Time(%)"))]
+    if not heads:
+        return None
+    rows = csv.DictReader(lines[heads[0] :])
+    kernels = []
+    for row in rows:
+        try:
+            share = float(row.get("Time (%)") or row.get("Time(%)") or "")
+            seconds, launches = float(row["Total Time (ns)"]) / 1e9, int(float(row["Instances"]))
+            if isfinite(share) and isfinite(seconds):
+                kernels.append(KernelTime(clean_line(row["Name"]), share, seconds, launches))
+        except (KeyError, ValueError, TypeError, OverflowError):
+            continue  # a line that was cut, or one of nsys's own words
+    if not kernels:
+        return None
+    kernels.sort(key=lambda kernel: -kernel.total_s)
+    total_s = sum(kernel.total_s for kernel in kernels)
+    nccl_s = sum(kernel.total_s for kernel in kernels if "nccl" in kernel.name.lower())
+    return ProfileSummary(tuple(kernels[:TOP]), total_s, 100 * nccl_s / total_s if total_s else 0.0)

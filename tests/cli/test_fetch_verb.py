@@ -1,0 +1,181 @@
+"""`fetch` on a login node that is this machine: what comes, what does not, and what is never written to."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.launch.runs import Runs
+from llmb_tui.launch.spec import RunaiSpec
+from llmb_tui.results.fetch import Fetch
+from llmb_tui.services import Services
+from llmb_tui.store.paths import Places
+from tests.kit import verbs
+from tests.kit.runs import make_run, make_spec
+
+PROFILE = random.Random(1).randbytes(300_000)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def task(home: Path, tmp_path: Path) -> Path:
+    """A run's folder on the cluster, with what it left there."""
+    folder = tmp_path / "lustre" / "task"
+    (folder / "nsys_profile").mkdir(parents=True)
+    (folder / "code" / "deep").mkdir(parents=True)
+    (folder / "nsys_profile" / "profile_1.nsys-rep").write_bytes(PROFILE)
+    (folder / "torch_profile").mkdir()
+    (folder / "torch_profile" / "rank0.json").write_text("{}")
+    (folder / "log-acct-acct.t_48123_0.out").write_text("log\n")
+    (folder / "empty.err").touch()
+    (folder / "sbatch_acct-acct.t_48123.out").write_text("HF_TOKEN=hf_secret\n")
+    (folder / "code" / "deep" / "setup.log").write_text("code\n")
+    places = Places(home / "config", home / "state")
+    near = SlurmProfile("eos", "localhost", "acct", "batch", "/lustre", transport="local")
+    Services(places).clusters.save(near)
+    Runs(places).save(make_run("mine", folder, job_state="COMPLETED", log_read=True))
+    return folder
+
+
+def fetch(home: Path, *words: str, code: int = 0) -> Any:
+    done = verbs.run(("fetch", "mine", *words, "--json"), verbs.environment(home))
+    assert done.returncode == code, done.stderr
+    return json.loads(done.stdout)
+
+
+def states(document: dict[str, Any]) -> dict[str, str]:
+    return {file["name"]: file["state"] for file in document["files"]}
+
+
+def test_everything_byte_for_byte_and_the_second_time_nothing(home: Path, task: Path, tmp_path: Path) -> None:
+    to = tmp_path / "here"
+    document = fetch(home, "--to", str(to), "--yes")
+    names = ["empty.err", "log-acct-acct.t_48123_0.out", "nsys_profile/profile_1.nsys-rep", "torch_profile/rank0.json"]
+    assert states(document) == dict.fromkeys(names, "fetched")
+    assert sorted(str(path.relative_to(to)) for path in to.rglob("*") if path.is_file()) == names
+    assert all((to / name).read_bytes() == (task / name).read_bytes() for name in names)
+    assert (to / names[2]).stat().st_mode & 0o777 == 0o600
+    assert document["left_out"] == [
+        {"name": "sbatch_acct-acct.t_48123.out", "why": document["left_out"][0]["why"]},
+    ]  # fmt: skip
+    assert "tokens" in document["left_out"][0]["why"]
+    again = fetch(home, "--to", str(to))  # without --yes: nothing is to come
+    assert set(states(again).values()) == {"here"}
+    assert {file["bytes_fetched"] for file in again["files"]} == {0}
+
+
+@pytest.mark.usefixtures("task")
+def test_it_goes_on_at_the_byte_where_it_was(home: Path, tmp_path: Path) -> None:
+    part = tmp_path / "here" / "nsys_profile" / "profile_1.nsys-rep.part"
+    part.parent.mkdir(parents=True)
+    part.write_bytes(PROFILE[:200_000])
+    (document,) = fetch(home, "--profiles", "--to", str(tmp_path / "here"), "--yes")["files"]
+    assert (document["state"], document["bytes_fetched"]) == ("fetched", 100_000)
+    assert (part.parent / "profile_1.nsys-rep").read_bytes() == PROFILE
+    assert not part.exists()
+
+
+@pytest.mark.usefixtures("task")
+@pytest.mark.parametrize("name", ["profile_1.nsys-rep", "profile_1.nsys-rep.part"])
+@pytest.mark.parametrize(
+    "other",
+    [b"mine", PROFILE + b"more", PROFILE[:70_000] + b"x" + PROFILE[70_001:100_000]],
+    ids=["short", "longer", "changed"],
+)
+def test_another_file_of_that_name_is_not_touched(home: Path, tmp_path: Path, name: str, other: bytes) -> None:
+    there = tmp_path / "here" / "nsys_profile" / name
+    there.parent.mkdir(parents=True)
+    there.write_bytes(other)
+    (document,) = fetch(home, "--profiles", "--to", str(tmp_path / "here"), "--yes", code=1)["files"]
+    assert document["state"] == "refused"
+    assert "another file" in document["why"]
+    assert there.read_bytes() == other
+
+
+def test_links_here_and_there_are_not_followed(home: Path, task: Path, tmp_path: Path) -> None:
+    secret, outside = tmp_path / "id_rsa", tmp_path / "outside"
+    secret.write_text("key")
+    outside.mkdir()
+    (task / "stolen.log").symlink_to(secret)
+    (task / "dir").symlink_to(tmp_path)
+    os.mkfifo(task / "pipe.log")
+    to = tmp_path / "here"
+    to.mkdir()
+    (to / "torch_profile").symlink_to(outside)
+    (to / "nsys_profile").mkdir()
+    (to / "nsys_profile" / "profile_1.nsys-rep").symlink_to(outside / "new")
+    document = fetch(home, "--to", str(to), "--yes", code=1)
+    found = states(document)
+    assert (found["torch_profile/rank0.json"], found["nsys_profile/profile_1.nsys-rep"]) == ("refused", "refused")
+    assert list(outside.iterdir()) == []
+    assert {one["name"] for one in document["left_out"]} >= {"stolen.log", "pipe.log"}
+    assert not any(path.name == "id_rsa" for path in to.rglob("*"))
+
+
+def test_a_folder_that_became_a_link_after_the_look_is_not_read(
+    home: Path, task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    away = tmp_path / "elsewhere"
+    away.mkdir()
+    (away / "profile_1.nsys-rep").write_text("a secret")
+    every = Fetch.all
+
+    def swapped(fetch: Fetch, tell: Any) -> Any:
+        (task / "nsys_profile").rename(task / "before")
+        (task / "nsys_profile").symlink_to(away)
+        return every(fetch, tell)
+
+    monkeypatch.setattr(Fetch, "all", swapped)
+    (document,) = fetch(home, "--profiles", "--to", str(tmp_path / "here"), "--yes", code=1)["files"]
+    assert document["state"] == "refused"
+    assert "symbolic link" in document["why"]
+    assert not (tmp_path / "here" / "nsys_profile" / "profile_1.nsys-rep").exists()
+
+
+@pytest.mark.usefixtures("task")
+def test_without_a_yes_nothing_comes(home: Path, tmp_path: Path) -> None:
+    error = fetch(home, "--to", str(tmp_path / "here"), code=1)["error"]
+    assert "--yes" in error["fix"]
+    assert not (tmp_path / "here").exists()
+    assert "limit cannot be" in fetch(home, "--limit", "1", code=1)["error"]["what"]
+
+
+@pytest.mark.usefixtures("task")
+def test_what_there_is_is_shown_with_its_size_and_nsys_is_missed_in_words(home: Path, tmp_path: Path) -> None:
+    done = verbs.run(("fetch", "mine", "--profiles", "--to", str(tmp_path / "here"), "--yes"), verbs.environment(home))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[1].split()[:2] == ["nsys_profile/profile_1.nsys-rep", "profile"]
+    assert "300 kB" in done.stdout
+    assert "`nsys` is not on this machine or on the login node" in done.stderr
+
+
+def test_a_run_that_left_nothing_and_one_that_is_gone(home: Path, task: Path, tmp_path: Path) -> None:
+    for path in task.rglob("*.nsys-rep"):
+        path.unlink()
+    assert fetch(home, "--profiles", "--to", str(tmp_path / "here"))["files"] == []
+    task.rename(tmp_path / "moved")
+    assert "no such folder" in fetch(home, code=1)["error"]["why"]
+
+
+@pytest.mark.usefixtures("task")
+def test_of_a_run_on_runai_it_is_said_what_cannot_be_fetched(home: Path) -> None:
+    spec = make_spec("mine")
+    runai = RunaiSpec(
+        run_id="mine", experiment="e", workload="w", kind="distributed", project="p", node_pool=None, nodes=1,
+        gpus_per_node=8, time_limit="", image="i", mounts=(), results="/data/results", image_pull_secret=None,
+        hub_credential=None, env=spec.env, files=(),
+    )  # fmt: skip
+    Runs(Places(home / "config", home / "state")).save(make_run("mine", procedure="runai", spec=runai))
+    error = fetch(home, code=1)["error"]
+    assert "/data/results" in error["why"]
+    assert "llmb-tui logs mine" in error["fix"]
