@@ -56,10 +56,7 @@ def compare_verb(arguments: argparse.Namespace) -> int:
 
 
 def _nodes(services: Services, arguments: argparse.Namespace) -> int:
-    if arguments.runs:
-        runs: Iterable[RunResult] = _results(services, arguments.runs)
-    else:
-        runs = services.history.all()
+    runs = _results(services, arguments.runs) if arguments.runs else services.history.all()
     answer = slow_nodes(run for run in runs if arguments.cluster in (None, run.cluster))
     if arguments.json:
         print_json(nodes_document(answer))
@@ -67,26 +64,31 @@ def _nodes(services: Services, arguments: argparse.Namespace) -> int:
     if answer.findings:
         print_as(arguments.format, nodes_table(answer))
     if answer.exclude:
-        print_line(f"# {answer.exclude}" if arguments.format == "csv" else answer.exclude)
+        (print_line if arguments.format == "table" else say)(answer.exclude)
     say(answer.words)
     say(RULE)
     return 0
 
 
-def _results(services: Services, names: Iterable[str]) -> list[RunResult]:
+def _results(services: Services, names: Iterable[str]) -> tuple[RunResult, ...]:
     """Of runs, each once. Raises Trouble (exit code 1) for what is none."""
-    return [services.history.result(run_id) for run_id in dict.fromkeys(names)]
+    return services.history.of(
+        services.feed.records.record(services.runs.load(run_id)) for run_id in dict.fromkeys(names)
+    )
 
 
 def _changed(services: Services, comparison: Comparison, *, two_sides: bool) -> RunDifference | None:
     """What else differs, where two runs or two sides are held against each other: of the newest on either side."""
     if two_sides and comparison.contrasts:
-        pair = [group.runs[-1] for group in (comparison.contrasts[0].base, comparison.contrasts[0].other)]
+        pair = [group.runs[-1].id for group in (comparison.contrasts[0].base, comparison.contrasts[0].other)]
     elif len(comparison.runs) == 2:
-        pair = list(comparison.runs)
+        pair = [run.id for run in comparison.runs]
     else:
         return None
-    before, after = (Ran(services.runs.load(run.id), services.runs.script(run.id), run.facts) for run in pair)
+    before, after = (
+        Ran(services.runs.load(run_id), services.runs.script(run_id), services.history.result(run_id).facts)
+        for run_id in pair
+    )
     return difference(before, after)
 
 

@@ -180,6 +180,7 @@ class Comparison:
 def compare(runs: Sequence[RunResult], against: Sequence[RunResult] = (), purpose: Purpose | None = None) -> Comparison:
     """Compare runs with each other, the first group being what others are held against.
 
+    Two runs of one configuration are held against each other as well, unless they are to be repeats.
     Without a purpose, runs that may not be compared with the others are compared among themselves, where there are
     several of a kind: a suite of scales in two precisions is two curves.
     With `against` every group of `runs` is held against its counterpart there, which differs from it in nothing but
@@ -199,6 +200,8 @@ def compare(runs: Sequence[RunResult], against: Sequence[RunResult] = (), purpos
         alike = _worst([alike for *_, alike in pairs]) if pairs else alike
         groups = (*base, *groups)
         contrasts = tuple(contrast(base, other) for base, other, _ in pairs)
+    elif len(groups) == 1 and len(groups[0].runs) == len(runs) == 2 and purpose != "repeats":
+        return compare(runs[1:], runs[:1], purpose)
     else:
         kinds = [groups]
         if purpose is None and not alike.comparable:

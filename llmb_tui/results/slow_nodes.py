@@ -233,7 +233,8 @@ def _chances(
     for indexes in repeats:
         for index, score in zip(indexes, _scores([runs[index].value for index in indexes]), strict=True):
             scores[index] = score
-    widths = [_width(test, repeats, scores) for test in tests]
+    variances = [variance([scores[index] for index in same]) for same in repeats]
+    widths = [_width(test, repeats, variances) for test in tests]
     of_members = [itemgetter(*test.members) for test in tests]
 
     def statistics() -> list[float]:
@@ -268,12 +269,12 @@ def _deviation(values: Sequence[float]) -> float:
     return 1.4826 * median(abs(value - middle) for value in values)
 
 
-def _width(test: _Test, repeats: Sequence[Sequence[int]], scores: Sequence[float]) -> float:
+def _width(test: _Test, repeats: Sequence[Sequence[int]], variances: Sequence[float]) -> float:
     """Deviation of the sum of its scores if the times were handed out at random; never 0."""
     inside, whole = set(test.members), 0.0
-    for same in repeats:
+    for same, of_scores in zip(repeats, variances, strict=True):
         if having := len(inside.intersection(same)):
-            whole += variance([scores[index] for index in same]) * having * (len(same) - having) / len(same)
+            whole += of_scores * having * (len(same) - having) / len(same)
     return math.sqrt(whole) or 1.0
 
 
@@ -299,8 +300,9 @@ def _difference(test: _Test, runs: Sequence[_Timed]) -> tuple[float | None, floa
     for repeats in {runs[index].repeats for index in test.members}:
         having = [runs[index].value for index in test.members if runs[index].repeats == repeats]
         lacking = [runs[index].value for index in test.others if runs[index].repeats == repeats]
-        apart.append((len(having) * len(lacking) / (len(having) + len(lacking)), median(having) - median(lacking)))
-        outside += [value - median(lacking) for value in lacking if len(lacking) > 1]
+        usual = median(lacking)
+        apart.append((len(having) * len(lacking) / (len(having) + len(lacking)), median(having) - usual))
+        outside += [value - usual for value in lacking if len(lacking) > 1]
     if not apart:
         return None, None
     mean = sum(weight * one for weight, one in apart) / sum(weight for weight, _ in apart)

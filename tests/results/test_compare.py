@@ -75,6 +75,15 @@ def test_single_runs_say_what_their_noise_is_not() -> None:
     assert "that between runs is not known: repeat them" in contrast.words
 
 
+def test_two_runs_of_one_configuration_are_held_against_each_other() -> None:
+    runs = repeats("r", 1.98, 2.05)
+    (contrast,) = compare(runs).contrasts
+    assert [contrast.base.runs[0].id, contrast.other.runs[0].id] == ["r0", "r1"]
+    assert contrast.basis == "single runs"
+    (group_of_both,) = compare(runs, purpose="repeats").groups
+    assert len(group_of_both.runs) == 2
+
+
 def test_no_interval_is_narrower_than_the_digits_of_a_log() -> None:
     (contrast,) = compare(repeats("new", 1.981, 1.981), against=repeats("old", 1.98, 1.98)).contrasts
     assert contrast.half_width_pct == 0.1
