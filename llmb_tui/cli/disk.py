@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from llmb_tui.cli.output import print_json, print_line, print_table, say
 from llmb_tui.cli.user import confirm, has_terminal, require_changes, terminal_prompter, user_services
 from llmb_tui.errors import Trouble
-from llmb_tui.results.housekeeping import KINDS, Belonging, Removal, belongings, chosen, measured, remove
+from llmb_tui.results.housekeeping import KINDS, Belonging, Removal, belongings, chosen, measured, remove, total_size
 from llmb_tui.services import Services
 from llmb_tui.text import plural, size_text
 
-_HEADINGS = ("name", "what", "size", "run", "")
+_HEADINGS = ("size", "what", "run", "name", "stays because")
 
 
 def disk_verb(arguments: argparse.Namespace) -> int:
@@ -33,9 +33,8 @@ def disk_verb(arguments: argparse.Namespace) -> int:
         documents = [_document(one) for one in things]
         print_json({"cluster": arguments.cluster, "directory": directory, "things": documents, "odd_names": odd})
         return 0
-    notes = {run_id: note.words for run_id, note in services.notes.all().items()}
-    print_table(_HEADINGS, [_row(one, notes) for one in things])
-    say(f"{plural(len(things), 'thing')} below {directory}, {_sum(things)}.")
+    print_table(_HEADINGS, map(_row, sorted(things, key=lambda one: one.size or 0, reverse=True)))
+    say(f"{plural(len(things), 'thing')} below {directory}, {total_size(things)}.")
     if odd:
         say(f"{plural(odd, 'thing')} there {'has a name' if odd == 1 else 'have names'} that this program never gives.")
     return 0
@@ -47,7 +46,7 @@ def _remove(services: Services, arguments: argparse.Namespace, things: Sequence[
     if not arguments.yes:
         if not has_terminal():
             raise Trouble("Nothing was removed.", "There is no terminal to ask at.", "Add --yes.", exit_code=1)
-        what = f"{plural(len(things), 'thing')}, {_sum(things)}, from {arguments.cluster}"
+        what = f"{plural(len(things), 'thing')}, {total_size(things)}, from {arguments.cluster}"
         if not confirm(f"Remove {what}? It cannot be undone."):
             raise Trouble("Nothing was removed.", exit_code=1)
     removal = remove(services.clusters.login_node(arguments.cluster), things, say)
@@ -66,9 +65,8 @@ def _outcome(removal: Removal) -> dict[str, object]:
     return {"removed": list(removal.removed), "kept": dict(removal.kept), "left": removal.left or None}
 
 
-def _row(one: Belonging, notes: Mapping[str, str]) -> tuple[str, ...]:
-    said = " ".join(filter(None, (one.kept, *(notes.get(run_id, "") for run_id in one.run_ids))))
-    return one.path, KINDS[one.kind], _size(one), " ".join(one.run_ids) or "–", said
+def _row(one: Belonging) -> tuple[str, ...]:
+    return _size(one), KINDS[one.kind], " ".join(one.run_ids) or "–", one.path, one.kept
 
 
 def _document(one: Belonging) -> dict[str, object]:
@@ -83,10 +81,3 @@ def _document(one: Belonging) -> dict[str, object]:
 
 def _size(one: Belonging) -> str:
     return "?" if one.size is None else size_text(one.size)
-
-
-def _sum(things: Sequence[Belonging]) -> str:
-    """Of what was measured; checkpoints lie in a run's folder and are not counted twice."""
-    tops = [one for one in things if not any(one.path.startswith(f"{other.path}/") for other in things)]
-    total = size_text(sum(one.size or 0 for one in tops))
-    return f"{total} or more" if any(one.size is None for one in tops) else total

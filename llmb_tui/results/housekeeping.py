@@ -23,17 +23,17 @@ from llmb_tui.cluster.slurm.client import going_jobs
 from llmb_tui.cluster.validation import PATH, matches
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
-from llmb_tui.text import clean, clean_line
+from llmb_tui.text import clean, clean_line, size_text
 
 Kind = Literal["image", "environment", "repository", "run", "checkpoint", "cache", "trash"]
 KINDS: dict[Kind, str] = {
     "image": "container image",
     "environment": "Python environment",
-    "repository": "recipe's repository and data",
+    "repository": "recipe's repository",
     "run": "run",
-    "checkpoint": "checkpoints of a run",
+    "checkpoint": "checkpoints",
     "cache": "downloads",
-    "trash": "removed, not all deleted",
+    "trash": "not all deleted",
 }
 _OF_RUNS: tuple[Kind, ...] = ("run", "checkpoint")
 _MOST = 2000
@@ -156,6 +156,13 @@ def measured(
             if answer.exit_code == 0 and kilobytes.isdecimal():
                 found[first + at] = replace(thing, size=int(kilobytes) * 1024)
     return tuple(found)
+
+
+def total_size(things: Sequence[Belonging]) -> str:
+    """Of what was measured, in words; what lies in another one of these is not counted twice."""
+    tops = [one for one in things if not any(_below(one.path, other.path) for other in things if other is not one)]
+    total = size_text(sum(one.size or 0 for one in tops))
+    return f"{total} or more" if any(one.size is None for one in tops) else total
 
 
 def chosen(things: Sequence[Belonging], names: Iterable[str]) -> tuple[Belonging, ...]:

@@ -48,6 +48,9 @@ class ClusterPane(Pane):
             id="cluster.variables",
             tooltip="Take what a login shell sets for the network into the cluster's profile",
         ),
+        Binding(
+            "d", "screen.disk", "Disk", id="cluster.disk", tooltip="What this program has put there, and removing it"
+        ),
         Binding("e", "screen.ask('edit')", "Edit", id="cluster.edit", tooltip="Change the chosen cluster"),
     ]
 

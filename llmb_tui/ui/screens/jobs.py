@@ -48,7 +48,7 @@ class JobsScreen(Screen[None]):
 
     HELP = """Every run, newest first; finished ones stay. The figures come from the local copies of the logs.
 What a scheduler says of jobs is asked once for each cluster, not once for each run.
-Runs that NVIDIA's own llmb-run started are opened from their list."""
+Runs that NVIDIA's own llmb-run started are opened from their list (o)."""
     CSS_PATH = "jobs.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "peek", "Peek", id="jobs.peek", tooltip="The last lines of the run's log"),
@@ -62,7 +62,14 @@ Runs that NVIDIA's own llmb-run started are opened from their list."""
         Binding(
             "a", "again", "Again…", id="jobs.again", tooltip="What the run was, in the wizard, to change and submit"
         ),
-        Binding("o", "others", "Others…", id="jobs.others", tooltip="Runs that NVIDIA's llmb-run started on a cluster"),
+        Binding(
+            "o",
+            "others",
+            "Others…",
+            show=False,  # a narrow terminal has no room for one more
+            id="jobs.others",
+            tooltip="Runs that NVIDIA's llmb-run started on a cluster",
+        ),
         Binding("R", "app.results", "Results", id="jobs.results", tooltip="The runs that are over, compared"),
         Binding("q,escape", "leave", "Back", key_display="q", id="jobs.leave", tooltip="Back to where you came from"),
     ]

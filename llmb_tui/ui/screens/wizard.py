@@ -183,6 +183,16 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         elif not self.body.preview.turn():
             self.remove_class("-preview")
 
+    def action_disk(self) -> None:
+        """What is on the chosen cluster; without one there is nothing to look at."""
+        profile = self.state.proposal.profile if self.state is not None else None
+        if profile is None or profile.no_login_node:
+            tell(self.app, profile.no_login_node if profile is not None else "No cluster is chosen yet.", "warning")
+            return
+        from llmb_tui.ui.screens.disk import DiskScreen
+
+        self.app.push_screen(DiskScreen(self._services, self._prompter, profile))
+
     def run_again(self, run: Run) -> None:
         """Take what a run was as the answers."""
         from llmb_tui.wizard.events import RunAgain

@@ -13,13 +13,16 @@ from textual.widgets import Input, Static
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.load import load_presets
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.panes.pane import Pane
+from llmb_tui.ui.screens.disk import DiskScreen
 from llmb_tui.ui.screens.wizard import WizardScreen
 from llmb_tui.ui.screens.wizard_body import WizardBody
 from llmb_tui.ui.widgets.choices import ChoiceList
 from llmb_tui.ui.widgets.preview import Preview
 from llmb_tui.ui.widgets.rail import Rail
+from llmb_tui.wizard.events import ClusterPicked
 from llmb_tui.wizard.steps import StepId
 from tests.kit.pilot import (
     NEMOTRON,
@@ -30,6 +33,7 @@ from tests.kit.pilot import (
     loaded,
     marks,
     on_screen,
+    on_top,
     plan_of,
     step_of,
     text_of,
@@ -293,6 +297,26 @@ async def test_the_palette_offers_what_the_keys_do(app: LlmbApp) -> None:
         await pilot.press("ctrl+p", *"review", "enter")
         await pilot.pause()
         assert step_of(pilot) is StepId.REVIEW
+
+
+async def test_what_is_on_a_cluster_opens_from_its_step(app: LlmbApp) -> None:
+    profile = SlurmProfile(
+        "eos", "127.0.0.1", "acct", "batch", "/lustre", port=9, known_hosts="/nonexistent", user="me"
+    )
+    async with app.run_test(size=SIZE) as pilot:
+        wizard = await loaded(pilot)
+        await pilot.press("4", "d")
+        assert app.screen is wizard
+        assert "No cluster is chosen yet." in [note.message for note in app._notifications]
+    app.services.clusters.save(profile)
+    again = LlmbApp(app.services)
+    async with again.run_test(size=SIZE) as pilot:
+        wizard = await loaded(pilot)
+        wizard.dispatch(ClusterPicked("eos"))
+        await pilot.press("4", "d")
+        await on_top(pilot, DiskScreen)
+        await pilot.press("q")
+        await until(pilot, lambda: again.screen is wizard, "the wizard is back")
 
 
 async def test_a_run_is_wanted_again_from_the_list_with_its_own_answers(app: LlmbApp) -> None:

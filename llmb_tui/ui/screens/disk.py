@@ -1,0 +1,220 @@
+"""`DiskScreen`: what this program has put on a cluster, and removing some of it after a question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.text import Text
+from textual import getters, on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.screen import Screen
+from textual.widgets import DataTable, Static
+
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.prompter import Prompter
+from llmb_tui.errors import Trouble
+from llmb_tui.results.housekeeping import (
+    KINDS,
+    Belonging,
+    Removal,
+    belongings,
+    chosen,
+    measured,
+    remove,
+    total_size,
+)
+from llmb_tui.services import Services
+from llmb_tui.text import clean_line, plural, size_text
+from llmb_tui.ui.daemon import in_daemon
+from llmb_tui.ui.dialogs import Confirm, Failure
+from llmb_tui.ui.text import MUTED, Part, line, lines
+from llmb_tui.ui.widgets.key_bar import KeyBar
+
+if TYPE_CHECKING:
+    from llmb_tui.cluster.session import Session
+
+_COLUMNS = (("", 1), ("size", 8), ("what", 19), ("run", 16))
+_LEAST = 20
+"""Cells for the last column, the name."""
+_NAMED_IN_QUESTION = 8
+
+
+class DiskScreen(Screen[None]):
+    """The largest first. Nothing is removed that is not marked and agreed to."""
+
+    HELP = """What installs and runs have put below the cluster's install directory, the largest first.
+x marks a thing, D removes what is marked, for good. What is still needed, or is not known, cannot be marked; the line
+below the rows says why. A run's record, plan and verdict stay on this machine."""
+    CSS_PATH = "disk.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("x,space", "mark", "Mark", key_display="x", id="disk.mark", tooltip="Mark it to be removed"),
+        Binding("D", "remove", "Remove…", id="disk.remove", tooltip="Remove what is marked, after a question"),
+        Binding("r", "read", "Look again", id="disk.read", tooltip="Ask the cluster again"),
+        Binding("q,escape", "leave", "Back", key_display="q", id="disk.leave", tooltip="Back; nothing is removed"),
+    ]
+
+    table = getters.query_one("#disk-things", DataTable)
+
+    @dataclass
+    class Heard(Message):
+        """How far it is."""
+
+        words: str
+
+    def __init__(self, services: Services, prompter: Prompter, profile: ClusterProfile) -> None:
+        super().__init__()
+        self._services = services
+        self._prompter = prompter
+        self._profile = profile
+        self._things: tuple[Belonging, ...] = ()
+        self._marked: set[str] = set()
+
+    def compose(self) -> ComposeResult:
+        yield Static(line((f" On {self._profile.name}", "bold"), f"   {self._profile.directory}"), id="disk-head")
+        yield Static(id="disk-said", markup=False)
+        table: DataTable[Text] = DataTable(id="disk-things", cursor_type="row", cell_padding=0)
+        yield table
+        yield Static(id="disk-note", markup=False)
+        yield KeyBar(compact=True, show_command_palette=False)
+
+    def on_mount(self) -> None:
+        self.table.focus()
+        self.action_read()
+
+    def on_resize(self) -> None:
+        self._show_rows()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (Textual's)
+        if action in ("mark", "remove"):
+            return None if self._services.policy.observes(self._profile) else True
+        return True
+
+    def action_leave(self) -> None:
+        self.dismiss(None)
+
+    def action_mark(self) -> None:
+        one = self._chosen()
+        if one is not None and not one.kept:
+            self._marked ^= {one.path}
+            self._show_rows()
+
+    @work(group="disk", exclusive=True, exit_on_error=False)
+    async def action_read(self) -> None:
+        await self._read()
+
+    @work(group="disk", exclusive=True, exit_on_error=False)
+    async def action_remove(self) -> None:
+        things = chosen(self._things, sorted(self._marked))
+        question = removal_question(self._profile.name, things)
+        if not things or not await self.app.push_screen_wait(Confirm("Remove", question, "Remove it", "Keep it")):
+            return
+        self._say(("◐ ", "$text-warning"), "removing …")
+        try:
+            removal = await in_daemon(lambda: remove(self._session(), things, self._tell))
+        except Trouble as trouble:
+            self._say(("✗ ", "$text-error"), f"{trouble.what} {trouble.why}")
+            self.app.push_screen(Failure(trouble))
+            return
+        self._marked.clear()
+        await self._read(outcome(removal))
+
+    async def _read(self, said: str = "") -> None:
+        """`said`: what was done before."""
+        self._say(("◐ ", "$text-warning"), f"{said} Asking {self._profile.name} …".lstrip())
+        try:
+            self._things = await in_daemon(self._look)
+        except Trouble as trouble:
+            self._things = ()
+            self._say(("✗ ", "$text-error"), f"{trouble.what} {trouble.why}")
+        else:
+            self._say(("● ", "$text-success"), f"{said} {summary(self._things)}".lstrip())
+        self._marked &= {one.path for one in self._things if not one.kept}
+        self._show_rows()
+
+    def _look(self) -> tuple[Belonging, ...]:
+        """In a thread."""
+        session = self._session()
+        session.connect(self._prompter)
+        things, _ = belongings(session, self._services.catalog, self._services.runs.all())
+        return tuple(sorted(measured(session, things, self._tell), key=lambda one: one.size or 0, reverse=True))
+
+    def _session(self) -> Session:
+        return self._services.clusters.login_node(self._profile.name)
+
+    def _tell(self, words: str) -> None:
+        """In a thread."""
+        self.post_message(self.Heard(words))
+
+    @on(Heard)
+    def _heard(self, message: Heard) -> None:
+        self._say(("◐ ", "$text-warning"), message.words)
+
+    def _chosen(self) -> Belonging | None:
+        row = self.table.cursor_row
+        return self._things[row] if 0 <= row < len(self._things) else None
+
+    def _show_rows(self) -> None:
+        row = self.table.cursor_row
+        self.table.clear(columns=True)
+        for heading, width in _COLUMNS:
+            self.table.add_column(Text(heading), width=width + 1)
+        self.table.add_column(Text("name"), width=max(self.size.width - sum(w + 1 for _, w in _COLUMNS) - 3, _LEAST))
+        for one in self._things:
+            cells = row_of(one, marked=one.path in self._marked)
+            style = "dim" if one.kept else ""
+            self.table.add_row(*(Text(cell, style, no_wrap=True, overflow="ellipsis") for cell in cells))
+        if self._things:
+            self.table.move_cursor(row=min(row, len(self._things) - 1), animate=False)
+        self._show_note()
+
+    @on(DataTable.RowHighlighted)
+    def _show_note(self) -> None:
+        one = self._chosen()
+        parts: list[Part] = []
+        if one is not None:
+            parts = [one.path]
+            if one.kept:
+                parts += [("   ✗ stays: ", "$text-error"), one.kept]
+            elif not self._services.policy.observes(self._profile):
+                parts.append(("   x marks it", MUTED))
+        self.query_one("#disk-note", Static).update(line(*parts))
+
+    def _say(self, *parts: Part) -> None:
+        self.query_one("#disk-said", Static).update(line(*parts))
+
+
+def row_of(one: Belonging, *, marked: bool) -> tuple[str, ...]:
+    """The cells of a thing; of a path its end is what tells it from others."""
+    size = "?" if one.size is None else size_text(one.size)
+    name = one.path if one.kind not in ("run", "checkpoint") else one.path.removeprefix("workloads/")
+    return tuple(map(clean_line, ("x" if marked else "", size, KINDS[one.kind], " ".join(one.run_ids) or "–", name)))
+
+
+def summary(things: Sequence[Belonging]) -> str:
+    """How much there is, and how much of it could go."""
+    can = [one for one in things if not one.kept]
+    return f"{plural(len(things), 'thing')}, {total_size(things)}; {total_size(can)} of it can be removed."
+
+
+def removal_question(cluster: str, things: Sequence[Belonging]) -> Content:
+    """What would be removed."""
+    rows = [
+        line("Remove ", (plural(len(things), "thing"), "bold"), f", {total_size(things)}, from {cluster}?"),
+        Content(""),
+    ]
+    rows += [line(one.path) for one in things[:_NAMED_IN_QUESTION]]
+    if len(things) > _NAMED_IN_QUESTION:
+        rows.append(line((f"and {len(things) - _NAMED_IN_QUESTION} more", MUTED)))
+    return lines([*rows, Content(""), line(("It cannot be undone. Records, plans and verdicts of runs stay.", MUTED))])
+
+
+def outcome(removal: Removal) -> str:
+    """What was removed, and what was not."""
+    words = [f"{plural(len(removal.removed), 'thing')} removed."]
+    words += [f"{path} stays. {why}" for path, why in removal.kept.items()]
+    return " ".join(filter(None, (*words, removal.left)))

@@ -1,0 +1,99 @@
+"""The screen of what is on a cluster: what stays says why, and nothing goes without a mark and a yes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.app import App
+from textual.widgets import DataTable
+
+from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
+from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.launch.policy import Policy
+from llmb_tui.services import Services
+from llmb_tui.ui.dialogs import Confirm
+from llmb_tui.ui.screens.disk import DiskScreen
+from tests.kit.pilot import SIZE, on_screen, on_top, text_of, until
+from tests.ui.run.conftest import Host
+
+IMAGE = "images/nvidia+nemo+25.02.01.sqsh"
+OpenDisk = Callable[..., tuple[App[None], Services]]
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """With an image of ours, and a larger one that somebody brought; and a queue that is empty."""
+    install = tmp_path / "install"
+    for path, size in ((IMAGE, 9000), ("images/[red]brought.sqsh", 1), ("images/brought.sqsh", 90_000)):
+        (install / path).parent.mkdir(parents=True, exist_ok=True)
+        (install / path).write_bytes(b"x" * size)
+    (install / ".llmb-tui" / "steps" / "image-nvidia+nemo+25.02.01").mkdir(parents=True)
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "squeue").write_text("#!/bin/sh\nexit 0\n")
+    (programs / "squeue").chmod(0o755)
+    monkeypatch.setenv("PATH", str(programs), prepend=":")
+    return install
+
+
+@pytest.fixture
+def open_disk(install: Path, services_of: Callable[..., Services]) -> Iterator[OpenDisk]:
+    profile = SlurmProfile("eos", "local", "acct", "batch", str(install), transport="local")
+    session = SlurmCluster(profile)
+
+    def make(*, observes: bool = False) -> tuple[App[None], Services]:
+        services = services_of([])
+        services.clusters.login_node = lambda ref: session  # type: ignore[method-assign]  # noqa: ARG005
+        services.policy = Policy(observes, None)
+        return Host(lambda: DiskScreen(services, Unattended(), profile)), services
+
+    yield make
+    session.close()
+
+
+async def listed(pilot: Any, app: App[None], count: int) -> None:
+    await until(pilot, lambda: "can be removed" in text_of(app, "#disk-said"), "the cluster was asked")
+    assert app.screen.query_one("#disk-things", DataTable).row_count == count
+
+
+async def test_what_stays_says_why_and_what_is_marked_goes_after_a_yes(open_disk: OpenDisk, install: Path) -> None:
+    app, _ = open_disk()
+    async with app.run_test(size=SIZE) as pilot:
+        await listed(pilot, app, 2)
+        assert "images/brought.sqsh   ✗ stays: This program did not install it." in text_of(app, "#disk-note")
+        await pilot.press("x", "D")
+        assert isinstance(app.screen, DiskScreen)
+        await pilot.press("down", "x")
+        assert f"{IMAGE}   x marks it" in text_of(app, "#disk-note")
+        await pilot.press("D")
+        await on_top(pilot, Confirm)
+        assert "It cannot be undone" in on_screen(app)
+        await pilot.press("n")
+        assert (install / IMAGE).exists()
+        await pilot.press("D")
+        await on_top(pilot, Confirm)
+        await pilot.press("y")
+        await until(pilot, lambda: "1 thing removed." in text_of(app, "#disk-said"), "it is removed")
+        await listed(pilot, app, 1)
+        assert not (install / IMAGE).exists()
+        assert (install / "images" / "brought.sqsh").exists()
+
+
+async def test_who_only_looks_marks_and_removes_nothing(open_disk: OpenDisk, install: Path) -> None:
+    app, _ = open_disk(observes=True)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await listed(pilot, app, 2)
+        await pilot.press("down", "x", "D")
+        assert isinstance(app.screen, DiskScreen)
+        assert (install / IMAGE).exists()
+
+
+async def test_a_cluster_that_cannot_be_asked_is_said(open_disk: OpenDisk, install: Path) -> None:
+    app, _ = open_disk()
+    install.rename(install.with_name("elsewhere"))
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: "cannot be used" in text_of(app, "#disk-said"), "why not")
