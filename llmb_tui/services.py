@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from llmb_tui.request import RunRequest
     from llmb_tui.results.history import History
     from llmb_tui.results.notes import Notes
+    from llmb_tui.results.report.reports import Reports
     from llmb_tui.store.paths import Places
     from llmb_tui.watch.local_results import LocalResults
     from llmb_tui.watch.runs_feed import RunsFeed
@@ -151,6 +152,20 @@ class Services:
         from llmb_tui.results.notes import Notes
 
         return Notes(self.runs)
+
+    @_part
+    def reports(self) -> Reports:
+        """What is said of runs to people who were not there."""
+        from llmb_tui.results.report.reports import Reports
+
+        return Reports(
+            runs=self.runs,
+            records=self.feed.records,
+            history=self.history,
+            notes=self.notes,
+            catalog=self.catalog,
+            threshold=self.settings.verdict.threshold,
+        )
 
     @_part
     def launcher(self) -> Launcher:

@@ -38,6 +38,7 @@ _VERBS = (
     ("results", "results", "how runs came out, or logs of any training, here or on a cluster"),
     ("compare", "compare", "runs side by side, and which nodes they were slow with"),
     ("fetch", "fetch", "profiles, traces and logs that a run has left on its cluster"),
+    ("report", "report", "runs as one readable file, HTML or Markdown, with charts"),
 )
 """Name, module of `llmb_tui.cli` with the function `<name>_verb`, and what it does."""
 

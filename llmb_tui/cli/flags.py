@@ -240,6 +240,14 @@ def _fetch(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--yes", action="store_true", help="fetch without asking")
 
 
+def _report(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("runs", metavar="RUN|SUITE", nargs="+")
+    text = "the file to write, .html or .md; without it the report goes to stdout as Markdown"
+    sub.add_argument("-o", "--output", metavar="FILE", help=text)
+    sub.add_argument("--charts", metavar="DIR", help="write every chart into this folder, as SVG")
+    sub.add_argument("--force", action="store_true", help="replace files that exist")
+
+
 _FLAGS: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
     "list": _list,
     "plan": _plan,
@@ -262,6 +270,7 @@ _FLAGS: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
     "results": _results,
     "compare": _compare,
     "fetch": _fetch,
+    "report": _report,
 }
 
 

@@ -11,6 +11,7 @@ from llmb_tui.results.changes import RULE, changes
 from llmb_tui.results.chart import Axis, Band, Chart, Point, Role, Rule, Series, scale_axis, time_axis, value_axis
 from llmb_tui.results.result import RunResult
 from llmb_tui.results.scaling import ScalePoint, ScalingCurve
+from llmb_tui.results.table import Table
 from llmb_tui.text import plural
 
 _SECONDS = "step time, s"
@@ -94,6 +95,22 @@ def scale_chart(
         summary=_scale_summary(points, groups, own),
         notes=_method_notes(points),
     )
+
+
+def scale_table(points: Sequence[AtScale], measured: Sequence[RunResult]) -> Table:
+    """The numbers of such a chart."""
+    groups, expected = _by_scale(measured), {at.gpus: at.estimate for at in points}
+    rows = [
+        (
+            gpus,
+            *((one.step_time_s, one.low_s, one.high_s, METHOD_WORDS[one.method]) if one else (None,) * 4),
+            fmean(groups[gpus]) if gpus in groups else None,
+            len(groups.get(gpus, ())) or None,
+        )
+        for gpus in sorted({*expected, *groups})
+        for one in (expected.get(gpus),)
+    ]
+    return Table.of(("GPUs", "expected s", "from s", "to s", "it is", "measured here s", "runs"), rows)
 
 
 def efficiency_chart(curve: ScalingCurve) -> Chart:
@@ -273,15 +290,16 @@ def _step_summary(result: RunResult, times: _Times) -> str:
 
 
 def _scale_summary(points: Sequence[AtScale], groups: dict[int, list[float]], own: tuple[int, float] | None) -> str:
-    said = [
-        f"{at.gpus:,} GPUs {seconds(at.estimate.step_time_s)} ({METHOD_NAMES[at.estimate.method]})" for at in points
-    ]
-    text = f"Expected: {', '.join(said)}." if said else ""
+    text = ""
+    if points:
+        first, last = points[0], points[-1]
+        text = f"Expected are {seconds(first.estimate.step_time_s)} on {first.gpus:,} GPUs"
+        text += f" to {seconds(last.estimate.step_time_s)} on {last.gpus:,}." if len(points) > 1 else "."
     if groups:
-        means = ", ".join(f"{scale:,} GPUs {seconds(fmean(times))}" for scale, times in sorted(groups.items()))
-        text += f" Measured here: {means}."
+        means = ", ".join(f"{seconds(fmean(times))} on {scale:,}" for scale, times in sorted(groups.items()))
+        text += f" Measured here were {means}."
     if own:
-        text += f" This run: {own[0]:,} GPUs {seconds(own[1])}."
+        text += f" This run took {seconds(own[1])} on {own[0]:,}."
     return text.strip()
 
 

@@ -21,6 +21,7 @@ _GAP = 34.0
 """Between two labels of the horizontal axis, at least; they are as wide as their letters beside that."""
 _MARKS = 60
 """A line of more points than this has no marks on it."""
+_NAMESPACE = ' xmlns="http://www.w3.org/2000/svg"'
 _NO_XML = re.compile("[\ufffe\uffff]")
 
 # One rule for each class, because few programs but browsers know variables. What a role is, is also said by the shape
@@ -114,7 +115,7 @@ def svg(chart: Chart, *, style: bool = True) -> str:
     legend, height = _legend(chart, frame.bottom + 44)
     description = " ".join((chart.summary, *chart.notes))
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" role="img" viewBox="0 0 {_WIDTH:g} {height:g}" '
+        f'<svg{_NAMESPACE if style else ""} class="chart" role="img" viewBox="0 0 {_WIDTH:g} {height:g}" '
         f'width="{_WIDTH:g}" height="{height:g}">',
         f"<title>{_text(chart.title)}</title><desc>{_text(description)}</desc>",
         f"<style>{STYLE}</style>" if style else "",

@@ -1,4 +1,4 @@
-"""The dialogs: a yes that must be clear, a host key, a secret, an error, a report, the help."""
+"""The dialogs: a yes that must be clear, a host key, a secret, an error, the help."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import ClassVar, Generic, TypeVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Button, Input, Static
@@ -14,7 +14,6 @@ from textual.widgets import Button, Input, Static
 from llmb_tui.errors import Trouble
 from llmb_tui.results.notes import LONGEST_NOTE, Note
 from llmb_tui.text import clean
-from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.text import MUTED, line, lines, plain, told
 from llmb_tui.ui.widgets.texts import Scroller
 
@@ -186,24 +185,3 @@ class Help(Dialog[None]):
     def body(self) -> ComposeResult:
         with Scroller():
             yield Static(self._text, markup=False)
-
-
-class Report(Dialog[None]):
-    """The document in a box."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "copy", "Copy", id="report.copy", tooltip="Copy the document"),
-        Binding("q,r", "leave", "Close", show=False, id="report.leave", tooltip="Close"),
-    ]
-
-    def __init__(self, text: str) -> None:
-        super().__init__("Report")
-        self._text = text
-
-    def body(self) -> ComposeResult:
-        with VerticalScroll():
-            yield Static(plain(self._text), markup=False)
-        yield Static(line(("y copies it, escape closes.", MUTED)), markup=False)
-
-    def action_copy(self) -> None:
-        copy(self.app, self._text, "The report")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import threading
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -27,7 +27,7 @@ from llmb_tui.preflight.report import Preflight
 from llmb_tui.services import Services
 from llmb_tui.text import capital
 from llmb_tui.ui.daemon import Defect, in_daemon
-from llmb_tui.ui.dialogs import Confirm, Report
+from llmb_tui.ui.dialogs import Confirm
 from llmb_tui.ui.text import MUTED, line, lines, tell
 from llmb_tui.ui.units import gpu_hours
 from llmb_tui.ui.widgets.key_bar import KeyBar
@@ -58,7 +58,7 @@ Leaving this screen stops the watching only; the job goes on."""
         Binding("c", "cancel", "Cancel…", id="run.cancel", tooltip="Cancel the job, after a question"),
         Binding("p", "suspend", "Suspend…", id="run.suspend", tooltip="Let the job give its nodes back, for now"),
         Binding("p", "resume", "Resume…", id="run.resume", tooltip="Let the suspended job begin again"),
-        Binding("r", "report", "Report", id="run.report", tooltip="The run as a JSON document, to copy"),
+        Binding("r", "report", "Report", id="run.report", tooltip="The report of the run, to read and to copy"),
         Binding("u", "settle", "Settle", id="run.settle", tooltip="Ask the cluster whether the job was submitted"),
         Binding("l", "log_in", "Log in", id="run.log_in", tooltip="Log in again; the cluster has a question"),
         Binding("t", "try_again", "Try again", id="run.try_again", tooltip="Watch the run again after an error"),
@@ -160,13 +160,16 @@ Leaving this screen stops the watching only; the job goes on."""
         else:
             self.trouble = None
 
-    def action_report(self) -> None:
-        run = self.training_run
-        if run is not None:
-            from llmb_tui.watch.report import document  # noqa: PLC0415 (not needed for the first frame)
+    @work(group="report", exclusive=True, exit_on_error=False)
+    async def action_report(self) -> None:
+        from llmb_tui.ui.screens.report import ReportScreen  # noqa: PLC0415 (not needed for the first frame)
 
-            state = self.run_state or RunState(run.id)
-            self.app.push_screen(Report(json.dumps(document(run, state), indent=2, ensure_ascii=False)))
+        try:
+            report = await in_daemon(lambda: self._services.reports.document([self._run_id], time.time()))
+        except Trouble as trouble:
+            self.trouble = trouble
+        else:
+            self.app.push_screen(ReportScreen(report))
 
     @work(group="submission", exclusive=True, exit_on_error=False)
     async def action_submit(self) -> None:

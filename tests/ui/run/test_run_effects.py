@@ -15,8 +15,8 @@ from textual.dom import DOMNode
 from llmb_tui.errors import Trouble
 from llmb_tui.ui.clipboard import copy, native_tool
 from llmb_tui.ui.daemon import in_daemon
-from llmb_tui.ui.dialogs import Report
 from llmb_tui.ui.screens.jobs import JobsScreen
+from llmb_tui.ui.screens.report import ReportScreen
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.ui.widgets.job_table import JobTable
 from llmb_tui.ui.widgets.log_pane import LogPane
@@ -92,7 +92,7 @@ async def test_who_waits_for_a_stuck_thread_can_be_cancelled_at_once() -> None:
     release.set()
 
 
-@pytest.mark.parametrize("node", [RunScreen, JobsScreen, Report, LogPane, LogView, JobTable])
+@pytest.mark.parametrize("node", [RunScreen, JobsScreen, ReportScreen, LogPane, LogView, JobTable])
 def test_every_key_has_an_id_and_says_what_it_does(node: type[DOMNode]) -> None:
     bindings = [binding for binding in node.BINDINGS if isinstance(binding, Binding)]
     assert len(bindings) == len(node.BINDINGS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,7 +20,6 @@ from llmb_tui.launch.run import Cancel, Run
 from llmb_tui.launch.submitter import Tell
 from llmb_tui.preflight.report import Check, Preflight
 from llmb_tui.request import RunRequest
-from llmb_tui.ui.dialogs import Report
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.ui.widgets.log_pane import LogPane
 from llmb_tui.ui.widgets.log_view import LogView
@@ -355,19 +353,6 @@ async def test_a_finished_run_cannot_be_cancelled(open_run: OpenRun) -> None:
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: "○ closed" in text_of(app, RunHeader), "the state")
         assert "cancel" not in {active.binding.action for active in app.screen.active_bindings.values()}
-
-
-async def test_the_report_is_the_document_and_y_copies_it(open_run: OpenRun) -> None:
-    app, _ = open_run(STATES["measuring"])
-    async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: "● live" in text_of(app, RunHeader), "the first state")
-        await pilot.press("r")
-        await on_top(pilot, Report)
-        await pilot.press("y")
-        document = json.loads(app.clipboard)
-        assert document["id"] == "k3f9a2"
-        assert document["steps_done"] == 31
-        assert document["verdict"]["result"] == "PASS"
 
 
 @pytest.mark.parametrize("name", ["queued", "measuring", "done", "failed", "lost"])

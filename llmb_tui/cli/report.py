@@ -1,0 +1,69 @@
+"""`report`: runs as one readable file for somebody who was not there, and their charts as pictures."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from llmb_tui.cli.output import print_json, print_line, say
+from llmb_tui.cli.user import confirm, has_terminal, user_services
+from llmb_tui.errors import Trouble
+from llmb_tui.results.report.blocks import Document, document_json
+from llmb_tui.results.report.html import html
+from llmb_tui.results.report.markdown import markdown
+from llmb_tui.results.svg import svg
+from llmb_tui.store.files import write_atomic
+
+_HTML, _MARKDOWN = (".html", ".htm"), (".md", ".markdown")
+
+
+def report_verb(arguments: argparse.Namespace) -> int:
+    """Write the report of runs; without a file it goes to stdout as Markdown. Asks no cluster."""
+    target = Path(arguments.output) if arguments.output else None
+    if target is not None and target.suffix.lower() not in (*_HTML, *_MARKDOWN):
+        raise Trouble(
+            f"{target} is neither HTML nor Markdown.",
+            f"Its name ends with {target.suffix!r}." if target.suffix else "Its name has no ending.",
+            "Name a file that ends with .html or .md.",
+            exit_code=1,
+        )
+    made = user_services(arguments).reports.document(arguments.runs, time.time())
+    charts = {name: Path(arguments.charts) / f"{name}.svg" for name in _names(made)} if arguments.charts else {}
+    files = [*([target] if target else []), *charts.values()]
+    _agree([path for path in files if os.path.lexists(path)], force=arguments.force)
+    for picture in made.pictures if charts else ():
+        write_atomic(charts[picture.name], svg(picture.chart).encode())
+    if target is not None:
+        write_atomic(target, _text(made, target, charts).encode())
+    if arguments.json:
+        print_json({**document_json(made), "files": [str(path) for path in files]})
+    elif target is None and not charts:
+        print_line(markdown(made), end="")
+    else:
+        for path in files:
+            print_line(f"{path}  {path.stat().st_size / 1000:,.0f} kB")
+    return 0
+
+
+def _names(made: Document) -> list[str]:
+    return [picture.name for picture in made.pictures]
+
+
+def _text(made: Document, target: Path, charts: dict[str, Path]) -> str:
+    if target.suffix.lower() in _HTML:
+        return html(made)
+    return markdown(made, {name: os.path.relpath(path, target.parent) for name, path in charts.items()})
+
+
+def _agree(existing: Sequence[Path], *, force: bool) -> None:
+    """Nothing is replaced that somebody may still want. Raises Trouble (exit code 1)."""
+    if not existing or force:
+        return
+    named = f"{existing[0]}{f' and {len(existing) - 1} more' if len(existing) > 1 else ''}"
+    if has_terminal() and confirm(f"{named} exists already. Replace it?"):
+        return
+    say("Nothing was written.")
+    raise Trouble(f"{named} exists already.", "", "Name another file, or add --force to replace it.", exit_code=1)

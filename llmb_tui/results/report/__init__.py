@@ -1,0 +1,1 @@
+"""What runs are handed over as: `Reports` collects it, `document` says it, `html` and `markdown` write it."""

@@ -1,0 +1,101 @@
+"""`report`: files that are written whole or not at all, never over others, and what goes to stdout."""
+
+from __future__ import annotations
+
+import json
+import stat
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree as Xml
+
+import pytest
+
+from llmb_tui.launch.runs import Runs
+from llmb_tui.store.paths import Places
+from tests.kit import verbs
+from tests.kit.runs import CREATED_AT, make_run
+from tests.kit.verbs import Completed
+
+STEP = "Training epoch 0, iteration {0}/49 | global_step: {0} | train_step_timing in s: {1} | consumed_samples: {0}\n"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """Of a person with two runs, of which the second was slower."""
+    runs = Runs(Places(tmp_path / "config", tmp_path / "state"))
+    for run_id, seconds in (("fast1", 1.97), ("slow1", 2.3)):
+        run = make_run(run_id, job_state="COMPLETED", log_read=True, submitted_at=CREATED_AT)
+        runs.save(replace(run, job_ids=(run_id[-1],)))
+        runs.save_script(run_id, "#!/bin/bash\nexport HF_TOKEN=hf_abcdefghijklmnopqrstuv\nsrun true\n")
+        (runs.folder(run_id) / "log").write_text("".join(STEP.format(at, seconds) for at in range(50)))
+    return tmp_path
+
+
+def report(home: Path, *words: str) -> Completed:
+    return verbs.run(("report", *words), verbs.environment(home))
+
+
+def test_one_run_as_html(home: Path) -> None:
+    done = report(home, "slow1", "-o", str(home / "out" / "r.html"))
+    assert done.returncode == 0, done.stderr
+    path = home / "out" / "r.html"
+    text = path.read_text()
+    assert "✗ FAIL" in text
+    assert "2.3 s" in text
+    assert "hf_abcdef" not in text
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert done.stdout.startswith(f"{path}  ")
+
+
+def test_several_runs_as_markdown_with_charts_beside_it(home: Path) -> None:
+    done = report(home, "fast1", "slow1", "fast1", "-o", str(home / "r.md"), "--charts", str(home / "my charts"))
+    assert done.returncode == 0, done.stderr
+    text = (home / "r.md").read_text()
+    assert text.startswith("# 2 runs\n")
+    assert "Of 2 runs: 1 PASS, 1 FAIL." in text
+    assert "(my%20charts/slow1-steps.svg)" in text
+    pictures = sorted(path.name for path in (home / "my charts").iterdir())
+    assert pictures == ["fast1-steps.svg", "slow1-steps.svg"]
+    for name in pictures:
+        assert Xml.parse(home / "my charts" / name).getroot().tag.endswith("svg")
+
+
+def test_without_a_file_it_is_markdown_on_stdout(home: Path) -> None:
+    done = report(home, "fast1")
+    assert done.stdout.startswith("# nemotron4@25.04 15b fp8 on 64 × H100\n")
+    assert "PASS" in done.stdout
+
+
+def test_json_is_the_document_and_names_the_files(home: Path) -> None:
+    done = report(home, "fast1", "--json", "-o", str(home / "r.html"))
+    made = json.loads(done.stdout)
+    assert made["files"] == [str(home / "r.html")]
+    assert made["verdicts"][0]["result"] == "PASS"
+    assert (home / "r.html").exists()
+
+
+def test_nothing_is_replaced_unless_it_is_asked_for(home: Path) -> None:
+    path = home / "r.html"
+    path.write_text("mine")
+    refused = report(home, "fast1", "-o", str(path), "--charts", str(home / "charts"))
+    assert refused.returncode == 1
+    assert "--force" in refused.stderr
+    assert path.read_text() == "mine"
+    assert not (home / "charts").exists(), "nothing else is written either"
+    assert report(home, "fast1", "-o", str(path), "--force").returncode == 0
+    assert path.read_text().startswith("<!DOCTYPE html>")
+
+
+@pytest.mark.parametrize("name", ["r.pdf", "r", ".html"])
+def test_another_ending_is_refused_in_words(name: str, home: Path) -> None:
+    done = report(home, "fast1", "-o", str(home / name))
+    assert done.returncode == 1
+    assert "ends with .html or .md" in done.stderr
+    assert not (home / name).exists()
+
+
+def test_a_run_that_is_not_there_leaves_no_file(home: Path) -> None:
+    done = report(home, "fast1", "nothere", "-o", str(home / "r.html"))
+    assert done.returncode == 1
+    assert "There is no run nothere" in done.stderr
+    assert not (home / "r.html").exists()
