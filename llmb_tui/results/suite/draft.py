@@ -1,0 +1,195 @@
+"""`SuiteDraft`: what a person has chosen of a suite so far, and the runs that it makes. Frozen; all of it is pure.
+
+A screen shows `offers`, gives what was switched to `switched`, and shows what `draft_plan.plan_draft` makes of it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.catalog.recipe import Recipe
+from llmb_tui.catalog.rows import Row, rows
+from llmb_tui.plan.layouts import Layout
+from llmb_tui.plan.selection import Overrides, ProcedureId, Selection
+from llmb_tui.results.suite.suite import SuiteKind
+
+Axis = Literal["workloads", "dtypes", "scales", "layouts"]
+"""What multiplies beside the repeats; the names are those of the draft's fields."""
+Number = Literal["count", "at_most", "stop_after", "shuffle"]
+"""What is a number of a draft."""
+Workload = tuple[str, str, str]
+"""Workload, release and size."""
+Value = Workload | str | int | Overrides
+Run = tuple[Selection, ProcedureId]
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteDraft:
+    """The base, what of it is multiplied, and how it will be sent."""
+
+    base: Selection
+    procedure: ProcedureId
+    cluster: str
+    """Name of the cluster profile."""
+    kind: SuiteKind = "custom"
+    workloads: tuple[Workload, ...] = ()
+    dtypes: tuple[str, ...] = ()
+    scales: tuple[int, ...] = ()
+    layouts: tuple[Overrides, ...] = ()
+    count: int | None = None
+    """Runs of each; of a `tune` the layouts that are tried. None: the usual number of its kind."""
+    taken_out: frozenset[str] = frozenset()
+    """Keys of the rows that are not sent."""
+    name: str = ""
+    """Empty: what it measures."""
+    at_most: int | None = None
+    stop_after: int | None = None
+    chain: bool = False
+    shuffle: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One value of an axis."""
+
+    value: Value
+    label: str
+    detail: str = ""
+    chosen: bool = False
+    why_not: str = ""
+    """Why it cannot be chosen; empty where it can."""
+
+
+def draft_of(base: Selection, procedure: ProcedureId, cluster: str) -> SuiteDraft:
+    """The suite of one run."""
+    return SuiteDraft(
+        base,
+        procedure,
+        cluster,
+        workloads=(_workload(base),),
+        dtypes=(base.dtype,),
+        scales=(base.scale,),
+        layouts=(base.overrides,),
+    )
+
+
+def offers(draft: SuiteDraft, catalog: Catalog, layouts: Sequence[Layout] = ()) -> dict[Axis, tuple[Offer, ...]]:
+    """What each axis can have, in its order. `layouts`: those that were listed for the base."""
+    return {
+        "workloads": tuple(_workload_offers(draft, catalog)),
+        "dtypes": tuple(_dtype_offers(draft, catalog)),
+        "scales": tuple(_scale_offers(draft, catalog)),
+        "layouts": tuple(_layout_offers(draft, layouts)),
+    }
+
+
+def switched(draft: SuiteDraft, axis: Axis, offered: Sequence[Offer], value: Value) -> SuiteDraft:
+    """With a value more of an axis, or without it; in the order of the offers."""
+    chosen = {one.value for one in offered if one.chosen} ^ {value}
+    return replace(draft, **{axis: tuple(one.value for one in offered if one.value in chosen)})  # type: ignore[arg-type]
+
+
+def with_number(draft: SuiteDraft, name: Number, value: int | None) -> SuiteDraft:
+    """With that number; 0 is one only of a seed."""
+    return replace(draft, **{name: value if value or name == "shuffle" else None})  # type: ignore[arg-type]
+
+
+def taken_out(draft: SuiteDraft, keys: Sequence[str]) -> SuiteDraft:
+    """With these rows out; put back where all of them are out already."""
+    wanted = frozenset(keys)
+    out = draft.taken_out - wanted if wanted <= draft.taken_out else draft.taken_out | wanted
+    return replace(draft, taken_out=out)
+
+
+def product(draft: SuiteDraft) -> list[Run]:
+    """Every combination of a suite of one's own, each as often as it is repeated; the repeats change fastest."""
+    combinations = itertools.product(draft.workloads, draft.dtypes, draft.scales, draft.layouts)
+    return [
+        (
+            replace(
+                draft.base, workload=workload, release=release, size=size, dtype=dtype, scale=scale, overrides=layout
+            ),
+            draft.procedure,
+        )
+        for (workload, release, size), dtype, scale, layout in combinations
+        for _ in range(draft.count or 1)
+    ]
+
+
+def _workload(selection: Selection) -> Workload:
+    return selection.workload, selection.release, selection.size
+
+
+def _published(recipe: Recipe, size: str, gpu: str) -> list[Row]:
+    return [row for row in rows(recipe) if (row.size, row.gpu) == (size, gpu)]
+
+
+def _workload_offers(draft: SuiteDraft, catalog: Catalog) -> list[Offer]:
+    """Every recipe and size: the base, those that this GPU type has, the others."""
+    gpu = draft.base.gpu
+    offered = []
+    for recipe in catalog.recipes:
+        for size in recipe.models:
+            scales = sorted(row.gpus for row in _published(recipe, size, gpu))
+            value = (recipe.workload, recipe.release, size)
+            reach = f"{recipe.release}  {scales[0]:,}–{scales[-1]:,}" if scales else recipe.release
+            chosen = value in draft.workloads
+            why_not = "" if scales or chosen else f"not published for {gpu.upper()}"
+            offered.append(Offer(value, f"{recipe.workload} {size}", reach, chosen, why_not))
+    return sorted(offered, key=lambda one: (one.value != _workload(draft.base), bool(one.why_not)))
+
+
+def _rows_of(draft: SuiteDraft, catalog: Catalog) -> list[Row]:
+    """What is published of the chosen workloads for the GPU type and the scaling of the base."""
+    scaling = "strong" if draft.base.strong_scaling else "weak"
+    return [
+        row
+        for workload, release, size in draft.workloads or (_workload(draft.base),)
+        for row in _published(catalog.recipe(workload, release), size, draft.base.gpu)
+        if row.scaling == scaling
+    ]
+
+
+def _dtype_offers(draft: SuiteDraft, catalog: Catalog) -> list[Offer]:
+    published = {row.dtype for row in _rows_of(draft, catalog)}
+    return [
+        Offer(
+            dtype, dtype, "", chosen := dtype in draft.dtypes, "" if dtype in published or chosen else "not published"
+        )
+        for dtype in catalog.dtypes()
+    ]
+
+
+def _scale_offers(draft: SuiteDraft, catalog: Catalog) -> list[Offer]:
+    """All that is published of the chosen workloads in one of the chosen precisions; and what the base has."""
+    published: dict[int, set[str]] = {}
+    for row in _rows_of(draft, catalog):
+        published.setdefault(row.gpus, set()).add(row.dtype)
+    offered = []
+    for gpus in sorted({*published, *draft.scales, draft.base.scale}):
+        chosen = gpus in draft.scales
+        only = published.get(gpus, set())
+        why_not = f"only {', '.join(sorted(only))}" if only and not only & set(draft.dtypes) and not chosen else ""
+        offered.append(Offer(gpus, f"{gpus:,}", "" if only else "not published", chosen, why_not))
+    return offered
+
+
+def _layout_offers(draft: SuiteDraft, layouts: Sequence[Layout]) -> list[Offer]:
+    """The base's own layout, and those that were listed."""
+    details = {
+        one.overrides: f"{one.estimate.step_time_s:.2f} s {one.estimate.method.replace('_', ' ')}"
+        if one.estimate
+        else "no estimate"
+        for one in layouts
+    }
+    values = dict.fromkeys((draft.base.overrides, *draft.layouts, *details))
+    return [Offer(one, _layout_label(one), details.get(one, ""), one in draft.layouts) for one in values]
+
+
+def _layout_label(overrides: Overrides) -> str:
+    own = overrides.set_fields()
+    return " ".join(f"{name}{value}" for name, value in own.items()) or "the recipe's"
