@@ -1,7 +1,8 @@
 # training_logs TOKEN BYTES MOST PATH: the logs of trainings that lie there, a file or a folder, by name. Prints for each
 #
 #     \036TOKEN log FILE        then its size in bytes
-#     \036TOKEN run FILE        and for what llmb-run wrote beside them no more than BYTES + 1 bytes of the file
+#     \036TOKEN beside FILE     and for what says beside them what was trained: what llmb-run wrote, and the plan of the
+#                               direct procedure, no more than BYTES + 1 bytes of the file
 #     \036TOKEN more            at the end where there are more than MOST logs
 #
 # Folders of code and checkpoints hold many files, and no log.
@@ -10,8 +11,11 @@ frame() { printf '\036%s %s %s\n' "$token" "$1" "$2"; }
 case $place in -*) place=./$place ;; esac
 [ -e "$place" ] || { echo "There is no such file or folder." >&2; exit 1; }
 if [ -d "$place" ]; then
-    [ -r "$place" ] && [ -x "$place" ] || { echo "It may not be read." >&2; exit 1; }
-    place=${place%/}/
+    [ -r "$place" ] && cd -- "$place" 2> /dev/null || { echo "It may not be read." >&2; exit 1; }
+    place=$(pwd)/
+else
+    case $place in */*) cd -- "${place%/*}" || exit 1 ;; esac
+    place=$(pwd)/${place##*/}
 fi
 found() {
     find "$place" -maxdepth 8 \( -name code -o -name checkpoints -o -name nsys_profile \) -prune -o -type f "$@" -print
@@ -25,10 +29,12 @@ if [ -d "$place" ]; then found -name '*.out' 2> /dev/null; else printf '%s\n' "$
         wc -c < "$file" 2> /dev/null
     done
 }
-if [ -d "$place" ]; then found -name 'llmb-config_*.yaml' 2> /dev/null; else
-    for file in "${place%/*}"/llmb-config_*.yaml; do [ ! -f "$file" ] || printf '%s\n' "$file"; done
-fi | sort | head -n "$most" | while IFS= read -r file; do
-    frame run "$file"
+if [ -d "$place" ]; then found \( -name 'llmb-config_*.yaml' -o -path '*/configs/plan.json' \) 2> /dev/null; else
+    for file in "${place%/*}"/llmb-config_*.yaml "${place%/*}"/configs/plan.json; do
+        [ ! -f "$file" ] || printf '%s\n' "$file"
+    done
+fi | sort | head -n "$((2 * most))" | while IFS= read -r file; do
+    frame beside "$file"
     head -c "$((bytes + 1))" "$file" 2> /dev/null
 done
 exit 0

@@ -11,6 +11,7 @@ from llmb_tui.errors import Trouble
 from llmb_tui.launch.llmb.import_run import plan_of
 from llmb_tui.plan.plan import Plan
 from llmb_tui.results.log_facts import LogFacts, facts_of
+from llmb_tui.results.plan_file import plan_in
 from llmb_tui.results.result import steady_of
 from llmb_tui.results.statistics import Spread
 from llmb_tui.results.training_log import TrainingLog
@@ -31,7 +32,7 @@ class LogResult:
     """Logs of earlier starts of the same job, which do not count."""
     facts: LogFacts
     plan: Plan | None
-    """What was trained, as llmb-run wrote it down or a person said; None where nobody did."""
+    """What was trained, as it was written down or a person said; None where nobody did."""
     rule: ResultRule
     """Of its recipe; where that is not known, its last step."""
     step_time_s: float | None
@@ -50,16 +51,16 @@ class LogResult:
 def log_result(
     catalog: Catalog, log: TrainingLog, earlier: Sequence[str], plan: Plan | None, threshold: float
 ) -> LogResult:
-    """`plan`: what a person says that was trained; None: what llmb-run wrote beside the log, where it did.
+    """`plan`: what a person says that was trained; None: what was written beside the log, where something was.
 
     Raises Trouble (exit code 1) for a log that cannot be read.
     """
     reason = NOT_KNOWN
-    if plan is None and log.run is not None:
+    if plan is None and (log.run or log.plan):
         try:
-            plan = plan_of(catalog, log.run)
+            plan = plan_of(catalog, log.run) if log.run else plan_in(catalog, log.plan)
         except Trouble as trouble:
-            reason = f"What llmb-run wrote beside the log cannot be used: {trouble.what} {trouble.why}".rstrip()
+            reason = f"What was written beside the log cannot be used: {trouble.what} {trouble.why}".rstrip()
     recipe = catalog.recipe(plan.selection.workload, plan.selection.release) if plan else None
     try:
         with log.open() as file:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 MOST = 500
 """Logs of one folder on a cluster; there are seldom more than one for each run."""
+_PLAN = "configs/plan.json"
 _MOST_LINES = 2 << 20
 """Bytes of one log that are read over the line: seven thousand steps."""
 _AT_ONCE = 4
@@ -41,6 +42,8 @@ class TrainingLog:
     """Raises OSError."""
     run: LlmbRun | None = None
     """What llmb-run wrote beside it."""
+    plan: str = ""
+    """The plan that the direct procedure leaves beside it, as it stands there."""
     note: str = ""
     """Why what was read of it is not all."""
 
@@ -72,13 +75,13 @@ def local_logs(path: Path) -> list[TrainingLog]:
         files = [path] if path.is_file() else sorted(file for file in path.rglob("*.out") if file.is_file())
     except OSError as error:
         raise trouble_of(error, "read", path) or error from error
-    folders = {file.parent for file in files}
-    described: dict[str, str] = {}
-    for config in (config for folder in folders for config in folder.glob("llmb-config_*.yaml")):
-        if describes_run(str(config.resolve())) and config.is_file():
-            with config.open("rb") as file:
-                described[str(config.resolve())] = file.read(MOST_BYTES + 1).decode("utf-8", "replace")
-    return _with_runs([TrainingLog(str(file.resolve()), str(file), partial(_open, file)) for file in files], described)
+    beside: dict[str, str] = {}
+    for folder in {file.parent for file in files}:
+        for config in (*folder.glob("llmb-config_*.yaml"), folder / _PLAN):
+            if config.is_file():
+                with config.open("rb") as file:
+                    beside[str(config.absolute())] = file.read(MOST_BYTES + 1).decode("utf-8", "replace")
+    return _with_runs([TrainingLog(str(file.absolute()), str(file), partial(_open, file)) for file in files], beside)
 
 
 def _open(file: Path) -> BinaryIO:
@@ -93,7 +96,7 @@ def cluster_logs(session: Session, path: str, tell: Callable[[int, int], None]) 
     """
     found = _asked(session, "training_logs.sh", path, MOST_BYTES, MOST, path)
     files = [file for kind, file, _ in found if kind == "log"]
-    described = {file: text for kind, file, text in found if kind == "run" and describes_run(file)}
+    beside = {file: text for kind, file, text in found if kind == "beside"}
     logs: list[TrainingLog] = []
     for at in range(0, len(files), _AT_ONCE):
         some = files[at : at + _AT_ONCE]
@@ -101,7 +104,7 @@ def cluster_logs(session: Session, path: str, tell: Callable[[int, int], None]) 
         lines = {file: text.encode() for kind, file, text in answer if kind == "lines"}
         logs += [_read_there(session, file, lines.get(file)) for file in some]
         tell(len(logs), len(files))
-    return _with_runs(logs, described), any(kind == "more" for kind, _, _ in found)
+    return _with_runs(logs, beside), any(kind == "more" for kind, _, _ in found)
 
 
 def _asked(session: Session, script: str, path: str, *arguments: str | int) -> list[tuple[str, str, str]]:
@@ -125,17 +128,21 @@ def _read_there(session: Session, file: str, lines: bytes | None) -> TrainingLog
     return TrainingLog(file, name, partial(BytesIO, (lines or b"")[:_MOST_LINES]), note=note)
 
 
-def _with_runs(logs: list[TrainingLog], described: Mapping[str, str]) -> list[TrainingLog]:
-    """Each log with what llmb-run wrote of its job into its folder, by the paths of those files."""
+def _with_runs(logs: list[TrainingLog], beside: Mapping[str, str]) -> list[TrainingLog]:
+    """Each log with what llmb-run, or our direct procedure, wrote into its folder, by the paths of those files."""
     names: dict[str, list[str]] = {}
     for log in logs:
         names.setdefault(log.folder, []).append(log.file_name)
     runs = {}
-    for path, text in described.items():
+    for path, text in beside.items():
         folder = path.rpartition("/")[0]
-        run = run_of(path, {"run": text, "logs": "\n".join(names.get(folder, ()))})
-        runs[folder, run.job_id] = run
-    return [replace(log, run=runs.get((log.folder, log.job_id))) for log in logs]
+        if describes_run(path):
+            run = run_of(path, {"run": text, "logs": "\n".join(names.get(folder, ()))})
+            runs[folder, run.job_id] = run
+    return [
+        replace(log, run=runs.get((log.folder, log.job_id)), plan=beside.get(f"{log.folder}/{_PLAN}", ""))
+        for log in logs
+    ]
 
 
 def newest_of_jobs(logs: Sequence[TrainingLog]) -> list[tuple[TrainingLog, tuple[str, ...]]]:

@@ -30,7 +30,20 @@ ODD = (
 )  # fmt: skip
 FLAGS = ("-w", "-s", "--gpu", "-d", "--scale", "--tp", "--gbs", "--layouts", "--seq-len")
 RIGHT = ("-w", "nemotron4@25.04", "-s", "15b", "--gpu", "h100", "-d", "fp8", "--scale", "64")
-VERBS = ("watch", "logs", "cancel", "results", "doctor", "install", "secrets", "llmb", "config", "clusters", "nothing")
+VERBS = (
+    "watch",
+    "logs",
+    "cancel",
+    "results",
+    "fetch",
+    "doctor",
+    "install",
+    "secrets",
+    "llmb",
+    "config",
+    "clusters",
+    "nothing",
+)
 
 
 @pytest.fixture

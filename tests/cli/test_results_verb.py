@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.plan.document import document
 from llmb_tui.plan.make import plan
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
@@ -168,6 +170,30 @@ def test_the_same_folder_on_a_cluster(home: Path, experiment: Path) -> None:
     assert missing.returncode == 1
     assert "no such file" in missing.stderr
     assert verbs.run(("results", "nowhere:/x"), verbs.environment(home)).returncode == 1
+
+
+def test_a_run_of_a_colleague_by_the_direct_procedure(home: Path, tmp_path: Path) -> None:
+    """Its folder holds the plan; here and on the cluster, by an absolute path and by one from the home directory."""
+    made = plan(CATALOG, NEMOTRON)
+    task = tmp_path / "task"
+    (task / "configs").mkdir(parents=True)
+    (task / "configs" / "plan.json").write_text(json.dumps(document(made) | {"steps": made.steps}))
+    (task / "log-acct-acct.t_7_0.out").write_text(log())
+    Services(Places(home / "config", home / "state")).clusters.save(
+        SlurmProfile("near", "localhost", "acct", "batch", "/lustre", transport="local")
+    )
+    for where in (
+        str(task),
+        str(task / "log-acct-acct.t_7_0.out"),
+        f"near:{task}",
+        f"near:{os.path.relpath(task, home)}",
+    ):
+        (one,) = documents(home, where)
+        assert (one["procedure"], one["verdict"]["result"], one["result"]["tokens_per_s"]) == ("direct", "PASS", 524288)
+    (task / "configs" / "plan.json").write_text("{}")
+    (one,) = documents(home, str(task))
+    assert (one["selection"], one["step_time_s"]) == (None, 2.0)
+    assert "cannot be used: It is no plan" in one["verdict"]["reasons"][0]
 
 
 def test_by_the_rules_of_nvidias_own_tools(home: Path, experiment: Path) -> None:

@@ -233,6 +233,13 @@ def test_a_run_is_opened_once_and_watched_over_its_restart_to_the_verdict(
     assert result["verdict"]["ratio"] == pytest.approx(1 / 1.01, rel=1e-3)
     (listed,) = verb("jobs")
     assert (listed["id"], listed["state"], listed["procedure"]) == (opened["id"], "done", "llmb")
+    (there,) = verb("results", f"rig:{installation.root}/workloads")  # as for somebody who has not opened it
+    assert there["verdict"] == result["verdict"]
+    assert there["result"] == {**result["result"], "earlier_logs": there["result"]["earlier_logs"], "nodes": None}
+    assert (there["step_time_s"], len(there["result"]["earlier_logs"])) == (result["step_time_s"], 1)
+    by_llmb, same = (verb("results", name, "--rule", "llmb-run") for name in (there["id"], opened["id"]))
+    assert by_llmb[0]["result"]["upstream"]["status"] == "success"
+    assert by_llmb[0]["result"]["upstream"] == same[0]["result"]["upstream"]
     assert main(["logs", opened["id"]]) == 0
     assert "[NeMo I] start 1" in capsys.readouterr().out
 
