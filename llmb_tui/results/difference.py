@@ -25,6 +25,8 @@ _OWN = frozenset(
 """Of a spec: what every run has for itself, and what is compared by its parts."""
 _WANTED = ("driver", "CUDA of the driver", "NCCL", "NeMo")
 """Versions that a difference in speed is asked for."""
+_PLAN = "configs/plan.json"
+_LONG_LINE = 160
 _LONGEST_DIFF = 400
 Part = Literal["versions", "plan", "launch", "environment", "settings"]
 
@@ -147,8 +149,8 @@ def _environment(run: Run) -> dict[str, str] | None:
 
 
 def _texts(ran: Ran) -> dict[str, str]:
-    """By name: the script, and the files that travelled with it."""
-    files = {name: _without_own(text, ran.run) for name, text in getattr(ran.run.spec, "files", ())}
+    """By name: the script, and the files that travelled with it; the plan is compared by its parts."""
+    files = {name: _without_own(text, ran.run) for name, text in getattr(ran.run.spec, "files", ()) if name != _PLAN}
     return files | ({"script": _without_own(ran.script, ran.run)} if ran.script else {})
 
 
@@ -161,14 +163,26 @@ def _plain(value: object, run: Run) -> str:
 
 
 def _without_own(text: str, run: Run) -> str:
-    """Without its id, which is in the names of its folders."""
+    """Without its folder, its name and its id, which say again what was planned, and when."""
+    for name in ("task_dir", "experiment"):
+        own = getattr(run.spec, name, "")
+        text = text.replace(own, name.upper()) if own else text
     return re.sub(rf"(?<![A-Za-z0-9]){re.escape(run.id)}(?![A-Za-z0-9])", "RUN", text)
 
 
 def _text_diff(name: str, before: str, after: str) -> TextDiff:
-    was, now = (clean(without_secrets(text)).splitlines() for text in (before, after))
+    was, now = (_lines(clean(without_secrets(text))) for text in (before, after))
     lines = tuple(difflib.unified_diff(was, now, "before", "after", lineterm="", n=1))
     return TextDiff(clean(name), lines[:_LONGEST_DIFF], max(0, len(lines) - _LONGEST_DIFF))
+
+
+def _lines(text: str) -> list[str]:
+    """A long command is broken before each option: what differs in it is one of them."""
+    lines: list[str] = []
+    for line in text.splitlines():
+        first, *options = re.split(r" (?=--\w)", line) if len(line) > _LONG_LINE else [line]
+        lines += [first, *(f"    {option}" for option in options)]
+    return lines
 
 
 def _unknown(before: Ran, after: Ran) -> Iterable[str]:

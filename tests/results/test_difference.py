@@ -134,6 +134,24 @@ def test_tokens_are_hidden_wherever_they_stand(prefix: str, rest: str, around: s
     assert hidden_value("ANY", f"{prefix}{rest}") == HIDDEN
 
 
+def test_of_a_long_command_the_options_differ() -> None:
+    script = SCRIPT.read_text()
+    before, after = ran("k3f9a2", script), ran("m4g0b3", script.replace("--mpi=pmix", "--mpi=pmi2"))
+    (text,) = difference(before, after).texts
+    assert [line for line in text.lines if line[0] in "+-"][2:] == ["-    --mpi=pmix", "+    --mpi=pmi2"]
+
+
+def test_folders_and_names_are_no_difference() -> None:
+    specs = [
+        {"experiment": f"pretrain_{name}", "task_dir": f"/lustre/pretrain_{name}/task"} for name in ("fp8", "bf16")
+    ]
+    before, after = (
+        ran(run_id, f"cd {spec['task_dir']}\n#SBATCH --job-name={spec['experiment']}_{run_id}\n", **spec)
+        for run_id, spec in zip(("k3f9a2", "m4g0b3"), specs, strict=True)
+    )
+    assert difference(before, after).texts == ()
+
+
 def test_a_long_diff_is_cut_and_says_so() -> None:
     before, after = ran("k3f9a2", "a\n" * 300), ran("m4g0b3", "b\n" * 300)
     (text,) = difference(before, after).texts
