@@ -50,6 +50,8 @@ _VERSIONS = (
     ),
 )
 _SETTING = re.compile(rb"^((?:model|data|trainer|log|resume|optim)(?:[.\[][\w.\[\]]*)?) = (.*?)\r?$", re.MULTILINE)
+_SIMULATED = b"simulated: no training happens"
+"""What the demo cluster's training says first."""
 _MOST_FACTS = 4000
 """Of one log: the longest recipe prints some two hundred settings."""
 
@@ -78,6 +80,8 @@ class LogFacts:
     """(what, which) as far as the log says it, clean; several nodes may have said several values."""
     settings: tuple[tuple[str, str], ...] = ()
     """(field of NeMo's recipe, value) as our entry script prints what it trains with; none of any other log."""
+    simulated: bool = False
+    """It says that nothing was trained."""
 
 
 def read_log(path: Path, log_format: LogFormat | None = None) -> LogFacts:
@@ -100,7 +104,10 @@ def facts_of(file: BinaryIO, log_format: LogFormat | None = None) -> LogFacts:
     versions: dict[tuple[str, str], None] = {}
     settings: dict[str, str] = {}
     tail = b""
+    simulated: bool | None = None
     while data := file.read(_PIECE):
+        if simulated is None:
+            simulated = _SIMULATED in data[:_LINE]
         for name, parser in parsers.items():
             steps[name].extend(parser.feed(data))
         text = tail + data
@@ -118,7 +125,9 @@ def facts_of(file: BinaryIO, log_format: LogFormat | None = None) -> LogFacts:
         steps[name].extend(parser.close())
     best = max(steps, key=lambda name: len(steps[name]))
     last, starts = _last_start(steps[best])
-    return LogFacts(best, tuple(last), tuple(checkpoints), starts, _first(versions), _first(settings.items()))
+    return LogFacts(
+        best, tuple(last), tuple(checkpoints), starts, _first(versions), _first(settings.items()), bool(simulated)
+    )
 
 
 def _versions(text: bytes) -> Iterator[tuple[str, str]]:

@@ -27,7 +27,7 @@ from tests.kit.runs import make_run
 
 LONG_AGO = 1_700_000_000.0
 LATER = LONG_AGO + 1
-LOG = "".join(
+LOG = "simulated: no training happens\n" + "".join(
     f"Training epoch 0, iteration {step}/49 | global_step: {step} | reduced_train_loss: {10 - step / 10} | "
     f"train_step_timing in s: {2 + step % 3 / 100}\n"
     for step in range(50)
@@ -75,6 +75,8 @@ def test_whatever_was_said_of_a_run_is_said_without_its_log(runs: Runs, state: s
     assert after == replace(before, state=replace(before.state, log_removed=True))
     again = History(RunRecords(runs), runs).result("one")
     assert again == result
+    assert again.facts
+    assert again.facts.simulated == log.startswith("simulated")
     assert (again.loss, again.verdict, again.step_time_s) == (result.loss, result.verdict, result.step_time_s)
 
 

@@ -27,8 +27,6 @@ from llmb_tui.watch.accounting import ACCOUNTING
 from llmb_tui.watch.run_records import RunRecords
 
 _PIECE = 1 << 20
-_SIMULATED = b"simulated: no training happens"
-"""What the demo cluster's training says first."""
 
 
 class Reports:
@@ -79,7 +77,7 @@ class Reports:
             accounting=without_secrets(_text(folder / ACCOUNTING)),
             first_loss=firsts.loss(result),
             note=self._notes.of(run_id).words,
-            simulated=_is_simulated(log),
+            simulated=result.facts is not None and result.facts.simulated,
             over_scale=_over_scale(self._catalog, result.plan),
             other_scales=_with(run_id, curves),
             repeats=_with(run_id, (one.runs for one in groups)),
@@ -144,10 +142,3 @@ def _sha256(path: Path) -> str:
         while data := file.read(_PIECE):
             found.update(data)
     return found.hexdigest()
-
-
-def _is_simulated(log: Path) -> bool:
-    if not log.is_file():
-        return False
-    with log.open("rb") as file:
-        return _SIMULATED in file.read(4096)
