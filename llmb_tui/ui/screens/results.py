@@ -45,7 +45,7 @@ class ResultsScreen(Screen[None]):
 A step time is the mean of the runs that count: those that ended well and did nothing that slows a run down.
 ± is the standard deviation between them. What changed is marked only where it is larger than that noise."""
     CSS_PATH = "results.tcss"
-    VERTICAL_BREAKPOINTS = [(0, "-low"), (30, "-middle"), (44, "-tall")]  # noqa: RUF012 - Textual's own form
+    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (24, "-low"), (30, "-middle"), (44, "-tall")]  # noqa: RUF012 - Textual's own form
     BINDINGS: ClassVar[list[BindingType]] = [
         # With priority, so that of `/word` typed in one burst the letters are the filter's.
         Binding("slash", "filter", "Filter", id="results.filter", tooltip="Show only runs with words", priority=True),
@@ -83,6 +83,8 @@ A step time is the mean of the runs that count: those that ended well and did no
         self._within: ResultGroup | None = None
         self._list: ResultList | None = None
         """None until the first is there."""
+        self._wanted: Key | None = None
+        """The row to which the cursor goes next."""
         self._marked: dict[Key, ResultGroup] = {}
         self._following: RunsFollowing | None = None
         self._rest: Timer | None = None
@@ -146,14 +148,14 @@ A step time is the mean of the runs that count: those that ended well and did no
         self.set_focus(self.words)  # at once: the next key is the filter's already
 
     def action_mark(self) -> None:
-        row, key = self._row, self.table.chosen
-        if row is None or key is None:
+        row, key, shown = self._row, self.table.chosen, self._list
+        if row is None or key is None or shown is None:
             return
         if key in self._marked:
             del self._marked[key]
         else:
             self._marked[key] = row
-        self._show()
+        self._take(shown.with_mark(key, frozenset(self._marked)))
 
     def action_group(self) -> None:
         self._by = GROUPINGS[(GROUPINGS.index(self._by) + 1) % len(GROUPINGS)]
@@ -198,7 +200,8 @@ A step time is the mean of the runs that count: those that ended well and did no
             self.set_focus(self.table)
         elif self._within is not None:
             left, self._within = self._within, None
-            self._show(left.key)
+            self._wanted = left.key
+            self._show()
         else:
             self.dismiss(None)
 
@@ -256,7 +259,7 @@ A step time is the mean of the runs that count: those that ended well and did no
         return None if key is None or self._list is None else self._list.groups.get(key)
 
     @work(group="show", exclusive=True, exit_on_error=False)
-    async def _show(self, chosen: Key | None = None) -> None:
+    async def _show(self) -> None:
         """Bring rows and lines to what is known and asked for; the work is done in a thread."""
         asked = Asked(
             tuple(self._results.values()),
@@ -269,9 +272,17 @@ A step time is the mean of the runs that count: those that ended well and did no
             self.size.width,
             terminal_glyphs(),
         )
-        self._list = shown = await in_daemon(result_list, asked)
+        shown = await in_daemon(result_list, asked)
+        if asked.marked == frozenset(self._marked):
+            self._take(shown)
+        else:  # something was marked meanwhile
+            self._show()
+
+    def _take(self, shown: ResultList) -> None:
+        self._list = shown
         self._marked = {key: shown.groups.get(key, one) for key, one in self._marked.items()}
-        self.table.show(shown.columns, shown.rows, chosen)
+        self.table.show(shown.columns, shown.rows, self._wanted)
+        self._wanted = None
         self.chart.chart = shown.chart
         self.set_class(shown.chart is not None, "-charted")
         say(self.head, shown.heading)
@@ -280,5 +291,6 @@ A step time is the mean of the runs that count: those that ended well and did no
 
     @on(DataTable.RowHighlighted)
     def tell_about_row(self) -> None:
-        key, shown = self.table.chosen, self._list
+        key, shown, row = self.table.chosen, self._list, self._row
+        self.chart.this = row.first.id if row and shown and shown.lists_runs else ""
         say(self.about, lines(shown.about(key)) if shown and key in shown.groups else line(""))

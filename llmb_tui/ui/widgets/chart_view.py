@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
 from llmb_tui.results.chart import Chart, Point, Role, Series
+from llmb_tui.ui.units import seconds
 from llmb_tui.ui.widgets.plot import (
     UNICODE,
     Glyphs,
@@ -39,11 +41,14 @@ _KINDS: dict[Role, Kind] = {
 }
 
 
-def chart_rows(chart: Chart, size: tuple[int, int], glyphs: Glyphs = UNICODE) -> list[list[Part]]:
+def chart_rows(chart: Chart, size: tuple[int, int], glyphs: Glyphs = UNICODE, this: str = "") -> list[list[Part]]:
     """The chart as `height` rows of parts; the parts of a row are exactly `width` cells together.
 
-    `size` is (width, height) in cells. Nothing is told by a colour alone: each kind of mark has a character.
+    `size` is (width, height) in cells. Nothing is told by a colour alone: each kind of mark has a character. The point
+    with the name `this` has a mark of its own, and says its value.
     """
+    if this:
+        chart = _with_this(chart, this)
     width, height = size
     if width < LEAST_SIZE[0] or height < LEAST_SIZE[1]:
         return [[(" " * width, "blank")] for _ in range(height)]
@@ -67,6 +72,19 @@ def chart_rows(chart: Chart, size: tuple[int, int], glyphs: Glyphs = UNICODE) ->
         [((indent + _ticks(chart, plot_width))[:width].ljust(width), "axis")],
         [(f"{indent}{chart.x.title}   {'  '.join(areas)}"[:width].ljust(width), "axis")],
     ]
+
+
+def _with_this(chart: Chart, name: str) -> Chart:
+    """The chart with the point of that name as a series of its own; as it is where there is none."""
+    point = next((point for one in chart.series for point in one.points if point.name == name), None)
+    if point is None:
+        return chart
+    others = [
+        replace(one, points=tuple(replace(other, label="") if other.name else other for other in one.points))
+        for one in chart.series
+    ]
+    this = Series("this", "this run", (replace(point, label=point.label or seconds(point.y)),))
+    return replace(chart, series=(*others, this))
 
 
 def _mark(role: Role, glyphs: Glyphs) -> str:
@@ -183,9 +201,11 @@ class ChartView(Widget):
     """The chart that it is given; nothing without one."""
 
     chart: reactive[Chart | None] = reactive["Chart | None"](None)
+    this: reactive[str] = reactive("")
+    """Name of the point that stands out."""
 
     def render(self) -> Content:
         if self.chart is None:
             return Content("")
         size = self.content_size
-        return painted(chart_rows(self.chart, (size.width, size.height), terminal_glyphs()))
+        return painted(chart_rows(self.chart, (size.width, size.height), terminal_glyphs(), self.this))

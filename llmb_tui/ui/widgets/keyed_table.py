@@ -11,7 +11,6 @@ from textual.binding import Binding, BindingType
 from textual.coordinate import Coordinate
 from textual.widgets import DataTable
 
-from llmb_tui.text import clean_line
 from llmb_tui.ui.widgets.job_texts import Cell, Row
 
 Key = Hashable
@@ -28,7 +27,7 @@ class TableColumn:
 
 
 class KeyedTable(DataTable[Text]):
-    """Rows in the order in which they are given. Where none of them stays, the cursor is on the first one again."""
+    """Rows of clean text in the order in which they are given. Where none stays, the cursor goes to the first."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"row--quiet", "row--now", "row--good", "row--warning", "row--bad"}
     DEFAULT_CSS = """
@@ -97,7 +96,7 @@ class KeyedTable(DataTable[Text]):
             self.move_cursor(row=at, animate=False)
 
     def _text(self, column: TableColumn, cell: Cell) -> Text:
-        text, tone = clean_line(cell[0]), cell[1]
+        text, tone = cell
         style = "" if tone == "plain" else self.get_component_rich_style(f"row--{tone}", partial=True)
         if column.figures:
             text = f"{text:>{column.width}}"

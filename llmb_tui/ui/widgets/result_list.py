@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from textual.content import Content
 
@@ -16,6 +16,8 @@ from llmb_tui.ui.widgets.job_texts import Row
 from llmb_tui.ui.widgets.keyed_table import Key, TableColumn
 from llmb_tui.ui.widgets.plot import UNICODE, Glyphs
 from llmb_tui.ui.widgets.result_texts import (
+    MARK,
+    NO_MARK,
     Shown,
     about_group,
     about_run,
@@ -52,13 +54,24 @@ class ResultList:
     """What is shown."""
 
     asked: Asked
-    heading: Content
+    shown: Shown
     columns: tuple[TableColumn, ...]
     groups: Mapping[Key, ResultGroup]
     """Of the rows, by their keys; a run is a group of its own."""
     rows: Mapping[Key, Row]
     chart: Chart | None
     """Of the repeats whose runs are listed, over time."""
+
+    @property
+    def heading(self) -> Content:
+        """The line above the rows."""
+        return heading(self.shown)
+
+    def with_mark(self, key: Key, marked: frozenset[Key]) -> ResultList:
+        """The same where that row was marked, or its mark taken away; all that are marked then."""
+        row = {**self.rows[key], "mark": MARK if key in marked else NO_MARK}
+        asked, shown = replace(self.asked, marked=marked), replace(self.shown, marked=len(marked))
+        return replace(self, asked=asked, shown=shown, rows={**self.rows, key: row})
 
     @property
     def lists_runs(self) -> bool:
@@ -96,4 +109,4 @@ def result_list(asked: Asked) -> ResultList:
     title = group_name(within) if within else ""
     shown = Shown(len(ended), len(found), len(clusters), asked.words, len(asked.marked), asked.by, title)
     chart = history_chart(found) if within and within.repeats else None
-    return ResultList(asked, heading(shown), tuple(columns), groups, rows, chart)
+    return ResultList(asked, shown, tuple(columns), groups, rows, chart)

@@ -15,7 +15,7 @@ from llmb_tui.results.compare import Group
 from llmb_tui.results.groups import Grouping, ResultGroup, when, workload_of
 from llmb_tui.results.notes import Note
 from llmb_tui.results.result import RunResult
-from llmb_tui.text import plural
+from llmb_tui.text import clean_line, plural
 from llmb_tui.ui.text import MUTED, Part, line
 from llmb_tui.ui.units import age, percent, seconds
 from llmb_tui.ui.widgets.job_texts import Cell, Row, Tone
@@ -39,6 +39,8 @@ _ENDS: dict[str, Cell] = {
     "cancelled": ("■ cancelled", "quiet"),
     "done": ("✓ done", "quiet"),
 }
+MARK: Cell = ("x", "now")
+NO_MARK: Cell = ("", "plain")
 _NONE: Cell = ("–", "quiet")
 _HEADINGS: dict[Grouping, str] = {
     "configuration": "configuration",
@@ -102,10 +104,10 @@ def group_row(group: ResultGroup, marked: bool, now: float, trend_cells: int, gl
     scale = f"{scales[0]}{kind}" if len(scales) == 1 else f"{scales[0]}–{scales[-1]}"
     title = f"{group.title} · {group.apart}" if group.apart else group.title
     return {
-        "mark": ("x" if marked else "", "now"),
-        "title": (title, "plain"),
+        "mark": MARK if marked else NO_MARK,
+        "title": (clean_line(title), "plain"),
         "scale": (scale, "plain"),
-        "where": (clusters[0] + (f" +{len(clusters) - 1}" if clusters[1:] else ""), "plain"),
+        "where": (clean_line(clusters[0]) + (f" +{len(clusters) - 1}" if clusters[1:] else ""), "plain"),
         "runs": (_count(group), "plain"),
         "step": (_short(repeats.mean_s), "plain") if repeats else _NONE,
         "range": _range(repeats),
@@ -123,18 +125,18 @@ def run_row(result: RunResult, note: Note, marked: bool, now: float) -> Row:
     noise = steady.cv_pct if steady and result.state == "done" else None
     said = verdict if result.state == "done" else None
     return {
-        "mark": ("x", "now") if marked else ("•" if note else "", "quiet"),
+        "mark": MARK if marked else NO_MARK,
         "run": (result.id, "plain"),
-        "title": (workload_of(result), "plain"),
+        "title": (clean_line(workload_of(result)), "plain"),
         "scale": (f"{configuration.scale}×{configuration.gpu.upper()}", "plain"),
-        "where": (result.cluster, "plain"),
+        "where": (clean_line(result.cluster), "plain"),
         "procedure": (PROCEDURE_NAMES[result.procedure], "quiet"),
         "step": (_short(result.step_time_s), "plain") if result.step_time_s is not None else _NONE,
         "noise": (f"{noise:.1f}", "plain") if noise is not None else _NONE,
         "ratio": (percent(100 * said.ratio), "plain") if said else _NONE,
-        "result": _result(said.result) if said else _ENDS.get(result.state, (result.state, "quiet")),
+        "result": _result(said.result) if said else _ENDS.get(result.state, (clean_line(result.state), "quiet")),
         "last": _age(when(result), now),
-        "note": (note.words, "plain"),
+        "note": (clean_line(note.words), "plain"),
     }
 
 

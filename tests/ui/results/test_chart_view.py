@@ -66,3 +66,14 @@ def test_over_scales_this_run_says_its_value_and_repeats_are_bars() -> None:
     assert any("◆" in row for row in found[1:])
     assert "2.1 s" in text or "2.100 s" in text
     assert text.count("│") > 14 / 2  # the bar beside the edge
+
+
+def test_the_run_under_the_cursor_stands_out_and_says_its_value() -> None:
+    found = ["".join(text for text, _ in row) for row in chart_rows(history(), (100, 14), this="s1")]
+    assert "◆ this run" in found[0]
+    assert "2.01 s" in "\n".join(found)
+    assert "2.21 s" not in "\n".join(found)
+    assert sum(row.count("◆") for row in found) == 2
+    assert drawn(history(), (100, 14)) == [
+        "".join(t for t, _ in row) for row in chart_rows(history(), (100, 14), this="x")
+    ]

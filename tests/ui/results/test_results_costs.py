@@ -1,0 +1,58 @@
+"""What the list of results costs: each log is read once, and while nothing happens nothing is done."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from textual.app import App
+
+from llmb_tui.results import history
+from llmb_tui.ui.screens import results
+from llmb_tui.watch import run_records
+from tests.kit.history import Past
+from tests.kit.pilot import SIZE, on_top, text_of, until
+from tests.kit.runs import NEMOTRON
+from tests.ui.results.test_results_screen import cells
+
+OpenResults = Callable[..., tuple[App[None], Any]]
+_RUNS = 40
+
+
+@pytest.fixture
+def count(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often logs are read, results worked out, rows made."""
+    counts: Counter[str] = Counter()
+    for module, name in ((run_records, "LocalRun"), (history, "result_of"), (results, "result_list")):
+        original = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *given, was=original, name=name: counts.update([name]) or was(*given))
+    return counts
+
+
+async def test_each_run_is_read_once_and_a_key_reads_nothing(open_results: OpenResults, count: Counter[str]) -> None:
+    past = [Past(f"a{at:03}", NEMOTRON, at, 2.0 + at % 3 / 100) for at in range(_RUNS)]
+    app, services = open_results(past)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: bool(cells(app)) and cells(app)[0][3] == f"{_RUNS}", "all figures")
+        await until(pilot, lambda: count["LocalRun"] == _RUNS, "every log")
+        rows = count["result_list"]
+        assert rows < _RUNS / 2  # many runs that are read are shown at once
+        worked_out = count["result_of"]
+        await pilot.press("x", "x", "g", "g", "g", "g")
+        await until(pilot, lambda: len(cells(app)) == _RUNS, "each run by itself")
+        await pilot.press("g", "enter")
+        await until(pilot, lambda: "nemotron4 15b fp8 · 64" in text_of(app, "#results-head"), "the runs of the group")
+        await pilot.press("slash", *"a01", "escape", "q")
+        await on_top(pilot, results.ResultsScreen)
+        assert (count["LocalRun"], count["result_of"]) == (_RUNS, worked_out)
+
+        looks = Counter[str]()
+        listing = services.runs.listing
+        services.runs.listing = lambda: looks.update(["look"]) or listing()
+        await until(pilot, lambda: looks["look"] >= 1, "the feed looks again")
+        before = dict(count)
+        app.screen.screen_layout_refresh_signal.subscribe(app.screen, lambda _: count.update(["layout"]))
+        await until(pilot, lambda: looks["look"] >= 3, "and again")
+        assert dict(count) == before
