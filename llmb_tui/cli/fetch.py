@@ -103,7 +103,7 @@ def _profile(
     try:
         summary = summarize(LocalConnection("this machine"), str((target / name).resolve()))
         if summary is None and not observes:
-            say(f"{session.profile.name}: nsys reads {name}")
+            say(f"{session.profile.name}: looked into {name} with nsys, where that is there")
             summary = summarize(session, f"{left.folder}/{name}")
     except Trouble as trouble:
         say(str(trouble))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from io import BytesIO
@@ -26,7 +26,8 @@ MOST = 500
 _PLAN = "configs/plan.json"
 _MOST_LINES = 2 << 20
 """Bytes of one log that are read over the line: seven thousand steps."""
-_AT_ONCE = 4
+_AT_ONCE, _BYTES_AT_ONCE = 32, 4 * _MOST_LINES
+"""Logs, and at most so much of them, in one call."""
 _DEADLINE_S = 120.0
 
 
@@ -95,16 +96,28 @@ def cluster_logs(session: Session, path: str, tell: Callable[[int, int], None]) 
     what `Session.run_script` raises.
     """
     found = _asked(session, "training_logs.sh", path, MOST_BYTES, MOST, path)
-    files = [file for kind, file, _ in found if kind == "log"]
+    sizes = {file: text.strip() for kind, file, text in found if kind == "log"}
     beside = {file: text for kind, file, text in found if kind == "beside"}
     logs: list[TrainingLog] = []
-    for at in range(0, len(files), _AT_ONCE):
-        some = files[at : at + _AT_ONCE]
+    for some in _batches({file: int(size) if size.isdecimal() else 0 for file, size in sizes.items()}):
         answer = _asked(session, "progress_lines.sh", path, _MOST_LINES, *some)
         lines = {file: text.encode() for kind, file, text in answer if kind == "lines"}
         logs += [_read_there(session, file, lines.get(file)) for file in some]
-        tell(len(logs), len(files))
+        tell(len(logs), len(sizes))
     return _with_runs(logs, beside), any(kind == "more" for kind, _, _ in found)
+
+
+def _batches(sizes: Mapping[str, int]) -> Iterator[list[str]]:
+    """The files in their order, as many together as one answer holds."""
+    batch, total = list[str](), 0
+    for file, size in sizes.items():
+        read = min(size, _MOST_LINES)
+        if batch and (len(batch) == _AT_ONCE or total + read > _BYTES_AT_ONCE):
+            yield batch
+            batch, total = [], 0
+        batch, total = [*batch, file], total + read
+    if batch:
+        yield batch
 
 
 def _asked(session: Session, script: str, path: str, *arguments: str | int) -> list[tuple[str, str, str]]:
