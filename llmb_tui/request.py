@@ -21,6 +21,8 @@ class RunRequest:
     plan: Plan
     profile: ClusterProfile
     procedure: ProcedureId = DEFAULT_PROCEDURE
+    dependency: str = ""
+    """On which jobs Slurm lets its job wait, as `sbatch --dependency` takes it; only the direct procedure writes it."""
 
     @property
     def slurm(self) -> SlurmProfile:

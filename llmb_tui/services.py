@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from llmb_tui.results.history import History
     from llmb_tui.results.notes import Notes
     from llmb_tui.results.report.reports import Reports
+    from llmb_tui.results.suite.runner import SuiteRunner
+    from llmb_tui.results.suite.suites import Suites
     from llmb_tui.store.paths import Places
     from llmb_tui.watch.local_results import LocalResults
     from llmb_tui.watch.runs_feed import RunsFeed
@@ -72,7 +74,7 @@ class Services:
         self.places = places
         self.settings = settings or Settings()
         self.timing = timing or Timing()
-        self.policy = Policy(read_only, self.settings.limits.gpu_hours)
+        self.policy = Policy(read_only, self.settings.limits.gpu_hours, self.settings.limits.suite_gpu_hours)
         """What the operator allows."""
         self.sources = Sources()
         """Where installs download from."""
@@ -166,6 +168,20 @@ class Services:
             catalog=self.catalog,
             threshold=self.settings.verdict.threshold,
         )
+
+    @_part
+    def suites(self) -> Suites:
+        """The remembered suites."""
+        from llmb_tui.results.suite.suites import Suites
+
+        return Suites(self.places, self.runs, self.feed.records, self.catalog, self.clusters, self.policy)
+
+    @_part
+    def suite_runner(self) -> SuiteRunner:
+        """What submits them."""
+        from llmb_tui.results.suite.runner import SuiteRunner
+
+        return SuiteRunner(self.suites, self.launcher, self.feed, self.clusters, self.catalog, self.runs, self.journal)
 
     @_part
     def launcher(self) -> Launcher:

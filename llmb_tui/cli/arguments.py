@@ -28,6 +28,7 @@ _VERBS = (
     ("llmb", "llmb", "NVIDIA's own llmb-run on a cluster: its settings, workloads and runs"),
     ("secrets", "secrets", "keys on a cluster: which are there, and what they open"),
     ("submit", "clusters", "render and submit one run, or send one that was prepared"),
+    ("suite", "suite", "many runs as one: plan, submit, watch, cancel or list"),
     ("jobs", "runs", "runs, newest first"),
     ("note", "note", "what is said of a run, and its tags"),
     ("watch", "runs", "follow a run until it ends"),

@@ -248,6 +248,28 @@ def _report(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--force", action="store_true", help="replace files that exist")
 
 
+def _suite(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("action", choices=("plan", "submit", "watch", "cancel", "list"))
+    text = "a suite's file or id, or one that is ready-made: scaling, precision, repeat, acceptance, tune"
+    sub.add_argument("suite", nargs="?", metavar="FILE|SUITE|KIND", help=text)
+    sub.add_argument("--cluster", metavar="C", help="instead of the file's")
+    sub.add_argument("--procedure", choices=NEW_RUN_PROCEDURES, type=_procedure, help="of every run")
+    sub.add_argument("--at-most", type=_count, metavar="N", help="so many runs in the queue or running at a time")
+    sub.add_argument("--stop-after", type=_count, metavar="N", help="send nothing more after so many failures")
+    sub.add_argument("--shuffle", type=int, metavar="SEED", help="send them in an order by this seed")
+    sub.add_argument("--new", action="store_true", help="with submit: begin another beside one that goes on")
+    sub.add_argument("--yes", action="store_true", help="submit or cancel without asking")
+    text = "with submit: the suite's GPU-hours, where they are above `limits.suite_gpu_hours`"
+    sub.add_argument("--gpu-hours", type=float, metavar="N", help=text)
+    sub.add_argument("--once", action="store_true", help="with watch: say how it stands and leave")
+    sub.add_argument("--offline", action="store_true", help="with plan: ask the cluster for no free nodes")
+    of_kind = sub.add_argument_group("of a ready-made suite")
+    text = "repeats of each configuration, or the layouts that a tune tries"
+    of_kind.add_argument("--count", type=_count, metavar="N", help=text)
+    of_kind.add_argument("--max-scale", type=_count, metavar="GPUS", help="instead of what the cluster has")
+    _add_selection(sub)
+
+
 _FLAGS: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
     "list": _list,
     "plan": _plan,
@@ -260,6 +282,7 @@ _FLAGS: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
     "secrets": _secrets,
     "submit": _submit,
     "disk": _disk,
+    "suite": _suite,
     "jobs": _jobs,
     "note": _note,
     "watch": _watch,

@@ -84,23 +84,28 @@ class Launcher:
         """What looks at the install steps of a request on its cluster, and runs them."""
         return procedure(request.procedure).installer(self.cluster_of(request.profile), request, self.sources)
 
-    def prepare(self, request: RunRequest, prompter: Prompter | None = None) -> PreparedRun:
+    def prepare(self, request: RunRequest, prompter: Prompter | None = None, run_id: str | None = None) -> PreparedRun:
         """What would be submitted of a request. By the direct procedure it takes seconds to render.
 
         The cluster is asked for its Slurm's version where that matters; `prompter` answers what connecting asks then.
+        `run_id`: the id that was assigned to it; None: it gets one.
         Raises `Trouble` (exit code 1) when the plan cannot be launched there in this way.
         """
-        return procedure(request.procedure).prepare(self.cluster_of(request.profile), request, self.render, prompter)
+        cluster = self.cluster_of(request.profile)
+        return procedure(request.procedure).prepare(cluster, request, self.render, prompter, run_id)
 
-    def resume(
+    def resume(  # noqa: PLR0913, PLR0917 - what `submit` takes, and who is told
         self,
         request: RunRequest,
         run: Run,
         prompter: Prompter | None = None,
         on_check: Callable[[Preflight], None] | None = None,
         on_progress: Tell | None = None,
+        evidence: ClusterEvidence | None = None,
     ) -> Run:
         """Submit a stored intent, which `request` was made of again, at most once and exactly as it was agreed to.
+
+        Without `evidence` the cluster is looked at first.
 
         Raises NotReady as `submit` does, and Trouble (exit code 1) where the same request makes another job by now.
         """
@@ -114,7 +119,8 @@ class Launcher:
                 f"`llmb-tui cancel {run.id}` withdraws it; then submit the same selection again.",
                 exit_code=1,
             )
-        evidence = ClusterEvidence(self.preflight(request, on_check), self.installer(request).probe())
+        if evidence is None:
+            evidence = ClusterEvidence(self.preflight(request, on_check), self.installer(request).probe())
         return self.submit(replace(prepared, run=run), evidence, on_progress)
 
     def submit(self, prepared: PreparedRun, evidence: ClusterEvidence, on_progress: Tell | None = None) -> Run:

@@ -17,6 +17,8 @@ class Policy:
     """Clusters are only looked at."""
     gpu_hours: float | None = None
     """Most GPU-hours that one run may take, by its GPUs and its time limit; None: no limit."""
+    suite_gpu_hours: float = float("inf")
+    """A suite that is expected to take more is agreed to by typing the number."""
 
     def observes(self, profile: ClusterProfile | None) -> bool:
         """Observer mode, of all clusters or of this one: nothing there may be changed. None: it has no profile."""

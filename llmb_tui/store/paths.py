@@ -57,6 +57,11 @@ class Places:
         return self.state / "runs"
 
     @property
+    def suites(self) -> Path:
+        """Directory of suites, one folder each."""
+        return self.state / "suites"
+
+    @property
     def catalog(self) -> Path:
         """File with the presets as they were read last."""
         return self.state / "catalog.json"

@@ -41,11 +41,13 @@ class VerdictSettings:
 
 @dataclass(frozen=True, slots=True)
 class LimitSettings:
-    """What no run may exceed."""
+    """What no run may exceed, and from where on a suite is agreed to by its number."""
 
     __pydantic_config__ = _STRICT
     gpu_hours: Annotated[float, Bound(gt=0)] | None = None
     """GPU-hours of one run, by its GPUs and its time limit; None: no limit."""
+    suite_gpu_hours: Annotated[float, Bound(gt=0)] = 1000.0
+    """Expected GPU-hours of a suite above which a yes is not enough: the number is typed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,7 +142,7 @@ def test_progress_counts_every_row_once() -> None:
     progress = progress_of(planned(suite, 8), {one.run.id: one for one in records}, free_nodes=4)
     assert progress.words == (
         "3 of 9 runs done: 1 PASS, 1 FAIL, 1 without a verdict"
-        " · 2 failed · 1 running · 1 waiting · 1 unknown · 1 not sent"
+        " · 1 refused · 1 failed · 1 running · 1 waiting · 1 unknown · 1 not sent"
     )
     assert not progress.over
     assert not progress.stopped

@@ -52,6 +52,8 @@ class DemoJob:
     """Id of the user who cancelled it."""
     steps: int = 0
     """How many steps were started."""
+    dependency: str = ""
+    """`afterok:1:2` or `afterany:1`: the jobs that it waits for; empty: none."""
 
     def __init__(self, **fields: object) -> None:
         """Of these fields; the others are as they are before it starts."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from llmb_tui.demo.slurm import facts, notation
-from llmb_tui.demo.slurm.job import COMPLETED, FAILED, PENDING, RUNNING, TIMEOUT, DemoJob
+from llmb_tui.demo.slurm.job import CANCELLED, COMPLETED, FAILED, PENDING, RUNNING, TIMEOUT, DemoJob
 from llmb_tui.demo.slurm.store import Store
 
 LOOK_S = 0.1
@@ -120,9 +120,25 @@ def _wait_for_nodes(store: Store, job_id: int) -> bool:
             if job.state != PENDING:
                 return False
             waits_s = (job.eligible - job.now()) / job.speed
-            if waits_s <= 0 and _start(store, job):
+            if not _depends(store, job) and waits_s <= 0 and _start(store, job):
                 return True
         time.sleep(min(LOOK_S, max(waits_s, 0.005)) if waits_s > 0 else LOOK_S)
+
+
+def _depends(store: Store, job: DemoJob) -> bool:
+    """Whether it waits for other jobs; it is cancelled where that will never end. Call it with the lock held."""
+    how, *ids = job.dependency.split(":")
+    others = [store.read(int(one)) for one in ids if (store.folder(int(one)) / "job.json").exists()]
+    if how == "afterok" and any(not one.active and one.state != COMPLETED for one in others):
+        job.state, job.reason = CANCELLED, "DependencyNeverSatisfied"
+        job.close()
+        store.write(job)
+        return True
+    waits = any(one.active for one in others)
+    if waits and job.reason != "Dependency":
+        job.reason = "Dependency"
+        store.write(job)
+    return waits
 
 
 def _start(store: Store, job: DemoJob) -> bool:

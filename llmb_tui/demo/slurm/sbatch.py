@@ -20,7 +20,10 @@ from llmb_tui.demo.slurm.store import Store
 QUEUE_WAIT_S = 45.0
 """How long a job waits for its turn even on an empty cluster, simulated seconds."""
 
-_TEXTS = "--account --comment --constraint --gpus-per-node --gres --job-name --mem --output --partition --qos"
+_TEXTS = (
+    "--account --comment --constraint --dependency --gpus-per-node --gres --job-name --mem --output --partition --qos"
+)
+_DEPENDENCY = re.compile(r"after(?:ok|any)(?::\d+)+")
 _GPUS = re.compile(r"(?:gpu:)?(\d+)")
 
 
@@ -41,6 +44,7 @@ def options() -> Parser:
     flags = "--exclusive --no-requeue --parsable --test-only"
     parser = Parser("sbatch", f"{_TEXTS} --reservation --wrap", flags, "--nodes --ntasks --ntasks-per-node")
     parser.add_argument("--open-mode", choices=["append"])
+    parser.add_argument("--kill-on-invalid-dep", choices=["yes"])
     parser.add_argument("--time", type=notation.minutes)
     parser.add_argument("--version", action="version", version=facts.VERSION)
     parser.add_argument("script", nargs="?")
@@ -87,6 +91,7 @@ def _denial(args: Namespace) -> str:
         "Invalid qos specification": args.qos != facts.QOS,
         "Requested reservation is invalid": args.reservation,
         "Invalid feature specification": args.constraint,
+        "Job dependency problem": not _DEPENDENCY.fullmatch(args.dependency or "afterany:1"),
         "Requested time limit is invalid (missing or exceeds some limit)": (args.time or 0) > partition.max_minutes,
         "Node count specification invalid": not 1 <= args.nodes <= partition.max_nodes,
         "Requested node configuration is not available": not has_gpus,
@@ -113,6 +118,7 @@ def _job(store: Store, args: Namespace, path: str) -> DemoJob:
         work_dir=os.getcwd(),
         output=args.output,
         speed=store.speed,
+        dependency=args.dependency or "",
         created=created,
         eligible=created + (QUEUE_WAIT_S if wait_s is None else wait_s),
     )

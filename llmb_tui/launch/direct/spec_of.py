@@ -32,6 +32,7 @@ if $bind true; then exec $bind "$@"; fi; \
 echo "task $SLURM_PROCID is not bound to a NUMA node" >&2; exec "$@\""""
 _BELOW = re.compile(r"[\w+@=-][\w./+@=-]*")
 _TIME_LIMIT = re.compile(r"(\d+-)?\d+:\d\d:\d\d", re.ASCII)
+_DEPENDENCY = ("dependency", "kill-on-invalid-dep")
 _GPU_REQUESTS = ("gres", "gpus-per-node", "none")
 
 
@@ -50,7 +51,7 @@ def launch_spec(request: RunRequest, run_id: str, slurm: Version | None = None) 
     added = additions(plan.options, install, f"{experiment_dir}/{task}")
     recipes, theirs = settings.env | added.env, dict(profile.env)
     overridden = tuple((n, v, theirs[n]) for n, v in recipes.items() if theirs.get(n, v) != v)
-    options, no_segment = _segmented(sbatch_options(profile), plan.nodes, settings, slurm)
+    options, no_segment = _segmented(_waiting(request), plan.nodes, settings, slurm)
     placement = (*filter(None, [no_segment]), *_placement(settings, profile))
     return checked(
         LaunchSpec(
@@ -87,6 +88,15 @@ def launch_spec(request: RunRequest, run_id: str, slurm: Version | None = None) 
             ),
         )
     )
+
+
+def _waiting(request: RunRequest) -> tuple[Option, ...]:
+    """Sbatch's options of the profile, with the dependency of the request: one job has one."""
+    options = sbatch_options(request.slurm)
+    if not request.dependency:
+        return options
+    others = tuple(option for option in options if option[0] not in _DEPENDENCY)
+    return (*others, *zip(_DEPENDENCY, (request.dependency, "yes"), strict=True))
 
 
 def _command(request: RunRequest, settings: Applied) -> tuple[str, ...]:

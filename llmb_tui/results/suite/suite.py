@@ -62,11 +62,15 @@ class Suite:
     shuffle: int | None = None
     """Seed of the order; None: as listed."""
     digest: str = ""
-    """Of all that was asked for: a suite of the same content has the same, whatever its id and however far it is."""
+    """Of all that was asked for: a suite of the same content has the same, whatever its name and however far it is."""
     id: str = ""
     """Empty until it is kept."""
     created_at: float = 0.0
     """Unix time at which it was kept."""
+    agreed_gpu_hours: float | None = None
+    """What was said yes to; None until it is kept."""
+    cancelled: bool = False
+    """Nothing more of it is sent."""
 
     @property
     def run_ids(self) -> tuple[str, ...]:
@@ -139,5 +143,5 @@ def _keyed(wanted: list[tuple[Selection, ProcedureId]]) -> list[SuiteRow]:
 
 
 def _digest(suite: Suite) -> str:
-    document = asdict(suite)
+    document = asdict(replace(suite, name=""))
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()

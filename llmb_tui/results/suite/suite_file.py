@@ -102,13 +102,16 @@ class SuiteForm:
     runs: tuple[dict[str, Any], ...] = ()
 
 
-def read_suite(
+def read_suite(  # noqa: PLR0913 - what may be given beside a file
     file: Path,
     catalog: Catalog,
     *,
     cluster: str | None = None,
     gpu: str | None = None,
     procedure: ProcedureId | None = None,
+    at_most: int | None = None,
+    stop_after: int | None = None,
+    shuffle: int | None = None,
 ) -> Suite:
     """The suite of a file, by its ending. What is given here wins over what the file says.
 
@@ -125,9 +128,14 @@ def read_suite(
     if len(name) > _LONGEST_NAME or name != clean_line(name).strip() or not name:
         raise source.problem((("name",), f"A name is one line of at most {_LONGEST_NAME} characters."))
     seed = (1 if form.shuffle else None) if isinstance(form.shuffle, bool) else form.shuffle
-    runs = _runs(source, catalog, gpu, procedure)
     return make_suite(
-        name, where, runs, at_most=form.at_most, stop_after=form.stop_after, chain=form.chain, shuffle=seed
+        name,
+        where,
+        _runs(source, catalog, gpu, procedure),
+        at_most=at_most or form.at_most,
+        stop_after=stop_after or form.stop_after,
+        chain=form.chain,
+        shuffle=seed if shuffle is None else shuffle,
     )
 
 

@@ -129,11 +129,14 @@ class SuitePlan:
 def plan_suite(
     suite: Suite,
     catalog: Catalog,
-    profile: ClusterProfile,
+    profile: ClusterProfile | None,
     policy: Policy,
     free_nodes: int | None = None,
 ) -> SuitePlan:
-    """What it will be on the cluster of `profile`. Raises `Unknown` for a recipe, size or GPU type of no preset."""
+    """What it will be on the cluster of `profile`; None: that is saved no more, and only the plans are looked at.
+
+    Raises `Unknown` for a recipe, size or GPU type of no preset.
+    """
     rows = tuple(_planned(row, catalog, profile, policy) for row in suite.rows)
     return SuitePlan(suite, rows, free_nodes, tuple(_suite_blockers(suite, profile)))
 
@@ -181,13 +184,16 @@ def _own(partitions: Iterable[Partition], profile: ClusterProfile) -> list[Parti
     return [partition for partition in partitions if partition.name in names]
 
 
-def _planned(row: SuiteRow, catalog: Catalog, profile: ClusterProfile, policy: Policy) -> PlannedRow:
+def _planned(row: SuiteRow, catalog: Catalog, profile: ClusterProfile | None, policy: Policy) -> PlannedRow:
+    if profile is None:
+        made = plan(catalog, row.selection)
+        return PlannedRow(row, made, tuple(problem for problem in made.problems if problem.severity == "error"))
     request = request_of(row, catalog, profile)
     return PlannedRow(row, request.plan, impossible(request, policy))
 
 
-def _suite_blockers(suite: Suite, profile: ClusterProfile) -> Iterable[Problem]:
-    if not suite.chain:
+def _suite_blockers(suite: Suite, profile: ClusterProfile | None) -> Iterable[Problem]:
+    if not suite.chain or profile is None:
         return
     others = {procedure_on(profile, row.procedure) for row in suite.rows} - {"direct"}
     if others:

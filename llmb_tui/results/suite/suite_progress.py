@@ -18,10 +18,10 @@ from llmb_tui.watch.run_records import RunRecord
 from llmb_tui.watch.state import ENDED, FAILED, Result
 from llmb_tui.watch.verdict import rule_s
 
-Standing = Literal["not sent", "unknown", "waiting", "running", "done", "failed", "cancelled"]
-"""Of a row. `waiting`: in the queue. `done`: it ran to its end. `failed`: it was refused, or ended badly. `cancelled`:
-by a person, or withdrawn before it was sent."""
-OVER: tuple[Standing, ...] = ("done", "failed", "cancelled")
+Standing = Literal["not sent", "unknown", "waiting", "running", "done", "refused", "failed", "cancelled"]
+"""Of a row. `waiting`: in the queue. `done`: it ran to its end. `refused`: it has no job, and is sent again when the
+suite is submitted again. `failed`: it ended badly. `cancelled`: by a person, or withdrawn before it was sent."""
+OVER: tuple[Standing, ...] = ("done", "refused", "failed", "cancelled")
 _IN_QUEUE = ("submitted", "queued")
 
 
@@ -90,14 +90,14 @@ class SuiteProgress:
 
     @property
     def failures(self) -> int:
-        """Runs that did not end well, but those that a person has cancelled."""
-        return self.count("failed")
+        """Runs that were refused or did not end well, but those that a person has cancelled."""
+        return self.count("refused", "failed")
 
     @property
     def stopped(self) -> bool:
-        """Nothing more is sent: so many have failed, or a `tune` has no layout to take."""
+        """Nothing more is sent: it was cancelled, so many have failed, or a `tune` has no layout to take."""
         most = self.plan.suite.stop_after
-        if most is not None and self.failures >= most:
+        if self.plan.suite.cancelled or (most is not None and self.failures >= most):
             return True
         tried = [row for row in self.rows if not row.planned.row.of_best]
         no_best = len(tried) < len(self.rows) and not self.trying
@@ -113,6 +113,11 @@ class SuiteProgress:
         """Nothing of it goes on, and nothing more will be sent."""
         going = self.count("unknown", "waiting", "running")
         return going == 0 and (self.stopped or self.count("not sent") == 0)
+
+    @property
+    def unfinished(self) -> bool:
+        """To submit it again would go on with it: it is not over, or rows of it were refused."""
+        return not self.over or (self.count("refused") > 0 and not self.plan.suite.cancelled)
 
     @property
     def gpu_hours_left(self) -> float:
@@ -143,7 +148,7 @@ class SuiteProgress:
             verdicts.append(f"{none} without a verdict")
         parts = [f"{self.count('done')} of {plural(len(self.rows), 'run')} done"]
         parts[0] += f": {', '.join(verdicts)}" if verdicts else ""
-        for standing in ("failed", "cancelled", "running", "waiting", "unknown", "not sent"):
+        for standing in ("refused", "failed", "cancelled", "running", "waiting", "unknown", "not sent"):
             if count := self.count(standing):
                 parts.append(f"{count} {standing}")
         return " · ".join(parts)
@@ -172,7 +177,7 @@ def standing_of(record: RunRecord | None) -> Standing:
     if run.submission == "unknown":
         return "unknown"
     if run.submission == "refused":
-        return "failed"
+        return "refused"
     if run.submission == "withdrawn":  # one that was under way certainly never reached its cluster: it is sent anew
         return "cancelled" if run.sent_at is None else "not sent"
     if stage in ENDED:

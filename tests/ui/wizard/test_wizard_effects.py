@@ -44,7 +44,12 @@ class Answering(OpenLauncher):
 
     outcome: Run | None = None
 
-    def prepare(self, request: RunRequest, prompter: Prompter | None = None) -> PreparedRun:
+    def prepare(
+        self,
+        request: RunRequest,
+        prompter: Prompter | None = None,
+        run_id: str | None = None,  # noqa: ARG002 - the rooms'
+    ) -> PreparedRun:
         self.cluster_of(request.profile).connect(prompter)
         return draft_of(request.plan)
 

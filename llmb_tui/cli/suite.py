@@ -1,0 +1,399 @@
+"""`suite plan|submit|watch|cancel|list`: many runs as one."""
+
+from __future__ import annotations
+
+import argparse
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from llmb_tui.catalog.rows import rows
+from llmb_tui.cli.flags import selection_mapping
+from llmb_tui.cli.output import print_json, print_line, print_table, say
+from llmb_tui.cli.user import confirm, has_terminal, read_line, require_changes, terminal_prompter, user_services
+from llmb_tui.errors import Trouble
+from llmb_tui.plan.plan import METHOD_NAMES
+from llmb_tui.plan.request import read_request
+from llmb_tui.plan.selection import DEFAULT_PROCEDURE, Selection
+from llmb_tui.results.suite.document import plan_document, progress_document
+from llmb_tui.results.suite.outcome import outcome_of
+from llmb_tui.results.suite.ready_made import ready_made
+from llmb_tui.results.suite.suite import SUITE_KINDS, Suite, SuiteKind
+from llmb_tui.results.suite.suite_file import read_suite
+from llmb_tui.results.suite.suite_plan import PlannedRow, SuitePlan, all_nodes, free_nodes
+from llmb_tui.results.suite.suite_progress import RowProgress, SuiteProgress
+from llmb_tui.services import Services
+from llmb_tui.text import plural
+from llmb_tui.watch.runs_feed import LINE_TROUBLE
+
+READY_MADE: tuple[SuiteKind, ...] = tuple(kind for kind in SUITE_KINDS if kind != "custom")
+_PLAN = ("run", "nodes", "step s", "low", "high", "from", "GPU-hours", "time limit")
+_PROGRESS = ("run", "id", "state", "step", "step s", "verdict")
+_TYPED_WITHIN = 0.051
+"""GPU-hours are typed with one decimal, as they are shown."""
+
+
+def suite_verb(arguments: argparse.Namespace) -> int:
+    """One of the actions."""
+    if arguments.action != "list" and arguments.suite is None:
+        what = f"`suite {arguments.action}` of which suite?"
+        fix = f"Name a file, the id of a suite, or one of {', '.join(READY_MADE)}."
+        raise Trouble(what, "", fix, exit_code=1)
+    services = user_services(arguments)
+    services.interactive = True  # several scripts are written: the process that writes them stays
+    try:
+        return _ACTIONS[arguments.action](services, arguments)
+    finally:
+        services.close()
+
+
+def _plan(services: Services, arguments: argparse.Namespace) -> int:
+    """What a suite will be."""
+    suite, free = _wanted(services, arguments)
+    plan = services.suites.plan(suite, free)
+    if arguments.json:
+        print_json(plan_document(plan))
+    else:
+        _print_plan(plan)
+    for row, problem in plan.blockers:
+        say(f"llmb-tui: {row.row.key if row else suite.name}: {problem.reason} {problem.fix}".rstrip())
+    return 1 if plan.blockers else 0
+
+
+def _submit(services: Services, arguments: argparse.Namespace) -> int:
+    """Submit a suite, or go on with one."""
+    suite, _ = _wanted(services, arguments, submits=True)
+    require_changes(services, suite.cluster)
+    going = suite if suite.id else services.suites.unfinished(suite, new=arguments.new)
+    plan = services.suites.plan(going or suite)
+    refuse_blocked(plan)
+    if going is not None:
+        progress = services.suites.progress(going)
+        say(f"Suite {going.id} goes on: {progress.words}")
+        if not progress.unfinished:
+            return _print_progress(progress, as_json=arguments.json)
+    _agree(services, plan, going, arguments)
+    kept = going or services.suites.keep(suite, new=arguments.new)
+    say(f"suite {kept.id}, {kept.name} on {kept.cluster}")
+    try:
+        progress = services.suite_runner.submit(kept, _tell, threading.Event(), terminal_prompter())
+    except KeyboardInterrupt as interrupt:
+        fix = f"`llmb-tui suite submit {kept.id}` goes on, `llmb-tui suite cancel {kept.id}` ends it."
+        raise Trouble(f"Interrupted: suite {kept.id} is not submitted to its end.", "", fix, 130) from interrupt
+    if progress.stopped:
+        say(f"Nothing more is sent: {progress.words}")
+    elif refused := progress.count("refused"):
+        say(f"{plural(refused, 'run')} refused: `llmb-tui suite submit {kept.id}` sends them again.")
+    _print_progress(progress, as_json=arguments.json)
+    return 1 if progress.count("not sent", "refused") else 0
+
+
+def _watch(services: Services, arguments: argparse.Namespace) -> int:
+    """Follow a suite to its end, or say how it stands."""
+    suite = _kept(services, arguments)
+    runner = services.suite_runner
+    changed = threading.Event()
+    lost = ""
+    try:
+        services.clusters.cluster(suite.cluster).connect(terminal_prompter())
+    except LINE_TROUBLE as trouble:
+        lost = trouble.what
+    if arguments.once:
+        services.feed.poll()
+        lost = runner.look(suite, going_too=True) or lost
+        if lost:
+            say(f"{suite.cluster}: {lost}")
+        progress = services.suites.progress(services.suites.load(suite.id))
+        _print_progress(progress, as_json=arguments.json)
+        return 2 if lost else _exit_code(progress)
+    last: object = None
+    following = services.feed.follow(lambda _: changed.set())
+    try:
+        while True:
+            changed.clear()
+            now = runner.look(suite, going_too=True)
+            if now and now != lost:
+                say(f"{suite.cluster}: {now}")
+            lost = now
+            progress = services.suites.progress(services.suites.load(suite.id))
+            line = progress_document(progress) if arguments.json else progress.words
+            if line != last:
+                last = line
+                print_json(line) if arguments.json else print_line(progress.words)
+            if progress.over or not _goes_on(services, progress):
+                break
+            changed.wait(services.timing.look_every_s)
+    finally:
+        following.end()
+    if not arguments.json:
+        _print_progress(progress, as_json=False)
+    if not progress.over:
+        say(f"{plural(progress.count('not sent'), 'run')} not sent: `llmb-tui suite submit {suite.id}` goes on.")
+    return _exit_code(progress)
+
+
+def _cancel(services: Services, arguments: argparse.Namespace) -> int:
+    """Cancel what goes on, and send nothing more."""
+    suite = _kept(services, arguments)
+    require_changes(services, suite.cluster)
+    progress = services.suites.progress(suite)
+    going, rest = progress.count("unknown", "waiting", "running"), progress.count("not sent")
+    question = f"Cancel suite {suite.id}, {plural(going, 'job')} and {plural(rest, 'run')} that are not sent?"
+    if not progress.over and not arguments.yes and has_terminal() and not confirm(question):
+        raise Trouble("Nothing was cancelled.", exit_code=1)
+    before = {row.planned.row.run_id for row in progress.rows if row.standing in ("unknown", "waiting", "running")}
+    if not progress.over:
+        progress = services.suite_runner.cancel(suite, _tell, terminal_prompter())
+    if arguments.json:
+        print_json({"id": suite.id, "cancelled": sorted(before)})
+    else:
+        say(progress.words)
+    return 0
+
+
+def _list(services: Services, arguments: argparse.Namespace) -> int:
+    """All suites, newest first."""
+    found = [services.suites.progress(suite) for suite in services.suites.all()]
+    if arguments.json:
+        print_json([progress_document(progress) for progress in found])
+    elif found:
+        lines = [(one.plan.suite.id, one.plan.suite.name, one.plan.suite.cluster, one.words) for one in found]
+        print_table(("suite", "name", "cluster", "runs"), lines)
+    else:
+        say("There is no suite yet. `llmb-tui suite submit FILE` submits one; docs/suites.md describes the file.")
+    return 0
+
+
+_ACTIONS = {"plan": _plan, "submit": _submit, "watch": _watch, "cancel": _cancel, "list": _list}
+
+
+def refuse_blocked(plan: SuitePlan) -> None:
+    """Raise Trouble (exit code 1) where a row of it cannot run: then none is sent."""
+    if plan.blockers:
+        lines = [f"{row.row.key if row else plan.suite.name}: {problem.reason}" for row, problem in plan.blockers]
+        fixes = dict.fromkeys(problem.fix for _, problem in plan.blockers if problem.fix)
+        what = f"{plan.suite.name} cannot be submitted as it is: nothing was sent."
+        raise Trouble(what, "\n".join(dict.fromkeys(lines)), "\n".join(fixes), exit_code=1)
+
+
+def _wanted(services: Services, arguments: argparse.Namespace, *, submits: bool = False) -> tuple[Suite, int | None]:
+    """The suite that is meant, and how many nodes are free, where the cluster was asked for that."""
+    name = arguments.suite
+    if services.suites.has(name):
+        suite = services.suites.load(name)
+        return suite, None if submits else _nodes(services, suite.cluster, arguments)[1]
+    if name in READY_MADE:
+        return _ready_made(services, arguments)
+    given = selection_mapping(arguments).keys() - {"gpu"}
+    if given or arguments.count is not None or arguments.max_scale is not None:
+        what = "What a file runs stands in the file."
+        fix = f"Leave the selection out, or name one of {', '.join(READY_MADE)} instead of a file."
+        raise Trouble(what, "", fix, exit_code=1)
+    suite = read_suite(
+        _file(name),
+        services.catalog,
+        cluster=arguments.cluster,
+        gpu=arguments.gpu and arguments.gpu.lower(),
+        procedure=arguments.procedure,
+        at_most=arguments.at_most,
+        stop_after=arguments.stop_after,
+        shuffle=arguments.shuffle,
+    )
+    return suite, None if submits else _nodes(services, suite.cluster, arguments)[1]
+
+
+def _ready_made(services: Services, arguments: argparse.Namespace) -> tuple[Suite, int | None]:
+    if not arguments.cluster:
+        raise Trouble(f"`{arguments.suite}` on which cluster?", fix="Add `--cluster NAME`.", exit_code=1)
+    selection = _selection(services, arguments)
+    every, free = None, None
+    if arguments.max_scale is None or arguments.action == "plan":
+        every, free = _nodes(services, arguments.cluster, arguments)
+    gpus = services.catalog.recipe(selection.workload, selection.release).gpus.get(selection.gpu)
+    most = arguments.max_scale
+    if most is None and every is not None and gpus is not None:
+        most = every * gpus.gpus_per_node
+    suite = ready_made(
+        arguments.suite,
+        services.catalog,
+        selection,
+        arguments.cluster,
+        arguments.procedure or DEFAULT_PROCEDURE,
+        most_gpus=most,
+        count=arguments.count,
+        at_most=arguments.at_most,
+        stop_after=arguments.stop_after,
+        shuffle=arguments.shuffle,
+    )
+    return suite, free
+
+
+def _selection(services: Services, arguments: argparse.Namespace) -> Selection:
+    """What the flags say; what the suite varies need not be said."""
+    values = dict(selection_mapping(arguments))
+    workload = values.get("workload")
+    if isinstance(workload, str):
+        recipe = services.catalog.recipe(workload.lower())
+        if len(recipe.gpus) == 1:
+            values.setdefault("gpu", next(iter(recipe.gpus)))
+        own = [row for row in rows(recipe) if row.gpu == values.get("gpu")]
+        free = {
+            "scaling": ("scale",), "precision": ("dtype",), "acceptance": ("size", "dtype", "scale")
+        }.get(arguments.suite, ())  # fmt: skip
+        for name in free:
+            like = [row for row in own if values.get("size") in (None, row.size)]
+            for row in like[:1]:
+                values.setdefault(name, row.gpus if name == "scale" else getattr(row, name))
+    return read_request(services.catalog, values)
+
+
+def _nodes(services: Services, cluster: str, arguments: argparse.Namespace) -> tuple[int | None, int | None]:
+    """(all, free) nodes of the cluster's partition; None where it is not asked, has none or does not answer."""
+    profile = services.clusters.profile(cluster)
+    if arguments.offline or profile.no_login_node:
+        return None, None
+    try:
+        partitions = services.clusters.inventory(profile, terminal_prompter()).partitions
+    except Trouble as trouble:
+        if arguments.suite in READY_MADE and arguments.max_scale is None:
+            raise
+        say(f"{cluster} could not be asked for its free nodes. {trouble.what}")
+        return None, None
+    return all_nodes(partitions, profile), free_nodes(partitions, profile)
+
+
+def _file(name: str) -> Path:
+    try:
+        found = Path(name).exists()
+    except (OSError, ValueError):
+        found = False
+    if not found:
+        fix = f"Name a file, the id of a suite (`llmb-tui suite list`), or one of {', '.join(READY_MADE)}."
+        raise Trouble(f"There is no file and no suite {name[:80]!r}.", "", fix, exit_code=1)
+    return Path(name)
+
+
+def _kept(services: Services, arguments: argparse.Namespace) -> Suite:
+    """A suite that was submitted: by its id, or the newest of the content that is meant."""
+    if services.suites.has(arguments.suite):
+        return services.suites.load(arguments.suite)
+    suite, _ = _wanted(services, arguments, submits=True)
+    same = next((one for one in services.suites.all() if one.digest == suite.digest), None)
+    if same is None:
+        fix = "`llmb-tui suite list` lists suites, `llmb-tui suite submit` submits one."
+        raise Trouble(f"{suite.name} was not submitted, or is another by now.", "", fix, exit_code=1)
+    return same
+
+
+def _agree(services: Services, plan: SuitePlan, going: Suite | None, arguments: argparse.Namespace) -> None:
+    """Say what it costs, and ask. Raises Trouble (exit code 1) where the answer is no."""
+    hours = (going and going.agreed_gpu_hours) or plan.gpu_hours
+    limit, given = services.policy.suite_gpu_hours, arguments.gpu_hours
+    no = "Nothing was submitted."
+    if given is not None and not abs(given - hours) < _TYPED_WITHIN:
+        why = f"`--gpu-hours {given:g}` was given, and the suite takes {hours:.1f} GPU-hours."
+        raise Trouble(no, why, "Look at it again with `llmb-tui suite plan`, and give that number.", exit_code=1)
+    above = hours > limit
+    if arguments.yes and (not above or given is not None):
+        return
+    most = f"{hours:.1f} GPU-hours and start-up, at most {plan.most_gpu_hours:.1f} by their time limits"
+    if not has_terminal() or arguments.yes:
+        over = f"It takes {hours:.1f} GPU-hours, above `limits.suite_gpu_hours`, which is {limit:g}."
+        why = over if above else "There is no terminal to ask at."
+        fix = f"Add --yes{f' --gpu-hours {hours:.1f}' if above else ''} to submit it without asking."
+        raise Trouble(no, why, fix, exit_code=1)
+    rest = services.suites.progress(going).count("not sent", "refused") if going else len(plan.rows)
+    what = f"Submit {plural(rest, 'run')} of {len(plan.rows)} to {plan.suite.cluster}: {most}"
+    if not above:
+        if not confirm(f"{what}?"):
+            raise Trouble(no, exit_code=1)
+        return
+    say(f"{what}. That is above the limit of {limit:g}: type the number of GPU-hours to submit it: ", end="")
+    if not _is_number(read_line().strip(), hours):
+        raise Trouble(no, f"What was typed is not {hours:.1f}.", exit_code=1)
+
+
+def _is_number(typed: str, hours: float) -> bool:
+    try:
+        return abs(float(typed.replace(",", "")) - hours) < _TYPED_WITHIN
+    except ValueError:
+        return False
+
+
+def _goes_on(services: Services, progress: SuiteProgress) -> bool:
+    """Something of it is on the cluster, or a program submits it."""
+    if progress.count("unknown", "waiting", "running"):
+        return True
+    with services.suites.lock(progress.plan.suite.id) as idle:
+        return not idle
+
+
+def _exit_code(progress: SuiteProgress) -> int:
+    """Of all runs the first that applies: 4 for one that did not end well, 3 for a verdict of FAIL."""
+    if progress.count("refused", "failed", "cancelled"):
+        return 4
+    return 3 if progress.results("FAIL") else 0
+
+
+def _tell(words: str) -> None:
+    say(f"  {words}")
+
+
+def _print_plan(plan: SuitePlan) -> None:
+    suite = plan.suite
+    print_line(f"{suite.name} on {suite.cluster}: {SUITE_KINDS[suite.kind]}")
+    print_table(_PLAN, map(_plan_row, plan.rows))
+    print_line(f"GPU-hours  {plan.gpu_hours:.1f} and start-up, at most {plan.most_gpu_hours:.1f} by the time limits")
+    if plan.without_estimate:
+        print_line(f"           {plural(plan.without_estimate, 'run')} without an estimate, by the time limit")
+    parallel = "" if plan.parallel_s is None else f", {_duration(plan.parallel_s)} on {plan.free_nodes} free nodes"
+    print_line(f"training   {_duration(plan.serial_s)} one after the other{parallel}; queue and start-up not in it")
+    print_line("           " + ", ".join(_conduct(suite)))
+
+
+def _conduct(suite: Suite) -> Iterator[str]:
+    yield f"at most {suite.at_most} at a time" if suite.at_most else "all at a time"
+    if suite.stop_after:
+        yield f"until {plural(suite.stop_after, 'failure')}"
+    if suite.chain:
+        yield "each after the one before, by Slurm"
+    if suite.shuffle is not None:
+        yield f"shuffled by seed {suite.shuffle}"
+
+
+def _plan_row(row: PlannedRow) -> tuple[str, ...]:
+    estimate = row.estimate
+    seconds = (estimate.step_time_s, estimate.low_s, estimate.high_s) if estimate else (None, None, None)
+    return (
+        row.row.key,
+        str(row.nodes),
+        *("–" if one is None else f"{one:.4g}" for one in seconds),
+        METHOD_NAMES[estimate.method] if estimate else "no number",
+        "–" if row.gpu_hours is None else f"{row.gpu_hours:.1f}",
+        row.time_limit,
+    )
+
+
+def _print_progress(progress: SuiteProgress, *, as_json: bool) -> int:
+    if as_json:
+        print_json(progress_document(progress))
+        return 0
+    print_table(_PROGRESS, map(_progress_row, progress.rows))
+    for line in outcome_of(progress).lines:
+        print_line(line)
+    if not progress.over:
+        print_line(f"left: {progress.gpu_hours_left:.1f} GPU-hours, {_duration(progress.serial_left_s)} of training")
+    return 0
+
+
+def _progress_row(row: RowProgress) -> tuple[str, ...]:
+    progress = row.record.state.progress if row.record else None
+    step = f"{progress.steps_done}/{progress.steps_total or row.planned.plan.steps}" if progress else "–"
+    seconds = "–" if row.step_time_s is None else f"{row.step_time_s:.4g}"
+    run = row.planned.row.run_id if row.record else "–"
+    return (row.planned.row.key, run, row.state, step, seconds, row.result or "–")
+
+
+def _duration(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60:02} min" if minutes >= 60 else f"{minutes} min"

@@ -1,0 +1,209 @@
+"""`Suites`: the suites that this machine remembers, one folder each, and how they stand.
+
+A screen lists them by `all`, shows one by `progress`, and keeps a new one by `keep` after the one yes. Whoever takes a
+run or a suite as argument asks `run_ids`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Protocol
+
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.naming import new_run_id
+from llmb_tui.launch.policy import Policy
+from llmb_tui.launch.runs import Runs
+from llmb_tui.results.suite.suite import Suite, SuiteRow
+from llmb_tui.results.suite.suite_plan import SuitePlan, plan_suite
+from llmb_tui.results.suite.suite_progress import SuiteProgress, progress_of
+from llmb_tui.store import documents
+from llmb_tui.store.files import file_trouble, locked, make_private_directory
+from llmb_tui.store.paths import Places
+from llmb_tui.text import clean_line
+from llmb_tui.watch.run_records import RunRecord, RunRecords
+
+_ID = re.compile(r"s[0-9]{12}[a-z0-9]{4}")
+_LISTS = "`llmb-tui suite list` lists suites, `llmb-tui jobs` runs."
+
+
+class Profiles(Protocol):
+    """What is wanted of the saved clusters."""
+
+    def profile(self, name: str) -> ClusterProfile:
+        """One by name. Raises Trouble where there is none."""
+
+
+class SuiteChanged(Trouble):
+    """A suite of this name goes on that asks for something else. Exit code 1."""
+
+    def __init__(self, suite: Suite) -> None:
+        self.suite = suite
+        super().__init__(
+            f"Suite {suite.id} ({suite.name}) goes on, and asks for something else.",
+            "What is submitted now is not what it was submitted from: nothing was sent.",
+            f"`llmb-tui suite submit {suite.id}` goes on with that one; `--new` begins another beside it.",
+            exit_code=1,
+        )
+
+
+class Suites:
+    """A suite's folder holds `suite.json`, and `lock`, which its submitter holds. Thread-safe."""
+
+    def __init__(  # noqa: PLR0913, PLR0917 - what a suite's standing depends on
+        self, places: Places, runs: Runs, records: RunRecords, catalog: Catalog, profiles: Profiles, policy: Policy
+    ) -> None:
+        self._directory = places.suites
+        self._runs = runs
+        self._records = records
+        self._catalog = catalog
+        self._profiles = profiles
+        self._policy = policy
+
+    def keep(self, suite: Suite, *, new: bool = False) -> Suite:
+        """The suite with an id, and its rows with those of their runs; on the disk when this returns.
+
+        Where one of the same content is unfinished, that one, unless a `new` one is wanted. Raises SuiteChanged where
+        one of the same name is unfinished and asks for something else.
+        """
+        with locked(self._directory):
+            if (same := self.unfinished(suite, new=new)) is not None:
+                return same
+            now = time.time()
+            taken = {one.id for one in self.all()}
+            suite_id = next(one for one in _ids(now) if f"s{one}" not in taken)
+            rows, hours = self._with_runs(suite.rows, now), self.plan(suite).gpu_hours
+            kept = replace(suite, id=f"s{suite_id}", created_at=now, rows=rows, agreed_gpu_hours=hours)
+            self.save(kept)
+            return kept
+
+    def unfinished(self, suite: Suite, *, new: bool = False) -> Suite | None:
+        """The one that `keep` would go on with; None: it would begin another. Raises as `keep` does."""
+        if new:
+            return None
+        for one in self.all():
+            if one.digest == suite.digest and self.progress(one).unfinished:
+                return one
+        for one in self.all():
+            if (one.name, one.cluster) == (suite.name, suite.cluster) and self.progress(one).unfinished:
+                raise SuiteChanged(one)
+        return None
+
+    def save(self, suite: Suite) -> None:
+        """Write it; it is on the disk when this returns."""
+        documents.save(self._directory / suite.id / "suite.json", suite)
+
+    def change(self, suite_id: str, change: Callable[[Suite], Suite]) -> Suite:
+        """The suite as it then is; no other change of another program is lost."""
+        with locked(self._directory):
+            suite = change(self.load(suite_id))
+            self.save(suite)
+            return suite
+
+    def with_new_run(self, suite_id: str, row: SuiteRow) -> Suite:
+        """The suite, saved, with another run for a row whose run certainly has no job and never will."""
+
+        def again(suite: Suite) -> Suite:
+            (fresh,) = self._with_runs((row,), time.time(), {one.run_id for one in suite.rows})
+            return suite.with_row(fresh)
+
+        return self.change(suite_id, again)
+
+    def load(self, suite_id: str) -> Suite:
+        """Read one. Raises Trouble: exit code 1 if there is none, 2 if its file cannot be read."""
+        if not self.has(suite_id):
+            raise Trouble(f"There is no suite {clean_line(suite_id)[:80]}.", fix=_LISTS, exit_code=1)
+        path = self._directory / suite_id / "suite.json"
+        suite = documents.load(path, Suite)
+        if suite.id != suite_id or not suite.rows or not all(row.run_id for row in suite.rows):
+            why = "It is not the suite of this folder, or has rows without runs."
+            raise Trouble(f"{path} cannot be right.", why, "Restore the file from a backup, or move it away.")
+        return suite
+
+    def has(self, name: str) -> bool:
+        """True for the id of a suite that was kept here."""
+        return bool(_ID.fullmatch(name)) and (self._directory / name / "suite.json").is_file()
+
+    def all(self) -> tuple[Suite, ...]:
+        """Every suite, newest first. Raises Trouble for a file that cannot be read: what it has sent is not known."""
+        try:
+            names = sorted(filter(_ID.fullmatch, os.listdir(self._directory)), reverse=True)
+        except FileNotFoundError:
+            return ()
+        return tuple(self.load(name) for name in names if self.has(name))
+
+    def run_ids(self, name: str) -> tuple[str, ...]:
+        """The runs of a suite that were stored, in order; the run itself, for the id of a run. Raises Trouble."""
+        if self.has(name):
+            return tuple(run_id for run_id in self.load(name).run_ids if self._runs.has(run_id))
+        with contextlib.suppress(Trouble):  # of what can be no id at all
+            if self._runs.has(name):
+                return (name,)
+        raise Trouble(f"There is no run and no suite {clean_line(name)[:80]}.", fix=_LISTS, exit_code=1)
+
+    def going_run_ids(self) -> frozenset[str]:
+        """The runs of all suites that are not over: what is here of them is still wanted."""
+        return frozenset(run_id for suite in self.all() if not self.progress(suite).over for run_id in suite.run_ids)
+
+    def suite_of(self, run_id: str) -> Suite | None:
+        """The suite that a run is of; None for a run of none."""
+        return next((suite for suite in self.all() if suite.row_of(run_id)), None)
+
+    def plan(self, suite: Suite, free_nodes: int | None = None) -> SuitePlan:
+        """`plan_suite` on its cluster, as far as that is still saved."""
+        try:
+            profile = self._profiles.profile(suite.cluster)
+        except Trouble:
+            if not suite.id:
+                raise
+            profile = None
+        return plan_suite(suite, self._catalog, profile, self._policy, free_nodes)
+
+    def progress(self, suite: Suite, free_nodes: int | None = None) -> SuiteProgress:
+        """How it stands by what this machine has of its runs. Takes no connection."""
+        return progress_of(self.plan(suite, free_nodes), self.records(suite), free_nodes)
+
+    def records(self, suite: Suite) -> dict[str, RunRecord]:
+        """Those of its runs that were stored, by run id."""
+        stored = (run_id for run_id in suite.run_ids if self._runs.has(run_id))
+        return {run_id: self._records.record(self._runs.load(run_id)) for run_id in stored}
+
+    @contextlib.contextmanager
+    def lock(self, suite_id: str) -> Iterator[bool]:
+        """Hold a suite for this thread alone, among all programs here; free again when the program ends.
+
+        Yields False, without holding it, when another has it.
+        """
+        folder = self._directory / suite_id
+        make_private_directory(folder)
+        with file_trouble("lock", folder):
+            handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+        finally:
+            os.close(handle)
+
+    def _with_runs(
+        self, rows: tuple[SuiteRow, ...], now: float, taken: frozenset[str] | set[str] = frozenset()
+    ) -> tuple[SuiteRow, ...]:
+        ids = (one for one in _ids(now) if one not in taken and not self._runs.has(one))
+        chosen: dict[str, None] = {}
+        while len(chosen) < len(rows):
+            chosen[next(ids)] = None
+        return tuple(replace(row, run_id=run_id) for row, run_id in zip(rows, chosen, strict=True))
+
+
+def _ids(now: float) -> Iterator[str]:
+    while True:
+        yield new_run_id(now)

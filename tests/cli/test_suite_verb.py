@@ -1,0 +1,151 @@
+"""`suite` before any cluster is asked: what it will be, what is refused, and what a yes has to say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.cluster.profiles import save_profile
+from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, SlurmProfile
+from llmb_tui.launch.runs import Runs
+from llmb_tui.store.paths import Places
+from tests.kit import verbs
+from tests.kit.verbs import Completed
+
+FILE = """
+cluster = "eos"
+workloads = ["nemotron4@25.04"]
+sizes = ["15b"]
+precisions = ["bf16", "fp8"]
+scales = [64]
+"""
+NOBODY = SlurmProfile("eos", "127.0.0.1", "acct", "batch", "/lustre/llmb", port=1, user="me", ssh_config=NO_SSH_CONFIG)
+LOW = "limits.suite_gpu_hours=1"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    save_profile(tmp_path / "config" / "clusters", NOBODY)
+    path = tmp_path / "weekly.toml"
+    path.write_text(FILE)
+    return path
+
+
+def suite(home: Path, *words: str, code: int = 0) -> Completed:
+    done = verbs.run(("suite", *words), verbs.environment(home))
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
+def kept(home: Path) -> list[str]:
+    folder = home / "state" / "suites"
+    return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+
+
+def test_a_plan_has_rows_and_sums(tmp_path: Path, file: Path) -> None:
+    plan = json.loads(suite(tmp_path, "plan", str(file), "--offline", "--json").stdout)
+    assert [row["selection"]["dtype"] for row in plan["rows"]] == ["bf16", "fp8"]
+    assert plan["gpu_hours"] == pytest.approx(sum(row["gpu_hours"] for row in plan["rows"]))
+    assert plan["serial_s"] == pytest.approx(50 * sum(row["estimate"]["step_time_s"] for row in plan["rows"]))
+    assert (plan["id"], plan["parallel_s"], plan["free_nodes"], plan["blockers"]) == (None, None, None, [])
+    shown = suite(tmp_path, "plan", str(file), "--offline").stdout
+    assert f"GPU-hours  {plan['gpu_hours']:.1f} and start-up" in shown
+    assert kept(tmp_path) == []
+
+
+def test_a_plan_that_cannot_run_answers_1_and_names_the_row(tmp_path: Path, file: Path) -> None:
+    done = suite(tmp_path, "plan", str(file), "--offline", "--read-only", code=1)
+    assert "nemotron4@25.04 15b fp8 64: eos is only looked at" in done.stderr
+
+
+def test_a_wrong_file_names_file_line_field_and_what_would_do(tmp_path: Path, file: Path) -> None:
+    file.write_text(FILE.replace("fp8", "fp9"))
+    done = suite(tmp_path, "submit", str(file), "--yes", "--json", code=1)
+    error = json.loads(done.stdout)["error"]
+    assert error["what"].startswith(f"suite {file}, line 5: precisions[1]: ")
+    assert "fp8" in error["what"]
+    assert kept(tmp_path) == []
+
+
+@pytest.mark.usefixtures("file")
+def test_ready_made_ones_need_no_scale(tmp_path: Path) -> None:
+    scaling = ("plan", "scaling", "-w", "nemotron4@25.04", "-s", "15b", "-d", "fp8", "--cluster", "eos", "--offline")
+    plan = json.loads(suite(tmp_path, *scaling, "--max-scale", "64", "--json").stdout)
+    assert [row["selection"]["scale"] for row in plan["rows"]] == [16, 32, 64]
+    acceptance = ("plan", "acceptance", "-w", "grok1", "--cluster", "eos", "--offline", "--max-scale", "8", "--json")
+    assert len(json.loads(suite(tmp_path, *acceptance).stdout)["rows"]) == 2
+
+
+def test_observer_mode_refuses_before_anything(tmp_path: Path, file: Path) -> None:
+    for action in ("submit", "cancel"):
+        suite(tmp_path, action, str(file), "--yes", "--read-only", code=1)
+    assert kept(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ((), "--yes"),
+        (("--yes", "--set", LOW), "--yes --gpu-hours "),
+        (("--set", LOW), "--yes --gpu-hours "),
+        (("--yes", "--set", LOW, "--gpu-hours", "2"), "the suite takes "),
+        (("--yes", "--gpu-hours", "2"), "the suite takes "),
+        (("--yes", "--gpu-hours", "nan"), "the suite takes "),
+    ],
+)
+def test_without_a_terminal_the_flags_have_to_say_enough(
+    tmp_path: Path, file: Path, words: tuple[str, ...], says: str
+) -> None:
+    assert says in suite(tmp_path, "submit", str(file), *words, code=1).stderr
+    assert kept(tmp_path) == []
+
+
+def test_the_sum_that_a_plan_shows_is_enough(tmp_path: Path, file: Path) -> None:
+    plan = json.loads(suite(tmp_path, "plan", str(file), "--offline", "--json").stdout)
+    for hours in (f"{plan['gpu_hours']:.1f}", str(plan["gpu_hours"])):
+        words = ("submit", str(file), "--yes", "--set", LOW, "--gpu-hours", hours)
+        assert "127.0.0.1" in suite(tmp_path, *words, code=2).stderr
+    (kept_id,) = kept(tmp_path)
+    again = suite(tmp_path, "submit", str(file), "--yes", code=2)
+    assert f"Suite {kept_id} goes on: 0 of 2 runs done · 2 not sent" in again.stderr
+    assert kept(tmp_path) == [kept_id]
+    assert Runs(Places(tmp_path / "config", tmp_path / "state")).all() == ()
+
+
+@pytest.mark.parametrize(("typed", "code"), [("4.1\n", 2), ("4\n", 1), ("yes\n", 1), ("\n", 1)])
+def test_at_a_terminal_the_number_is_typed_above_the_limit(
+    tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch, typed: str, code: int
+) -> None:
+    monkeypatch.setattr("llmb_tui.cli.suite.has_terminal", lambda: True)
+    monkeypatch.setattr("llmb_tui.cli.suite.read_line", lambda: typed)
+    monkeypatch.setattr("llmb_tui.cli.suite.terminal_prompter", lambda: None)
+    done = suite(tmp_path, "submit", str(file), "--set", LOW, code=code)
+    assert "4.1 GPU-hours and start-up, at most 64.0 by their time limits" in done.stderr
+    assert bool(kept(tmp_path)) == (code == 2)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("plan",), "of which suite"),
+        (("watch", "nothing.toml"), "no file and no suite"),
+        (("submit", "s000000000000abcd", "--yes"), "no file and no suite"),
+        (("plan", "scaling", "-w", "nemotron4"), "--cluster"),
+        (("plan", "scaling", "--cluster", "eos", "--max-scale", "16"), "workload is missing"),
+    ],
+)
+def test_what_is_not_said_is_asked_for(tmp_path: Path, file: Path, words: tuple[str, ...], says: str) -> None:
+    assert file.exists()
+    assert says in suite(tmp_path, *words, code=1).stderr
+
+
+def test_a_file_and_a_selection_go_not_together(tmp_path: Path, file: Path) -> None:
+    assert "stands in the file" in suite(tmp_path, "plan", str(file), "--scale", "16", code=1).stderr
+
+
+def test_what_was_not_submitted_is_not_watched(tmp_path: Path, file: Path) -> None:
+    assert "was not submitted" in suite(tmp_path, "watch", str(file), code=1).stderr
+    assert json.loads(suite(tmp_path, "list", "--json").stdout) == []
+    assert "There is no suite yet" in suite(tmp_path, "list").stderr

@@ -1,0 +1,152 @@
+"""Suites from a flag or a file to their answer, by the verbs, on the embedded cluster."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from llmb_tui.cluster.profiles import save_profile
+from llmb_tui.demo.cluster import DemoCluster
+from llmb_tui.demo.slurm.store import Store
+from llmb_tui.store.paths import Places
+from llmb_tui.watch.timing import Timing
+from tests.journey.conftest import checked
+from tests.journey.journey_selections import NEMOTRON, Call
+from tests.kit import verbs
+from tests.kit.demo import end_jobs, fault
+
+FAST = 1500.0
+SELECTION = NEMOTRON[:-2]
+FILE = """
+cluster = "demo"
+workloads = ["nemotron4@25.04"]
+sizes = ["15b"]
+precisions = ["fp8"]
+scales = [16, 32]
+repeats = 2
+"""
+Answer = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("suites")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _quick() -> Iterator[None]:
+    with patch("llmb_tui.services.Timing", lambda: Timing(0.1, 0.2, 0.2)):
+        yield
+
+
+@pytest.fixture(scope="module")
+def demo(home: Path) -> Iterator[DemoCluster]:
+    """One cluster for all, on which the recipe is installed."""
+    with DemoCluster(home / "cluster", speed=FAST) as cluster:
+        save_profile(Places(home / "config", home / "state").clusters, cluster.profile)
+        checked(verbs.run, home)("install", "demo", *NEMOTRON)
+        yield cluster
+        end_jobs(cluster)
+
+
+@pytest.fixture
+def suite(demo: DemoCluster, home: Path) -> Call:
+    assert demo.server
+    run = checked(verbs.run, home)
+    return lambda *words, code=0: run("suite", *words, code=code)
+
+
+def walked(suite: Call, kind: str, *words: str, code: int = 0) -> dict[str, Any]:
+    """The last document of a watch, after a plan and one yes."""
+    selection = (kind, *SELECTION, *words, "--cluster", "demo")
+    planned = json.loads(suite("plan", *selection, "--json").stdout)
+    submitted = json.loads(suite("submit", *selection, "--yes", "--json").stdout)
+    assert [row["key"] for row in submitted["rows"]] == [row["key"] for row in planned["rows"]]
+    # The full run of a tune takes another layout than was planned.
+    assert planned["gpu_hours"] == pytest.approx(submitted["gpu_hours"], rel=0.01 if kind == "tune" else None)
+    lines = suite("watch", submitted["id"], "--json", code=code).stdout.splitlines()
+    last: dict[str, Any] = json.loads(lines[-1])
+    assert last["over"]
+    return last
+
+
+def test_scaling(suite: Call) -> None:
+    last = walked(suite, "scaling", "--max-scale", "32")
+    assert (last["verdicts"]["PASS"], last["counts"]["done"]) == (2, 2)
+
+
+def test_precision(suite: Call) -> None:
+    assert walked(suite, "precision", "--scale", "16")["counts"]["done"] == 2
+
+
+def test_repeat_says_its_noise(suite: Call) -> None:
+    assert "(95 %, 3 runs)" in walked(suite, "repeat", "--scale", "16", "--count", "3")["lines"][0]
+
+
+def test_acceptance_gives_one_verdict(suite: Call) -> None:
+    last = walked(suite, "acceptance", "--max-scale", "16")
+    assert (last["result"], last["lines"][0]) == ("PASS", "PASS: 2 of 2 configurations pass.")
+
+
+def test_acceptance_of_a_slow_cluster_fails(suite: Call, demo: DemoCluster) -> None:
+    fault(demo, "slow", "1.2")
+    try:
+        last = walked(suite, "acceptance", "--max-scale", "16", "--shuffle", "3", code=3)
+    finally:
+        fault(demo, "slow", None)
+    assert (last["result"], last["verdicts"]["FAIL"]) == ("FAIL", 2)
+
+
+def test_tune_ends_with_the_full_run_of_the_best(suite: Call) -> None:
+    last = walked(suite, "tune", "--scale", "16", "--count", "2")
+    assert last["lines"][0].startswith("full run of the best: ")
+    assert any("The model was wrong by" in line for line in last["lines"])
+    assert [row["state"] for row in last["rows"]] == ["done"] * 3
+
+
+@pytest.fixture
+def hanging(demo: DemoCluster) -> Iterator[None]:
+    """Jobs do not end by themselves."""
+    fault(demo, "hang-at-step", "3")
+    yield
+    fault(demo, "hang-at-step", None)
+
+
+@pytest.mark.usefixtures("hanging")
+def test_a_file_is_gone_on_with_and_refused_when_it_has_changed(suite: Call, tmp_path: Path) -> None:
+    file = tmp_path / "weekly.toml"
+    file.write_text(FILE)
+    first = suite("submit", str(file), "--yes")
+    again = suite("submit", str(file), "--yes", "--json")
+    known = json.loads(again.stdout)
+    assert f"Suite {known['id']} goes on" in again.stderr
+    assert known["id"] in first.stderr
+    assert len({row["run"] for row in known["rows"]}) == 4
+    file.write_text(FILE.replace("repeats = 2", "repeats = 3"))
+    assert "--new" in suite("submit", str(file), "--yes", code=1).stderr
+    listed = json.loads(suite("list", "--json").stdout)
+    assert [one["name"] for one in listed].count("weekly") == 1
+    file.write_text(FILE)
+    cancelled = json.loads(suite("cancel", str(file), "--yes", "--json").stdout)
+    assert (cancelled["id"], len(cancelled["cancelled"])) == (known["id"], 4)
+    last = json.loads(suite("watch", known["id"], "--json", code=4).stdout.splitlines()[-1])
+    assert (last["over"], last["counts"]["cancelled"]) == (True, 4)
+    assert json.loads(suite("cancel", known["id"], "--json").stdout)["cancelled"] == []
+
+
+@pytest.mark.usefixtures("hanging")
+def test_a_chain_is_ended_by_slurm_alone(suite: Call, demo: DemoCluster, home: Path, tmp_path: Path) -> None:
+    file = tmp_path / "chain.toml"
+    file.write_text(FILE + "chain = true\nstop_after = 1\n")
+    submitted = json.loads(suite("submit", str(file), "--yes", "--json").stdout)
+    assert (submitted["counts"]["not_sent"], len(submitted["rows"])) == (0, 4)
+    jobs = Store(demo.root / "slurm").all()[-4:]
+    assert [job.dependency for job in jobs] == ["", *(f"afterok:{job.id}" for job in jobs[:-1])]
+    checked(verbs.run, home)("cancel", submitted["rows"][0]["run"], "--yes")
+    last = json.loads(suite("watch", submitted["id"], "--json", code=4).stdout.splitlines()[-1])
+    assert last["counts"]["cancelled"] == 4

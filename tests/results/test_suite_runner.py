@@ -1,0 +1,277 @@
+"""Each row of a suite is sent once, whatever happens to the program that sends it."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llmb_tui.cluster.failures import Disconnected
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.prepared import PreparedRun
+from llmb_tui.launch.run import Run
+from llmb_tui.launch.submit import NotSent
+from llmb_tui.plan.selection import Selection
+from llmb_tui.preflight.report import Check
+from llmb_tui.request import RunRequest
+from llmb_tui.results.suite.ready_made import ready_made
+from llmb_tui.results.suite.runner import Busy, SuiteNotReady
+from llmb_tui.results.suite.suite import Suite, make_suite
+from llmb_tui.results.suite.suites import SuiteChanged
+from tests.kit.runs import CATALOG, NEMOTRON
+from tests.results.suite_stage import Killed, Stage
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    return Stage(tmp_path)
+
+
+def suite_of(number: int = 4, selection: Selection = NEMOTRON, **more: Any) -> Suite:
+    return make_suite("mine", "eos", [(selection, "direct")] * number, **more)
+
+
+def once_each(stage: Stage, suite: Suite) -> bool:
+    """Every row has its run, and every run one job."""
+    return [run_id for run_id, _ in stage.jobs] == list(stage.suites.load(suite.id).run_ids)
+
+
+def test_each_row_is_sent_once_and_in_order(stage: Stage) -> None:
+    suite = stage.suites.keep(suite_of())
+    progress = stage.go(suite)
+    assert once_each(stage, suite)
+    assert progress.count("not sent", "unknown") == 0
+    stage.go(suite)
+    assert once_each(stage, suite)
+
+
+def test_a_program_that_is_killed_anywhere_is_gone_on_with(tmp_path: Path) -> None:
+    for kill_at in count(1):
+        stage = Stage(tmp_path / str(kill_at), kill_at=kill_at)
+        suite = stage.suites.keep(suite_of(3))
+        try:
+            stage.go(suite)
+        except Killed:
+            stage.go(suite)
+            assert once_each(stage, suite), kill_at
+        else:
+            break
+    assert kill_at > 3 * 4
+
+
+def test_no_more_at_a_time_than_was_asked_for(stage: Stage) -> None:
+    stage.crowd = 2
+    suite = stage.suites.keep(suite_of(7, at_most=2))
+    stage.go(suite)
+    assert once_each(stage, suite)
+    assert stage.most_going == 2
+
+
+def test_after_so_many_failures_nothing_more_is_sent(stage: Stage) -> None:
+    stage.ends = lambda _: "FAILED"
+    progress = stage.go(stage.suites.keep(suite_of(8, at_most=1, stop_after=2)))
+    assert (len(stage.jobs), progress.stopped, progress.over) == (2, True, True)
+
+
+def test_what_is_unknown_is_settled_and_not_sent_again(stage: Stage) -> None:
+    stage.outcomes[2] = "unknown"
+    suite = stage.suites.keep(suite_of())
+    progress = stage.go(suite)
+    assert once_each(stage, suite)
+    assert progress.count("unknown") == 0
+
+
+def test_what_never_reached_the_cluster_is_sent_again_by_another_id(stage: Stage) -> None:
+    stage.outcomes[2], stage.settles_as = "unknown", "withdrawn"
+    suite = stage.suites.keep(suite_of())
+    stage.go(suite)
+    assert len(stage.jobs) == 4
+    assert {run_id for run_id, _ in stage.jobs} == set(stage.suites.load(suite.id).run_ids) != set(suite.run_ids)
+    assert any("never reached the cluster" in line for line in stage.told)
+
+
+def test_a_line_that_breaks_before_anything_is_sent_is_tried_again(stage: Stage) -> None:
+    def broken() -> NotSent:
+        trouble = NotSent(Disconnected("The line broke."))
+        trouble.__cause__ = Disconnected("The line broke.")
+        return trouble
+
+    stage.outcomes[2] = broken()
+    suite = stage.suites.keep(suite_of())
+    stage.go(suite)
+    assert once_each(stage, suite)
+
+
+def test_another_trouble_ends_the_program_and_leaves_the_rest_to_the_next(stage: Stage) -> None:
+    stage.outcomes[3] = Trouble("The disk is full.")
+    suite = stage.suites.keep(suite_of())
+    with pytest.raises(Trouble, match="disk is full"):
+        stage.go(suite)
+    assert len(stage.jobs) == 2
+    stage.go(suite)
+    assert once_each(stage, suite)
+
+
+def test_one_refusal_does_not_hold_up_the_others_and_is_mended_later(stage: Stage) -> None:
+    stage.outcomes[2] = "refused"
+    suite = stage.suites.keep(suite_of())
+    progress = stage.go(suite)
+    assert (len(stage.jobs), progress.count("refused"), progress.unfinished) == (3, 1, True)
+    assert stage.suites.keep(suite_of()).id == suite.id
+    assert stage.go(suite).count("refused") == 0
+    assert {run_id for run_id, _ in stage.jobs} == set(stage.suites.load(suite.id).run_ids)
+
+
+def test_refusals_one_after_the_other_end_it(stage: Stage) -> None:
+    prepare = stage.prepare
+
+    def refused(request: RunRequest, run_id: str) -> PreparedRun:
+        stage.outcomes[1] = "refused"
+        return prepare(request, run_id)
+
+    stage.prepare = refused  # type: ignore[method-assign]
+    with pytest.raises(Trouble, match="refused"):
+        stage.go(stage.suites.keep(suite_of(9)))
+    assert (len(stage.jobs), len(stage.runs.all())) == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("conduct", "waits"),
+    [
+        ({"chain": True}, ["", "afterany:100", "afterany:101", "afterany:102"]),
+        ({"chain": True, "stop_after": 1}, ["", "afterok:100", "afterok:101", "afterok:102"]),
+        ({"chain": True, "at_most": 2}, ["", "", "afterany:100", "afterany:101"]),
+    ],
+)
+def test_a_chain_is_slurms(stage: Stage, conduct: dict[str, Any], waits: list[str]) -> None:
+    stage.ends = lambda _: "RUNNING"
+    stage.go(stage.suites.keep(suite_of(4, **conduct)))
+    assert [dependency for _, dependency in stage.jobs] == waits
+
+
+def test_a_chain_goes_on_with_the_dependency_that_was_agreed_to(tmp_path: Path) -> None:
+    for kill_at in range(1, 13):
+        stage = Stage(tmp_path / str(kill_at), kill_at=kill_at)
+        stage.ends = lambda _: "RUNNING"
+        suite = stage.suites.keep(suite_of(3, chain=True))
+        with contextlib.suppress(Killed):
+            stage.go(suite)
+        stage.go(suite)
+        assert once_each(stage, suite)
+        assert [dependency for _, dependency in stage.jobs] == ["", "afterany:100", "afterany:101"]
+
+
+def test_a_cancel_by_another_program_is_seen_before_the_next_row(stage: Stage) -> None:
+    suite = stage.suites.keep(suite_of())
+
+    sent = stage.submit
+
+    def submit(prepared: PreparedRun, evidence: object) -> Run:
+        stage.suites.change(suite.id, lambda one: replace(one, cancelled=True))
+        return sent(prepared, evidence)
+
+    stage.submit = submit  # type: ignore[method-assign]
+    progress = stage.go(suite)
+    assert (len(stage.jobs), progress.stopped) == (1, True)
+
+
+def test_a_cancel_ends_what_goes_on_and_what_was_not_sent(stage: Stage) -> None:
+    stage.ends = lambda _: "RUNNING"
+    suite = stage.suites.keep(suite_of(3, at_most=1))
+    stop = threading.Event()
+    sent = stage.submit
+
+    def submit(prepared: PreparedRun, evidence: object) -> Run:
+        stop.set()
+        return sent(prepared, evidence)
+
+    stage.submit = submit  # type: ignore[method-assign]
+    stage.go(suite, stop)
+    progress = stage.runner.cancel(suite, stage.told.append)
+    assert (progress.count("cancelled"), progress.over, progress.unfinished) == (1, True, False)
+    assert stage.go(suite).over
+    assert len(stage.jobs) == 1
+
+
+def test_two_programs_do_not_submit_one_suite(stage: Stage) -> None:
+    suite = stage.suites.keep(suite_of())
+    with stage.suites.lock(suite.id), pytest.raises(Busy):
+        stage.go(suite)
+    assert not stage.jobs
+
+
+def test_nothing_is_sent_where_a_row_cannot_start(stage: Stage) -> None:
+    stage.failed_checks = (Check("nodes", "Nodes", "failed", "4", "8", "Choose fewer."),)
+    suite = stage.suites.keep(suite_of())
+    with pytest.raises(SuiteNotReady) as raised:
+        stage.go(suite)
+    assert raised.value.exit_code == 1
+    assert "found 4, needed 8" in raised.value.why
+    assert not stage.runs.all()
+    stage.failed_checks = ()
+    stage.go(suite)
+    assert once_each(stage, suite)
+
+
+def test_the_same_content_is_gone_on_with_and_another_refused(stage: Stage) -> None:
+    suite = stage.suites.keep(suite_of())
+    assert stage.suites.keep(suite_of()) == suite
+    with pytest.raises(SuiteChanged) as raised:
+        stage.suites.keep(suite_of(5))
+    assert suite.id in raised.value.fix
+    other = stage.suites.keep(suite_of(5), new=True)
+    assert {suite.id, other.id} == {one.id for one in stage.suites.all()}
+    stage.go(suite)
+    stage.go(other)
+    stage.ends = lambda _: "COMPLETED"
+    for run in stage.runs.all():
+        stage.runs.save(replace(run, job_state="COMPLETED", log_read=True))
+    assert stage.suites.keep(suite_of()).id not in (suite.id, other.id)
+
+
+def test_a_suite_is_asked_for_its_runs(stage: Stage) -> None:
+    suite = stage.suites.keep(suite_of(2))
+    assert stage.suites.run_ids(suite.id) == ()
+    stage.go(suite)
+    assert stage.suites.run_ids(suite.id) == suite.run_ids
+    assert stage.suites.run_ids(suite.run_ids[0]) == suite.run_ids[:1]
+    assert stage.suites.suite_of(suite.run_ids[1]) == suite
+    for name in ("s000000000000abcd", "nothing", "../..", ""):
+        with pytest.raises(Trouble) as raised:
+            stage.suites.run_ids(name)
+        assert raised.value.exit_code == 1
+
+
+def test_a_broken_suite_is_named_and_not_passed_over(stage: Stage, tmp_path: Path) -> None:
+    suite = stage.suites.keep(suite_of())
+    file = tmp_path / "state" / "suites" / suite.id / "suite.json"
+    file.write_text(file.read_text().replace(suite.id, "s000000000000abcd"))
+    with pytest.raises(Trouble, match="cannot be right"):
+        stage.suites.keep(suite_of())
+
+
+def test_a_tune_ends_with_the_full_run_of_the_fastest(stage: Stage) -> None:
+    made = ready_made("tune", CATALOG, NEMOTRON, "eos", "direct", count=3)
+    suite = stage.suites.keep(made)
+
+    def ends(run: Run) -> str:
+        row = suite.row_of(run.id)
+        assert row is not None
+        seconds = 2.0 - suite.rows.index(row) / 10
+        steps = run.plan.steps
+        line = "Training epoch 0, iteration {0}/{1} | global_step: {0} | train_step_timing in s: {2} | loss: 1\n"
+        log = "".join(line.format(step, steps - 1, seconds) for step in range(steps))
+        (stage.runs.folder(run.id) / "log").write_text(log)
+        return "COMPLETED"
+
+    stage.ends = ends
+    stage.go(suite)
+    last = stage.suites.load(suite.id).rows[-1]
+    assert last.selection.overrides == suite.rows[2].selection.overrides != suite.rows[0].selection.overrides
+    assert stage.runs.load(last.run_id).plan.selection == last.selection
+    assert len(stage.jobs) == 4
