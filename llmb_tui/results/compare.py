@@ -225,7 +225,7 @@ def why_left_out(run: RunResult, measure: Measure = "rule") -> str:
     if run.comparable and value_s(run, measure) is not None:
         return ""
     if run.state != "done":
-        return f"it is {run.state}"
+        return f"it is {run.state}, as far as is known here"
     if run.step_time_s is None:
         return "it has no step time by its recipe's rule"
     return "it was profiled, traced, began with a checkpoint, is too short, or its log lacks steps that count"

@@ -35,6 +35,7 @@ VERBS = (
     "logs",
     "cancel",
     "results",
+    "compare",
     "fetch",
     "doctor",
     "install",
@@ -164,6 +165,9 @@ def test_a_damaged_run_costs_that_run_only(places: Places, capsys: pytest.Captur
         assert code in (2, 4) or (code == 1 and name in ("jsondir", "jsonpipe")), name
     code, out, _ = _answers(capsys, "results", "sound", "scale0", "--json")
     assert (code, [run["id"] for run in json.loads(out)]) == (2, ["sound"])
+    for name in DAMAGES:
+        assert _answers(capsys, "compare", name, "sound")[0] in (1, 2), name
+    assert _answers(capsys, "compare", "--nodes")[0] == 0
 
 
 def test_a_bad_preset_costs_that_file_only(places: Places, capsys: pytest.CaptureFixture[str]) -> None:

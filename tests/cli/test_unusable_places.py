@@ -26,6 +26,8 @@ VERBS = (
     ("watch", "a1", "--once"),
     ("cancel", "a1"),
     ("results", "a1"),
+    ("compare", "a1"),
+    ("compare", "--nodes"),
     ("plan", *SELECTION, "--cluster", "eos"),
     ("list", "-w", "grok1"),
     ("clusters",),
