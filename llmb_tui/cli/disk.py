@@ -24,19 +24,19 @@ def disk_verb(arguments: argparse.Namespace) -> int:
         raise Trouble("--yes goes with --remove.", "Without it nothing is removed.", exit_code=1)
     session = services.clusters.login_node(arguments.cluster)
     session.connect(terminal_prompter())
-    things, odd = belongings(session, services.catalog, services.runs.all())
+    things, more = belongings(session, services.catalog, services.runs.all())
     if arguments.remove:
         return _remove(services, arguments, measured(session, chosen(things, arguments.remove), say))
     things = measured(session, things, say)
     directory = session.profile.install_dir
     if arguments.json:
         documents = [_document(one) for one in things]
-        print_json({"cluster": arguments.cluster, "directory": directory, "things": documents, "odd_names": odd})
+        print_json({"cluster": arguments.cluster, "directory": directory, "things": documents, "more": more})
         return 0
     print_table(_HEADINGS, map(_row, sorted(things, key=lambda one: one.size or 0, reverse=True)))
     say(f"{plural(len(things), 'thing')} below {directory}, {total_size(things)}.")
-    if odd:
-        say(f"{plural(odd, 'thing')} there {'has a name' if odd == 1 else 'have names'} that this program never gives.")
+    if more:
+        say(f"{plural(more, 'thing')} more {'is' if more == 1 else 'are'} not listed: of other names, or too many.")
     return 0
 
 

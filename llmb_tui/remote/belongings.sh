@@ -1,18 +1,18 @@
 # belongings.sh DIRECTORY TOKEN MOST [REPOSITORY STEP]...: what installs and runs have put below an install directory
 # (with lock.sh and inside.sh). No link is followed, and what has another name than theirs can have is only counted.
-# Prints for each, at most MOST of them,
+# Prints for each, and counts what is more than MOST,
 #
 #     \036TOKEN KIND MINE OURS PATH      MINE and OURS are yes or no: owned by this user, made by an install step of ours
 #
-# then `\036TOKEN odd COUNT`, and for each install step that is at work `\036TOKEN step NAME`.
+# then `\036TOKEN more COUNT`, and for each install step that is at work `\036TOKEN step NAME`.
 cd "$1" || exit 3
-root=$(pwd -P) token=$2 left=$3 odd=0
+root=$(pwd -P) token=$2 left=$3 more=0
 shift 3
 
 thing() {
-    if [ ! -e "$2" ] || [ "$left" -le 0 ]; then return; fi
-    if ! inside "$2"; then
-        [ -L "$2" ] || odd=$((odd + 1))
+    if [ ! -e "$2" ] || [ -L "$2" ]; then return; fi
+    if [ "$left" -le 0 ] || ! inside "$2"; then
+        more=$((more + 1))
         return
     fi
     left=$((left - 1)) mine=no
@@ -50,6 +50,6 @@ for experiments in workloads/*/experiments published/*/experiments; do runs "$ex
 for cache in .cache/huggingface .llmb-tui/python; do thing cache "$cache" yes; done
 for cache in .llmb-tui/steps/*/cache; do thing cache "$cache" yes; done
 for gone in .llmb-tui/trash/*; do thing trash "$gone" yes; done
-printf '\036%s odd %s\n' "$token" "$odd"
+printf '\036%s more %s\n' "$token" "$more"
 installing | while read -r step; do printf '\036%s step %s\n' "$token" "$step"; done
 exit 0

@@ -65,8 +65,8 @@ class Listing:
     """(kind, path, owned by this user, made by an install step or a run of ours)."""
     installing: tuple[str, ...] = ()
     """Install steps that are at work."""
-    odd: int = 0
-    """Things whose names are none of ours, which are not in `things`."""
+    more: int = 0
+    """So many are not in `things`: their names are none of ours, a link is on the way to them, or they are too many."""
     queued: tuple[str, ...] = ()
     """The user's jobs that wait or run."""
     silent: str = ""
@@ -86,7 +86,7 @@ class Removal:
 
 
 def belongings(session: Session, catalog: Catalog, runs: Sequence[Run]) -> tuple[tuple[Belonging, ...], int]:
-    """What there is, not measured, and how many things have names that are none of ours. `runs`: all remembered ones.
+    """What there is, not measured, and how many more things, which are not named. `runs`: all remembered ones.
 
     Raises Trouble where the cluster cannot be asked, or has no such directory.
     """
@@ -95,7 +95,7 @@ def belongings(session: Session, catalog: Catalog, runs: Sequence[Run]) -> tuple
         listing = replace(listing, queued=tuple(job.id for job in going_jobs(session)))
     except SchedulerTrouble as trouble:
         listing = replace(listing, silent=f"Slurm cannot say which jobs go on. {trouble.what}")
-    return judged(listing, runs, session.profile.name), listing.odd
+    return judged(listing, runs, session.profile.name), listing.more
 
 
 def judged(listing: Listing, runs: Sequence[Run], cluster: str) -> tuple[Belonging, ...]:
@@ -133,7 +133,7 @@ def judged(listing: Listing, runs: Sequence[Run], cluster: str) -> tuple[Belongi
 def measured(
     session: Session, things: Sequence[Belonging], tell: Callable[[str], None] = lambda _: None
 ) -> tuple[Belonging, ...]:
-    """The same with sizes, as far as they are known within a minute and a half; `tell` is told how far it is.
+    """The same with sizes, as far as they are known within two minutes or three; `tell` is told how far it is.
 
     Raises Trouble where the cluster cannot be asked.
     """
@@ -230,16 +230,16 @@ def _list(session: Session, catalog: Catalog) -> Listing:
     script = remote_text("lock.sh", "inside.sh", "belongings.sh")
     arguments = [install, token, str(_MOST), *_repositories(catalog)]
     things: list[tuple[Kind, str, bool, bool]] = []
-    installing, odd = [], 0
+    installing, more = [], 0
     for head, _ in session.patiently(lambda: _answers(session, script, arguments, token, _LOOK_S)):
         kind, *words = head.split(" ")
-        if kind == "odd" and words and words[0].isdecimal():
-            odd = int(words[0])
+        if kind == "more" and words and words[0].isdecimal():
+            more = int(words[0])
         elif kind == "step" and words:
             installing.append(clean_line(words[0]))
         elif kind in get_args(Kind) and len(words) == 3 and _is_below(words[2]):
             things.append((cast("Kind", kind), words[2], words[0] == "yes", words[1] == "yes"))
-    return Listing(install, tuple(dict.fromkeys(things)), tuple(installing), odd)
+    return Listing(install, tuple(dict.fromkeys(things)), tuple(installing), more)
 
 
 def _answers(

@@ -276,12 +276,18 @@ def test_a_name_that_none_of_ours_has_is_counted_and_touches_nothing(place: Plac
     for folder in ("images", "venvs", EXPERIMENT, f"{EXPERIMENT}/e_a"):
         place.write(f"{folder}/{name}.sqsh/e_b/code/nemo_experiments/{name}/checkpoints/x")
     before = place.left()
-    found, odd = belongings(place.session, CATALOG, (place.run(),))
+    found, more = belongings(place.session, CATALOG, (place.run(),))
     usual = {IMAGE, "venvs/nemotron4-25.04", f"{EXPERIMENT}/e_a"}
     assert {thing.path for thing in found if not thing.kept and thing.kind != "checkpoint"} == usual
-    assert odd or name == "-rf"
+    assert more or name == "-rf"
     place.remove(IMAGE)
     assert place.left() == [path for path in before if path != IMAGE]
+
+
+def test_what_is_too_much_to_be_listed_is_counted(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("llmb_tui.results.housekeeping._MOST", 2)
+    found, more = belongings(place.session, CATALOG, ())
+    assert (len(found), more) == (2, 2)
 
 
 def test_a_removal_that_was_cut_is_finished_by_the_next(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,7 +62,7 @@ def test_an_image_and_a_run_go_once_nothing_needs_them_any_more(site: Site, rig:
     assert not site.image.exists()
     assert not (site.install / FOLDER).exists()
     assert precious.read_text() == "kept\n"
-    assert disk(site)["odd_names"] == 1
+    assert disk(site)["more"] == 1
     assert hostile.is_dir()
     assert not list(site.install.rglob("hacked"))
     assert os.listdir(site.install / ".llmb-tui" / "trash") == []

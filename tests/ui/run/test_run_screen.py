@@ -25,6 +25,7 @@ from llmb_tui.ui.widgets.log_pane import LogPane
 from llmb_tui.ui.widgets.log_view import LogView
 from llmb_tui.ui.widgets.run_header import RunHeader, StageLine
 from llmb_tui.ui.widgets.run_parts import VerdictCard
+from llmb_tui.watch.state import RunState
 from tests.kit.pilot import SIZE, actions, on_screen, on_top, text_of, until
 from tests.kit.runs import make_run
 from tests.ui.run.run_states import STATES, log_text
@@ -411,3 +412,11 @@ async def test_a_run_that_passed_needs_no_word_more(open_run: OpenRun) -> None:
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: "PASS" in text_of(app, VerdictCard), "the verdict")
         assert not app.screen.query_one("#notice").display
+
+
+async def test_a_log_whose_copy_was_removed_says_so(open_run: OpenRun) -> None:
+    app, services = open_run(RunState("k3f9a2", log_removed=True))
+    services.runs.folder("k3f9a2").mkdir(parents=True, exist_ok=True)
+    (services.runs.folder("k3f9a2") / "log.json").write_text("{}")
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: "The copy of this log was removed here" in on_screen(app), "why there is no line")
