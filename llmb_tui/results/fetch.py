@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from llmb_tui.cluster.session import Session
 
 _PUMP_S = 1.0
-_QUIET_S, _QUIET_LIMITED_S = 3.0, 20.0
+_QUIET_S, _QUIET_LIMITED_S = 1.0, 20.0
 """After so long without a byte it is asked whether there is more; a limit keeps a piece waiting for ten seconds."""
 _TRIES = 6
 """So often in a row a line may break without a byte; then whoever asked may ask again."""
@@ -126,7 +126,7 @@ class Fetch:
         return path
 
     def _copy(self, file: LeftFile, path: Path, tell: Tell) -> int:
-        """Bytes that came. Raises LogReplaced, `_Refused`, Unreadable; after some tries what the line's trouble is."""
+        """Bytes that came. Raises LogReplaced, `_Refused`, Unreadable, and Trouble where the line stays broken."""
         remote = RemoteLog(self._session, f"{self._left.folder}/{file.name}", no_links=True, limit=self._limit)
         follower = Follower(remote, path)
         with closing(follower):
@@ -138,11 +138,14 @@ class Fetch:
                         continue
                     if follower.behind() == 0 or follower.copied >= file.size:
                         break
-                except (Disconnected, Unanswered, Unreachable):
+                except (Disconnected, Unanswered, Unreachable) as lost:
                     tries = 1 if follower.copied > last else tries + 1
                     last = follower.copied
                     if tries >= _TRIES:
-                        raise
+                        here = f"{file.name}: {last:,} of {file.size:,} bytes are here."
+                        raise Trouble(
+                            here, f"{lost.what} {lost.why}".rstrip(), "Fetch again; it goes on there."
+                        ) from lost
                     with suppress(Disconnected, Unanswered, Unreachable):
                         self._session.connect(self._prompter)
             if follower.copied < file.size and remote.prove(Sample(0, 0, 0), b"") is None:

@@ -179,3 +179,19 @@ def test_of_a_run_on_runai_it_is_said_what_cannot_be_fetched(home: Path) -> None
     error = fetch(home, code=1)["error"]
     assert "/data/results" in error["why"]
     assert "llmb-tui logs mine" in error["fix"]
+
+
+@pytest.mark.usefixtures("task")
+def test_a_person_at_a_terminal_is_asked(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def confirm(question: str) -> bool:
+        asked.append(question)
+        return len(asked) > 1
+
+    monkeypatch.setattr("llmb_tui.cli.fetch.has_terminal", lambda: True)
+    monkeypatch.setattr("llmb_tui.cli.fetch.confirm", confirm)
+    for code in (1, 0):
+        fetch(home, "--to", str(tmp_path / "here"), code=code)
+        assert (tmp_path / "here").exists() == (code == 0)
+    assert asked == [f"Fetch 300 kB into {tmp_path / 'here'}?"] * 2

@@ -107,6 +107,43 @@ def test_a_log_without_a_configuration_says_what_it_says_itself(home: Path) -> N
     assert documents(home, str(GOLDEN / "nemo-2.2.1-save.log"))[0]["result"]["checkpoints"][0]["kind"] == "save"
 
 
+def test_the_bar_of_a_hydra_recipe(home: Path, tmp_path: Path) -> None:
+    """252 sequences of 8,192 tokens in 11.2 s are 184,320 tokens/s; the last paint of the last step counts."""
+    bar = (
+        "Epoch 0: : {0}%|███| {1}/50 [16:26<00:00, v_num=gjbq, reduced_train_loss={2}, global_step={3}.00, "
+        "consumed_samples=12600.0, train_step_timing in s={4}]"
+    )
+    bars = [bar.format(2 * at, at + 1, round(12 - at / 10, 2), at, 13.0) for at in range(49)]
+    bars += [bar.format(100, 50, 7.1, 49, seconds) for seconds in (99.0, 11.2)]
+    file = tmp_path / "log-nemo_llama3.1_405b_576_48123.out"
+    file.write_text("GSW: MODEL=llama3.1\n" + "\r".join(bars) + "\n")
+    (one,) = documents(home, str(file), "-w", "llama3.1@24.11", *"-s 405b --gpu h100 -d fp8 --scale 576".split())
+    assert (one["step_time_s"], one["median_step_time_s"], one["steps_done"]) == (11.2, 13.0, 50)
+    assert one["result"]["tokens_per_s"] == pytest.approx(184320)
+    assert (one["verdict"]["result"], one["verdict"]["ratio"]) == ("PASS", 1.0)
+    assert one["result"]["loss"]["words"] == "falls: 12 to 7.1"
+
+
+def test_a_log_of_megatron_bridge(home: Path, tmp_path: Path) -> None:
+    """Of its own last line: 20.1 s; the TFLOPS that it wrote, without the first five: 505 to 509, mean 507."""
+    line = (
+        "Step Time : 20s GPU utilization: {tflops}MODEL_TFLOP/s/GPU\n [2025-12-19 10:49:15] iteration {at:8d}/"
+        "      10 | consumed samples: 128 | elapsed time per iteration (ms): {ms} | lm loss: 1.2E+01 |\n"
+    )
+    file = tmp_path / "log-a.t_7_0.out"
+    text = "".join(line.format(at=at, tflops=499 + at, ms=20100 if at == 10 else 20000) for at in range(1, 11))
+    file.write_text(text)
+    (one,) = documents(home, str(file))
+    assert (one["step_time_s"], one["median_step_time_s"], one["steps_done"], one["steps_total"]) == (
+        20.1,
+        20.0,
+        10,
+        10,
+    )
+    assert one["result"]["logged_tflops_per_gpu"]["mean"] == 507
+    assert one["result"]["steady"]["mean"] == pytest.approx(20.02)
+
+
 def test_a_person_says_what_a_log_has_trained(home: Path, tmp_path: Path) -> None:
     file = tmp_path / "log-a.t_1_0.out"
     file.write_text(log())

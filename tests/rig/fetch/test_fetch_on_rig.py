@@ -11,6 +11,7 @@ import pytest
 
 from llmb_tui.cluster.bandwidth import Limit
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
+from llmb_tui.errors import Trouble
 from llmb_tui.results.fetch import Fetch, Fetched
 from llmb_tui.results.left_files import FileKind, LeftFiles, list_left
 from tests.kit.runs import make_run
@@ -76,6 +77,25 @@ def test_a_line_that_is_cut_in_the_middle(site: Site) -> None:
         assert (site.here / name).read_bytes() == data
     assert site.line.cuts >= 3
     assert site.line.bytes_down < 2 * 9 * MEGABYTE, "it goes on, and does not begin anew"
+
+
+def test_a_line_that_does_not_come_back(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("llmb_tui.results.fetch._TRIES", 2)
+    data = random.Random(4).randbytes(3 * MEGABYTE)
+    site.leave("profile_1.nsys-rep", data)
+    left = site.left()
+
+    def cut(name: str, here: int, size: int) -> None:  # noqa: ARG001 - a `Tell`'s
+        site.line.refuse()
+        site.line.cut()
+
+    with pytest.raises(Trouble, match=r"profile_1.nsys-rep: [\d,]+ of 3,000,000 bytes are here") as lost:
+        Fetch(site.session, left, site.here).all(cut)
+    assert (lost.value.exit_code, "goes on" in lost.value.fix) == (2, True)
+    site.line.accept()
+    (one,) = site.fetch()
+    assert 0 < one.bytes_fetched < len(data)
+    assert (site.here / "profile_1.nsys-rep").read_bytes() == data
 
 
 def test_a_program_that_is_ended_goes_on_the_next_time(site: Site) -> None:
