@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from llmb_tui.cli.output import print_json, print_line, print_table, say
 from llmb_tui.cli.user import confirm, has_terminal
 from llmb_tui.errors import Trouble
-from llmb_tui.results.prune import LocalLog, LocalLogs, local_logs, remove_log
+from llmb_tui.results.prune import LocalLog, LocalLogs, held_by_suites, local_logs, remove_log
 from llmb_tui.services import Services
 from llmb_tui.text import plural, size_text
 
@@ -20,7 +20,7 @@ _HEADINGS = ("run", "workload", "cluster", "last line", "files", "size")
 def prune(services: Services, arguments: argparse.Namespace) -> int:
     """Show the logs, ask, and remove them; without a terminal and without a yes they are only shown."""
     before = time.time() - _DAY_S * (arguments.older_than or 0)
-    logs = local_logs(services.runs, before, {})
+    logs = local_logs(services.runs, before, held_by_suites(services.suites))
     if not arguments.json:
         _show(logs)
     removed: list[LocalLog] = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, cast, get_args
 
 from llmb_tui.catalog.catalog import Catalog
@@ -71,6 +71,8 @@ class Listing:
     """The user's jobs that wait or run."""
     silent: str = ""
     """Why that is not known."""
+    held: Mapping[str, str] = field(default_factory=dict)
+    """Why what runs there have left stays, by their ids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +87,15 @@ class Removal:
     """Why not all of their space is free yet; empty where it is."""
 
 
-def belongings(session: Session, catalog: Catalog, runs: Sequence[Run]) -> tuple[tuple[Belonging, ...], int]:
-    """What there is, not measured, and how many more things, which are not named. `runs`: all remembered ones.
+def belongings(
+    session: Session, catalog: Catalog, runs: Sequence[Run], held: Mapping[str, str]
+) -> tuple[tuple[Belonging, ...], int]:
+    """What there is, not measured, and how many more things, which are not named.
 
-    Raises Trouble where the cluster cannot be asked, or has no such directory.
+    `runs`: all remembered ones; `held`: why what runs of this cluster have left, or will need, stays in any case, by
+    their ids. Raises Trouble where the cluster cannot be asked, or has no such directory.
     """
-    listing = _list(session, catalog)
+    listing = replace(_list(session, catalog), held=held)
     try:
         listing = replace(listing, queued=tuple(job.id for job in going_jobs(session)))
     except SchedulerTrouble as trouble:
@@ -122,8 +127,10 @@ def judged(listing: Listing, runs: Sequence[Run], cluster: str) -> tuple[Belongi
             reasons += [
                 (not ours, "This program did not install it."),
                 (bool(going), f"Run {going} goes on, as far as is known, and may need it."),
+                (bool(listing.held), f"{next(iter(listing.held.values()), '')} It may need it."),
                 (bool(listing.queued), f"Job {''.join(listing.queued[:1])} waits or runs, and may need it."),
             ]
+        reasons += [(run.id in listing.held, listing.held.get(run.id, "")) for run in of]
         reasons += [reason for run in of for reason in _why_run_stays(run, listing.queued, cluster, kind)]
         why = next((why for holds, why in reasons if holds), "")
         found.append(Belonging(kind, path, tuple(run.id for run in of), why))

@@ -16,6 +16,7 @@ from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.results.log_facts import keep_facts, read_log
+from llmb_tui.results.suite.suites import Suites
 from llmb_tui.store.files import file_trouble
 from llmb_tui.watch.local_run import LocalRun
 from llmb_tui.watch.logcopy import copies
@@ -68,6 +69,16 @@ def local_logs(runs: Runs, before: float, held: Mapping[str, str]) -> LocalLogs:
         elif log.grew_at < before:
             found.append(log)
     return LocalLogs(tuple(sorted(found, key=lambda log: log.size, reverse=True)), kept)
+
+
+def held_by_suites(suites: Suites, cluster: str | None = None) -> dict[str, str]:
+    """Why what the runs of suites that go on have left stays, by the runs' ids; those of one cluster where it is named.
+
+    Runs that were not sent yet are among them. Raises Trouble where a suite cannot be read: it may go on.
+    """
+    wanted = [suite for suite in suites.all() if cluster in (None, suite.cluster)]
+    going = [suite for suite in wanted if not suites.progress(suite).over]
+    return {run_id: f"Suite {suite.id} ({suite.name}) goes on." for suite in going for run_id in suite.run_ids}
 
 
 def remove_log(runs: Runs, log: LocalLog) -> None:

@@ -64,7 +64,7 @@ class Place:
         return replace(run, **fields)
 
     def things(self, *runs: Run) -> dict[str, Belonging]:
-        found, _ = belongings(self.session, CATALOG, runs)
+        found, _ = belongings(self.session, CATALOG, runs, {})
         return {thing.path: thing for thing in found}
 
     def remove(self, *names: str, runs: tuple[Run, ...] = ()) -> tuple[str, ...]:
@@ -172,6 +172,16 @@ def test_what_others_need_stays_while_a_run_goes_on(place: Place) -> None:
     assert things[f"{EXPERIMENT}/e_a"].kept == ""
 
 
+def test_what_a_suite_that_goes_on_has_left_and_may_need_stays(place: Place) -> None:
+    held = {"not-sent": "Suite s1 (nightly) goes on."}
+    found, _ = belongings(place.session, CATALOG, (place.run(),), held)
+    kept = {thing.kind: thing.kept for thing in found}
+    assert kept["image"] == kept["environment"] == "Suite s1 (nightly) goes on. It may need it."
+    assert kept["run"] == ""
+    found, _ = belongings(place.session, CATALOG, (place.run(),), {"a": "Suite s1 (nightly) goes on."})
+    assert {thing.kept for thing in found if thing.kind in ("run", "checkpoint")} == {"Suite s1 (nightly) goes on."}
+
+
 def test_what_slurm_cannot_say_keeps_everything(place: Place, tmp_path: Path) -> None:
     (tmp_path / "bin" / "squeue").write_text("#!/bin/sh\necho 'Unable to contact slurm controller' >&2\nexit 1\n")
     assert all("Slurm cannot say" in thing.kept for thing in place.things(place.run()).values())
@@ -251,7 +261,7 @@ def test_an_install_directory_that_is_a_link_itself_is_where_it_leads(place: Pla
     os.symlink(place.install, tmp_path / "by-link")
     profile = replace(place.session.profile, install_dir=str(tmp_path / "by-link"))
     session = SlurmCluster(profile)
-    found, _ = belongings(session, CATALOG, ())
+    found, _ = belongings(session, CATALOG, (), {})
     assert remove(session, chosen(found, [IMAGE])).removed == (IMAGE,)
     assert not (place.install / IMAGE).exists()
     session.close()
@@ -276,7 +286,7 @@ def test_a_name_that_none_of_ours_has_is_counted_and_touches_nothing(place: Plac
     for folder in ("images", "venvs", EXPERIMENT, f"{EXPERIMENT}/e_a"):
         place.write(f"{folder}/{name}.sqsh/e_b/code/nemo_experiments/{name}/checkpoints/x")
     before = place.left()
-    found, more = belongings(place.session, CATALOG, (place.run(),))
+    found, more = belongings(place.session, CATALOG, (place.run(),), {})
     usual = {IMAGE, "venvs/nemotron4-25.04", f"{EXPERIMENT}/e_a"}
     assert {thing.path for thing in found if not thing.kept and thing.kind != "checkpoint"} == usual
     assert more or name == "-rf"
@@ -286,7 +296,7 @@ def test_a_name_that_none_of_ours_has_is_counted_and_touches_nothing(place: Plac
 
 def test_what_is_too_much_to_be_listed_is_counted(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("llmb_tui.results.housekeeping._MOST", 2)
-    found, more = belongings(place.session, CATALOG, ())
+    found, more = belongings(place.session, CATALOG, (), {})
     assert (len(found), more) == (2, 2)
 
 
@@ -334,9 +344,9 @@ def test_who_only_looks_removes_nothing(place: Place) -> None:
 def test_a_directory_that_is_not_there_is_said(place: Place) -> None:
     session = SlurmCluster(replace(place.session.profile, install_dir="/nowhere/at/all"))
     with pytest.raises(Trouble, match="/nowhere/at/all"):
-        belongings(session, CATALOG, ())
+        belongings(session, CATALOG, (), {})
     with pytest.raises(Trouble, match="has no install directory"):
-        belongings(SlurmCluster(replace(session.profile, install_dir="/")), CATALOG, ())
+        belongings(SlurmCluster(replace(session.profile, install_dir="/")), CATALOG, (), {})
     session.close()
 
 

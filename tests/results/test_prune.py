@@ -13,17 +13,20 @@ from typing import Any
 import pytest
 
 from llmb_tui.cluster.job import Job
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.results.history import History
 from llmb_tui.results.prune import local_logs, remove_log
+from llmb_tui.results.suite.suite import make_suite
+from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from llmb_tui.watch.job_poller import JobPoller
 from llmb_tui.watch.monitor import Monitor
 from llmb_tui.watch.run_records import RunRecords
 from tests.kit import verbs
-from tests.kit.runs import make_run
+from tests.kit.runs import NEMOTRON, make_run
 
 LONG_AGO = 1_700_000_000.0
 LATER = LONG_AGO + 1
@@ -247,6 +250,23 @@ def test_the_verb_shows_first_removes_with_a_yes_and_the_lists_say_the_same(runs
     log = verbs.run(("logs", "old"), verbs.environment(runs.directory.parents[1]))
     assert "removed here" in log.stderr
     assert answer(runs, "jobs", "--prune")[1]["logs"][0]["id"] == "new"
+
+
+def test_the_runs_of_a_suite_that_goes_on_keep_their_logs(runs: Runs) -> None:
+    root = runs.directory.parents[1]
+    services = Services(Places(root / "config", root / "state"))
+    services.clusters.save(SlurmProfile("eos", "127.0.0.1", "acct", "batch", "/lustre"))
+    suite = make_suite("nightly", "eos", [(NEMOTRON, "direct"), (NEMOTRON, "direct")])
+    kept = services.suites.keep(suite)
+    remember(runs, over(kept.run_ids[0]))
+    remember(runs, over("other"))
+    code, document = answer(runs, "jobs", "--prune", "--yes")
+    assert (code, document["removed"]) == (0, ["other"])
+    assert document["kept"] == {kept.run_ids[0]: f"Suite {kept.id} (nightly) goes on."}
+    remember(runs, over(kept.run_ids[1]))
+    assert len(answer(runs, "jobs", "--prune", "--yes")[1]["removed"]) == 2
+    (root / "state" / "suites" / kept.id / "suite.json").write_text("{")
+    assert answer(runs, "jobs", "--prune", "--yes")[0] == 2
 
 
 def test_a_yes_means_nothing_without_prune(runs: Runs) -> None:

@@ -28,6 +28,7 @@ from llmb_tui.results.housekeeping import (
     remove,
     total_size,
 )
+from llmb_tui.results.prune import held_by_suites
 from llmb_tui.services import Services
 from llmb_tui.text import clean_line, plural, size_text
 from llmb_tui.ui.daemon import in_daemon
@@ -140,7 +141,9 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
         """In a thread."""
         session = self._session()
         session.connect(self._prompter)
-        things, _ = belongings(session, self._services.catalog, self._services.runs.all())
+        services = self._services
+        held = held_by_suites(services.suites, self._profile.name)
+        things, _ = belongings(session, services.catalog, services.runs.all(), held)
         return tuple(sorted(measured(session, things, self._tell), key=lambda one: one.size or 0, reverse=True))
 
     def _session(self) -> Session:

@@ -76,10 +76,10 @@ def test_an_install_that_began_after_the_look_keeps_everything(site: Site, rig: 
         run = InBackground(site.installer())
         run.until_running()
         session = site.session()
-        found, _ = belongings(session, CATALOG, ())
+        found, _ = belongings(session, CATALOG, (), {})
         assert [thing.kept.startswith("An install is at work: image-") for thing in found] == [True] * len(found)
         rig.as_operator(f"mkdir -p {site.install}/venvs/made", check=True)
-        forced = [replace(thing, kept="") for thing in belongings(session, CATALOG, ())[0]]
+        forced = [replace(thing, kept="") for thing in belongings(session, CATALOG, (), {})[0]]
         removal = remove(session, chosen(forced, ["venvs/made"]))
         assert "An install step is at work" in removal.kept["venvs/made"]
         run.stop.set()
