@@ -71,10 +71,14 @@ def _nodes(services: Services, arguments: argparse.Namespace) -> int:
 
 
 def _results(services: Services, names: Iterable[str]) -> tuple[RunResult, ...]:
-    """Of runs, each once. Raises Trouble (exit code 1) for what is none."""
-    return services.history.of(
-        services.feed.records.record(services.runs.load(run_id)) for run_id in dict.fromkeys(names)
-    )
+    """Of runs, and of the runs of suites, each once. Raises Trouble (exit code 1) for what is none, or has none."""
+    ids: dict[str, None] = {}
+    for name in names:
+        found = services.suites.run_ids(name)
+        if not found:
+            raise Trouble(f"Suite {name} has no run yet.", fix=f"`llmb-tui suite submit {name}` begins.", exit_code=1)
+        ids.update(dict.fromkeys(found))
+    return services.history.of(services.feed.records.record(services.runs.load(run_id)) for run_id in ids)
 
 
 def _changed(services: Services, comparison: Comparison, *, two_sides: bool) -> RunDifference | None:

@@ -17,6 +17,8 @@ from llmb_tui.launch.runs import Runs
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Selection
 from llmb_tui.results.likeness import Purpose
+from llmb_tui.results.suite.suite import make_suite
+from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from tests.kit import verbs
 from tests.kit.runs import CATALOG, CREATED_AT, NEMOTRON, make_run, make_spec
@@ -112,6 +114,22 @@ def test_a_scaling_curve_in_each_form(ended: Ended, tmp_path: Path) -> None:
     csv = ask(tmp_path, (*runs, "--format", "csv")).stdout.splitlines()
     assert csv[0].startswith("run,configuration,release")
     assert len(csv) == 4
+
+
+def test_suites_stand_for_their_runs(ended: Ended, tmp_path: Path) -> None:
+    suites = Services(Places(tmp_path / "config", tmp_path / "state")).suites
+    old, new, empty = (f"s25112308000{at}aaaa" for at in range(3))
+    for suite_id, name, seconds in ((old, "old", 1.98), (new, "new", 2.08), (empty, "empty", 0.0)):
+        made = make_suite(name, "eos", [(NEMOTRON, "direct"), (BF16, "direct"), (BF16, "direct")])
+        rows = tuple(replace(row, run_id=f"{name}{at}") for at, row in enumerate(made.rows))
+        suites.save(replace(made, id=suite_id, rows=rows))
+        for row in rows[:2] if seconds else ():  # the third was not submitted
+            ended(row.run_id, seconds * (1.35 if row.selection.dtype == "bf16" else 1), row.selection)
+    one = document(tmp_path, new, "--against", old)
+    pairs = [[one["groups"][pair[side]]["runs"] for side in ("base", "other")] for pair in one["differences"]]
+    assert pairs == [[["old0"], ["new0"]], [["old1"], ["new1"]]]
+    assert [run["id"] for run in document(tmp_path, old)["runs"]] == ["old0", "old1"]
+    assert "has no run yet" in ask(tmp_path, (empty,)).stderr
 
 
 def test_a_run_that_failed_is_shown_and_left_out(ended: Ended, tmp_path: Path) -> None:
