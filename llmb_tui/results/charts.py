@@ -77,9 +77,10 @@ def scale_chart(
         return None
     published = [Point(at.gpus, at.estimate.step_time_s) for at in points if at.published]
     estimated = [Point(at.gpus, at.estimate.step_time_s) for at in points if not at.published]
+    otherwise = sorted({METHOD_NAMES[at.estimate.method] for at in points if not at.published})
     series = [
         Series("published", "published", tuple(published)),
-        Series("estimated", "estimated, nobody has published it", tuple(estimated)),
+        Series("estimated", " or ".join(otherwise), tuple(estimated)),
         Series("measured", "measured here", tuple(_repeats(scale, times) for scale, times in sorted(groups.items()))),
     ]
     if own:
@@ -93,7 +94,6 @@ def scale_chart(
         bands=(Band("expected", "band of the expected step time", tuple(bands)),) if len(bands) > 1 else (),
         series=tuple(one for one in series if one.points),
         summary=_scale_summary(points, groups, own),
-        notes=_method_notes(points),
     )
 
 
@@ -301,9 +301,3 @@ def _scale_summary(points: Sequence[AtScale], groups: dict[int, list[float]], ow
     if own:
         text += f" This run took {seconds(own[1])} on {own[0]:,}."
     return text.strip()
-
-
-def _method_notes(points: Sequence[AtScale]) -> tuple[str, ...]:
-    """Where the numbers come from that nobody published."""
-    methods = {METHOD_WORDS[at.estimate.method] for at in points if not at.published}
-    return (f"What is estimated is {' or '.join(sorted(methods))}.",) if methods else ()

@@ -66,6 +66,15 @@ def test_without_a_file_it_is_markdown_on_stdout(home: Path) -> None:
     assert "PASS" in done.stdout
 
 
+def test_what_was_simulated_says_so_first(home: Path) -> None:
+    log = home / "state" / "runs" / "fast1" / "log"
+    log.write_text("simulated: no training happens; the clock of this job runs 60 times faster\n" + log.read_text())
+    said = report(home, "fast1").stdout
+    assert "simulated cluster eos" in said
+    assert "Simulated: no GPU has trained anything." in said
+    assert "Simulated" not in report(home, "slow1").stdout
+
+
 def test_json_is_the_document_and_names_the_files(home: Path) -> None:
     done = report(home, "fast1", "--json", "-o", str(home / "r.html"))
     made = json.loads(done.stdout)

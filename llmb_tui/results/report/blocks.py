@@ -104,6 +104,26 @@ class Document:
         return tuple(one for section in self.sections for one in section.blocks if isinstance(one, Picture))
 
 
+def narrowed(caption: str, table: Table) -> Grid:
+    """A table without columns of which nothing is known, and without those in which all rows say the same."""
+    columns = list(zip(*table.rows, strict=True))
+    told = [
+        (heading, str(column[0]))
+        for heading, column in zip(table.headings, columns, strict=True)
+        if len(column) > 1 and isinstance(column[0], str) and len(set(column)) == 1
+    ]
+    said = {heading for heading, _ in told}
+    kept = [
+        at
+        for at, column in enumerate(columns)
+        if table.headings[at] not in said and any(cell is not None for cell in column)
+    ]
+    if told:
+        caption += f" For all of them: {', '.join(f'{heading} {value}' for heading, value in told)}."
+    rows = [[row[at] for at in kept] for row in table.rows]
+    return Grid(caption, Table.of([table.headings[at] for at in kept], rows))
+
+
 def document_json(document: Document) -> dict[str, Any]:
     """The report as a JSON object: sections of blocks, each with its kind."""
     return {

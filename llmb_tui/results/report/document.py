@@ -11,7 +11,7 @@ from llmb_tui import __version__
 from llmb_tui.results.charts import efficiency_chart, history_chart, scale_chart
 from llmb_tui.results.compare import compare
 from llmb_tui.results.comparison_tables import groups_table, nodes_table, scaling_table
-from llmb_tui.results.report.blocks import Banner, Block, Bullets, Document, Grid, Picture, Section, Text
+from llmb_tui.results.report.blocks import Banner, Block, Bullets, Document, Grid, Picture, Section, Text, narrowed
 from llmb_tui.results.report.reported_run import SUMMARY, ReportedRun, banner, summary_row
 from llmb_tui.results.report.run_sections import run_sections
 from llmb_tui.results.scaling import scaling_curves
@@ -54,7 +54,7 @@ def _banner_of_all(runs: Sequence[ReportedRun]) -> Banner:
 def _sections(runs: Sequence[ReportedRun]) -> Iterator[Section]:
     table = Table.of(SUMMARY, [summary_row(one) for one in runs])
     yield Section(
-        "All runs", (_narrowed("Step times by the recipe's rule; each run has a part of its own below.", table),)
+        "All runs", (narrowed("Step times by the recipe's rule; each run has a part of its own below.", table),)
     )
     together = tuple(_together(runs))
     if together:
@@ -69,8 +69,8 @@ def _together(runs: Sequence[ReportedRun]) -> Iterator[Block]:
     """Repeats with their noise, differences where the runs are alike, curves over scales, changes over time."""
     results = [one.result for one in runs]
     comparison = compare(results)
-    if comparison.groups:
-        yield _narrowed("Runs of one configuration together, with their noise.", groups_table(comparison))
+    if comparison.likeness.comparable or any(len(one.runs) > 1 for one in comparison.groups):
+        yield narrowed("Runs of one configuration together, with their noise.", groups_table(comparison))
     if comparison.contrasts:
         names = {id(one): name for one, name in zip(comparison.groups, comparison.names, strict=True)}
         rows = [(names[id(one.other)], names[id(one.base)], one.words) for one in comparison.contrasts]
@@ -94,7 +94,7 @@ def _together(runs: Sequence[ReportedRun]) -> Iterator[Block]:
         members = [run for point in curve.points for run in point.group.runs]
         ids = {run.id for run in members}
         points = next((one.over_scale for one in runs if one.run.id in ids and one.over_scale), ())
-        yield _narrowed(f"Over scales: {curve.label}, {curve.scaling} scaling.", scaling_table(curve))
+        yield narrowed(f"Over scales: {curve.label}, {curve.scaling} scaling.", scaling_table(curve))
         for chart in (scale_chart(points, members), efficiency_chart(curve)):
             if chart is not None:
                 yield Picture(f"{chart.name}-{at}", chart)
@@ -102,23 +102,3 @@ def _together(runs: Sequence[ReportedRun]) -> Iterator[Block]:
         chart = history_chart(repeats.runs) if len(repeats.runs) >= _FOR_HISTORY else None
         if chart is not None:
             yield Picture(f"{chart.name}-{at}", replace(chart, title=f"Over time: {repeats.label}"))
-
-
-def _narrowed(caption: str, table: Table) -> Grid:
-    """A table without columns of which nothing is known, and without those in which all rows say the same."""
-    columns = list(zip(*table.rows, strict=True))
-    told = [
-        (heading, str(column[0]))
-        for heading, column in zip(table.headings, columns, strict=True)
-        if len(column) > 1 and isinstance(column[0], str) and len(set(column)) == 1
-    ]
-    said = {heading for heading, _ in told}
-    kept = [
-        at
-        for at, column in enumerate(columns)
-        if table.headings[at] not in said and any(cell is not None for cell in column)
-    ]
-    if told:
-        caption += f" For all of them: {', '.join(f'{heading} {value}' for heading, value in told)}."
-    rows = [[row[at] for at in kept] for row in table.rows]
-    return Grid(caption, Table.of([table.headings[at] for at in kept], rows))

@@ -59,11 +59,13 @@ figcaption{font-size:.9rem;max-width:46rem;margin-top:.3rem}
 footer{margin-top:3rem;padding-top:.6rem;border-top:1px solid var(--line);color:var(--soft);font-size:.9rem}
 @media (max-width:36rem){body{padding:1.2rem .8rem 3rem}dl{grid-template-columns:1fr;gap:0}dd{margin:0 0 .4rem}
 .verdict{flex-direction:column;gap:.2rem}}
-@media print{@page{margin:16mm}body{font-size:10.5pt;max-width:none;padding:0}h2,h3,caption{break-after:avoid}
-figure,.verdict,tr,dl>div{break-inside:avoid}.table{overflow:visible}.wide{font-size:7.5pt}
-caption,figcaption{font-size:9pt}nav{display:none}
-.wide th,.wide td{padding:.15rem .25rem}
-pre{white-space:pre-wrap;overflow-wrap:anywhere;font-size:8pt}figure svg{max-width:150mm}}
+@media print{@page{margin:14mm}body{font-size:9.5pt;line-height:1.4;max-width:none;padding:0}
+h1{font-size:16pt}h2{font-size:12pt;margin:1.1rem 0 .4rem;padding-top:.4rem}h3{font-size:10.5pt;margin:.9rem 0 .3rem}
+h2,h3,caption{break-after:avoid}figure,.verdict,tr,li{break-inside:avoid}nav{display:none}
+.table{overflow:visible}th,td{padding:.15rem .5rem}.wide{font-size:7.5pt}.wide th,.wide td{padding:.15rem .25rem}
+caption,figcaption{font-size:8.5pt}code{font-size:8pt}figure svg{max-width:135mm}footer{margin-top:1rem}
+pre{white-space:pre-wrap;overflow-wrap:anywhere;font-size:7.5pt}
+details:not([open])>summary::after{content:" – in the file itself"}}
 """
 # Nothing is fetched and nothing runs, whatever a text in here may be.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from llmb_tui.catalog.catalog import Catalog, Unknown
@@ -11,7 +11,7 @@ from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.launch.runs import Runs
 from llmb_tui.plan.over_scale import AtScale, over_scale
 from llmb_tui.plan.plan import Plan
-from llmb_tui.results.compare import Group, group
+from llmb_tui.results.compare import group
 from llmb_tui.results.configuration import Configuration
 from llmb_tui.results.history import History
 from llmb_tui.results.losses import LossDifference, loss_difference
@@ -21,7 +21,7 @@ from llmb_tui.results.report.blocks import Document
 from llmb_tui.results.report.document import document
 from llmb_tui.results.report.reported_run import ReportedRun
 from llmb_tui.results.result import RunResult
-from llmb_tui.results.scaling import ScalingCurve, scaling_curves
+from llmb_tui.results.scaling import scaling_curves
 from llmb_tui.store.files import file_trouble
 from llmb_tui.watch.accounting import ACCOUNTING
 from llmb_tui.watch.run_records import RunRecords
@@ -54,61 +54,57 @@ class Reports:
 
         Raises Trouble (exit code 1) for a run that is not here.
         """
-        groups, firsts = group(self._history.all()), _Firsts(self._history)
-        return document([self._reported(run_id, groups, firsts) for run_id in dict.fromkeys(run_ids)], now, title)
+        others = _Others(self._history)
+        return document([self._reported(run_id, others) for run_id in dict.fromkeys(run_ids)], now, title)
 
-    def _reported(self, run_id: str, groups: Sequence[Group], firsts: _Firsts) -> ReportedRun:
+    def _reported(self, run_id: str, others: _Others) -> ReportedRun:
         result = self._history.result(run_id)
         run = self._runs.load(run_id)
         state = self._records.record(run).state
         folder = self._runs.folder(run_id)
-        log, script = folder / state.log_name, self._runs.script(run_id)
-        curves = map(_runs_of, scaling_curves(other for one in groups for other in one.runs))
         return ReportedRun(
             run=run,
             result=result,
             recipe=_recipe(self._catalog, result.plan),
             threshold=self._threshold,
             why_failed=state.why_failed,
-            script=without_secrets(script),
-            script_sha256=hashlib.sha256(script.encode()).hexdigest() if script else "",
-            log_sha256=_sha256(log),
+            script=without_secrets(self._runs.script(run_id)),
+            script_sha256=_sha256(folder / "script.sh"),
+            log_sha256=_sha256(folder / state.log_name),
             log_unread=state.log_unread,
             accounting=without_secrets(_text(folder / ACCOUNTING)),
-            first_loss=firsts.loss(result),
+            first_loss=others.first_loss(result),
             note=self._notes.of(run_id).words,
             simulated=result.facts is not None and result.facts.simulated,
             over_scale=_over_scale(self._catalog, result.plan),
-            other_scales=_with(run_id, curves),
-            repeats=_with(run_id, (one.runs for one in groups)),
+            other_scales=others.scales.get(run_id, ()),
+            repeats=others.repeats.get(run_id, ()),
         )
 
 
-class _Firsts:
-    """The first run of each configuration, whose log is read once."""
+class _Others:
+    """What else ran: worked out once for all runs of a report."""
 
     def __init__(self, history: History) -> None:
         self._history = history
-        self._known: dict[Configuration, RunResult | None] = {}
+        self._firsts: dict[Configuration, RunResult | None] = {}
+        groups = group(history.all())
+        self.repeats = {run.id: one.runs for one in groups for run in one.runs}
+        """Runs of the same configuration, cluster and procedure, by the id of each."""
+        curves = scaling_curves(run for one in groups for run in one.runs)
+        families = [tuple(run for point in curve.points for run in point.group.runs) for curve in curves]
+        self.scales = {run.id: family for family in families for run in family}
+        """Those that differ in their scale alone."""
 
-    def loss(self, result: RunResult) -> tuple[str, LossDifference] | None:
-        """Its id, and how the losses differ from its own; None for itself."""
-        if result.configuration not in self._known:
-            self._known[result.configuration] = self._history.first_of(result.configuration)
-        first = self._known[result.configuration]
+    def first_loss(self, result: RunResult) -> tuple[str, LossDifference] | None:
+        """The first run of the same configuration, and how the losses differ; None for itself."""
+        if result.configuration not in self._firsts:
+            self._firsts[result.configuration] = self._history.first_of(result.configuration)
+        first = self._firsts[result.configuration]
         if first is None or first.id == result.id or first.facts is None or result.facts is None:
             return None
         difference = loss_difference(result.facts, first.facts)
         return None if difference is None else (first.id, difference)
-
-
-def _with(run_id: str, sets: Iterable[tuple[RunResult, ...]]) -> tuple[RunResult, ...]:
-    """Those runs among which it is; none where it is in none."""
-    return next((runs for runs in sets if any(one.id == run_id for one in runs)), ())
-
-
-def _runs_of(curve: ScalingCurve) -> tuple[RunResult, ...]:
-    return tuple(run for point in curve.points for run in point.group.runs)
 
 
 def _recipe(catalog: Catalog, plan: Plan) -> Recipe | None:

@@ -13,7 +13,7 @@ from llmb_tui.plan.selection import PROCEDURE_TITLES, ProcedureId
 from llmb_tui.results.report.blocks import Block, Bullets, Fact, Facts, Grid, Text
 from llmb_tui.results.report.reported_run import ReportedRun, gpus, moment
 from llmb_tui.results.table import Cell, Table
-from llmb_tui.text import plural
+from llmb_tui.text import capital, plural
 
 _LAYOUT = tuple(field.name for field in fields(Parallelism))
 _PROCEDURES: dict[ProcedureId, str] = {
@@ -81,7 +81,7 @@ def ran(one: ReportedRun) -> Iterator[Block]:
     versions: dict[str, list[str]] = {}
     for name, version in result.facts.versions if result.facts else ():
         versions.setdefault(name, []).append(version)
-    facts += [Fact(f"{name}, by its log", ", ".join(found)) for name, found in versions.items()]
+    facts += [Fact(f"{capital(name)}, by its log", ", ".join(found)) for name, found in versions.items()]
     if not versions:
         facts.append(Fact("Driver and libraries", "its log says nothing of their versions"))
     if one.script_sha256:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from llmb_tui.plan.plan import METHOD_WORDS
 from llmb_tui.results.charts import history_chart, scale_chart, scale_table, seconds, step_chart
 from llmb_tui.results.document import loss_words
-from llmb_tui.results.report.blocks import Block, Bullets, Fact, Facts, Grid, Listing, Picture, Section, Text
+from llmb_tui.results.report.blocks import Block, Bullets, Fact, Facts, Grid, Listing, Picture, Section, Text, narrowed
 from llmb_tui.results.report.reported_run import ReportedRun
 from llmb_tui.results.report.run_facts import asked, deviations, ran
 from llmb_tui.results.table import Cell, Table
@@ -122,7 +122,7 @@ def _beside(one: ReportedRun) -> Iterator[Block]:
     chart = scale_chart(one.over_scale, one.other_scales, one.result) if one.over_scale or one.other_scales else None
     if chart is not None:
         yield Picture(chart.name, chart)
-        yield Grid("Step times over the number of GPUs.", scale_table(one.over_scale, one.other_scales))
+        yield narrowed("Step times over the number of GPUs.", scale_table(one.over_scale, one.other_scales))
     if (chart := history_chart(one.repeats)) is not None:
         yield Picture(chart.name, chart)
 
