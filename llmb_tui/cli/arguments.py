@@ -40,6 +40,8 @@ _VERBS = (
     ("compare", "compare", "runs side by side, and which nodes they were slow with"),
     ("fetch", "fetch", "profiles, traces and logs that a run has left on its cluster"),
     ("report", "report", "runs as one readable file, HTML or Markdown, with charts"),
+    ("export", "evidence", "one file that proves runs to somebody else; nothing secret goes in"),
+    ("verify", "evidence", "check such a file, on any machine: sums, numbers, verdicts, settings"),
 )
 """Name, module of `llmb_tui.cli` with the function `<name>_verb`, and what it does."""
 

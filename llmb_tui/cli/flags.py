@@ -270,6 +270,17 @@ def _suite(sub: argparse.ArgumentParser) -> None:
     _add_selection(sub)
 
 
+def _export(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("names", metavar="RUN|SUITE", nargs="+")
+    sub.add_argument("-o", "--output", metavar="FILE.tar.zst", required=True, help="the file, which must not exist")
+    text = "replace host and user names, addresses and home paths by aliases"
+    sub.add_argument("--anonymous", action="store_true", help=text)
+
+
+def _verify(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("file", metavar="FILE")
+
+
 _FLAGS: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
     "list": _list,
     "plan": _plan,
@@ -294,6 +305,8 @@ _FLAGS: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
     "compare": _compare,
     "fetch": _fetch,
     "report": _report,
+    "export": _export,
+    "verify": _verify,
 }
 
 

@@ -26,7 +26,12 @@ def save(path: Path, instance: DataclassInstance) -> None:
 
     Numbers that are not finite are kept (`NaN`): a loss may be one.
     """
-    write_atomic(path, json.dumps(dataclasses.asdict(instance), indent=2).encode() + b"\n")
+    write_atomic(path, text_of(instance))
+
+
+def text_of(instance: DataclassInstance) -> bytes:
+    """What `save` writes."""
+    return json.dumps(dataclasses.asdict(instance), indent=2).encode() + b"\n"
 
 
 def load(path: Path, type_: type[T], today: Callable[[dict[str, Any]], dict[str, Any]] | None = None) -> T:

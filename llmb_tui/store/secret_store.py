@@ -18,6 +18,10 @@ class NotKept(Trouble):
     """The keyring cannot keep, show or forget a secret now."""
 
 
+class NoKeyring(NotKept):
+    """There is none here, so it keeps nothing."""
+
+
 def keep(name: str, value: str) -> None:
     """Keep a secret. Raises NotKept where there is no safe keyring, or it stays locked."""
     with _keyring() as keyring:
@@ -54,4 +58,5 @@ def _keyring() -> Iterator[ModuleType]:
             "InitError": "The keyring is locked, and was not opened.",
         }.get(type(error).__name__, f"The keyring failed ({type(error).__name__}).")
         # The backend's own words may hold what it was given.
-        raise NotKept("The secret is not kept on this computer.", why, "Give it again when it is asked for.") from None
+        kind = NoKeyring if type(error).__name__ == "NoKeyringError" else NotKept
+        raise kind("The secret is not kept on this computer.", why, "Give it again when it is asked for.") from None

@@ -1,0 +1,93 @@
+"""`export`, `verify`: runs as one file that a second person can check, and checking it."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from llmb_tui.cli.output import print_json, print_line, print_table, say
+from llmb_tui.cli.user import user_services
+from llmb_tui.text import plural, size_text
+
+if TYPE_CHECKING:
+    from llmb_tui.results.archive.verify import Verification
+
+_OUTCOMES = {"agrees": "agrees", "differs": "DIFFERS", "unknown": "not known"}
+
+
+def export_verb(arguments: argparse.Namespace) -> int:
+    """Write an archive of runs that are over. No cluster is asked."""
+    from llmb_tui.results.archive.anonymous import WHAT
+    from llmb_tui.results.archive.export import Evidence, Exporter
+    from llmb_tui.results.archive.verify import CAVEAT
+
+    services = user_services(arguments)
+    evidence = Evidence(tuple(dict.fromkeys(arguments.names)), {})
+    threshold = services.settings.verdict.threshold
+    exporter = Exporter(services.runs, services.clusters.profiles(), services.places.presets, threshold=threshold)
+    file = Path(arguments.output)
+    manifest = exporter.export(evidence, file, anonymous=arguments.anonymous)
+    size = file.stat().st_size
+    if arguments.json:
+        missing = [{"id": one.run, "what": one.what, "why": one.why} for one in manifest.missing]
+        print_json(
+            {
+                "file": str(file),
+                "bytes": size,
+                "runs": list(manifest.runs),
+                "suites": list(manifest.suites),
+                "files": len(manifest.members),
+                "anonymous": manifest.anonymous,
+                "missing": missing,
+                "left_out": list(manifest.left_out),
+            }
+        )
+        return 0
+    runs, files = plural(len(manifest.runs), "run"), plural(len(manifest.members), "file")
+    print_line(f"{file}: {runs}, {files}, {size_text(size)}")
+    for one in manifest.missing:
+        say(f"run {one.run}: missing is the {one.what}. {one.why}")
+    if manifest.anonymous:
+        say(WHAT)
+    say(f"Left out: {', '.join(manifest.left_out)}. `llmb-tui verify` checks the file. {CAVEAT}")
+    return 0
+
+
+def verify_verb(arguments: argparse.Namespace) -> int:
+    """Check an archive; 0 where all that can be checked agrees, whatever the verdicts are."""
+    from llmb_tui.results.archive.verify import CAVEAT, verify
+
+    verification = verify(Path(arguments.file))
+    if arguments.json:
+        print_json({"file": arguments.file, "caveat": CAVEAT, **_document(verification)})
+    else:
+        rows = [(one.run or "–", one.what, _OUTCOMES[one.outcome], one.words) for one in verification.findings]
+        print_table(("run", "what", "outcome", "found"), rows)
+        for run_id, result in verification.results.items():
+            print_line(f"run {run_id}: {_result_words(result)}")
+        agrees = "All that can be checked agrees." if verification.agrees else "Not all of it agrees."
+        print_line(f"{agrees} {CAVEAT}")
+    return 0 if verification.agrees else 1
+
+
+def _document(verification: Verification) -> dict[str, Any]:
+    manifest = verification.manifest
+    return {
+        "agrees": verification.agrees,
+        "made_by": manifest.made_by,
+        "anonymous": manifest.anonymous,
+        "runs": [{"id": run_id, **result} for run_id, result in verification.results.items()],
+        "findings": [
+            {"id": one.run or None, "what": one.what, "outcome": one.outcome, "found": one.words}
+            for one in verification.findings
+        ],
+    }
+
+
+def _result_words(result: Any) -> str:
+    """How a run came out, by what was worked out again."""
+    verdict, step = result["verdict"], result["step_time_s"]
+    time = f"{step:.4g} s by the rule ({result['rule']})" if step is not None else "no step time by the rule"
+    said = f"{verdict['result']} {verdict['ratio'] * 100:.1f} % of {verdict['against']}" if verdict else "no verdict"
+    return f"{result['state']}, {result['steps_done']} of {result['steps_total']} steps, {time}, {said}"

@@ -1,0 +1,226 @@
+"""Whether a run's record, settings and script are what its recipe's preset makes of its plan."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.catalog.load import load_presets, read_preset
+from llmb_tui.catalog.recipe import Recipe
+from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.files import config_files
+from llmb_tui.launch.run import Run
+from llmb_tui.launch.settings import Applied, applied
+from llmb_tui.launch.spec import LaunchSpec, RunaiSpec
+from llmb_tui.plan.make import plan as make_plan
+from llmb_tui.plan.plan import Estimate, Plan
+from llmb_tui.request import RunRequest
+from llmb_tui.results.archive.findings import Finding
+
+_OF_PLAN = (
+    "scaling nodes gpus_per_node parallelism printed published steps container precision_variant options"
+).split()
+"""What a plan has of its recipe alone."""
+_EXPORTED = re.compile(r"(?m)^export ([A-Za-z_][A-Za-z0-9_]*)=(.*)$")
+_NEMO_RUNS = {"PYTHONUNBUFFERED", "SLURM_UNBUFFEREDIO", "TORCHX_MAX_RETRIES"}
+"""Variables that NeMo-Run puts into every script."""
+_HEAD = {"nodes": "nodes", "ntasks-per-node": "tasks_per_node", "time": "time_limit", "job-name": "job_name"}
+_NOWHERE = SlurmProfile("", "", "", "", "/")
+"""For what a preset makes of a plan on any cluster."""
+
+
+class PresetCheck:
+    """Holds runs against the preset in an archive, and against this program's own of the same release."""
+
+    def __init__(self) -> None:
+        self._own = load_presets()
+
+    def findings(self, run: Run, script: str, preset: Path | None) -> Iterator[Finding]:
+        """`preset`: the file in the archive; None where there is none."""
+        recipe_id = f"{run.plan.selection.workload}@{run.plan.selection.release}"
+        own = next((recipe for recipe in self._own.recipes if recipe.id == recipe_id), None)
+        if preset is None:
+            yield Finding(run.id, "preset", "unknown", f"No preset of {recipe_id} is in the archive.")
+            return
+        try:
+            recipe = read_preset(preset)
+        except Trouble as trouble:
+            yield Finding(run.id, "preset", "differs", f"It cannot be read: {trouble.what}")
+            return
+        if recipe.id != recipe_id:
+            yield Finding(run.id, "preset", "differs", f"It is that of {recipe.id}, and the run's is {recipe_id}.")
+            return
+        yield _same_preset(run, recipe, own, self._own)
+        yield from _plan_findings(run, recipe, self._catalog_with(recipe))
+        yield from _settings_findings(run, recipe)
+        yield from _script_findings(run, script)
+
+    def _catalog_with(self, recipe: Recipe) -> Catalog:
+        """The presets of this program, with that of the archive in the place of its own."""
+        others = tuple(one for one in self._own.recipes if one.id != recipe.id)
+        return Catalog((*others, recipe), self._own.chips, self._own.coefficients)
+
+
+def _same_preset(run: Run, recipe: Recipe, own: Recipe | None, catalog: Catalog) -> Finding:
+    what = "preset against this program's"
+    if own is None:
+        return Finding(run.id, what, "unknown", f"This program has no preset of {recipe.id}: who published it, is not.")
+    if asdict(own) == asdict(recipe):
+        return Finding(run.id, what, "agrees", f"{recipe.id} is the same here.")
+    ours = _planned(catalog, run.plan)
+    wrong = [*_unlike(run.plan, ours)] if isinstance(ours, Plan) else [ours]
+    if own.rule != run.rule:
+        wrong.append("rule")
+    if (settings := _settings_of(run, own)) != _settings_of(run, recipe):
+        wrong.append("settings" if settings else "plan")
+    if wrong:
+        return Finding(run.id, what, "differs", f"For this run they are not the same: {', '.join(wrong)}.")
+    return Finding(run.id, what, "agrees", f"{recipe.id} is another text here, and the same for this run.")
+
+
+def _plan_findings(run: Run, recipe: Recipe, catalog: Catalog) -> Iterator[Finding]:
+    planned = _planned(catalog, run.plan)
+    if not isinstance(planned, Plan):
+        yield Finding(run.id, "plan against preset", "differs", planned)
+        return
+    wrong = list(_unlike(run.plan, planned))
+    if recipe.rule != run.rule:
+        wrong.append("rule")
+    if recipe.launch.kind != run.log_format:
+        wrong.append("form of the log")
+    words = f"Other than the preset makes it: {', '.join(wrong)}." if wrong else "The preset makes the same plan."
+    yield Finding(run.id, "plan against preset", "differs" if wrong else "agrees", words)
+    yield _estimate_finding(run, planned.estimate)
+
+
+def _estimate_finding(run: Run, ours: Estimate | None) -> Finding:
+    theirs, what = run.plan.estimate, "expected step time"
+    if theirs is None or ours is None:
+        same = theirs is ours
+        return Finding(run.id, what, "agrees" if same else "unknown", "None is given." if same else "Only one has one.")
+    said = f"{theirs.step_time_s:.4g} s ({theirs.method.replace('_', ' ')})"
+    if (theirs.step_time_s, theirs.low_s, theirs.high_s, theirs.method) == (
+        ours.step_time_s,
+        ours.low_s,
+        ours.high_s,
+        ours.method,
+    ):
+        return Finding(run.id, what, "agrees", f"{said}, as this program says.")
+    now = f"This program says {ours.step_time_s:.4g} s ({ours.method.replace('_', ' ')})"
+    if theirs.method == "published" and theirs.step_time_s != ours.step_time_s:
+        return Finding(run.id, what, "differs", f"It was {said}. {now}.")
+    return Finding(run.id, what, "unknown", f"It was {said}. {now}, which may have been fitted anew since.")
+
+
+def _settings_findings(run: Run, recipe: Recipe) -> Iterator[Finding]:
+    what, spec = "settings against preset", run.spec
+    if not isinstance(spec, (LaunchSpec, RunaiSpec)):
+        words = "NVIDIA's own scripts set them; the file does not hold these scripts."
+        yield Finding(run.id, what, "unknown", words)
+        return
+    settings = _settings_of(run, recipe)
+    if settings is None:
+        yield Finding(run.id, what, "differs", "The preset makes no settings for this plan.")
+        return
+    env, changed = dict(spec.env), {name for name, _, _ in spec.overridden}
+    wrong = [name for name, value in settings.env.items() if name not in changed and env.get(name) != value]
+    for path, text in config_files(RunRequest(recipe, run.plan, _NOWHERE, run.procedure), settings):
+        if not path.endswith("plan.json") and dict(spec.files).get(path) != text:
+            wrong.append(path)
+    if isinstance(spec, LaunchSpec):
+        training = (*recipe.launch.command, *settings.overrides) if recipe.launch.kind == "hydra" else ()
+        if spec.command[: len(settings.prefix)] != settings.prefix or not _holds(spec.command, training):
+            wrong.append("command")
+    more = sorted(set(env) - set(settings.env))
+    notes = [*(f"{name} was changed by the cluster's profile" for name in sorted(changed))]
+    notes += [f"not of the preset: {', '.join(more)}"] if more else []
+    words = f"Other than the preset has them: {', '.join(wrong)}." if wrong else "As the preset has them."
+    told = f" ({'; '.join(notes)})" if notes else ""
+    yield Finding(run.id, what, "differs" if wrong else "agrees", words + told)
+
+
+def _script_findings(run: Run, script: str) -> Iterator[Finding]:
+    what, spec = "script against settings", run.spec
+    if not script or spec is None:
+        yield Finding(run.id, what, "unknown", "No script is in the archive.")
+    elif isinstance(spec, LaunchSpec):
+        wrong = list(_wrong_in_batch_script(spec, script))
+        yield _script_finding(run, wrong, "variables, command, image, nodes and time limit")
+    elif isinstance(spec, RunaiSpec):
+        yield _script_finding(run, list(_wrong_in_request(spec, script)), "variables, image and name")
+    else:
+        same = spec.command.strip() in script
+        yield _script_finding(run, [] if same else ["command"], "the command of NVIDIA's own scripts")
+
+
+def _script_finding(run: Run, wrong: Sequence[str], checked: str) -> Finding:
+    words = f"Not as the settings say: {', '.join(wrong)}." if wrong else f"It has {checked} as the settings say."
+    return Finding(run.id, "script against settings", "differs" if wrong else "agrees", words)
+
+
+def _wrong_in_batch_script(spec: LaunchSpec, script: str) -> Iterator[str]:
+    exported: dict[str, list[str]] = {}
+    for name, text in _EXPORTED.findall(script):
+        exported.setdefault(name, []).append(text)
+    env = {name: [shlex.quote(value)] for name, value in spec.env}
+    yield from (name for name, values in env.items() if exported.get(name) != values)
+    yield from (f"{name} (no setting)" for name in exported if name not in env and name not in _NEMO_RUNS)
+    if shlex.join(spec.command) not in script:
+        yield "command"
+    if f"--container-image {spec.container_image} " not in script:
+        yield "image"
+    head = dict(re.findall(r"(?m)^#SBATCH --([a-z-]+)=(.*)$", script))
+    fields = asdict(spec)
+    yield from (option for option, name in _HEAD.items() if head.get(option) != str(fields[name]))
+
+
+def _wrong_in_request(spec: RunaiSpec, script: str) -> Iterator[str]:
+    try:
+        request: Any = json.loads(script)
+        body = request["spec"]
+        variables = {one["name"]: one.get("value") for one in body["environmentVariables"]}
+        name, image, args = request["name"], body["image"], str(body["args"])
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        yield "all of it: it is no request for a workload"
+        return
+    env = {variable: value.replace("$", "$$") for variable, value in spec.env}
+    yield from (variable for variable, value in env.items() if variables.get(variable) != value)
+    if name != spec.workload:
+        yield "name"
+    if image != spec.image:
+        yield "image"
+    if f"--nnodes {spec.nodes} --nproc-per-node {spec.gpus_per_node} " not in args:
+        yield "nodes"
+
+
+def _planned(catalog: Catalog, theirs: Plan) -> Plan | str:
+    """What is planned today of a run's selection, or why nothing is."""
+    try:
+        return make_plan(catalog, theirs.selection)
+    except (Trouble, ArithmeticError, LookupError, ValueError) as error:
+        return f"No plan can be made of its selection: {error}"
+
+
+def _unlike(theirs: Plan, ours: Plan) -> Iterator[str]:
+    for name in _OF_PLAN:
+        if getattr(theirs, name) != getattr(ours, name):
+            yield name.replace("_", " ")
+
+
+def _settings_of(run: Run, recipe: Recipe) -> Applied | None:
+    try:
+        return applied(RunRequest(recipe, run.plan, _NOWHERE, run.procedure))
+    except (Trouble, ArithmeticError, LookupError, ValueError):
+        return None
+
+
+def _holds(words: Sequence[str], part: Sequence[str]) -> bool:
+    """Whether a command ends with these words."""
+    return not part or tuple(words[-len(part) :]) == tuple(part)

@@ -1,0 +1,231 @@
+"""`Anonymizer`: host and user names, addresses and home paths out of texts, each replaced by one alias everywhere.
+
+What is a name is learned from the files themselves, where it is known to be one: a job's nodes, accounting's users, the
+variables and prefixes that logs have, home directories. Numbers are checked after it: a name that is a word of the log
+would change what is read of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import ipaddress
+import json
+import re
+import socket
+from collections.abc import Iterable
+from pathlib import Path
+
+from llmb_tui.cluster.job import Job
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.launch.run import Run
+from llmb_tui.results.node_list import MOST_NODES, expand
+from llmb_tui.store.files import file_trouble
+
+WHAT = "Host and user names, addresses and home paths were replaced by aliases."
+_PIECE = 1 << 20
+_COMMON = {"root", "nobody", "ubuntu", "user", "users", "localhost", "localhost.localdomain", "none", "unknown", "n/a"}
+"""Names that say nothing of anybody."""
+_NO_PERSON = {"nvidia", "nemo", "runner", "jenkins", "work", "workspace", "data", "shared", "scratch", "home"}
+"""Names of home directories that images and build machines have, and words of logs."""
+_NAME = rb"[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?"
+_HOST = rb"[A-Za-z](?:[A-Za-z0-9.-]*[A-Za-z0-9])?"
+_HOSTS = (
+    rb"\b(?:HOSTNAME|SLURMD_NODENAME|SLURM_SUBMIT_HOST|SLURM_TOPOLOGY_ADDR|MASTER_ADDR)[\"']?[=:][ \t]*[\"']?(%s)",
+    rb"(?m)^(?:\d+: ?)?(%s):\d+:\d+ \[\d+\] NCCL ",
+    rb"\b(?:srun|slurmstepd|sbatch|slurmd): (?:error|info|fatal): (?:Node |node )?(%s): task",
+    rb"\*\*\* (?:JOB|STEP) [\d.]+ ON (%s) ",
+    rb"\"nodeName\": \"(%s)\"",
+)
+_USERS = (
+    rb"\b(?:USER|LOGNAME|USERNAME|SLURM_JOB_USER)[\"']?[=:][ \t]*[\"']?(%s)",
+    rb"\"submittedBy\": \"(%s)\"",
+)
+_HOMES = re.compile(
+    rb"(?<![\w.~-])/(?:[\w.+-]+/)*?(?:home|homes|Users|users|people)/(?:[\w.+-]+/)??(?P<name>%s)(?=[/\"'\s:,;)\]]|$)"
+    % _NAME
+)
+_MAC = rb"(?<![0-9A-Fa-f:])(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}(?![0-9A-Fa-f:])"
+_MAIL = rb"[A-Za-z0-9._+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}\b"
+# Not a version of four parts, as of cuDNN.
+_IPV4 = rb"(?<![\w.=+-])(?<!version )(?<!Version )(?:\d{1,3}\.){3}\d{1,3}(?![\w-]|\.\d)"
+_IPV6 = rb"(?<![\w:.])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?![\w:])"
+_BRACKETED = rb"[A-Za-z][A-Za-z0-9.-]*\[[0-9,-]+\](?:,[A-Za-z][A-Za-z0-9.-]*(?:\[[0-9,-]+\])?)*"
+
+
+class Anonymizer:
+    """Learns names of runs, then replaces them in files."""
+
+    def __init__(self) -> None:
+        self._hosts: set[str] = set()
+        self._users: set[str] = set()
+        self._clusters: set[str] = set()
+        self._aliases: dict[str, str] = {}
+        self._counts: dict[str, int] = {}
+        self._pattern: re.Pattern[bytes] | None = None
+        with contextlib.suppress(OSError, KeyError):
+            self._add(self._users, getpass.getuser())
+        self._add_host(socket.gethostname())
+
+    def learn_run(self, run: Run, profile: ClusterProfile | None) -> None:
+        """The names that a run's record and its cluster's profile have."""
+        if run.job is not None:
+            self._learn_job(run.job)
+        self._clusters.add(run.cluster)
+        if isinstance(profile, SlurmProfile):
+            user, _, host = profile.host.rpartition("@")
+            self._add(self._users, profile.user or user)
+            self._add_host(host)
+        elif profile is not None:
+            self._add_host(profile.place.partition(":")[0])
+            self._add(self._users, profile.app_id)
+
+    def _learn_job(self, job: Job) -> None:
+        with contextlib.suppress(ValueError):
+            self._hosts.update(expand(job.node_list))
+        for node in job.bad_nodes:
+            self._add_host(node.partition(" ")[0])
+
+    def learn_file(self, path: Path) -> None:
+        """The names that stand in a file where it is known that they are names. Raises Trouble."""
+        hosts = [re.compile(pattern % _HOST) for pattern in _HOSTS]
+        users = [re.compile(pattern % _NAME) for pattern in _USERS]
+        with file_trouble("read", path), path.open("rb") as file:
+            for text in _lines(file):
+                for pattern in hosts:
+                    for match in pattern.finditer(text):
+                        self._add_host(match[1].decode())
+                for pattern in users:
+                    for match in pattern.finditer(text):
+                        self._add(self._users, match[1].decode())
+                for match in _HOMES.finditer(text):
+                    name = match["name"].decode()
+                    if len(name) > 3 and name.lower() not in _NO_PERSON:
+                        self._add(self._users, name)
+
+    def learn_accounting(self, text: str) -> None:
+        """Users and nodes of `sacct`'s lines."""
+        heading, *lines = [line.split("|") for line in text.splitlines()] or [[]]
+        for line in lines:
+            row = dict(zip(heading, line, strict=False))
+            self._add(self._users, row.get("User", ""))
+            with contextlib.suppress(ValueError):
+                self._hosts.update(expand(row.get("NodeList", "").replace("None assigned", "")))
+
+    def replace_in(self, path: Path) -> None:
+        """Write a file anew, with aliases in it. Raises Trouble."""
+        fresh = path.with_name(f".{path.name}.anonymous")
+        with file_trouble("write", path), path.open("rb") as file, fresh.open("xb") as out:
+            out.writelines(self._replaced(text) for text in _lines(file))
+        with file_trouble("write", path):
+            fresh.replace(path)
+
+    def replace_in_record(self, path: Path) -> None:
+        """The same for a run's record, of which the name of the cluster is an alias, too."""
+        self.replace_in(path)
+        document = json.loads(path.read_bytes())
+        if document.get("cluster") in self._clusters:
+            document["cluster"] = self._alias("cluster", document["cluster"])
+        path.write_bytes(json.dumps(document, indent=2).encode() + b"\n")
+
+    def _replaced(self, text: bytes) -> bytes:
+        if self._pattern is None:
+            self._pattern = self._compiled()
+        return self._pattern.sub(self._alias_of, text)
+
+    def _compiled(self) -> re.Pattern[bytes]:
+        domains = [re.escape(name.encode()) for name in _longest_first(set(map(_domain, self._hosts)) - {""})]
+        behind = rb"(?:\.(?:%s)|(?:\.[A-Za-z0-9-]+){2,})?" % b"|".join(domains or [rb"(?!)"])
+        hosts = [re.escape(name.encode()) + behind for name in _longest_first(self._hosts)]
+        # Of a node's name its siblings' follow: what has another number of as many digits is one of them.
+        numbered = {match.groups() for name in self._hosts if (match := re.fullmatch(r"(.*[A-Za-z-])(\d+)", name))}
+        families = sorted({(prefix, len(number)) for prefix, number in numbered if len(prefix) > 1})
+        hosts += [rb"%s\d{%d}%s" % (re.escape(prefix.encode()), width, behind) for prefix, width in families]
+        hosts += [rb"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.%s" % domain for domain in domains]
+        users = [_as_word(name) for name in _longest_first(self._users)]
+        parts = {
+            "mail": _MAIL,
+            "mac": _MAC,
+            "home": _HOMES.pattern.replace(b"(?P<name>", b"(?:"),
+            "list": rb"(?<![A-Za-z0-9.-])%s" % _BRACKETED,
+            "host": rb"(?<![A-Za-z0-9.-])(?:%s)(?![A-Za-z0-9])" % b"|".join(hosts or [rb"(?!)"]),
+            "user": b"|".join(users or [rb"(?!)"]),
+            "ipv4": _IPV4,
+            "ipv6": _IPV6,
+        }
+        return re.compile(b"|".join(b"(?P<%s>%s)" % (name.encode(), part) for name, part in parts.items()))
+
+    def _alias_of(self, match: re.Match[bytes]) -> bytes:
+        found, kind = match[0].decode("utf-8", "surrogateescape"), match.lastgroup
+        if kind == "home":
+            name = found.rpartition("/")[2]
+            return (f"/home/{self._alias('user', name)}" if name not in _COMMON else found).encode()
+        if kind == "list":
+            return self._alias_of_list(found).encode("utf-8", "surrogateescape")
+        if kind in ("ipv4", "ipv6"):
+            try:
+                address = ipaddress.ip_address(found)
+            except ValueError:
+                return match[0]
+            told = address.is_loopback or address.is_unspecified
+            return match[0] if told else self._alias("address", found).encode()
+        kinds = {"host": "host", "user": "user", "mail": "mail", "mac": "address"}
+        name = found.partition(".")[0] if kind == "host" and found.partition(".")[0] in self._hosts else found
+        return self._alias(kinds[kind or ""], name).encode()
+
+    def _alias_of_list(self, text: str) -> str:
+        """Slurm's short form of several nodes, of which one is known to be one."""
+        try:
+            names = expand(text)
+        except ValueError:
+            return text
+        if not self._hosts.intersection(names):
+            return text
+        return ",".join(self._alias("host", name) for name in names[:MOST_NODES])
+
+    def _alias(self, kind: str, name: str) -> str:
+        key = f"{kind} {name}"
+        if key not in self._aliases:
+            self._counts[kind] = self._counts.get(kind, 0) + 1
+            self._aliases[key] = f"{kind}-{self._counts[kind]}"
+        return self._aliases[key]
+
+    def _add_host(self, name: str) -> None:
+        with contextlib.suppress(ValueError):
+            ipaddress.ip_address(name)
+            return
+        self._add(self._hosts, name)
+        if "." in name:
+            self._add(self._hosts, name.partition(".")[0])
+
+    def _add(self, names: set[str], name: str | None) -> None:
+        if name and len(name) > 1 and name.lower() not in _COMMON and not name.isdigit():
+            names.add(name)
+
+
+def _domain(host: str) -> str:
+    """What the names of its neighbours end with; empty for a short name."""
+    return host.partition(".")[2] if host.count(".") >= 2 else ""
+
+
+def _as_word(name: str) -> bytes:
+    """Where it stands alone; a short one not beside an underscore either, as in `max_steps`."""
+    beside = b"A-Za-z0-9" if len(name) > 4 else b"A-Za-z0-9_"
+    return rb"(?<![%s])%s(?![%s])" % (beside, re.escape(name.encode()), beside)
+
+
+def _longest_first(names: Iterable[str]) -> list[str]:
+    return sorted(names, key=lambda name: (-len(name), name))
+
+
+def _lines(file: Iterable[bytes]) -> Iterable[bytes]:
+    """Whole lines, many at a time."""
+    pieces, size = [], 0
+    for line in file:
+        pieces.append(line)
+        size += len(line)
+        if size >= _PIECE:
+            yield b"".join(pieces)
+            pieces, size = [], 0
+    yield b"".join(pieces)

@@ -1,0 +1,136 @@
+"""What an archive holds of a run: the files of its folder, and what follows from them as documents that people read."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from llmb_tui.launch.run import Run
+from llmb_tui.launch.runs import Runs
+from llmb_tui.plan.document import document as plan_document
+from llmb_tui.results.archive.manifest import Missing
+from llmb_tui.results.history import History
+from llmb_tui.results.result import RunResult
+from llmb_tui.store.paths import Places
+from llmb_tui.watch.accounting import ACCOUNTING
+from llmb_tui.watch.logcopy import READING, copies
+from llmb_tui.watch.run_records import RunRecord, RunRecords
+
+KEPT_FILES = ("script.sh", "beside.json", ACCOUNTING, READING, "facts.json")
+"""Of a run's folder, beside its record and its logs."""
+DERIVED = ("plan.json", "settings.json", "environment.json", "result.json")
+WORDS = ("reasons", "no_verdict", "against", "rule", "why_failed")
+"""Keys of `result.json` whose texts another version may put otherwise."""
+_ENVIRONMENT = ("env", "overridden", "mounts", "container_image", "image", "links", "token_file")
+
+
+class RunFolders:
+    """Runs that lie in a folder as they do in the state directory, worked out there."""
+
+    def __init__(self, state: Path, threshold: float) -> None:
+        self.runs = Runs(Places(state / "config", state))
+        self._records = RunRecords(self.runs, threshold)
+        self._history = History(self._records, self.runs)
+        self._threshold = threshold
+
+    def record(self, run: Run) -> RunRecord:
+        """How a run stands by its files."""
+        return self._records.record(run)
+
+    def derived(self, run_id: str) -> dict[str, Any]:
+        """The documents that follow from a run's record and log, by their names. Raises Trouble."""
+        run, result = self.runs.load(run_id), self._history.result(run_id)
+        spec = asdict(run.spec) if run.spec else {}
+        apart = {name: spec.pop(name) for name in _ENVIRONMENT if name in spec}
+        environment: dict[str, Any] = {"container": run.plan.container, **apart}
+        if "env" in apart:
+            environment["env"] = dict(apart["env"])
+        documents = {
+            "plan.json": plan_document(run.plan) | {"steps": run.plan.steps, "time_limit": run.plan.time_limit},
+            "settings.json": {"procedure": run.procedure, **spec},
+            "environment.json": environment,
+            "result.json": _result(self.record(run), result, self._threshold),
+        }
+        plain: dict[str, Any] = json.loads(json.dumps(documents))  # tuples as the lists that they are in a file
+        return plain
+
+
+def _result(record: RunRecord, result: RunResult, threshold: float) -> dict[str, Any]:
+    """Every number of a result."""
+    estimate, facts, progress = result.plan.estimate, result.facts, record.state.progress
+    verdict = asdict(result.verdict) if result.verdict else None
+    return {
+        "state": result.state,
+        "ended_at": result.ended_at,
+        "steps_done": result.steps_done,
+        "steps_total": result.steps_total,
+        "starts": facts.starts if facts else None,
+        "restarts": result.restarts,
+        "rule": result.rule_words,
+        "step_time_s": result.step_time_s,
+        "median_step_time_s": progress.median_s,
+        "steady": asdict(result.steady) if result.steady else None,
+        "figures": asdict(result.figures) if result.figures else None,
+        "loss": asdict(result.loss) if result.loss else None,
+        "checkpoints": [asdict(checkpoint) for checkpoint in result.checkpoints],
+        "comparable": result.comparable,
+        "expected": estimate
+        and {name: getattr(estimate, name) for name in ("step_time_s", "low_s", "high_s", "method")},
+        "threshold": threshold,
+        "verdict": verdict,
+        "no_verdict": result.no_verdict,
+        "why_failed": record.state.why_failed,
+    }
+
+
+def log_names(folder: Path) -> tuple[str, ...]:
+    """The copies of a run's log, oldest first."""
+    return tuple(copy.name for copy in copies(folder))
+
+
+def missing_of(run: Run, record: RunRecord, folder: Path) -> Iterator[Missing]:
+    """What a run's folder lacks of the evidence, and why."""
+    words = run.words
+    if record.state.log_removed:
+        yield Missing(run.id, "log", "Its local copy was removed; what had been read of it is here.")
+    elif not log_names(folder):
+        yield Missing(run.id, "log", "No line of it was ever copied here.")
+    elif record.state.log_unread:
+        yield Missing(run.id, "end of the log", f"It was not copied to its end: `llmb-tui results {run.id}` does it.")
+    if not (folder / ACCOUNTING).is_file():
+        why = f"{words.scheduler} was not asked when the {words.job} ended, or did not know it any more."
+        yield Missing(run.id, "accounting", why if run.job_ids else "It never had a job.")
+    if not (folder / "script.sh").is_file():
+        yield Missing(run.id, "script", "It was not submitted by this program.")
+
+
+def differences(said: Any, found: Any, at: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Where two documents are not the same: place, what is said, what was found; numbers may differ by rounding.
+
+    What only the second one has is none: a newer version says more.
+    """
+    if isinstance(said, dict) and isinstance(found, dict):
+        for key, value in said.items():
+            yield from differences(value, found.get(key), f"{at}.{key}" if at else key)
+    elif isinstance(said, list) and isinstance(found, list) and len(said) == len(found):
+        for index, (one, other) in enumerate(zip(said, found, strict=True)):
+            yield from differences(one, other, f"{at}[{index}]")
+    elif not _same(said, found):
+        yield at, said, found
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, (int, float)) and isinstance(other, (int, float)) and type(one) is not bool is not type(other):
+        return math.isclose(one, other, rel_tol=1e-9) or (math.isnan(one) and math.isnan(other))
+    return bool(one == other)
+
+
+def set_log_time(folder: Path, moment: float) -> None:
+    """Say when the log last grew, which a file's own time tells where it was copied. Raises OSError."""
+    for name in log_names(folder):
+        os.utime(folder / name, (moment, moment))

@@ -1,0 +1,241 @@
+"""`export`: finished runs of this machine → one file. No cluster is asked; nothing secret goes in."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.run import Run
+from llmb_tui.launch.runs import Runs
+from llmb_tui.results.archive.anonymous import Anonymizer
+from llmb_tui.results.archive.contents import (
+    KEPT_FILES,
+    WORDS,
+    RunFolders,
+    differences,
+    log_names,
+    missing_of,
+)
+from llmb_tui.results.archive.manifest import Manifest, Missing, PresetMember, manifest_of
+from llmb_tui.results.archive.pack import pack, sum_of, unpack
+from llmb_tui.results.archive.presets import PresetText, preset_texts
+from llmb_tui.results.archive.secret_search import SecretSearch, known_secrets
+from llmb_tui.store import documents
+from llmb_tui.store.files import file_trouble
+from llmb_tui.watch.accounting import ACCOUNTING
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What goes into an archive."""
+
+    runs: tuple[str, ...]
+    """Ids, each once."""
+    suites: Mapping[str, bytes]
+    """The documents of the suites that were named, by their ids."""
+
+
+class Exporter:
+    """Makes archives of what one user's places hold."""
+
+    def __init__(self, runs: Runs, profiles: Iterable[ClusterProfile], own_presets: Path, *, threshold: float) -> None:
+        """`own_presets`: directory of the user's own; `threshold`: the smallest ratio that passes."""
+        self._runs = runs
+        self._profiles = {profile.name: profile for profile in profiles}
+        self._own_presets = own_presets
+        self._threshold = threshold
+
+    def export(self, evidence: Evidence, file: Path, *, anonymous: bool = False) -> Manifest:
+        """Write the archive, which was read back before it has its name.
+
+        Raises Trouble (exit code 1) where a run is not over, a secret would go in, or the file exists, and Trouble
+        where it cannot be written; then there is no file.
+        """
+        runs = [self._over(run_id) for run_id in evidence.runs]
+        _refuse_existing(file)
+        with tempfile.TemporaryDirectory(prefix="llmb-tui-export-") as name:
+            manifest = self._staged(Path(name), runs, evidence.suites, anonymous=anonymous)
+            _write(manifest, Path(name), file)
+        return manifest
+
+    def _over(self, run_id: str) -> Run:
+        run = self._runs.load(run_id)
+        if run.going or run.submission in ("unknown", "intended"):
+            how = "goes on" if run.submission == "submitted" else f"is {run.submission}"
+            raise Trouble(
+                f"Run {run.id} {how}, and was not exported.",
+                "What an archive says of a run must not change any more.",
+                f"`llmb-tui watch {run.id}` says when it is over.",
+                exit_code=1,
+            )
+        return run
+
+    def _staged(self, folder: Path, runs: Sequence[Run], suites: Mapping[str, bytes], *, anonymous: bool) -> Manifest:
+        """Put everything into a private folder as it will lie in the archive; what that is."""
+        names = [name for run in runs for name in self._copied(run, folder)]
+        here = RunFolders(folder, self._threshold)
+        for suite_id, text in suites.items():
+            names.append(f"suites/{suite_id}.json")
+            _put(folder / names[-1], text)
+        presets = self._copied_presets(runs, folder)
+        names += dict.fromkeys(name for _, *of_it in presets for name in of_it)
+        if anonymous:
+            before = {run.id: here.derived(run.id) for run in runs}
+            self._anonymize(folder, runs, names)
+            here = RunFolders(folder, self._threshold)
+            _require_the_same_numbers(before, here)
+        missing: list[Missing] = []
+        for run in runs:
+            now = here.runs.load(run.id)
+            missing += missing_of(now, here.record(now), folder / "runs" / run.id)
+            for name, document in here.derived(run.id).items():
+                names.append(f"runs/{run.id}/{name}")
+                _put(folder / names[-1], json.dumps(document, indent=1).encode() + b"\n")
+            if not any(recipe == _recipe_of(run) for recipe, *_ in presets):
+                missing.append(Missing(run.id, "preset", f"This program has none of {_recipe_of(run)}."))
+        names = sorted(names)
+        self._require_no_secret(folder, names)
+        members = {name: replace(sum_of(folder / name), name=name) for name in names}
+        return manifest_of(
+            members.values(),
+            runs=[run.id for run in runs],
+            suites=sorted(suites),
+            presets=[PresetMember(recipe, name, members[name].sha256) for recipe, name, *_ in presets],
+            missing=missing,
+            threshold=self._threshold,
+            anonymous=anonymous,
+        )
+
+    def _copied(self, run: Run, folder: Path) -> list[str]:
+        """The files of a run's folder, in the private one; their names in the archive."""
+        source, target = self._runs.folder(run.id), folder / "runs" / run.id
+        target.mkdir(parents=True, exist_ok=True)
+        with self._runs.lock(run.id), file_trouble("copy", source):
+            here = [name for name in (*log_names(source), *KEPT_FILES) if (source / name).is_file()]
+            for name in here:
+                shutil.copyfile(source / name, target / name, follow_symlinks=False)
+                if name in log_names(source):
+                    moment = (source / name).stat().st_mtime
+                    os.utime(target / name, (moment, moment))
+        _put(target / "run.json", documents.text_of(run))
+        return [f"runs/{run.id}/{name}" for name in ("run.json", *here)]
+
+    def _copied_presets(self, runs: Sequence[Run], folder: Path) -> list[tuple[str, ...]]:
+        """Of each recipe: its id, and the names of its files in the archive."""
+        texts = preset_texts(self._own_presets)
+        found = []
+        for recipe in dict.fromkeys(map(_recipe_of, runs)):
+            if recipe in texts:
+                found.append((recipe, *_copied_preset(recipe, texts[recipe], folder)))
+        return found
+
+    def _anonymize(self, folder: Path, runs: Sequence[Run], names: Sequence[str]) -> None:
+        anonymizer = Anonymizer()
+        for run in runs:
+            anonymizer.learn_run(run, self._profiles.get(run.cluster))
+            accounting = folder / "runs" / run.id / ACCOUNTING
+            if accounting.is_file():
+                anonymizer.learn_accounting(accounting.read_text(encoding="utf-8", errors="replace"))
+        of_runs = [name for name in names if not name.startswith("presets/")]
+        for name in of_runs:
+            anonymizer.learn_file(folder / name)
+        for name in of_runs:
+            path = folder / name
+            moment = path.stat().st_mtime
+            (anonymizer.replace_in_record if path.name == "run.json" else anonymizer.replace_in)(path)
+            os.utime(path, (moment, moment))
+
+    def _require_no_secret(self, folder: Path, names: Iterable[str]) -> None:
+        search = SecretSearch(known_secrets(self._profiles.values()))
+        for name in names:
+            if found := search.find(folder / name):
+                line, kind = found
+                raise Trouble(
+                    f"Nothing was exported: {name}, line {line}, holds {kind}.",
+                    "No secret may be in an archive, and what was said of a run is not changed silently.",
+                    "If it is one, make it invalid where it was made, take it out of that file of the run, and export "
+                    "again.",
+                    exit_code=1,
+                )
+
+
+def _put(path: Path, data: bytes) -> None:
+    """Into the private folder."""
+    with file_trouble("write", path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+
+def _recipe_of(run: Run) -> str:
+    return f"{run.plan.selection.workload}@{run.plan.selection.release}"
+
+
+def _copied_preset(recipe: str, text: PresetText, folder: Path) -> tuple[str, ...]:
+    names = [f"presets/{recipe.replace('@', '-')}.toml"]
+    sources = [text.file]
+    if text.constraints is not None:
+        names.append(f"presets/constraints/{text.constraints.name}")
+        sources.append(text.constraints)
+    for name, source in zip(names, sources, strict=True):
+        with file_trouble("read", source):
+            _put(folder / name, source.read_bytes())
+    return tuple(names)
+
+
+def _require_the_same_numbers(before: Mapping[str, Mapping[str, Any]], now: RunFolders) -> None:
+    """Raise Trouble (exit code 1) where a name that was replaced is part of what a log says."""
+    for run_id, said_before in before.items():
+        try:
+            found = now.derived(run_id)["result.json"]
+        except Trouble as trouble:
+            wrong = trouble.what
+        else:
+            said = {name: value for name, value in said_before["result.json"].items() if name not in WORDS}
+            wrong = next((place for place, *_ in differences(said, found) if place.rpartition(".")[2] not in WORDS), "")
+        if wrong:
+            raise Trouble(
+                f"Run {run_id} was not exported: without names it would say something else.",
+                f"A host or user is called as a word of the run's record or log is ({wrong}).",
+                "Export it without --anonymous.",
+                exit_code=1,
+            )
+
+
+def _refuse_existing(file: Path) -> None:
+    if os.path.lexists(file):
+        raise Trouble(f"{file} exists, and is not overwritten.", "", "Name another file, or remove it.", exit_code=1)
+    if not file.parent.is_dir():
+        raise Trouble(f"There is no directory {file.parent}.", "", "Make it, or name another.", exit_code=1)
+
+
+def _write(manifest: Manifest, folder: Path, file: Path) -> None:
+    """Write the archive beside its name, read it back, and give it its name unless somebody else has taken that."""
+    with file_trouble("write", file):
+        handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.", suffix=".unfinished")
+    try:
+        with file_trouble("write", file), open(handle, "wb") as out:
+            pack(manifest, folder, out)
+            out.flush()
+            os.fsync(out.fileno())
+        with tempfile.TemporaryDirectory(prefix="llmb-tui-export-") as again:
+            if unpack(Path(name), Path(again)) != manifest:
+                raise Trouble("The archive could not be read back.", "Another one was read than was written.")
+        try:
+            os.link(name, file)
+        except FileExistsError:
+            _refuse_existing(file)
+        except OSError:  # a file system without hard links
+            _refuse_existing(file)
+            os.rename(name, file)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name)

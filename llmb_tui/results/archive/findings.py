@@ -1,0 +1,22 @@
+"""`Finding`: what was checked of an archive, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Outcome = Literal["agrees", "differs", "unknown"]
+"""`unknown`: the file cannot say it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One check."""
+
+    run: str
+    """Id of the run; empty: of the archive as a whole."""
+    what: str
+    """What was checked, in a few words."""
+    outcome: Outcome
+    words: str = ""
+    """What was found; may be remote text."""

@@ -1,0 +1,173 @@
+"""`Manifest`: every member of an archive with its sum, and what is missing; sealed by a sum of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from llmb_tui import __version__
+from llmb_tui.errors import Trouble
+from llmb_tui.store import documents
+from llmb_tui.text import clean_line
+
+SCHEMA = 1
+KIND = "llmb-tui evidence"
+MANIFEST = "manifest.json"
+"""Name of the first member."""
+MOST_MEMBERS = 20_000
+LEFT_OUT = ("profiles", "traces", "checkpoints", "notes and tags")
+
+_OF_RUN = r"(?:run|plan|settings|environment|result|beside|log|facts)\.json|script\.sh|accounting\.txt"
+_LOG = r"log(?:\.\d{1,6})?(?:-\d{1,6})?"
+_WORD = r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,79}"
+_NAME = re.compile(
+    rf"runs/(?P<run>[a-z0-9]{{1,64}})/(?:{_OF_RUN}|{_LOG})"
+    rf"|presets/(?:constraints/)?{_WORD}|suites/{_WORD}"
+)
+
+
+class NotThisArchive(Trouble):
+    """A file that is no archive of this program, or a damaged one. Exit code 1."""
+
+    def __init__(self, why: str, fix: str = "Get the file again from whoever made it.") -> None:
+        super().__init__("This file is no sound archive of llmb-tui.", why, fix, exit_code=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One file of an archive."""
+
+    name: str
+    size: int
+    """Bytes."""
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """What would be evidence, and is not there."""
+
+    run: str
+    """Id of the run."""
+    what: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class PresetMember:
+    """The preset of a recipe, as the program that made the archive had it."""
+
+    recipe: str
+    """`<workload>@<release>`."""
+    name: str
+    """Of the member."""
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """In the order of the archive."""
+
+    kind: str
+    schema: int
+    made_by: str
+    """Program and version."""
+    anonymous: bool
+    """Host and user names, addresses and home paths were replaced."""
+    threshold: float
+    """Smallest ratio that passes, of the verdicts in it."""
+    runs: tuple[str, ...]
+    suites: tuple[str, ...]
+    presets: tuple[PresetMember, ...]
+    missing: tuple[Missing, ...]
+    left_out: tuple[str, ...]
+    """What is never in an archive."""
+    members: tuple[Member, ...]
+    seal: str = ""
+    """SHA-256 of the manifest's text with an empty seal."""
+
+    @property
+    def text(self) -> bytes:
+        """As it stands in the archive."""
+        return json.dumps(asdict(self), indent=1).encode() + b"\n"
+
+    def sealed(self) -> Manifest:
+        """With its seal."""
+        return replace(self, seal=hashlib.sha256(replace(self, seal="").text).hexdigest())
+
+
+def manifest_of(  # noqa: PLR0913 - each is a thing of its own
+    members: Iterable[Member],
+    *,
+    runs: Iterable[str],
+    suites: Iterable[str],
+    presets: Iterable[PresetMember],
+    missing: Iterable[Missing],
+    threshold: float,
+    anonymous: bool,
+) -> Manifest:
+    """The sealed manifest of a new archive."""
+    return Manifest(
+        KIND,
+        SCHEMA,
+        f"llmb-tui {__version__}",
+        anonymous,
+        threshold,
+        tuple(runs),
+        tuple(suites),
+        tuple(presets),
+        tuple(missing),
+        LEFT_OUT,
+        tuple(members),
+    ).sealed()
+
+
+def read_manifest(text: bytes, folder: Path) -> Manifest:
+    """The manifest in a text, which is kept in a private folder. Raises NotThisArchive for any but a sound one."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        document = None
+    if not isinstance(document, dict) or document.get("kind") != KIND:
+        raise NotThisArchive("Its first member is no manifest of this program.", "Name a file that `export` has made.")
+    if document.get("schema") != SCHEMA:
+        schema = clean_line(str(document.get("schema")))[:20]
+        raise NotThisArchive(
+            f"It has the form {schema}, and this version reads the form {SCHEMA}.",
+            "Verify it with the version of llmb-tui that made it, or a newer one.",
+        )
+    path = folder / MANIFEST
+    path.write_bytes(text)
+    try:
+        manifest = documents.load(path, Manifest)
+    except Trouble as trouble:
+        raise NotThisArchive(f"Its manifest cannot be read: {trouble.why}") from trouble
+    if manifest.text != text or manifest.sealed() != manifest:
+        raise NotThisArchive("The manifest's own sum is wrong: it was changed or damaged.")
+    _check_names(manifest)
+    return manifest
+
+
+def _check_names(manifest: Manifest) -> None:
+    """Raise NotThisArchive for members that no archive of ours has."""
+    names = [member.name for member in manifest.members]
+    if len(names) > MOST_MEMBERS or any(member.size < 0 for member in manifest.members):
+        raise NotThisArchive(f"Its manifest names {len(names):,} members, or one of a size that is none.")
+    for name in names:
+        shown = clean_line(name)[:80]
+        match = _NAME.fullmatch(name)
+        if name.startswith("/") or ".." in name.split("/"):
+            raise NotThisArchive(f"A member would be written outside of its folder: {shown}. Nothing was unpacked.")
+        if match is None:
+            raise NotThisArchive(f"It has a member that no archive of ours has: {shown}")
+        if match["run"] is not None and match["run"] not in manifest.runs:
+            raise NotThisArchive(f"It has a member of a run that it does not name: {shown}")
+    if twice := [name for name in names if names.count(name) > 1] if len(set(names)) < len(names) else []:
+        raise NotThisArchive(f"Its manifest names a member twice: {twice[0]}")
+    for run in manifest.runs:
+        if f"runs/{run}/run.json" not in names:
+            raise NotThisArchive(f"Of run {clean_line(run)[:64]} there is no record in it.")

@@ -1,0 +1,133 @@
+"""`SecretSearch`: whether a file holds a secret that this computer knows, or something of a secret's known shape."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.runai.profile import RunaiProfile
+from llmb_tui.cluster.runai.secret import VARIABLE, AppSecret
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.secret import SECRETS, TITLES
+from llmb_tui.store import secret_store
+from llmb_tui.store.files import file_trouble
+
+_PIECE = 1 << 20
+_OVERLAP = 1 << 13
+"""No secret is longer."""
+_VARIABLES = (
+    VARIABLE,
+    "HF_TOKEN",
+    "HUGGING_FACE_HUB_TOKEN",
+    "NGC_API_KEY",
+    "NVIDIA_API_KEY",
+    "WANDB_API_KEY",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+)
+_SHORTEST = 4
+_VALUE = (
+    rb"[\"']?[ \t]*[=:][ \t]*[\"']?(?!(?i:none|null|true|false|redacted|hidden|removed)\b)"
+    rb"[A-Za-z0-9._~+=-][A-Za-z0-9._~+/=-]{9,}"
+)
+"""What a variable is given, unless that begins as a path or another variable does."""
+_SHAPES = {
+    "a Hugging Face token": rb"(?:hf|api_org)_[A-Za-z0-9]{16,}",
+    "an NVIDIA API key": rb"nvapi-[A-Za-z0-9_-]{16,}",
+    "an NGC API key": rb"(?<![A-Za-z0-9+/=])[A-Za-z0-9+/]{82,84}={0,2}(?![A-Za-z0-9+/=])",
+    "a JSON web token": rb"eyJ[A-Za-z0-9_-]{8,2000}\.eyJ[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{8,}",
+    "a bearer token": rb"[Bb](?:earer|EARER)[ \t]+[A-Za-z0-9._~+/-]{20,}",
+    "an AWS key": rb"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
+    "a private key": rb"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY-----",
+    "a GitHub or GitLab token": rb"(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{22,}|glpat-[\w-]{20,})",
+    "a login of a netrc file": rb"\blogin[ \t]+\S{1,256}[ \t]+password[ \t]+[^\s$<*]\S{7,}",
+    "a login in an address": rb"://[^\s/:@$<*]{1,256}:[^\s/@$<*]{6,256}@",
+    # `HF_TOKEN=…`, `"clientSecret": "…"`.
+    "the value of a secret's variable": rb"(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_KEY)" + _VALUE,
+    "the value of a secret": (
+        rb"(?:(?:client|app)_?[Ss]ecret|(?:access|refresh)_?[Tt]oken|api_?[Kk]ey|secret_access_key|password)" + _VALUE
+    ),
+}
+_PATTERNS = {kind: re.compile(shape) for kind, shape in _SHAPES.items()}
+_SAME = re.compile(rb"(.)\1*")
+
+
+class SecretSearch:
+    """Searches for the secrets that are known by name, and for known shapes."""
+
+    def __init__(self, known: Mapping[str, str]) -> None:
+        """`known`: values by what they are called; they are in no repr and no message."""
+        self._known = {kind: _forms(value) for kind, value in known.items()}
+
+    def find(self, path: Path) -> tuple[int, str] | None:
+        """Line, from 1 on, and kind of the first secret in a file; None where there is none. Raises Trouble."""
+        line = 1
+        with file_trouble("read", path), path.open("rb") as file:
+            tail = b""
+            while data := file.read(_PIECE):
+                text = tail + data
+                if found := sorted(self._in(text)):
+                    at, kind = found[0]
+                    return line + text.count(b"\n", 0, at), kind
+                tail = text[-_OVERLAP:]
+                line += text.count(b"\n", 0, len(text) - len(tail))
+        return None
+
+    def _in(self, text: bytes) -> Iterator[tuple[int, str]]:
+        """Where a secret of each kind first stands."""
+        for kind, forms in self._known.items():
+            yield from ((at, kind) for form in forms if (at := text.find(form)) >= 0)
+        for kind, pattern in _PATTERNS.items():
+            for match in pattern.finditer(text):
+                if (kind != "an NGC API key" or _is_ngc(match[0])) and not _is_filler(match[0]):
+                    yield match.start(), kind
+                    break
+
+
+def known_secrets(profiles: Iterable[ClusterProfile]) -> dict[str, str]:
+    """The secrets that this program was given here, by what they are called: those in the keyring, and in variables.
+
+    Raises Trouble (exit code 1) where there is a keyring and it cannot be read.
+    """
+    known = {f"the value of {name}": os.environ.get(name, "") for name in _VARIABLES}
+    try:
+        known |= {f"the {TITLES[name]} of the keyring": secret_store.read(name) or "" for name in SECRETS}
+    except secret_store.NoKeyring:
+        pass  # then nothing was ever kept in one
+    except secret_store.NotKept as trouble:
+        raise Trouble(
+            "Nothing was exported: what this computer's keyring keeps cannot be searched for.",
+            trouble.why,
+            "Unlock the keyring, and export again.",
+            exit_code=1,
+        ) from None
+    for profile in profiles:
+        if isinstance(profile, RunaiProfile):
+            known[f"the secret of {profile.app_id}"] = AppSecret(profile)() or ""
+    return {name: value.strip() for name, value in known.items() if len(value.strip()) >= _SHORTEST}
+
+
+def _forms(value: str) -> set[bytes]:
+    """How a value may be written: as it is, in JSON, and in the base64 of Kubernetes."""
+    return {value.encode(), json.dumps(value)[1:-1].encode(), base64.b64encode(value.encode())}
+
+
+def _is_ngc(text: bytes) -> bool:
+    """The older keys of NGC are the base64 of 26 letters and digits, a colon and a UUID."""
+    try:
+        plain = base64.b64decode(text, validate=True)
+    except (ValueError, binascii.Error):
+        return False
+    return re.fullmatch(rb"[a-z0-9]{26}:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", plain) is not None
+
+
+def _is_filler(text: bytes) -> bool:
+    """`HF_TOKEN=xxxxxxxxxx`, as documents have it."""
+    value = re.split(rb"[=:]", text, maxsplit=1)[-1].strip(b"\"' \t")
+    return len(value) > 1 and _SAME.fullmatch(value) is not None

@@ -1,0 +1,138 @@
+"""`verify`: whether an archive is whole, and whether what it says follows from what it holds. Needs nothing else."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from llmb_tui.errors import Trouble
+from llmb_tui.results.archive.against_preset import PresetCheck
+from llmb_tui.results.archive.anonymous import WHAT
+from llmb_tui.results.archive.contents import DERIVED, WORDS, RunFolders, differences, set_log_time
+from llmb_tui.results.archive.findings import Finding
+from llmb_tui.results.archive.manifest import Manifest
+from llmb_tui.results.archive.pack import unpack
+from llmb_tui.text import plural
+
+CAVEAT = "Sums show damage, not forgery: whoever changes a file can make new sums."
+_UNKNOWABLE = (
+    "that the log is what the GPUs wrote, and that the job ran where it says: only the cluster's own accounting and "
+    "logs can show that",
+    "when the log last grew: it is noted, and no line says it",
+)
+_CHECKED = {
+    "plan.json": "plan against record",
+    "settings.json": "settings against record",
+    "environment.json": "environment against record",
+    "result.json": "numbers and verdict against log",
+}
+_MOST_DIFFERENCES = 5
+_LONGEST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What is known of an archive that is whole."""
+
+    manifest: Manifest
+    results: Mapping[str, Mapping[str, Any]]
+    """What each run's log says now, by their ids: the document `result.json`."""
+    findings: tuple[Finding, ...]
+
+    @property
+    def agrees(self) -> bool:
+        """All that could be checked agrees, whatever the verdicts are."""
+        return all(finding.outcome != "differs" for finding in self.findings)
+
+
+def verify(file: Path) -> Verification:
+    """Check all of an archive. Raises NotThisArchive for what is damaged, foreign or hostile."""
+    with tempfile.TemporaryDirectory(prefix="llmb-tui-verify-") as name:
+        folder = Path(name)
+        manifest = unpack(file, folder)
+        checks = _Checks(folder, manifest)
+        findings = list(_whole(manifest))
+        for run_id in manifest.runs:
+            findings += checks.of_run(run_id)
+        findings += [Finding(one.run, one.what, "unknown", f"Missing. {one.why}") for one in manifest.missing]
+        findings += [Finding("", "beyond the file", "unknown", words) for words in _UNKNOWABLE]
+    return Verification(manifest, checks.results, tuple(findings))
+
+
+def _whole(manifest: Manifest) -> Iterator[Finding]:
+    members = plural(len(manifest.members), "file")
+    yield Finding("", "sums", "agrees", f"Every byte of {members} and of the manifest is as it was.")
+    if manifest.anonymous:
+        yield Finding("", "anonymous", "unknown", f"{WHAT} What they stand for, the file does not say.")
+    sums = {member.name: member.sha256 for member in manifest.members}
+    for preset in manifest.presets:
+        same = sums.get(preset.name) == preset.sha256
+        words = f"{preset.recipe}, SHA-256 {preset.sha256[:16]}…"
+        yield Finding("", "preset's hash", "agrees" if same else "differs", words)
+
+
+class _Checks:
+    """Of the runs of an archive that was unpacked."""
+
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
+        self._folder = folder
+        self._runs = RunFolders(folder, manifest.threshold)
+        self._presets = {preset.recipe: folder / preset.name for preset in manifest.presets}
+        self._preset_check = PresetCheck()
+        self.results: dict[str, Mapping[str, Any]] = {}
+        """What each run's log says now."""
+
+    def of_run(self, run_id: str) -> Iterator[Finding]:
+        """All that can be checked of a run."""
+        place = self._folder / "runs" / run_id
+        said = {name: _document(place / name) for name in DERIVED}
+        try:
+            _restore_log_time(place, said["result.json"])
+            run = self._runs.runs.load(run_id)
+            found = self._runs.derived(run_id)
+        except (Trouble, OSError, ArithmeticError, LookupError, ValueError) as error:
+            words = error.what if isinstance(error, Trouble) else type(error).__name__
+            yield Finding(run_id, "record", "differs", f"It cannot be read: {words}"[:_LONGEST])
+            return
+        self.results[run_id] = found["result.json"]
+        for name, what in _CHECKED.items():
+            yield from _compared(run_id, what, said[name], found[name])
+        recipe = f"{run.plan.selection.workload}@{run.plan.selection.release}"
+        yield from self._preset_check.findings(run, self._runs.runs.script(run_id), self._presets.get(recipe))
+
+
+def _restore_log_time(folder: Path, result: Any) -> None:
+    moment = result.get("ended_at") if isinstance(result, dict) else None
+    if isinstance(moment, (int, float)) and 0 <= moment < 1 << 40:
+        set_log_time(folder, moment)
+
+
+def _document(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def _compared(run_id: str, what: str, said: Any, found: Any) -> Iterator[Finding]:
+    if not isinstance(said, dict):
+        yield Finding(run_id, what, "differs", "The document is missing or no JSON.")
+        return
+    unlike = list(differences(said, found))
+    wrong = [one for one in unlike if not set(one[0].replace("[", ".").split(".")) & set(WORDS)]
+    if wrong:
+        told = (f"{at}: {_short(one)} is said, {_short(other)} follows" for at, one, other in wrong[:_MOST_DIFFERENCES])
+        more = f"; and {len(wrong) - _MOST_DIFFERENCES} more" if len(wrong) > _MOST_DIFFERENCES else ""
+        yield Finding(run_id, what, "differs", f"{'; '.join(told)}{more}.")
+    else:
+        words = " This version puts some of it in other words." if unlike else ""
+        yield Finding(run_id, what, "agrees", f"The same follows again.{words}")
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"

@@ -1,0 +1,448 @@
+"""Archives that are whole pass, whatever the verdicts; what was changed, added, taken away or made up is found."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import tarfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llmb_tui.errors import Trouble
+from llmb_tui.results.archive.manifest import NotThisArchive
+from llmb_tui.results.archive.pack import unpack
+from llmb_tui.results.archive.verify import verify
+from llmb_tui.store.paths import Places
+from tests.launch.launch_cases import RUN_ID
+from tests.launch.runai.workload_cases import SMALL, intent, request_of
+from tests.results.evidence_files import SEAL, forged, members, packed, sealed, tar_of, tar_with, written
+from tests.results.evidence_runs import Laptop, log_text
+
+_LOG = f"runs/{RUN_ID}/log"
+Tar = list[tuple[tarfile.TarInfo, bytes]]
+
+
+@pytest.fixture(scope="module")
+def laptop(tmp_path_factory: pytest.TempPathFactory) -> Laptop:
+    made = Laptop(tmp_path_factory.mktemp("laptop"))
+    made.add()
+    made.add("slow", log_text(2.4))
+    made.add("failed", log_text(steps=9), state="FAILED", accounted=False)
+    made.add("nan", log_text().replace("reduced_train_loss: 10.", "reduced_train_loss: nan  "))
+    return made
+
+
+@pytest.fixture(scope="module")
+def archive(laptop: Laptop, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of three runs."""
+    file = tmp_path_factory.mktemp("archive") / "a.tar.zst"
+    laptop.export(file, RUN_ID, "slow", "failed")
+    return file
+
+
+def refused(data: bytes, folder: Path) -> str:
+    """Why bytes are no archive."""
+    file = folder / "tampered.tar.zst"
+    file.write_bytes(data)
+    with pytest.raises(NotThisArchive) as caught:
+        verify(file)
+    assert caught.value.exit_code == 1
+    return caught.value.why
+
+
+def differing(file: Path, run_id: str = RUN_ID) -> set[str]:
+    """What of an archive's run does not agree."""
+    verification = verify(file)
+    return {one.what for one in verification.findings if one.outcome == "differs" and one.run in (run_id, "")}
+
+
+def test_honest_archives_pass(laptop: Laptop, tmp_path: Path, tell: Callable[[str], None]) -> None:
+    sets = [(RUN_ID,), ("slow",), ("failed",), ("nan",), (RUN_ID, "slow", "failed", "nan")]
+    passed = Counter[str]()
+    for number, runs in enumerate(sets):
+        for anonymous in (False, True):
+            file = tmp_path / f"{number}{anonymous}.tar.zst"
+            laptop.export(file, *runs, anonymous=anonymous)
+            assert verify(file).agrees
+            passed["anonymous" if anonymous else "with names"] += 1
+    tell(f"honest archives that passed: {passed.total()} of {2 * len(sets)}")
+
+
+def test_what_a_verification_says(archive: Path) -> None:
+    verification = verify(archive)
+    outcomes = Counter(one.outcome for one in verification.findings)
+    assert outcomes["differs"] == 0
+    told = {(one.run, one.what): one for one in verification.findings}
+    assert told[RUN_ID, "preset against this program's"].words == "nemotron4@25.04 is the same here."
+    assert told[RUN_ID, "expected step time"].words == "1.98 s (published), as this program says."
+    for what in ("numbers and verdict against log", "settings against preset", "script against settings"):
+        assert told[RUN_ID, what].outcome == "agrees"
+    assert told["failed", "accounting"].outcome == "unknown"
+    assert [verification.results[run]["state"] for run in (RUN_ID, "slow", "failed")] == ["done", "done", "failed"]
+
+
+def test_a_run_of_runai_is_held_against_its_request(tmp_path: Path) -> None:
+    laptop = Laptop(tmp_path)
+    run, script = intent(request_of(SMALL))
+    laptop.runs.save(replace(run, submission="submitted", job_ids=("w-1",), job_state="COMPLETED", log_read=True))
+    laptop.runs.save_script(run.id, script)
+    (laptop.runs.folder(run.id) / "log").write_text(log_text())
+    laptop.export(tmp_path / "a.tar.zst", run.id, anonymous=True)
+    verification = verify(tmp_path / "a.tar.zst")
+    told = {one.what: one.outcome for one in verification.findings}
+    assert (told["settings against preset"], told["script against settings"]) == ("agrees", "agrees")
+    other = forged(
+        tmp_path / "a.tar.zst", tmp_path / "f", lambda inside: edit(inside, "script.sh", "nemo:25", "nemo:26")
+    )
+    assert differing(other, run.id) == {"script against settings"}
+
+
+# What was changed and has right sums again.
+
+
+def edit(inside: Path, name: str, old: str, new: str) -> None:
+    path = inside / "runs" / RUN_ID / name
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def overwrite(inside: Path, name: str, text: str) -> None:
+    (inside / "runs" / RUN_ID / name).write_text(text)
+
+
+FORGERIES: dict[str, tuple[Callable[[Path], None], set[str]]] = {
+    "a faster log": (
+        lambda inside: edit(inside, "log", "train_step_timing in s: 2.0", "train_step_timing in s: 1.0"),
+        {"numbers and verdict against log"},
+    ),
+    "another verdict": (
+        lambda inside: edit(inside, "result.json", '"PASS"', '"WARN"'),
+        {"numbers and verdict against log"},
+    ),
+    "another number": (
+        lambda inside: edit(inside, "result.json", '"step_time_s": 2.02', '"step_time_s": 1.02'),
+        {"numbers and verdict against log"},
+    ),
+    "a result that is none": (
+        lambda inside: overwrite(inside, "result.json", "["),
+        {"numbers and verdict against log"},
+    ),
+    "a slower expectation": (
+        lambda inside: edit(inside, "run.json", '"step_time_s": 1.98', '"step_time_s": 2.5'),
+        {"plan against record", "numbers and verdict against log", "plan against preset", "expected step time"},
+    ),
+    "a variable of the run": (
+        lambda inside: edit(inside, "run.json", '"NVTE_FUSED_ATTN",\n        "1"', '"NVTE_FUSED_ATTN",\n        "0"'),
+        {"environment against record", "settings against preset", "script against settings"},
+    ),
+    "a variable of the script": (
+        lambda inside: edit(inside, "script.sh", "NVTE_FUSED_ATTN=1", "NVTE_FUSED_ATTN=0"),
+        {"script against settings"},
+    ),
+    "one more variable in the script": (
+        lambda inside: edit(inside, "script.sh", "export NVTE_FUSED_ATTN=1", "export NVTE_FUSED_ATTN=1\nexport X=1"),
+        {"script against settings"},
+    ),
+    "fewer nodes in the script": (
+        lambda inside: edit(inside, "script.sh", "--nodes=8", "--nodes=4"),
+        {"script against settings"},
+    ),
+    "another image in the script": (
+        lambda inside: edit(inside, "script.sh", "nemo+25.02.01", "nemo+25.04.00"),
+        {"script against settings"},
+    ),
+    "a setting of NeMo's": (
+        lambda inside: edit(inside, "run.json", r"batch_size\": 256", r"batch_size\": 128"),
+        {"settings against record", "settings against preset"},
+    ),
+    "another document of the settings": (
+        lambda inside: edit(inside, "settings.json", '"nodes": 8', '"nodes": 4'),
+        {"settings against record"},
+    ),
+    "a record that is none": (
+        lambda inside: overwrite(inside, "run.json", "{}"),
+        {"record"},
+    ),
+}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_what_was_made_up_does_not_follow_from_the_rest(archive: Path, tmp_path: Path, forgery: str) -> None:
+    change, found = FORGERIES[forgery]
+    assert differing(forged(archive, tmp_path, change)) == found
+
+
+def slower_preset(inside: Path) -> None:
+    path = inside / "presets/nemotron4-25.04.toml"
+    text = path.read_text()
+    assert "[1.98, 1.98, 1.98," in text
+    path.write_text(text.replace("[1.98, 1.98, 1.98,", "[1.98, 1.98, 2.5,"))
+
+
+def slower_published(inside: Path) -> None:
+    edit(inside, "run.json", '"step_time_s": 1.98', '"step_time_s": 2.5')
+    slower_preset(inside)
+
+
+def test_a_preset_that_was_changed_is_found(archive: Path, tmp_path: Path) -> None:
+    alone = forged(archive, tmp_path / "alone", slower_preset)
+    assert differing(alone) == {"plan against preset", "expected step time"}
+    both = forged(archive, tmp_path / "both", slower_published)
+    assert "preset against this program's" in differing(both)
+    words = forged(archive, tmp_path / "words", lambda inside: comment(inside / "presets/nemotron4-25.04.toml"))
+    assert differing(words) == set(), "a comment changes nothing"
+
+
+def comment(path: Path) -> None:
+    path.write_text(path.read_text() + "\n# told\n")
+
+
+# What damages it.
+
+
+def flipped(data: bytes, random_: random.Random) -> bytes:
+    at, bit = random_.randrange(len(data)), 1 << random_.randrange(8)
+    return data[:at] + bytes([data[at] ^ bit]) + data[at + 1 :]
+
+
+def shortened(data: bytes, random_: random.Random) -> bytes:
+    return data[: random_.randrange(len(data))]
+
+
+def appended(data: bytes, random_: random.Random) -> bytes:
+    return data + random_.randbytes(random_.randrange(1, 100))
+
+
+def with_another_frame(data: bytes, random_: random.Random) -> bytes:
+    frame = data[:-SEAL]
+    return sealed(frame + packed(random_.randbytes(20))[:-SEAL])
+
+
+def repacked(change: Callable[[Tar, random.Random], Tar]) -> Callable[[bytes, random.Random], bytes]:
+    return lambda data, random_: packed(tar_with(change(members(tar_of(data)), random_)))
+
+
+def added(found: Tar, random_: random.Random) -> Tar:
+    info = tarfile.TarInfo(random_.choice(["runs/other/log", f"runs/{RUN_ID}/log.1", "../../x", "/etc/x", "x"]))
+    info.size, info.mode = 3, 0o600
+    found.insert(random_.randrange(1, len(found) + 1), (info, b"new"))
+    return found
+
+
+def removed(found: Tar, random_: random.Random) -> Tar:
+    del found[random_.randrange(len(found))]
+    return found
+
+
+def doubled(found: Tar, random_: random.Random) -> Tar:
+    found.insert(random_.randrange(1, len(found) + 1), random_.choice(found))
+    return found
+
+
+def renamed(found: Tar, random_: random.Random) -> Tar:
+    info, _ = random_.choice(found)
+    info.name = f"{info.name}x"
+    return found
+
+
+def swapped(found: Tar, random_: random.Random) -> Tar:
+    first, second = random_.sample(range(len(found)), 2)
+    found[first], found[second] = found[second], found[first]
+    return found
+
+
+def changed(found: Tar, random_: random.Random) -> Tar:
+    at = random_.choice([index for index, (_, data) in enumerate(found) if data])
+    info, data = found[at]
+    found[at] = info, flipped(data, random_)
+    return found
+
+
+def head_changed(found: Tar, random_: random.Random) -> Tar:
+    info, _ = random_.choice(found)
+    name, value = random_.choice([("mtime", 7), ("mode", 0o644), ("uid", 7), ("uname", "x"), ("gname", "x")])
+    setattr(info, name, value)
+    return found
+
+
+def replaced_by_a_link(found: Tar, random_: random.Random) -> Tar:
+    at = random_.randrange(1, len(found))
+    info, _ = found[at]
+    info.type, info.linkname = random_.choice([tarfile.SYMTYPE, tarfile.LNKTYPE]), "/etc/passwd"
+    info.size = 0
+    found[at] = info, b""
+    return found
+
+
+KINDS: dict[str, tuple[int, Callable[[bytes, random.Random], bytes]]] = {
+    "a bit of the file": (60, flipped),
+    "cut short": (15, shortened),
+    "bytes appended": (10, appended),
+    "a second frame": (5, with_another_frame),
+    "a bit of a member": (20, repacked(changed)),
+    "a member added": (10, repacked(added)),
+    "a member removed": (10, repacked(removed)),
+    "a member doubled": (10, repacked(doubled)),
+    "a member renamed": (10, repacked(renamed)),
+    "members swapped": (10, repacked(swapped)),
+    "a head changed": (10, repacked(head_changed)),
+    "a link": (5, repacked(replaced_by_a_link)),
+}
+
+
+def test_every_tampered_archive_is_found(archive: Path, tmp_path: Path, tell: Callable[[str], None]) -> None:
+    data = archive.read_bytes()
+    assert packed(tar_of(data))[:4] == data[:4]
+    found = Counter[str]()
+    for kind, (times, tamper) in KINDS.items():
+        for seed in range(times):
+            tampered = tamper(data, random.Random(f"{kind} {seed}"))
+            assert tampered != data
+            assert refused(tampered, tmp_path), (kind, seed)
+            found[kind] += 1
+    tell(f"tampered archives that were found: {found.total()} of {sum(times for times, _ in KINDS.values())}")
+    tell(", ".join(f"{kind} {count}" for kind, count in found.items()))
+
+
+def test_the_tests_own_packing_is_taken(archive: Path, tmp_path: Path) -> None:
+    """So that what was refused above was refused for what was done to it."""
+    (tmp_path / "again.tar.zst").write_bytes(packed(tar_with(members(tar_of(archive.read_bytes())))))
+    assert verify(tmp_path / "again.tar.zst").agrees
+
+
+def hostile(name: str, kind: bytes = tarfile.REGTYPE, data: bytes = b"x") -> Iterator[bytes]:
+    info = tarfile.TarInfo(name)
+    info.type, info.size, info.linkname = kind, len(data), "/etc/passwd" if kind != tarfile.REGTYPE else ""
+    yield packed(tar_with([(info, data)]))
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"", "cut short"),
+        (b"hello", "cut short"),
+        (b"PK\x03\x04" + b"x" * 200, "not packed"),
+        (packed(b"\0" * 2048), "no tar file"),
+        (packed(b"text " * 1000), "no tar file"),
+        (next(hostile("../../etc/cron.d/x")), "first member"),
+        (next(hostile("manifest.json", tarfile.SYMTYPE, b"")), "first member"),
+        (next(hostile("manifest.json", data=b"{}")), "first member"),
+        (packed(tar_with([])), "no tar file"),
+    ],
+    ids=range(9),
+)
+def test_what_is_no_archive_is_refused_in_words(tmp_path: Path, data: bytes, why: str) -> None:
+    assert why in refused(data, tmp_path)
+
+
+def test_a_frame_without_checksum_is_refused(archive: Path, tmp_path: Path) -> None:
+    assert "no checksum" in refused(packed(tar_of(archive.read_bytes()), checksum=False), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"schema": 2}, "the form 2"),
+        ({"kind": "something else"}, "no manifest"),
+        ({"runs": ["../../etc"]}, "a run that it does not name"),
+        ({"members": [{"name": "../../x", "size": 1, "sha256": "0"}]}, "outside of its folder"),
+        ({"members": [{"name": "/etc/x", "size": 1, "sha256": "0"}]}, "outside of its folder"),
+        ({"members": [{"name": "runs/x/.bashrc", "size": 1, "sha256": "0"}]}, "no archive of ours"),
+        ({"members": [{"name": f"runs/{RUN_ID}/log", "size": -5, "sha256": "0"}]}, "a size that is none"),
+        ({"members": [{"name": _LOG, "size": 9 << 40, "sha256": "0"}]}, "no record"),
+        ({"members": [{"name": _LOG, "size": 1, "sha256": "0"}] * 2}, "twice"),
+        ({"members": [{"name": "presets/x", "size": 1, "sha256": "0"}] * 20_001}, "20,001 members"),
+        ({"threshold": "high"}, "cannot be read"),
+        ({"seal": "0" * 64}, "own sum is wrong"),
+        ({"more": 1}, "own sum is wrong"),
+    ],
+    ids=range(13),
+)
+def test_a_manifest_that_is_none_of_ours_is_refused(
+    archive: Path, tmp_path: Path, changes: dict[str, Any], why: str
+) -> None:
+    (tmp_path / "inside").mkdir()
+    manifest = unpack(archive, tmp_path / "inside")
+    document = json.loads(manifest.text) | {"seal": ""} | changes
+    if "seal" not in changes and "more" not in changes:
+        import hashlib
+
+        document["seal"] = hashlib.sha256(json.dumps(document, indent=1).encode() + b"\n").hexdigest()
+    text = json.dumps(document, indent=1).encode() + b"\n"
+    info = tarfile.TarInfo("manifest.json")
+    info.size, info.mode = len(text), 0o600
+    assert why in refused(packed(tar_with([(info, text)])), tmp_path)
+
+
+def test_a_bomb_is_not_unpacked(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither one whose manifest is honest about it nor one that goes on behind what the manifest says."""
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    manifest = unpack(archive, inside)
+    (inside / _LOG).write_bytes(b"\0" * (40 << 20))
+    bomb = written(manifest, inside, tmp_path / "bomb.tar.zst")
+    monkeypatch.setattr("llmb_tui.results.archive.pack._ALWAYS_FINE", 8 << 20)
+    assert "no log explains" in refused(bomb.read_bytes(), tmp_path)
+    tar = tar_of(archive.read_bytes())
+    asked: list[int] = []
+    from llmb_tui.results.archive.pack import _Content
+
+    unpack_ = _Content._unpack
+
+    def counted(content: _Content, data: bytes) -> None:
+        before = len(content._out)
+        unpack_(content, data)
+        asked.append(len(content._out) - before)
+
+    monkeypatch.setattr(_Content, "_unpack", counted)
+    assert refused(packed(tar + b"\0" * (40 << 20)), tmp_path) == "Something follows the last member."
+    assert sum(asked) <= len(tar) + 1
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE])
+def test_what_is_no_file_is_named(archive: Path, tmp_path: Path, kind: bytes) -> None:
+    found = members(tar_of(archive.read_bytes()))
+    at = next(index for index, (info, _) in enumerate(found) if info.name == _LOG)
+    info = found[at][0]
+    info.type, info.size, info.linkname = kind, 0, "/etc/passwd" if kind in (tarfile.SYMTYPE, tarfile.LNKTYPE) else ""
+    found[at] = info, b""
+    why = refused(packed(tar_with(found)), tmp_path)
+    assert re.search(rf"{_LOG}/? is a (symbolic link|hard link|device|pipe|directory)", why), why
+
+
+def test_what_was_added_doubled_and_removed_is_named(archive: Path, tmp_path: Path) -> None:
+    whole = members(tar_of(archive.read_bytes()))
+    extra = tarfile.TarInfo("runs/x/log")
+    extra.mode = 0o600
+    assert "does not name" in refused(packed(tar_with([*whole, (extra, b"")])), tmp_path)
+    assert "is in it twice" in refused(packed(tar_with([*whole[:3], whole[2], *whole[3:]])), tmp_path)
+    assert "is missing" in refused(packed(tar_with(whole[:-1])), tmp_path)
+    assert "added, removed or renamed" in refused(packed(tar_with([*whole[:3], *whole[4:]])), tmp_path)
+
+
+def test_pipes_folders_and_what_is_not_there_are_refused(tmp_path: Path) -> None:
+    import os
+
+    os.mkfifo(tmp_path / "pipe")
+    for name, why in (("pipe", "no file"), (".", ""), ("nothing", "No such file")):
+        with pytest.raises(Trouble) as caught:
+            verify(tmp_path / name)
+        assert caught.value.exit_code == 1
+        assert why in caught.value.why
+
+
+def test_nothing_is_left_behind_and_nothing_of_this_machine_is_asked(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.setattr(Places, "of_user", None)
+    assert verify(archive).agrees
+    assert list(tmp_path.iterdir()) == []
