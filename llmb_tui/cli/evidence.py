@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from llmb_tui.cli.output import print_json, print_line, print_table, say
 from llmb_tui.cli.user import user_services
+from llmb_tui.errors import Trouble
 from llmb_tui.text import plural, size_text
 
 if TYPE_CHECKING:
@@ -21,9 +22,14 @@ def export_verb(arguments: argparse.Namespace) -> int:
     from llmb_tui.results.archive.anonymous import WHAT
     from llmb_tui.results.archive.export import Evidence, Exporter
     from llmb_tui.results.archive.verify import CAVEAT
+    from llmb_tui.store.documents import text_of
 
     services = user_services(arguments)
-    evidence = Evidence(tuple(dict.fromkeys(arguments.names)), {})
+    suites = [services.suites.load(name) for name in arguments.names if services.suites.has(name)]
+    run_ids = [run_id for name in arguments.names for run_id in services.suites.run_ids(name)]
+    if not run_ids:
+        raise Trouble("None of these suites has a run yet.", "", "Export it when it is over.", exit_code=1)
+    evidence = Evidence(tuple(dict.fromkeys(run_ids)), {suite.id: text_of(suite) for suite in suites})
     threshold = services.settings.verdict.threshold
     exporter = Exporter(services.runs, services.clusters.profiles(), services.places.presets, threshold=threshold)
     file = Path(arguments.output)

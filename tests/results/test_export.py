@@ -17,8 +17,10 @@ from llmb_tui.errors import Trouble
 from llmb_tui.results.archive.secret_search import SecretSearch, known_secrets
 from llmb_tui.results.archive.verify import verify
 from llmb_tui.results.prune import local_logs, remove_log
-from llmb_tui.store import secret_store
+from llmb_tui.results.suite.suite import Suite, SuiteRow
+from llmb_tui.store import documents, secret_store
 from tests.kit import verbs
+from tests.kit.runs import NEMOTRON
 from tests.launch.launch_cases import RUN_ID
 from tests.results.evidence_files import members, tar_of
 from tests.results.evidence_runs import HOST, NODE, USER, Laptop, log_text
@@ -329,3 +331,18 @@ def test_the_verbs(laptop: Laptop, tmp_path: Path) -> None:
     anonymous = run("export", RUN_ID, "-o", f"{file}.3", "--anonymous")
     assert "replaced by aliases" in anonymous.err
     assert "replaced by aliases" in run("verify", f"{file}.3").out
+
+
+def test_a_suite_is_exported_with_its_document_and_all_of_its_runs(laptop: Laptop, tmp_path: Path) -> None:
+    rows = tuple(SuiteRow(f"row {name}", NEMOTRON, "direct", name) for name in (RUN_ID, "slow", "unsent"))
+    suite = Suite("noise", "repeat", "eos", rows, digest="d", id="s261123080000abcd", created_at=1.0)
+    documents.save(laptop.places.suites / suite.id / "suite.json", suite)
+    laptop.add()
+    laptop.add("slow", log_text(2.4))
+    run, file = Verbs(tmp_path), str(tmp_path / "a.tar.zst")
+    done = run("export", suite.id, "slow", "-o", file, "--anonymous", "--json")
+    assert (done.code, done.json["runs"], done.json["suites"]) == (0, [RUN_ID, "slow"], [suite.id])
+    assert json.loads(contents(Path(file))[f"suites/{suite.id}.json"])["cluster"] == "cluster-1"
+    found = {one["what"]: one for one in run("verify", file, "--json").json["findings"]}
+    assert found[f"runs of suite {suite.id}"]["outcome"] == "unknown"
+    assert "2 of its 3 runs" in found[f"runs of suite {suite.id}"]["found"]

@@ -122,7 +122,7 @@ class Anonymizer:
             fresh.replace(path)
 
     def replace_in_record(self, path: Path) -> None:
-        """The same for a run's record, of which the name of the cluster is an alias, too."""
+        """The same for the record of a run or a suite, of which the name of the cluster is an alias, too."""
         self.replace_in(path)
         document = json.loads(path.read_bytes())
         if document.get("cluster") in self._clusters:

@@ -47,7 +47,8 @@ class RunFolders:
         run, result = self.runs.load(run_id), self._history.result(run_id)
         spec = asdict(run.spec) if run.spec else {}
         apart = {name: spec.pop(name) for name in _ENVIRONMENT if name in spec}
-        environment: dict[str, Any] = {"container": run.plan.container, **apart}
+        versions = dict(result.facts.versions) if result.facts else {}
+        environment: dict[str, Any] = {"container": run.plan.container, **apart, "versions_in_log": versions}
         if "env" in apart:
             environment["env"] = dict(apart["env"])
         documents = {
@@ -69,6 +70,7 @@ def _result(record: RunRecord, result: RunResult, threshold: float) -> dict[str,
         "ended_at": result.ended_at,
         "steps_done": result.steps_done,
         "steps_total": result.steps_total,
+        "simulated": facts.simulated if facts else None,
         "starts": facts.starts if facts else None,
         "restarts": result.restarts,
         "rule": result.rule_words,

@@ -16,6 +16,8 @@ from llmb_tui.results.archive.contents import DERIVED, WORDS, RunFolders, differ
 from llmb_tui.results.archive.findings import Finding
 from llmb_tui.results.archive.manifest import Manifest
 from llmb_tui.results.archive.pack import unpack
+from llmb_tui.results.suite.suite import Suite
+from llmb_tui.store import documents
 from llmb_tui.text import plural
 
 CAVEAT = "Sums show damage, not forgery: whoever changes a file can make new sums."
@@ -58,6 +60,7 @@ def verify(file: Path) -> Verification:
         findings = list(_whole(manifest))
         for run_id in manifest.runs:
             findings += checks.of_run(run_id)
+        findings += [_suite_finding(folder, suite_id, manifest.runs) for suite_id in manifest.suites]
         findings += [Finding(one.run, one.what, "unknown", f"Missing. {one.why}") for one in manifest.missing]
         findings += [Finding("", "beyond the file", "unknown", words) for words in _UNKNOWABLE]
     return Verification(manifest, checks.results, tuple(findings))
@@ -109,6 +112,19 @@ def _restore_log_time(folder: Path, result: Any) -> None:
     moment = result.get("ended_at") if isinstance(result, dict) else None
     if isinstance(moment, (int, float)) and 0 <= moment < 1 << 40:
         set_log_time(folder, moment)
+
+
+def _suite_finding(folder: Path, suite_id: str, runs: tuple[str, ...]) -> Finding:
+    """Whether the runs of a suite are all there: one that is shown without some of them says something else."""
+    what = f"runs of suite {suite_id}"
+    try:
+        suite = documents.load(folder / "suites" / f"{suite_id}.json", Suite)
+    except Trouble as trouble:
+        return Finding("", what, "differs", f"Its document cannot be read: {trouble.why}"[:_LONGEST])
+    here = sum(row.run_id in runs for row in suite.rows)
+    whole = here == len(suite.rows)
+    words = f"{here} of its {len(suite.rows)} runs are in the archive."
+    return Finding("", what, "agrees" if whole else "unknown", words)
 
 
 def _document(path: Path) -> Any:
