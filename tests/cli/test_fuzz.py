@@ -37,6 +37,8 @@ VERBS = (
     "results",
     "compare",
     "fetch",
+    "note",
+    "disk",
     "doctor",
     "install",
     "secrets",

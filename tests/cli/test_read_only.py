@@ -20,6 +20,8 @@ VERBS = {
     "install": ("install", "eos", *FLAGS),
     "submit": ("submit", "--cluster", "eos", *FLAGS, "--yes"),
     "cancel": ("cancel", RUN_ID, "--yes"),
+    "again": ("submit", "--again", RUN_ID, "--yes"),
+    "disk": ("disk", "eos", "--remove", "images/a.sqsh", "--yes"),
     "give": ("secrets", "eos", "--give", "ngc"),
     "forget": ("secrets", "eos", "--forget", "ngc"),
 }

@@ -151,7 +151,7 @@ def test_listing_asks_about_all_but_a_silent_cluster_only_once(
     for run_id, cluster in (("aaa", "eos"), ("bb", "eos"), ("c", "other")):
         services.remember(run_id, cluster)
     services.answers = [Unreachable("No route to eos."), _submitted]
-    assert jobs_verb(Namespace(json=True)) == 0
+    assert jobs_verb(Namespace(json=True, prune=False, yes=False, older_than=None)) == 0
     assert services.asked == ["aaa", "c"]
     assert services.runs.load("c").submission == "submitted"
     said = capsys.readouterr()

@@ -166,9 +166,10 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
         self.table.clear(columns=True)
         for heading, width in _COLUMNS:
             self.table.add_column(Text(heading), width=width + 1)
-        self.table.add_column(Text("name"), width=max(self.size.width - sum(w + 1 for _, w in _COLUMNS) - 3, _LEAST))
+        room = max(self.size.width - sum(w + 1 for _, w in _COLUMNS) - 3, _LEAST)
+        self.table.add_column(Text("name"), width=room)
         for one in self._things:
-            cells = row_of(one, marked=one.path in self._marked)
+            cells = row_of(one, one.path in self._marked, room)
             style = "dim" if one.kept else ""
             self.table.add_row(*(Text(cell, style, no_wrap=True, overflow="ellipsis") for cell in cells))
         if self._things:
@@ -191,10 +192,10 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
         self.query_one("#disk-said", Static).update(line(*parts))
 
 
-def row_of(one: Belonging, *, marked: bool) -> tuple[str, ...]:
-    """The cells of a thing; of a path its end is what tells it from others."""
+def row_of(one: Belonging, marked: bool, room: int) -> tuple[str, ...]:
+    """The cells of a thing; of a path that is longer than its `room` the end tells it from others."""
     size = "?" if one.size is None else size_text(one.size)
-    name = one.path if one.kind not in ("run", "checkpoint") else one.path.removeprefix("workloads/")
+    name = one.path if len(one.path) <= room else f"…{one.path[1 - room :]}"
     return tuple(map(clean_line, ("x" if marked else "", size, KINDS[one.kind], " ".join(one.run_ids) or "–", name)))
 
 
