@@ -165,6 +165,7 @@ class Services:
             records=self.feed.records,
             history=self.history,
             notes=self.notes,
+            suites=self.suites,
             catalog=self.catalog,
             threshold=self.settings.verdict.threshold,
         )

@@ -106,5 +106,5 @@ def test_another_ending_is_refused_in_words(name: str, home: Path) -> None:
 def test_a_run_that_is_not_there_leaves_no_file(home: Path) -> None:
     done = report(home, "fast1", "nothere", "-o", str(home / "r.html"))
     assert done.returncode == 1
-    assert "There is no run nothere" in done.stderr
+    assert "no run and no suite nothere" in done.stderr
     assert not (home / "r.html").exists()

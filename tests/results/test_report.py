@@ -10,6 +10,8 @@ from html.parser import HTMLParser
 import pytest
 
 from llmb_tui.cluster.job import Job
+from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.launch.policy import Policy
 from llmb_tui.plan.over_scale import over_scale
 from llmb_tui.plan.selection import Overrides, RunOptions
 from llmb_tui.results.report.blocks import (
@@ -29,7 +31,12 @@ from llmb_tui.results.report.html import html
 from llmb_tui.results.report.markdown import escaped, markdown
 from llmb_tui.results.report.reported_run import ReportedRun
 from llmb_tui.results.result import RunResult
+from llmb_tui.results.suite.suite import make_suite
+from llmb_tui.results.suite.suite_plan import plan_suite
+from llmb_tui.results.suite.suite_progress import progress_of
 from llmb_tui.results.table import Table, cell_text
+from llmb_tui.watch.run_records import RunRecord
+from llmb_tui.watch.state import RunState
 from tests.kit.results import make_result, profiled
 from tests.kit.runs import CATALOG, CREATED_AT, NEMOTRON, make_run, make_spec
 
@@ -182,6 +189,8 @@ def test_simulated_is_said_where_the_verdict_is() -> None:
     made = document([replace(ONE, simulated=True)], NOW)
     assert "no GPU has trained anything" in made.banners[0].words
     assert "simulated" in made.subtitle
+    several = document([replace(ONE, simulated=True), ONE], NOW)
+    assert several.banners[0].words == "Of 2 runs: 2 PASS. Simulated: no GPU has trained anything."
 
 
 def several() -> Sequence[ReportedRun]:
@@ -193,8 +202,8 @@ def several() -> Sequence[ReportedRun]:
 
 
 def test_several_runs_have_a_summary_and_a_comparison() -> None:
-    made = document(several(), NOW, "acceptance")
-    assert made.title == "acceptance"
+    made = document(several(), NOW)
+    assert made.title == "5 runs"
     assert made.banners == (Banner("FAIL", "Of 5 runs: 4 PASS, 1 FAIL."),)
     summary = next(one for one in made.sections[0].blocks if isinstance(one, Grid))
     assert [row[0] for row in summary.table.rows] == ["r0", "r1", "r2", "r3", "r4"]
@@ -212,6 +221,24 @@ def test_runs_that_are_not_alike_are_not_held_against_each_other() -> None:
     made = document([reported(one) for one in results], NOW)
     words = " ".join(one.text for part in made.sections for one in part.blocks if isinstance(one, Text))
     assert "not held against each other" in words
+
+
+def test_a_suite_says_what_it_answers_and_how_each_row_stands() -> None:
+    one = several()[0]
+    suite = replace(make_suite("weekly", "eos", [(NEMOTRON, "direct")] * 2, kind="acceptance"), id="s1")
+    rows = tuple(replace(row, run_id=run_id) for row, run_id in zip(suite.rows, (one.run.id, "later"), strict=True))
+    profile = SlurmProfile("eos", "eos.example.com", "acct", "batch", "/lustre/llmb")
+    plan = plan_suite(replace(suite, rows=rows), CATALOG, profile, Policy())
+    state = RunState(one.run.id, "done", verdict=one.result.verdict)
+    going = progress_of(plan, {one.run.id: RunRecord(one.run, state)})
+    made = document([one], NOW, [going])
+    assert made.title == "Suite weekly"
+    assert made.banners == (Banner("PASS", "Of 1 run: 1 PASS."),)
+    assert "#2" in Page(html(made)).text
+    assert facts(made)["Stands"].startswith("1 of 2 runs done: 1 PASS")
+    over = progress_of(plan, {row.run_id: RunRecord(one.run, state) for row in rows})
+    assert document([one], NOW, [over]).banners == (Banner("PASS", "2 of 2 configurations pass."),)
+    assert "nothing yet" in document([], NOW, [progress_of(plan, {})]).banners[0].words
 
 
 HOSTILE = "<script>alert(1)</script>\"'&<!-- ``` **b** [x](javascript:1) | \x1b]0;x\x07\u202e"

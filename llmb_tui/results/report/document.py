@@ -12,11 +12,13 @@ from llmb_tui.results.charts import efficiency_chart, history_chart, scale_chart
 from llmb_tui.results.compare import compare
 from llmb_tui.results.comparison_tables import groups_table, nodes_table, scaling_table
 from llmb_tui.results.report.blocks import Banner, Block, Bullets, Document, Grid, Picture, Section, Text, narrowed
-from llmb_tui.results.report.reported_run import SUMMARY, ReportedRun, banner, summary_row
+from llmb_tui.results.report.reported_run import SIMULATED, SUMMARY, ReportedRun, banner, summary_row
 from llmb_tui.results.report.run_sections import run_sections
+from llmb_tui.results.report.suite_section import suite_banner, suite_section, suite_title
 from llmb_tui.results.scaling import scaling_curves
 from llmb_tui.results.slow_nodes import RULE as NODES_RULE
 from llmb_tui.results.slow_nodes import slow_nodes
+from llmb_tui.results.suite.suite_progress import SuiteProgress
 from llmb_tui.results.table import Table
 from llmb_tui.text import plural
 
@@ -25,19 +27,21 @@ _FOR_HISTORY = 3
 _WORST_FIRST = ("FAIL", "WARN", "PASS")
 
 
-def document(runs: Sequence[ReportedRun], now: float, title: str = "") -> Document:
-    """The report of these runs, at least one; `title` names several of them, `now` is Unix time."""
+def document(runs: Sequence[ReportedRun], now: float, suites: Sequence[SuiteProgress] = ()) -> Document:
+    """The report of these runs, and of the suites that they are of; `now` is Unix time. One of both is needed."""
     made = f"Made by llmb-tui {__version__} on {time.strftime('%Y-%m-%d %H:%M UTC', time.gmtime(now))}."
-    if len(runs) == 1:
+    if len(runs) == 1 and not suites:
         (one,) = runs
         return Document(one.title, one.subtitle, (banner(one),), run_sections(one), made)
-    clusters = ", ".join(dict.fromkeys(one.run.cluster for one in runs))
-    simulated = " (simulated)" if any(one.simulated for one in runs) else ""
+    clusters = dict.fromkeys([*(one.run.cluster for one in runs), *(suite.plan.suite.cluster for suite in suites)])
+    simulated = any(one.simulated for one in runs)
+    banners = tuple(filter(None, map(suite_banner, suites))) or (_banner_of_all(runs),)
+    sections = [*map(suite_section, suites), *(_sections(runs) if runs else ())]
     return Document(
-        title or f"{len(runs)} runs",
-        f"{plural(len(runs), 'run')} on {clusters}{simulated}",
-        (_banner_of_all(runs),),
-        tuple(_sections(runs)),
+        " and ".join(map(suite_title, suites)) or f"{len(runs)} runs",
+        f"{plural(len(runs), 'run')} on {', '.join(clusters)}{' (simulated)' if simulated else ''}",
+        tuple(replace(one, words=one.words + SIMULATED) for one in banners) if simulated else banners,
+        tuple(sections),
         made,
     )
 
@@ -48,7 +52,7 @@ def _banner_of_all(runs: Sequence[ReportedRun]) -> Banner:
     worst = next((result for result in _WORST_FIRST if counts[result]), "")
     said = [f"{counts[result]} {result}" for result in ("PASS", "WARN", "FAIL") if counts[result]]
     without = [f"{plural(counts[''], 'run')} without a verdict"] if counts[""] else []
-    return Banner(worst, f"Of {len(runs)} runs: {', '.join([*said, *without])}.")
+    return Banner(worst, f"Of {plural(len(runs), 'run')}: {', '.join([*said, *without]) or 'nothing yet'}.")
 
 
 def _sections(runs: Sequence[ReportedRun]) -> Iterator[Section]:
@@ -69,7 +73,7 @@ def _together(runs: Sequence[ReportedRun]) -> Iterator[Block]:
     """Repeats with their noise, differences where the runs are alike, curves over scales, changes over time."""
     results = [one.result for one in runs]
     comparison = compare(results)
-    if comparison.likeness.comparable or any(len(one.runs) > 1 for one in comparison.groups):
+    if any(len(one.runs) > 1 for one in comparison.groups):
         yield narrowed("Runs of one configuration together, with their noise.", groups_table(comparison))
     if comparison.contrasts:
         names = {id(one): name for one, name in zip(comparison.groups, comparison.names, strict=True)}

@@ -16,6 +16,7 @@ from llmb_tui.results.result import RunResult
 from llmb_tui.results.table import Cell
 
 _MARKS = {"PASS": "as fast as it should be", "WARN": "to be looked at", "FAIL": "slower than it should be"}
+SIMULATED = " Simulated: no GPU has trained anything."
 SUMMARY = (
     "run", "verdict", "what", "release", "cluster", "state", "step s", "expected s", "% of expected speed", "tokens/s",
     "MFU %",
@@ -73,7 +74,7 @@ class ReportedRun:
 
 def banner(one: ReportedRun) -> Banner:
     """The verdict in a sentence, or that there is none."""
-    verdict, simulated = one.result.verdict, " Simulated: no GPU has trained anything." if one.simulated else ""
+    verdict, simulated = one.result.verdict, SIMULATED if one.simulated else ""
     if verdict is None:
         said = (one.result.no_verdict.removeprefix("No verdict: "), one.why_failed)
         words = " ".join(filter(None, said)) or f"The run is {one.result.state}."

@@ -22,6 +22,7 @@ from llmb_tui.results.report.document import document
 from llmb_tui.results.report.reported_run import ReportedRun
 from llmb_tui.results.result import RunResult
 from llmb_tui.results.scaling import scaling_curves
+from llmb_tui.results.suite.suites import Suites
 from llmb_tui.store.files import file_trouble
 from llmb_tui.watch.accounting import ACCOUNTING
 from llmb_tui.watch.run_records import RunRecords
@@ -39,6 +40,7 @@ class Reports:
         records: RunRecords,
         history: History,
         notes: Notes,
+        suites: Suites,
         catalog: Catalog,
         threshold: float,
     ) -> None:
@@ -46,16 +48,20 @@ class Reports:
         self._records = records
         self._history = history
         self._notes = notes
+        self._suites = suites
         self._catalog = catalog
         self._threshold = threshold
 
-    def document(self, run_ids: Iterable[str], now: float, title: str = "") -> Document:
-        """The report of these runs, in order, each once; `title` names several, `now` is Unix time.
+    def document(self, names: Iterable[str], now: float) -> Document:
+        """The report of these runs and suites, in order, each once; `now` is Unix time.
 
-        Raises Trouble (exit code 1) for a run that is not here.
+        Raises Trouble (exit code 1) for what is neither.
         """
-        others = _Others(self._history)
-        return document([self._reported(run_id, others) for run_id in dict.fromkeys(run_ids)], now, title)
+        names, others = tuple(names), _Others(self._history)
+        run_ids = dict.fromkeys(run_id for name in names for run_id in self._suites.run_ids(name))
+        suites = [self._suites.load(name) for name in dict.fromkeys(names) if self._suites.has(name)]
+        runs = [self._reported(run_id, others) for run_id in run_ids]
+        return document(runs, now, [self._suites.progress(suite) for suite in suites])
 
     def _reported(self, run_id: str, others: _Others) -> ReportedRun:
         result = self._history.result(run_id)
