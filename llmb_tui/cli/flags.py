@@ -212,7 +212,7 @@ def _one_run(sub: argparse.ArgumentParser) -> None:
 
 
 def _results(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("runs", metavar="RUN|PATH|CLUSTER:PATH", nargs="+")
+    sub.add_argument("runs", metavar="RUN|SUITE|PATH|CLUSTER:PATH", nargs="+")
     text = "whose result: that of the run's recipe (default), or what one of NVIDIA's tools says of the log"
     sub.add_argument("--rule", choices=("recipe", "parse_train_timing", "llmb-run"), default="recipe", help=text)
     _add_form(sub)

@@ -40,13 +40,14 @@ def results_verb(arguments: argparse.Namespace) -> int:
     results = _Results(arguments)
     documents: list[_Document] = []
     codes = [0]
-    for name in arguments.runs:
+    names = [one for name in arguments.runs for one in results.runs_of(name)]
+    for name in names:
         try:
             for one, code in results.of(name):
                 documents.append(one)
                 codes.append(code)
         except Trouble as trouble:
-            if trouble.exit_code == 1 or len(arguments.runs) == 1:
+            if trouble.exit_code == 1 or len(names) == 1:
                 raise
             say(str(trouble))
             codes.append(2)
@@ -69,6 +70,10 @@ class _Results:
         self._services = user_services(arguments)
         self._silent: set[str] = set()
         self._first: dict[Configuration, RunResult | None] = {}
+
+    def runs_of(self, name: str) -> tuple[str, ...]:
+        """Those of a suite that were stored; what is none stands for itself."""
+        return self._services.suites.run_ids(name) if self._services.suites.has(name) else (name,)
 
     def of(self, name: str) -> Iterator[tuple[_Document, int]]:
         """Of a run, a path or `CLUSTER:PATH`. Raises Trouble."""

@@ -15,6 +15,7 @@ import pytest
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.plan.document import document
 from llmb_tui.plan.make import plan
+from llmb_tui.results.suite.suite import make_suite
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from tests.kit import verbs
@@ -265,11 +266,20 @@ def test_a_table_for_a_file_has_every_number(home: Path) -> None:
     assert markdown[0].startswith("| run or log |")
 
 
-def test_runs_of_a_suite_of_layouts_are_not_alike(home: Path) -> None:
-    """Losses are held against the first run of the same configuration, and no other."""
+def test_losses_are_held_against_the_same_configuration_alone(home: Path) -> None:
     remember(home, "first", log(), created_at=1.0)
     other = plan(CATALOG, replace(NEMOTRON, scale=128))
     services = Services(Places(home / "config", home / "state"))
     services.runs.save(replace(make_run("other", job_state="COMPLETED", log_read=True), plan=other))
     (services.runs.folder("other") / "log").write_text(log())
     assert documents(home, "other")[0]["result"]["loss"]["against_first"] is None
+
+
+def test_a_suite_stands_for_its_runs(home: Path) -> None:
+    suite = make_suite("mine", "eos", [(NEMOTRON, "direct")] * 3)
+    rows = tuple(replace(row, run_id=f"row{at}") for at, row in enumerate(suite.rows))
+    Services(Places(home / "config", home / "state")).suites.save(replace(suite, id="s251123080000aaaa", rows=rows))
+    remember(home, "row0", log())
+    remember(home, "row1", log(last_s=2.02))
+    found = documents(home, "s251123080000aaaa")  # the third was not submitted
+    assert [(one["id"], one["step_time_s"]) for one in found] == [("row0", 2.0), ("row1", 2.02)]
