@@ -20,20 +20,21 @@ which a value replaces or adds and null removes. A value is JSON as it stands, o
     {"part": "model.config"}                     the very object at that path of the recipe
 
 `with` may be left out, and may hold such objects. What the container's NeMo does not know is refused, also where NeMo
-itself would take any name. Before it trains, rank 0 prints the versions and every field that the recipe or the file
+itself would take any name. Before it trains, rank 0 prints versions and every field that the recipe or the file
 sets; what is not printed has NeMo's default. It ends with 2 when its arguments or a file are wrong, before NeMo is
 imported, and with 3 when NeMo does not know what a file names. Whatever NeMo raises is not caught.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
 import json
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
@@ -225,10 +226,35 @@ def _class_name(item: Any) -> str:
     return str(getattr(getattr(item, "__fn_or_cls__", None), "__name__", ""))
 
 
+def libraries() -> Iterator[str]:
+    """What else a step time depends on, as far as it can be told: nothing here may keep a training from its start."""
+    torch: Any = sys.modules.get("torch")
+    engine: Any = sys.modules.get("transformer_engine")
+    asked: tuple[tuple[str, Callable[[], object]], ...] = (
+        ("PyTorch", lambda: torch.__version__),
+        ("CUDA", lambda: torch.version.cuda),
+        ("NCCL", lambda: ".".join(map(str, torch.cuda.nccl.version()))),
+        ("Transformer Engine", lambda: engine.__version__),
+        ("NVIDIA driver", driver),
+    )
+    for name, ask in asked:
+        with contextlib.suppress(Exception):
+            if (version := ask()) is not None:
+                yield f"{name} {version}"
+
+
+def driver(path: str = "/proc/driver/nvidia/version") -> str | None:
+    """Version of this node's, as its kernel module says."""
+    with open(path, encoding="ascii") as file:
+        found = re.search(r"Kernel Module.*?\s(\d+\.[\d.]+)\s", file.read(4096))
+    return found[1] if found else None
+
+
 def lines(recipe: Any) -> Iterator[str]:
-    """NeMo's and Megatron Core's versions, then `path = value` for what is set, in the order of NeMo's signatures."""
+    """Versions, NeMo's and Megatron Core's first; `path = value` for what is set, in the order of NeMo's signatures."""
     yield f"NeMo {importlib.import_module('nemo').__version__}"
     yield f"Megatron Core {importlib.import_module('megatron.core').__version__}"
+    yield from libraries()
     seen: dict[int, str] = {}
 
     def walk(path: str, value: Any) -> Iterator[str]:

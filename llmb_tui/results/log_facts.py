@@ -38,6 +38,11 @@ _LOAD = re.compile(
 _VERSIONS = (
     (b"NeMo ", "NeMo", re.compile(rb"^NeMo (\d\S*)\r?$", re.MULTILINE)),
     (b"Megatron Core ", "Megatron Core", re.compile(rb"^Megatron Core (\d\S*)\r?$", re.MULTILINE)),
+    (b"PyTorch ", "PyTorch", re.compile(rb"^PyTorch (\d\S*)\r?$", re.MULTILINE)),
+    (b"CUDA ", "CUDA", re.compile(rb"^CUDA (\d\S*)\r?$", re.MULTILINE)),
+    (b"NCCL ", "NCCL", re.compile(rb"^NCCL (\d\S*)\r?$", re.MULTILINE)),
+    (b"Transformer Engine ", "Transformer Engine", re.compile(rb"^Transformer Engine (\d\S*)\r?$", re.MULTILINE)),
+    (b"NVIDIA driver ", "driver", re.compile(rb"^NVIDIA driver (\d\S*)\r?$", re.MULTILINE)),
     (b"GSW: MODEL=", "container", re.compile(rb"^GSW: MODEL=.* IMAGE='([^'\n]*)'", re.MULTILINE)),
     (b"GSW: MODEL=", "framework", re.compile(rb"^GSW: MODEL=.* FW_VERSION=(\S+)", re.MULTILINE)),
     (b"GSW: MODEL=", "recipe", re.compile(rb"^GSW: MODEL=.* GSW_VERSION=(\S+)", re.MULTILINE)),

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.launch.direct.install import entry_path
 from llmb_tui.remote import pretrain
+from llmb_tui.results.log_facts import read_log
 from tests.kit.warm import Warm
 
 RECIPE = "nemo.recipes:pretrain_recipe"
@@ -81,7 +82,7 @@ def run(site: Path, settings: dict[str, Any], *options: str, rank: int = 0) -> s
 def test_it_prints_the_versions_and_the_configuration_then_trains(site: Path) -> None:
     done = run(site, {"trainer.max_steps": 50})
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines() == [
+    assert [line for line in done.stdout.splitlines() if not line.startswith("NVIDIA driver ")] == [
         "NeMo 2.2.1",
         "Megatron Core 0.11.0",
         "trainer = nemo.recipes:Trainer",
@@ -92,6 +93,54 @@ def test_it_prints_the_versions_and_the_configuration_then_trains(site: Path) ->
         "BUILT bf16 False",
         "TRAINED 50",
     ]
+
+
+def test_it_prints_the_versions_of_what_nemo_has_imported(site: Path) -> None:
+    """As PyTorch answers; of one that was built without NCCL nothing is said, and nothing stops the training."""
+    torch = site / "torch.py"
+    torch.write_text(
+        "from types import SimpleNamespace as N\n"
+        "__version__ = '2.6.0a0+ecf3bae40a.nv25.01'\n"
+        "version = N(cuda='12.8')\n"
+        "cuda = N(nccl=N(version=lambda: (2, 25, 1)))\n"
+    )
+    (site / "transformer_engine.py").write_text("__version__ = '2.1.0'\n")
+    with (site / "nemo" / "recipes.py").open("a") as file:
+        file.write("import torch, transformer_engine\n")
+    done = run(site, {"trainer.max_steps": 50})
+    head = done.stdout.partition("trainer = ")[0].splitlines()
+    assert [line for line in head if not line.startswith("NVIDIA driver ")] == [
+        "NeMo 2.2.1",
+        "Megatron Core 0.11.0",
+        "PyTorch 2.6.0a0+ecf3bae40a.nv25.01",
+        "CUDA 12.8",
+        "NCCL 2.25.1",
+        "Transformer Engine 2.1.0",
+    ]
+    (site.parent / "log").write_text(done.stdout)
+    assert ("NCCL", "2.25.1") in read_log(site.parent / "log").versions
+    torch.write_text("version = 0\n")
+    assert run(site, {"trainer.max_steps": 50}).stdout.endswith("TRAINED 50\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        (
+            "NVRM version: NVIDIA UNIX x86_64 Kernel Module  440.33.01  Wed Nov 13 00:00:22 UTC 2019\n"
+            "GCC version:  gcc version 4.8.5 20150623 (EulerOS 4.8.5-28) (GCC) \n",
+            "440.33.01",
+        ),
+        (
+            "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.124.06  Release Build  (dvs-builder@U16)\n",
+            "570.124.06",
+        ),
+        ("something else\n", None),
+    ],
+)
+def test_the_driver_is_the_kernel_modules(text: str, version: str | None, tmp_path: Path) -> None:
+    (tmp_path / "version").write_text(text)
+    assert pretrain.driver(str(tmp_path / "version")) == version
 
 
 def test_settings_are_applied_in_the_order_of_the_file(site: Path) -> None:
