@@ -96,4 +96,5 @@ def _result_words(result: Any) -> str:
     verdict, step = result["verdict"], result["step_time_s"]
     time = f"{step:.4g} s by the rule ({result['rule']})" if step is not None else "no step time by the rule"
     said = f"{verdict['result']} {verdict['ratio'] * 100:.1f} % of {verdict['against']}" if verdict else "no verdict"
-    return f"{result['state']}, {result['steps_done']} of {result['steps_total']} steps, {time}, {said}"
+    simulated = "simulated, " if result["simulated"] else ""
+    return f"{simulated}{result['state']}, {result['steps_done']} of {result['steps_total']} steps, {time}, {said}"

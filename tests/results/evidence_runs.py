@@ -53,6 +53,9 @@ def accounting_text(run: Run) -> str:
         "State": run.job_state or "",
         "NodeList": NODES,
         "WorkDir": f"/home/{USER}",
+        "NNodes": str(run.plan.nodes),
+        "ElapsedRaw": "300",
+        "Cluster": "eos-slurm",
         "JobName": run.job_name,
     }
     return "|".join(KEPT) + "\n" + "|".join(row.values()) + "\n"

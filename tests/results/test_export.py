@@ -264,7 +264,7 @@ def test_names_addresses_and_homes_are_replaced_in_all_files_alike(laptop: Lapto
     assert manifest.anonymous
     found = contents(file)
     everything = b"\n".join(found.values()).decode()
-    for name in (USER, NODE, HOST, "login7", "hpc.example", "10.31.4.17", "fe80::", '"eos"'):
+    for name in (USER, NODE, HOST, "login7", "hpc.example", "10.31.4.17", "fe80::", '"eos"', "eos-slurm"):
         assert name not in everything, name
     log = found[f"runs/{RUN_ID}/log"].decode()
     assert "HOSTNAME=host-1\nUSER=user-1\nHOME=/home/user-1\nhost-1:4242" in log

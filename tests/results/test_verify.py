@@ -14,15 +14,21 @@ from typing import Any
 
 import pytest
 
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
+from llmb_tui.launch.run import Run
+from llmb_tui.plan.selection import RunOptions, Selection
+from llmb_tui.results.archive.against_preset import PresetCheck
 from llmb_tui.results.archive.manifest import NotThisArchive
 from llmb_tui.results.archive.pack import unpack
 from llmb_tui.results.archive.verify import verify
 from llmb_tui.store.paths import Places
-from tests.launch.launch_cases import RUN_ID
+from llmb_tui.toml.read import builtin_dir
+from tests.kit.runs import intended_run, request_for
+from tests.launch.launch_cases import ROWS, RUN_ID
 from tests.launch.runai.workload_cases import SMALL, intent, request_of
 from tests.results.evidence_files import SEAL, forged, members, packed, sealed, tar_of, tar_with, written
-from tests.results.evidence_runs import Laptop, log_text
+from tests.results.evidence_runs import GOLDEN, SITE, Laptop, log_text
 
 _LOG = f"runs/{RUN_ID}/log"
 Tar = list[tuple[tarfile.TarInfo, bytes]]
@@ -165,6 +171,18 @@ FORGERIES: dict[str, tuple[Callable[[Path], None], set[str]]] = {
     "another document of the settings": (
         lambda inside: edit(inside, "settings.json", '"nodes": 8', '"nodes": 4'),
         {"settings against record"},
+    ),
+    "another end in the accounting": (
+        lambda inside: edit(inside, "accounting.txt", "|COMPLETED|", "|FAILED|"),
+        {"accounting against record"},
+    ),
+    "a job that was shorter than its steps": (
+        lambda inside: edit(inside, "accounting.txt", "|300|", "|30|"),
+        {"accounting against record"},
+    ),
+    "another job's accounting": (
+        lambda inside: edit(inside, "accounting.txt", "4711|", "4712|"),
+        {"accounting against record"},
     ),
     "a record that is none": (
         lambda inside: overwrite(inside, "run.json", "{}"),
@@ -446,3 +464,42 @@ def test_nothing_is_left_behind_and_nothing_of_this_machine_is_asked(
     monkeypatch.setattr(Places, "of_user", None)
     assert verify(archive).agrees
     assert list(tmp_path.iterdir()) == []
+
+
+def golden_run(row: tuple[str, str, str, str, int], profile: SlurmProfile = SITE, **more: Any) -> Run:
+    """The run that a golden script was rendered for."""
+    recipe, size, gpu, dtype, scale = row
+    workload, release = recipe.split("@")
+    selection = Selection(workload, release, size, gpu, dtype, scale, **more)
+    return intended_run(request_for(selection, profile), RUN_ID)
+
+
+GOLDEN_RUNS = {
+    **{name: golden_run(row) for name, row in ROWS.items()},
+    **{
+        f"{name}-nsys": golden_run(ROWS[name], options=RunOptions(profile=True, profile_start=20, profile_stop=25))
+        for name in ("nemotron4-340b-25.12", "llama3.1-24.11")
+    },
+    "pinned": golden_run(ROWS["nemotron4-25.04"], replace(SITE, cpus_per_task=14, vboost=True, memory="1900G")),
+    "options": golden_run(
+        ROWS["llama3.1-25.04"], options=RunOptions(hub_tokenizer=True, load_checkpoint="/lustre/me/checkpoint")
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def preset_check() -> PresetCheck:
+    return PresetCheck()
+
+
+@pytest.mark.parametrize("name", GOLDEN_RUNS)
+def test_genuine_scripts_of_every_recipe_agree_with_their_presets(preset_check: PresetCheck, name: str) -> None:
+    run, script = GOLDEN_RUNS[name], (GOLDEN / f"{name}.sh").read_text()
+    selection = run.plan.selection
+    preset = builtin_dir() / f"{selection.workload}-{selection.release}.toml"
+    found = {one.what: (one.outcome, one.words) for one in preset_check.findings(run, script, preset)}
+    assert {outcome for outcome, _ in found.values()} == {"agrees"}, found
+    other = "nemotron4-25.04.sh" if name != "nemotron4-25.04" else "llama3.1-25.04.sh"
+    others = preset_check.findings(run, (GOLDEN / other).read_text(), preset)
+    wrong = {one.what for one in others if one.outcome == "differs"}
+    assert wrong == {"script against settings"}

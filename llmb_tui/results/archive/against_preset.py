@@ -30,7 +30,7 @@ _OF_PLAN = (
 """What a plan has of its recipe alone."""
 _EXPORTED = re.compile(r"(?m)^export ([A-Za-z_][A-Za-z0-9_]*)=(.*)$")
 _NEMO_RUNS = {"PYTHONUNBUFFERED", "SLURM_UNBUFFEREDIO", "TORCHX_MAX_RETRIES"}
-"""Variables that NeMo-Run puts into every script."""
+"""Variables that NeMo-Run puts into every script, before the run's own."""
 _HEAD = {"nodes": "nodes", "ntasks-per-node": "tasks_per_node", "time": "time_limit", "job-name": "job_name"}
 _NOWHERE = SlurmProfile("", "", "", "", "/")
 """For what a preset makes of a plan on any cluster."""
@@ -169,8 +169,11 @@ def _wrong_in_batch_script(spec: LaunchSpec, script: str) -> Iterator[str]:
     exported: dict[str, list[str]] = {}
     for name, text in _EXPORTED.findall(script):
         exported.setdefault(name, []).append(text)
-    env = {name: [shlex.quote(value)] for name, value in spec.env}
-    yield from (name for name, values in env.items() if exported.get(name) != values)
+    env = {name: shlex.quote(value) for name, value in spec.env}
+    for name, value in env.items():
+        found = exported.get(name, [])
+        if found[-1:] != [value] or (len(found) > 1 and name not in _NEMO_RUNS):
+            yield name
     yield from (f"{name} (no setting)" for name in exported if name not in env and name not in _NEMO_RUNS)
     if shlex.join(spec.command) not in script:
         yield "command"

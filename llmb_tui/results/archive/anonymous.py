@@ -129,6 +129,16 @@ class Anonymizer:
             document["cluster"] = self._alias("cluster", document["cluster"])
         path.write_bytes(json.dumps(document, indent=2).encode() + b"\n")
 
+    def replace_in_accounting(self, path: Path) -> None:
+        """The same for what `sacct` printed, of which the cluster's name in Slurm is an alias, too."""
+        self.replace_in(path)
+        heading, *lines = [line.split("|") for line in path.read_text(encoding="utf-8").splitlines()] or [[]]
+        if "Cluster" in heading:
+            at = heading.index("Cluster")
+            for line in lines:
+                line[at : at + 1] = [self._alias("cluster", name) for name in line[at : at + 1]]
+            path.write_text("".join(f"{'|'.join(line)}\n" for line in (heading, *lines)), encoding="utf-8")
+
     def _replaced(self, text: bytes) -> bytes:
         if self._pattern is None:
             self._pattern = self._compiled()

@@ -42,9 +42,13 @@ class RunFolders:
         """How a run stands by its files."""
         return self._records.record(run)
 
+    def result(self, run_id: str) -> RunResult:
+        """How a run came out, with all that its log says. Raises Trouble."""
+        return self._history.result(run_id)
+
     def derived(self, run_id: str) -> dict[str, Any]:
         """The documents that follow from a run's record and log, by their names. Raises Trouble."""
-        run, result = self.runs.load(run_id), self._history.result(run_id)
+        run, result = self.runs.load(run_id), self.result(run_id)
         spec = asdict(run.spec) if run.spec else {}
         apart = {name: spec.pop(name) for name in _ENVIRONMENT if name in spec}
         versions = dict(result.facts.versions) if result.facts else {}

@@ -151,8 +151,12 @@ class Exporter:
         for name in of_runs:
             path = folder / name
             moment = path.stat().st_mtime
-            is_record = path.name == "run.json" or name.startswith("suites/")
-            (anonymizer.replace_in_record if is_record else anonymizer.replace_in)(path)
+            if path.name == "run.json" or name.startswith("suites/"):
+                anonymizer.replace_in_record(path)
+            elif path.name == ACCOUNTING:
+                anonymizer.replace_in_accounting(path)
+            else:
+                anonymizer.replace_in(path)
             os.utime(path, (moment, moment))
 
     def _require_no_secret(self, folder: Path, names: Iterable[str]) -> None:

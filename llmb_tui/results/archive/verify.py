@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from llmb_tui.errors import Trouble
+from llmb_tui.results.archive.against_accounting import accounting_findings
 from llmb_tui.results.archive.against_preset import PresetCheck
 from llmb_tui.results.archive.anonymous import WHAT
 from llmb_tui.results.archive.contents import DERIVED, WORDS, RunFolders, differences, set_log_time
@@ -19,6 +20,7 @@ from llmb_tui.results.archive.pack import unpack
 from llmb_tui.results.suite.suite import Suite
 from llmb_tui.store import documents
 from llmb_tui.text import plural
+from llmb_tui.watch.accounting import ACCOUNTING
 
 CAVEAT = "Sums show damage, not forgery: whoever changes a file can make new sums."
 _UNKNOWABLE = (
@@ -104,6 +106,9 @@ class _Checks:
         self.results[run_id] = found["result.json"]
         for name, what in _CHECKED.items():
             yield from _compared(run_id, what, said[name], found[name])
+        yield from accounting_findings(run, self._runs.result(run_id), _text(place / ACCOUNTING))
+        if found["result.json"]["simulated"]:
+            yield Finding(run_id, "simulated", "unknown", "Its log says that nothing was trained: the demo made it.")
         recipe = f"{run.plan.selection.workload}@{run.plan.selection.release}"
         yield from self._preset_check.findings(run, self._runs.runs.script(run_id), self._presets.get(recipe))
 
@@ -132,6 +137,11 @@ def _document(path: Path) -> Any:
         return json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return None
+
+
+def _text(path: Path) -> str:
+    """Empty where there is none."""
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
 def _compared(run_id: str, what: str, said: Any, found: Any) -> Iterator[Finding]:
