@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from textual.pilot import Pilot
@@ -18,10 +19,26 @@ from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.screens.jobs import JobsScreen
+from llmb_tui.ui.screens.results import ResultsScreen
+from llmb_tui.ui.widgets.chart_view import ChartView
 from llmb_tui.ui.widgets.job_table import JobTable
+from llmb_tui.ui.widgets.keyed_table import KeyedTable
 from llmb_tui.wizard.steps import StepId
 from tests.kit.demo import end_jobs
-from tests.kit.pilot import NEMOTRON, SIZE, at_scale, choose, marks, on_top, shown_run_state, submit, until
+from tests.kit.history import remember, weeks
+from tests.kit.pilot import (
+    NEMOTRON,
+    SIZE,
+    at_scale,
+    choose,
+    loaded,
+    marks,
+    on_screen,
+    on_top,
+    shown_run_state,
+    submit,
+    until,
+)
 
 FOLDER = Path(__file__).parent
 SHOWN_AT_STEP = 31
@@ -71,6 +88,21 @@ async def walk_runai(app: LlmbApp) -> None:
         take(pilot, "run-on-runai")
 
 
+async def walk_results(app: LlmbApp) -> None:
+    """Twelve made-up weeks on two clusters: the groups, then the runs of the one that became slower."""
+    async with app.run_test(size=SIZE) as pilot:
+        await loaded(pilot)
+        await pilot.press("R")
+        await on_top(pilot, ResultsScreen)
+        await until(pilot, lambda: app.screen.query_one(KeyedTable).row_count, "the groups")
+        await until(pilot, lambda: "slower since" in on_screen(app), "all logs are read")
+        take(pilot, "results")
+        await pilot.press("down", "down", "enter")
+        await until(pilot, lambda: app.screen.query_one(ChartView).chart, "the chart")
+        await pilot.pause()
+        take(pilot, "results-over-time")
+
+
 def main() -> None:
     """Make all pictures."""
     os.environ["TEXTUAL_ANIMATIONS"] = "none"
@@ -86,6 +118,11 @@ def main() -> None:
             services.clusters.save(site.profile)
             runai_of(services.clusters.cluster(site.profile)).secret.give(site.app_secret)
             asyncio.run(walk_runai(LlmbApp(services)))
+    with tempfile.TemporaryDirectory(prefix="llmb-tui-") as folder:
+        services = Services(Places(Path(folder) / "config", Path(folder) / "state"))
+        for past in weeks():
+            remember(services.runs, past, time.time())
+        asyncio.run(walk_results(LlmbApp(services)))
     from tests.rig.cluster import Rig  # noqa: PLC0415 - only where the pictures of a real login node are made
 
     if reason := Rig.unavailable():

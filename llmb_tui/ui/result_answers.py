@@ -18,7 +18,8 @@ from llmb_tui.results.result import RunResult
 from llmb_tui.results.scaling import ScalingCurve, scaling_curves
 from llmb_tui.results.slow_nodes import slow_nodes
 from llmb_tui.services import Services
-from llmb_tui.ui.widgets.answers import Answer, by_nodes, compared, over_scales
+from llmb_tui.ui.screens.export import ExportTarget
+from llmb_tui.ui.widgets.answers import Answer, by_nodes, compared, exported, over_scales
 
 
 def compare_marked(services: Services, marked: Sequence[ResultGroup]) -> Answer:
@@ -47,6 +48,16 @@ def scaling_of(services: Services, results: Sequence[RunResult], chosen: ResultG
 def nodes_of(results: Sequence[RunResult]) -> Answer:
     """Which nodes their runs were slow with."""
     return by_nodes(slow_nodes(results), sorted({run.cluster for run in results}))
+
+
+def export_runs(services: Services, run_ids: Sequence[str], target: ExportTarget) -> Answer:
+    """Write an archive of runs that are over; what became of it. Raises Trouble: then there is no file."""
+    from llmb_tui.results.archive.export import Evidence, Exporter  # noqa: PLC0415 - loads zstd
+
+    profiles, threshold = services.clusters.profiles(), services.settings.verdict.threshold
+    exporter = Exporter(services.runs, profiles, services.places.presets, threshold=threshold)
+    manifest = exporter.export(Evidence(tuple(run_ids), {}), target.file, anonymous=target.anonymous)
+    return exported(target.file, target.file.stat().st_size, manifest)
 
 
 def _telling(group: ResultGroup) -> RunResult:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import ClassVar
 
 from textual import getters, work
@@ -12,13 +11,13 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.events import Key
 from textual.screen import Screen
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
 from llmb_tui.errors import Trouble
 from llmb_tui.results.chart import Chart
 from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.daemon import in_daemon
-from llmb_tui.ui.dialogs import Dialog, Failure
+from llmb_tui.ui.screens.save_charts import ask_and_save
 from llmb_tui.ui.text import MUTED, line, say, tell, told
 from llmb_tui.ui.widgets.answers import Answer, Rows
 from llmb_tui.ui.widgets.chart_view import ChartView
@@ -34,7 +33,13 @@ class ResultView(Screen[None]):
     HELP = "What can be said of the results that were marked. What is not known, or may not be compared, says why."
     CSS_PATH = "results.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "copy", "Copy", id="result.copy", tooltip="Copy the nodes to leave out, as an option of sbatch"),
+        Binding(
+            "y",
+            "copy",
+            "Copy",
+            id="result.copy",
+            tooltip="Copy the nodes to leave out, or the file's name",
+        ),
         Binding("v", "save", "Save SVG…", id="result.save", tooltip="Write the charts as SVG files"),
         Binding("q,escape", "leave", "Back", key_display="q", id="result.leave", tooltip="Back to the results"),
     ]
@@ -90,55 +95,11 @@ class ResultView(Screen[None]):
 
     @work(group="save", exclusive=True, exit_on_error=False)
     async def action_save(self) -> None:
-        if self._answer is None:
-            return
-        folder = await self.app.push_screen_wait(FolderDialog(len(self._answer.charts)))
-        if folder is None:
-            return
-        try:
-            written = await in_daemon(save_charts, self._answer.charts, folder)
-        except Trouble as trouble:
-            self.app.push_screen(Failure(trouble))
-        else:
-            tell(self.app, f"Written: {', '.join(map(str, written))}")
+        if self._answer:
+            await ask_and_save(self.app, self._answer.charts)
 
     def action_leave(self) -> None:
         self.dismiss(None)
-
-
-class FolderDialog(Dialog[Path | None]):
-    """Where files go."""
-
-    def __init__(self, count: int) -> None:
-        super().__init__("Save charts")
-        self._count = count
-
-    def body(self) -> ComposeResult:
-        files = "1 SVG file goes" if self._count == 1 else f"{self._count} SVG files go"
-        yield Static(line(f"The folder into which {files}; none that is there is replaced."), markup=False)
-        yield Input(str(Path.cwd()), compact=True, id="folder")
-        yield Static(line(("enter writes, escape does not.", MUTED)), markup=False)
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        self.dismiss(Path(event.value).expanduser() if event.value.strip() else None)
-
-
-def save_charts(charts: tuple[Chart, ...], folder: Path) -> list[Path]:
-    """Write each as `NAME.svg`, or with a number where that is there; the paths. Raises Trouble."""
-    from llmb_tui.results.svg import svg  # noqa: PLC0415 - not needed for the first frame
-    from llmb_tui.store.files import file_trouble  # noqa: PLC0415 - as above
-
-    if not folder.is_dir():
-        raise Trouble(f"{folder} is no folder.", fix="Name one that is there.", exit_code=1)
-    written = []
-    for chart in charts:
-        numbers = ("", *(f"-{number}" for number in range(2, 1000)))
-        path = next(path for number in numbers if not (path := folder / f"{chart.name}{number}.svg").exists())
-        with file_trouble("write", path), path.open("x", encoding="utf-8") as file:
-            path.chmod(0o600)
-            file.write(svg(chart))
-        written.append(path)
-    return written
 
 
 class _Text(WrappedLines):

@@ -17,12 +17,15 @@ from textual.timer import Timer
 from textual.widgets import DataTable, Input, Static
 
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.results.groups import GROUPINGS, Grouping, ResultGroup, narrow, over
+from llmb_tui.errors import Trouble
+from llmb_tui.results.groups import GROUPINGS, Grouping, ResultGroup, narrow, over, when
 from llmb_tui.results.notes import Note
 from llmb_tui.results.result import RunResult
 from llmb_tui.services import Services
+from llmb_tui.text import plural
 from llmb_tui.ui.daemon import in_daemon
-from llmb_tui.ui.text import line, lines, say, tell
+from llmb_tui.ui.dialogs import Failure
+from llmb_tui.ui.text import MUTED, line, lines, say, tell
 from llmb_tui.ui.widgets.chart_view import ChartView
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from llmb_tui.watch.run_records import RunsChanged
     from llmb_tui.watch.runs_feed import RunsFollowing
 
+_MOST_REPORTED = 30
 _REST_S = 0.3
 """While a thousand logs are read, the groups are made anew so often at most."""
 
@@ -48,12 +52,15 @@ A step time is the mean of the runs that count: those that ended well and did no
     VERTICAL_BREAKPOINTS = [(0, "-tiny"), (24, "-low"), (30, "-middle"), (44, "-tall")]  # noqa: RUF012 - Textual's own form
     BINDINGS: ClassVar[list[BindingType]] = [
         # With priority, so that of `/word` typed in one burst the letters are the filter's.
-        Binding("slash", "filter", "Filter", id="results.filter", tooltip="Show only runs with words", priority=True),
+        Binding("slash", "filter", "Find", id="results.filter", tooltip="Show only runs with words", priority=True),
         Binding("x,space", "mark", "Mark", key_display="x", id="results.mark", tooltip="Mark the row to compare it"),
-        Binding("g", "group", "Group by", id="results.group", tooltip="By configuration, cluster, release, tag, none"),
+        Binding("g", "group", "Group", id="results.group", tooltip="By configuration, cluster, release, tag, none"),
         Binding("c", "compare", "Compare", id="results.compare", tooltip="The marked rows side by side"),
-        Binding("s", "scaling", "Scaling", id="results.scaling", tooltip="Step time and efficiency over the GPUs"),
+        Binding("s", "scaling", "Scale", id="results.scaling", tooltip="Step time and efficiency over the GPUs"),
         Binding("n", "nodes", "Nodes", id="results.nodes", tooltip="Which nodes are slow, and what leaves them out"),
+        Binding("r", "report", "Report", id="results.report", tooltip="The marked runs, or the row's, as a report"),
+        Binding("e", "export", "Export", id="results.export", tooltip="The same runs as one file with all evidence"),
+        Binding("v", "save", "Save SVG…", id="results.save", tooltip="Write the chart as an SVG file"),
         Binding(
             "q,escape", "leave", "Back", key_display="q", id="results.leave", tooltip="Back to where you came from"
         ),
@@ -118,6 +125,8 @@ A step time is the mean of the runs that count: those that ended well and did no
         """What is typed into the filter is a letter of it."""
         if action == "group":
             return self._within is None
+        if action == "save":
+            return self._list is not None and self._list.chart is not None
         if action == "compare":
             return True if len(self._marked) > 1 else None
         return action != "filter" or self.focused is not self.words
@@ -181,6 +190,53 @@ A step time is the mean of the runs that count: those that ended well and did no
         clusters = () if self._row is None or self._marked else self._row.clusters
         runs = [run for run in self._chosen_runs() if not clusters or run.cluster in clusters]
         self._view("slow nodes", lambda: nodes_of(runs))
+
+    @work(group="report", exclusive=True, exit_on_error=False)
+    async def action_report(self) -> None:
+        from llmb_tui.ui.screens.report import ReportScreen  # noqa: PLC0415 (not needed for the first frame)
+
+        runs = self._runs_to_hand_over()
+        if len(runs) > _MOST_REPORTED:
+            words = f"These are {len(runs)} runs: a report on the screen has {_MOST_REPORTED} at most."
+            tell(self.app, f"{words} Mark some of them; `llmb-tui report` writes them all.", "warning")
+        if not runs or len(runs) > _MOST_REPORTED:
+            return
+        say(self.head, line((f"◐ reading {plural(len(runs), 'log')} for the report …", MUTED)))
+        ids = [run.id for run in runs]
+        try:
+            report = await in_daemon(lambda: self._services.reports.document(ids, self._clock()))
+        except Trouble as trouble:
+            self.app.push_screen(Failure(trouble))
+        else:
+            if self.is_current:
+                self.app.push_screen(ReportScreen(report))
+        if self._list:
+            say(self.head, self._list.heading)
+
+    @work(group="export", exclusive=True, exit_on_error=False)
+    async def action_export(self) -> None:
+        from llmb_tui.ui.result_answers import export_runs  # noqa: PLC0415 (not needed for the first frame)
+        from llmb_tui.ui.screens.export import ExportDialog  # noqa: PLC0415 (as above)
+
+        ids = [run.id for run in self._runs_to_hand_over()]
+        if not ids:
+            return
+        name = time.strftime("evidence-%Y-%m-%d.tar.zst", time.localtime(self._clock()))
+        target = await self.app.push_screen_wait(ExportDialog(len(ids), name))
+        if target is not None:
+            self._view(f"exporting {plural(len(ids), 'run')}", lambda: export_runs(self._services, ids, target))
+
+    def _runs_to_hand_over(self) -> list[RunResult]:
+        """Of what is marked, or else of the row, oldest first."""
+        groups = list(self._marked.values()) or ([self._row] if self._row else [])
+        return sorted({run.id: run for one in groups for run in one.runs}.values(), key=when)
+
+    @work(group="save", exclusive=True, exit_on_error=False)
+    async def action_save(self) -> None:
+        from llmb_tui.ui.screens.save_charts import ask_and_save  # noqa: PLC0415 (not needed for the first frame)
+
+        if self._list and self._list.chart:
+            await ask_and_save(self.app, [self._list.chart])
 
     def _chosen_runs(self) -> list[RunResult]:
         """Of what is marked, or else all that the words let through."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from textual.content import Content
 
+from llmb_tui.results.archive.manifest import Manifest
 from llmb_tui.results.chart import Chart
 from llmb_tui.results.compare import Comparison, Contrast, Group, Outcome
 from llmb_tui.results.difference import RunDifference, TextDiff
@@ -16,7 +18,7 @@ from llmb_tui.results.node_list import compress
 from llmb_tui.results.result import RunResult, figures_of
 from llmb_tui.results.scaling import ScalingCurve
 from llmb_tui.results.slow_nodes import RULE, NodeFinding, SlowNodes
-from llmb_tui.text import plural
+from llmb_tui.text import plural, size_text
 from llmb_tui.ui.text import MUTED, hanging, line
 from llmb_tui.ui.units import band, days, percent, seconds, tokens_per_s
 from llmb_tui.ui.widgets.result_texts import group_name
@@ -298,6 +300,26 @@ def _node_table(findings: Sequence[NodeFinding]) -> Rows:
         return drawn
 
     return rows
+
+
+# As one file.
+
+
+def exported(file: Path, size: int, manifest: Manifest) -> Answer:
+    """What was written, and what is not in it. `size` in bytes."""
+    from llmb_tui.results.archive.anonymous import WHAT  # noqa: PLC0415 - loads zstd
+    from llmb_tui.results.archive.verify import CAVEAT  # noqa: PLC0415 - as above
+
+    runs, files = plural(len(manifest.runs), "run"), plural(len(manifest.members), "file")
+    said = [(line(("✓ ", "$text-success")), line((str(file), "bold"), f": {runs}, {files}, {size_text(size)}"))]
+    said += [
+        (line(("· ", MUTED)), line(f"run {one.run}: missing is the {one.what}. {one.why}")) for one in manifest.missing
+    ]
+    if manifest.anonymous:
+        said.append((line(("· ", MUTED)), line(WHAT)))
+    said.append((line(("· ", MUTED)), line((f"left out: {', '.join(manifest.left_out)}", MUTED))))
+    said.append((line(), line((f"`llmb-tui verify {file.name}` checks it, on any machine. {CAVEAT}", MUTED))))
+    return Answer("Exported", (_texts(said),), str(file))
 
 
 def _cells(texts: Sequence[str], widths: Sequence[int]) -> str:

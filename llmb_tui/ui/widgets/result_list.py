@@ -9,7 +9,7 @@ from textual.content import Content
 
 from llmb_tui.results.chart import Chart
 from llmb_tui.results.charts import history_chart
-from llmb_tui.results.groups import Grouping, NoteOf, ResultGroup, grouped, narrow, over
+from llmb_tui.results.groups import Grouping, NoteOf, ResultGroup, grouped, narrow, over, when
 from llmb_tui.results.notes import NO_NOTE
 from llmb_tui.results.result import RunResult
 from llmb_tui.ui.widgets.job_texts import Row
@@ -19,6 +19,7 @@ from llmb_tui.ui.widgets.result_texts import (
     MARK,
     NO_MARK,
     Shown,
+    Span,
     about_group,
     about_run,
     group_columns,
@@ -83,7 +84,7 @@ class ResultList:
         one = self.groups[key]
         if self.lists_runs:
             return about_run(one.first, self.asked.notes.get(one.first.id, NO_NOTE))
-        return about_group(one)
+        return about_group(one, self.asked.now)
 
 
 def result_list(asked: Asked) -> ResultList:
@@ -102,10 +103,11 @@ def result_list(asked: Asked) -> ResultList:
         for key, one in groups.items():
             rows[key] = run_row(one.first, notes.get(one.first.id, NO_NOTE), key in asked.marked, asked.now)
     else:
-        columns = group_columns(asked.by, asked.width, len(clusters) > 1)
+        span = Span.since(min(map(when, found), default=asked.now), asked.now)
+        columns = group_columns(asked.by, asked.width, len(clusters) > 1, span.name)
         cells = next((column.width for column in columns if column.key == "trend"), 0)
         for key, one in groups.items():
-            rows[key] = group_row(one, key in asked.marked, asked.now, cells, asked.glyphs)
+            rows[key] = group_row(one, key in asked.marked, span, cells, asked.glyphs)
     title = group_name(within) if within else ""
     shown = Shown(len(ended), len(found), len(clusters), asked.words, len(asked.marked), asked.by, title)
     chart = history_chart(found) if within and within.repeats else None

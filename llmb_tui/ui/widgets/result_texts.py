@@ -26,8 +26,9 @@ from llmb_tui.watch.state import Result
 
 WIDE_FROM = 116
 _ROOMY_FROM = 132
-_WEEK_S = 7 * 86_400.0
-_WEEKS = 12
+_DAY_S = 86_400.0
+_SPANS = (("1 week", 7), ("4 weeks", 28), ("12 weeks", 84), ("1 year", 365), ("5 years", 5 * 365))
+"""How long a trend may be, in days."""
 _SPARK_CELLS = 10
 # Values within so much of the fastest one are drawn in the lower half: noise is no mountain.
 _LEAST_HEIGHT = 0.1
@@ -51,8 +52,24 @@ _HEADINGS: dict[Grouping, str] = {
 }
 
 
-def group_columns(by: Grouping, width: int, several_clusters: bool) -> list[TableColumn]:
-    """Of groups, for a terminal of that many cells. The trend takes what is left on a wide one."""
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The time that trends show."""
+
+    name: str
+    begin: float
+    """Unix time."""
+    end: float
+
+    @classmethod
+    def since(cls, oldest: float, now: float) -> Span:
+        """The shortest that holds all since then; Unix times."""
+        name, days = next((one for one in _SPANS if now - oldest <= one[1] * _DAY_S), _SPANS[-1])
+        return cls(name, now - days * _DAY_S, now)
+
+
+def group_columns(by: Grouping, width: int, several_clusters: bool, span: str) -> list[TableColumn]:
+    """Of groups, for a terminal of that many cells. The trend over the span takes what is left on a wide one."""
     wide = width >= WIDE_FROM
     columns = [TableColumn("mark", "", 1), TableColumn("title", _HEADINGS[by], 20 if wide else 19)]
     columns.append(TableColumn("scale", "scale", 10))
@@ -69,7 +86,7 @@ def group_columns(by: Grouping, width: int, several_clusters: bool) -> list[Tabl
     ]
     left = width - 2 - sum(column.width + 1 for column in columns)
     if wide or left >= 10:
-        columns.append(TableColumn("trend", f"step time, {_WEEKS} weeks" if left >= 20 else "trend", left - 1))
+        columns.append(TableColumn("trend", f"step time, {span}" if left >= 20 else "trend", left - 1))
     return columns
 
 
@@ -96,8 +113,8 @@ def run_columns(width: int, several_clusters: bool) -> list[TableColumn]:
     return columns
 
 
-def group_row(group: ResultGroup, marked: bool, now: float, trend_cells: int, glyphs: Glyphs = UNICODE) -> Row:
-    """The cells of a group by column. `now` is Unix time."""
+def group_row(group: ResultGroup, marked: bool, span: Span, trend_cells: int, glyphs: Glyphs = UNICODE) -> Row:
+    """The cells of a group by column. The trend is over the span, whose end is now."""
     repeats, scales, clusters = group.repeats, group.scales, group.clusters
     gpus = {run.configuration.gpu.upper() for run in group.runs}
     kind = f"×{gpus.pop()}" if len(gpus) == 1 else ""
@@ -114,8 +131,8 @@ def group_row(group: ResultGroup, marked: bool, now: float, trend_cells: int, gl
         "noise": (f"{repeats.noise_pct:.1f}", "plain") if repeats and repeats.noise_pct is not None else _NONE,
         "ratio": (percent(100 * group.ratio), "plain") if group.ratio is not None else _NONE,
         "result": _verdicts(group),
-        "last": _age(group.last_at, now),
-        "trend": _trend(group, now, trend_cells, glyphs),
+        "last": _age(group.last_at, span.end),
+        "trend": _trend(group, span, trend_cells, glyphs),
     }
 
 
@@ -174,8 +191,8 @@ def heading(shown: Shown) -> Content:
     return line(*parts)
 
 
-def about_group(group: ResultGroup) -> list[Content]:
-    """What a row has no room for: what exactly these are, what the figures rest on, and what changed."""
+def about_group(group: ResultGroup, now: float) -> list[Content]:
+    """What a row has no room for: what exactly these are, what the figures rest on, and what changed by `now`."""
     newest = group.first
     what: list[Part] = [(group_name(group), "bold")]
     if group.is_one_configuration:
@@ -184,7 +201,7 @@ def about_group(group: ResultGroup) -> list[Content]:
     what.append((f"   {group.apart}" if group.apart else "", MUTED))
     rows = [line(*what), line(*_basis(group))]
     if group.changed:
-        words = "; ".join(change_words(*one, named=len(group.sets) > 1) for one in group.changed)
+        words = "; ".join(change_words(*one, now, named=len(group.sets) > 1) for one in group.changed)
         rows.append(line(("! ", "$text-warning"), words))
     elif group.repeats and group.counted > 1:
         rows.append(line(("no change over time that is larger than the noise", MUTED)))
@@ -233,39 +250,40 @@ def when_words(at: float) -> str:
     return time.strftime("%d %b %Y %H:%M", time.localtime(at)).lstrip("0")
 
 
-def change_words(repeats: Group, change: Change, named: bool = False) -> str:
-    """`8.2 % slower since 12 Nov, run k3f9a2 (2.01 s → 2.17 s)`; `named`: with what it is."""
+def change_words(repeats: Group, change: Change, now: float, *, named: bool) -> str:
+    """`8.2 % slower since 12 Nov, run k3f9a2 (2.01 s → 2.17 s)`; `named`: with what it is. `now` is Unix time."""
     first = repeats.runs[change.at]
     word = "slower" if change.percent > 0 else "faster"
     figures = f"{seconds(change.before)} → {seconds(change.after)}"
     label = f"{repeats.label}: " if named else ""
-    return f"{label}{abs(change.percent):.1f} % {word} since {_day(when(first))}, run {first.id} ({figures})"
+    return f"{label}{abs(change.percent):.1f} % {word} since {_day(when(first), now)}, run {first.id} ({figures})"
 
 
-def _trend(group: ResultGroup, now: float, cells: int, glyphs: Glyphs) -> Cell:
-    """The step times over the last weeks, drawn; and since when they are others."""
+def _trend(group: ResultGroup, span: Span, cells: int, glyphs: Glyphs) -> Cell:
+    """The step times over the span, drawn; and since when they are others."""
     if cells < _SPARK_CELLS:
         return "", "plain"
     words = ""
     if group.changed:
         repeats, change = group.changed[-1]
         word = "slower" if change.percent > 0 else "faster"
-        since = " since" if cells >= _SPARK_CELLS + 20 else ""
-        words = f" {word}{since} {_day(when(repeats.runs[change.at]))}"
-    drawn = spark(group.relative, now, _SPARK_CELLS if cells < 2 * _SPARK_CELLS + 20 else 2 * _SPARK_CELLS, glyphs)
+        day = _day(when(repeats.runs[change.at]), span.end)
+        words = f" {word} since {day}"
+        if len(words) > cells - _SPARK_CELLS:
+            words = f" {word} {day}"
+    drawn = spark(group.relative, span, _SPARK_CELLS if cells < 2 * _SPARK_CELLS + 20 else 2 * _SPARK_CELLS, glyphs)
     return f"{drawn}{words}", "warning" if words.startswith(" slower") else "plain"
 
 
-def spark(values: Sequence[tuple[float, float]], now: float, cells: int, glyphs: Glyphs = UNICODE) -> str:
-    """(Unix time, step time ÷ mean) over the last weeks up to `now`, one character for each part of them.
+def spark(values: Sequence[tuple[float, float]], span: Span, cells: int, glyphs: Glyphs = UNICODE) -> str:
+    """(Unix time, step time ÷ mean) over a span, one character for each part of it.
 
     A part with several runs shows their mean, one without any is blank.
     """
-    begin = now - _WEEKS * _WEEK_S
     parts: list[list[float]] = [[] for _ in range(cells)]
     for at, value in values:
-        if at >= begin:
-            parts[min(int((at - begin) / (now - begin) * cells), cells - 1)].append(value)
+        if at >= span.begin:
+            parts[min(int((at - span.begin) / (span.end - span.begin) * cells), cells - 1)].append(value)
     means = [sum(part) / len(part) if part else None for part in parts]
     known = [mean for mean in means if mean is not None]
     if not known:
@@ -309,5 +327,8 @@ def _short(value: float) -> str:
     return seconds(value).removesuffix(" s")
 
 
-def _day(at: float) -> str:
-    return time.strftime("%d %b", time.localtime(at)).lstrip("0")
+def _day(at: float, now: float) -> str:
+    """`3 Nov`, and its year unless that is the one of `now`. Both are Unix times."""
+    there = time.localtime(at)
+    same_year = there.tm_year == time.localtime(now).tm_year
+    return time.strftime("%d %b" if same_year else "%d %b %Y", there).lstrip("0")

@@ -11,9 +11,13 @@ from textual.app import App
 from textual.widgets import Input
 
 from llmb_tui.errors import Trouble
+from llmb_tui.results.archive.verify import verify
 from llmb_tui.ui.dialogs import Failure
-from llmb_tui.ui.screens.result_view import FolderDialog, ResultView, save_charts
+from llmb_tui.ui.screens.export import ExportDialog
+from llmb_tui.ui.screens.report import ReportScreen
+from llmb_tui.ui.screens.result_view import ResultView
 from llmb_tui.ui.screens.results import ResultsScreen
+from llmb_tui.ui.screens.save_charts import FolderDialog, save_charts
 from llmb_tui.ui.widgets.chart_view import ChartView
 from tests.kit.history import Past
 from tests.kit.pilot import SIZE, actions, on_screen, on_top, text_of, until
@@ -173,3 +177,70 @@ async def test_a_folder_that_is_none_is_a_dialog_and_no_end(open_results: OpenRe
         await on_top(pilot, Failure)
         await pilot.press("escape", "q")
         assert isinstance(app.screen, ResultsScreen)
+
+
+async def test_the_report_is_of_what_is_marked_or_of_the_row(open_results: OpenResults) -> None:
+    app, _ = open_results([Past("aaa1", NEMOTRON, 3, 2.0), Past("aaa2", NEMOTRON, 2, 2.01)])
+    async with app.run_test(size=(120, 50)) as pilot:
+        await until(pilot, lambda: bool(cells(app)) and cells(app)[0][3] == "2", "the runs")
+        await pilot.press("r")
+        await on_top(pilot, ReportScreen)
+        assert {"aaa1", "aaa2"} <= set(on_screen(app).replace(",", " ").split())
+        await pilot.press("q", "enter")
+        await until(pilot, lambda: len(cells(app)) == 2, "the runs of the group")
+        await pilot.press("x", "r")
+        await on_top(pilot, ReportScreen)
+        assert "aaa2" in on_screen(app)
+        await pilot.press("q")
+        await on_top(pilot, ResultsScreen)
+        assert "1 marked" in text_of(app, "#results-head")
+
+
+async def test_too_many_runs_for_a_report_are_no_report(open_results: OpenResults) -> None:
+    app, _ = open_results()
+    told: list[str] = []
+    app.notify = lambda message, **_: told.append(message)  # type: ignore[method-assign]
+    async with app.run_test(size=SIZE) as pilot:
+        await read(pilot)
+        await pilot.press("g")
+        await until(pilot, lambda: len(cells(app)) == 2, "the clusters")
+        await pilot.press("r")
+        await until(pilot, lambda: bool(told), "why not")
+        assert "a report on the screen has 30 at most" in told[0]
+        assert isinstance(app.screen, ResultsScreen)
+
+
+async def test_the_chart_over_time_is_written_as_svg(open_results: OpenResults, tmp_path: Path) -> None:
+    app, _ = open_results()
+    async with app.run_test(size=SIZE) as pilot:
+        await read(pilot)
+        assert "save" not in actions(app.screen)
+        await pilot.press("down", "down", "enter")
+        await until(pilot, lambda: "save" in actions(app.screen), "the chart")
+        await pilot.press("v")
+        await on_top(pilot, FolderDialog)
+        app.screen.query_one(Input).value = str(tmp_path)
+        await pilot.press("enter")
+        await until(pilot, (tmp_path / "history.svg").is_file, "the file")
+
+
+async def test_an_export_says_what_was_written_and_what_is_missing(open_results: OpenResults, tmp_path: Path) -> None:
+    app, _ = open_results([Past("aaa1", NEMOTRON, 3, 2.0), Past("aaa2", NEMOTRON, 2, 2.01)])
+    file = tmp_path / "out" / "evidence.tar.zst"
+    file.parent.mkdir()
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: bool(cells(app)) and cells(app)[0][3] == "2", "the runs")
+        for title in ("2 runs,", "exists"):  # a file that is there is not replaced
+            await pilot.press("e")
+            await on_top(pilot, ExportDialog)
+            app.screen.query_one(Input).value = str(file)
+            await pilot.press("tab", "space", "shift+tab", "enter")
+            await on_top(pilot, ResultView)
+            await until(pilot, lambda title=title: title in on_screen(app), title)
+            if title == "2 runs,":
+                assert "were replaced by aliases" in on_screen(app)
+                # What was made by hand was launched with no settings.
+                differs = {one.what for one in verify(file).findings if one.outcome == "differs"}
+                assert differs == {"settings against preset"}
+            await pilot.press("q")
+            await on_top(pilot, ResultsScreen)
