@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from llmb_tui.results.notes import Notes
     from llmb_tui.results.report.reports import Reports
     from llmb_tui.results.suite.runner import SuiteRunner
+    from llmb_tui.results.suite.submissions import Submissions
     from llmb_tui.results.suite.suites import Suites
     from llmb_tui.store.paths import Places
     from llmb_tui.watch.local_results import LocalResults
@@ -185,6 +186,13 @@ class Services:
         return SuiteRunner(self.suites, self.launcher, self.feed, self.clusters, self.catalog, self.runs, self.journal)
 
     @_part
+    def submissions(self) -> Submissions:
+        """The suites that this program is submitting."""
+        from llmb_tui.results.suite.submissions import Submissions
+
+        return Submissions(self.suite_runner.submit)
+
+    @_part
     def launcher(self) -> Launcher:
         """What makes a request run."""
         from llmb_tui.launch.direct.render import render as render_once
@@ -201,7 +209,9 @@ class Services:
         return WarmRenderer()
 
     def close(self) -> None:
-        """End what goes on in the background: connections, and the process that writes scripts."""
+        """End what goes on in the background: suites, connections, and the process that writes scripts."""
+        if "submissions" in vars(self):
+            self.submissions.end()
         self.clusters.close()
         if "renderer" in vars(self):
             self.renderer.close()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from llmb_tui.launch.run import Run
     from llmb_tui.launch.secret import SecretId
     from llmb_tui.launch.step_state import StepState
-    from llmb_tui.plan.selection import Selection
+    from llmb_tui.plan.selection import ProcedureId, Selection
     from llmb_tui.preflight.report import Preflight
     from llmb_tui.request import RunRequest
 
@@ -155,6 +155,16 @@ class ListLayouts:
 
 
 @dataclass(frozen=True, slots=True)
+class PlanSuite:
+    """Make several runs of a selection on a cluster."""
+
+    selection: Selection
+    procedure: ProcedureId
+    cluster: str
+    """Name of its profile."""
+
+
+@dataclass(frozen=True, slots=True)
 class OpenRun:
     """Show a run's own screen."""
 
@@ -162,5 +172,5 @@ class OpenRun:
 
 
 ClusterTask = Probe | Install | Prepare | PrepareAhead | Submit
-Dialog = ShowFailure | AskToSubmit | AskForKeys | AskForVariables | EditCluster | ListLayouts | OpenRun
+Dialog = ShowFailure | AskToSubmit | AskForKeys | AskForVariables | EditCluster | ListLayouts | PlanSuite | OpenRun
 Effect = ClusterTask | ReadOwnResults | ReadRuns | StartRestTimer | Arrive | Tell | Copy | Dialog

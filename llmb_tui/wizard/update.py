@@ -139,6 +139,15 @@ def _list_layouts(state: WizardState) -> Change:
     return state, (effects.ListLayouts(state.rules.catalog, chosen),) if chosen is not None else ()
 
 
+def _plan_suite(state: WizardState) -> Change:
+    chosen, profile = state.proposal.selection, state.proposal.profile
+    if chosen is None:
+        return state, ()
+    if profile is None:
+        return state, (effects.Tell("A suite is planned for a cluster: step 4 chooses one."),)
+    return state, (effects.PlanSuite(chosen, state.procedure, profile.name),)
+
+
 def _copy(state: WizardState) -> Change:
     answers, chosen = state.answers, state.proposal.selection
     return state, (effects.Copy(command(chosen, answers.cluster, answers.procedure)),) if chosen is not None else ()
@@ -191,6 +200,7 @@ _ACTIONS: dict[events.Action, Callable[[WizardState], Change]] = {
     "submit": ask_to_submit,
     "again": _again,
     "copy": _copy,
+    "suite": _plan_suite,
     "watch": lambda state: (state, (effects.OpenRun(state.going[0].id),) if state.going else ()),
 }
 

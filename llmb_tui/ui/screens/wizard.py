@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from llmb_tui.cluster.profile import ClusterProfile
     from llmb_tui.cluster.prompter import Prompter
     from llmb_tui.launch.run import Run
+    from llmb_tui.results.suite.draft import SuiteDraft
     from llmb_tui.services import Services
     from llmb_tui.wizard import effects, events
     from llmb_tui.wizard.state import WizardState
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 _PULSE_S = 1.0
 # A probe of the cluster waits until the answers rest this long.
 _REST_S = 0.8
+_SUITE_STEPS = (StepId.SCALE, StepId.REVIEW)
 _STRAIGHT = "Straight to a step"
 
 _KEYS: list[BindingType] = [
@@ -55,6 +57,7 @@ _KEYS: list[BindingType] = [
     Binding("J", "app.jobs", "Runs", id="wizard.jobs", tooltip="All runs, and those that are going"),
     # The key bar of a small terminal has no room for it; that of the runs names it.
     Binding("R", "app.results", "Results", show=False, id="wizard.results", tooltip="The runs that are over, compared"),
+    Binding("S", "ask('suite')", "Suite…", id="wizard.suite", tooltip="Several runs as one: scales, repeats, layouts"),
     Binding("w", "ask('watch')", "Watch", show=False, id="wizard.watch", tooltip="Watch the newest run that is going"),
     *(
         Binding(str(int(step)), f"go({int(step)})", title, show=False, id=f"wizard.step{int(step)}", tooltip=_STRAIGHT)
@@ -94,6 +97,8 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         self._stop = threading.Event()
         self._rest: Timer | None = None
         self._refused: frozenset[events.Action] = frozenset()
+        self._suite: SuiteDraft | None = None
+        """What was chosen of the last suite."""
         self._early: list[events.Event] | None = []
         """What happened before all panes were there; None from then on."""
 
@@ -136,6 +141,8 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
             body = self.query_one_optional(WizardBody)
             return body is not None and body.is_mounted and body.pane.FINDABLE and not typing
         if action == "ask":
+            if "suite" in parameters and (self.state is None or self.state.step not in _SUITE_STEPS):
+                return False
             return None if self._refused.intersection(parameters) else True
         return typing if action == "leave_field" else True
 
@@ -282,10 +289,31 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
                         self.dispatch(events.Answered("layout", layout))
 
                 self.app.push_screen(LayoutsDialog(catalog, selection), take)
+            case effects.PlanSuite():
+                self._plan_suite(effect)
             case effects.OpenRun(run_id):
                 from llmb_tui.ui.screens.run import RunScreen
 
                 self.app.push_screen(RunScreen(services, prompter, run_id))
+
+    def _plan_suite(self, wanted: effects.PlanSuite) -> None:
+        """What was chosen of it before is there again, unless another run is the base."""
+        from llmb_tui.results.suite.draft import draft_of
+        from llmb_tui.ui.screens.suite import SuiteScreen
+
+        draft = draft_of(wanted.selection, wanted.procedure, wanted.cluster)
+        before = self._suite
+        if before is not None and (before.base, before.procedure, before.cluster) == (
+            draft.base,
+            draft.procedure,
+            draft.cluster,
+        ):
+            draft = before
+
+        def keep(left: SuiteDraft | None) -> None:
+            self._suite = left
+
+        self.app.push_screen(SuiteScreen(self._services, self._prompter, draft), keep)
 
     @work(group="variables", exclusive=True, exit_on_error=False)
     async def _take_variables(self, asked: effects.AskForVariables) -> None:

@@ -1,0 +1,343 @@
+"""`SuiteScreen`: a suite before anything of it is sent: what multiplies, every row, and what all of it costs."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import getters, on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import DataTable, Input, Static
+
+from llmb_tui.errors import Trouble
+from llmb_tui.results.suite.draft import SuiteDraft, offers, taken_out
+from llmb_tui.results.suite.draft_plan import DraftPlan, Nodes, can_be_out, kinds, plan_draft
+from llmb_tui.results.suite.suite_text import file_name, suite_toml
+from llmb_tui.results.suite.suites import SuiteChanged
+from llmb_tui.store.files import write_atomic
+from llmb_tui.ui.capacity import capacity
+from llmb_tui.ui.clipboard import copy
+from llmb_tui.ui.daemon import in_daemon
+from llmb_tui.ui.dialogs import Confirm, Dialog, Failure
+from llmb_tui.ui.screens.suite_dialogs import FileName, SuitesDialog, TypeHours, submit_question
+from llmb_tui.ui.text import MUTED, Part, line, lines, tell
+from llmb_tui.ui.widgets.key_bar import KeyBar
+from llmb_tui.ui.widgets.keyed_table import KeyedTable
+from llmb_tui.ui.widgets.status_bar import notice
+from llmb_tui.ui.widgets.suite_form import SuiteForm
+from llmb_tui.ui.widgets.suite_texts import about_row, draft_columns, draft_rows, draft_sums
+from llmb_tui.ui.widgets.texts import Paragraphs, Scroller
+
+if TYPE_CHECKING:
+    from llmb_tui.catalog.catalog import Catalog
+    from llmb_tui.cluster.profile import ClusterProfile
+    from llmb_tui.cluster.prompter import Prompter
+    from llmb_tui.plan.layouts import Layout
+    from llmb_tui.results.suite.suite import Suite, SuiteKind
+    from llmb_tui.results.suite.suite_plan import PlannedRow, SuitePlan
+    from llmb_tui.services import Services
+
+_LAYOUTS = 12
+"""So many of the fastest are offered."""
+
+
+class DraftRows(KeyedTable):
+    """The runs of a suite that is being chosen."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "select_cursor", "Choices", show=False, id="suite.choices", tooltip="Back to the choices"),
+    ]
+
+
+class SuiteScreen(Screen[SuiteDraft]):
+    """It shows one draft and its plan; every answer makes another draft, which is planned in a thread.
+
+    Its answer is what was chosen when it was left.
+    """
+
+    HELP = """Several runs as one: what is switched on multiplies, and every combination is a row.
+The left side says what is run, how often, and how it is sent; the right side every run with what it needs and costs.
+A row that cannot be run is marked with ✗ and says why; x takes a row out, and puts it back."""
+    CSS_PATH = "suite.tcss"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]  # noqa: RUF012 - Textual's own form
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("s", "submit", "Submit…", id="suite.submit", tooltip="Submit the suite, after one question"),
+        Binding("t", "other", "Rows", id="suite.rows", tooltip="From the choices to the rows, and back"),
+        Binding("x", "take_out", "Take out", id="suite.out", tooltip="Take the row out, or put it back"),
+        Binding("w", "write", "Write…", id="suite.write", tooltip="Write it as a file that `llmb-tui suite` reads"),
+        Binding("o", "suites", "Suites…", id="suite.others", tooltip="The suites that were submitted"),
+        # The screen names these where they are of use; the key bar of a small terminal has no room for them.
+        Binding("X", "out_blocked", "✗ out", show=False, id="suite.out-blocked", tooltip="Take out what cannot be run"),
+        Binding("l", "layouts", "Layouts", show=False, id="suite.layouts", tooltip="List the fastest valid layouts"),
+        Binding("f", "look", "Free nodes", show=False, id="suite.look", tooltip="Ask how many nodes are free"),
+        Binding("q,escape", "leave", "Back", key_display="q", id="suite.leave", tooltip="Back; the choices stay"),
+    ]
+
+    form = getters.query_one(SuiteForm)
+    table = getters.query_one(DraftRows)
+    about = getters.query_one("#suite-about", Paragraphs)
+    sums = getters.query_one("#suite-sums", Paragraphs)
+    head = getters.query_one("#suite-head", Static)
+
+    def __init__(self, services: Services, prompter: Prompter, draft: SuiteDraft) -> None:
+        super().__init__()
+        self._services = services
+        self._prompter = prompter
+        self.draft = draft
+        """What is chosen so far: who comes back is given it again."""
+        self.plan: DraftPlan | None = None
+        """None until the first one is made."""
+        self._catalog: Catalog | None = None
+        self._profile: ClusterProfile | None = None
+        self._capacity = Nodes()
+        self._layouts: tuple[Layout, ...] = ()
+        self._observed = False
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="suite-head", markup=False)
+        with Horizontal(id="suite-body"):
+            yield SuiteForm(self.take)
+            with Vertical(id="suite-right"):
+                yield DraftRows()
+                with Scroller(id="suite-about-box"):
+                    yield Paragraphs(id="suite-about")
+                yield Paragraphs(id="suite-sums")
+        yield KeyBar(compact=True, show_command_palette=False)
+
+    def on_mount(self) -> None:
+        self.form.border_title = "What multiplies"
+        self._start()
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._show_rows)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (Textual's)
+        if action == "submit":
+            return None if self._observed or self.plan is None or self.plan.sent is None else True
+        return self.draft.kind == "custom" if action == "layouts" else True
+
+    # What the person does.
+
+    def take(self, draft: SuiteDraft) -> None:
+        """Another draft: the choices follow at once, and the rows once it is planned."""
+        self.draft = draft
+        self._show_choices()
+        self._plan()
+
+    @property
+    def row(self) -> PlannedRow | None:
+        """The row under the cursor."""
+        chosen = self.table.chosen
+        return next((row for row in self.plan.rows if row.row.key == chosen), None) if self.plan else None
+
+    def action_other(self) -> None:
+        if self.table.has_focus:
+            self.form.arrive()
+        else:
+            self.table.focus()
+
+    def action_take_out(self) -> None:
+        if (row := self.row) is None:
+            return
+        if can_be_out(row.row):
+            self.take(taken_out(self.draft, [row.row.key]))
+        else:
+            tell(self.app, "The full run of the best is what the others are for: it stays.", "warning")
+
+    def action_out_blocked(self) -> None:
+        blocked = [row.row.key for row in (self.plan.blocked if self.plan else ()) if can_be_out(row.row)]
+        if blocked:
+            self.take(taken_out(self.draft, blocked))
+
+    def action_leave(self) -> None:
+        """From a field to the rows; else back."""
+        if isinstance(self.focused, Input):
+            self.table.focus()
+        else:
+            self.dismiss(self.draft)
+
+    @on(Input.Submitted)
+    @on(DataTable.RowSelected)
+    def turn(self) -> None:
+        self.action_other()
+
+    @work(group="layouts", exclusive=True, exit_on_error=False)
+    async def action_layouts(self) -> None:
+        from llmb_tui.plan.layouts import layouts  # noqa: PLC0415 - not needed for the first frame
+
+        if self._catalog is None:
+            return
+        try:
+            found = await in_daemon(layouts, self._catalog, self.draft.base, _LAYOUTS)
+        except Trouble as trouble:
+            self.app.push_screen(Failure(trouble))
+            return
+        self._layouts = found.best
+        self._show_choices()
+        self.form.arrive_at("layouts")
+
+    @work(group="look", exclusive=True, exit_on_error=False)
+    async def action_look(self) -> None:
+        await self._look(self._prompter)
+
+    @work(group="submit", exclusive=True, exit_on_error=False)
+    async def action_submit(self) -> None:
+        plan = self.plan
+        if plan is None or plan.sent is None:
+            return
+        if plan.blockers:
+            tell(self.app, f"{plan.blockers[0].reason} {plan.blockers[0].fix}".rstrip(), "warning")
+            return
+        if await self._agreed(plan.sent):
+            await self._send(plan.sent.suite, new=False)
+
+    async def _agreed(self, plan: SuitePlan) -> bool:
+        """One yes that names the GPU-hours; above the operator's own limit their number."""
+        question, limit = submit_question(plan, self._capacity), self._services.policy.suite_gpu_hours
+        dialog: Dialog[bool] = Confirm("Submit", question, "Submit them", "Not now")
+        if plan.gpu_hours > limit:
+            dialog = TypeHours(question, plan.gpu_hours, limit)
+        return await self.app.push_screen_wait(dialog) is True
+
+    async def _send(self, suite: Suite, *, new: bool) -> None:
+        """Keep it, send it in a thread that no screen holds, and watch it."""
+        try:
+            kept = await in_daemon(self._services.suites.keep, suite, new=new)
+        except SuiteChanged as trouble:
+            what = lines([line(trouble.what), line(trouble.why), Content(""), line("Begin another one beside it?")])
+            if await self.app.push_screen_wait(Confirm("Submit", what, "Begin another", "Leave it")):
+                await self._send(suite, new=True)
+            return
+        except Trouble as trouble:
+            self.app.push_screen(Failure(trouble))
+            return
+        submissions = await in_daemon(lambda: self._services.submissions)
+        submissions.begin(kept, self._prompter)
+        self._watch(kept.id)
+
+    def _watch(self, suite_id: str) -> None:
+        from llmb_tui.ui.screens.suite_watch import SuiteWatchScreen  # noqa: PLC0415 - as above
+
+        self.app.push_screen(SuiteWatchScreen(self._services, self._prompter, suite_id))
+
+    @work(group="write", exclusive=True, exit_on_error=False)
+    async def action_write(self) -> None:
+        plan = self.plan
+        if plan is None or plan.sent is None:
+            return
+        file = await self.app.push_screen_wait(FileName(f"{file_name(plan.name)}.toml"))
+        if not file:
+            return
+        path = Path(file).expanduser()
+        if path.exists():
+            question = line(f"There is {path} already. Replace it?")
+            if not await self.app.push_screen_wait(Confirm("Write the suite", question, "Replace it", "Keep it")):
+                return
+        try:
+            await in_daemon(write_atomic, path, suite_toml(plan.sent.suite).encode())
+        except Trouble as trouble:
+            self.app.push_screen(Failure(trouble))
+            return
+        command = shlex.join(["llmb-tui", "suite", "submit", str(path)])
+        copy(self.app, command, f"{path} is written. {command}")
+
+    @work(group="suites", exclusive=True, exit_on_error=False)
+    async def action_suites(self) -> None:
+        if suite_id := await self.app.push_screen_wait(SuitesDialog(self._services)):
+            self._watch(suite_id)
+
+    # What is learned.
+
+    @work(group="start", exit_on_error=False)
+    async def _start(self) -> None:
+        try:
+            self._catalog, self._profile = await in_daemon(self._read)
+        except Trouble as trouble:
+            self.app.push_screen(Failure(trouble), lambda _: self.dismiss(self.draft))
+            return
+        self._observed = self._services.policy.observes(self._profile)
+        self._show_choices()
+        self.form.arrive()
+        await self._show_kinds()
+        await self._plan_now()
+        await self._look(None)
+
+    def _read(self) -> tuple[Catalog, ClusterProfile]:
+        """In a thread."""
+        return self._services.catalog, self._services.clusters.profile(self.draft.cluster)
+
+    async def _look(self, prompter: Prompter | None) -> None:
+        """How many nodes are free; who did not ask for it is told nothing of why that is not known."""
+        profile = self._profile
+        if profile is None:
+            return
+        try:
+            self._capacity = await in_daemon(capacity, self._services, profile, prompter)
+        except Trouble as trouble:
+            if prompter is not None:
+                self.app.push_screen(Failure(trouble))
+            return
+        await self._show_kinds()
+        await self._plan_now()
+
+    @work(group="plan", exclusive=True, exit_on_error=False)
+    async def _plan(self) -> None:
+        await self._plan_now()
+
+    async def _plan_now(self) -> None:
+        """A plan that another draft has overtaken is not shown."""
+        catalog, profile, draft = self._catalog, self._profile, self.draft
+        if catalog is None or profile is None:
+            return
+        plan = await in_daemon(plan_draft, draft, catalog, profile, self._services.policy, self._capacity)
+        if draft is self.draft:
+            self.plan = plan
+            self._show_plan()
+
+    async def _show_kinds(self) -> None:
+        if self._catalog is None:
+            return
+        known: tuple[tuple[SuiteKind, str, str], ...]
+        known = await in_daemon(kinds, self.draft, self._catalog, self._capacity)
+        self.form.show_kinds(known)
+
+    # What is shown.
+
+    def _show_choices(self) -> None:
+        if self._catalog is None:
+            return
+        name = self.plan.name if self.plan and not self.draft.name else ""
+        self.form.show(self.draft, offers(self.draft, self._catalog, self._layouts), name)
+        self.refresh_bindings()
+
+    def _show_plan(self) -> None:
+        plan = self.plan
+        if plan is None:
+            return
+        self._show_head(plan)
+        self._show_rows()
+        self.sums.parts = draft_sums(plan, self._capacity)
+        self._show_choices()
+
+    def _show_head(self, plan: DraftPlan) -> None:
+        profile = self._profile
+        parts: list[Part] = [(" Suite", "bold"), f"   {plan.shared or plan.name or 'nothing chosen'}"]
+        parts.append((f"   on {self.draft.cluster}, {self.draft.procedure}", MUTED))
+        if profile is not None and (words := notice(profile, self._observed)):
+            parts += ["   ", (f" {words} ", "reverse")]
+        self.head.update(line(*parts))
+
+    def _show_rows(self) -> None:
+        if self.plan is not None:
+            self.table.show(draft_columns(self.table.size.width), draft_rows(self.plan))
+            self._show_about()
+
+    @on(DataTable.RowHighlighted)
+    def _show_about(self) -> None:
+        row = self.row
+        self.about.parts = about_row(row, self.plan.is_out(row)) if row is not None and self.plan else ()

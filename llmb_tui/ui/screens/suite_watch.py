@@ -1,0 +1,365 @@
+"""`SuiteWatchScreen`: a suite that was submitted: how each of its runs stands, and how all of them do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Set
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import getters, on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.screen import Screen
+from textual.widgets import DataTable, Static
+
+from llmb_tui.errors import Trouble
+from llmb_tui.results.suite.draft_plan import names
+from llmb_tui.results.suite.suite_progress import OVER, RowProgress, SuiteProgress, progress_of
+from llmb_tui.text import plural
+from llmb_tui.ui.capacity import capacity
+from llmb_tui.ui.clipboard import copy
+from llmb_tui.ui.daemon import in_daemon
+from llmb_tui.ui.dialogs import Confirm, Failure
+from llmb_tui.ui.text import MUTED, Part, line, lines, say, tell
+from llmb_tui.ui.widgets.key_bar import KeyBar
+from llmb_tui.ui.widgets.keyed_table import KeyedTable
+from llmb_tui.ui.widgets.status_bar import notice
+from llmb_tui.ui.widgets.suite_watch_texts import progress_columns, progress_rows, progress_sums
+from llmb_tui.ui.widgets.texts import Paragraphs
+from llmb_tui.watch.run_records import RunsChanged
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from llmb_tui.cluster.profile import ClusterProfile
+    from llmb_tui.cluster.prompter import Prompter
+    from llmb_tui.results.suite.suite_plan import SuitePlan
+    from llmb_tui.services import Services
+    from llmb_tui.watch.run_records import RunRecord
+    from llmb_tui.watch.runs_feed import RunsFollowing
+
+
+class SuiteRows(KeyedTable):
+    """The runs of a suite."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "select_cursor", "Open", id="suite.open", tooltip="Open the run"),
+    ]
+
+
+class SuiteWatchScreen(Screen[None]):
+    """It shows one suite as the feed of runs says. Its submission goes on whether it is shown or not."""
+
+    HELP = """A suite, and how each of its runs stands. What is not sent yet is sent as the suite allows, also while you
+look at something else; what this program has not sent when it ends is sent when you open the suite again and press s.
+The verdict of a run is the recipe's rule against the figure that was expected of it before."""
+    CSS_PATH = "suite.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("s", "go_on", "Go on", id="suite.go-on", tooltip="Send the runs that were not sent yet"),
+        Binding("c", "cancel", "Cancel…", id="suite.cancel", tooltip="Send nothing more, and cancel what goes on"),
+        Binding("y", "copy", "Copy", id="suite.copy", tooltip="Copy the command that watches it"),
+        Binding("q,escape", "leave", "Back", key_display="q", id="suite.back", tooltip="Back; the suite goes on"),
+    ]
+
+    table = getters.query_one(SuiteRows)
+    sums = getters.query_one("#watch-sums", Paragraphs)
+    head = getters.query_one("#watch-head", Static)
+    note = getters.query_one("#watch-note", Static)
+
+    @dataclass
+    class Changed(Message):
+        """Some runs have changed."""
+
+        event: RunsChanged
+
+    @dataclass
+    class Said(Message):
+        """The submission of a suite stands otherwise."""
+
+        suite_id: str
+
+    def __init__(self, services: Services, prompter: Prompter, suite_id: str) -> None:
+        super().__init__()
+        self._services = services
+        self._prompter = prompter
+        self._suite_id = suite_id
+        self._profile: ClusterProfile | None = None
+        self._planned: SuitePlan | None = None
+        self._records: dict[str, RunRecord] = {}
+        """Of these runs and of others, as the feed last told."""
+        self._silent: Mapping[str, str] = {}
+        self._told = False
+        """The feed has told of every run that there was."""
+        self._share: int | None = None
+        """Nodes that were free or the suite's own when the cluster was asked."""
+        self._following: RunsFollowing | None = None
+        self._end_hearing: Callable[[], None] | None = None
+        self._missing: dict[str, str] = {}
+        """What cannot be learned at the moment, by who would."""
+        self._reading = False
+        """Logs are being copied."""
+        self._usable: tuple[bool | None, ...] = ()
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="watch-head", markup=False)
+        yield SuiteRows()
+        yield Paragraphs(id="watch-sums")
+        yield Static(id="watch-note", markup=False)
+        yield KeyBar(compact=True, show_command_palette=False)
+
+    def on_mount(self) -> None:
+        self._start()
+
+    def on_screen_resume(self) -> None:
+        self._follow()
+
+    def on_screen_suspend(self) -> None:
+        self._let_go()
+
+    def on_unmount(self) -> None:
+        self._let_go()
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._show)
+
+    @property
+    def progress(self) -> SuiteProgress | None:
+        """How it stands; None until it is read."""
+        if self._planned is None:
+            return None
+        now = progress_of(self._planned, self._records)
+        if self._share is None:
+            return now
+        return progress_of(self._planned, self._records, max(self._share - _held(now), 0))
+
+    @property
+    def row(self) -> RowProgress | None:
+        """The row under the cursor."""
+        progress, chosen = self.progress, self.table.chosen
+        return next((row for row in progress.rows if row.planned.row.key == chosen), None) if progress else None
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (Textual's)
+        progress = self.progress
+        if action not in ("go_on", "cancel"):
+            return True
+        if progress is None or progress.over:
+            return False
+        sending = self._services.submissions.of(self._suite_id)
+        if action == "go_on" and (progress.stopped or not progress.count("not sent") or (sending and sending.goes_on)):
+            return False
+        return None if self._services.policy.observes(self._profile) else True
+
+    # What the person does.
+
+    @on(DataTable.RowSelected)
+    def open_run(self) -> None:
+        from llmb_tui.ui.screens.run import RunScreen  # noqa: PLC0415 (not needed for the first frame)
+
+        row = self.row
+        if row is not None and row.record is not None:
+            self.app.push_screen(RunScreen(self._services, self._prompter, row.record.run.id))
+        elif row is not None:
+            tell(self.app, "This run was not sent yet.")
+
+    def action_leave(self) -> None:
+        self.dismiss(None)
+
+    def action_copy(self) -> None:
+        command = f"llmb-tui suite watch {self._suite_id}"
+        copy(self.app, command, command)
+
+    def action_go_on(self) -> None:
+        if self._planned is not None:
+            self._services.submissions.begin(self._planned.suite, self._prompter)
+            self._show()
+
+    @work(group="cancel", exclusive=True, exit_on_error=False)
+    async def action_cancel(self) -> None:
+        progress = self.progress
+        if progress is None:
+            return
+        suite = progress.plan.suite
+        going, unsent = progress.count("waiting", "running", "unknown"), progress.count("not sent")
+        question = lines(
+            [
+                line("Cancel ", (suite.name, "bold"), f" on {suite.cluster}?"),
+                line(f"{plural(going, 'run')} that wait or run, and {plural(unsent, 'run')} not sent yet."),
+                line(("What has ended stays.", MUTED)),
+            ]
+        )
+        if not await self.app.push_screen_wait(Confirm("Cancel", question, "Cancel the suite", "Keep it")):
+            return
+        try:
+            await in_daemon(self._services.suite_runner.cancel, suite, lambda _: None, self._prompter)
+        except Trouble as trouble:
+            self.app.push_screen(Failure(trouble))
+        else:
+            tell(self.app, f"{suite.name}: nothing more is sent, and what goes on is cancelled.")
+        await self._read_again()
+
+    # What is learned.
+
+    @work(group="start", exit_on_error=False)
+    async def _start(self) -> None:
+        try:
+            self._profile = await in_daemon(self._find_profile)
+            await self._read()
+        except Trouble as trouble:
+            self.app.push_screen(Failure(trouble), lambda _: self.dismiss(None))
+            return
+        self.table.focus()
+        if self._profile is None:
+            return
+        try:
+            nodes = await in_daemon(capacity, self._services, self._profile)
+        except Trouble:  # it is only said how long it takes one after the other
+            return
+        progress = self.progress
+        if progress is not None and nodes.free is not None:
+            self._share = nodes.free + _held(progress)
+            self._show()
+
+    def _find_profile(self) -> ClusterProfile | None:
+        """In a thread. None: the cluster is saved no more."""
+        cluster = self._services.suites.load(self._suite_id).cluster
+        return next((one for one in self._services.clusters.profiles() if one.name == cluster), None)
+
+    async def _read(self) -> None:
+        """The suite, its plan, and what is here of its runs; what the feed has told since is newer. Raises Trouble."""
+
+        def read() -> tuple[SuitePlan, dict[str, RunRecord]]:
+            suites = self._services.suites
+            suite = suites.load(self._suite_id)
+            return suites.plan(suite), suites.records(suite)
+
+        self._planned, records = await in_daemon(read)
+        self._records = records | self._records
+        self._show()
+        self._say_silent()
+        self._begin_reading()
+
+    async def _read_again(self) -> None:
+        """A run that never reached its cluster has another id by now, and a `tune` the layout of its last run."""
+        try:
+            await self._read()
+        except Trouble as trouble:
+            self.app.push_screen(Failure(trouble))
+
+    @work(group="read", exclusive=True, exit_on_error=False)
+    async def _reread(self) -> None:
+        await self._read_again()
+
+    @work(group="follow", exclusive=True, exit_on_error=False)
+    async def _follow(self) -> None:
+        feed, submissions = await in_daemon(lambda: (self._services.feed, self._services.submissions))
+        if self._following is None:
+            self._following = feed.follow(lambda event: self.post_message(self.Changed(event)))
+            self._end_hearing = submissions.follow(lambda suite_id: self.post_message(self.Said(suite_id)))
+
+    def _begin_reading(self) -> None:
+        if not self._reading and self._following is not None:
+            self._reading = True
+            self._read_logs()
+
+    def _let_go(self) -> None:
+        self.workers.cancel_group(self, "follow")
+        self.workers.cancel_group(self, "logs")
+        self._reading = False
+        if self._following is not None and self._end_hearing is not None:
+            self._following.end()
+            self._end_hearing()
+            self._following = None
+
+    @on(Changed)
+    def take_changes(self, message: Changed) -> None:
+        """One that nobody has told of may be a row's new run: the suite is read again."""
+        changed = {record.run.id: record for record in message.event.changed}
+        new = self._told and changed.keys() - self._records.keys()
+        self._records |= changed
+        self._silent = message.event.silent
+        self._told = True
+        if self._planned is None:
+            return
+        mine = changed.keys() & set(self._planned.suite.run_ids)
+        if new and not new <= mine:
+            self._reread()
+        self._say_silent()
+        if mine:
+            self._show()
+            self._begin_reading()
+
+    @on(Said)
+    def take_words(self, message: Said) -> None:
+        if message.suite_id == self._suite_id:
+            self._reread()
+
+    @work(group="logs", exclusive=True, exit_on_error=False)
+    async def _read_logs(self) -> None:
+        """Copy what the runs write, one run at a time, however many there are; until none writes any more.
+
+        The feed tells what was read as it tells every change.
+        """
+        last, ended = "", set[str]()
+        while (progress := self.progress) is not None and (run_id := to_read(progress, last, ended)):
+            last = run_id
+            ended |= {row.record.run.id for row in progress.rows if row.record and row.standing in OVER} & {run_id}
+            try:
+                self._say("log", await in_daemon(self._read_log, run_id))
+            except Trouble as trouble:
+                self._say("log", trouble.what)
+            await asyncio.sleep(self._services.timing.read_every_s)
+        self._reading = False
+
+    def _read_log(self, run_id: str) -> str:
+        """In a thread. Why that was not possible; empty where it was."""
+        state = self._services.feed.monitor(run_id).once()
+        return state.link_note if state.link == "lost" else ""
+
+    # What is shown.
+
+    def _show(self) -> None:
+        progress = self.progress
+        if progress is None:
+            return
+        suite = progress.plan.suite
+        shared, labels = names(suite.rows)
+        parts: list[Part] = [(" Suite", "bold"), f"   {suite.name}", (f"   {suite.id} on {suite.cluster}", MUTED)]
+        observes = self._services.policy.observes(self._profile)
+        if self._profile is not None and (words := notice(self._profile, observes)):
+            parts += ["   ", (f" {words} ", "reverse")]
+        self.head.update(line(*parts, (f"   {shared}", MUTED)))
+        self.table.show(progress_columns(self.table.size.width), progress_rows(progress, labels))
+        self.sums.parts = progress_sums(progress, self._services.submissions.of(self._suite_id))
+        usable = (self.check_action("go_on", ()), self.check_action("cancel", ()))
+        if usable != self._usable:
+            self._usable = usable
+            self.refresh_bindings()
+
+    def _say_silent(self) -> None:
+        cluster = self._planned.suite.cluster if self._planned else ""
+        silent = self._silent.get(cluster, "")
+        self._say("feed", f"{cluster} could not be asked: {silent}" if silent else "")
+
+    def _say(self, of: str, words: str) -> None:
+        """Say below the rows what cannot be learned at the moment; of each source the last."""
+        self._missing[of] = words
+        said = "  ".join(dict.fromkeys(filter(None, self._missing.values())))
+        say(self.note, line((f"! {said}" if said else "", "$text-warning")))
+        self.note.display = bool(said)
+
+
+def to_read(progress: SuiteProgress, last: str, read: Set[str]) -> str | None:
+    """Whose log is copied next: of runs that have ended the first that is not `read`; else the one behind `last`."""
+    records = [(row, row.record) for row in progress.rows if row.record is not None and row.record.run.job_ids]
+    for row, record in records:
+        if row.standing in OVER and record.state.log_unread and record.run.id not in read:
+            return record.run.id
+    running = [record.run.id for row, record in records if row.standing == "running"]
+    return running[(running.index(last) + 1) % len(running) if last in running else 0] if running else None
+
+
+def _held(progress: SuiteProgress) -> int:
+    """Nodes that its running rows hold."""
+    return sum(row.planned.nodes for row in progress.rows if row.standing == "running")

@@ -1,0 +1,156 @@
+"""What the suite screens say of a suite that is being chosen: its rows, the row under the cursor, the sums. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from llmb_tui.plan.plan import METHOD_NAMES, METHOD_WORDS
+from llmb_tui.results.suite.draft_plan import DraftPlan, Nodes
+from llmb_tui.results.suite.suite import Suite
+from llmb_tui.results.suite.suite_plan import PlannedRow, SuitePlan
+from llmb_tui.text import plural
+from llmb_tui.ui import units
+from llmb_tui.ui.text import MUTED, Part
+from llmb_tui.ui.widgets.job_texts import Cell, Row
+from llmb_tui.ui.widgets.keyed_table import Key, TableColumn
+from llmb_tui.ui.widgets.texts import Paragraph, fact
+
+_BAND_FROM = 64
+_SOURCE_FROM = 100
+_LEAST = 8
+"""Cells for what a row is called."""
+
+
+def draft_columns(width: int) -> tuple[TableColumn, ...]:
+    """Those that a table of so many cells has room for; what a row is called takes what is left."""
+    fixed = [TableColumn("gpus", "GPUs", 5, figures=True), TableColumn("nodes", "nodes", 5, figures=True)]
+    fixed.append(TableColumn("step", "step, s", 7, figures=True))
+    if width >= _BAND_FROM:
+        fixed.append(TableColumn("band", "band", 13, figures=True))
+    if width >= _SOURCE_FROM:
+        fixed.append(TableColumn("source", "", 13))
+    fixed.append(TableColumn("hours", "GPU-h", 7, figures=True))
+    fixed.append(TableColumn("limit", "limit", 8, figures=True))
+    return with_name("run", "run", width, fixed)
+
+
+def with_name(key: str, heading: str, width: int, fixed: Sequence[TableColumn]) -> tuple[TableColumn, ...]:
+    """These columns behind a mark and a name, which is as wide as there is room."""
+    mark = TableColumn("mark", "", 1)
+    room = width - sum(column.width + 1 for column in (mark, *fixed)) - 2
+    return mark, TableColumn(key, heading, max(room, _LEAST)), *fixed
+
+
+def draft_rows(plan: DraftPlan) -> dict[Key, Row]:
+    """The cells of every row, by its key; those of one that is taken out are faint."""
+    rows: dict[Key, Row] = {}
+    for planned in plan.rows:
+        out = plan.is_out(planned)
+        cells = _cells(planned, plan.labels[planned.row.key])
+        rows[planned.row.key] = {name: (text, "quiet" if out else tone) for name, (text, tone) in cells.items()}
+        if out:
+            rows[planned.row.key]["mark"] = ("–", "quiet")
+    return rows
+
+
+def _cells(planned: PlannedRow, label: str) -> Row:
+    estimate, hours = planned.estimate, planned.gpu_hours
+    return {
+        "mark": _mark(planned),
+        "run": (label, "plain"),
+        "gpus": (str(planned.row.selection.scale), "plain"),
+        "nodes": (str(planned.nodes), "plain"),
+        "step": (_bare(units.seconds(estimate.step_time_s)) if estimate else "–", "plain"),
+        "band": (_bare(units.band(estimate.low_s, estimate.high_s)) if estimate else "no estimate", "quiet"),
+        "source": (METHOD_NAMES[estimate.method] if estimate else "", "quiet"),
+        "hours": (f"{hours:,.1f}" if hours is not None else f"≤{planned.most_gpu_hours:,.1f}", "plain"),
+        "limit": (planned.time_limit, "quiet"),
+    }
+
+
+def _mark(planned: PlannedRow) -> Cell:
+    if planned.blockers:
+        return "✗", "bad"
+    return ("!", "warning") if any(one.severity == "warning" for one in planned.notes) else ("", "plain")
+
+
+def _bare(text: str) -> str:
+    return text.removesuffix(" s")
+
+
+def about_row(planned: PlannedRow, out: bool) -> tuple[Paragraph, ...]:
+    """The row under the cursor in words: what stands against it first."""
+    parts = [fact("run", (planned.row.key, "bold"), ("   taken out: x puts it back" if out else "", MUTED))]
+    for problem in (*planned.blockers, *planned.notes):
+        glyph, _ = units.SEVERITIES[problem.severity]
+        parts.append(fact(f"{glyph} {problem.severity}", problem.reason, (f" {problem.fix}".rstrip(), MUTED)))
+    if (estimate := planned.estimate) is not None:
+        parts.insert(1, fact("expected", *_expected(planned), (f", {estimate.anchor}", MUTED)))
+    return tuple(parts)
+
+
+def _expected(planned: PlannedRow) -> tuple[Part, ...]:
+    estimate = planned.estimate
+    if estimate is None:
+        return ()
+    words = f"{units.seconds(estimate.step_time_s)}, {units.band(estimate.low_s, estimate.high_s)}"
+    return words, (f" {METHOD_WORDS[estimate.method]}", MUTED)
+
+
+def draft_sums(plan: DraftPlan, nodes: Nodes) -> tuple[Paragraph, ...]:
+    """What all of it costs, how long it takes, how it is sent, and what stands against it."""
+    if plan.nothing is not None:
+        return (fact("✗ nothing", f"{plan.nothing.what} {plan.nothing.why}", (f" {plan.nothing.fix}", MUTED)),)
+    if plan.sent is None:
+        return (fact("✗ nothing", "Every row is taken out."),)
+    return (
+        fact("cost", *cost(plan.sent)),
+        fact("takes", *takes(plan.sent, nodes)),
+        fact("sent", *how(plan.sent.suite)),
+        *_against(plan),
+    )
+
+
+def cost(plan: SuitePlan) -> tuple[Part, ...]:
+    """How many runs, and their GPU-hours."""
+    most = f", at most {plan.most_gpu_hours:,.1f} by the time limits"
+    unknown = f"; {plural(plan.without_estimate, 'run')} without an estimate by the time limit"
+    return (
+        f"{plural(len(plan.rows), 'run')}: ",
+        (units.gpu_hours(plan.gpu_hours), "bold"),
+        (most + unknown * bool(plan.without_estimate), MUTED),
+    )
+
+
+def takes(plan: SuitePlan, nodes: Nodes) -> tuple[Part, ...]:
+    """How long its steps take, one after the other and on the free nodes."""
+    parts: list[Part] = [f"{units.clock(plan.serial_s)} one after the other"]
+    if nodes.free is None:
+        parts.append((", free nodes not known: f asks the cluster", MUTED))
+    elif plan.parallel_s is None:
+        parts.append((f", a run needs more than the {plural(nodes.free, 'free node')}", MUTED))
+    else:
+        parts.append(f", {units.clock(plan.parallel_s)} on the {plural(nodes.free, 'free node')}")
+    return (*parts, ("; start-up and queue beside it", MUTED))
+
+
+def how(suite: Suite) -> tuple[Part, ...]:
+    """In which order, how many at a time, and when it stops."""
+    words = ["in this order" if suite.shuffle is None else f"shuffled, seed {suite.shuffle}"]
+    words.append("all at once" if suite.at_most is None else f"at most {suite.at_most} at a time")
+    if suite.chain:
+        words.append("each after the one before, by Slurm")
+    if suite.stop_after is not None:
+        words.append(f"until {plural(suite.stop_after, 'failure')}")
+    return (", ".join(words),)
+
+
+def _against(plan: DraftPlan) -> tuple[Paragraph, ...]:
+    """The suite's own blockers in words; how many rows have some."""
+    parts = []
+    for problem in plan.sent.suite_blockers if plan.sent else ():
+        parts.append(fact("✗ error", (problem.reason, "$text-error"), (f" {problem.fix}".rstrip(), MUTED)))
+    if blocked := len(plan.blocked):
+        words = f"{plural(blocked, 'row')} cannot be run as they are"
+        parts.append(fact("✗ error", (words, "$text-error"), (": X takes them out, the cursor says why", MUTED)))
+    return tuple(parts)

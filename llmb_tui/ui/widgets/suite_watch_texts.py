@@ -1,0 +1,99 @@
+"""What the screen of a submitted suite says: a row for each run, and how all of it stands. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from llmb_tui.results.suite.outcome import outcome_of
+from llmb_tui.results.suite.submissions import Sending
+from llmb_tui.results.suite.suite_progress import RowProgress, SuiteProgress
+from llmb_tui.text import plural
+from llmb_tui.ui import units
+from llmb_tui.ui.text import MUTED, Part
+from llmb_tui.ui.widgets.job_texts import Row, job_row
+from llmb_tui.ui.widgets.keyed_table import Key, TableColumn
+from llmb_tui.ui.widgets.run_parts import RESULTS
+from llmb_tui.ui.widgets.suite_texts import with_name
+from llmb_tui.ui.widgets.texts import Paragraph, fact
+
+_WIDE_FROM = 110
+
+
+def progress_columns(width: int) -> tuple[TableColumn, ...]:
+    """Those that a table of so many cells has room for."""
+    wide = width >= _WIDE_FROM
+    fixed = [
+        TableColumn("gpus", "GPUs", 5, figures=True),
+        TableColumn("state", "state", 11),
+        TableColumn("steps", "steps", 7, figures=True),
+        *([TableColumn("bar", "", 4)] if wide else ()),
+        TableColumn("step", "step, s", 7, figures=True),
+        *([TableColumn("against", "of expected", 20)] if wide else ()),
+        TableColumn("verdict", "result", 6),
+        *([TableColumn("job", "job", 9)] if wide else ()),
+    ]
+    return with_name("run", "run", width, fixed)
+
+
+def progress_rows(progress: SuiteProgress, labels: Mapping[str, str]) -> dict[Key, Row]:
+    """The cells of every row, by its key."""
+    return {row.planned.row.key: _cells(row, labels[row.planned.row.key]) for row in progress.rows}
+
+
+def _cells(row: RowProgress, label: str) -> Row:
+    record, estimate = row.record, row.planned.estimate
+    cells: Row = {
+        "mark": ("", "plain"),
+        "run": (label, "plain"),
+        "gpus": (str(row.planned.row.selection.scale), "plain"),
+    }
+    if record is None:
+        expected = f"~{units.seconds(estimate.step_time_s).removesuffix(' s')}" if estimate else "–"
+        blank: Row = dict.fromkeys(("steps", "bar", "against", "verdict", "job"), ("", "quiet"))
+        unsent: Row = {"state": ("○ not sent", "quiet"), "step": (expected, "quiet")}
+        return cells | blank | unsent
+    of_run = job_row(record.run, record.state, False, record.run.created_at)
+    if row.step_time_s is not None:
+        of_run["median"] = (units.seconds(row.step_time_s).removesuffix(" s"), "plain")
+    return (
+        cells
+        | {name: of_run[name] for name in ("state", "steps", "bar", "against", "verdict")}
+        | {"step": of_run["median"], "job": (", ".join(record.run.job_ids), "quiet")}
+    )
+
+
+def progress_sums(progress: SuiteProgress, sending: Sending | None) -> tuple[Paragraph, ...]:
+    """How far it is, what is left, what it has answered, and whether anything is being sent."""
+    parts = [fact("so far", (progress.words, "bold"))]
+    if not progress.over:
+        parts.append(fact("left", *_left(progress)))
+    outcome = outcome_of(progress)
+    for at, words in enumerate(words for words in outcome.lines if words != progress.words):
+        style = RESULTS[outcome.result][1] if outcome.result and not at else ""
+        parts.append(fact("" if at else "answer", (words, style)))
+    return (*parts, *_sending(progress, sending))
+
+
+def _left(progress: SuiteProgress) -> tuple[Part, ...]:
+    parts: list[Part] = [units.gpu_hours(progress.gpu_hours_left), f", {units.clock(progress.serial_left_s)} in a row"]
+    if progress.left_s is not None:
+        parts.append(f", {units.clock(progress.left_s)} on its nodes and those that were free")
+    return (*parts, ("; start-up and queue beside it", MUTED))
+
+
+def _sending(progress: SuiteProgress, sending: Sending | None) -> tuple[Paragraph, ...]:
+    unsent = plural(progress.count("not sent"), "run")
+    if sending is not None and sending.goes_on:
+        return (fact("sending", (sending.words or "connecting", "$text-accent")),)
+    parts = []
+    if sending is not None and (trouble := sending.trouble) is not None:
+        parts.append(
+            fact("✗ stopped", (f"{trouble.what} {trouble.why}".rstrip(), "$text-error"), (f" {trouble.fix}", MUTED))
+        )
+    if progress.plan.suite.cancelled:
+        parts.append(fact("cancelled", f"{unsent} not sent, and none will be."))
+    elif progress.stopped:
+        parts.append(fact("stopped", f"{plural(progress.failures, 'failure')}: nothing more is sent."))
+    elif progress.count("not sent"):
+        parts.append(fact("not sent", f"{unsent}: ", ("s goes on", "bold"), " where it stopped."))
+    return tuple(parts)

@@ -1,0 +1,115 @@
+"""Services with a cluster of twelve free nodes that nobody can reach, and a runner that sends nothing."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from textual.app import App
+
+from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.slurm.partition import parse_partitions
+from llmb_tui.launch.policy import Policy
+from llmb_tui.results.suite.draft import SuiteDraft, draft_of
+from llmb_tui.results.suite.suite import Suite, make_suite
+from llmb_tui.results.suite.suite_progress import SuiteProgress
+from llmb_tui.ui.screens.suite import SuiteScreen
+from llmb_tui.ui.screens.suite_watch import SuiteWatchScreen
+from llmb_tui.watch.state import RunState
+from tests.kit.runs import CATALOG, CREATED_AT, NEMOTRON, make_run
+from tests.ui.run.conftest import Host, LocalServices
+from tests.ui.run.run_states import log_text
+
+DRAFT = draft_of(NEMOTRON, "direct", "eos")
+SUITE_ID = "s251009085320ab12"
+_PARTITIONS = parse_partitions("batch|batch*|up|4:00:00|12|idle|gpu:8|\nbatch|batch*|up|4:00:00|4|allocated|gpu:8|")
+
+
+@pytest.fixture(autouse=True)
+def _still(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No animation, and no colour setting of who runs the tests."""
+    monkeypatch.setattr("textual.constants.TEXTUAL_ANIMATIONS", "none")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+@dataclass
+class Sender:
+    """Stands for `SuiteRunner`: says one word, and waits until it is let go."""
+
+    services: LocalServices
+    sent: list[Suite] = field(default_factory=list)
+    cancelled: list[Suite] = field(default_factory=list)
+    let_go: threading.Event = field(default_factory=threading.Event)
+
+    def submit(self, suite: Suite, tell: Callable[[str], None], stop: threading.Event, _: object) -> SuiteProgress:
+        self.sent.append(suite)
+        tell("checking eos for nemotron4 15b on 64")
+        while not (stop.is_set() or self.let_go.wait(0.02)):
+            pass
+        return self.services.suites.progress(suite)
+
+    def cancel(self, suite: Suite, _: object, __: object) -> SuiteProgress:
+        self.cancelled.append(suite)
+        self.services.suites.save(replace(suite, cancelled=True))
+        return self.services.suites.progress(suite)
+
+
+class SuiteServices(LocalServices):
+    """As above."""
+
+    def __init__(self, root: Path, policy: Policy | None = None) -> None:
+        super().__init__(root)
+        self.catalog = CATALOG
+        self.policy = policy or Policy()
+        self.clusters.inventory = lambda *_: SimpleNamespace(partitions=_PARTITIONS)  # type: ignore[assignment, method-assign]
+        self.feed.monitor = lambda run_id: SimpleNamespace(once=lambda: RunState(run_id))  # type: ignore[assignment, return-value, method-assign]
+        self.sender = Sender(self)
+        self.suite_runner = self.sender  # type: ignore[assignment]
+
+    def keep_run(self, run_id: str, job_state: str, steps: int = 0, **changes: Any) -> None:
+        """A run of the suite, with as many steps in its log."""
+        self.runs.save(make_run(run_id, job_state=job_state, job_ids=(run_id[-1],), **changes))
+        if steps:
+            (self.runs.folder(run_id) / "log").write_text(log_text(steps))
+
+
+@pytest.fixture
+def open_suite(tmp_path: Path) -> Callable[..., tuple[App[None], SuiteServices]]:
+    """Makes an app with the screen of a draft, and its services."""
+
+    def make(draft: SuiteDraft = DRAFT, policy: Policy | None = None) -> tuple[App[None], SuiteServices]:
+        services = SuiteServices(tmp_path, policy)
+        return Host(lambda: SuiteScreen(services, Unattended(), draft)), services  # type: ignore[arg-type, return-value]
+
+    return make
+
+
+def submitted_suite() -> Suite:
+    """Two repeats on 64 GPUs and one on 16, 32 and 128."""
+    scales = (64, 64, 16, 32, 128)
+    suite = make_suite("scales", "eos", [(replace(NEMOTRON, scale=scale), "direct") for scale in scales], stop_after=3)
+    rows = tuple(replace(row, run_id=f"2510090853{at}aaa{at}") for at, row in enumerate(suite.rows))
+    return replace(suite, id=SUITE_ID, created_at=CREATED_AT, rows=rows)
+
+
+@pytest.fixture
+def open_watch(tmp_path: Path) -> Callable[..., tuple[App[None], SuiteServices]]:
+    """Makes an app with the screen of a suite: one run is done, one runs, one waits, one failed, one is not sent."""
+
+    def make(policy: Policy | None = None) -> tuple[App[None], SuiteServices]:
+        services = SuiteServices(tmp_path, policy)
+        suite = submitted_suite()
+        services.suites.save(suite)
+        done, runs, waits, failed, _ = suite.run_ids
+        services.keep_run(done, "COMPLETED", 50)
+        services.keep_run(runs, "RUNNING", 31)
+        services.keep_run(waits, "PENDING")
+        services.keep_run(failed, "FAILED", 3)
+        return Host(lambda: SuiteWatchScreen(services, Unattended(), SUITE_ID)), services
+
+    return make

@@ -1,0 +1,219 @@
+"""A suite while it is chosen: it grows row by row, says what it costs, and is sent after one clear yes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.app import App
+from textual.widgets import Input
+
+from llmb_tui.launch.policy import Policy
+from llmb_tui.results.suite.suite_file import read_suite
+from llmb_tui.results.suite.suite_plan import SuitePlan
+from llmb_tui.ui.dialogs import Confirm
+from llmb_tui.ui.screens.suite import DraftRows, SuiteScreen
+from llmb_tui.ui.screens.suite_dialogs import FileName, SuitesDialog, TypeHours
+from llmb_tui.ui.screens.suite_watch import SuiteWatchScreen
+from tests.kit.pilot import SIZE, actions, on_screen, on_top, text_of, until
+from tests.kit.runs import CATALOG
+from tests.ui.suite.conftest import DRAFT, SuiteServices
+
+OpenSuite = Callable[..., tuple[App[None], SuiteServices]]
+THREE = replace(DRAFT, scales=(16, 32, 64))
+
+
+def rows_of(app: App[None]) -> list[list[str]]:
+    table = app.screen.query_one(DraftRows)
+    return [[str(cell) for cell in table.get_row_at(row)] for row in range(table.row_count)]
+
+
+async def planned(pilot: Any, rows: int) -> SuiteScreen:
+    """The screen, once so many rows are shown and the cluster was asked."""
+    await on_top(pilot, SuiteScreen)
+    screen = pilot.app.screen
+
+    def is_shown() -> bool:
+        sums = text_of(pilot.app, "#suite-sums")
+        is_asked = "takes" in sums and "not known" not in sums
+        return is_asked and screen.plan.draft is screen.draft and screen.query_one(DraftRows).row_count == rows
+
+    await until(pilot, is_shown, f"{rows} rows")
+    assert isinstance(screen, SuiteScreen)
+    return screen
+
+
+def sent_of(screen: SuiteScreen) -> SuitePlan:
+    assert screen.plan is not None
+    assert screen.plan.sent is not None
+    return screen.plan.sent
+
+
+async def test_it_grows_with_each_value_that_is_switched_on(open_suite: OpenSuite) -> None:
+    app, _ = open_suite()
+    async with app.run_test(size=SIZE) as pilot:
+        await planned(pilot, 1)
+        await pilot.press("home", "space", "tab", "space")
+        await planned(pilot, 4)
+        assert [[cell.strip() for cell in row[1:4]] for row in rows_of(app)] == [
+            ["bf16", "16", "2"],
+            ["bf16", "64", "8"],
+            ["fp8", "16", "2"],
+            ["fp8", "64", "8"],
+        ]
+        sums = text_of(app, "#suite-sums")
+        assert "4 runs: " in sums
+        assert "GPU-hours, at most" in sums
+        assert "one after the other" in sums
+        assert "on the 12 free nodes" in sums
+
+
+async def test_rows_are_taken_out_and_put_back(open_suite: OpenSuite) -> None:
+    app, _ = open_suite(replace(THREE, scales=(16, 24, 64)))
+    async with app.run_test(size=SIZE) as pilot:
+        screen = await planned(pilot, 3)
+        assert "1 row cannot be run" in text_of(app, "#suite-sums")
+        await pilot.press("t", "down")
+        assert "✗ error" in text_of(app, "#suite-about")
+        await pilot.press("X")
+        await until(pilot, lambda: "2 runs: " in text_of(app, "#suite-sums"), "the row is out")
+        assert [row[0] for row in rows_of(app)] == ["", "–", ""]
+        assert "x puts it back" in text_of(app, "#suite-about")
+        await pilot.press("x")
+        await until(pilot, lambda: "cannot be run" in text_of(app, "#suite-sums"), "it is back")
+        assert screen.draft.taken_out == frozenset()
+
+
+async def test_numbers_are_typed_and_kinds_are_chosen(open_suite: OpenSuite) -> None:
+    app, _ = open_suite()
+    async with app.run_test(size=SIZE) as pilot:
+        screen = await planned(pilot, 1)
+        screen.query_one("#suite-count", Input).focus()
+        await pilot.press("3", "tab", "2", "tab", "1")
+        await planned(pilot, 3)
+        assert "at most 2 at a time, until 1 failure" in text_of(app, "#suite-sums")
+        screen.query_one("#suite-kind").focus()
+        await pilot.press("down")
+        await until(pilot, lambda: screen.draft.kind == "scaling", "the kind")
+        await planned(pilot, 12)
+        assert {row[2].strip() for row in rows_of(app)} == {"16", "32", "64", "128"}
+        assert "all published scales" in on_screen(app)
+
+
+async def test_what_cannot_be_had_says_why(open_suite: OpenSuite) -> None:
+    app, _ = open_suite(replace(DRAFT, base=replace(DRAFT.base, scale=2048), scales=(2048,)))
+    async with app.run_test(size=SIZE) as pilot:
+        await on_top(pilot, SuiteScreen)
+        await until(pilot, lambda: "precision   – " in on_screen(app), "why not")
+
+
+async def test_one_yes_that_names_the_gpu_hours_sends_it(open_suite: OpenSuite) -> None:
+    app, services = open_suite(THREE)
+    async with app.run_test(size=SIZE) as pilot:
+        screen = await planned(pilot, 3)
+        await pilot.press("s")
+        await on_top(pilot, Confirm)
+        assert f"3 runs: {sent_of(screen).gpu_hours:.1f} GPU-hours" in on_screen(app)
+        await pilot.press("escape")
+        await on_top(pilot, SuiteScreen)
+        assert not services.suites.all()
+        await pilot.press("s")
+        await on_top(pilot, Confirm)
+        await pilot.press("y")
+        await on_top(pilot, SuiteWatchScreen)
+        (kept,) = services.suites.all()
+        await until(pilot, lambda: services.sender.sent == [kept], "it is sent")
+        await until(pilot, lambda: "checking eos" in text_of(app, "#watch-sums"), "what is done")
+        await pilot.press("q")
+        await on_top(pilot, SuiteScreen)
+        await pilot.press("o")
+        await on_top(pilot, SuitesDialog)
+        await until(pilot, lambda: "0 of 3 runs done" in on_screen(app), "it is listed")
+        await pilot.press("enter")
+        await on_top(pilot, SuiteWatchScreen)
+        await until(pilot, lambda: "checking eos" in text_of(app, "#watch-sums"), "it goes on")
+        services.sender.let_go.set()
+        await until(pilot, lambda: "s goes on" in text_of(app, "#watch-sums"), "it says what is left")
+
+
+async def test_above_the_operators_limit_the_number_is_typed(open_suite: OpenSuite) -> None:
+    app, services = open_suite(THREE, Policy(suite_gpu_hours=1.0))
+    async with app.run_test(size=SIZE) as pilot:
+        screen = await planned(pilot, 3)
+        await pilot.press("s")
+        await on_top(pilot, TypeHours)
+        await pilot.press("y", "enter")
+        await until(pilot, lambda: "nothing was sent" in text_of(app, "#typed-wrong"), "a yes is not enough")
+        app.screen.query_one(Input).value = f"{sent_of(screen).gpu_hours:.1f}"
+        await pilot.press("enter")
+        await on_top(pilot, SuiteWatchScreen)
+        assert len(services.suites.all()) == 1
+
+
+@pytest.mark.parametrize(("answer", "count"), [("n", 1), ("y", 2)])
+async def test_another_of_the_same_name_is_begun_only_where_that_is_wanted(
+    open_suite: OpenSuite, answer: str, count: int
+) -> None:
+    app, services = open_suite(THREE)
+    async with app.run_test(size=SIZE) as pilot:
+        screen = await planned(pilot, 3)
+        before = services.suites.keep(sent_of(screen).suite)
+        screen.take(replace(screen.draft, scales=(16, 32), name=before.name))
+        await planned(pilot, 2)
+        await pilot.press("s", "y")
+        await until(pilot, lambda: "Begin another one beside it" in on_screen(app), "it asks")
+        await pilot.press(answer)
+        await on_top(pilot, SuiteWatchScreen if answer == "y" else SuiteScreen)
+        assert len(services.suites.all()) == count
+
+
+async def test_the_same_that_goes_on_is_gone_on_with(open_suite: OpenSuite) -> None:
+    app, services = open_suite(THREE)
+    async with app.run_test(size=SIZE) as pilot:
+        before = services.suites.keep(sent_of(await planned(pilot, 3)).suite)
+        await pilot.press("s", "y")
+        await on_top(pilot, SuiteWatchScreen)
+        await until(pilot, lambda: services.sender.sent == [before], "it is sent")
+        assert services.suites.all() == (before,)
+
+
+async def test_where_nothing_may_be_changed_it_is_planned_all_the_same(open_suite: OpenSuite) -> None:
+    app, services = open_suite(THREE, Policy(read_only=True))
+    async with app.run_test(size=SIZE) as pilot:
+        screen = await planned(pilot, 3)
+        assert "submit" not in actions(screen)
+        assert "observer mode" in text_of(app, "#suite-head")
+        assert "error" in text_of(app, "#suite-about")
+        await pilot.press("s")
+        assert not services.suites.all()
+
+
+async def test_it_is_written_as_the_file_that_the_verb_reads(
+    open_suite: OpenSuite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    app, _ = open_suite(THREE)
+    async with app.run_test(size=SIZE) as pilot:
+        screen = await planned(pilot, 3)
+        for asks in (FileName, Confirm):
+            await pilot.press("w")
+            await on_top(pilot, FileName)
+            await pilot.press("enter")
+            if asks is Confirm:
+                await on_top(pilot, Confirm)
+                await pilot.press("y")
+            await on_top(pilot, SuiteScreen)
+            await until(pilot, lambda: app.clipboard == "llmb-tui suite submit nemotron4-15b-fp8.toml", "the command")
+        assert read_suite(tmp_path / "nemotron4-15b-fp8.toml", CATALOG) == sent_of(screen).suite
+
+
+@pytest.mark.parametrize("width", [80, 120, 160])
+async def test_every_column_is_whole(open_suite: OpenSuite, width: int) -> None:
+    app, _ = open_suite(THREE)
+    async with app.run_test(size=(width, 24)) as pilot:
+        await planned(pilot, 3)
+        table = app.screen.query_one(DraftRows)
+        assert sum(column.get_render_width(table) for column in table.ordered_columns) <= table.size.width

@@ -1,0 +1,143 @@
+"""A suite that was submitted: a row for each run, the sums, and what a person does with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from textual.app import App
+from textual.coordinate import Coordinate
+from textual.pilot import Pilot
+
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.policy import Policy
+from llmb_tui.results.suite.submissions import Sending
+from llmb_tui.ui.dialogs import Confirm
+from llmb_tui.ui.screens.run import RunScreen
+from llmb_tui.ui.screens.suite_watch import SuiteRows, SuiteWatchScreen, to_read
+from llmb_tui.ui.widgets.suite_watch_texts import progress_sums
+from tests.kit.pilot import SIZE, actions, by_head, on_screen, on_top, text_of, until
+from tests.ui.run.run_states import log_text
+from tests.ui.suite.conftest import SUITE_ID, SuiteServices
+
+OpenWatch = Callable[..., tuple[App[None], SuiteServices]]
+
+
+async def read(pilot: Pilot[Any]) -> SuiteWatchScreen:
+    """The screen, once every row stands as its run does."""
+    await on_top(pilot, SuiteWatchScreen)
+    screen = pilot.app.screen
+    assert isinstance(screen, SuiteWatchScreen)
+    await until(pilot, lambda: "1 of 5 runs done" in text_of(pilot.app, "#watch-sums"), "how it stands")
+    await until(pilot, lambda: screen.query_one(SuiteRows).row_count == 5, "the rows")
+    return screen
+
+
+def column(app: App[None], key: str) -> list[str]:
+    return [str(cell).strip() for cell in app.screen.query_one(SuiteRows).get_column(key)]
+
+
+async def test_each_run_has_a_row_and_all_of_them_sums(open_watch: OpenWatch) -> None:
+    app, _ = open_watch()
+    async with app.run_test(size=SIZE) as pilot:
+        await read(pilot)
+        assert column(app, "state") == ["✓ done", "● measuring", "◐ queued", "✗ failed", "○ not sent"]
+        assert column(app, "steps") == ["50/50", "31/50", "–", "3/50", ""]
+        assert column(app, "verdict")[0] == "✓ PASS"
+        assert column(app, "gpus") == ["64", "64", "16", "32", "128"]
+        assert column(app, "step")[-1].startswith("~")
+        sums = text_of(app, "#watch-sums")
+        assert "1 of 5 runs done: 1 PASS · 1 failed · 1 running · 1 waiting · 1 not sent" in sums
+        assert "GPU-hours" in sums
+        assert "s goes on where it stopped" in sums
+
+
+async def test_a_run_that_changes_repaints_its_own_row_alone(
+    open_watch: OpenWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app, services = open_watch()
+    async with app.run_test(size=SIZE) as pilot:
+        screen = await read(pilot)
+        written: list[int] = []
+        whole = SuiteRows.update_cell_at
+
+        def update(table: SuiteRows, at: Coordinate, *arguments: Any) -> None:
+            written.append(at.row)
+            whole(table, at, *arguments)
+
+        monkeypatch.setattr(SuiteRows, "update_cell_at", update)
+        assert screen.progress is not None
+        running = screen.progress.plan.suite.run_ids[1]
+        (services.runs.folder(running) / "log").write_text(log_text(40))
+        await until(pilot, lambda: column(app, "steps")[1] == "40/50", "it went on")
+        assert set(written) == {1}
+
+
+async def test_a_run_is_opened_and_one_that_was_not_sent_is_not(open_watch: OpenWatch) -> None:
+    app, _ = open_watch()
+    async with app.run_test(size=SIZE) as pilot:
+        await read(pilot)
+        await pilot.press("j", "j", "j", "j", "enter")
+        await pilot.pause()
+        assert isinstance(app.screen, SuiteWatchScreen)
+        await pilot.press("k", "k", "k", "k", "enter")
+        await on_top(pilot, RunScreen)
+        await pilot.press("q")
+        await read(pilot)
+        assert column(app, "state")[0] == "✓ done"
+
+
+async def test_it_is_cancelled_after_a_question(open_watch: OpenWatch) -> None:
+    app, services = open_watch()
+    async with app.run_test(size=SIZE) as pilot:
+        screen = await read(pilot)
+        for answer in ("n", "y"):
+            assert services.sender.cancelled == []
+            await pilot.press("c")
+            await on_top(pilot, Confirm)
+            assert "2 runs that wait or run, and 1 run not sent yet" in on_screen(app)
+            await pilot.press(answer)
+            await on_top(pilot, SuiteWatchScreen)
+        await until(pilot, lambda: "1 run not sent, and none will be" in text_of(app, "#watch-sums"), "it is known")
+        assert [suite.id for suite in services.sender.cancelled] == [SUITE_ID]
+        assert "go_on" not in actions(screen)
+
+
+async def test_it_goes_on_where_it_stopped(open_watch: OpenWatch) -> None:
+    app, services = open_watch()
+    async with app.run_test(size=SIZE) as pilot:
+        screen = await read(pilot)
+        await pilot.press("s")
+        await until(pilot, lambda: "checking eos" in text_of(app, "#watch-sums"), "what is done")
+        assert "go_on" not in actions(screen)
+        await pilot.press("s")
+        services.sender.let_go.set()
+        await until(pilot, lambda: "s goes on" in text_of(app, "#watch-sums"), "it is over")
+        assert [suite.id for suite in services.sender.sent] == [SUITE_ID]
+
+
+async def test_where_nothing_may_be_changed_it_is_only_watched(open_watch: OpenWatch) -> None:
+    app, _ = open_watch(Policy(read_only=True))
+    async with app.run_test(size=SIZE) as pilot:
+        screen = await read(pilot)
+        assert not {"go_on", "cancel"} & actions(screen)
+
+
+def test_logs_are_copied_one_after_the_other(open_watch: OpenWatch) -> None:
+    _, services = open_watch()
+    progress = services.suites.progress(services.suites.load(SUITE_ID))
+    done, running, _, failed, _ = progress.plan.suite.run_ids
+    unread = {row.record.run.id for row in progress.rows if row.record and row.record.state.log_unread}
+    assert to_read(progress, "", unread) == running
+    assert to_read(progress, running, unread) == running
+    assert to_read(progress, "", set()) in {done, failed, running}
+
+
+def test_what_ended_a_submission_early_is_said(open_watch: OpenWatch) -> None:
+    _, services = open_watch()
+    progress = services.suites.progress(services.suites.load(SUITE_ID))
+    sending = Sending("job 1", goes_on=False, trouble=Trouble("eos is not ready.", "No image.", "Install."))
+    parts = by_head(progress_sums(progress, sending))
+    assert parts["✗ stopped"] == "eos is not ready. No image. Install."
+    assert parts["not sent"] == "1 run: s goes on where it stopped."
