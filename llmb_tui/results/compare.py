@@ -20,6 +20,7 @@ from llmb_tui.results.likeness import Likeness, Purpose, Remark, aspect_words, d
 from llmb_tui.results.result import RunResult
 from llmb_tui.results.statistics import mean_half_width, t_95, welch_half_width
 from llmb_tui.text import plural
+from llmb_tui.watch.state import ENDED
 
 Measure = Literal["rule", "median"]
 Basis = Literal["repeats", "one side's repeats", "single runs", "unknown"]
@@ -37,6 +38,7 @@ _BASIS_WORDS: dict[Basis, str] = {
 }
 _FINEST_PCT = 0.1
 """No interval of a difference is narrower: logs print four digits, and the last one is rounded on either side."""
+_OVER = (*ENDED, "refused", "withdrawn")
 _OVER_TIME: tuple[Purpose, ...] = ("changes", "clusters", "releases")
 """For what one side is held against another where nobody says it."""
 
@@ -225,7 +227,7 @@ def why_left_out(run: RunResult, measure: Measure = "rule") -> str:
     if run.comparable and value_s(run, measure) is not None:
         return ""
     if run.state != "done":
-        return f"it is {run.state}, as far as is known here"
+        return f"it is {run.state}{'' if run.state in _OVER else ', as far as is known here'}"
     if run.step_time_s is None:
         return "it has no step time by its recipe's rule"
     return "it was profiled, traced, began with a checkpoint, is too short, or its log lacks steps that count"

@@ -48,7 +48,7 @@ RULE = (
 _STATE_WORDS: dict[NodeState, str] = {
     "suspected": "slow",
     "unremarkable": "nothing that noise does not explain",
-    "not enough runs": "not placed often enough with it and without it",
+    "not enough runs": "too few placements",
     "not told apart": f"slow, but more than {_MOST_TOGETHER} nodes always ran together: mix them with others",
     "changed over time": "slow, but all runs with it are later or earlier than those without: time may be the reason",
 }

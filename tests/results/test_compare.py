@@ -142,8 +142,10 @@ def test_two_sides_are_paired_by_configuration() -> None:
 
 def test_what_tells_nothing_is_left_out_with_the_reason() -> None:
     failed = replace(make_result("failed"), state="failed", comparable=False)
-    comparison = compare([make_result("good"), failed, make_result("slow", selection=profiled())])
-    assert dict(comparison.left_out)["failed"] == "it is failed, as far as is known here"
+    going = replace(make_result("going"), state="measuring", comparable=False)
+    comparison = compare([make_result("good"), failed, going, make_result("slow", selection=profiled())])
+    assert dict(comparison.left_out)["failed"] == "it is failed"
+    assert dict(comparison.left_out)["going"] == "it is measuring, as far as is known here"
     assert "profiled" in dict(comparison.left_out)["slow"]
     assert [run.id for one in comparison.groups for run in one.runs] == ["good"]
 
