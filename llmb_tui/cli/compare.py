@@ -52,7 +52,8 @@ def compare_verb(arguments: argparse.Namespace) -> int:
     if arguments.diff and not arguments.json:
         _print_texts(changed)
     _say_remarks(comparison)
-    return 0 if comparison.likeness.comparable and comparison.groups else 1
+    answered = comparison.contrasts if against else comparison.groups
+    return 0 if comparison.likeness.comparable and answered else 1
 
 
 def _nodes(services: Services, arguments: argparse.Namespace) -> int:

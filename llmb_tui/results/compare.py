@@ -186,7 +186,8 @@ def compare(runs: Sequence[RunResult], against: Sequence[RunResult] = (), purpos
     Without a purpose, runs that may not be compared with the others are compared among themselves, where there are
     several of a kind: a suite of scales in two precisions is two curves.
     With `against` every group of `runs` is held against its counterpart there, which differs from it in nothing but
-    what the purpose lets differ; without a purpose that is time, container, cluster or release.
+    what the purpose lets differ; without a purpose that is time, container, cluster or release, and for a single pair
+    what it differs in.
     """
     everything = (*runs, *against)
     alike = likeness([run for run in everything if run.comparable] or everything, purpose)
@@ -293,7 +294,10 @@ def _pairs(
 ) -> list[tuple[Group, Group, Likeness]]:
     """Each group with its counterpart. A single one on either side go together, whether they may be compared or not."""
     if len(base) == len(groups) == 1:
-        return [(base[0], groups[0], _of_pair(base[0], groups[0], purpose))]
+        alike = _of_pair(base[0], groups[0], purpose)
+        if purpose is None and not alike.comparable:
+            alike = likeness((*base[0].runs, *groups[0].runs))
+        return [(base[0], groups[0], alike)]
     found = []
     for one in groups:
         pairs = [(other, one, _of_pair(other, one, purpose)) for other in base]

@@ -142,6 +142,9 @@ def test_a_run_that_failed_is_shown_and_left_out(ended: Ended, tmp_path: Path) -
     alone = ask(tmp_path, ("short",))
     assert alone.returncode == 1
     assert "None of these runs can be compared." in alone.stderr
+    sides = ask(tmp_path, ("good", "--against", "short"))
+    assert sides.returncode == 1
+    assert "Nothing on the other side is like nemotron4 15b fp8 · 64 × H100" in sides.stderr
 
 
 @pytest.mark.parametrize(

@@ -140,6 +140,12 @@ def test_two_sides_are_paired_by_configuration() -> None:
     assert "16 × H100" in comparison.unpaired[0]
 
 
+def test_a_single_pair_may_differ_in_what_can_be_compared() -> None:
+    fast, slow = repeats("f", 1.98), repeats("b", 2.67, selection=BF16)
+    assert compare(slow, against=fast).likeness.purpose == "precisions"
+    assert not compare(slow, against=fast, purpose="changes").likeness.comparable
+
+
 def test_what_tells_nothing_is_left_out_with_the_reason() -> None:
     failed = replace(make_result("failed"), state="failed", comparable=False)
     going = replace(make_result("going"), state="measuring", comparable=False)
