@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual import getters, work
@@ -22,6 +22,7 @@ from llmb_tui.ui.text import MUTED, line, say, tell, told
 from llmb_tui.ui.widgets.answers import Answer, Rows
 from llmb_tui.ui.widgets.chart_view import ChartView
 from llmb_tui.ui.widgets.key_bar import KeyBar
+from llmb_tui.ui.widgets.result_texts import notice_parts
 from llmb_tui.ui.widgets.texts import Scroller, WrappedLines
 
 _CHART_ROWS = 16
@@ -47,9 +48,10 @@ class ResultView(Screen[None]):
     head = getters.query_one("#view-head", Static)
     body = getters.query_one(Scroller)
 
-    def __init__(self, title: str, work_out: Callable[[], Answer]) -> None:
-        """`work_out` is called in a thread; its Trouble is shown."""
+    def __init__(self, title: str, work_out: Callable[[], Answer], notices: Sequence[tuple[str, str]] = ()) -> None:
+        """`work_out` is called in a thread; its Trouble is shown. `notices`: (cluster, what has to be said of it)."""
         super().__init__()
+        self._notices = notice_parts(notices)
         self._heading = title
         self._work_out = work_out
         self._answer: Answer | None = None
@@ -68,11 +70,11 @@ class ResultView(Screen[None]):
         try:
             answer = await in_daemon(self._work_out)
         except Trouble as trouble:
-            say(self.head, line((self._heading, "bold")))
+            say(self.head, line((self._heading, "bold"), *self._notices))
             await self.body.mount(Static(told(trouble), markup=False))
             return
         self._answer = answer
-        say(self.head, line((answer.title, "bold")))
+        say(self.head, line((answer.title, "bold"), *self._notices))
         await self.body.mount_all(_Chart(one) if isinstance(one, Chart) else _Text(one) for one in answer.blocks)
         self.refresh_bindings()
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -86,6 +87,7 @@ A step time is the mean of the runs that count: those that ended well and did no
         self._clock = clock
         self._results: dict[str, RunResult] = {}
         self._notes: Mapping[str, Note] = {}
+        self._notices: tuple[tuple[str, str], ...] = ()
         self._by: Grouping = "configuration"
         self._within: ResultGroup | None = None
         self._list: ResultList | None = None
@@ -174,14 +176,15 @@ A step time is the mean of the runs that count: those that ended well and did no
         from llmb_tui.ui.result_answers import compare_marked  # noqa: PLC0415 (not needed for the first frame)
 
         marked = list(self._marked.values())
-        self._view("comparing", lambda: compare_marked(self._services, marked))
+        runs = [run for one in marked for run in one.runs]
+        self._view("comparing", lambda: compare_marked(self._services, marked), runs)
 
     def action_scaling(self) -> None:
         """Of what is marked, or of all that has to do with the row."""
         from llmb_tui.ui.result_answers import scaling_of  # noqa: PLC0415 (not needed for the first frame)
 
         runs, row = self._chosen_runs(), None if self._marked else self._row
-        self._view("scaling", lambda: scaling_of(self._services, runs, row))
+        self._view("scaling", lambda: scaling_of(self._services, runs, row), row.runs if row else runs)
 
     def action_nodes(self) -> None:
         """Of what is marked, or of all on the row's cluster: nodes are told apart by whatever ran on them."""
@@ -189,7 +192,7 @@ A step time is the mean of the runs that count: those that ended well and did no
 
         clusters = () if self._row is None or self._marked else self._row.clusters
         runs = [run for run in self._chosen_runs() if not clusters or run.cluster in clusters]
-        self._view("slow nodes", lambda: nodes_of(runs))
+        self._view("slow nodes", lambda: nodes_of(runs), runs)
 
     @work(group="report", exclusive=True, exit_on_error=False)
     async def action_report(self) -> None:
@@ -218,13 +221,14 @@ A step time is the mean of the runs that count: those that ended well and did no
         from llmb_tui.ui.result_answers import export_runs  # noqa: PLC0415 (not needed for the first frame)
         from llmb_tui.ui.screens.export import ExportDialog  # noqa: PLC0415 (as above)
 
-        ids = [run.id for run in self._runs_to_hand_over()]
-        if not ids:
+        runs = self._runs_to_hand_over()
+        ids = [run.id for run in runs]
+        if not runs:
             return
         name = time.strftime("evidence-%Y-%m-%d.tar.zst", time.localtime(self._clock()))
         target = await self.app.push_screen_wait(ExportDialog(len(ids), name))
         if target is not None:
-            self._view(f"exporting {plural(len(ids), 'run')}", lambda: export_runs(self._services, ids, target))
+            self._view(f"exporting {plural(len(ids), 'run')}", lambda: export_runs(self._services, ids, target), runs)
 
     def _runs_to_hand_over(self) -> list[RunResult]:
         """Of what is marked, or else of the row, oldest first."""
@@ -244,10 +248,12 @@ A step time is the mean of the runs that count: those that ended well and did no
             return list({run.id: run for one in self._marked.values() for run in one.runs}.values())
         return narrow(over(self._results.values()), self.words.value, self._notes)
 
-    def _view(self, title: str, work_out: Callable[[], Answer]) -> None:
+    def _view(self, title: str, work_out: Callable[[], Answer], runs: Iterable[RunResult]) -> None:
+        """Open what is worked out of runs."""
         from llmb_tui.ui.screens.result_view import ResultView  # noqa: PLC0415 (not needed for the first frame)
 
-        self.app.push_screen(ResultView(title, work_out))
+        clusters = {run.cluster for run in runs}
+        self.app.push_screen(ResultView(title, work_out, [one for one in self._notices if one[0] in clusters]))
 
     def action_leave(self) -> None:
         if self.words.display:
@@ -280,6 +286,9 @@ A step time is the mean of the runs that count: those that ended well and did no
 
         feed, history = await in_daemon(lambda: (self._services.feed, self._services.history))
         self._notes = await in_daemon(self._services.notes.all)
+        with contextlib.suppress(Trouble):  # the wizard names a cluster's file that cannot be read
+            profiles = await in_daemon(self._services.clusters.profiles)
+            self._notices = tuple((profile.name, profile.notice) for profile in profiles if profile.notice)
         if self._following is None:
             self._following = feed.follow(take)
 
@@ -327,6 +336,7 @@ A step time is the mean of the runs that count: those that ended well and did no
             self._clock(),
             self.size.width,
             terminal_glyphs(),
+            self._notices,
         )
         shown = await in_daemon(result_list, asked)
         if asked.marked == frozenset(self._marked):

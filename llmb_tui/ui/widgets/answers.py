@@ -162,6 +162,8 @@ def _last(newest: RunResult) -> dict[str, str]:
         out["loss"] = f"{newest.loss.first:.4g} → {newest.loss.last:.4g}, {falls}{broken}"
     if saves := [one.seconds for one in newest.checkpoints if one.kind == "save"]:
         out["checkpoint"] = f"{max(saves):.3g} s at most"
+    if newest.facts is not None and newest.facts.simulated:
+        out["simulated"] = "yes: nothing was trained"
     if newest.restarts:
         out["restarts"] = f"{newest.restarts}"
     if newest.job and newest.job.node_list:

@@ -48,6 +48,8 @@ class Asked:
     width: int
     """Cells of the terminal."""
     glyphs: Glyphs = UNICODE
+    notices: tuple[tuple[str, str], ...] = ()
+    """(cluster, what has to be said of it)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,7 @@ def result_list(asked: Asked) -> ResultList:
         for key, one in groups.items():
             rows[key] = group_row(one, key in asked.marked, span, cells, asked.glyphs)
     title = group_name(within) if within else ""
-    shown = Shown(len(ended), len(found), len(clusters), asked.words, len(asked.marked), asked.by, title)
+    notices = tuple(one for one in asked.notices if one[0] in clusters)
+    shown = Shown(len(ended), len(found), len(clusters), asked.words, len(asked.marked), asked.by, title, notices)
     chart = history_chart(found) if within and within.repeats else None
     return ResultList(asked, shown, tuple(columns), groups, rows, chart)

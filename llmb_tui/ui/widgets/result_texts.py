@@ -171,6 +171,8 @@ class Shown:
     by: Grouping
     within: str
     """Of which group these are the runs; empty for the list of groups."""
+    notices: tuple[tuple[str, str], ...] = ()
+    """(cluster, what has to be said of it), such as that it is simulated."""
 
 
 def heading(shown: Shown) -> Content:
@@ -185,10 +187,16 @@ def heading(shown: Shown) -> Content:
         parts.append((f"   filter: {' '.join(shown.words.split())}", "$text-accent"))
     if shown.marked:
         parts.append((f"   {shown.marked} marked", "$text-accent"))
+    parts += notice_parts(shown.notices)
     if not shown.within:
         words = "each run by itself" if shown.by == "none" else f"by {shown.by}"
         parts.append((f"   {words}", MUTED))
     return line(*parts)
+
+
+def notice_parts(notices: Sequence[tuple[str, str]]) -> list[Part]:
+    """What has to be said of clusters, as a heading says it."""
+    return [part for cluster, notice in notices for part in ("   ", (f" {cluster}: {notice} ", "reverse"))]
 
 
 def about_group(group: ResultGroup, now: float) -> list[Content]:

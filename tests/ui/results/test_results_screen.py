@@ -10,6 +10,7 @@ from textual.app import App
 from textual.events import Key
 from textual.pilot import Pilot
 
+from llmb_tui.ui.screens.result_view import ResultView
 from llmb_tui.ui.screens.results import ResultsScreen
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.ui.widgets.chart_view import ChartView
@@ -169,6 +170,17 @@ async def test_a_run_that_ends_while_the_list_is_open_comes_to_its_group(open_re
         await until(pilot, lambda: bool(cells(app)) and cells(app)[0][3:5] == ["1", "2.00"], "the first")
         remember(services.runs, Past("aaa2", NEMOTRON, 1, 2.2), NOW)
         await until(pilot, lambda: cells(app)[0][3:5] == ["2", "2.10"], "both")
+
+
+async def test_what_is_simulated_says_so_in_the_list_and_in_its_views(open_results: OpenResults) -> None:
+    app, services = open_results()
+    services.clusters.notice = "simulated, clock x30"
+    async with app.run_test(size=SIZE) as pilot:
+        await read(pilot)
+        assert "eos: simulated, clock x30" in text_of(app, "#results-head")
+        await pilot.press("n")
+        await on_top(pilot, ResultView)
+        await until(pilot, lambda: "eos: simulated, clock x30" in text_of(app, "#view-head"), "the notice")
 
 
 async def test_nothing_is_over_yet(open_results: OpenResults) -> None:
