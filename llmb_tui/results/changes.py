@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from statistics import fmean
 
 _LEAST = 2
-"""Values on each side: a single one that is otherwise is an outlier, no change."""
+"""Values in a row: a single one that is otherwise is an outlier, no change."""
 _ERROR = 0.01
 """How often noise alone may be taken for a change, of one row of values."""
+_LEAST_AGAIN = 12
+"""Values of which parts are looked at as well."""
 _FINEST = 0.002
 """Values that are more alike than this part of themselves are so by their rounding alone: a log prints 1.98 s."""
+_MOST = 150
+"""Values that are looked at, the newest: the places to try grow with the square of their number."""
 
 RULE = (
-    "A change is marked where two runs or more in a row differ from the others by more than those do among "
-    "themselves: Student's t of the two means, for the stretch where it is largest, such that noise alone is taken for "
-    "a change in 1 % of histories at most, however many stretches there are to try."
+    "A change is marked where two runs or more in a row differ from those before by more than runs do that nothing was "
+    "changed between: the row is cut at one place or at two, where that leaves least noise, and the parts are held "
+    "against each other by the variance within them (an F test, corrected for all places that were tried), such that "
+    "noise alone is taken for a change in 1 % of histories."
 )
 
 
@@ -41,7 +46,8 @@ class Change:
 
 def changes(values: Sequence[float]) -> tuple[Change, ...]:
     """Where a row of positive values changes, by `RULE`, ascending."""
-    edges = [0, *_places(values, 0, len(values)), len(values)]
+    first = max(0, len(values) - _MOST)
+    edges = _kept(values, [first, *_places(values, first, len(values)), len(values)])
     means = [fmean(values[low:high]) for low, high in pairwise(edges) if high > low]
     return tuple(Change(at, means[i], means[i + 1]) for i, at in enumerate(edges[1:-1]))
 
@@ -51,39 +57,89 @@ def chance(t: float, degrees: int) -> float:
 
     The finite series for whole degrees of freedom (Abramowitz and Stegun, 26.7.3 and 26.7.4).
     """
-    if math.isinf(t):
-        return 0.0
     angle = math.atan2(abs(t), math.sqrt(degrees))
     term, total = (1.0, 0.0) if degrees % 2 == 0 else (math.cos(angle), 0.0)
     for power in range(degrees % 2, degrees - 1, 2):
         total += term
         term *= (power + 1) / (power + 2) * math.cos(angle) ** 2
     inside = math.sin(angle) * total
-    return 1 - (inside if degrees % 2 == 0 else 2 / math.pi * (angle + inside))
+    return max(0.0, 1 - (inside if degrees % 2 == 0 else 2 / math.pi * (angle + inside)))
 
 
 def _places(values: Sequence[float], low: int, high: int) -> list[int]:
-    """Within values[low:high]: the ends of the stretch that differs most from the rest, and those in each part."""
+    """Within values[low:high]: where to cut, and where to cut the parts again."""
+    places = _cut(values, low, high, _ERROR)
+    edges = [low, *places, high] if places else []
+    return sorted([*places, *(place for begin, end in pairwise(edges) for place in _places(values, begin, end))])
+
+
+def _cut(values: Sequence[float], low: int, high: int, error: float) -> list[int]:
+    """The best one or two places within values[low:high], or within most of it: to and fro hides in the whole."""
     part = values[low:high]
-    cuts = [0, *range(_LEAST, len(part) - _LEAST + 1)]  # one that reaches to the end is the rest of another
-    stretches = [(i, j) for i in cuts for j in cuts if j - i >= _LEAST]
-    if not stretches:
+    tried = list(_pieces(len(part)))
+    if not tried:
         return []
     sums = [0.0, *accumulate(value - part[0] for value in part)]
-    squares = sum((value - fmean(part)) ** 2 for value in part)
-    finest = _FINEST * min(part)
-    t, i, j = max((_t(sums, squares, finest, i, j), i, j) for i, j in stretches)
-    if chance(t, len(part) - 2) * len(stretches) > _ERROR:
+    total = sum((value - fmean(part)) ** 2 for value in part)
+    least = (_FINEST * fmean(part)) ** 2
+    found = []
+    for kinds in (2, 3):
+        between, i, j = max(((_between(sums, *one), *one[1:]) for one in tried if one[0] == kinds), default=(0.0, 0, 0))
+        noise = max((total - between) / (len(part) - kinds), least)
+        if _by_chance(between / (kinds - 1) / noise, kinds, len(part)) * len(tried) <= error:
+            found.append((noise, i, j))
+    if found:
+        _, i, j = min(found)
+        return sorted({low + i, low + j} - {low, high})
+    most = 2 * len(part) // 3
+    if len(part) < _LEAST_AGAIN or error < _ERROR / 2:
         return []
-    edges = sorted({low, low + i, low + j, high})
-    inner = [place for begin, end in pairwise(edges) for place in _places(values, begin, end)]
-    return sorted([*edges[1:-1], *inner])
+    return _cut(values, low, low + most, error / 2) or _cut(values, high - most, high, error / 2)
 
 
-def _t(sums: Sequence[float], squares: float, finest: float, i: int, j: int) -> float:
-    """Student's t of the means of a stretch and of the rest, with one deviation for both."""
-    count, inside = len(sums) - 1, j - i
-    apart = (sums[j] - sums[i]) / inside - (sums[-1] - sums[j] + sums[i]) / (count - inside)
-    share = inside * (count - inside) / count
-    deviation = max(math.sqrt(max(0.0, squares - apart**2 * share) / (count - 2)), finest)
-    return abs(apart) / deviation * math.sqrt(share)
+def _pieces(count: int) -> Iterator[tuple[int, int, int]]:
+    """(2, i, j): the stretch from i to j is another kind than the rest; (3, i, j): all three parts are of their own."""
+    places = range(_LEAST, count - _LEAST + 1)
+    for i in (0, *places):
+        for j in places:
+            if j - i >= _LEAST:
+                yield 2, i, j
+                if i:
+                    yield 3, i, j
+
+
+def _between(sums: Sequence[float], kinds: int, i: int, j: int) -> float:
+    """Sum of squares between the parts; of 2 kinds the outer parts are one."""
+    count, total = len(sums) - 1, sums[-1]
+    parts = [(sums[j] - sums[i], j - i)]
+    if kinds == 2:
+        parts.append((total - parts[0][0], count - (j - i)))
+    else:
+        parts += [(sums[i], i), (total - sums[j], count - j)]
+    return sum(part**2 / size for part, size in parts) - total**2 / count
+
+
+def _by_chance(f: float, kinds: int, count: int) -> float:
+    """How often F of so many kinds is larger than this by chance alone."""
+    if kinds == 2:
+        return chance(math.sqrt(max(f, 0.0)), count - 2)
+    return float((1 + 2 * f / (count - 3)) ** (-(count - 3) / 2))
+
+
+def _kept(values: Sequence[float], edges: list[int]) -> list[int]:
+    """Those at which neighbours do differ: what the best cut has split beyond that is joined again."""
+    while len(edges) > 2:
+        parts = [values[low:high] for low, high in pairwise(edges)]
+        means = [fmean(part) for part in parts]
+        count = sum(map(len, parts))
+        squares = sum((value - mean) ** 2 for part, mean in zip(parts, means, strict=True) for value in part)
+        noise = max(math.sqrt(squares / max(count - len(parts), 1)), _FINEST * fmean(means))
+        ts = [
+            abs(means[at + 1] - means[at]) / (noise * math.sqrt(1 / len(parts[at]) + 1 / len(parts[at + 1])))
+            for at in range(len(means) - 1)
+        ]
+        weakest = min(range(len(ts)), key=ts.__getitem__)
+        if chance(ts[weakest], max(count - len(parts), 1)) * count <= _ERROR:
+            break
+        edges = [*edges[: weakest + 1], *edges[weakest + 2 :]]
+    return edges

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from llmb_tui.results.chart import Axis, Chart, Point, Role, Series, apart
+from llmb_tui.results.chart import Axis, Chart, Point, Role, Rule, Series, apart
 from llmb_tui.text import clean_line
 
 _WIDTH, _LEFT, _TOP, _PLOT = 620.0, 52.0, 46.0, 220.0
@@ -16,6 +16,8 @@ _BESIDE = 128.0
 """Room at the right where labels of level lines stand."""
 _SIZE = 12.0
 """Of letters."""
+_BOLD = 1.08
+"""How much wider bold ones are."""
 _LINE = 18.0
 _GAP = 34.0
 """Between two labels of the horizontal axis, at least; they are as wide as their letters beside that."""
@@ -157,20 +159,33 @@ def _bands(chart: Chart, frame: _Frame) -> Iterator[str]:
 
 
 def _rules(chart: Chart, frame: _Frame) -> Iterator[str]:
-    """The labels of level lines stand at their right, those of upright ones above the plot."""
+    """The labels of level lines stand at their right, those of upright ones beside their upper end."""
     for rule in chart.rules:
         if rule.upright:
             x = frame.across(rule.at)
             yield f'<path class="line {rule.role}" d="M{x:.1f} {frame.top:.1f}V{frame.bottom:.1f}"/>'
-            wide = _wide(rule.label) / 2
-            middle = min(max(x, frame.left + wide), _WIDTH - wide)
-            yield _say(middle, frame.top - 5, rule.label, f"{rule.role} bold", "middle")
         else:
             y = frame.up(rule.at)
             yield f'<path class="line {rule.role}" d="M{frame.left:.1f} {y:.1f}H{frame.right:.1f}"/>'
+    for rule, box in _upright(chart, frame):
+        yield _say(box.left, box.bottom - 3, rule.label, f"{rule.role} bold")
     for text, middle in _beside(chart, frame):
         for row, part in enumerate(text):
             yield _say(frame.right + 8, middle + 4 + (row - (len(text) - 1) / 2) * 14, part)
+
+
+def _upright(chart: Chart, frame: _Frame) -> list[tuple[Rule, _Box]]:
+    """Each upright line and the place of its label: under those that it would cover."""
+    found: list[tuple[Rule, _Box]] = []
+    for rule in chart.rules:
+        if rule.upright:
+            wide, x = _wide(rule.label) * _BOLD, frame.across(rule.at)
+            left = x + 5 if x + 5 + wide < frame.right else x - 5 - wide
+            box = _Box(left, frame.top, left + wide, frame.top + 14)
+            while any(box.meets(other) for _, other in found):
+                box = _Box(left, box.top + 14, left + wide, box.bottom + 14)
+            found.append((rule, box))
+    return found
 
 
 def _beside(chart: Chart, frame: _Frame) -> list[tuple[list[str], float]]:
@@ -234,36 +249,39 @@ def _mark(role: Role, x: float, y: float, inside: str = "", *, small: bool = Fal
 
 
 def _labels(chart: Chart, frame: _Frame) -> Iterator[str]:
-    """What points say, where it covers nothing; the value of the run itself is said in any case."""
-    taken = [
+    """What points say, where it covers nothing; the value of the run itself may cover marks."""
+    labels = [
         _Box(frame.right + 8, middle - 7 * len(text), _WIDTH, middle + 7 * len(text))
         for text, middle in _beside(chart, frame)
     ]
+    labels += [box for _, box in _upright(chart, frame)]
     wanted = [(one.role, point) for one in chart.series for point in one.points]
     shown = [(frame.across(point.x), frame.up(point.y)) for _, point in wanted]
-    if len(shown) <= _MARKS:
-        taken += [_Box(x - 5, y - 5, x + 5, y + 5) for x, y in shown]
+    marks = [_Box(x - 5, y - 5, x + 5, y + 5) for x, y in shown] if len(shown) <= _MARKS else []
     for role, point in sorted(wanted, key=lambda pair: pair[0] != "this"):
         if point.label:
-            x, y = frame.across(point.x), frame.up(point.y)
-            wide = _wide(point.label) * (1.08 if role == "this" else 1)
-            box = _free(x, y, wide, taken, frame)
-            if box is None and role == "this":
-                box = _Box(x - wide / 2, y - 8 - _SIZE, x + wide / 2, y - 8)
+            places = list(_places(point, role, frame))
+            box = _free(places, [*labels, *marks]) or (_free(places, labels) if role == "this" else None)
             if box is not None:
-                taken.append(box)
+                labels.append(box)
                 yield _say(box.left, box.bottom - 2, point.label, "this bold" if role == "this" else "")
 
 
-def _free(x: float, y: float, wide: float, taken: Sequence[_Box], frame: _Frame) -> _Box | None:
-    """Above, below, right or left of a point."""
-    corners = ((x - wide / 2, y - 9 - _SIZE), (x - wide / 2, y + 9), (x + 11, y - 6), (x - 11 - wide, y - 6))
-    for left, top in corners:
+def _places(point: Point, role: Role, frame: _Frame) -> Iterator[_Box]:
+    """Inside the picture: above, below, right or left of a point, then farther away."""
+    x, y = frame.across(point.x), frame.up(point.y)
+    wide = _wide(point.label) * (_BOLD if role == "this" else 1)
+    middle = min(max(x - wide / 2, frame.left + 2), _WIDTH - wide - 2)
+    corners = [(middle, y - 9 - _SIZE), (middle, y + 9), (x + 11, y - 6), (x - 11 - wide, y - 6)]
+    for left, top in (*corners, (middle, y - 25 - _SIZE), (middle, y + 25)):
         box = _Box(left, top, left + wide, top + _SIZE + 1)
-        inside = frame.left < box.left and box.right < _WIDTH and frame.top - 4 < box.top and box.bottom < frame.bottom
-        if inside and not any(box.meets(other) for other in taken):
-            return box
-    return None
+        if frame.left < box.left and box.right < _WIDTH and frame.top - 4 < box.top and box.bottom < frame.bottom:
+            yield box
+
+
+def _free(places: Iterable[_Box], taken: Sequence[_Box]) -> _Box | None:
+    """The first that covers nothing."""
+    return next((box for box in places if not any(box.meets(other) for other in taken)), None)
 
 
 def _legend(chart: Chart, top: float) -> tuple[list[str], float]:

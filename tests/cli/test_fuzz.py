@@ -36,6 +36,7 @@ VERBS = (
     "cancel",
     "results",
     "compare",
+    "report",
     "fetch",
     "note",
     "disk",
@@ -169,6 +170,7 @@ def test_a_damaged_run_costs_that_run_only(places: Places, capsys: pytest.Captur
     assert (code, [run["id"] for run in json.loads(out)]) == (2, ["sound"])
     for name in DAMAGES:
         assert _answers(capsys, "compare", name, "sound")[0] in (1, 2), name
+        assert _answers(capsys, "report", name, "sound", "-o", f"{name}.html")[0] in (0, 1, 2), name
     assert _answers(capsys, "compare", "--nodes")[0] == 0
 
 

@@ -107,6 +107,11 @@ def test_a_change_is_larger_than_the_noise() -> None:
     assert [one.at for one in changes([1.98, 1.99, 1.98, 2.1, 2.11])] == [3]
     (one,) = changes([2.0, 2.0, 2.0, 2.1, 2.1, 2.1])
     assert one.percent == pytest.approx(5.0)
+    assert [one.at for one in changes([1.98, 1.99, 2.0, 1.98, 2.08, 2.09, 2.07, 2.08, 2.04, 2.02, 2.03, 2.04])] == [
+        4,
+        8,
+    ]
+    assert [one.at for one in changes([*[2.0, 2.01] * 4, *[2.1, 2.11] * 4] * 2)] == [8, 16, 24]
     assert [one.at for one in changes([1.0, 1.01, 1.0, 1.2, 1.21, 1.2, 1.2, 1.0, 1.0, 1.01])] == [3, 7]
 
 

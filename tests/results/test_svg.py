@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from dataclasses import replace
 from xml.etree import ElementTree as Xml
@@ -10,7 +11,7 @@ import pytest
 
 from llmb_tui.plan.over_scale import over_scale
 from llmb_tui.results.chart import Axis, Chart, Point, Rule, Series
-from llmb_tui.results.charts import efficiency_chart, history_chart, scale_chart, step_chart
+from llmb_tui.results.charts import efficiency_chart, history_chart, scale_chart, seconds, step_chart
 from llmb_tui.results.scaling import scaling_curves
 from llmb_tui.results.svg import svg
 from tests.kit.results import make_result
@@ -50,9 +51,8 @@ def test_a_chart_is_well_formed_and_needs_nothing(name: str) -> None:
     assert not re.search(r"\b(?:nan|inf)\b", text)
 
 
-@pytest.mark.parametrize("name", list(CHARTS))
-def test_nothing_is_drawn_outside_and_no_label_covers_another(name: str) -> None:
-    _, root = parsed(CHARTS[name])
+def assert_readable(root: Xml.Element) -> None:
+    """Every label lies in the picture, and none covers another."""
     width, height = map(float, root.attrib["viewBox"].split()[2:])
     boxes = []
     for one in root.iter(f"{NAMESPACE}text"):
@@ -65,6 +65,41 @@ def test_nothing_is_drawn_outside_and_no_label_covers_another(name: str) -> None
         for other in boxes[at + 1 :]:
             covers = left < other[2] and other[0] < right and top < other[3] and other[1] < bottom
             assert not covers, (text, other[4])
+
+
+@pytest.mark.parametrize("name", list(CHARTS))
+def test_a_chart_is_readable(name: str) -> None:
+    assert_readable(parsed(CHARTS[name])[1])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_chart_of_any_runs_is_readable(seed: int) -> None:
+    numbers = random.Random(seed)
+    base, noise = 10 ** numbers.uniform(-2, 3), numbers.choice([0.0, 0.001, 0.01, 0.3])
+    times = [
+        base * numbers.lognormvariate(0, noise) * (1 if at else 20) for at in range(numbers.choice([1, 3, 50, 900]))
+    ]
+    run = make_result("x", times)
+    root = parsed(step_chart(run))[1]
+    assert_readable(root)
+    assert run.step_time_s is None or seconds(run.step_time_s) in texts(root)
+    scales = sorted(numbers.sample([8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096], numbers.randint(2, 9)))
+    runs = [
+        make_result(f"s{gpus}{at}", 2 * numbers.lognormvariate(0, 0.1), replace(NEMOTRON, scale=gpus))
+        for gpus in scales
+        for at in range(numbers.choice([1, 3]))
+    ]
+    assert_readable(parsed(scale_chart(over_scale(CATALOG, NEMOTRON), runs, runs[0]))[1])
+    assert_readable(parsed(efficiency_chart(scaling_curves(runs)[0]))[1])
+    every = numbers.choice([900, 86_400, 2_000_000])
+    period = numbers.randint(2, 6)
+    history = [
+        make_result(
+            f"d{at}", 2 * numbers.gauss(1, 0.005) * (1 + 0.1 * (at // period % 2)), submitted_at=CREATED_AT + at * every
+        )
+        for at in range(24)
+    ]
+    assert_readable(parsed(history_chart(history))[1])
 
 
 def test_the_value_of_the_run_is_said() -> None:

@@ -43,6 +43,8 @@ class ReportedRun:
     """Of the copy of the log; empty without one."""
     log_unread: bool = False
     """More of its log may be on the cluster than was copied."""
+    log_removed: bool = False
+    """Its copy was removed from this machine; what had been read of it stays."""
     accounting: str = ""
     """What the scheduler's accounting said when it was over, without secrets."""
     first_loss: tuple[str, LossDifference] | None = None

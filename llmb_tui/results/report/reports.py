@@ -78,6 +78,7 @@ class Reports:
             script_sha256=_sha256(folder / "script.sh"),
             log_sha256=_sha256(folder / state.log_name),
             log_unread=state.log_unread,
+            log_removed=state.log_removed,
             accounting=without_secrets(_text(folder / ACCOUNTING)),
             first_loss=others.first_loss(result),
             note=self._notes.of(run_id).words,

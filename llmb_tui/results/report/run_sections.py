@@ -142,9 +142,15 @@ def _numbers(one: ReportedRun) -> Iterator[str]:
             f"peak of {estimate.peak_tflops:,.4g} TFLOPS in {plan.selection.dtype}."
         )
     yield "A deviation is that of a sample (÷ n − 1). Times of day are UTC."
+    yield (
+        f"What these numbers rest on is handed over by `llmb-tui export {result.id} -o FILE.tar.zst`, and checked "
+        "anywhere by `llmb-tui verify`."
+    )
     if one.log_unread:
         yield f"The end of its log was not copied from the cluster yet; `llmb-tui results {result.id}` does it."
-    if result.facts is None:
+    if one.log_removed:
+        yield "The copy of its log was removed from this machine; what counts is what was read of it before."
+    elif result.facts is None:
         yield "The whole log is not on this machine; what was folded from it while it was followed is what counts here."
     elif result.facts.starts > 1:
         yield f"The log has {result.facts.starts} starts of the training; the steps of the last one count."
