@@ -33,6 +33,8 @@ def compare_verb(arguments: argparse.Namespace) -> int:
     services = user_services(arguments)
     if arguments.nodes:
         return _nodes(services, arguments)
+    if arguments.cluster:
+        raise Trouble("--cluster goes with --nodes.", "Runs that are named have their cluster.", exit_code=1)
     if not arguments.runs:
         fix = "Name runs or suites; `llmb-tui jobs` lists runs. `--nodes` takes all where none is named."
         raise Trouble("Nothing to compare was named.", fix=fix, exit_code=1)
@@ -57,6 +59,10 @@ def compare_verb(arguments: argparse.Namespace) -> int:
 
 
 def _nodes(services: Services, arguments: argparse.Namespace) -> int:
+    if arguments.against or arguments.diff or arguments.purpose:
+        raise Trouble(
+            "--nodes goes with no other flag of comparisons.", "It looks at runs by their nodes.", exit_code=1
+        )
     runs = _results(services, arguments.runs) if arguments.runs else services.history.all()
     answer = slow_nodes(run for run in runs if arguments.cluster in (None, run.cluster))
     if arguments.json:

@@ -62,6 +62,7 @@ class NodeFinding:
     """
 
     nodes: tuple[str, ...]
+    """Names; where the runs were on several clusters each is `CLUSTER:NAME`."""
     runs_with: int
     runs_without: int
     """Of the same configurations."""
@@ -97,8 +98,18 @@ class SlowNodes:
 
     @property
     def exclude(self) -> str:
-        """Option of sbatch that leaves them out; empty where none is suspected."""
-        return f"--exclude={compress(self.suspected)}" if self.suspected else ""
+        """Option of sbatch that leaves them out; where they are on several clusters, that of each after its name.
+
+        Empty where none is suspected.
+        """
+        by_cluster: dict[str, list[str]] = {}
+        for node in self.suspected:
+            cluster, _, name = node.rpartition(":")
+            by_cluster.setdefault(cluster, []).append(name)
+        options = {cluster: f"--exclude={compress(names)}" for cluster, names in by_cluster.items()}
+        if len(options) == 1:
+            return next(iter(options.values()))
+        return "; ".join(f"{cluster}: {option}" for cluster, option in options.items())
 
     @property
     def words(self) -> str:
@@ -159,11 +170,13 @@ def slow_nodes(runs: Iterable[RunResult]) -> SlowNodes:
     return SlowNodes((*suspected, *rest), counted, len(everything) - counted)
 
 
-def _timed(runs: Iterable[RunResult]) -> list[_Timed]:
+def _timed(runs: Sequence[RunResult]) -> list[_Timed]:
     """Those that have repeats on other nodes."""
     found = []
+    several = len({run.cluster for run in runs}) > 1
     for repeats, one in enumerate(group(runs, "median")):
-        placed = [(run, nodes) for run in one.runs if (nodes := _nodes(run))]
+        cluster = f"{one.cluster}:" if several else ""
+        placed = [(run, tuple(cluster + node for node in nodes)) for run in one.runs if (nodes := _nodes(run))]
         for nodes, stay in groupby(placed, lambda pair: pair[1]):
             same = [run for run, _ in stay]
             seconds = median(value_s(run, "median") or 0.0 for run in same)

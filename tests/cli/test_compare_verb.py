@@ -154,6 +154,8 @@ def test_a_run_that_failed_is_shown_and_left_out(ended: Ended, tmp_path: Path) -
         (("nobody",), "There is no run"),
         (("good", "--against", "good"), "Run good stands on both sides."),
         (("good", "--for", "fun"), "invalid choice: 'fun'"),
+        (("good", "--cluster", "eos"), "--cluster goes with --nodes."),
+        (("--nodes", "--diff"), "--nodes goes with no other flag of comparisons."),
     ],
 )
 def test_wrong_requests(ended: Ended, tmp_path: Path, words: tuple[str, ...], says: str) -> None:

@@ -101,6 +101,17 @@ def test_the_evidence_and_the_list_to_copy() -> None:
     assert (everywhere.state, everywhere.difference_pct) == ("not enough runs", None)
 
 
+def test_nodes_of_two_clusters_have_their_clusters_name() -> None:
+    """Both have a cn007; it is slow on one of them."""
+    here = history(1, {"cn007": 0.05})
+    there = [replace(run, id=f"{run.id}b", cluster="selene") for run in history(2, {})]
+    assert slow_nodes(here + there).suspected == ("eos:cn007",)
+    assert slow_nodes(here + there).exclude == "--exclude=cn007"
+    slow_there = [replace(run, id=f"{run.id}b", cluster="selene") for run in history(2, {"cn009": 0.05})]
+    both = slow_nodes(here + slow_there)
+    assert set(both.exclude.split("; ")) == {"eos: --exclude=cn007", "selene: --exclude=cn009"}
+
+
 def test_what_came_later_may_be_slow_for_that_reason() -> None:
     old = [timed(SMALL, at, 2.0 + 0.001 * (at % 3), ["cn001", f"cn{at % 5 + 10:03}"]) for at in range(20)]
     new = [timed(SMALL, at, 2.1 + 0.001 * (at % 3), ["cn002", f"cn{at % 5 + 10:03}"]) for at in range(20, 40)]
