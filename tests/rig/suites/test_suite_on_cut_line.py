@@ -1,0 +1,171 @@
+"""A dozen jobs as one suite on a real OpenSSH server and a real Slurm: each once, whatever breaks or is killed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.cluster.profiles import save_profile
+from llmb_tui.launch.runs import Runs
+from llmb_tui.results.suite.suite import Suite
+from llmb_tui.services import Services
+from llmb_tui.store.paths import Places
+from tests.journey.test_rig_journey import brought_image
+from tests.kit import verbs
+from tests.kit.waiting import until
+from tests.rig.campaign import TIMES, seed
+from tests.rig.cluster import Rig
+from tests.rig.line import Line
+from tests.rig.suites.program import QUICK
+
+FILE = """
+cluster = "rig"
+workloads = ["nemotron4@25.04"]
+sizes = ["15b"]
+precisions = ["fp8"]
+scales = [16, 32]
+repeats = 6
+"""
+KILLS = (1, 4, 8) * TIMES
+"""As soon as so many rows are stored the program is killed, a moment later."""
+
+
+@pytest.fixture
+def line(rig: Rig) -> Iterator[Line]:
+    with Line(rig.port("login")) as between:
+        yield between
+
+
+@pytest.fixture
+def home(rig: Rig, line: Line, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Of an operator whose cluster is the rig over a line, with the recipe installed."""
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    monkeypatch.setattr("llmb_tui.services.Timing", lambda: QUICK)
+    monkeypatch.setattr("llmb_tui.launch.login_node._TAKEN_WITHIN_S", 10.0)
+    install_dir = str(brought_image(rig))
+    clusters, profile = tmp_path / "config" / "clusters", rig.profile(install_dir=install_dir, name="rig")
+    save_profile(clusters, profile)
+    selection = ("-w", "nemotron4@25.04", "-s", "15b", "--gpu", "h100", "-d", "fp8", "--scale", "16")
+    done = verbs.run(("install", "rig", *selection), verbs.environment(tmp_path))
+    assert done.returncode == 0, done.stderr
+    save_profile(clusters, line.profile(profile))
+    return tmp_path
+
+
+@contextmanager
+def cut_again_and_again(line: Line, chance: random.Random) -> Iterator[None]:
+    """Within the block the line breaks every second or so, and sometimes is away for a while."""
+    over = threading.Event()
+
+    def work() -> None:
+        while not over.wait(chance.uniform(0.5, 3.0)):
+            if chance.random() < 0.3:
+                line.refuse()
+            line.cut()
+            over.wait(chance.uniform(0.0, 0.3))
+            line.accept()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        line.accept()
+
+
+def services_of(home: Path) -> Services:
+    return Services(Places(home / "config", home / "state"), timing=QUICK)
+
+
+def keep(home: Path, text: str = FILE) -> Suite:
+    """The suite of a file, after the yes."""
+    from llmb_tui.results.suite.suite_file import read_suite
+
+    file = home / "dozen.toml"
+    file.write_text(text)
+    services = services_of(home)
+    return services.suites.keep(read_suite(file, services.catalog))
+
+
+def program(home: Path, suite: Suite) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "tests.rig.suites.program", str(home), suite.id]
+    with (home / "told").open("ab") as told:
+        return subprocess.Popen(command, stdout=told, stderr=told)
+
+
+def stored(home: Path) -> list[str]:
+    """The runs that are on the disk."""
+    folder = home / "state" / "runs"
+    return os.listdir(folder) if folder.is_dir() else []
+
+
+def jobs_of(rig: Rig, runs: Runs) -> dict[str, int]:
+    """How many jobs Slurm has of each run that was ever stored, by its accounting."""
+    query = ["sacct", "-X", "-n", "-P", "-S", "now-1days", "-o", "JobName%200"]
+    names = rig.as_root(query, check=True).stdout.split()
+    return {run.id: sum(name == run.job_name for name in names) for run in runs.all()}
+
+
+def test_each_is_sent_once_though_the_line_is_cut_and_the_program_killed(
+    rig: Rig, home: Path, line: Line, tell: Callable[[str], None]
+) -> None:
+    chance = random.Random(seed(tell))
+    suite, runs = keep(home), Runs(Places(home / "config", home / "state"))
+    killed = 0
+    with cut_again_and_again(line, chance):
+        for rows in KILLS:
+            submitting = program(home, suite)
+            until(lambda: len(stored(home)) >= rows or submitting.poll() is not None)  # noqa: B023 - called at once
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                submitting.wait(chance.uniform(0.0, 0.7))
+            killed += submitting.poll() is None
+            submitting.kill()
+            submitting.wait()
+        until(lambda: program(home, suite).wait(120) == 0, "a program has submitted the rest", deadline_s=180)
+    suite = services_of(home).suites.load(suite.id)
+    watched = verbs.run(("suite", "watch", suite.id, "--json"), verbs.environment(home))
+    last = json.loads(watched.stdout.splitlines()[-1])
+    until(lambda: sum(jobs_of(rig, runs).values()) >= 12, "accounting knows the jobs")
+    jobs = jobs_of(rig, runs)
+    assert {run_id: jobs[run_id] for run_id in suite.run_ids} == dict.fromkeys(suite.run_ids, 1)
+    assert sum(jobs.values()) == 12
+    assert {run.submission for run in runs.all()} <= {"submitted", "withdrawn"}
+    assert (watched.returncode, last["counts"]["done"], last["over"]) == (0, 12, True)
+    tell(f"a suite of 12: {line.cuts} cuts, {killed} kills, {len(jobs) - 12} sent again, {sum(jobs.values())} jobs")
+
+
+def test_a_chain_runs_one_after_the_other_by_slurm(rig: Rig, home: Path) -> None:
+    suite = keep(home, FILE.replace("repeats = 6", "repeats = 2\nchain = true"))
+    assert program(home, suite).wait(120) == 0, (home / "told").read_text()
+    watched = verbs.run(("suite", "watch", suite.id), verbs.environment(home))
+    assert watched.returncode == 0, watched.stdout
+    runs = services_of(home).runs
+    ids = [runs.load(run_id).job_ids[0] for run_id in suite.run_ids]
+    query = ["sacct", "-X", "-n", "-P", "-S", "now-1days", "-j", ",".join(ids), "-o", "JobID,Start,End"]
+    until(lambda: "Unknown" not in rig.as_root(query).stdout, "accounting has all ends")
+    times = {cells[0]: cells[1:] for line in rig.as_root(query).stdout.split() if (cells := line.split("|"))}
+    for at in range(1, len(ids)):
+        assert times[ids[at - 1]][1] <= times[ids[at]][0]
+
+
+def test_a_chain_is_ended_by_slurm_where_one_fails(rig: Rig, home: Path) -> None:
+    rig.set("faults/fail-at-step", "3")
+    suite = keep(home, FILE.replace("repeats = 6", "repeats = 2\nchain = true\nstop_after = 1"))
+    assert program(home, suite).wait(120) in (0, 1), (home / "told").read_text()
+    last = json.loads(
+        verbs.run(("suite", "watch", suite.id, "--json"), verbs.environment(home)).stdout.splitlines()[-1]
+    )
+    assert last["counts"]["failed"] == 1
+    assert last["counts"]["done"] == 0
