@@ -348,7 +348,7 @@ def test_a_usual_line_is_read_as_any_other_is(log: str) -> None:
     found = steps_of(log)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(parse, "_USUAL", re.compile(rb"(?!)"))
-        assert found == steps_of(log)
+        assert repr(found) == repr(steps_of(log))  # a loss that is no number equals nothing
 
 
 @pytest.mark.parametrize("before", ["| a | b |\n" * 3, "iteration | iteration |\n", "12/12 |", " iteration 7/49 \n"])
