@@ -30,7 +30,7 @@ from llmb_tui.watch.monitor import Monitor
 from llmb_tui.watch.run_records import RunRecord, RunRecords, RunsChanged
 from llmb_tui.watch.timing import Timing
 
-_HERE = ("This machine", "folders")
+HERE = ("This machine", "folders")
 """Named like a cluster where the runs' own folders cannot be read."""
 LINE_TROUBLE = (Unanswered, Disconnected, Unreachable, SchedulerTrouble)
 """It passes, perhaps: the line is broken, or Slurm does not answer."""
@@ -261,7 +261,7 @@ class RunsFollowing(threading.Thread):
         self._unreadable = 0
         self._silent: dict[tuple[str, str], str] = {}
         """Why a cluster could not be asked, by its name and what it was asked; empty once it answers."""
-        self._questions = {_HERE}
+        self._questions = {HERE}
         """What clusters are asked at the moment, as above."""
         self._followings: dict[str, dict[str, Following]] = {}
         """By cluster and job."""
@@ -286,11 +286,11 @@ class RunsFollowing(threading.Thread):
                 self._read()
                 if not self._ended.is_set():
                     self._ask_clusters()
-                self._note(*_HERE, "")
+                self._note(*HERE, "")
             except Trouble as trouble:
-                self._note(*_HERE, str(trouble))
+                self._note(*HERE, str(trouble))
             except OSError as error:
-                self._note(*_HERE, str(trouble_of(error) or error))
+                self._note(*HERE, str(trouble_of(error) or error))
             self._tell()
             self._wait()
 
@@ -332,7 +332,7 @@ class RunsFollowing(threading.Thread):
         self._going = {(run.cluster, job_id): run for run in runs if run.going for job_id in run.job_ids}
         unknown = _by_cluster(run for run in runs if run.submission == "unknown")
         self._questions = {
-            _HERE,
+            HERE,
             *((cluster, "jobs") for cluster, _ in self._going),
             *((one, "submissions") for one in unknown),
         }

@@ -28,6 +28,7 @@ from llmb_tui.ui.daemon import in_daemon
 from llmb_tui.ui.dialogs import Failure
 from llmb_tui.ui.text import MUTED, line, lines, say, tell
 from llmb_tui.ui.widgets.chart_view import ChartView
+from llmb_tui.ui.widgets.job_texts import what_is_missing
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable
 from llmb_tui.ui.widgets.plot import terminal_glyphs
@@ -79,6 +80,8 @@ A step time is the mean of the runs that count: those that ended well and did no
 
         results: tuple[RunResult, ...]
         gone: tuple[str, ...]
+        missing: str
+        """What could not be read."""
 
     def __init__(self, services: Services, prompter: Prompter, clock: Callable[[], float] = time.time) -> None:
         super().__init__()
@@ -90,6 +93,9 @@ A step time is the mean of the runs that count: those that ended well and did no
         self._notices: tuple[tuple[str, str], ...] = ()
         self._by: Grouping = "configuration"
         self._within: ResultGroup | None = None
+        self._missing = ""
+        self._has_heard = False
+        """What the feed has to say first is here."""
         self._list: ResultList | None = None
         """None until the first is there."""
         self._wanted: Key | None = None
@@ -101,7 +107,7 @@ A step time is the mean of the runs that count: those that ended well and did no
         """Something came while the rows rested."""
 
     def compose(self) -> ComposeResult:
-        yield Static(id="results-head", markup=False)
+        yield Static(line(("Results", "bold"), ("   ◐ reading the runs …", MUTED)), id="results-head", markup=False)
         yield ChartView()
         yield KeyedTable()
         yield Static(id="results-about", markup=False)
@@ -282,9 +288,13 @@ A step time is the mean of the runs that count: those that ended well and did no
     async def _follow(self) -> None:
         def take(event: RunsChanged) -> None:
             """In the feed's thread."""
-            self.post_message(self.Changed(history.of(event.changed), event.gone))
+            here = {name: why for name, why in event.silent.items() if name == HERE[0]}
+            missing = " ".join(what_is_missing(here, event.unreadable, 0, ()))
+            self.post_message(self.Changed(history.of(event.changed), event.gone, missing))
 
         feed, history = await in_daemon(lambda: (self._services.feed, self._services.history))
+        from llmb_tui.watch.runs_feed import HERE  # noqa: PLC0415 - loads paramiko, in the thread above
+
         self._notes = await in_daemon(self._services.notes.all)
         with contextlib.suppress(Trouble):  # the wizard names a cluster's file that cannot be read
             profiles = await in_daemon(self._services.clusters.profiles)
@@ -300,6 +310,7 @@ A step time is the mean of the runs that count: those that ended well and did no
 
     @on(Changed)
     def take_changes(self, message: Changed) -> None:
+        self._has_heard, self._missing = True, message.missing
         for run_id in message.gone:
             self._results.pop(run_id, None)
         self._results.update({result.id: result for result in message.results})
@@ -326,6 +337,8 @@ A step time is the mean of the runs that count: those that ended well and did no
     @work(group="show", exclusive=True, exit_on_error=False)
     async def _show(self) -> None:
         """Bring rows and lines to what is known and asked for; the work is done in a thread."""
+        if not self._has_heard:
+            return
         asked = Asked(
             tuple(self._results.values()),
             self._notes,
@@ -337,6 +350,7 @@ A step time is the mean of the runs that count: those that ended well and did no
             self.size.width,
             terminal_glyphs(),
             self._notices,
+            self._missing,
         )
         shown = await in_daemon(result_list, asked)
         if asked.marked == frozenset(self._marked):

@@ -50,6 +50,8 @@ class Asked:
     glyphs: Glyphs = UNICODE
     notices: tuple[tuple[str, str], ...] = ()
     """(cluster, what has to be said of it)."""
+    missing: str = ""
+    """What could not be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,8 @@ def result_list(asked: Asked) -> ResultList:
             rows[key] = group_row(one, key in asked.marked, span, cells, asked.glyphs)
     title = group_name(within) if within else ""
     notices = tuple(one for one in asked.notices if one[0] in clusters)
-    shown = Shown(len(ended), len(found), len(clusters), asked.words, len(asked.marked), asked.by, title, notices)
+    shown = Shown(
+        len(ended), len(found), len(clusters), asked.words, len(asked.marked), asked.by, title, notices, asked.missing
+    )
     chart = history_chart(found) if within and within.repeats else None
     return ResultList(asked, shown, tuple(columns), groups, rows, chart)

@@ -173,11 +173,15 @@ class Shown:
     """Of which group these are the runs; empty for the list of groups."""
     notices: tuple[tuple[str, str], ...] = ()
     """(cluster, what has to be said of it), such as that it is simulated."""
+    missing: str = ""
+    """What could not be read."""
 
 
 def heading(shown: Shown) -> Content:
     """The line above the rows."""
     parts: list[Part] = [("Results", "bold")]
+    if shown.missing:
+        parts.append((f"   ! {shown.missing}", "$text-warning"))
     if not shown.runs:
         return line(*parts, ("   none yet: a run is here once it is over", MUTED))
     if shown.within:

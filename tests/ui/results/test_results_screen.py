@@ -183,6 +183,14 @@ async def test_what_is_simulated_says_so_in_the_list_and_in_its_views(open_resul
         await until(pilot, lambda: "eos: simulated, clock x30" in text_of(app, "#view-head"), "the notice")
 
 
+async def test_a_run_that_cannot_be_read_is_said(open_results: OpenResults) -> None:
+    app, services = open_results([Past("aaa1", NEMOTRON, 3, 2.0), Past("aaa2", NEMOTRON, 2, 2.0)])
+    (services.runs.folder("aaa2") / "run.json").write_text("{")
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: "! 1 run file could not be read" in text_of(app, "#results-head"), "the words")
+        assert [row[3] for row in cells(app)] == ["1"]
+
+
 async def test_nothing_is_over_yet(open_results: OpenResults) -> None:
     app, _ = open_results([])
     async with app.run_test(size=(80, 24)) as pilot:
