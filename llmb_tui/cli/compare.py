@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 
 from llmb_tui.cli.output import print_as, print_json, print_line, say
@@ -53,6 +54,7 @@ def compare_verb(arguments: argparse.Namespace) -> int:
             _print_titled(title, table, markdown=arguments.format == "markdown")
     if arguments.diff and not arguments.json:
         _print_texts(changed)
+    _say_notices(services, comparison.runs)
     _say_remarks(comparison)
     answered = comparison.contrasts if against else comparison.groups
     return 0 if comparison.likeness.comparable and answered else 1
@@ -64,7 +66,8 @@ def _nodes(services: Services, arguments: argparse.Namespace) -> int:
             "--nodes goes with no other flag of comparisons.", "It looks at runs by their nodes.", exit_code=1
         )
     runs = _results(services, arguments.runs) if arguments.runs else services.history.all()
-    answer = slow_nodes(run for run in runs if arguments.cluster in (None, run.cluster))
+    runs = tuple(run for run in runs if arguments.cluster in (None, run.cluster))
+    answer = slow_nodes(runs)
     if arguments.json:
         print_json(nodes_document(answer))
         return 0
@@ -72,6 +75,7 @@ def _nodes(services: Services, arguments: argparse.Namespace) -> int:
         print_as(arguments.format, nodes_table(answer))
     if answer.exclude:
         (print_line if arguments.format == "table" else say)(answer.exclude)
+    _say_notices(services, runs)
     say(answer.words)
     say(RULE)
     return 0
@@ -136,6 +140,15 @@ def _print_texts(changed: RunDifference | None) -> None:
         say("Their scripts and files differ in nothing.")
     for words in changed.unknown:
         say(words)
+
+
+def _say_notices(services: Services, runs: Iterable[RunResult]) -> None:
+    """What has to be said wherever something of a cluster is shown: that it is simulated."""
+    clusters = {run.cluster for run in runs}
+    with contextlib.suppress(Trouble):  # `clusters` names a file that cannot be read
+        for profile in services.clusters.profiles():
+            if profile.notice and profile.name in clusters:
+                say(f"{profile.name}: {profile.notice}")
 
 
 def _say_remarks(comparison: Comparison) -> None:

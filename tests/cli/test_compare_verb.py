@@ -13,6 +13,7 @@ import pytest
 
 from llmb_tui.cli.flags import _PURPOSES
 from llmb_tui.cluster.job import Job
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.runs import Runs
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Selection
@@ -89,6 +90,14 @@ def test_before_against_after_and_what_changed(ended: Ended, tmp_path: Path) -> 
     assert [change["name"] for change in one["changed"]["changes"]] == ["vboost"]
     diff = ask(tmp_path, (*words, "--diff")).stdout
     assert "-export MINE=False\n+export MINE=True\n" in diff
+
+
+def test_what_is_simulated_is_called_so(ended: Ended, tmp_path: Path) -> None:
+    ended("one", 1.98)
+    services = Services(Places(tmp_path / "config", tmp_path / "state"))
+    services.clusters.save(SlurmProfile("eos", "localhost", "a", "p", "/x", notice="simulated, clock x60"))
+    for words in (("one",), ("--nodes",)):
+        assert "eos: simulated, clock x60" in ask(tmp_path, words).stderr
 
 
 def test_what_may_not_be_compared_answers_1_with_the_reason(ended: Ended, tmp_path: Path) -> None:
