@@ -40,7 +40,7 @@ def passes(operator: Operator, run: Run) -> None:
     (result,) = operator.document("results", run.id)
     assert result.pop("result")["steady"]["count"] > 0
     assert result == final
-    assert operator.document("jobs")[0] == final
+    assert operator.document("jobs")[0] == {**final, "note": "", "tags": []}
     assert operator.document("watch", run.id, "--once") == final
     assert operator.copy(run).read_bytes() == remote_log(run).read_bytes()
     assert "train_step_timing in s" in operator.verb("logs", run.id)
