@@ -184,6 +184,10 @@ FORGERIES: dict[str, tuple[Callable[[Path], None], set[str]]] = {
         lambda inside: edit(inside, "accounting.txt", "4711|", "4712|"),
         {"accounting against record"},
     ),
+    "more GPUs than there are": (
+        lambda inside: edit(inside, "run.json", '"scale": 64', '"scale": 1000000000000000'),
+        {"plan against record", "numbers and verdict against log", "plan against preset"},
+    ),
     "a record that is none": (
         lambda inside: overwrite(inside, "run.json", "{}"),
         {"record"},

@@ -32,6 +32,7 @@ _EXPORTED = re.compile(r"(?m)^export ([A-Za-z_][A-Za-z0-9_]*)=(.*)$")
 _NEMO_RUNS = {"PYTHONUNBUFFERED", "SLURM_UNBUFFEREDIO", "TORCHX_MAX_RETRIES"}
 """Variables that NeMo-Run puts into every script, before the run's own."""
 _HEAD = {"nodes": "nodes", "ntasks-per-node": "tasks_per_node", "time": "time_limit", "job-name": "job_name"}
+_MOST_GPUS = 1 << 20
 _NOWHERE = SlurmProfile("", "", "", "", "/")
 """For what a preset makes of a plan on any cluster."""
 
@@ -46,6 +47,11 @@ class PresetCheck:
         """`preset`: the file in the archive; None where there is none."""
         recipe_id = f"{run.plan.selection.workload}@{run.plan.selection.release}"
         own = next((recipe for recipe in self._own.recipes if recipe.id == recipe_id), None)
+        if run.plan.selection.scale > _MOST_GPUS:  # there is a list of them in some settings
+            yield Finding(
+                run.id, "plan against preset", "differs", f"No cluster has {run.plan.selection.scale:,} GPUs."
+            )
+            return
         if preset is None:
             yield Finding(run.id, "preset", "unknown", f"No preset of {recipe_id} is in the archive.")
             return

@@ -49,7 +49,10 @@ _HOMES = re.compile(
 _MAC = rb"(?<![0-9A-Fa-f:])(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}(?![0-9A-Fa-f:])"
 _MAIL = rb"[A-Za-z0-9._+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}\b"
 # Not a version of four parts, as of cuDNN.
-_IPV4 = rb"(?<![\w.=+-])(?<!version )(?<!Version )(?:\d{1,3}\.){3}\d{1,3}(?![\w-]|\.\d)"
+_IPV4 = (
+    rb"(?<![\w.+-])(?<!==)(?<!ersion )(?<!ersion: )(?<!ersion=)(?<!ERSION=)"
+    rb"(?:\d{1,3}\.){3}\d{1,3}(?![\w-]|\.\d)"
+)
 _IPV6 = rb"(?<![\w:.])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?![\w:])"
 _BRACKETED = rb"[A-Za-z][A-Za-z0-9.-]*\[[0-9,-]+\](?:,[A-Za-z][A-Za-z0-9.-]*(?:\[[0-9,-]+\])?)*"
 

@@ -160,5 +160,8 @@ def _compared(run_id: str, what: str, said: Any, found: Any) -> Iterator[Finding
 
 
 def _short(value: Any) -> str:
-    text = json.dumps(value)
+    try:
+        text = json.dumps(value)
+    except RecursionError:
+        return "something nested too deeply"
     return text if len(text) <= 60 else f"{text[:59]}…"

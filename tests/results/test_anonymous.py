@@ -1,0 +1,77 @@
+"""What is a name, and what only looks like one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.cluster.job import Job
+from llmb_tui.results.archive.anonymous import Anonymizer
+from tests.kit.runs import make_run
+from tests.results.evidence_runs import SITE
+
+
+@pytest.fixture
+def anonymizer() -> Anonymizer:
+    made = Anonymizer()
+    job = Job("7", "", "COMPLETED", node_list="cn[001-003],gpu-a", bad_nodes=("cn002 is drained: fan",))
+    made.learn_run(make_run(job=job), SITE)
+    return made
+
+
+def replaced(anonymizer: Anonymizer, folder: Path, text: str) -> str:
+    path = folder / "text"
+    path.write_text(text)
+    anonymizer.learn_file(path)
+    anonymizer.replace_in(path)
+    return path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "without"),
+    [
+        ("srun: error: cn001: task 3: Killed", "srun: error: host-1: task 3: Killed"),
+        ("cn[001-002],gpu-a", "host-1,host-2,host-3"),
+        ("cn077 and cn0777 and cn07", "host-1 and cn0777 and cn07"),
+        ("cn001.cluster.example.org:29500", "host-1:29500"),
+        ("login7.hpc.example.org and mds1.hpc.example.org", "host-1 and host-2"),
+        ("alicem alicem_bench malicem alicem2", "user-1 user-1_bench malicem alicem2"),
+        ("/lustre/fs1/home/alicem/x /Users/alicem", "/home/user-1/x /home/user-1"),
+        ("USER=bob\n/scratch/bob/x max_bob bobby", "USER=user-1\n/scratch/user-1/x max_bob bobby"),
+        ("/home/carol/x by carol, /home/ubuntu/y", "/home/user-1/x by user-1, /home/ubuntu/y"),
+        (
+            "tcp://10.1.2.3:29500 MASTER_ADDR=10.1.2.4 [10.1.2.3]",
+            "tcp://address-1:29500 MASTER_ADDR=address-2 [address-1]",
+        ),
+        ("fe80::1ff:fe23:4567:890a, ::1, 127.0.0.1, 0.0.0.0", "address-1, ::1, 127.0.0.1, 0.0.0.0"),
+        ("link 0c:42:a1:00:ff:02", "link address-1"),
+        ("told dave@example.org", "told mail-1"),
+        ("cuDNN version 9.1.0.70 nvidia-cudnn-cu12==9.1.0.70 CUDNN_VERSION=9.1.0.70", None),
+        ("nemotron4@25.04 at 2025-01-02 07:15:13 | epoch 0: 12:34 c10::Error std::a model[0-1] [1,2]", None),
+        ("train_step_timing in s: 1.98 | global_step: 4 | 1.2.3", None),
+        ("localhost root /root/.cache", None),
+    ],
+)
+def test_names_have_aliases_and_other_words_stay(
+    anonymizer: Anonymizer, tmp_path: Path, text: str, without: str | None
+) -> None:
+    assert replaced(anonymizer, tmp_path, text) == (without or text)
+
+
+def test_the_cluster_of_a_record_and_of_accounting_is_one_alias(anonymizer: Anonymizer, tmp_path: Path) -> None:
+    record, accounting = tmp_path / "run.json", tmp_path / "accounting.txt"
+    record.write_text(json.dumps({"cluster": "eos", "note": "eos is a token too"}))
+    accounting.write_text("JobID|Cluster|NodeList|JobName\n7|eos|cn[001-002]|a|b\n")
+    anonymizer.replace_in_record(record)
+    anonymizer.replace_in_accounting(accounting)
+    assert json.loads(record.read_text()) == {"cluster": "cluster-1", "note": "eos is a token too"}
+    assert accounting.read_text() == "JobID|Cluster|NodeList|JobName\n7|cluster-1|host-1,host-2|a|b\n"
+
+
+def test_bytes_that_are_no_text_stay(anonymizer: Anonymizer, tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(b"\xff\xfe cn001 \x00\r\n" * 3)
+    anonymizer.replace_in(path)
+    assert path.read_bytes() == b"\xff\xfe host-1 \x00\r\n" * 3
