@@ -65,10 +65,11 @@ def scale_chart(
 ) -> Chart | None:
     """Step time over the number of GPUs: published, expected with its band, measured here, and the run itself.
 
-    `measured` are runs that differ in their scale alone; those that cannot be compared are left out. None where there
-    is nothing to draw.
+    `measured` are runs that differ in their scale alone; those that cannot be compared are left out, and `this` where
+    it is the only one of its scale. None where there is nothing to draw.
     """
-    groups = _by_scale([run for run in measured if this is None or run.id != this.id])
+    alone = [run.id for run in measured if this and run.plan.selection.scale == this.plan.selection.scale]
+    groups = _by_scale([run for run in measured if this is None or alone != [this.id] or run.id != this.id])
     own = (this.plan.selection.scale, this.step_time_s) if this and this.step_time_s is not None else None
     scales = [*(point.gpus for point in points), *groups, *([own[0]] if own else [])]
     values = [value for point in points for value in (point.estimate.low_s, point.estimate.high_s)]

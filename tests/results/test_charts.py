@@ -188,6 +188,14 @@ def test_points_over_gpus() -> None:
     assert scale_chart((), [], None) is None
 
 
+def test_a_run_is_among_its_repeats_and_not_drawn_twice() -> None:
+    own = at_scale(64, 2.0, "own")
+    alone = chart(scale_chart((), [own, at_scale(16, 2.0)], own))
+    assert [point.x for point in alone.series[0].points] == [16]
+    repeated = chart(scale_chart((), [own, at_scale(64, 2.2)], own))
+    assert repeated.series[0].points[0].y == pytest.approx(2.1)
+
+
 def test_efficiency_over_gpus() -> None:
     runs = [make_result(f"r{at}", seconds, replace(NEMOTRON, scale=gpus)) for at, (gpus, seconds) in enumerate(SCALES)]
     (curve,) = scaling_curves(runs)
