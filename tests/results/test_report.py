@@ -12,8 +12,9 @@ import pytest
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.policy import Policy
+from llmb_tui.launch.spec import RunaiSpec
 from llmb_tui.plan.over_scale import over_scale
-from llmb_tui.plan.selection import Overrides, RunOptions
+from llmb_tui.plan.selection import Overrides, ProcedureId, RunOptions
 from llmb_tui.results.report.blocks import (
     Banner,
     Bullets,
@@ -183,6 +184,30 @@ def test_a_run_without_a_verdict_says_so() -> None:
     assert made.banners == (Banner("", "The run ended before its first step. A GPU ran out of memory."),)
     assert Page(html(made)).text.count("A GPU ran out of memory.") >= 1
     assert "**No verdict** – The run ended" in markdown(made)
+
+
+RUNAI = RunaiSpec(
+    "run1", "e", "w", "distributed", "p", None, 8, 8, "00:30:00", "nvcr.io/nvidia/nemo@sha256:" + "0" * 64, (), "",
+    None, None, (), (), notes=("no NUMA binding",),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("procedure", "spec", "said"),
+    [
+        ("runai", RUNAI, "a workload of Run:ai"),
+        ("runai", RUNAI, "No NUMA binding."),
+        ("llmb", None, "not everything that it has set is known"),
+        ("upstream", None, "NVIDIA's own scripts, as they are"),
+    ],
+)
+def test_each_procedure_says_in_what_it_deviates(procedure: ProcedureId, spec: RunaiSpec | None, said: str) -> None:
+    one = replace(ONE, run=replace(ONE.run, procedure=procedure, spec=spec))
+    made = document([one], NOW)
+    assert said in section(made, "Deviations from the published procedure")
+    assert ("Digest of the container" in facts(made)) == (spec is None)
+    assert html(made)
+    assert markdown(made)
 
 
 def test_simulated_is_said_where_the_verdict_is() -> None:

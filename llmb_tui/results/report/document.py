@@ -81,9 +81,9 @@ def _together(runs: Sequence[ReportedRun]) -> Iterator[Block]:
         caption = "Differences, by the time that a GPU takes for a token."
         yield Grid(caption, Table.of(("", "against", "is"), rows))
     likeness = comparison.likeness
-    if likeness.comparable:
+    if likeness.comparable and likeness.warnings:
         yield Bullets(tuple(remark.words for remark in likeness.warnings))
-    elif len(comparison.groups) > 1:
+    elif not likeness.comparable and len(comparison.groups) > 1:
         aspects = ", ".join(dict.fromkeys(remark.aspect for remark in likeness.refusals))
         yield Text(f"They are not held against each other, because they are not alike in: {aspects}.")
     if comparison.left_out:
