@@ -112,6 +112,21 @@ def test_what_is_there_is_listed_with_its_size_and_its_run(place: Place) -> None
     assert said == [f"Measuring 1 to 4 of 4: {IMAGE} …"]
 
 
+def test_of_a_recipe_its_checkout_can_go_and_its_results_are_runs(place: Place) -> None:
+    for name in ("nemotron4-25.04", "grok1-25.02"):
+        place.write(f"published/{name}/repository/launch.sh")
+        place.write(f"published/{name}/experiments/e/e_1/task/log")
+        place.write(f"published/{name}/results/25.02/log")
+    kept = {path: thing.kept for path, thing in place.things().items() if path.startswith("published")}
+    unknown = "It is of no run that is remembered here, and may be another machine's."
+    assert kept == {
+        "published/grok1-25.02/repository": "This program did not install it.",
+        "published/nemotron4-25.04/repository": "",
+        "published/grok1-25.02/experiments/e/e_1": unknown,
+        "published/nemotron4-25.04/experiments/e/e_1": unknown,
+    }
+
+
 def test_what_is_chosen_goes_and_nothing_else(place: Place) -> None:
     before = place.left()
     assert place.remove(IMAGE) == (IMAGE,)

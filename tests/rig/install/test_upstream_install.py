@@ -15,6 +15,7 @@ from llmb_tui.launch.step_state import StepState
 from llmb_tui.launch.upstream.commits import look_for_commits
 from llmb_tui.launch.upstream.install import upstream_install
 from llmb_tui.request import RunRequest
+from llmb_tui.results.housekeeping import belongings, chosen, remove
 from tests.kit.waiting import until
 from tests.recipes.outside import Outside
 from tests.recipes.wheels import python_version
@@ -334,3 +335,24 @@ def test_a_lost_line_stops_nothing(make_site: MakeSite, outside: Outside) -> Non
         line.cut()
         assert not_done(site.by_kind(run.join())) == {}
     assert all(site.attempts(kind) == 1 for kind in site.steps())
+
+
+# What is removed is installed again
+
+
+def test_what_was_removed_of_an_install_is_made_anew(make_site: MakeSite) -> None:
+    name = "nemotron4-340b-25.12"
+    site = make_site(name)
+    give_token(site, "hf_token")
+    assert not_done(site.run()) == {}
+    found, _ = belongings(site.session(), load_presets(), (), {})
+    things = {thing.path: thing.kind for thing in found if not thing.kept}
+    repository = site.paths.repository.removeprefix(f"{site.install}/")
+    assert things[f"venvs/{name}"] == "environment"
+    assert things[repository] == "repository"
+    assert "image" in things.values()
+    assert remove(site.session(), chosen(found, [f"venvs/{name}", repository])).kept == {}
+    assert not Path(site.paths.repository).exists()
+    assert not Path(site.paths.environment).exists()
+    assert not_done(site.run()) == {}
+    assert Path(site.paths.environment, "bin", "python").exists()
