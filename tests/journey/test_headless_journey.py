@@ -59,6 +59,13 @@ def test_the_verbs_go_the_same_way(way: Call, cluster: DemoCluster, selection: t
     followed = way("logs", run, "-f").stdout
     assert followed == log
 
+    archive = str(cluster.root.parent / "evidence.tar.zst")
+    exported = json.loads(way("export", run, "-o", archive, "--json").stdout)
+    assert exported["missing"] == []
+    checked = json.loads(way("verify", archive, "--json").stdout)
+    assert {one["outcome"] for one in checked["findings"] if one["id"] and one["what"] != "simulated"} == {"agrees"}
+    assert checked["runs"][0]["step_time_s"] == final["step_time_s"]
+
 
 def test_clusters_and_doctor(call: Call, cluster: DemoCluster) -> None:
     name = cluster.profile.name

@@ -21,6 +21,7 @@ from llmb_tui.cluster.profiles import save_profile
 from llmb_tui.cluster.runai import secret as secret_of
 from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.demo.runai import documents
+from llmb_tui.results.archive.pack import unpack
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from llmb_tui.ui.app import LlmbApp
@@ -143,6 +144,14 @@ def test_from_a_wrong_secret_to_a_verdict_and_no_secret_is_left_behind(person: P
     assert result == final
     assert json.loads(person.call("jobs", "--json", secret=knowing).stdout) == [{**final, "note": "", "tags": []}]
     assert json.loads(person.call("clusters", "--json").stdout)[0]["name"] == "demo-runai"
+
+    archive, unpacked = person.home / "evidence.tar.zst", person.home / "unpacked"
+    person.call("export", run, "-o", str(archive), "--anonymous", secret=knowing)
+    checked = json.loads(person.call("verify", str(archive), "--json").stdout)
+    found = {one["what"]: one["outcome"] for one in checked["findings"]}
+    assert (checked["agrees"], found["accounting against record"]) == (True, "agrees")
+    unpacked.mkdir()
+    unpack(archive, unpacked)
 
     # The tokenizer comes from the model hub: the pods have the token from Run:ai, and nobody else.
     fetching = json.loads(
