@@ -345,4 +345,4 @@ def test_a_suite_is_exported_with_its_document_and_all_of_its_runs(laptop: Lapto
     assert json.loads(contents(Path(file))[f"suites/{suite.id}.json"])["cluster"] == "cluster-1"
     found = {one["what"]: one for one in run("verify", file, "--json").json["findings"]}
     assert found[f"runs of suite {suite.id}"]["outcome"] == "unknown"
-    assert "2 of its 3 runs" in found[f"runs of suite {suite.id}"]["found"]
+    assert "2 of its 3 runs are in the archive: 1 FAIL, 1 PASS." in found[f"runs of suite {suite.id}"]["found"]

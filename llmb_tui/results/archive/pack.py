@@ -26,6 +26,7 @@ _PIECE = 1 << 20
 _PACKED_PIECE = 1 << 16
 _END = b"\0" * (2 * _BLOCK)
 """Of a tar file."""
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _MAGIC = b"\x28\xb5\x2f\xfd"
 _CHECKSUM = 0x04
 """Bit of a zstd frame's descriptor, the byte after the magic."""
@@ -110,12 +111,7 @@ def unpack(path: Path, into: Path) -> Manifest:
         raise NotThisArchive("It is no file.", "Name a file that `export` has made.")
     with open(handle, "rb") as file:
         content = _Content(file, os.fstat(handle).st_size)
-        try:
-            return _unpacked(content, into)
-        except OSError as error:
-            if error.filename is not None:
-                raise Trouble(f"Could not write {error.filename}.", f"{error.strerror}.", "Free some space.") from error
-            raise NotThisArchive(f"It cannot be read: {error}.") from error
+        return _unpacked(content, into)
 
 
 def _unpacked(content: _Content, into: Path) -> Manifest:
@@ -131,7 +127,7 @@ def _unpacked(content: _Content, into: Path) -> Manifest:
         target = into / member.name
         make_private_directory(target.parent)
         digest = hashlib.sha256()
-        with open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
+        with file_trouble("write", target), open(os.open(target, _NEW, 0o600), "wb") as file:
             for piece in content.pieces(member.size):
                 digest.update(piece)
                 file.write(piece)
@@ -241,7 +237,10 @@ class _Content:
         self._unpack(self._take(_PACKED_PIECE) if self._unpacker.needs_input else b"")
 
     def _take(self, most: int) -> bytes:
-        data = self._file.read(max(0, min(most, self._packed)))
+        try:
+            data = self._file.read(max(0, min(most, self._packed)))
+        except OSError as error:
+            raise Trouble("The archive cannot be read to its end.", f"{error.strerror}.", "Copy it again.") from error
         if not data:
             raise NotThisArchive("It ends too early: it was cut short.")
         self._packed -= len(data)

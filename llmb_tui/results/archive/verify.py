@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,7 +63,7 @@ def verify(file: Path) -> Verification:
         findings = list(_whole(manifest))
         for run_id in manifest.runs:
             findings += checks.of_run(run_id)
-        findings += [_suite_finding(folder, suite_id, manifest.runs) for suite_id in manifest.suites]
+        findings += [_suite_finding(folder, suite_id, checks.results) for suite_id in manifest.suites]
         findings += [Finding(one.run, one.what, "unknown", f"Missing. {one.why}") for one in manifest.missing]
         findings += [Finding("", "beyond the file", "unknown", words) for words in _UNKNOWABLE]
     return Verification(manifest, checks.results, tuple(findings))
@@ -119,17 +120,18 @@ def _restore_log_time(folder: Path, result: Any) -> None:
         set_log_time(folder, moment)
 
 
-def _suite_finding(folder: Path, suite_id: str, runs: tuple[str, ...]) -> Finding:
+def _suite_finding(folder: Path, suite_id: str, results: Mapping[str, Mapping[str, Any]]) -> Finding:
     """Whether the runs of a suite are all there: one that is shown without some of them says something else."""
     what = f"runs of suite {suite_id}"
     try:
         suite = documents.load(folder / "suites" / f"{suite_id}.json", Suite)
     except Trouble as trouble:
         return Finding("", what, "differs", f"Its document cannot be read: {trouble.why}"[:_LONGEST])
-    here = sum(row.run_id in runs for row in suite.rows)
-    whole = here == len(suite.rows)
-    words = f"{here} of its {len(suite.rows)} runs are in the archive."
-    return Finding("", what, "agrees" if whole else "unknown", words)
+    here = [results[row.run_id]["verdict"] for row in suite.rows if row.run_id in results]
+    verdicts = Counter(verdict["result"] if verdict else "no verdict" for verdict in here)
+    told = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
+    words = f"{len(here)} of its {len(suite.rows)} runs are in the archive: {told}."
+    return Finding("", what, "agrees" if len(here) == len(suite.rows) else "unknown", words)
 
 
 def _document(path: Path) -> Any:
