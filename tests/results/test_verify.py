@@ -339,6 +339,13 @@ def test_the_tests_own_packing_is_taken(archive: Path, tmp_path: Path) -> None:
     assert verify(tmp_path / "again.tar.zst").agrees
 
 
+def headed(size: int) -> bytes:
+    """An archive whose first head says that a manifest of this size follows."""
+    info = tarfile.TarInfo("manifest.json")
+    info.size, info.mode = size, 0o600
+    return packed(info.tobuf(tarfile.GNU_FORMAT) + b"\0" * 4096)
+
+
 def hostile(name: str, kind: bytes = tarfile.REGTYPE, data: bytes = b"x") -> Iterator[bytes]:
     info = tarfile.TarInfo(name)
     info.type, info.size, info.linkname = kind, len(data), "/etc/passwd" if kind != tarfile.REGTYPE else ""
@@ -357,8 +364,10 @@ def hostile(name: str, kind: bytes = tarfile.REGTYPE, data: bytes = b"x") -> Ite
         (next(hostile("manifest.json", tarfile.SYMTYPE, b"")), "first member"),
         (next(hostile("manifest.json", data=b"{}")), "first member"),
         (packed(tar_with([])), "no tar file"),
+        (headed(-5), "first member"),
+        (headed(1 << 40), "first member"),
     ],
-    ids=range(9),
+    ids=range(11),
 )
 def test_what_is_no_archive_is_refused_in_words(tmp_path: Path, data: bytes, why: str) -> None:
     assert why in refused(data, tmp_path)
@@ -378,14 +387,18 @@ def test_a_frame_without_checksum_is_refused(archive: Path, tmp_path: Path) -> N
         ({"members": [{"name": "/etc/x", "size": 1, "sha256": "0"}]}, "outside of its folder"),
         ({"members": [{"name": "runs/x/.bashrc", "size": 1, "sha256": "0"}]}, "no archive of ours"),
         ({"members": [{"name": f"runs/{RUN_ID}/log", "size": -5, "sha256": "0"}]}, "a size that is none"),
-        ({"members": [{"name": _LOG, "size": 9 << 40, "sha256": "0"}]}, "no record"),
+        ({"members": [{"name": _LOG, "size": 9 << 40, "sha256": "0"}]}, "lacks what"),
+        ({"runs": [RUN_ID, "slow", "failed", "slow"]}, "named twice"),
+        ({"suites": ["../../../etc/x"]}, "lacks what"),
+        ({"presets": [{"recipe": "nemotron4@25.04", "name": "../../etc/passwd", "sha256": "0"}]}, "lacks what"),
+        ({"presets": [{"recipe": "nemotron4@25.04", "name": "/etc/passwd", "sha256": "0"}]}, "lacks what"),
         ({"members": [{"name": _LOG, "size": 1, "sha256": "0"}] * 2}, "twice"),
         ({"members": [{"name": "presets/x", "size": 1, "sha256": "0"}] * 20_001}, "20,001 members"),
         ({"threshold": "high"}, "cannot be read"),
         ({"seal": "0" * 64}, "own sum is wrong"),
         ({"more": 1}, "own sum is wrong"),
     ],
-    ids=range(13),
+    ids=range(17),
 )
 def test_a_manifest_that_is_none_of_ours_is_refused(
     archive: Path, tmp_path: Path, changes: dict[str, Any], why: str

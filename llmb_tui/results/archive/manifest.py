@@ -153,21 +153,26 @@ def read_manifest(text: bytes, folder: Path) -> Manifest:
 
 
 def _check_names(manifest: Manifest) -> None:
-    """Raise NotThisArchive for members that no archive of ours has."""
-    names = [member.name for member in manifest.members]
-    if len(names) > MOST_MEMBERS or any(member.size < 0 for member in manifest.members):
-        raise NotThisArchive(f"Its manifest names {len(names):,} members, or one of a size that is none.")
-    for name in names:
-        shown = clean_line(name)[:80]
+    """Raise NotThisArchive for members that no archive of ours has, and for what is named and is no member."""
+    if len(manifest.members) > MOST_MEMBERS or any(member.size < 0 for member in manifest.members):
+        count = f"{len(manifest.members):,} members"
+        raise NotThisArchive(f"Its manifest names {count}, or one of a size that is none.")
+    runs, names = set(manifest.runs), set[str]()
+    for member in manifest.members:
+        name, shown = member.name, clean_line(member.name)[:80]
         match = _NAME.fullmatch(name)
         if name.startswith("/") or ".." in name.split("/"):
             raise NotThisArchive(f"A member would be written outside of its folder: {shown}. Nothing was unpacked.")
         if match is None:
             raise NotThisArchive(f"It has a member that no archive of ours has: {shown}")
-        if match["run"] is not None and match["run"] not in manifest.runs:
+        if match["run"] is not None and match["run"] not in runs:
             raise NotThisArchive(f"It has a member of a run that it does not name: {shown}")
-    if twice := [name for name in names if names.count(name) > 1] if len(set(names)) < len(names) else []:
-        raise NotThisArchive(f"Its manifest names a member twice: {twice[0]}")
-    for run in manifest.runs:
-        if f"runs/{run}/run.json" not in names:
-            raise NotThisArchive(f"Of run {clean_line(run)[:64]} there is no record in it.")
+        if name in names:
+            raise NotThisArchive(f"Its manifest names a member twice: {shown}")
+        names.add(name)
+    named = [f"runs/{run}/run.json" for run in manifest.runs]
+    named += [f"suites/{suite}.json" for suite in manifest.suites]
+    named += [preset.name for preset in manifest.presets]
+    if len(runs) < len(manifest.runs) or not names.issuperset(named):
+        lacking = next((name for name in named if name not in names), "a run that is named twice")
+        raise NotThisArchive(f"It lacks what its manifest speaks of: {clean_line(lacking)[:80]}")

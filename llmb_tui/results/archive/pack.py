@@ -145,7 +145,7 @@ def _size_in(header: bytes, content: _Content) -> int:
         info = tarfile.TarInfo.frombuf(header, "utf-8", "strict")
     except (tarfile.HeaderError, UnicodeDecodeError) as error:
         raise NotThisArchive("What is packed in it is no tar file.", "Name a file that `export` has made.") from error
-    if info.size > MOST_MANIFEST or info.name != MANIFEST or header != _header(MANIFEST, info.size):
+    if not 0 < info.size <= MOST_MANIFEST or info.name != MANIFEST or header != _header(MANIFEST, info.size):
         raise NotThisArchive(
             f"Its first member is {clean_line(info.name)[:80]!r}, and not the manifest of an archive of ours.",
             "Name a file that `export` has made.",
