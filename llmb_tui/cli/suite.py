@@ -4,31 +4,27 @@ from __future__ import annotations
 
 import argparse
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 from llmb_tui.catalog.rows import rows
 from llmb_tui.cli.flags import selection_mapping
 from llmb_tui.cli.output import print_json, print_line, print_table, say
+from llmb_tui.cli.suite_tables import print_plan, print_progress
 from llmb_tui.cli.user import confirm, has_terminal, read_line, require_changes, terminal_prompter, user_services
 from llmb_tui.errors import Trouble
-from llmb_tui.plan.plan import METHOD_NAMES
 from llmb_tui.plan.request import read_request
 from llmb_tui.plan.selection import DEFAULT_PROCEDURE, Selection
 from llmb_tui.results.suite.document import plan_document, progress_document
-from llmb_tui.results.suite.outcome import outcome_of
 from llmb_tui.results.suite.ready_made import ready_made
 from llmb_tui.results.suite.suite import SUITE_KINDS, Suite, SuiteKind
 from llmb_tui.results.suite.suite_file import read_suite
-from llmb_tui.results.suite.suite_plan import PlannedRow, SuitePlan, all_nodes, free_nodes
-from llmb_tui.results.suite.suite_progress import RowProgress, SuiteProgress
+from llmb_tui.results.suite.suite_plan import SuitePlan, all_nodes, free_nodes
+from llmb_tui.results.suite.suite_progress import SuiteProgress
 from llmb_tui.services import Services
 from llmb_tui.text import plural
 from llmb_tui.watch.runs_feed import LINE_TROUBLE
 
 READY_MADE: tuple[SuiteKind, ...] = tuple(kind for kind in SUITE_KINDS if kind != "custom")
-_PLAN = ("run", "nodes", "step s", "low", "high", "from", "GPU-hours", "time limit")
-_PROGRESS = ("run", "id", "state", "step", "step s", "verdict")
 _TYPED_WITHIN = 0.051
 """GPU-hours are typed with one decimal, as they are shown."""
 
@@ -54,7 +50,7 @@ def _plan(services: Services, arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(plan_document(plan))
     else:
-        _print_plan(plan)
+        print_plan(plan)
     for row, problem in plan.blockers:
         say(f"llmb-tui: {row.row.key if row else suite.name}: {problem.reason} {problem.fix}".rstrip())
     return 1 if plan.blockers else 0
@@ -71,7 +67,8 @@ def _submit(services: Services, arguments: argparse.Namespace) -> int:
         progress = services.suites.progress(going)
         say(f"Suite {going.id} goes on: {progress.words}")
         if not progress.unfinished:
-            return _print_progress(progress, as_json=arguments.json)
+            print_progress(progress, as_json=arguments.json)
+            return 0
     _agree(services, plan, going, arguments)
     kept = going or services.suites.keep(suite, new=arguments.new)
     say(f"suite {kept.id}, {kept.name} on {kept.cluster}")
@@ -84,7 +81,7 @@ def _submit(services: Services, arguments: argparse.Namespace) -> int:
         say(f"Nothing more is sent: {progress.words}")
     elif refused := progress.count("refused"):
         say(f"{plural(refused, 'run')} refused: `llmb-tui suite submit {kept.id}` sends them again.")
-    _print_progress(progress, as_json=arguments.json)
+    print_progress(progress, as_json=arguments.json)
     return 1 if progress.count("not sent", "refused") else 0
 
 
@@ -104,7 +101,7 @@ def _watch(services: Services, arguments: argparse.Namespace) -> int:
         if lost:
             say(f"{suite.cluster}: {lost}")
         progress = services.suites.progress(services.suites.load(suite.id))
-        _print_progress(progress, as_json=arguments.json)
+        print_progress(progress, as_json=arguments.json)
         return 2 if lost else _exit_code(progress)
     last: object = None
     following = services.feed.follow(lambda _: changed.set())
@@ -126,7 +123,7 @@ def _watch(services: Services, arguments: argparse.Namespace) -> int:
     finally:
         following.end()
     if not arguments.json:
-        _print_progress(progress, as_json=False)
+        print_progress(progress, as_json=False)
     if not progress.over:
         say(f"{plural(progress.count('not sent'), 'run')} not sent: `llmb-tui suite submit {suite.id}` goes on.")
     return _exit_code(progress)
@@ -337,63 +334,3 @@ def _exit_code(progress: SuiteProgress) -> int:
 
 def _tell(words: str) -> None:
     say(f"  {words}")
-
-
-def _print_plan(plan: SuitePlan) -> None:
-    suite = plan.suite
-    print_line(f"{suite.name} on {suite.cluster}: {SUITE_KINDS[suite.kind]}")
-    print_table(_PLAN, map(_plan_row, plan.rows))
-    print_line(f"GPU-hours  {plan.gpu_hours:.1f} and start-up, at most {plan.most_gpu_hours:.1f} by the time limits")
-    if plan.without_estimate:
-        print_line(f"           {plural(plan.without_estimate, 'run')} without an estimate, by the time limit")
-    parallel = "" if plan.parallel_s is None else f", {_duration(plan.parallel_s)} on {plan.free_nodes} free nodes"
-    print_line(f"training   {_duration(plan.serial_s)} one after the other{parallel}; queue and start-up not in it")
-    print_line("           " + ", ".join(_conduct(suite)))
-
-
-def _conduct(suite: Suite) -> Iterator[str]:
-    yield f"at most {suite.at_most} at a time" if suite.at_most else "all at a time"
-    if suite.stop_after:
-        yield f"until {plural(suite.stop_after, 'failure')}"
-    if suite.chain:
-        yield "each after the one before, by Slurm"
-    if suite.shuffle is not None:
-        yield f"shuffled by seed {suite.shuffle}"
-
-
-def _plan_row(row: PlannedRow) -> tuple[str, ...]:
-    estimate = row.estimate
-    seconds = (estimate.step_time_s, estimate.low_s, estimate.high_s) if estimate else (None, None, None)
-    return (
-        row.row.key,
-        str(row.nodes),
-        *("–" if one is None else f"{one:.4g}" for one in seconds),
-        METHOD_NAMES[estimate.method] if estimate else "no number",
-        "–" if row.gpu_hours is None else f"{row.gpu_hours:.1f}",
-        row.time_limit,
-    )
-
-
-def _print_progress(progress: SuiteProgress, *, as_json: bool) -> int:
-    if as_json:
-        print_json(progress_document(progress))
-        return 0
-    print_table(_PROGRESS, map(_progress_row, progress.rows))
-    for line in outcome_of(progress).lines:
-        print_line(line)
-    if not progress.over:
-        print_line(f"left: {progress.gpu_hours_left:.1f} GPU-hours, {_duration(progress.serial_left_s)} of training")
-    return 0
-
-
-def _progress_row(row: RowProgress) -> tuple[str, ...]:
-    progress = row.record.state.progress if row.record else None
-    step = f"{progress.steps_done}/{progress.steps_total or row.planned.plan.steps}" if progress else "–"
-    seconds = "–" if row.step_time_s is None else f"{row.step_time_s:.4g}"
-    run = row.planned.row.run_id if row.record else "–"
-    return (row.planned.row.key, run, row.state, step, seconds, row.result or "–")
-
-
-def _duration(seconds: float) -> str:
-    minutes = round(seconds / 60)
-    return f"{minutes // 60} h {minutes % 60:02} min" if minutes >= 60 else f"{minutes} min"

@@ -110,7 +110,8 @@ def withdraw(runs: Runs, journal: Journal, run: Run) -> Run:
             raise Trouble(what, "", "Look at it again when that is over.")
         run = runs.load(run.id)
         if run.submission == "intended":
-            run = replace(run, submission="withdrawn", note="It was withdrawn before anything was sent.")
+            note = "It was withdrawn before anything was sent."
+            run = replace(run, submission="withdrawn", sent_at=None, note=note)
             journal.append("withdrawn", run=run.id, note=run.note, job_ids=[])
             runs.save(run)
         return run

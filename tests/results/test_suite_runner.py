@@ -15,7 +15,7 @@ from llmb_tui.cluster.failures import Disconnected
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.prepared import PreparedRun
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.submit import NotSent
+from llmb_tui.launch.submit import NotSent, withdraw
 from llmb_tui.plan.selection import Selection
 from llmb_tui.preflight.report import Check
 from llmb_tui.request import RunRequest
@@ -198,6 +198,21 @@ def test_a_cancel_ends_what_goes_on_and_what_was_not_sent(stage: Stage) -> None:
     assert len(stage.jobs) == 1
 
 
+def test_what_a_person_has_withdrawn_is_not_sent_again(stage: Stage) -> None:
+    stage.outcomes[2] = Trouble("The disk is full.")
+    suite = stage.suites.keep(suite_of())
+    with pytest.raises(Trouble, match="disk is full"):
+        stage.go(suite)
+    intended = next(run for run in stage.runs.all() if run.submission == "intended")
+    stage.runs.save(
+        replace(intended, sent_at=2.0)
+    )  # its submission had begun, and certainly did not come to the cluster
+    withdraw(stage.runs, stage.journal, intended)
+    progress = stage.go(suite)
+    assert (len(stage.jobs), progress.count("cancelled")) == (3, 1)
+    assert stage.suites.load(suite.id).run_ids == suite.run_ids
+
+
 def test_two_programs_do_not_submit_one_suite(stage: Stage) -> None:
     suite = stage.suites.keep(suite_of())
     with stage.suites.lock(suite.id), pytest.raises(Busy):
@@ -240,7 +255,6 @@ def test_a_suite_is_asked_for_its_runs(stage: Stage) -> None:
     stage.go(suite)
     assert stage.suites.run_ids(suite.id) == suite.run_ids
     assert stage.suites.run_ids(suite.run_ids[0]) == suite.run_ids[:1]
-    assert stage.suites.suite_of(suite.run_ids[1]) == suite
     for name in ("s000000000000abcd", "nothing", "../..", ""):
         with pytest.raises(Trouble) as raised:
             stage.suites.run_ids(name)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import itertools
 import re
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -101,7 +102,9 @@ def read_text(file: Path) -> SuiteText:
 
 def _tuple(bulk: _Bulk, words: str, named: Mapping[str, str], here: KeyPath) -> None:
     try:
-        parts = ast.literal_eval(f"({words},)")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)  # it would be printed
+            parts = ast.literal_eval(f"({words},)")
     except (ValueError, SyntaxError, RecursionError, MemoryError) as error:
         raise bulk.problem(here, "is no list of values such as `('bf16', [16, 32], 3)`") from error
     if not 3 <= len(parts) <= 4:

@@ -148,14 +148,6 @@ class Suites:
                 return (name,)
         raise Trouble(f"There is no run and no suite {clean_line(name)[:80]}.", fix=_LISTS, exit_code=1)
 
-    def going_run_ids(self) -> frozenset[str]:
-        """The runs of all suites that are not over: what is here of them is still wanted."""
-        return frozenset(run_id for suite in self.all() if not self.progress(suite).over for run_id in suite.run_ids)
-
-    def suite_of(self, run_id: str) -> Suite | None:
-        """The suite that a run is of; None for a run of none."""
-        return next((suite for suite in self.all() if suite.row_of(run_id)), None)
-
     def plan(self, suite: Suite, free_nodes: int | None = None) -> SuitePlan:
         """`plan_suite` on its cluster, as far as that is still saved."""
         try:
