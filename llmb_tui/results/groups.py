@@ -33,6 +33,8 @@ class ResultGroup:
 
     key: tuple[object, ...]
     """The same for the same group, whichever runs come to it."""
+    by: Grouping
+    """What it was grouped by; `none`: it is one run."""
     title: str
     runs: tuple[RunResult, ...]
     """Newest first."""
@@ -156,7 +158,7 @@ def grouped(results: Iterable[RunResult], by: Grouping, notes: NoteOf = NO_NOTES
         for key, title in _keys(result, by, notes.get(result.id, NO_NOTE).tags):
             members.setdefault(key, []).append(result)
             titles.setdefault(key, title)
-    groups = [ResultGroup(key, titles[key], tuple(runs)) for key, runs in members.items()]
+    groups = [ResultGroup(key, by, titles[key], tuple(runs)) for key, runs in members.items()]
     return _told_apart(groups) if by == "configuration" else groups
 
 

@@ -11,7 +11,7 @@ from llmb_tui.errors import Trouble
 from llmb_tui.plan.over_scale import AtScale, over_scale
 from llmb_tui.results.chart import Chart
 from llmb_tui.results.charts import efficiency_chart, scale_chart
-from llmb_tui.results.compare import Comparison, compare
+from llmb_tui.results.compare import compare
 from llmb_tui.results.difference import Ran, RunDifference, difference
 from llmb_tui.results.groups import ResultGroup, when
 from llmb_tui.results.result import RunResult
@@ -25,7 +25,7 @@ from llmb_tui.ui.widgets.answers import Answer, by_nodes, compared, exported, ov
 def compare_marked(services: Services, marked: Sequence[ResultGroup]) -> Answer:
     """Each marked group, or run, beside the others, and held against the first. Raises Trouble."""
     newest = [services.history.result(_telling(one).id) for one in marked]
-    comparisons = [_held_against(one, marked[0]) for one in marked[1:]]
+    comparisons = [compare(one.runs, marked[0].runs) for one in marked[1:]]
     differences = [_difference(services, newest[0], one) for one in newest[1:]]
     return compared(marked, newest, comparisons, differences)
 
@@ -64,13 +64,6 @@ def _telling(group: ResultGroup) -> RunResult:
     """The newest run that counts, or else the newest."""
     counted = [run for one in group.sets for run in one.runs]
     return max(counted, key=when, default=group.first)
-
-
-def _held_against(one: ResultGroup, base: ResultGroup) -> Comparison:
-    """Two different configurations for what they differ in; all else as before against after."""
-    if one.repeats and base.repeats and one.repeats.configuration != base.repeats.configuration:
-        return compare((*base.runs, *one.runs))
-    return compare(one.runs, base.runs)
 
 
 def _difference(services: Services, before: RunResult, after: RunResult) -> RunDifference:

@@ -79,8 +79,8 @@ def compared(
 def column_names(marked: Sequence[ResultGroup]) -> list[str]:
     """In what they differ; a run also by its id."""
     apart = distinctions([one.first for one in marked])
-    names = [words if one.key[0] == "configuration" else one.title for one, words in zip(marked, apart, strict=True)]
-    singles = [one.first.id if one.key[0] == "none" else "" for one in marked]
+    names = [words if one.by == "configuration" else one.title for one, words in zip(marked, apart, strict=True)]
+    singles = [one.first.id if one.by == "none" else "" for one in marked]
     return [single or name or group_name(one) for single, name, one in zip(singles, names, marked, strict=True)]
 
 
@@ -183,6 +183,9 @@ def _against(head: str, comparison: Comparison) -> Iterator[tuple[Content, Conte
         yield line(("? ", MUTED)), line("Nothing can be held against each other: no run of one side counts.")
     for warning in likeness.warnings:
         yield line(("! ", "$text-warning")), line(("with care: ", "$text-warning"), warning.words)
+    if doubled := len(comparison.runs) - len({run.id for run in comparison.runs}):
+        words = f"{plural(doubled, 'run')} of both sides: the difference is smaller than it would be without."
+        yield line(("! ", "$text-warning")), line(("with care: ", "$text-warning"), words)
     for label in comparison.unpaired:
         yield line(("· ", MUTED)), line((f"{label}: nothing on the other side to hold it against", MUTED))
     for run_id, why in comparison.left_out:

@@ -61,6 +61,11 @@ def test_what_is_not_alike_is_refused_in_words() -> None:
     assert "≈" not in said
 
 
+def test_runs_that_stand_on_both_sides_are_told() -> None:
+    runs = repeats("a", (2.0, 2.04, 1.96))
+    assert "! with care: 2 runs of both sides" in answer(runs, runs[:2])
+
+
 def test_columns_are_named_by_what_differs_and_have_what_is_known() -> None:
     marked = [of(repeats("a", (2.0, 2.02))), of([make_result("c", 2.1, LARGER)])]
     names = column_names(marked)
