@@ -143,6 +143,14 @@ class LlmbApp(App[None]):
             self.pop_screen()
         self.screen.run_again(event.run)
 
+    @work(group="suites", exclusive=True)
+    async def action_suites(self) -> None:
+        from llmb_tui.ui.screens.suite_dialogs import SuitesDialog
+        from llmb_tui.ui.screens.suite_watch import SuiteWatchScreen
+
+        if suite_id := await self.push_screen_wait(SuitesDialog(self.services)):
+            self.push_screen(SuiteWatchScreen(self.services, self.prompter, suite_id))
+
     def action_results(self) -> None:
         from llmb_tui.ui.screens.results import ResultsScreen
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from llmb_tui.catalog.catalog import Unknown
@@ -50,13 +50,18 @@ def nodes_of(results: Sequence[RunResult]) -> Answer:
     return by_nodes(slow_nodes(results), sorted({run.cluster for run in results}))
 
 
-def export_runs(services: Services, run_ids: Sequence[str], target: ExportTarget) -> Answer:
-    """Write an archive of runs that are over; what became of it. Raises Trouble: then there is no file."""
+def export_runs(
+    services: Services, run_ids: Sequence[str], target: ExportTarget, suites: Mapping[str, bytes] | None = None
+) -> Answer:
+    """Write an archive of runs that are over, and of suites by their documents; what became of it.
+
+    Raises Trouble: then there is no file.
+    """
     from llmb_tui.results.archive.export import Evidence, Exporter  # noqa: PLC0415 - loads zstd
 
     profiles, threshold = services.clusters.profiles(), services.settings.verdict.threshold
     exporter = Exporter(services.runs, profiles, services.places.presets, threshold=threshold)
-    manifest = exporter.export(Evidence(tuple(run_ids), {}), target.file, anonymous=target.anonymous)
+    manifest = exporter.export(Evidence(tuple(run_ids), suites or {}), target.file, anonymous=target.anonymous)
     return exported(target.file, target.file.stat().st_size, manifest)
 
 

@@ -48,7 +48,7 @@ class JobsScreen(Screen[None]):
 
     HELP = """Every run, newest first; finished ones stay. The figures come from the local copies of the logs.
 What a scheduler says of jobs is asked once for each cluster, not once for each run.
-Runs that NVIDIA's own llmb-run started are opened from their list (o)."""
+Runs that NVIDIA's own llmb-run started are opened from their list (o), suites from theirs (S)."""
     CSS_PATH = "jobs.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "peek", "Peek", id="jobs.peek", tooltip="The last lines of the run's log"),
@@ -71,6 +71,7 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o)."""
             tooltip="Runs that NVIDIA's llmb-run started on a cluster",
         ),
         Binding("R", "app.results", "Results", id="jobs.results", tooltip="The runs that are over, compared"),
+        Binding("S", "app.suites", "Suites…", show=False, id="jobs.suites", tooltip="The suites that were submitted"),
         Binding("q,escape", "leave", "Back", key_display="q", id="jobs.leave", tooltip="Back to where you came from"),
     ]
 

@@ -25,12 +25,12 @@ from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.daemon import in_daemon
 from llmb_tui.ui.dialogs import Confirm, Dialog, Failure
 from llmb_tui.ui.screens.suite_dialogs import FileName, SuitesDialog, TypeHours, submit_question
-from llmb_tui.ui.text import MUTED, Part, line, lines, tell
+from llmb_tui.ui.text import MUTED, line, lines, tell
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.keyed_table import KeyedTable
 from llmb_tui.ui.widgets.status_bar import notice
 from llmb_tui.ui.widgets.suite_form import SuiteForm
-from llmb_tui.ui.widgets.suite_texts import about_row, draft_columns, draft_rows, draft_sums
+from llmb_tui.ui.widgets.suite_texts import about_row, draft_columns, draft_rows, draft_sums, heading
 from llmb_tui.ui.widgets.texts import Paragraphs, Scroller
 
 if TYPE_CHECKING:
@@ -319,21 +319,22 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
         plan = self.plan
         if plan is None:
             return
-        self._show_head(plan)
         self._show_rows()
         self.sums.parts = draft_sums(plan, self._capacity)
         self._show_choices()
 
     def _show_head(self, plan: DraftPlan) -> None:
-        profile = self._profile
-        parts: list[Part] = [(" Suite", "bold"), f"   {plan.shared or plan.name or 'nothing chosen'}"]
-        parts.append((f"   on {self.draft.cluster}, {self.draft.procedure}", MUTED))
-        if profile is not None and (words := notice(profile, self._observed)):
-            parts += ["   ", (f" {words} ", "reverse")]
-        self.head.update(line(*parts))
+        left = line(
+            (" Suite", "bold"),
+            f"   {plan.shared or plan.name or 'nothing chosen'}",
+            (f"   on {self.draft.cluster}, {self.draft.procedure}", MUTED),
+        )
+        words = notice(self._profile, self._observed) if self._profile else ""
+        self.head.update(heading(left, words, self.size.width))
 
     def _show_rows(self) -> None:
         if self.plan is not None:
+            self._show_head(self.plan)
             self.table.show(draft_columns(self.table.size.width), draft_rows(self.plan))
             self._show_about()
 

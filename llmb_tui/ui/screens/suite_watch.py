@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -17,15 +18,17 @@ from textual.widgets import DataTable, Static
 from llmb_tui.errors import Trouble
 from llmb_tui.results.suite.draft_plan import names
 from llmb_tui.results.suite.suite_progress import OVER, RowProgress, SuiteProgress, progress_of
+from llmb_tui.results.suite.suite_text import file_name
 from llmb_tui.text import plural
 from llmb_tui.ui.capacity import capacity
 from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.daemon import in_daemon
 from llmb_tui.ui.dialogs import Confirm, Failure
-from llmb_tui.ui.text import MUTED, Part, line, lines, say, tell
+from llmb_tui.ui.text import MUTED, line, lines, say, tell
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.keyed_table import KeyedTable
 from llmb_tui.ui.widgets.status_bar import notice
+from llmb_tui.ui.widgets.suite_texts import heading
 from llmb_tui.ui.widgets.suite_watch_texts import progress_columns, progress_rows, progress_sums
 from llmb_tui.ui.widgets.texts import Paragraphs
 from llmb_tui.watch.run_records import RunsChanged
@@ -59,6 +62,8 @@ The verdict of a run is the recipe's rule against the figure that was expected o
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("s", "go_on", "Go on", id="suite.go-on", tooltip="Send the runs that were not sent yet"),
         Binding("c", "cancel", "Cancel…", id="suite.cancel", tooltip="Send nothing more, and cancel what goes on"),
+        Binding("r", "report", "Report", id="suite.report", tooltip="The report of the suite, to read and to copy"),
+        Binding("e", "export", "Export…", id="suite.export", tooltip="Its runs as one file with all evidence"),
         Binding("y", "copy", "Copy", id="suite.copy", tooltip="Copy the command that watches it"),
         Binding("q,escape", "leave", "Back", key_display="q", id="suite.back", tooltip="Back; the suite goes on"),
     ]
@@ -142,6 +147,8 @@ The verdict of a run is the recipe's rule against the figure that was expected o
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (Textual's)
         progress = self.progress
+        if action in ("report", "export"):
+            return progress is not None and progress.count("not sent") < len(progress.rows)
         if action not in ("go_on", "cancel"):
             return True
         if progress is None or progress.over:
@@ -169,6 +176,36 @@ The verdict of a run is the recipe's rule against the figure that was expected o
     def action_copy(self) -> None:
         command = f"llmb-tui suite watch {self._suite_id}"
         copy(self.app, command, command)
+
+    @work(group="report", exclusive=True, exit_on_error=False)
+    async def action_report(self) -> None:
+        from llmb_tui.ui.screens.report import ReportScreen  # noqa: PLC0415 (as above)
+
+        try:
+            report = await in_daemon(lambda: self._services.reports.document([self._suite_id], time.time()))
+        except Trouble as trouble:
+            self.app.push_screen(Failure(trouble))
+        else:
+            if self.is_current:
+                self.app.push_screen(ReportScreen(report))
+
+    @work(group="export", exclusive=True, exit_on_error=False)
+    async def action_export(self) -> None:
+        from llmb_tui.store.documents import text_of  # noqa: PLC0415 (as above)
+        from llmb_tui.ui.result_answers import export_runs  # noqa: PLC0415 (as above)
+        from llmb_tui.ui.screens.export import ExportDialog  # noqa: PLC0415 (as above)
+        from llmb_tui.ui.screens.result_view import ResultView  # noqa: PLC0415 (as above)
+
+        progress = self.progress
+        if progress is None:
+            return
+        suite = progress.plan.suite
+        ids = [row.record.run.id for row in progress.rows if row.record is not None]
+        target = await self.app.push_screen_wait(ExportDialog(len(ids), f"{file_name(suite.name)}.tar.zst"))
+        if target is not None:
+            title = f"exporting {plural(len(ids), 'run')}"
+            suites = {suite.id: text_of(suite)}
+            self.app.push_screen(ResultView(title, lambda: export_runs(self._services, ids, target, suites)))
 
     def action_go_on(self) -> None:
         if self._planned is not None:
@@ -292,8 +329,12 @@ The verdict of a run is the recipe's rule against the figure that was expected o
 
     @on(Said)
     def take_words(self, message: Said) -> None:
-        if message.suite_id == self._suite_id:
-            self._reread()
+        sending = self._services.submissions.of(self._suite_id)
+        if message.suite_id != self._suite_id or sending is None:
+            return
+        self._reread()
+        if sending.trouble is not None:
+            self.app.push_screen(Failure(sending.trouble))
 
     @work(group="logs", exclusive=True, exit_on_error=False)
     async def _read_logs(self) -> None:
@@ -325,14 +366,12 @@ The verdict of a run is the recipe's rule against the figure that was expected o
             return
         suite = progress.plan.suite
         shared, labels = names(suite.rows)
-        parts: list[Part] = [(" Suite", "bold"), f"   {suite.name}", (f"   {suite.id} on {suite.cluster}", MUTED)]
-        observes = self._services.policy.observes(self._profile)
-        if self._profile is not None and (words := notice(self._profile, observes)):
-            parts += ["   ", (f" {words} ", "reverse")]
-        self.head.update(line(*parts, (f"   {shared}", MUTED)))
+        left = line((" Suite", "bold"), f"   {suite.name}", (f"   {suite.id} on {suite.cluster}   {shared}", MUTED))
+        words = notice(self._profile, self._services.policy.observes(self._profile)) if self._profile else ""
+        say(self.head, heading(left, words, self.size.width))
         self.table.show(progress_columns(self.table.size.width), progress_rows(progress, labels))
         self.sums.parts = progress_sums(progress, self._services.submissions.of(self._suite_id))
-        usable = (self.check_action("go_on", ()), self.check_action("cancel", ()))
+        usable = tuple(self.check_action(action, ()) for action in ("go_on", "cancel", "report"))
         if usable != self._usable:
             self._usable = usable
             self.refresh_bindings()

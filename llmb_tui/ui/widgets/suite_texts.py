@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from textual.content import Content
+
 from llmb_tui.plan.plan import METHOD_NAMES, METHOD_WORDS
 from llmb_tui.results.suite.draft_plan import DraftPlan, Nodes
 from llmb_tui.results.suite.suite import Suite
 from llmb_tui.results.suite.suite_plan import PlannedRow, SuitePlan
 from llmb_tui.text import plural
 from llmb_tui.ui import units
-from llmb_tui.ui.text import MUTED, Part
+from llmb_tui.ui.text import MUTED, Part, line
 from llmb_tui.ui.widgets.job_texts import Cell, Row
 from llmb_tui.ui.widgets.keyed_table import Key, TableColumn
 from llmb_tui.ui.widgets.texts import Paragraph, fact
@@ -19,6 +21,14 @@ _BAND_FROM = 64
 _SOURCE_FROM = 100
 _LEAST = 8
 """Cells for what a row is called."""
+
+
+def heading(left: Content, notice: str, width: int) -> Content:
+    """The line at the top; what a cluster wants said, such as `simulated`, is never cut."""
+    right = line((f" {notice} ", "reverse"), " ") if notice else Content("")
+    room = max(width - right.cell_length - 1, 0)
+    left = left.truncate(room, ellipsis=True)
+    return left + " " * (room - left.cell_length + 1) + right
 
 
 def draft_columns(width: int) -> tuple[TableColumn, ...]:

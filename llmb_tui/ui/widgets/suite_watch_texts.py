@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from llmb_tui.plan.plan import METHOD_NAMES
 from llmb_tui.results.suite.outcome import outcome_of
 from llmb_tui.results.suite.submissions import Sending
 from llmb_tui.results.suite.suite_progress import RowProgress, SuiteProgress
@@ -28,7 +29,7 @@ def progress_columns(width: int) -> tuple[TableColumn, ...]:
         TableColumn("steps", "steps", 7, figures=True),
         *([TableColumn("bar", "", 4)] if wide else ()),
         TableColumn("step", "step, s", 7, figures=True),
-        *([TableColumn("against", "of expected", 20)] if wide else ()),
+        *([TableColumn("against", "of expected", 23)] if wide else ()),
         TableColumn("verdict", "result", 6),
         *([TableColumn("job", "job", 9)] if wide else ()),
     ]
@@ -53,6 +54,11 @@ def _cells(row: RowProgress, label: str) -> Row:
         unsent: Row = {"state": ("○ not sent", "quiet"), "step": (expected, "quiet")}
         return cells | blank | unsent
     of_run = job_row(record.run, record.state, False, record.run.created_at)
+    verdict = record.state.verdict
+    if (
+        verdict is not None and estimate is not None
+    ):  # shorter than a list of runs has it, which has no row to explain it
+        of_run["against"] = (f"{units.percent(verdict.ratio * 100)} of {METHOD_NAMES[estimate.method]}", "plain")
     if row.step_time_s is not None:
         of_run["median"] = (units.seconds(row.step_time_s).removesuffix(" s"), "plain")
     return (
@@ -87,9 +93,7 @@ def _sending(progress: SuiteProgress, sending: Sending | None) -> tuple[Paragrap
         return (fact("sending", (sending.words or "connecting", "$text-accent")),)
     parts = []
     if sending is not None and (trouble := sending.trouble) is not None:
-        parts.append(
-            fact("✗ stopped", (f"{trouble.what} {trouble.why}".rstrip(), "$text-error"), (f" {trouble.fix}", MUTED))
-        )
+        parts.append(fact("✗ stopped", (trouble.what, "$text-error"), (f" {trouble.fix}".rstrip(), MUTED)))
     if progress.plan.suite.cancelled:
         parts.append(fact("cancelled", f"{unsent} not sent, and none will be."))
     elif progress.stopped:

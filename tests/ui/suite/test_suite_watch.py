@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from textual.app import App
 from textual.coordinate import Coordinate
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.policy import Policy
 from llmb_tui.results.suite.submissions import Sending
 from llmb_tui.ui.dialogs import Confirm
+from llmb_tui.ui.screens.export import ExportDialog
+from llmb_tui.ui.screens.report import ReportScreen
+from llmb_tui.ui.screens.result_view import ResultView
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.ui.screens.suite_watch import SuiteRows, SuiteWatchScreen, to_read
 from llmb_tui.ui.widgets.suite_watch_texts import progress_sums
@@ -124,6 +129,29 @@ async def test_where_nothing_may_be_changed_it_is_only_watched(open_watch: OpenW
         assert not {"go_on", "cancel"} & actions(screen)
 
 
+async def test_it_is_handed_over_as_a_report_and_as_an_archive(
+    open_watch: OpenWatch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    app, _ = open_watch()
+    async with app.run_test(size=SIZE) as pilot:
+        await read(pilot)
+        await pilot.press("r")
+        await on_top(pilot, ReportScreen)
+        assert "scales" in on_screen(app)
+        await pilot.press("q")
+        await read(pilot)
+        await pilot.press("e")
+        await on_top(pilot, ExportDialog)
+        assert app.screen.query_one(Input).value == str(tmp_path / "scales.tar.zst")
+        await pilot.press("enter")
+        await on_top(pilot, ResultView)
+        await until(
+            pilot, lambda: "goes on, and was not exported" in on_screen(app), "a suite that goes on is not exported"
+        )
+        assert not list(tmp_path.glob("*.zst"))
+
+
 def test_logs_are_copied_one_after_the_other(open_watch: OpenWatch) -> None:
     _, services = open_watch()
     progress = services.suites.progress(services.suites.load(SUITE_ID))
@@ -139,5 +167,5 @@ def test_what_ended_a_submission_early_is_said(open_watch: OpenWatch) -> None:
     progress = services.suites.progress(services.suites.load(SUITE_ID))
     sending = Sending("job 1", goes_on=False, trouble=Trouble("eos is not ready.", "No image.", "Install."))
     parts = by_head(progress_sums(progress, sending))
-    assert parts["✗ stopped"] == "eos is not ready. No image. Install."
+    assert parts["✗ stopped"] == "eos is not ready. Install."
     assert parts["not sent"] == "1 run: s goes on where it stopped."

@@ -5,9 +5,11 @@ from __future__ import annotations
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
+from llmb_tui.ui.screens.jobs import JobsScreen
 from llmb_tui.ui.screens.suite import SuiteScreen
+from llmb_tui.ui.screens.suite_dialogs import SuitesDialog
 from llmb_tui.ui.screens.wizard import WizardScreen
-from tests.kit.pilot import SIZE, actions, at_scale, choose, on_top, state_of
+from tests.kit.pilot import SIZE, actions, at_scale, choose, loaded, on_top, state_of, text_of, until
 
 
 async def test_a_suite_is_planned_for_a_cluster(app: LlmbApp) -> None:
@@ -48,3 +50,15 @@ async def test_its_base_is_the_wizards_choice_and_its_choices_stay(services: Ser
         await on_top(pilot, SuiteScreen)
         assert isinstance(app.screen, SuiteScreen)
         assert app.screen.draft.scales == (128,)
+
+
+async def test_the_list_of_runs_leads_to_the_suites(app: LlmbApp) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        await loaded(pilot)
+        await pilot.press("J")
+        await on_top(pilot, JobsScreen)
+        await pilot.press("S")
+        await on_top(pilot, SuitesDialog)
+        await until(pilot, lambda: "No suite was submitted" in text_of(app, "#suites-said"), "there is none")
+        await pilot.press("escape")
+        await on_top(pilot, JobsScreen)
