@@ -84,6 +84,9 @@ def _with_constraints(file: Path, text: str, recipe: Recipe) -> Recipe:
     if recipe.upstream is None or recipe.upstream.constraints is None:
         return recipe
     constraints = recipe.upstream.constraints
+    if Path(constraints.file).name != constraints.file:  # nothing elsewhere is read, whoever wrote the preset
+        fault = ("upstream", "constraints", "file"), "is no name of a file in the folder beside the preset"
+        raise PresetProblem.at(file, text, fault)
     try:
         lines = (file.parent / "constraints" / constraints.file).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:

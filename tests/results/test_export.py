@@ -96,7 +96,11 @@ def test_what_is_missing_is_named(laptop: Laptop, tmp_path: Path) -> None:
         ("refused", "accounting"),
         ("pruned", "log"),
     ]
-    assert verify(tmp_path / "a.tar.zst").agrees
+    verification = verify(tmp_path / "a.tar.zst")
+    assert verification.agrees
+    told = {one.run: one for one in verification.findings if one.what == "numbers and verdict against log"}
+    assert (told[RUN_ID].outcome, told["pruned"].outcome) == ("agrees", "unknown")
+    assert verification.results["pruned"]["step_time_s"] == 2.02
 
 
 @pytest.mark.parametrize(

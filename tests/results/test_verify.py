@@ -222,6 +222,14 @@ def test_a_preset_that_was_changed_is_found(archive: Path, tmp_path: Path) -> No
     assert differing(words) == set(), "a comment changes nothing"
 
 
+def test_a_preset_leads_to_no_file_elsewhere(archive: Path, tmp_path: Path) -> None:
+    def change(inside: Path) -> None:
+        path = inside / "presets/nemotron4-25.04.toml"
+        path.write_text(path.read_text().replace('"nemo-25.04.txt"', '"/dev/zero"'))
+
+    assert differing(forged(archive, tmp_path, change)) == {"preset"}
+
+
 def comment(path: Path) -> None:
     path.write_text(path.read_text() + "\n# told\n")
 
@@ -388,6 +396,7 @@ def test_a_frame_without_checksum_is_refused(archive: Path, tmp_path: Path) -> N
         ({"members": [{"name": "runs/x/.bashrc", "size": 1, "sha256": "0"}]}, "no archive of ours"),
         ({"members": [{"name": f"runs/{RUN_ID}/log", "size": -5, "sha256": "0"}]}, "a size that is none"),
         ({"members": [{"name": _LOG, "size": 9 << 40, "sha256": "0"}]}, "lacks what"),
+        ({"members": [{"name": f"runs/{RUN_ID}/run.json", "size": 1 << 30, "sha256": "0"}]}, "larger than any"),
         ({"runs": [RUN_ID, "slow", "failed", "slow"]}, "named twice"),
         ({"suites": ["../../../etc/x"]}, "lacks what"),
         ({"presets": [{"recipe": "nemotron4@25.04", "name": "../../etc/passwd", "sha256": "0"}]}, "lacks what"),
@@ -398,7 +407,7 @@ def test_a_frame_without_checksum_is_refused(archive: Path, tmp_path: Path) -> N
         ({"seal": "0" * 64}, "own sum is wrong"),
         ({"more": 1}, "own sum is wrong"),
     ],
-    ids=range(17),
+    ids=range(18),
 )
 def test_a_manifest_that_is_none_of_ours_is_refused(
     archive: Path, tmp_path: Path, changes: dict[str, Any], why: str

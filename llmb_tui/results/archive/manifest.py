@@ -12,20 +12,23 @@ from pathlib import Path
 from llmb_tui import __version__
 from llmb_tui.errors import Trouble
 from llmb_tui.store import documents
-from llmb_tui.text import clean_line
+from llmb_tui.text import clean_line, size_text
 
 SCHEMA = 1
 KIND = "llmb-tui evidence"
 MANIFEST = "manifest.json"
 """Name of the first member."""
 MOST_MEMBERS = 20_000
+_MOST_TEXT = 64 << 20
+"""Bytes of a member that is no log, and is read as a whole."""
+_MOST_PRESET = 4 << 20
 LEFT_OUT = ("profiles", "traces", "checkpoints", "notes and tags")
 
 _OF_RUN = r"(?:run|plan|settings|environment|result|beside|log|facts)\.json|script\.sh|accounting\.txt"
 _LOG = r"log(?:\.\d{1,6})?(?:-\d{1,6})?"
 _WORD = r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,79}"
 _NAME = re.compile(
-    rf"runs/(?P<run>[a-z0-9]{{1,64}})/(?:{_OF_RUN}|{_LOG})"
+    rf"runs/(?P<run>[a-z0-9]{{1,64}})/(?:{_OF_RUN}|(?P<log>{_LOG}))"
     rf"|presets/(?:constraints/)?{_WORD}|suites/{_WORD}"
 )
 
@@ -169,6 +172,9 @@ def _check_names(manifest: Manifest) -> None:
             raise NotThisArchive(f"It has a member of a run that it does not name: {shown}")
         if name in names:
             raise NotThisArchive(f"Its manifest names a member twice: {shown}")
+        most = _MOST_PRESET if name.startswith("presets/") else _MOST_TEXT
+        if match["log"] is None and member.size > most:
+            raise NotThisArchive(f"{shown} is larger than any such file: {size_text(member.size)}.")
         names.add(name)
     named = [f"runs/{run}/run.json" for run in manifest.runs]
     named += [f"suites/{suite}.json" for suite in manifest.suites]

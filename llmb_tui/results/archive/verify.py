@@ -14,7 +14,7 @@ from llmb_tui.errors import Trouble
 from llmb_tui.results.archive.against_accounting import accounting_findings
 from llmb_tui.results.archive.against_preset import PresetCheck
 from llmb_tui.results.archive.anonymous import WHAT
-from llmb_tui.results.archive.contents import DERIVED, WORDS, RunFolders, differences, set_log_time
+from llmb_tui.results.archive.contents import DERIVED, WORDS, RunFolders, differences, log_names, set_log_time
 from llmb_tui.results.archive.findings import Finding
 from llmb_tui.results.archive.manifest import Manifest
 from llmb_tui.results.archive.pack import unpack
@@ -106,7 +106,11 @@ class _Checks:
             return
         self.results[run_id] = found["result.json"]
         for name, what in _CHECKED.items():
-            yield from _compared(run_id, what, said[name], found[name])
+            finding = _compared(run_id, what, said[name], found[name])
+            if name == "result.json" and finding.outcome == "agrees" and not log_names(place):
+                words = "No log is in the archive; the same follows from what is said to have been read of it."
+                finding = Finding(run_id, what, "unknown", words)
+            yield finding
         yield from accounting_findings(run, self._runs.result(run_id), _text(place / ACCOUNTING))
         if found["result.json"]["simulated"]:
             yield Finding(run_id, "simulated", "unknown", "Its log says that nothing was trained: the demo made it.")
@@ -146,19 +150,18 @@ def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
-def _compared(run_id: str, what: str, said: Any, found: Any) -> Iterator[Finding]:
+def _compared(run_id: str, what: str, said: Any, found: Any) -> Finding:
     if not isinstance(said, dict):
-        yield Finding(run_id, what, "differs", "The document is missing or no JSON.")
-        return
+        return Finding(run_id, what, "differs", "The document is missing or no JSON.")
     unlike = list(differences(said, found))
     wrong = [one for one in unlike if not set(one[0].replace("[", ".").split(".")) & set(WORDS)]
-    if wrong:
-        told = (f"{at}: {_short(one)} is said, {_short(other)} follows" for at, one, other in wrong[:_MOST_DIFFERENCES])
-        more = f"; and {len(wrong) - _MOST_DIFFERENCES} more" if len(wrong) > _MOST_DIFFERENCES else ""
-        yield Finding(run_id, what, "differs", f"{'; '.join(told)}{more}.")
-    else:
+    if not wrong:
         words = " This version puts some of it in other words." if unlike else ""
-        yield Finding(run_id, what, "agrees", f"The same follows again.{words}")
+        return Finding(run_id, what, "agrees", f"The same follows again.{words}")
+    told = [f"{at}: {_short(one)} is said, {_short(other)} follows" for at, one, other in wrong[:_MOST_DIFFERENCES]]
+    if len(wrong) > _MOST_DIFFERENCES:
+        told.append(f"and {len(wrong) - _MOST_DIFFERENCES} more")
+    return Finding(run_id, what, "differs", f"{'; '.join(told)}.")
 
 
 def _short(value: Any) -> str:
