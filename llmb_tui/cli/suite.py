@@ -66,7 +66,7 @@ def _submit(services: Services, arguments: argparse.Namespace) -> int:
     if going is not None:
         progress = services.suites.progress(going)
         say(f"Suite {going.id} goes on: {progress.words}")
-        if not progress.unfinished:
+        if not (progress.unfinished and progress.count("not sent", "refused", "unknown")):
             print_progress(progress, as_json=arguments.json)
             return 0
     _agree(services, plan, going, arguments)

@@ -64,7 +64,7 @@ def suite(demo: DemoCluster, home: Path) -> Call:
 def walked(suite: Call, kind: str, *words: str, code: int = 0) -> dict[str, Any]:
     """The last document of a watch, after a plan and one yes."""
     selection = (kind, *SELECTION, *words, "--cluster", "demo")
-    planned = json.loads(suite("plan", *selection, "--json").stdout)
+    planned = json.loads(suite("plan", *selection, "--offline", "--json").stdout)
     submitted = json.loads(suite("submit", *selection, "--yes", "--json").stdout)
     assert [row["key"] for row in submitted["rows"]] == [row["key"] for row in planned["rows"]]
     # The full run of a tune takes another layout than was planned.
@@ -76,6 +76,10 @@ def walked(suite: Call, kind: str, *words: str, code: int = 0) -> dict[str, Any]
 
 
 def test_scaling(suite: Call) -> None:
+    planned = json.loads(suite("plan", "scaling", *SELECTION, "--cluster", "demo", "--json").stdout)
+    assert [row["selection"]["scale"] for row in planned["rows"]][-1] == 2048
+    assert planned["free_nodes"] == 288
+    assert 0 < planned["parallel_s"] < planned["serial_s"]
     last = walked(suite, "scaling", "--max-scale", "32")
     assert (last["verdicts"]["PASS"], last["counts"]["done"]) == (2, 2)
 
