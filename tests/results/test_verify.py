@@ -17,6 +17,7 @@ import pytest
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
+from llmb_tui.launch.upstream.procedure import upstream_spec
 from llmb_tui.plan.selection import RunOptions, Selection
 from llmb_tui.results.archive.against_preset import PresetCheck
 from llmb_tui.results.archive.manifest import NotThisArchive
@@ -24,7 +25,7 @@ from llmb_tui.results.archive.pack import unpack
 from llmb_tui.results.archive.verify import verify
 from llmb_tui.store.paths import Places
 from llmb_tui.toml.read import builtin_dir
-from tests.kit.runs import intended_run, request_for
+from tests.kit.runs import NEMOTRON, intended_run, request_for
 from tests.launch.launch_cases import ROWS, RUN_ID
 from tests.launch.runai.workload_cases import SMALL, intent, request_of
 from tests.results.evidence_files import SEAL, forged, members, packed, sealed, tar_of, tar_with, written
@@ -107,6 +108,27 @@ def test_a_run_of_runai_is_held_against_its_request(tmp_path: Path) -> None:
         tmp_path / "a.tar.zst", tmp_path / "f", lambda inside: edit(inside, "script.sh", "nemo:25", "nemo:26")
     )
     assert differing(other, run.id) == {"script against settings"}
+
+
+def test_runs_that_nvidias_own_tools_started_pass_and_it_is_said_what_is_not_known(tmp_path: Path) -> None:
+    laptop = Laptop(tmp_path)
+    request = request_for(NEMOTRON, SITE, "upstream")
+    spec = upstream_spec(request, RUN_ID)
+    laptop.add(spec=spec, procedure="upstream")
+    laptop.runs.save_script(RUN_ID, spec.command)
+    accounting = laptop.runs.folder(RUN_ID) / "accounting.txt"
+    accounting.write_text(accounting.read_text().replace(f"|{spec.job_name}\n", f"|{spec.job_name}_tp2_pp1\n"))
+    laptop.add("adopted", spec=None, procedure="llmb")
+    (laptop.runs.folder("adopted") / "script.sh").unlink()
+    laptop.export(tmp_path / "a.tar.zst", RUN_ID, "adopted", anonymous=True)
+    verification = verify(tmp_path / "a.tar.zst")
+    assert verification.agrees
+    told = {(one.run, one.what): one.outcome for one in verification.findings}
+    assert told[RUN_ID, "script against settings"] == told[RUN_ID, "accounting against record"] == "agrees"
+    for run_id in (RUN_ID, "adopted"):
+        assert told[run_id, "plan against preset"] == told[run_id, "numbers and verdict against log"] == "agrees"
+        assert told[run_id, "settings against preset"] == "unknown"
+    assert told["adopted", "script against settings"] == told["adopted", "script"] == "unknown"
 
 
 # What was changed and has right sums again.
