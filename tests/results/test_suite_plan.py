@@ -103,6 +103,18 @@ def test_what_cannot_run_is_named_with_its_row() -> None:
     ]
 
 
+def test_a_recipe_that_is_here_no_more_blocks_its_row_and_no_list() -> None:
+    gone = replace(NEMOTRON, release="1.0")
+    suite = suite_of(NEMOTRON, gone)
+    for profile in (EOS, None):
+        plan = plan_suite(suite, CATALOG, profile, Policy())
+        ((row, problem),) = plan.blockers
+        assert (row and row.row.key, problem.field) == ("nemotron4@1.0 15b fp8 64", "release")
+        assert progress_of(plan, {}).words == "0 of 2 runs done · 2 not sent"
+    kept = replace(suite, rows=tuple(replace(row, run_id=f"r{at}") for at, row in enumerate(suite.rows)))
+    assert progress_of(planned(kept), {"r1": record("r1", "start")}).rows[1].left_s == 0.0
+
+
 @pytest.mark.parametrize(
     ("suite", "blocked"),
     [

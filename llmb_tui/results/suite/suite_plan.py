@@ -11,16 +11,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.catalog.catalog import Catalog, Unknown
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.slurm.partition import Partition, parse_time
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.readiness import impossible
 from llmb_tui.plan.make import plan
-from llmb_tui.plan.plan import Estimate, Plan, Problem, error
+from llmb_tui.plan.plan import Estimate, Parallelism, Plan, Problem, error
 from llmb_tui.request import RunRequest, procedure_on
 from llmb_tui.results.suite.suite import Suite, SuiteRow
+from llmb_tui.text import capital
 
 CHAIN = "chain"
 """Field of the blocker of a chain that Slurm cannot keep."""
@@ -135,14 +136,14 @@ def plan_suite(
 ) -> SuitePlan:
     """What it will be on the cluster of `profile`; None: that is saved no more, and only the plans are looked at.
 
-    Raises `Unknown` for a recipe, size or GPU type of no preset.
+    Of a recipe, size or GPU type that no preset has any more nothing is planned, which is a blocker of its row.
     """
     rows = tuple(_planned(row, catalog, profile, policy) for row in suite.rows)
     return SuitePlan(suite, rows, free_nodes, tuple(_suite_blockers(suite, profile)))
 
 
 def request_of(row: SuiteRow, catalog: Catalog, profile: ClusterProfile) -> RunRequest:
-    """What is asked for by a row. Raises as `plan_suite` does."""
+    """What is asked for by a row. Raises `Unknown` for a recipe, size or GPU type of no preset."""
     selection = row.selection
     recipe = catalog.recipe(selection.workload, selection.release)
     return RunRequest(recipe, plan(catalog, selection), profile, procedure_on(profile, row.procedure))
@@ -185,11 +186,22 @@ def _own(partitions: Iterable[Partition], profile: ClusterProfile) -> list[Parti
 
 
 def _planned(row: SuiteRow, catalog: Catalog, profile: ClusterProfile | None, policy: Policy) -> PlannedRow:
-    if profile is None:
+    try:
+        if profile is not None:
+            request = request_of(row, catalog, profile)
+            return PlannedRow(row, request.plan, impossible(request, policy))
         made = plan(catalog, row.selection)
-        return PlannedRow(row, made, tuple(problem for problem in made.problems if problem.severity == "error"))
-    request = request_of(row, catalog, profile)
-    return PlannedRow(row, request.plan, impossible(request, policy))
+    except Unknown as unknown:
+        made = _nothing(row, error(unknown.field, f"{capital(unknown.what)}.", unknown.why))
+    return PlannedRow(row, made, tuple(problem for problem in made.problems if problem.severity == "error"))
+
+
+def _nothing(row: SuiteRow, problem: Problem) -> Plan:
+    """The plan of a row of which nothing is known any more."""
+    layout = Parallelism(1, 1, 1, 1, None, None, 1, 1, None, 1, 1)
+    return Plan(
+        row.selection, "weak", 0, 0, layout, None, None, None, None, None, None, 0, "00:00:00", None, (problem,)
+    )
 
 
 def _suite_blockers(suite: Suite, profile: ClusterProfile | None) -> Iterable[Problem]:

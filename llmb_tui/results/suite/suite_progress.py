@@ -63,7 +63,7 @@ class RowProgress:
             if state.eta_s is not None:
                 return state.eta_s
             total = state.progress.steps_total or self.planned.plan.steps
-            return self.planned.expected_s * max(0.0, 1 - state.progress.steps_done / total)
+            return self.planned.expected_s * max(0.0, 1 - state.progress.steps_done / total) if total else 0.0
         return self.planned.expected_s
 
     @property
