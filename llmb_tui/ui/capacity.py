@@ -15,6 +15,6 @@ def capacity(services: Services, profile: ClusterProfile, prompter: Prompter | N
     Raises Trouble.
     """
     if profile.no_login_node:
-        return Nodes()
+        return Nodes(askable=False)
     partitions = services.clusters.inventory(profile, prompter).partitions
     return Nodes(free_nodes(partitions, profile), all_nodes(partitions, profile))

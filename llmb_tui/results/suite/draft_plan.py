@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cluster.profile import ClusterProfile
@@ -23,6 +24,8 @@ from llmb_tui.results.suite.suite_plan import PlannedRow, SuitePlan, plan_suite
 
 _NAMED = 3
 """From so many workloads on their number is named."""
+# Who types a name or a number asks for the same again, and a `tune` compares thousands of layouts.
+_ready_made = lru_cache(maxsize=16)(ready_made)
 _SCALE_WORD = 3
 """Place of the number of GPUs in a row's key."""
 
@@ -33,6 +36,8 @@ class Nodes:
 
     free: int | None = None
     all: int | None = None
+    askable: bool = True
+    """False: a cluster of this kind does not say."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +126,7 @@ def runs_of(draft: SuiteDraft, catalog: Catalog, nodes: Nodes) -> tuple[str, lis
         most = None
         if nodes.all is not None:
             most = nodes.all * plan(catalog, draft.base).gpus_per_node
-        suite = ready_made(
+        suite = _ready_made(
             draft.kind, catalog, draft.base, draft.cluster, draft.procedure, most_gpus=most, count=draft.count
         )
         return suite.name, [(row.selection, row.procedure) for row in suite.rows]

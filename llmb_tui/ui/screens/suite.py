@@ -31,7 +31,7 @@ from llmb_tui.ui.widgets.keyed_table import KeyedTable
 from llmb_tui.ui.widgets.status_bar import notice
 from llmb_tui.ui.widgets.suite_form import SuiteForm
 from llmb_tui.ui.widgets.suite_texts import about_row, draft_columns, draft_rows, draft_sums, heading
-from llmb_tui.ui.widgets.texts import Paragraphs, Scroller
+from llmb_tui.ui.widgets.texts import Paragraphs, Scroller, fact
 
 if TYPE_CHECKING:
     from llmb_tui.catalog.catalog import Catalog
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from llmb_tui.results.suite.suite_plan import PlannedRow, SuitePlan
     from llmb_tui.services import Services
 
+_PATIENCE_S = 0.5
+"""What takes longer is said to be at work."""
 _LAYOUTS = 12
 """So many of the fastest are offered."""
 
@@ -187,14 +189,18 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
 
     @work(group="submit", exclusive=True, exit_on_error=False)
     async def action_submit(self) -> None:
-        plan = self.plan
-        if plan is None or plan.sent is None:
+        sent = self._sent
+        if sent is None:
             return
-        if plan.blockers:
-            tell(self.app, f"{plan.blockers[0].reason} {plan.blockers[0].fix}".rstrip(), "warning")
-            return
-        if await self._agreed(plan.sent):
-            await self._send(plan.sent.suite, new=False)
+        if blockers := [problem for _, problem in sent.blockers]:
+            tell(self.app, f"{blockers[0].reason} {blockers[0].fix}".rstrip(), "warning")
+        elif await self._agreed(sent):
+            await self._send(sent.suite, new=False)
+
+    @property
+    def _sent(self) -> SuitePlan | None:
+        """What would be submitted of what is chosen now; None where that is nothing, or not planned yet."""
+        return self.plan.sent if self.plan is not None and self.plan.draft is self.draft else None
 
     async def _agreed(self, plan: SuitePlan) -> bool:
         """One yes that names the GPU-hours; above the operator's own limit their number."""
@@ -227,10 +233,10 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
 
     @work(group="write", exclusive=True, exit_on_error=False)
     async def action_write(self) -> None:
-        plan = self.plan
-        if plan is None or plan.sent is None:
+        sent = self._sent
+        if sent is None:
             return
-        file = await self.app.push_screen_wait(FileName(f"{file_name(plan.name)}.toml"))
+        file = await self.app.push_screen_wait(FileName(f"{file_name(sent.suite.name)}.toml"))
         if not file:
             return
         path = Path(file).expanduser()
@@ -239,7 +245,7 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
             if not await self.app.push_screen_wait(Confirm("Write the suite", question, "Replace it", "Keep it")):
                 return
         try:
-            await in_daemon(write_atomic, path, suite_toml(plan.sent.suite).encode())
+            await in_daemon(write_atomic, path, suite_toml(sent.suite).encode())
         except Trouble as trouble:
             self.app.push_screen(Failure(trouble))
             return
@@ -263,8 +269,8 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
         self._observed = self._services.policy.observes(self._profile)
         self._show_choices()
         self.form.arrive()
-        await self._show_kinds()
         await self._plan_now()
+        await self._show_kinds()
         await self._look(None)
 
     def _read(self) -> tuple[Catalog, ClusterProfile]:
@@ -294,10 +300,17 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
         catalog, profile, draft = self._catalog, self._profile, self.draft
         if catalog is None or profile is None:
             return
-        plan = await in_daemon(plan_draft, draft, catalog, profile, self._services.policy, self._capacity)
+        waits = self.set_timer(_PATIENCE_S, self._say_planning)
+        try:
+            plan = await in_daemon(plan_draft, draft, catalog, profile, self._services.policy, self._capacity)
+        finally:
+            waits.stop()
         if draft is self.draft:
             self.plan = plan
             self._show_plan()
+
+    def _say_planning(self) -> None:
+        self.sums.parts = (fact("◐ planning", "the rows above are those of the choices before"),)
 
     async def _show_kinds(self) -> None:
         if self._catalog is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 from textual import on, work
@@ -33,7 +34,7 @@ def submit_question(plan: SuitePlan, nodes: Nodes) -> Content:
             line("Submit ", (suite.name, "bold"), f" on {suite.cluster}?"),
             Content(""),
             line(*cost(plan)),
-            line(*takes(plan, nodes)),
+            line(*takes(plan, replace(nodes, askable=False))),
             line(*how(suite)),
             Content(""),
             line(("The cluster is checked for every run first. What is sent goes on when this program ends.", MUTED)),

@@ -136,7 +136,7 @@ def takes(plan: SuitePlan, nodes: Nodes) -> tuple[Part, ...]:
     """How long its steps take, one after the other and on the free nodes."""
     parts: list[Part] = [f"{units.clock(plan.serial_s)} one after the other"]
     if nodes.free is None:
-        parts.append((", free nodes not known: f asks the cluster", MUTED))
+        parts.append((", free nodes not known" + ": f asks the cluster" * nodes.askable, MUTED))
     elif plan.parallel_s is None:
         parts.append((f", a run needs more than the {plural(nodes.free, 'free node')}", MUTED))
     else:
