@@ -18,8 +18,11 @@ from llmb_tui.demo.runai.site import DemoRunai
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from llmb_tui.ui.app import LlmbApp
+from llmb_tui.ui.dialogs import Confirm
 from llmb_tui.ui.screens.jobs import JobsScreen
 from llmb_tui.ui.screens.results import ResultsScreen
+from llmb_tui.ui.screens.suite import SuiteScreen
+from llmb_tui.ui.screens.suite_watch import SuiteWatchScreen
 from llmb_tui.ui.widgets.chart_view import ChartView
 from llmb_tui.ui.widgets.job_table import JobTable
 from llmb_tui.ui.widgets.keyed_table import KeyedTable
@@ -37,6 +40,7 @@ from tests.kit.pilot import (
     on_top,
     shown_run_state,
     submit,
+    text_of,
     until,
 )
 
@@ -76,6 +80,28 @@ async def walk(app: LlmbApp) -> None:
         take(pilot, "jobs")
 
 
+async def walk_suite(app: LlmbApp) -> None:
+    """Three scales in two precisions: as they are chosen, and under way."""
+    async with app.run_test(size=SIZE) as pilot:
+        await at_scale(pilot, NEMOTRON)
+        await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the cluster is checked")
+        await choose(pilot, "scale", "16")
+        await pilot.press("S")
+        await on_top(pilot, SuiteScreen)
+        await until(pilot, lambda: "288 free nodes" in text_of(app, "#suite-sums"), "the cluster was asked")
+        await pilot.press("down", "space", "down", "space", "tab", "down", "space")
+        app.screen.query_one("#suite-at-most").focus()
+        await pilot.press("2", "escape")
+        await until(pilot, lambda: "at most 2 at a time" in text_of(app, "#suite-sums"), "the rows")
+        take(pilot, "suite")
+        await pilot.press("s")
+        await on_top(pilot, Confirm)
+        await pilot.press("y")
+        await on_top(pilot, SuiteWatchScreen)
+        await until(pilot, lambda: "not sent" in (sums := text_of(app, "#watch-sums")) and "PASS" in sums, "a verdict")
+        take(pilot, "suite-watch")
+
+
 async def walk_runai(app: LlmbApp) -> None:
     """A workload on a Run:ai cluster while it trains."""
     async with app.run_test(size=SIZE) as pilot:
@@ -112,6 +138,7 @@ def main() -> None:
             services = Services(Places(root / "config", root / "state"))
             services.clusters.save(cluster.profile)
             asyncio.run(walk(LlmbApp(services)))
+            asyncio.run(walk_suite(LlmbApp(Services(services.places))))
             end_jobs(cluster)
         with DemoRunai(root / "runai", speed=RUNAI_SPEED) as site:
             services = Services(Places(root / "runai-config", root / "runai-state"))

@@ -90,7 +90,9 @@ def _left(progress: SuiteProgress) -> tuple[Part, ...]:
 def _sending(progress: SuiteProgress, sending: Sending | None) -> tuple[Paragraph, ...]:
     unsent = plural(progress.count("not sent"), "run")
     if sending is not None and sending.goes_on:
-        return (fact("sending", (sending.words or "connecting", "$text-accent")),)
+        most, going = progress.plan.suite.at_most, progress.count("unknown", "waiting", "running")
+        full = f"waits until one has ended: at most {most} at a time" if most is not None and going >= most else ""
+        return (fact("sending", (full or sending.words or "connecting", "$text-accent")),)
     parts = []
     if sending is not None and (trouble := sending.trouble) is not None:
         parts.append(fact("✗ stopped", (trouble.what, "$text-error"), (f" {trouble.fix}".rstrip(), MUTED)))
