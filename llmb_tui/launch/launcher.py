@@ -109,6 +109,7 @@ class Launcher:
 
         Raises NotReady as `submit` does, and Trouble (exit code 1) where the same request makes another job by now.
         """
+        request = replace(request, dependency=run.dependency)
         cluster = self.cluster_of(request.profile)
         cluster.connect(prompter)
         prepared = procedure(request.procedure).prepare(cluster, request, self.render, prompter, run.id)

@@ -97,6 +97,12 @@ class Run:
         return self.spec.results_in(self.log) if self.spec else ""
 
     @property
+    def dependency(self) -> str:
+        """As of its `RunRequest`; a cluster's profile may have one of its own, which is not meant."""
+        options = dict(self.spec.options if isinstance(self.spec, LaunchSpec) else ())
+        return (options.get("dependency") or "") if "kill-on-invalid-dep" in options else ""
+
+    @property
     def otherwise(self) -> tuple[str, ...]:
         """What was otherwise in the runs that the expected step time rests on, as far as it is known."""
         return self.spec.otherwise if self.spec else ()

@@ -14,12 +14,15 @@ from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.direct.spec_of import checked, launch_spec
 from llmb_tui.launch.naming import new_run_id
+from llmb_tui.launch.run import Run
 from llmb_tui.launch.secret import HUB_TOKEN
 from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import RunOptions, Selection
 from llmb_tui.request import RunRequest
 from tests.launch.launch_cases import PROFILE, RUN_ID, MakePlan, MakeSpec
+
+WAITS = "afterok:12:13"
 
 
 @pytest.mark.parametrize(
@@ -46,6 +49,19 @@ def test_names_and_directories_are_the_recipes_own(
     assert spec.task_dir == f"{folder}/{task}"
     assert spec.job_name == f"research_llm_bench-bench.{task}"
     assert spec.log.path("48123") == f"{spec.task_dir}/log-research_llm_bench-bench.{task}_48123_0.out"
+
+
+@pytest.mark.parametrize("own", [None, "dependency=singleton"])
+def test_a_job_that_waits_for_others_says_so_to_slurm(make_plan: MakePlan, catalog: Catalog, own: str | None) -> None:
+    made = make_plan("nemotron4@25.04", "15b", "h100", "fp8", 64)
+    request = RunRequest(catalog.recipe("nemotron4@25.04"), made, replace(PROFILE, slurm_params=own))
+    alone, waiting = (
+        Run.of(one, launch_spec(one, RUN_ID), 0.0) for one in (request, replace(request, dependency=WAITS))
+    )
+    assert isinstance(waiting.spec, LaunchSpec)
+    assert {("dependency", WAITS), ("kill-on-invalid-dep", "yes")} <= set(waiting.spec.options)
+    assert ("dependency", "singleton") not in waiting.spec.options
+    assert (alone.dependency, waiting.dependency) == ("", WAITS)
 
 
 def test_the_image_is_named_as_the_recipes_name_it(make_spec: MakeSpec) -> None:

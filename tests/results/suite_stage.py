@@ -98,7 +98,7 @@ class Stage:
         return PreparedRun(request, Run.of(request, launch_spec(request, run_id), 1.0), "#!/bin/sh\n")
 
     def resume(self, request: RunRequest, run: Run, *, evidence: object) -> Run:
-        prepared = self.prepare(request, run.id)
+        prepared = self.prepare(replace(request, dependency=run.dependency), run.id)
         assert prepared.run.spec == run.spec
         return self.submit(prepared, evidence)
 

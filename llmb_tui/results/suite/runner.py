@@ -23,7 +23,6 @@ from llmb_tui.launch.launcher import Launcher
 from llmb_tui.launch.readiness import ClusterEvidence, blockers
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
-from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.launch.submit import withdraw
 from llmb_tui.plan.plan import Plan, Problem
 from llmb_tui.plan.selection import ProcedureId
@@ -235,7 +234,6 @@ class _Submission:
         stored = runner.runs.load(row.run_id) if runner.runs.has(row.run_id) else None
         try:
             if stored is not None:
-                request = replace(request, dependency=_written(stored))
                 run = runner.launcher.resume(request, stored, evidence=self._evidence_of(request))
             else:
                 prepared = runner.launcher.prepare(request, run_id=row.run_id)
@@ -315,12 +313,6 @@ def _dependency(progress: SuiteProgress, row: RowProgress) -> str | None:
             how = "afterok" if suite.stop_after == 1 else "afterany"
             return f"{how}:{':'.join(before.record.run.job_ids)}"
     return ""
-
-
-def _written(run: Run) -> str:
-    """The dependency that was agreed to with a stored intent."""
-    options = run.spec.options if isinstance(run.spec, LaunchSpec) else ()
-    return dict(options).get("dependency") or ""
 
 
 def _passes(trouble: Trouble) -> bool:
