@@ -18,15 +18,18 @@ _TRIES = 8
 _PAUSE_S = 0.5
 
 
-def keep_accounting(cluster: Cluster, runs: Runs, run: Run, stop: threading.Event) -> None:
-    """Ask and keep, unless that was done before; trouble of any kind leaves nothing, and holds up nobody."""
+def keep_accounting(cluster: Cluster, runs: Runs, run: Run, stop: threading.Event | None = None) -> None:
+    """Ask and keep, unless that was done before; trouble of any kind leaves nothing.
+
+    Until `stop` it is asked again for some seconds while not all of it is there; without one it is asked once.
+    """
     path = runs.folder(run.id) / ACCOUNTING
     with contextlib.suppress(Trouble):
         if path.exists() or not path.parent.is_dir():  # a run that was removed here
             return
         for _ in range(_TRIES):
-            if text := cluster.accounting(run.job_ids):
+            if text := cluster.patiently(lambda: cluster.accounting(run.job_ids)):
                 write_atomic(path, text.encode())
                 return
-            if stop.wait(_PAUSE_S):
+            if stop is None or stop.wait(_PAUSE_S):
                 return

@@ -79,7 +79,7 @@ class Monitor:
             return state
         inbox: SimpleQueue[WatchEvent] = SimpleQueue()
         leave = threading.Event()
-        log_feed = None if local.log_removed else self._log_feed(local, inbox.put, leave)
+        log_feed = None if local.log_removed else self._log_feed(self._and_keep(local, inbox.put, leave), leave)
         patience_s = 0.0 if local.reducer.job_over else self._gone_after_s
         try:
             while local.read() and not stop.is_set():
@@ -115,18 +115,18 @@ class Monitor:
                 self._cluster.connect(prompter)
                 self._look_once(local)
                 inbox: SimpleQueue[WatchEvent] = SimpleQueue()
-                log_feed = None if local.log_removed else self._log_feed(local, inbox.put, threading.Event())
+                log_feed = None if local.log_removed else self._log_feed(inbox.put, threading.Event())
                 if log_feed:
                     log_feed.catch_up(job_over=local.reducer.job_over)
                 for event in _receive(inbox, 0.0):
                     local.take(event)
             except (LogReplaced, OutOfReach) as trouble:
                 local.take(log_trouble(trouble))
-                if local.reducer.job_over:
-                    keep_accounting(self._cluster, self._runs, self._run, threading.Event())
             except Trouble as trouble:
                 link = "lost"
                 local.take(LinkChanged(link, trouble.what))
+        if link == "live" and local.reducer.job_over:
+            keep_accounting(self._cluster, self._runs, self._run)
         local.read_on(link)
         return local.state()
 
@@ -200,12 +200,16 @@ class Monitor:
         for other in filter(jobs.get, others):
             local.take(JobUpdated(jobs[other]))
 
-    def _log_feed(self, local: LocalRun, post: EventSink, leave: threading.Event) -> LogFeed | None:
-        """What copies the log, and then has kept what else the cluster knows; None while no log is known of."""
+    def _log_feed(self, post: EventSink, leave: threading.Event) -> LogFeed | None:
+        """What copies the log; None while it is not known where the job writes it."""
         folder, log = self._runs.folder(self._run.id), self._run.job_log
         if log is None:
             return None
         output = self._cluster.output(log, self._run.job_ids[-1])
+        return LogFeed(output, folder, state=lambda: self._cluster.state, post=post, stop=leave)
+
+    def _and_keep(self, local: LocalRun, post: EventSink, leave: threading.Event) -> EventSink:
+        """Posts, and once the log has nothing more to say has kept what else the cluster knows of the run."""
 
         def post_and_keep(event: WatchEvent) -> None:
             post(event)
@@ -213,7 +217,7 @@ class Monitor:
             if is_no_log or isinstance(event, BatchTail):
                 keep_accounting(self._cluster, self._runs, self._run, leave)
 
-        return LogFeed(output, folder, state=lambda: self._cluster.state, post=post_and_keep, stop=leave)
+        return post_and_keep
 
 
 def _only_jobs(post: EventSink) -> EventSink:

@@ -198,6 +198,12 @@ class NoLogOfIt:
     def look(self, _: object) -> dict[str, Job]:
         return {}
 
+    def patiently(self, ask: Callable[[], str]) -> str:
+        return ask()
+
+    def accounting(self, _: object) -> str:
+        return ""
+
 
 def test_who_watches_the_run_copies_nothing_again(runs: Runs) -> None:
     folder = remember(runs, over("a"))

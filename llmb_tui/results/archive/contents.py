@@ -109,7 +109,9 @@ def missing_of(run: Run, record: RunRecord, folder: Path) -> Iterator[Missing]:
     elif record.state.log_unread:
         yield Missing(run.id, "end of the log", f"It was not copied to its end: `llmb-tui results {run.id}` does it.")
     if not (folder / ACCOUNTING).is_file():
-        why = f"{words.scheduler} was not asked when the {words.job} ended, or did not know it any more."
+        why = (
+            f"{words.scheduler} did not answer when the {words.job} ended: `llmb-tui watch {run.id} --once` asks again."
+        )
         yield Missing(run.id, "accounting", why if run.job_ids else "It never had a job.")
     if not (folder / "script.sh").is_file():
         yield Missing(run.id, "script", "It was not submitted by this program.")

@@ -25,7 +25,7 @@ from llmb_tui.results.archive.contents import (
     log_names,
     missing_of,
 )
-from llmb_tui.results.archive.manifest import Manifest, Missing, PresetMember, manifest_of
+from llmb_tui.results.archive.manifest import Manifest, Missing, NotThisArchive, PresetMember, manifest_of
 from llmb_tui.results.archive.pack import pack, sum_of, unpack
 from llmb_tui.results.archive.presets import PresetText, preset_texts
 from llmb_tui.results.archive.secret_search import SecretSearch, known_secrets
@@ -222,6 +222,17 @@ def _refuse_existing(file: Path) -> None:
         raise Trouble(f"There is no directory {file.parent}.", "", "Make it, or name another.", exit_code=1)
 
 
+def _read_back(file: Path, folder: Path, manifest: Manifest) -> None:
+    """Raise Trouble for an archive that `verify` would not take."""
+    why = "Another one was read than was written."
+    try:
+        if unpack(file, folder) == manifest:
+            return
+    except NotThisArchive as trouble:
+        why = trouble.why
+    raise Trouble("Nothing was exported: the archive could not be read back.", why, "Export fewer runs at a time.")
+
+
 def _write(manifest: Manifest, folder: Path, file: Path) -> None:
     """Write the archive beside its name, read it back, and give it its name unless somebody else has taken that."""
     with file_trouble("write", file):
@@ -232,8 +243,7 @@ def _write(manifest: Manifest, folder: Path, file: Path) -> None:
             out.flush()
             os.fsync(out.fileno())
         with tempfile.TemporaryDirectory(prefix="llmb-tui-export-") as again:
-            if unpack(Path(name), Path(again)) != manifest:
-                raise Trouble("The archive could not be read back.", "Another one was read than was written.")
+            _read_back(Path(name), Path(again), manifest)
         try:
             os.link(name, file)
         except FileExistsError:
