@@ -98,9 +98,9 @@ class Run:
 
     @property
     def dependency(self) -> str:
-        """As of its `RunRequest`; a cluster's profile may have one of its own, which is not meant."""
-        options = dict(self.spec.options if isinstance(self.spec, LaunchSpec) else ())
-        return (options.get("dependency") or "") if "kill-on-invalid-dep" in options else ""
+        """As of its `RunRequest`; a cluster's profile has none of its own."""
+        options = self.spec.options if isinstance(self.spec, LaunchSpec) else ()
+        return dict(options).get("dependency") or ""
 
     @property
     def otherwise(self) -> tuple[str, ...]:

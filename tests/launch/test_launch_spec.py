@@ -51,17 +51,12 @@ def test_names_and_directories_are_the_recipes_own(
     assert spec.log.path("48123") == f"{spec.task_dir}/log-research_llm_bench-bench.{task}_48123_0.out"
 
 
-@pytest.mark.parametrize("own", [None, "dependency=singleton"])
-def test_a_job_that_waits_for_others_says_so_to_slurm(make_plan: MakePlan, catalog: Catalog, own: str | None) -> None:
+def test_a_job_that_waits_for_others_says_so_to_slurm(make_plan: MakePlan, catalog: Catalog) -> None:
     made = make_plan("nemotron4@25.04", "15b", "h100", "fp8", 64)
-    request = RunRequest(catalog.recipe("nemotron4@25.04"), made, replace(PROFILE, slurm_params=own))
-    alone, waiting = (
-        Run.of(one, launch_spec(one, RUN_ID), 0.0) for one in (request, replace(request, dependency=WAITS))
-    )
-    assert isinstance(waiting.spec, LaunchSpec)
-    assert {("dependency", WAITS), ("kill-on-invalid-dep", "yes")} <= set(waiting.spec.options)
-    assert ("dependency", "singleton") not in waiting.spec.options
-    assert (alone.dependency, waiting.dependency) == ("", WAITS)
+    request = RunRequest(catalog.recipe("nemotron4@25.04"), made, PROFILE)
+    alone, waiting = (launch_spec(one, RUN_ID) for one in (request, replace(request, dependency=WAITS)))
+    assert set(waiting.options) - set(alone.options) == {("dependency", WAITS), ("kill-on-invalid-dep", "yes")}
+    assert [Run.of(request, spec, 0.0).dependency for spec in (alone, waiting)] == ["", WAITS]
 
 
 def test_the_image_is_named_as_the_recipes_name_it(make_spec: MakeSpec) -> None:

@@ -32,7 +32,6 @@ if $bind true; then exec $bind "$@"; fi; \
 echo "task $SLURM_PROCID is not bound to a NUMA node" >&2; exec "$@\""""
 _BELOW = re.compile(r"[\w+@=-][\w./+@=-]*")
 _TIME_LIMIT = re.compile(r"(\d+-)?\d+:\d\d:\d\d", re.ASCII)
-_DEPENDENCY = ("dependency", "kill-on-invalid-dep")
 _GPU_REQUESTS = ("gres", "gpus-per-node", "none")
 
 
@@ -91,12 +90,10 @@ def launch_spec(request: RunRequest, run_id: str, slurm: Version | None = None) 
 
 
 def _waiting(request: RunRequest) -> tuple[Option, ...]:
-    """Sbatch's options of the profile, with the dependency of the request: one job has one."""
+    """Sbatch's options of the profile, with the dependency of the request. Slurm ends what can never start."""
     options = sbatch_options(request.slurm)
-    if not request.dependency:
-        return options
-    others = tuple(option for option in options if option[0] not in _DEPENDENCY)
-    return (*others, *zip(_DEPENDENCY, (request.dependency, "yes"), strict=True))
+    waits = (("dependency", request.dependency), ("kill-on-invalid-dep", "yes"))
+    return (*options, *waits) if request.dependency else options
 
 
 def _command(request: RunRequest, settings: Applied) -> tuple[str, ...]:
