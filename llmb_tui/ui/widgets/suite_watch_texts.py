@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from llmb_tui.plan.plan import METHOD_NAMES
@@ -18,6 +19,8 @@ from llmb_tui.ui.widgets.suite_texts import with_name
 from llmb_tui.ui.widgets.texts import Paragraph, fact
 
 _WIDE_FROM = 110
+_STANDING = re.compile(r"\d+ of \d+ runs? done")
+"""What a submission says while it can send nothing: how the suite stood then."""
 
 
 def progress_columns(width: int) -> tuple[TableColumn, ...]:
@@ -90,9 +93,10 @@ def _left(progress: SuiteProgress) -> tuple[Part, ...]:
 def _sending(progress: SuiteProgress, sending: Sending | None) -> tuple[Paragraph, ...]:
     unsent = plural(progress.count("not sent"), "run")
     if sending is not None and sending.goes_on:
-        most, going = progress.plan.suite.at_most, progress.count("unknown", "waiting", "running")
-        full = f"waits until one has ended: at most {most} at a time" if most is not None and going >= most else ""
-        return (fact("sending", (full or sending.words or "connecting", "$text-accent")),)
+        most, words = progress.plan.suite.at_most, sending.words or "connecting"
+        if _STANDING.match(words):  # the line above says it as it is now
+            words = f"waits until the next may be sent{f': at most {most} at a time' if most else ''}"
+        return (fact("sending", (words, "$text-accent")),)
     parts = []
     if sending is not None and (trouble := sending.trouble) is not None:
         parts.append(fact("✗ stopped", (trouble.what, "$text-error"), (f" {trouble.fix}".rstrip(), MUTED)))

@@ -166,10 +166,13 @@ def test_logs_are_copied_one_after_the_other(open_watch: OpenWatch) -> None:
 def test_a_suite_that_is_full_says_what_it_waits_for(open_watch: OpenWatch) -> None:
     _, services = open_watch()
     suite = replace(services.suites.load(SUITE_ID), at_most=2)
-    parts = by_head(progress_sums(services.suites.progress(suite), Sending("checking eos")))
-    assert parts["sending"] == "waits until one has ended: at most 2 at a time"
-    parts = by_head(progress_sums(services.suites.progress(replace(suite, at_most=3)), Sending("checking eos")))
-    assert parts["sending"] == "checking eos"
+    progress = services.suites.progress(suite)
+    for said, shown in (
+        (progress.words, "waits until the next may be sent: at most 2 at a time"),
+        ("checking eos", "checking eos"),
+        ("", "connecting"),
+    ):
+        assert by_head(progress_sums(progress, Sending(said)))["sending"] == shown
 
 
 def test_what_ended_a_submission_early_is_said(open_watch: OpenWatch) -> None:
