@@ -20,6 +20,7 @@ from llmb_tui.launch.run import Run
 from llmb_tui.launch.upstream.procedure import upstream_spec
 from llmb_tui.plan.selection import RunOptions, Selection
 from llmb_tui.results.archive.against_preset import PresetCheck
+from llmb_tui.results.archive.export import Evidence, Exporter
 from llmb_tui.results.archive.manifest import NotThisArchive
 from llmb_tui.results.archive.pack import unpack
 from llmb_tui.results.archive.verify import verify
@@ -131,6 +132,16 @@ def test_runs_that_nvidias_own_tools_started_pass_and_it_is_said_what_is_not_kno
     assert told["adopted", "script against settings"] == told["adopted", "script"] == "unknown"
 
 
+def test_verdicts_by_another_threshold_are_said_to_be_so(laptop: Laptop, archive: Path, tmp_path: Path) -> None:
+    assert not [one for one in verify(archive).findings if one.what == "threshold"]
+    lenient = Exporter(laptop.runs, [SITE], laptop.places.presets, threshold=0.5)
+    lenient.export(Evidence(("slow",), {}), tmp_path / "a.tar.zst")
+    verification = verify(tmp_path / "a.tar.zst")
+    assert verification.results["slow"]["verdict"]["result"] == "PASS"
+    (told,) = [one.words for one in verification.findings if one.what == "threshold"]
+    assert told == "Its verdicts pass from a ratio of 0.5 on, not from 0.95, which is usual."
+
+
 # What was changed and has right sums again.
 
 
@@ -165,6 +176,10 @@ FORGERIES: dict[str, tuple[Callable[[Path], None], set[str]]] = {
     "a slower expectation": (
         lambda inside: edit(inside, "run.json", '"step_time_s": 1.98', '"step_time_s": 2.5'),
         {"plan against record", "numbers and verdict against log", "plan against preset", "expected step time"},
+    ),
+    "an expectation from another release": (
+        lambda inside: edit(inside, "run.json", '"method": "published"', '"method": "other_release"'),
+        {"plan against record", "numbers and verdict against log", "expected step time"},
     ),
     "a variable of the run": (
         lambda inside: edit(inside, "run.json", '"NVTE_FUSED_ATTN",\n        "1"', '"NVTE_FUSED_ATTN",\n        "0"'),

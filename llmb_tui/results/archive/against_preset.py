@@ -20,7 +20,7 @@ from llmb_tui.launch.run import Run
 from llmb_tui.launch.settings import Applied, applied
 from llmb_tui.launch.spec import LaunchSpec, RunaiSpec
 from llmb_tui.plan.make import plan as make_plan
-from llmb_tui.plan.plan import Estimate, Plan
+from llmb_tui.plan.plan import Estimate, Method, Plan
 from llmb_tui.request import RunRequest
 from llmb_tui.results.archive.findings import Finding
 
@@ -32,6 +32,8 @@ _EXPORTED = re.compile(r"(?m)^export ([A-Za-z_][A-Za-z0-9_]*)=(.*)$")
 _NEMO_RUNS = {"PYTHONUNBUFFERED", "SLURM_UNBUFFEREDIO", "TORCHX_MAX_RETRIES"}
 """Variables that NeMo-Run puts into every script, before the run's own."""
 _HEAD = {"nodes": "nodes", "ntasks-per-node": "tasks_per_node", "time": "time_limit", "job-name": "job_name"}
+_PRINTED: tuple[Method, ...] = ("published", "other_release")
+"""What stands in a table changes with no new fit; by these alone a verdict is PASS."""
 _MOST_GPUS = 1 << 20
 _NOWHERE = SlurmProfile("", "", "", "", "/")
 """For what a preset makes of a plan on any cluster."""
@@ -77,7 +79,7 @@ class PresetCheck:
 def _same_preset(run: Run, recipe: Recipe, own: Recipe | None, catalog: Catalog) -> Finding:
     what = "preset against this program's"
     if own is None:
-        return Finding(run.id, what, "unknown", f"This program has no preset of {recipe.id}: who published it, is not.")
+        return Finding(run.id, what, "unknown", f"This program has no preset of {recipe.id}.")
     if asdict(own) == asdict(recipe):
         return Finding(run.id, what, "agrees", f"{recipe.id} is the same here.")
     ours = _planned(catalog, run.plan)
@@ -120,7 +122,7 @@ def _estimate_finding(run: Run, ours: Estimate | None) -> Finding:
     ):
         return Finding(run.id, what, "agrees", f"{said}, as this program says.")
     now = f"This program says {ours.step_time_s:.4g} s ({ours.method.replace('_', ' ')})"
-    if theirs.method == "published" and theirs.step_time_s != ours.step_time_s:
+    if theirs.method in _PRINTED and (theirs.step_time_s, theirs.method) != (ours.step_time_s, ours.method):
         return Finding(run.id, what, "differs", f"It was {said}. {now}.")
     return Finding(run.id, what, "unknown", f"It was {said}. {now}, which may have been fitted anew since.")
 

@@ -22,6 +22,7 @@ from llmb_tui.results.suite.suite import Suite
 from llmb_tui.store import documents
 from llmb_tui.text import plural
 from llmb_tui.watch.accounting import ACCOUNTING
+from llmb_tui.watch.verdict import THRESHOLD
 
 CAVEAT = "Sums show damage, not forgery: whoever changes a file can make new sums."
 _UNKNOWABLE = (
@@ -74,6 +75,9 @@ def _whole(manifest: Manifest) -> Iterator[Finding]:
     yield Finding("", "sums", "agrees", f"Every byte of {members} and of the manifest is as it was.")
     if manifest.anonymous:
         yield Finding("", "anonymous", "unknown", f"{WHAT} What they stand for, the file does not say.")
+    if manifest.threshold != THRESHOLD:
+        words = f"Its verdicts pass from a ratio of {manifest.threshold:g} on, not from {THRESHOLD:g}, which is usual."
+        yield Finding("", "threshold", "unknown", words)
     sums = {member.name: member.sha256 for member in manifest.members}
     for preset in manifest.presets:
         same = sums.get(preset.name) == preset.sha256
