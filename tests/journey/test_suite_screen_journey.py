@@ -1,4 +1,4 @@
-"""A suite by keyboard on the embedded cluster: chosen, submitted, left and opened again, watched to its verdicts."""
+"""Suites by keyboard on the embedded cluster: chosen, submitted, left and opened again, watched to their verdicts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ QUICK = Timing(read_every_s=0.2, look_every_s=0.5, settle_every_s=0.2)
 
 
 @pytest.mark.usefixtures("cluster")
-async def test_from_two_scales_to_two_verdicts(places: Places) -> None:
+async def test_from_choices_to_verdicts(places: Places) -> None:
     services = Services(places, timing=QUICK)
     app = LlmbApp(services)
     async with app.run_test(size=SIZE) as pilot:
@@ -53,5 +53,23 @@ async def test_from_two_scales_to_two_verdicts(places: Places) -> None:
         await pilot.press("enter")
         await on_top(pilot, RunScreen)
         await until(pilot, lambda: shown_run_state(pilot).progress.steps_done == 50, "the run itself")
-    (suite,) = services.suites.all()
-    assert sorted(run.id for run in services.runs.all()) == sorted(suite.run_ids)
+        await pilot.press("q")
+        await on_top(pilot, SuiteWatchScreen)
+        await pilot.press("q")
+        await on_top(pilot, SuiteScreen)
+
+        # A ready-made one: two short runs, then the full run of the faster layout.
+        app.screen.query_one("#suite-kind").focus()
+        await pilot.press("end")
+        app.screen.query_one("#suite-count").focus()
+        await pilot.press("2")
+        await until(pilot, lambda: "3 runs: " in text_of(app, "#suite-sums"), "the tune is planned")
+        await pilot.press("escape", "s")
+        await on_top(pilot, Confirm)
+        await pilot.press("y")
+        await on_top(pilot, SuiteWatchScreen)
+        await until(pilot, lambda: "full run of the best: " in text_of(app, "#watch-sums"), "the answer")
+        assert "The model was wrong by" in text_of(app, "#watch-sums")
+    tune, scales = services.suites.all()
+    assert (tune.kind, scales.kind) == ("tune", "custom")
+    assert sorted(run.id for run in services.runs.all()) == sorted((*scales.run_ids, *tune.run_ids))

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from llmb_tui.cluster.profile import ClusterProfile
     from llmb_tui.cluster.prompter import Prompter
+    from llmb_tui.results.suite.submissions import Sending, Submissions
     from llmb_tui.results.suite.suite_plan import SuitePlan
     from llmb_tui.services import Services
     from llmb_tui.watch.run_records import RunRecord
@@ -91,6 +92,8 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         self._prompter = prompter
         self._suite_id = suite_id
         self._profile: ClusterProfile | None = None
+        self._submissions: Submissions | None = None
+        """Those of the program, once they are there: what they need takes long to import."""
         self._planned: SuitePlan | None = None
         self._records: dict[str, RunRecord] = {}
         """Of these runs and of others, as the feed last told."""
@@ -140,6 +143,11 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         return progress_of(self._planned, self._records, max(self._share - _held(now), 0))
 
     @property
+    def _sending(self) -> Sending | None:
+        """How its submission stands, where this program has sent it."""
+        return self._submissions.of(self._suite_id) if self._submissions is not None else None
+
+    @property
     def row(self) -> RowProgress | None:
         """The row under the cursor."""
         progress, chosen = self.progress, self.table.chosen
@@ -153,7 +161,7 @@ The verdict of a run is the recipe's rule against the figure that was expected o
             return True
         if progress is None or progress.over:
             return False
-        sending = self._services.submissions.of(self._suite_id)
+        sending = self._sending
         if action == "go_on" and (progress.stopped or not progress.count("not sent") or (sending and sending.goes_on)):
             return False
         return None if self._services.policy.observes(self._profile) else True
@@ -208,8 +216,8 @@ The verdict of a run is the recipe's rule against the figure that was expected o
             self.app.push_screen(ResultView(title, lambda: export_runs(self._services, ids, target, suites)))
 
     def action_go_on(self) -> None:
-        if self._planned is not None:
-            self._services.submissions.begin(self._planned.suite, self._prompter)
+        if self._planned is not None and self._submissions is not None:
+            self._submissions.begin(self._planned.suite, self._prompter)
             self._show()
 
     @work(group="cancel", exclusive=True, exit_on_error=False)
@@ -241,7 +249,7 @@ The verdict of a run is the recipe's rule against the figure that was expected o
     @work(group="start", exit_on_error=False)
     async def _start(self) -> None:
         try:
-            self._profile = await in_daemon(self._find_profile)
+            self._profile, self._submissions = await in_daemon(self._find)
             await self._read()
         except Trouble as trouble:
             self.app.push_screen(Failure(trouble), lambda _: self.dismiss(None))
@@ -258,10 +266,11 @@ The verdict of a run is the recipe's rule against the figure that was expected o
             self._share = nodes.free + _held(progress)
             self._show()
 
-    def _find_profile(self) -> ClusterProfile | None:
-        """In a thread. None: the cluster is saved no more."""
+    def _find(self) -> tuple[ClusterProfile | None, Submissions]:
+        """In a thread. Without a profile the cluster is saved no more."""
         cluster = self._services.suites.load(self._suite_id).cluster
-        return next((one for one in self._services.clusters.profiles() if one.name == cluster), None)
+        profile = next((one for one in self._services.clusters.profiles() if one.name == cluster), None)
+        return profile, self._services.submissions
 
     async def _read(self) -> None:
         """The suite, its plan, and what is here of its runs; what the feed has told since is newer. Raises Trouble."""
@@ -329,7 +338,7 @@ The verdict of a run is the recipe's rule against the figure that was expected o
 
     @on(Said)
     def take_words(self, message: Said) -> None:
-        sending = self._services.submissions.of(self._suite_id)
+        sending = self._sending
         if message.suite_id != self._suite_id or sending is None:
             return
         self._reread()
@@ -370,7 +379,7 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         words = notice(self._profile, self._services.policy.observes(self._profile)) if self._profile else ""
         say(self.head, heading(left, words, self.size.width))
         self.table.show(progress_columns(self.table.size.width), progress_rows(progress, labels))
-        self.sums.parts = progress_sums(progress, self._services.submissions.of(self._suite_id))
+        self.sums.parts = progress_sums(progress, self._sending)
         usable = tuple(self.check_action(action, ()) for action in ("go_on", "cancel", "report"))
         if usable != self._usable:
             self._usable = usable
