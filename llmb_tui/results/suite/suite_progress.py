@@ -6,7 +6,7 @@ whenever one of them has changed; `SuiteProgress.rows` is its table, `words` one
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -125,13 +125,17 @@ class SuiteProgress:
         return sum(row.gpu_hours_left for row in self._ahead)
 
     @property
+    def held_nodes(self) -> int:
+        """Nodes on which its rows run."""
+        return sum(row.planned.nodes for row in self.rows if row.standing == "running")
+
+    @property
     def left_s(self) -> float | None:
         """Seconds of training until all is over, on the nodes that the running rows hold and those that are free.
 
         None where that is not known. Start-up and queue are not in it.
         """
-        held = sum(row.planned.nodes for row in self.rows if row.standing == "running")
-        nodes = None if self.free_nodes is None else held + self.free_nodes
+        nodes = None if self.free_nodes is None else self.held_nodes + self.free_nodes
         jobs = [(row.planned.nodes, row.left_s) for row in self._ahead]
         return wall_s(jobs, nodes, self.plan.suite.at_most)
 
@@ -183,3 +187,16 @@ def standing_of(record: RunRecord | None) -> Standing:
     if stage in ENDED:
         return "done" if stage == "done" else "failed" if stage in FAILED else "cancelled"
     return "waiting" if state_word(run, record.state) in _IN_QUEUE else "running"
+
+
+def log_to_read(progress: SuiteProgress, last: str, read: Set[str]) -> str | None:
+    """Id of the run whose log is copied next, one at a time: of those that have ended the first that is not `read`.
+
+    Else the running one behind `last`; None: none is left.
+    """
+    records = [(row, row.record) for row in progress.rows if row.record is not None and row.record.run.job_ids]
+    for row, record in records:
+        if row.standing in OVER and record.state.log_unread and record.run.id not in read:
+            return record.run.id
+    running = [record.run.id for row, record in records if row.standing == "running"]
+    return running[(running.index(last) + 1) % len(running) if last in running else 0] if running else None

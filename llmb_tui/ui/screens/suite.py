@@ -213,7 +213,7 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
     async def _send(self, suite: Suite, *, new: bool) -> None:
         """Keep it, send it in a thread that no screen holds, and watch it."""
         try:
-            kept = await in_daemon(self._services.suites.keep, suite, new=new)
+            kept = await in_daemon(lambda: self._services.suites.keep(suite, new=new))
         except SuiteChanged as trouble:
             what = lines([line(trouble.what), line(trouble.why), Content(""), line("Begin another one beside it?")])
             if await self.app.push_screen_wait(Confirm("Submit", what, "Begin another", "Leave it")):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -17,7 +16,7 @@ from textual.widgets import DataTable, Static
 
 from llmb_tui.errors import Trouble
 from llmb_tui.results.suite.draft_plan import names
-from llmb_tui.results.suite.suite_progress import OVER, RowProgress, SuiteProgress, progress_of
+from llmb_tui.results.suite.suite_progress import OVER, RowProgress, SuiteProgress, log_to_read, progress_of
 from llmb_tui.results.suite.suite_text import file_name
 from llmb_tui.text import plural
 from llmb_tui.ui.capacity import capacity
@@ -140,7 +139,7 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         now = progress_of(self._planned, self._records)
         if self._share is None:
             return now
-        return progress_of(self._planned, self._records, max(self._share - _held(now), 0))
+        return progress_of(self._planned, self._records, max(self._share - now.held_nodes, 0))
 
     @property
     def _sending(self) -> Sending | None:
@@ -263,7 +262,7 @@ The verdict of a run is the recipe's rule against the figure that was expected o
             return
         progress = self.progress
         if progress is not None and nodes.free is not None:
-            self._share = nodes.free + _held(progress)
+            self._share = nodes.free + progress.held_nodes
             self._show()
 
     def _find(self) -> tuple[ClusterProfile | None, Submissions]:
@@ -352,7 +351,7 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         The feed tells what was read as it tells every change.
         """
         last, ended = "", set[str]()
-        while (progress := self.progress) is not None and (run_id := to_read(progress, last, ended)):
+        while (progress := self.progress) is not None and (run_id := log_to_read(progress, last, ended)):
             last = run_id
             ended |= {row.record.run.id for row in progress.rows if row.record and row.standing in OVER} & {run_id}
             try:
@@ -396,18 +395,3 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         said = "  ".join(dict.fromkeys(filter(None, self._missing.values())))
         say(self.note, line((f"! {said}" if said else "", "$text-warning")))
         self.note.display = bool(said)
-
-
-def to_read(progress: SuiteProgress, last: str, read: Set[str]) -> str | None:
-    """Whose log is copied next: of runs that have ended the first that is not `read`; else the one behind `last`."""
-    records = [(row, row.record) for row in progress.rows if row.record is not None and row.record.run.job_ids]
-    for row, record in records:
-        if row.standing in OVER and record.state.log_unread and record.run.id not in read:
-            return record.run.id
-    running = [record.run.id for row, record in records if row.standing == "running"]
-    return running[(running.index(last) + 1) % len(running) if last in running else 0] if running else None
-
-
-def _held(progress: SuiteProgress) -> int:
-    """Nodes that its running rows hold."""
-    return sum(row.planned.nodes for row in progress.rows if row.standing == "running")

@@ -13,12 +13,20 @@ from textual.widgets import Input
 
 from llmb_tui.ui.screens.suite import DraftRows, SuiteScreen
 from llmb_tui.ui.screens.suite_watch import SuiteRows
+from llmb_tui.ui.widgets.key_bar import KeyBar
 from tests.kit.pilot import on_top, text_of, until
 from tests.ui.suite.conftest import DRAFT, SuiteServices
 
 Compare = Callable[..., bool]
 SIZES = [(80, 24), (120, 36), (160, 45)]
 MIXED = replace(DRAFT, scales=(16, 24, 64), dtypes=("bf16", "fp8"), at_most=2, stop_after=1)
+
+
+async def keys_are_shown(pilot: Pilot[Any]) -> None:
+    """The key bar is made again a frame after the keys do something else."""
+    bar = pilot.app.screen.query_one(KeyBar)
+    await until(pilot, lambda: not bar._is_due and bar._shown == tuple(bar._keys()), "the keys")
+    await pilot.pause()
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -34,7 +42,7 @@ def test_draft(
         for one in app.screen.query(Input):
             one.cursor_blink = False
         await pilot.press("t", "down")
-        await pilot.pause()
+        await keys_are_shown(pilot)
 
     assert snap_compare(app, terminal_size=size, run_before=ready)
 
@@ -49,7 +57,7 @@ def test_watch(
         await until(pilot, lambda: "free" in text_of(app, "#watch-sums"), "the cluster was asked")
         await until(pilot, lambda: app.screen.query_one(SuiteRows).row_count == 5, "the rows")
         await until(pilot, lambda: "could not be asked" in text_of(app, "#watch-note"), "what the cluster says")
-        await pilot.pause()
+        await keys_are_shown(pilot)
 
     assert snap_compare(app, terminal_size=size, run_before=ready)
 

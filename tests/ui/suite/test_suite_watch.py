@@ -16,12 +16,13 @@ from textual.widgets import Input
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.policy import Policy
 from llmb_tui.results.suite.submissions import Sending
+from llmb_tui.results.suite.suite_progress import log_to_read
 from llmb_tui.ui.dialogs import Confirm
 from llmb_tui.ui.screens.export import ExportDialog
 from llmb_tui.ui.screens.report import ReportScreen
 from llmb_tui.ui.screens.result_view import ResultView
 from llmb_tui.ui.screens.run import RunScreen
-from llmb_tui.ui.screens.suite_watch import SuiteRows, SuiteWatchScreen, to_read
+from llmb_tui.ui.screens.suite_watch import SuiteRows, SuiteWatchScreen
 from llmb_tui.ui.widgets.suite_watch_texts import progress_sums
 from tests.kit.pilot import SIZE, actions, by_head, on_screen, on_top, text_of, until
 from tests.ui.run.run_states import log_text
@@ -158,9 +159,9 @@ def test_logs_are_copied_one_after_the_other(open_watch: OpenWatch) -> None:
     progress = services.suites.progress(services.suites.load(SUITE_ID))
     done, running, _, failed, _ = progress.plan.suite.run_ids
     unread = {row.record.run.id for row in progress.rows if row.record and row.record.state.log_unread}
-    assert to_read(progress, "", unread) == running
-    assert to_read(progress, running, unread) == running
-    assert to_read(progress, "", set()) in {done, failed, running}
+    assert log_to_read(progress, "", unread) == running
+    assert log_to_read(progress, running, unread) == running
+    assert log_to_read(progress, "", set()) in {done, failed, running}
 
 
 def test_a_suite_that_is_full_says_what_it_waits_for(open_watch: OpenWatch) -> None:
