@@ -240,11 +240,11 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
         if not file:
             return
         path = Path(file).expanduser()
-        if path.exists():
-            question = line(f"There is {path} already. Replace it?")
-            if not await self.app.push_screen_wait(Confirm("Write the suite", question, "Replace it", "Keep it")):
-                return
         try:
+            if await in_daemon(path.exists):
+                question = line(f"There is {path} already. Replace it?")
+                if not await self.app.push_screen_wait(Confirm("Write the suite", question, "Replace it", "Keep it")):
+                    return
             await in_daemon(write_atomic, path, suite_toml(sent.suite).encode())
         except Trouble as trouble:
             self.app.push_screen(Failure(trouble))

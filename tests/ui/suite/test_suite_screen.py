@@ -14,10 +14,11 @@ from textual.widgets import Input
 from llmb_tui.launch.policy import Policy
 from llmb_tui.results.suite.suite_file import read_suite
 from llmb_tui.results.suite.suite_plan import SuitePlan
-from llmb_tui.ui.dialogs import Confirm
+from llmb_tui.ui.dialogs import Confirm, Failure
 from llmb_tui.ui.screens.suite import DraftRows, SuiteScreen
 from llmb_tui.ui.screens.suite_dialogs import FileName, SuitesDialog, TypeHours
 from llmb_tui.ui.screens.suite_watch import SuiteWatchScreen
+from llmb_tui.ui.widgets.choices import Switches
 from tests.kit.pilot import SIZE, actions, on_screen, on_top, text_of, until
 from tests.kit.runs import CATALOG
 from tests.ui.suite.conftest import DRAFT, SuiteServices
@@ -208,6 +209,38 @@ async def test_it_is_written_as_the_file_that_the_verb_reads(
             await on_top(pilot, SuiteScreen)
             await until(pilot, lambda: app.clipboard == "llmb-tui suite submit nemotron4-15b-fp8.toml", "the command")
         assert read_suite(tmp_path / "nemotron4-15b-fp8.toml", CATALOG) == sent_of(screen).suite
+
+
+async def test_a_file_that_cannot_be_written_says_why(
+    open_suite: OpenSuite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "nemotron4-15b-fp8.toml").mkdir()
+    app, _ = open_suite(THREE)
+    async with app.run_test(size=SIZE) as pilot:
+        await planned(pilot, 3)
+        await pilot.press("w")
+        await on_top(pilot, FileName)
+        await pilot.press("enter")
+        await on_top(pilot, Confirm)
+        await pilot.press("y")
+        await on_top(pilot, Failure)
+        await pilot.press("escape")
+        await on_top(pilot, SuiteScreen)
+
+
+async def test_the_fastest_layouts_multiply_too(open_suite: OpenSuite) -> None:
+    app, _ = open_suite()
+    async with app.run_test(size=SIZE) as pilot:
+        screen = await planned(pilot, 1)
+        await pilot.press("l")
+        await until(pilot, lambda: screen.query_one("#suite-layouts", Switches).option_count > 1, "the layouts")
+        await until(pilot, lambda: screen.query_one("#suite-layouts").has_focus, "the focus")
+        await pilot.press("down", "space")
+        await planned(pilot, 2)
+        usual, other = (row.row.selection for row in sent_of(screen).rows)
+        assert not usual.overrides.set_fields()
+        assert other.overrides.set_fields()
 
 
 async def test_every_column_is_whole_at_each_width(open_suite: OpenSuite) -> None:
