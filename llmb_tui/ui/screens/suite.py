@@ -144,9 +144,12 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
             self.table.focus()
 
     def action_take_out(self) -> None:
+        """Among the choices it only turns to the rows: nobody takes out what they do not look at."""
         if (row := self.row) is None:
             return
-        if can_be_out(row.row):
+        if not self.table.has_focus:
+            self.table.focus()
+        elif can_be_out(row.row):
             self.take(taken_out(self.draft, [row.row.key]))
         else:
             tell(self.app, "The full run of the best is what the others are for: it stays.", "warning")

@@ -77,7 +77,8 @@ async def test_rows_are_taken_out_and_put_back(open_suite: OpenSuite) -> None:
     async with app.run_test(size=SIZE) as pilot:
         screen = await planned(pilot, 3)
         assert "1 row cannot be run" in text_of(app, "#suite-sums")
-        await pilot.press("t", "down")
+        await pilot.press("x", "down")
+        assert screen.draft.taken_out == frozenset()
         assert "✗ error" in text_of(app, "#suite-about")
         await pilot.press("X")
         await until(pilot, lambda: "2 runs: " in text_of(app, "#suite-sums"), "the row is out")
