@@ -20,6 +20,7 @@ from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.demo.command import ACCOUNTING, CLIENTS
 from llmb_tui.demo.slurm import accounting, queue, sbatch, site, srun
 from llmb_tui.launch.direct.install import direct_install
+from llmb_tui.launch.direct.spec_of import launch_spec
 from llmb_tui.launch.install import Installer
 from llmb_tui.preflight.needs import Needs
 from llmb_tui.preflight.run import cluster_checks, run_preflight
@@ -78,6 +79,7 @@ def test_all_that_is_sent_is_offered_and_all_that_is_offered_is_sent(
         assert re.search(rf"(?m)^sacct.*\b{name}\b", sent)
 
     scripts = "".join(path.read_text() for path in GOLDEN.glob("*.sh")).replace("'", " ")
+    scripts += "".join(f"\n#SBATCH  --{name}=" for name, _ in launch_spec(chained(cluster), "run1").options)
     for parser in (
         accounting.sacct_options(),
         sbatch.options(),
@@ -87,6 +89,12 @@ def test_all_that_is_sent_is_offered_and_all_that_is_offered_is_sent(
     ):
         for option in re.findall(r"(?<=[\[ |(])--?[A-Za-z][\w-]*", parser.format_usage()):
             assert re.search(rf"(?m)^(?:.*\b{parser.prog}\b|#SBATCH).* {option}(?![\w-])", sent + scripts), option
+
+
+def chained(cluster: DemoCluster) -> RunRequest:
+    """A run of a suite whose jobs wait for each other."""
+    recipe = load_presets().recipe("nemotron4@25.04")
+    return RunRequest(recipe, PLAN, cluster.profile, dependency="afterok:1")
 
 
 def ask_everything(cluster: DemoCluster, session: SlurmCluster) -> None:
@@ -108,6 +116,7 @@ def ask_everything(cluster: DemoCluster, session: SlurmCluster) -> None:
     snapshot = re.search(r"exec (squeue .*)", remote_text("launch.sh"))
     assert snapshot
     assert session.run_script(snapshot[1]).stdout == f"{job.id}\n"
+    assert f"\n{job.id}|" in session.accounting([job.id])
     assert session.run_script("scontrol show hostnames 'demo[001-002]'").stdout == "demo001\ndemo002\n"
 
 

@@ -114,14 +114,14 @@ def test_tune_ends_with_the_full_run_of_the_best(suite: Call) -> None:
 
 
 @pytest.fixture
-def hanging(demo: DemoCluster) -> Iterator[None]:
-    """Jobs do not end by themselves."""
-    fault(demo, "hang-at-step", "3")
+def waiting(demo: DemoCluster) -> Iterator[None]:
+    """Jobs neither begin nor end by themselves."""
+    fault(demo, "queue-wait", "1e9")
     yield
-    fault(demo, "hang-at-step", None)
+    fault(demo, "queue-wait", None)
 
 
-@pytest.mark.usefixtures("hanging")
+@pytest.mark.usefixtures("waiting")
 def test_a_file_is_gone_on_with_and_refused_when_it_has_changed(suite: Call, tmp_path: Path) -> None:
     file = tmp_path / "weekly.toml"
     file.write_text(FILE)
@@ -143,7 +143,7 @@ def test_a_file_is_gone_on_with_and_refused_when_it_has_changed(suite: Call, tmp
     assert json.loads(suite("cancel", known["id"], "--json").stdout)["cancelled"] == []
 
 
-@pytest.mark.usefixtures("hanging")
+@pytest.mark.usefixtures("waiting")
 def test_a_chain_is_ended_by_slurm_alone(suite: Call, demo: DemoCluster, home: Path, tmp_path: Path) -> None:
     file = tmp_path / "chain.toml"
     file.write_text(FILE + "chain = true\nstop_after = 1\n")

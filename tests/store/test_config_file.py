@@ -34,7 +34,12 @@ def test_a_later_layer_wins(write: Write, monkeypatch: pytest.MonkeyPatch) -> No
     settings = load_settings(file, ["limits.gpu_hours=30"])
     assert (settings.theme, settings.verdict.threshold, settings.limits.gpu_hours) == ("nord", 0.93, 30)
     sources = {one.name: one.source for one in settings_in_force(file, ["limits.gpu_hours=30"])}
-    assert sources == {"theme": "file", "verdict.threshold": "environment", "limits.gpu_hours": "flag"}
+    assert sources == {
+        "theme": "file",
+        "verdict.threshold": "environment",
+        "limits.gpu_hours": "flag",
+        "limits.suite_gpu_hours": "default",
+    }
 
 
 def test_keys_need_no_quotes_for_their_dots(write: Write) -> None:
