@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import re
 
+from llmb_tui.results.secret_shapes import TOKENS
+
 HIDDEN = "[hidden]"
 _NAME = r"[A-Za-z0-9_]*(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_?KEY|CREDENTIALS?)"
 _SHAPES = (
-    r"\b(?:hf|api_org)_[A-Za-z0-9]{16,}",
-    r"\bnvapi-[A-Za-z0-9_-]{16,}",
-    r"(?<![A-Za-z0-9+/=])[A-Za-z0-9+/]{82,84}={0,2}(?![A-Za-z0-9+/=])",  # the older keys of NGC
-    r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+",
+    *TOKENS.values(),
     r"(?<=\b[Bb]earer )[A-Za-z0-9._~+/=-]{20,}",
-    r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
-    r"\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{22,}|glpat-[\w-]{20,}|sk-[\w-]{20,}|xox[abp]-[\w-]{12,})",
     r"(?<=://)[^\s/:@]+:[^\s/@]+(?=@)",
     r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\Z)",
 )

@@ -13,7 +13,7 @@ from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.policy import Policy
 from llmb_tui.plan.selection import Selection
-from llmb_tui.results.suite.outcome import difference_s, outcome_of, trials_of, with_best
+from llmb_tui.results.suite.outcome import outcome_of, trials_of, with_best
 from llmb_tui.results.suite.ready_made import ready_made
 from llmb_tui.results.suite.suite import Suite, SuiteKind
 from llmb_tui.results.suite.suite_plan import plan_suite
@@ -146,13 +146,3 @@ def test_tune_says_whether_the_difference_is_noise_and_how_wrong_the_model_was()
     assert estimate is not None
     measured = fmean(trials_of(apart)[0].steps_s)
     assert trials_of(apart)[0].model_error_pct == pytest.approx(100 * (estimate.step_time_s / measured - 1))
-
-
-def test_the_interval_of_a_difference_holds_the_true_one() -> None:
-    noise = random.Random(2)
-    inside = 0
-    for _ in range(400):
-        one, other = ([noise.gauss(mean, 0.05) for _ in range(10)] for mean in (2.1, 2.0))
-        difference, half = difference_s(one, other)
-        inside += half is not None and abs(difference - 0.1) <= half
-    assert inside >= 375

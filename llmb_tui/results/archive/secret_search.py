@@ -15,6 +15,7 @@ from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.cluster.runai.secret import VARIABLE, AppSecret
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.secret import SECRETS, TITLES
+from llmb_tui.results.secret_shapes import TOKENS
 from llmb_tui.store import secret_store
 from llmb_tui.store.files import file_trouble
 
@@ -38,14 +39,9 @@ _VALUE = (
 )
 """What a variable is given, unless that begins as a path or another variable does."""
 _SHAPES = {
-    "a Hugging Face token": rb"(?:hf|api_org)_[A-Za-z0-9]{16,}",
-    "an NVIDIA API key": rb"nvapi-[A-Za-z0-9_-]{16,}",
-    "an NGC API key": rb"(?<![A-Za-z0-9+/=])[A-Za-z0-9+/]{82,84}={0,2}(?![A-Za-z0-9+/=])",
-    "a JSON web token": rb"eyJ[A-Za-z0-9_-]{8,2000}\.eyJ[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{8,}",
+    **{kind: shape.encode() for kind, shape in TOKENS.items()},
     "a bearer token": rb"[Bb](?:earer|EARER)[ \t]+[A-Za-z0-9._~+/-]{20,}",
-    "an AWS key": rb"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
     "a private key": rb"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY-----",
-    "a GitHub or GitLab token": rb"(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{22,}|glpat-[\w-]{20,})",
     "a login of a netrc file": rb"\blogin[ \t]+\S{1,256}[ \t]+password[ \t]+[^\s$<*]\S{7,}",
     "a login in an address": rb"://[^\s/:@$<*]{1,256}:[^\s/@$<*]{6,256}@",
     # `HF_TOKEN=…`, `"clientSecret": "…"`.

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import sqrt
 from statistics import fmean, stdev
 
-from llmb_tui.results.statistics import mean_half_width, t_95
+from llmb_tui.results.statistics import mean_half_width, welch_half_width
 from llmb_tui.results.suite.suite import Suite
 from llmb_tui.results.suite.suite_progress import RowProgress, SuiteProgress
 from llmb_tui.text import plural
@@ -83,18 +82,6 @@ def with_best(suite: Suite, progress: SuiteProgress) -> Suite | None:
     return suite.with_row(replace(last, selection=replace(last.selection, overrides=fastest.overrides)))
 
 
-def difference_s(one: Sequence[float], other: Sequence[float]) -> tuple[float, float | None]:
-    """(difference of the means, half of its 95 % interval), in the values' unit; None for fewer than two of either.
-
-    Welch's interval, with the smaller of both numbers of degrees of freedom, which is never too narrow.
-    """
-    difference = fmean(one) - fmean(other)
-    if min(len(one), len(other)) < 2:
-        return difference, None
-    error = sqrt(stdev(one) ** 2 / len(one) + stdev(other) ** 2 / len(other))
-    return difference, t_95(min(len(one), len(other)) - 1) * error
-
-
 def _acceptance(progress: SuiteProgress) -> Outcome:
     """All have to pass."""
     if not progress.over:
@@ -132,7 +119,7 @@ def _tune(progress: SuiteProgress) -> Outcome:
 
 def _compared(trials: Sequence[LayoutTrial]) -> str:
     first, second = trials[:2]
-    difference, half = difference_s(second.steps_s, first.steps_s)
+    difference, half = second.mean_s - first.mean_s, welch_half_width(second.steps_s, first.steps_s)
     share = 100 * difference / first.mean_s
     if half is None:
         return f"The fastest is {share:.2g} % faster than the next; how much of it is noise cannot be said."
