@@ -95,7 +95,7 @@ class Preview(Vertical):
     def _chart(self, state: WizardState) -> None:
         from llmb_tui.plan.over_scale import over_scale  # noqa: PLC0415 - not needed for the first frame
 
-        if state is self.state:  # else a newer one is about to be drawn
+        if self.state is not None and state.proposal is self.state.proposal:  # else a newer one is about to be drawn
             chosen = state.proposal.selection
             self.points = over_scale(state.rules.catalog, chosen) if chosen is not None else ()
 

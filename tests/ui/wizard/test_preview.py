@@ -9,7 +9,7 @@ from itertools import takewhile
 import pytest
 from textual.pilot import Pilot
 
-from llmb_tui.plan.calibration import OwnResult
+from llmb_tui.plan.calibration import MeasuredHere, OwnResult
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.over_scale import over_scale
 from llmb_tui.plan.selection import Selection
@@ -21,7 +21,7 @@ from llmb_tui.ui.widgets.preview import Preview
 from llmb_tui.ui.widgets.scale_chart import ScaleChart
 from llmb_tui.ui.widgets.texts import ScrolledRemarks
 from llmb_tui.watch.local_results import LocalResults
-from tests.kit.pilot import SIZE, choose, loaded, on_screen, until
+from tests.kit.pilot import SIZE, choose, loaded, on_screen, state_of, until
 from tests.kit.runs import CATALOG
 from tests.ui.wizard.found_states import EOS
 
@@ -135,6 +135,20 @@ async def test_another_step_shows_the_form_again(app: LlmbApp) -> None:
         await pilot.pause()
         assert wizard.query_one("#form").display
         assert not wizard.query_one(Preview).charted
+
+
+async def test_what_is_learned_right_after_a_key_leaves_no_old_chart(app: LlmbApp) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        wizard = await at_scale(pilot)
+        earlier, old_points = state_of(wizard), wizard.query_one(Preview).points
+        await pilot.press("1")
+        await choose(pilot, "workload", GROK)
+        preview = wizard.query_one(Preview)
+        await until(pilot, lambda: preview.points != old_points, "the other chart is drawn")
+        wizard.state = earlier
+        wizard.state = replace(earlier, measured=MeasuredHere(2.7, 2.6, 2.8, "two runs", ("a", "b"), same=True))
+        await pilot.pause()
+        assert preview.points == old_points
 
 
 async def test_the_chart_follows_the_answers(app: LlmbApp) -> None:
