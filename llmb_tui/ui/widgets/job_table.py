@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from rich.text import Text
 from textual.binding import Binding, BindingType
-from textual.widgets import DataTable
 
 from llmb_tui.launch.run import Run
 from llmb_tui.results.notes import NO_NOTE, Note
-from llmb_tui.ui.widgets.job_texts import BAR_CELLS, Cell, Counts, Row, age_cell, has_words, job_row
+from llmb_tui.ui.widgets.job_texts import BAR_CELLS, Counts, Row, age_cell, has_words, job_row
+from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable, TableColumn
 
 if TYPE_CHECKING:
     from llmb_tui.watch.run_records import RunRecord, RunsChanged
@@ -57,22 +56,9 @@ def _can_end(run: Run) -> bool:
     return run.submission == "intended" or (run.going and bool(run.job_ids))
 
 
-class JobTable(DataTable[Text]):
-    """The rows in the order in which they are given. A row that is there already keeps its place and the cursor."""
+class JobTable(KeyedTable):
+    """The runs that a filter lets through, by their ids."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"job--quiet", "job--now", "job--good", "job--warning", "job--bad"}
-    DEFAULT_CSS = """
-    JobTable {
-        height: 1fr;
-        background: transparent;
-        scrollbar-size: 0 1;
-        .job--quiet { text-style: dim; }
-        .job--now { color: $text-accent; }
-        .job--good { color: $text-success; text-style: bold; }
-        .job--warning { color: $text-warning; text-style: bold; }
-        .job--bad { color: $text-error; text-style: bold; }
-    }
-    """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "select_cursor", "Open", id="jobs.open", tooltip="Open the run"),
         Binding("j", "cursor_down", "Down", show=False, id="jobs.down", tooltip="The run below"),
@@ -81,11 +67,10 @@ class JobTable(DataTable[Text]):
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         """`clock` says Unix time."""
-        super().__init__(cursor_type="row", cell_padding=0, zebra_stripes=False)
+        super().__init__()
         self._clock = clock
         self._records: dict[str, RunRecord] = {}
         self._rows: dict[str, Row] = {}
-        self._shown: dict[str, Row] = {}
         self._marked: set[str] = set()
         self._notes: Mapping[str, Note] = {}
         self._words: list[str] = []
@@ -94,8 +79,8 @@ class JobTable(DataTable[Text]):
     @property
     def chosen(self) -> str | None:
         """Id of the run under the cursor."""
-        ids = list(self._shown)
-        return ids[self.cursor_row] if 0 <= self.cursor_row < len(ids) else None
+        run_id = super().chosen
+        return None if run_id is None else str(run_id)
 
     @property
     def record(self) -> RunRecord | None:
@@ -119,7 +104,7 @@ class JobTable(DataTable[Text]):
         """How many runs there are."""
         runs = [record.run for record in self._records.values()]
         going, prepared = sum(run.going for run in runs), sum(run.submission == "intended" for run in runs)
-        return Counts(len(runs), going, prepared, len(self._shown), len(self._marked))
+        return Counts(len(runs), going, prepared, len(self.shown), len(self._marked))
 
     @property
     def open_cancels(self) -> list[str]:
@@ -179,51 +164,18 @@ class JobTable(DataTable[Text]):
             note = self._notes.get(run_id, NO_NOTE)
             self._rows[run_id] = job_row(record.run, record.state, run_id in self._marked, now, note)
         rows = ((run_id, self._rows[run_id]) for run_id in self._records)
-        wanted = {run_id: row for run_id, row in rows if has_words(run_id, row, self._words)}
-        if list(wanted) == list(self._shown):
-            for run_id, cells in wanted.items():
-                self._update(run_id, cells)
-        else:
-            self._refill(wanted)
-        self._shown = wanted
+        wanted: dict[Key, Row] = {run_id: row for run_id, row in rows if has_words(run_id, row, self._words)}
+        self.show(self._columns(), wanted)
 
     def on_resize(self) -> None:
         wide = self.app.size.width >= _WIDE_FROM
         if wide != self._wide:
             self._wide = wide
-            self._refill(self._shown)
+            self.show(self._columns(), self.shown)
 
-    def notify_style_update(self) -> None:
-        """Another theme: the cells' colours are written again."""
-        super().notify_style_update()
-        if self._wide is not None and self._shown:
-            self._refill(self._shown)
-
-    def _columns(self) -> Sequence[Column]:
-        return [column for column in COLUMNS if self._wide or not column.wide]
-
-    def _update(self, run_id: str, cells: Row) -> None:
-        before = self._shown[run_id]
-        if cells is before:
-            return
-        for column in self._columns():
-            if cells[column.key] != before[column.key]:
-                self.update_cell(run_id, column.key, self._text(cells[column.key]))
-
-    def _refill(self, wanted: dict[str, Row]) -> None:
-        """Write all rows; the cursor stays on its run where that is still shown."""
-        chosen, row = self.chosen, self.cursor_row
-        self.clear(columns=True)
-        for column in self._columns():
-            width = column.width + (column.more if self._wide else 0)
-            self.add_column(Text(column.heading), key=column.key, width=width + 1)
-        for run_id, cells in wanted.items():
-            self.add_row(*(self._text(cells[column.key]) for column in self._columns()), key=run_id)
-        ids = list(wanted)
-        if ids:
-            self.move_cursor(row=ids.index(chosen) if chosen in wanted else min(row, len(ids) - 1), animate=False)
-
-    def _text(self, cell: Cell) -> Text:
-        text, tone = cell
-        style = "" if tone == "plain" else self.get_component_rich_style(f"job--{tone}", partial=True)
-        return Text(text, style, no_wrap=True, overflow="ellipsis")
+    def _columns(self) -> list[TableColumn]:
+        return [
+            TableColumn(column.key, column.heading, column.width + (column.more if self._wide else 0))
+            for column in COLUMNS
+            if self._wide or not column.wide
+        ]

@@ -50,26 +50,29 @@ class KeyedTable(DataTable[Text]):
 
     def __init__(self) -> None:
         super().__init__(cursor_type="row", cell_padding=0, zebra_stripes=False)
-        self._now: dict[Key, Row] = {}
+        self.shown: dict[Key, Row] = {}
+        """The rows by their keys, in order."""
         self._headings: tuple[TableColumn, ...] = ()
 
     @property
     def chosen(self) -> Key | None:
         """Key of the row under the cursor; None without rows."""
-        keys = list(self._now)
+        keys = list(self.shown)
         return keys[self.cursor_row] if 0 <= self.cursor_row < len(keys) else None
 
     def show(self, columns: Sequence[TableColumn], rows: Mapping[Key, Row], chosen: Key | None = None) -> None:
         """Bring the table to these rows; the cursor goes to `chosen`, or else stays on its row where that is there."""
-        before, columns = self._now, tuple(columns)
+        before, columns = self.shown, tuple(columns)
         if list(before) != list(rows) or columns != self._headings:
             row = self.cursor_row if before.keys() & rows.keys() else 0
             wanted = self.chosen if chosen is None else chosen
-            self._now, self._headings = dict(rows), columns
+            self.shown, self._headings = dict(rows), columns
             self._fill(wanted, row)
             return
-        self._now = dict(rows)
+        self.shown = dict(rows)
         for at, (key, cells) in enumerate(rows.items()):
+            if cells is before[key]:
+                continue
             for place, column in enumerate(columns):
                 if cells[column.key] != before[key][column.key]:
                     self.update_cell_at(Coordinate(at, place), self._text(column, cells[column.key]))
@@ -77,7 +80,7 @@ class KeyedTable(DataTable[Text]):
     def notify_style_update(self) -> None:
         """Another theme: the cells' colours are written again."""
         super().notify_style_update()
-        if self._now:
+        if self.shown:
             self._fill(self.chosen, self.cursor_row)
 
     def _fill(self, chosen: Key | None, row: int) -> None:
@@ -87,12 +90,12 @@ class KeyedTable(DataTable[Text]):
         for column in self._headings:
             heading = f"{column.heading:>{column.width}}" if column.figures else column.heading
             self.add_column(Text(heading), key=column.key, width=column.width + 1)
-        for cells in self._now.values():
+        for cells in self.shown.values():
             self.add_row(*(self._text(column, cells[column.key]) for column in self._headings))
-        keys = list(self._now)
+        keys = list(self.shown)
         if keys:
             self.scroll_to(y=scrolled, animate=False)
-            at = keys.index(chosen) if chosen in self._now else min(row, len(keys) - 1)
+            at = keys.index(chosen) if chosen in self.shown else min(row, len(keys) - 1)
             self.move_cursor(row=at, animate=False)
 
     def _text(self, column: TableColumn, cell: Cell) -> Text:
