@@ -257,13 +257,16 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         if self._profile is None:
             return
         try:
-            nodes = await in_daemon(capacity, self._services, self._profile)
+            self._share = await in_daemon(self._nodes_for, self._profile)
         except Trouble:  # it is only said how long it takes one after the other
             return
-        progress = self.progress
-        if progress is not None and nodes.free is not None:
-            self._share = nodes.free + progress.held_nodes
-            self._show()
+        self._show()
+
+    def _nodes_for(self, profile: ClusterProfile) -> int | None:
+        """In a thread: free nodes with those that its runs hold, by all that is here: the feed may not have read it."""
+        free = capacity(self._services, profile).free
+        suites = self._services.suites
+        return None if free is None else free + suites.progress(suites.load(self._suite_id)).held_nodes
 
     def _find(self) -> tuple[ClusterProfile | None, Submissions]:
         """In a thread. Without a profile the cluster is saved no more."""
