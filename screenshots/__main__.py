@@ -138,7 +138,10 @@ def main() -> None:
             services = Services(Places(root / "config", root / "state"))
             services.clusters.save(cluster.profile)
             asyncio.run(walk(LlmbApp(services)))
-            asyncio.run(walk_suite(LlmbApp(Services(services.places))))
+            # With answers of its own: those of the walk before are another precision.
+            services = Services(Places(root / "suite-config", root / "suite-state"))
+            services.clusters.save(cluster.profile)
+            asyncio.run(walk_suite(LlmbApp(services)))
             end_jobs(cluster)
         with DemoRunai(root / "runai", speed=RUNAI_SPEED) as site:
             services = Services(Places(root / "runai-config", root / "runai-state"))
