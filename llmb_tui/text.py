@@ -53,7 +53,7 @@ def escaped_json(text: str) -> str:
 
 def capital(text: str) -> str:
     """A phrase as the start of a sentence."""
-    return text[0].upper() + text[1:]
+    return text[:1].upper() + text[1:]
 
 
 def plural(number: int, noun: str) -> str:

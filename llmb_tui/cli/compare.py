@@ -10,7 +10,6 @@ from llmb_tui.cli.output import print_as, print_json, print_line, say
 from llmb_tui.cli.user import user_services
 from llmb_tui.errors import Trouble
 from llmb_tui.results.compare import MEASURE_WORDS, Comparison, compare
-from llmb_tui.results.comparison_document import comparison_document, nodes_document
 from llmb_tui.results.comparison_tables import (
     changes_table,
     comparison_table,
@@ -21,6 +20,7 @@ from llmb_tui.results.comparison_tables import (
     scaling_table,
 )
 from llmb_tui.results.difference import Ran, RunDifference, difference
+from llmb_tui.results.document import comparison_document, nodes_document
 from llmb_tui.results.likeness import PURPOSES
 from llmb_tui.results.result import RunResult
 from llmb_tui.results.scaling import ScalingCurve, scaling_curves

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from llmb_tui.cli.runs import verdict_words
-from llmb_tui.results.table import Cell, Form, Table, cell_text
+from llmb_tui.results.table import Cell, Column, Form, Table, cell_text
 from llmb_tui.results.upstream_rules import Rule
 
 Document = dict[str, Any]
@@ -15,7 +15,7 @@ Document = dict[str, Any]
 def result_table(documents: Sequence[Document], rule: Rule, form: Form) -> Table:
     """A row for each, of CSV with all that is known; else by the recipe's rule only what goes on a line."""
     columns = _UPSTREAM if rule != "recipe" else _ALL if form == "csv" else _SHORT
-    return Table.of([heading for heading, _ in columns], [[value(one) for _, value in columns] for one in documents])
+    return Table.by(columns, documents)
 
 
 def details(one: Document) -> Iterator[str]:
@@ -53,18 +53,6 @@ def details(one: Document) -> Iterator[str]:
         yield f"before it  {log}"
 
 
-def _of(*keys: str) -> Callable[[Document], Cell]:
-    """What stands there in the object; None where one of these is null."""
-
-    def value(one: Document) -> Cell:
-        found: Any = one
-        for key in keys:
-            found = None if found is None else found.get(key)
-        return found if isinstance(found, (int, float)) or found is None else str(found)
-
-    return value
-
-
 def _steps(one: Document) -> Cell:
     return f"{one['steps_done']}/{one['steps_total'] or '?'}"
 
@@ -85,47 +73,46 @@ def _checkpoint(kind: str) -> Callable[[Document], Cell]:
     return lambda one: max((c["seconds"] for c in one["result"]["checkpoints"] if c["kind"] == kind), default=None)
 
 
-_Columns = tuple[tuple[str, Callable[[Document], Cell]], ...]
-_SHORT: _Columns = (
-    ("run or log", _of("id")),
-    ("procedure", _of("procedure")),
-    ("state", _of("state")),
+_SHORT: tuple[Column, ...] = (
+    ("run or log", "id"),
+    ("procedure", "procedure"),
+    ("state", "state"),
     ("steps", _steps),
-    ("median s", _of("median_step_time_s")),
-    ("step s", _of("step_time_s")),
-    ("expected s", _of("result", "estimate", "step_time_s")),
-    ("tokens/s", _of("result", "tokens_per_s")),
-    ("TFLOPS/GPU", _of("result", "tflops_per_gpu")),
-    ("MFU %", _of("result", "mfu_pct")),
+    ("median s", "median_step_time_s"),
+    ("step s", "step_time_s"),
+    ("expected s", "result.estimate.step_time_s"),
+    ("tokens/s", "result.tokens_per_s"),
+    ("TFLOPS/GPU", "result.tflops_per_gpu"),
+    ("MFU %", "result.mfu_pct"),
     ("verdict", _verdict),
 )
-_ALL: _Columns = (
-    ("id", _of("id")),
-    *((name, _of("selection", name)) for name in ("workload", "release", "size", "gpu", "dtype", "scale")),
-    *((name, _of(name)) for name in ("cluster", "procedure", "state", "steps_done", "steps_total", "rule")),
-    *((name, _of(name)) for name in ("step_time_s", "median_step_time_s", "last_step_time_s")),
-    *((f"steady_{name}_s", _of("result", "steady", name)) for name in ("mean", "median", "stdev", "low", "high")),
-    ("expected_s", _of("result", "estimate", "step_time_s")),
-    ("expected_by", _of("result", "estimate", "method")),
-    ("published_s", _of("result", "published", "step_time_s")),
-    *((name, _of("result", name)) for name in ("tokens_per_s", "tflops_per_gpu", "mfu_pct", "days_per_1t_tokens")),
-    ("logged_tflops_per_gpu", _of("result", "logged_tflops_per_gpu", "mean")),
-    ("loss", _of("result", "loss", "words")),
-    ("loss_against_first_pct", _of("result", "loss", "against_first", "last_pct")),
+_ALL: tuple[Column, ...] = (
+    ("id", "id"),
+    *((name, f"selection.{name}") for name in ("workload", "release", "size", "gpu", "dtype", "scale")),
+    *((name, name) for name in ("cluster", "procedure", "state", "steps_done", "steps_total", "rule")),
+    *((name, name) for name in ("step_time_s", "median_step_time_s", "last_step_time_s")),
+    *((f"steady_{name}_s", f"result.steady.{name}") for name in ("mean", "median", "stdev", "low", "high")),
+    ("expected_s", "result.estimate.step_time_s"),
+    ("expected_by", "result.estimate.method"),
+    ("published_s", "result.published.step_time_s"),
+    *((name, f"result.{name}") for name in ("tokens_per_s", "tflops_per_gpu", "mfu_pct", "days_per_1t_tokens")),
+    ("logged_tflops_per_gpu", "result.logged_tflops_per_gpu.mean"),
+    ("loss", "result.loss.words"),
+    ("loss_against_first_pct", "result.loss.against_first.last_pct"),
     ("checkpoint_save_s", _checkpoint("save")),
     ("checkpoint_load_s", _checkpoint("load")),
-    ("restarts", _of("result", "restarts")),
-    ("nodes", _of("result", "nodes")),
-    *((name, _of("verdict", name)) for name in ("result", "ratio", "against")),
+    ("restarts", "result.restarts"),
+    ("nodes", "result.nodes"),
+    *((name, f"verdict.{name}") for name in ("result", "ratio", "against")),
     ("reasons", _reasons),
 )
-_UPSTREAM: _Columns = (
-    ("run or log", _of("id")),
-    ("rule", _of("result", "upstream", "rule")),
-    ("status", _of("result", "upstream", "status")),
-    ("mean s", _of("result", "upstream", "step_time_mean_s")),
-    ("stdev s", _of("result", "upstream", "step_time_stdev_s")),
-    ("TFLOPS/GPU", _of("result", "upstream", "tflops_per_gpu_mean")),
-    ("TFLOPS stdev", _of("result", "upstream", "tflops_per_gpu_stdev")),
-    ("samples", _of("result", "upstream", "samples")),
+_UPSTREAM: tuple[Column, ...] = (
+    ("run or log", "id"),
+    ("rule", "result.upstream.rule"),
+    ("status", "result.upstream.status"),
+    ("mean s", "result.upstream.step_time_mean_s"),
+    ("stdev s", "result.upstream.step_time_stdev_s"),
+    ("TFLOPS/GPU", "result.upstream.tflops_per_gpu_mean"),
+    ("TFLOPS stdev", "result.upstream.tflops_per_gpu_stdev"),
+    ("samples", "result.upstream.samples"),
 )

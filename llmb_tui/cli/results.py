@@ -17,11 +17,9 @@ from llmb_tui.cli.user import terminal_prompter, user_services
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.plan import Plan
-from llmb_tui.results.configuration import Configuration
 from llmb_tui.results.document import log_document, run_result, upstream_document
+from llmb_tui.results.history import Losses
 from llmb_tui.results.log_result import log_result
-from llmb_tui.results.losses import loss_difference
-from llmb_tui.results.result import RunResult
 from llmb_tui.results.training_log import MOST, TrainingLog, cluster_logs, local_logs, newest_of_jobs, trains
 from llmb_tui.results.upstream_rules import Rule, UpstreamResult, counts_as_log, llmb_run, parse_train_timing
 from llmb_tui.watch.report import document
@@ -69,7 +67,7 @@ class _Results:
         self._rule: Rule = arguments.rule
         self._services = user_services(arguments)
         self._silent: set[str] = set()
-        self._first: dict[Configuration, RunResult | None] = {}
+        self._losses = Losses(self._services.history)
 
     def runs_of(self, name: str) -> tuple[str, ...]:
         """Those of a suite that were stored; what is none stands for itself."""
@@ -118,23 +116,12 @@ class _Results:
     def _of_run(self, run_id: str) -> tuple[_Document, int]:
         run, state, code = self._looked_at(run_id)
         say_cancel(run)
-        services = self._services
-        result = services.history.result(run_id)
-        first = self._first_like(result)
-        difference = loss_difference(result.facts, first.facts) if first and first.facts and result.facts else None
-        one = document(run, state)
-        one["result"] = run_result(result, (first.id, difference) if first and difference else None)
-        log = services.runs.folder(run_id) / state.log_name
+        result = self._services.history.result(run_id)
+        one = document(run, state) | {"result": run_result(result, self._losses.against_first(result))}
+        log = self._services.runs.folder(run_id) / state.log_name
         name = run.job_log.path(run.job_ids[-1]).rpartition("/")[2] if run.job_log and run.job_ids else log.name
         framework = "nemo" if run.log_format == "hydra" else ""
         return self._with(one, self._upstream(lambda: log.open("rb"), name, framework, missing=not log.is_file())), code
-
-    def _first_like(self, result: RunResult) -> RunResult | None:
-        """The first run of the same configuration, where it is another one."""
-        if result.configuration not in self._first:
-            self._first[result.configuration] = self._services.history.first_of(result.configuration)
-        first = self._first[result.configuration]
-        return first if first is not None and first.id != result.id else None
 
     def _upstream(
         self, log: Callable[[], BinaryIO], name: str, framework: str, *, missing: bool = False

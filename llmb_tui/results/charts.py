@@ -74,7 +74,7 @@ def scale_chart(
     scales = [*(point.gpus for point in points), *groups, *([own[0]] if own else [])]
     values = [value for point in points for value in (point.estimate.low_s, point.estimate.high_s)]
     values += [value for times in groups.values() for value in times] + ([own[1]] if own else [])
-    if not values:
+    if not values or not (points or measured):
         return None
     published = [Point(at.gpus, at.estimate.step_time_s) for at in points if at.published]
     estimated = [Point(at.gpus, at.estimate.step_time_s) for at in points if not at.published]
@@ -147,31 +147,29 @@ def history_chart(results: Sequence[RunResult]) -> Chart | None:
 
     Runs that cannot be compared are left out; None unless two are left.
     """
-    runs = sorted(
-        ((run.submitted_at or run.ended_at, run) for run in results if run.comparable and run.step_time_s is not None),
-        key=lambda pair: (pair[0], pair[1].id),
-    )
-    if len(runs) < 2:
+    runs = sorted(results, key=lambda run: (run.made_at, run.id))
+    timed = [(run, run.step_time_s) for run in runs if run.comparable and run.step_time_s is not None]
+    if len(timed) < 2:
         return None
-    values = [run.step_time_s or 0.0 for _, run in runs]
-    newest = runs[-1][1]
+    runs, values = [run for run, _ in timed], [value for _, value in timed]
+    newest = runs[-1]
     estimate = newest.plan.estimate
     found = changes(values)
-    x = time_axis("submitted, UTC", [at for at, _ in runs])
+    x = time_axis("submitted, UTC", [run.made_at for run in runs])
     marks = [
         Rule(
             "change",
             f"{abs(one.percent):.1f} % {'slower' if one.percent > 0 else 'faster'}",
-            _between(runs, one.at),
-            True,
+            (runs[one.at - 1].made_at + runs[one.at].made_at) / 2,
+            upright=True,
         )
         for one in found
     ]
     lasts = [values[-1], *((estimate.low_s, estimate.high_s) if estimate else ())]
-    points = [Point(at, value, name=run.id) for (at, run), value in zip(runs, values, strict=True)]
+    points = [Point(run.made_at, value, name=run.id) for run, value in timed]
     points[-1] = Point(points[-1].x, values[-1], seconds(values[-1]), name=newest.id)
     said = "; ".join(
-        f"{mark.label} from run {runs[one.at][1].id} on ({seconds(one.before)} before, {seconds(one.after)} since)"
+        f"{mark.label} from run {runs[one.at].id} on ({seconds(one.before)} before, {seconds(one.after)} since)"
         for mark, one in zip(marks, found, strict=True)
     )
     return Chart(
@@ -264,13 +262,9 @@ def _repeats(scale: int, times: Sequence[float]) -> Point:
 
 
 def _efficiency(point: ScalePoint) -> Point:
-    value, half = point.efficiency_pct, point.efficiency_half_pct
+    value, half = point.efficiency_pct, point.efficiency_half_width_pct
     ends = (None, None) if half is None else (value - half, value + half)
     return Point(point.gpus, value, f"{value:.1f} %", *ends)
-
-
-def _between(runs: Sequence[tuple[float, RunResult]], at: int) -> float:
-    return (runs[at - 1][0] + runs[at][0]) / 2
 
 
 def _step_summary(result: RunResult, times: _Times) -> str:

@@ -82,7 +82,7 @@ class Group:
         return None if half is None else 100 * half / self.mean_s
 
     @cached_property
-    def within_pct(self) -> float | None:
+    def within_run_pct(self) -> float | None:
         """For a single run: half of the 95 % interval by the noise of its own steps; None where that is not known.
 
         Of the mean of a window, or of the one step that counts. It is not the noise between runs, which is larger.
@@ -117,8 +117,8 @@ class Group:
         mean = f"mean {self.mean_s:.4g} s of {plural(len(self.runs), 'run')}"
         if self.noise_pct is not None and self.half_width_pct is not None:
             return f"{mean}, deviation {self.noise_pct:.2g} %, 95 % interval of the mean ± {self.half_width_pct:.2g} %"
-        if self.within_pct is not None:
-            return f"{mean}, ± {self.within_pct:.2g} % by its own steps; the noise between runs is not known"
+        if self.within_run_pct is not None:
+            return f"{mean}, ± {self.within_run_pct:.2g} % by its own steps; the noise between runs is not known"
         return f"{mean}; its noise is not known"
 
 
@@ -164,7 +164,7 @@ class Comparison:
     """Runs side by side."""
 
     runs: tuple[RunResult, ...]
-    """As they were given."""
+    """As they were given, those that others are held against first."""
     likeness: Likeness
     measure: Measure
     groups: tuple[Group, ...]
@@ -178,6 +178,10 @@ class Comparison:
     unpaired: tuple[str, ...] = ()
     """Labels of groups that have no counterpart."""
 
+    def name(self, of: Group) -> str:
+        """That of one of the groups."""
+        return next(name for one, name in zip(self.groups, self.names, strict=True) if one is of)
+
 
 def compare(runs: Sequence[RunResult], against: Sequence[RunResult] = (), purpose: Purpose | None = None) -> Comparison:
     """Compare runs with each other, the first group being what others are held against.
@@ -189,7 +193,7 @@ def compare(runs: Sequence[RunResult], against: Sequence[RunResult] = (), purpos
     what the purpose lets differ; without a purpose that is time, container, cluster or release, and for a single pair
     what it differs in.
     """
-    everything = (*runs, *against)
+    everything = (*against, *runs)
     alike = likeness([run for run in everything if run.comparable] or everything, purpose)
     measure: Measure = "rule" if len({run.rule_words for run in everything if run.comparable}) < 2 else "median"
     groups = group(runs, measure)
@@ -240,7 +244,7 @@ def group(runs: Iterable[RunResult], measure: Measure = "rule") -> tuple[Group, 
     for run in runs:
         if not why_left_out(run, measure):
             found.setdefault((run.configuration, run.cluster, run.procedure), []).append(run)
-    return tuple(Group(*key, tuple(sorted(same, key=_began)), measure) for key, same in found.items())
+    return tuple(Group(*key, tuple(sorted(same, key=lambda run: run.made_at)), measure) for key, same in found.items())
 
 
 def contrast(base: Group, other: Group) -> Contrast:
@@ -266,9 +270,9 @@ def _noise(base: Group, other: Group, ratio: float) -> tuple[float | None, Basis
             return t_95(count - 1) * deviation * math.hypot(
                 fmean(repeated) / math.sqrt(count), single
             ), "one side's repeats"
-    if base.within_pct is None or other.within_pct is None:
+    if base.within_run_pct is None or other.within_run_pct is None:
         return None, "unknown"
-    return math.hypot(base.within_pct, ratio * other.within_pct) / 100, "single runs"
+    return math.hypot(base.within_run_pct, ratio * other.within_run_pct) / 100, "single runs"
 
 
 def _by_kind(groups: Sequence[Group], refused: Likeness) -> tuple[Likeness, list[tuple[Group, ...]]]:
@@ -327,7 +331,3 @@ def _names(groups: Sequence[Group]) -> tuple[str, ...]:
         f"{name} ({run_names([run.id for run in one.runs])})" if found.count(name) > 1 else name
         for name, one in zip(found, groups, strict=True)
     )
-
-
-def _began(run: RunResult) -> float:
-    return run.submitted_at or 0.0

@@ -11,131 +11,110 @@ from llmb_tui.results.node_list import compress
 from llmb_tui.results.result import RunResult
 from llmb_tui.results.scaling import ScalingCurve
 from llmb_tui.results.slow_nodes import SlowNodes
-from llmb_tui.results.table import Cell, Table
+from llmb_tui.results.table import Cell, Column, Table
 
-_RUN_HEADINGS = (
-    "run", "configuration", "release", "cluster", "procedure", "state", "step s", "rule", "mean s", "median s",
-    "deviation s", "tokens/s", "TFLOPS/GPU", "MFU %", "days/1T", "of published %", "verdict",
-)  # fmt: skip
-_SHORT_HEADINGS = (
-    "run", "", "step s", "mean s", "median s", "deviation s", "tokens/s", "TFLOPS/GPU", "MFU %", "days/1T",
-    "of published %", "verdict",
-)  # fmt: skip
-_GROUP_HEADINGS = ("", "runs", "mean s", "noise %", "± mean %", "± own steps %", "published s", "of published %")
-_CONTRAST_HEADINGS = ("base", "other", "difference %", "± %", "outcome", "")
-_SCALING_HEADINGS = (
-    "GPUs", "runs", "step s", "tokens/s", "efficiency %", "± %", "published s", "published efficiency %"
-)  # fmt: skip
-_NODE_HEADINGS = ("node", "runs with", "without", "difference %", "noise %", "chance", "")
+_FIGURES: tuple[Column, ...] = (
+    ("mean s", "steady.mean"),
+    ("median s", "steady.median"),
+    ("deviation s", "steady.stdev"),
+    ("tokens/s", "figures.tokens_per_s"),
+    ("TFLOPS/GPU", "figures.tflops_per_gpu"),
+    ("MFU %", "figures.mfu_pct"),
+    ("days/1T", "figures.days_per_1t_tokens"),
+    ("of published %", "of_published_pct"),
+    ("verdict", "verdict.result"),
+)
+_RUN: tuple[Column, ...] = (
+    ("run", "id"),
+    ("configuration", "configuration.label"),
+    ("release", "configuration.release"),
+    ("cluster", "cluster"),
+    ("procedure", "procedure"),
+    ("state", "state"),
+    ("step s", "step_time_s"),
+    ("rule", "rule_words"),
+    *_FIGURES,
+)
+_GROUP: tuple[Column, ...] = (
+    ("runs", lambda one: len(one.runs)),
+    ("mean s", "mean_s"),
+    ("noise %", "noise_pct"),
+    ("± mean %", "half_width_pct"),
+    ("± own steps %", "within_run_pct"),
+    ("published s", "published_s"),
+    ("of published %", "of_published_pct"),
+)
+_POINT: tuple[Column, ...] = (
+    ("GPUs", "gpus"),
+    ("runs", lambda one: len(one.group.runs)),
+    ("step s", "group.mean_s"),
+    ("tokens/s", "tokens_per_s"),
+    ("efficiency %", "efficiency_pct"),
+    ("± %", "efficiency_half_width_pct"),
+    ("published s", "published_s"),
+    ("published efficiency %", "published_efficiency_pct"),
+)
+_NODE: tuple[Column, ...] = (
+    ("node", lambda one: compress(one.nodes)),
+    ("runs with", "runs_with"),
+    ("without", "runs_without"),
+    ("difference %", lambda one: _hundredths(one.difference_pct)),
+    ("noise %", lambda one: _hundredths(one.noise_pct)),
+    ("chance", "chance"),
+    ("", "words"),
+)
+_CHANGE: tuple[Column, ...] = (
+    ("", "part"),
+    ("name", "name"),
+    ("before", lambda one: one.before or ""),
+    ("after", lambda one: one.after or ""),
+)
 
 
 def runs_table(runs: Sequence[RunResult]) -> Table:
     """The figures of each run; step times by the recipe's rule, and of the steps that count."""
-    return Table.of(_RUN_HEADINGS, [_run_row(run) for run in runs])
+    return Table.by(_RUN, runs)
 
 
 def comparison_table(comparison: Comparison) -> Table:
     """The same on a terminal: what all runs have in common is left out."""
-    names = distinctions(comparison.runs)
-    rows = [(run.id, name, run.step_time_s, *_figures(run)) for run, name in zip(comparison.runs, names, strict=True)]
-    return Table.of(_SHORT_HEADINGS, rows)
+    names = dict(zip((run.id for run in comparison.runs), distinctions(comparison.runs), strict=True))
+    columns: tuple[Column, ...] = (("run", "id"), ("", lambda run: names[run.id]), ("step s", "step_time_s"))
+    return Table.by((*columns, *_FIGURES), comparison.runs)
 
 
 def groups_table(comparison: Comparison) -> Table:
     """Repeats with their noise: between runs, of their mean, and for a single run by its own steps."""
-    rows = [
-        (
-            name,
-            len(one.runs),
-            one.mean_s,
-            one.noise_pct,
-            one.half_width_pct,
-            one.within_pct,
-            one.published_s,
-            one.of_published_pct,
-        )
-        for one, name in zip(comparison.groups, comparison.names, strict=True)
-    ]
-    return Table.of(_GROUP_HEADINGS, rows)
+    return Table.by((("", comparison.name), *_GROUP), comparison.groups)
 
 
 def contrasts_table(comparison: Comparison) -> Table:
     """What differs, and whether that is more than the noise."""
-    names = {id(one): name for one, name in zip(comparison.groups, comparison.names, strict=True)}
-    rows = [
-        (names[id(one.base)], names[id(one.other)], one.difference_pct, one.half_width_pct, one.outcome, one.words)
-        for one in comparison.contrasts
-    ]
-    return Table.of(_CONTRAST_HEADINGS, rows)
+    columns: tuple[Column, ...] = (
+        ("base", lambda one: comparison.name(one.base)),
+        ("other", lambda one: comparison.name(one.other)),
+        ("difference %", "difference_pct"),
+        ("± %", "half_width_pct"),
+        ("outcome", "outcome"),
+        ("", "words"),
+    )
+    return Table.by(columns, comparison.contrasts)
 
 
 def scaling_table(curve: ScalingCurve) -> Table:
     """A curve, point by point."""
-    rows = [
-        (
-            point.gpus,
-            len(point.group.runs),
-            point.group.mean_s,
-            point.tokens_per_s,
-            point.efficiency_pct,
-            point.efficiency_half_pct,
-            point.published_s,
-            point.published_efficiency_pct,
-        )
-        for point in curve.points
-    ]
-    return Table.of(_SCALING_HEADINGS, rows)
+    return Table.by(_POINT, curve.points)
 
 
 def nodes_table(nodes: SlowNodes) -> Table:
     """Every node with its evidence; `chance`: how likely noise alone lets any node come out as far."""
-    rows = [
-        (
-            compress(found.nodes),
-            found.runs_with,
-            found.runs_without,
-            _hundredths(found.difference_pct),
-            _hundredths(found.noise_pct),
-            found.chance,
-            found.words,
-        )
-        for found in nodes.findings
-    ]
-    return Table.of(_NODE_HEADINGS, rows)
-
-
-def _hundredths(percent: float | None) -> float | None:
-    return None if percent is None else round(percent, 2)
-
-
-def of_published_pct(run: RunResult) -> float | None:
-    """How fast a run was, in per cent of its own printed row; None where there is no such, or no step time."""
-    published = run.plan.published
-    return 100 * published.step_time_s / run.step_time_s if published and run.step_time_s else None
+    return Table.by(_NODE, nodes.findings)
 
 
 def changes_table(changed: RunDifference) -> Table:
     """What else differs between two runs."""
-    rows = [(one.part, one.name, one.before or "", one.after or "") for one in changed.changes]
-    return Table.of(("", "name", "before", "after"), rows)
+    return Table.by(_CHANGE, changed.changes)
 
 
-def _run_row(run: RunResult) -> tuple[Cell, ...]:
-    what = run.configuration
-    where = (what.label, what.release, run.cluster, run.procedure, run.state)
-    return (run.id, *where, run.step_time_s, run.rule_words, *_figures(run))
-
-
-def _figures(run: RunResult) -> tuple[Cell, ...]:
-    steady, figures = run.steady, run.figures
-    return (
-        steady.mean if steady else None,
-        steady.median if steady else None,
-        steady.stdev if steady else None,
-        figures.tokens_per_s if figures else None,
-        figures.tflops_per_gpu if figures else None,
-        figures.mfu_pct if figures else None,
-        figures.days_per_1t_tokens if figures else None,
-        of_published_pct(run),
-        run.verdict.result if run.verdict else None,
-    )
+def _hundredths(percent: float | None) -> Cell:
+    return None if percent is None else round(percent, 2)

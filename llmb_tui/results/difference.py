@@ -80,11 +80,11 @@ class RunDifference:
 def difference(before: Ran, after: Ran) -> RunDifference:
     """What differs between two runs; what is known of one of them only is no difference."""
     changes = [
-        *_changes("versions", _versions(before), _versions(after)),
+        *_changes("versions", _versions(before) or None, _versions(after) or None),
         *_changes("plan", _plan(before.run), _plan(after.run)),
         *_changes("launch", _launch(before.run), _launch(after.run)),
         *_changes("environment", _environment(before.run), _environment(after.run)),
-        *_changes("settings", _settings(before), _settings(after)),
+        *_changes("settings", *(dict(ran.facts.settings) or None if ran.facts else None for ran in (before, after))),
     ]
     sides = [_texts(before), _texts(after)]
     names = [name for name in sides[0] if name in sides[1]]
@@ -110,16 +110,8 @@ def _shown(name: str, value: str | None) -> str | None:
     return None if value is None else clean(hidden_value(name, value))
 
 
-def _versions(ran: Ran) -> dict[str, str] | None:
-    """What the log says; several values of one thing are several nodes'. None where it says nothing, as below."""
-    found: dict[str, list[str]] = {}
-    for name, value in ran.facts.versions if ran.facts else ():
-        found.setdefault(name, []).append(value)
-    return {name: ", ".join(sorted(values)) for name, values in found.items()} or None
-
-
-def _settings(ran: Ran) -> dict[str, str] | None:
-    return dict(ran.facts.settings) or None if ran.facts else None
+def _versions(ran: Ran) -> dict[str, str]:
+    return ran.facts.versions_by_name if ran.facts else {}
 
 
 def _plan(run: Run) -> dict[str, str]:
@@ -194,6 +186,6 @@ def _unknown(before: Ran, after: Ran) -> Iterable[str]:
         elif not ran.script:
             yield f"The script of run {ran.run.id} is not kept here."
     if before.facts and after.facts:
-        said = {*(_versions(before) or ())} & {*(_versions(after) or ())}
+        said = {*_versions(before)} & {*_versions(after)}
         if silent := [name for name in _WANTED if name not in said]:
             yield f"The logs do not both say: {', '.join(silent)}."

@@ -1,27 +1,37 @@
-"""The JSON objects of results, for other programs (docs/results.md): every number in full, times in seconds."""
+"""The JSON objects of results, for other programs (docs/results.md): every number in full, times in seconds. Pure."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, fields
 from typing import Any
 
 from llmb_tui.plan.document import document as plan_document
+from llmb_tui.results.compare import Comparison, Group
+from llmb_tui.results.difference import RunDifference
+from llmb_tui.results.likeness import Remark
 from llmb_tui.results.log_facts import LogFacts
 from llmb_tui.results.log_result import LogResult
-from llmb_tui.results.losses import LossDifference
-from llmb_tui.results.result import LossCheck, RunResult, figures_of, loss_check
+from llmb_tui.results.result import Figures, LossDifference, RunResult, figures_of, loss_check
+from llmb_tui.results.scaling import ScalePoint, ScalingCurve
+from llmb_tui.results.slow_nodes import RULE, SlowNodes
 from llmb_tui.results.statistics import Spread, spread
 from llmb_tui.results.upstream_rules import UpstreamResult
-from llmb_tui.text import plural
 from llmb_tui.watch.progress import WARM_UP_STEPS
 from llmb_tui.watch.verdict import rule_words
 
 _ESTIMATE = ("step_time_s", "low_s", "high_s", "method", "anchor")
-_FIGURES = ("tokens_per_s", "tflops_per_gpu", "mfu_pct", "days_per_1t_tokens")
+_VERDICT = ("result", "ratio", "against")
+_CONFIGURATION = ("workload", "release", "size", "gpu", "dtype", "precision_variant", "scale", "scaling")
+_GROUP = ("mean_s", "noise_pct", "half_width_pct", "within_run_pct", "published_s", "of_published_pct")
+_CONTRAST = ("difference_pct", "half_width_pct", "basis", "outcome", "words")
+_POINT = (
+    "gpus", "tokens_per_s", "efficiency_pct", "efficiency_half_width_pct", "published_s", "published_efficiency_pct"
+)  # fmt: skip
 
 
-def run_result(result: RunResult, against: tuple[str, LossDifference] | None = None) -> dict[str, Any]:
-    """What the object of a run holds beside its other keys. `against`: the first run like it, and how losses differ."""
+def run_result(result: RunResult, against: LossDifference | None = None) -> dict[str, Any]:
+    """What the object of a run holds beside its other keys. `against`: how losses differ from the first run like it."""
     nodes = result.job.node_list if result.job else ""
     return {**_result(result, against), "restarts": result.restarts, "earlier_logs": [], "nodes": nodes or None}
 
@@ -46,9 +56,7 @@ def log_document(result: LogResult) -> dict[str, Any]:
         "rule": rule_words(result.rule),
         "cancel": None,
         "verdict": {
-            "result": verdict.result if verdict else None,
-            "ratio": verdict.ratio if verdict else None,
-            "against": verdict.against if verdict else None,
+            **(_of(verdict, *_VERDICT) if verdict else dict.fromkeys(_VERDICT)),
             "reasons": [reason for reason in reasons if reason],
         },
         "result": {
@@ -64,8 +72,7 @@ def upstream_document(result: UpstreamResult) -> dict[str, Any]:
     """What one of NVIDIA's tools says."""
     time, tflops = result.step_time_s, result.tflops_per_gpu
     return {
-        "rule": result.rule,
-        "status": result.status,
+        **_of(result, "rule", "status"),
         "step_time_mean_s": time.mean if time else None,
         "step_time_stdev_s": result.stdev_s,
         "tflops_per_gpu_mean": tflops.mean if tflops else None,
@@ -75,47 +82,104 @@ def upstream_document(result: UpstreamResult) -> dict[str, Any]:
     }
 
 
-def loss_words(check: LossCheck) -> str:
-    """The loss check as people say it."""
-    if check.not_finite:
-        return (
-            f"{plural(check.not_finite, 'step')} {'has' if check.not_finite == 1 else 'have'} a loss that is no number"
-        )
-    return f"{'falls' if check.falls else 'does not fall'}: {check.first:.4g} to {check.last:.4g}"
+def comparison_document(
+    comparison: Comparison, curves: Sequence[ScalingCurve], changed: RunDifference | None
+) -> dict[str, Any]:
+    """What `compare` answers. `changed`: what else differs between two runs, where two are held against each other."""
+    places = {id(one): at for at, one in enumerate(comparison.groups)}
+    left_out = dict(comparison.left_out)
+    return {
+        **_of(comparison.likeness, "purpose", "comparable"),
+        "refusals": [_remark(remark) for remark in comparison.likeness.refusals],
+        "warnings": [_remark(remark) for remark in comparison.likeness.warnings],
+        "measure": comparison.measure,
+        "runs": [_compared(run, left_out.get(run.id)) for run in comparison.runs],
+        "groups": [_group(one, name) for one, name in zip(comparison.groups, comparison.names, strict=True)],
+        "differences": [
+            {"base": places[id(one.base)], "other": places[id(one.other)], **_of(one, *_CONTRAST)}
+            for one in comparison.contrasts
+        ],
+        "unpaired": list(comparison.unpaired),
+        "scaling": [
+            {**_of(curve, "label", "scaling"), "points": [_point(point) for point in curve.points]} for curve in curves
+        ],
+        "changed": asdict(changed) if changed else None,
+    }
 
 
-def _result(result: RunResult | LogResult, against: tuple[str, LossDifference] | None = None) -> dict[str, Any]:
+def nodes_document(nodes: SlowNodes) -> dict[str, Any]:
+    """What `compare --nodes` answers."""
+    return {
+        **_of(nodes, "runs", "passed_over", "suspected", "exclude", "words"),
+        "rule": RULE,
+        "nodes": [asdict(found) | {"words": found.words} for found in nodes.findings],
+    }
+
+
+def _of(one: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(one, name) for name in names}
+
+
+def _result(result: RunResult | LogResult, against: LossDifference | None = None) -> dict[str, Any]:
     plan, step_time_s, facts = result.plan, result.step_time_s, result.facts
     figures = figures_of(plan, step_time_s) if plan is not None and step_time_s is not None else None
     known = plan_document(plan) if plan else {}
     estimate = known.get("estimate")
+    logged = _logged(facts) if facts else None
     return {
-        "steady": _spread(result.steady),
-        **(asdict(figures) if figures else dict.fromkeys(_FIGURES)),
-        "logged_tflops_per_gpu": _spread(_logged(facts)),
+        "steady": asdict(result.steady) if result.steady else None,
+        **(asdict(figures) if figures else dict.fromkeys(field.name for field in fields(Figures))),
+        "logged_tflops_per_gpu": asdict(logged) if logged else None,
         "estimate": {name: estimate[name] for name in _ESTIMATE} if estimate else None,
         "published": known.get("published"),
-        "loss": _loss(facts, against),
+        "loss": _loss(facts, against) if facts else None,
         "checkpoints": [asdict(checkpoint) for checkpoint in facts.checkpoints] if facts else [],
     }
 
 
-def _spread(found: Spread | None) -> dict[str, Any] | None:
-    if found is None:
-        return None
-    names = ("count", "mean", "median", "stdev", "population_stdev", "low", "high")
-    return {name: getattr(found, name) for name in names}
-
-
-def _logged(facts: LogFacts | None) -> Spread | None:
+def _logged(facts: LogFacts) -> Spread | None:
     """Of the TFLOPS that the program itself wrote of its steps, but for the warm-up."""
-    steps = facts.steps[WARM_UP_STEPS:] if facts else ()
-    return spread([step.tflops_per_gpu for step in steps if step.tflops_per_gpu is not None])
+    return spread([step.tflops_per_gpu for step in facts.steps[WARM_UP_STEPS:] if step.tflops_per_gpu is not None])
 
 
-def _loss(facts: LogFacts | None, against: tuple[str, LossDifference] | None) -> dict[str, Any] | None:
-    check = loss_check(facts) if facts else None
+def _loss(facts: LogFacts, against: LossDifference | None) -> dict[str, Any] | None:
+    check = loss_check(facts)
     if check is None:
         return None
-    first = {"run": against[0], **asdict(against[1])} if against else None
-    return {**asdict(check), "words": loss_words(check), "against_first": first}
+    return {**asdict(check), "words": check.words, "against_first": asdict(against) if against else None}
+
+
+def _remark(remark: Remark) -> dict[str, Any]:
+    return _of(remark, "aspect", "words")
+
+
+def _compared(run: RunResult, left_out: str | None) -> dict[str, Any]:
+    return {
+        "id": run.id,
+        **_configuration(run),
+        "state": run.state,
+        "left_out": left_out,
+        "step_time_s": run.step_time_s,
+        "rule": run.rule_words,
+        "of_published_pct": run.of_published_pct,
+        "verdict": _of(run.verdict, "result", "ratio") if run.verdict else None,
+        "result": run_result(run),
+    }
+
+
+def _configuration(run: RunResult) -> dict[str, Any]:
+    what = run.configuration
+    return {
+        "configuration": {**_of(what, *_CONFIGURATION), "parallelism": asdict(what.layout)},
+        **_of(run, "cluster", "procedure"),
+    }
+
+
+def _group(one: Group, name: str) -> dict[str, Any]:
+    runs = [run.id for run in one.runs]
+    return {"name": name, **_configuration(one.runs[0]), "runs": runs, **_of(one, *_GROUP)}
+
+
+def _point(point: ScalePoint) -> dict[str, Any]:
+    runs = [run.id for run in point.group.runs]
+    return {**_of(point, *_POINT), "runs": runs, "step_time_s": point.group.mean_s}

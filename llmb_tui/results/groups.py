@@ -10,7 +10,6 @@ from statistics import fmean
 from types import MappingProxyType
 from typing import Literal
 
-from llmb_tui.plan.plan import METHOD_NAMES
 from llmb_tui.results.changes import Change, changes
 from llmb_tui.results.compare import Group, group, why_left_out
 from llmb_tui.results.likeness import distinctions
@@ -83,12 +82,6 @@ class ResultGroup:
         return fmean(ratios) if ratios else None
 
     @cached_property
-    def against(self) -> str:
-        """Where what was expected comes from, such as `published`; empty where that differs."""
-        methods = {run.plan.estimate.method for one in self.sets for run in one.runs if run.plan.estimate}
-        return METHOD_NAMES[methods.pop()] if len(methods) == 1 else ""
-
-    @cached_property
     def verdicts(self) -> Counter[Result]:
         """How many of the runs that ended well came out how."""
         return Counter(run.verdict.result for run in self.runs if run.state == "done" and run.verdict)
@@ -108,7 +101,7 @@ class ResultGroup:
     def relative(self) -> tuple[tuple[float, float], ...]:
         """(when, step time ÷ the mean of its repeats) of each run that counts and has repeats."""
         return tuple(
-            (when(run), seconds / one.mean_s)
+            (run.made_at, seconds / one.mean_s)
             for one in self.sets
             if len(one.runs) > 1
             for run, seconds in zip(one.runs, one.values_s, strict=True)
@@ -117,7 +110,7 @@ class ResultGroup:
     @property
     def last_at(self) -> float:
         """When the newest run was made, Unix time."""
-        return when(self.first)
+        return self.first.made_at
 
     @cached_property
     def clusters(self) -> tuple[str, ...]:
@@ -132,11 +125,6 @@ class ResultGroup:
 
 # The same runs are grouped again at each key, and of hundreds of repeats this takes a while.
 _changes = lru_cache(maxsize=512)(changes)
-
-
-def when(result: RunResult) -> float:
-    """When a run was made, Unix time: its submission, or else the end of its log."""
-    return result.submitted_at or result.ended_at
 
 
 def over(results: Iterable[RunResult]) -> list[RunResult]:
@@ -154,7 +142,7 @@ def grouped(results: Iterable[RunResult], by: Grouping, notes: NoteOf = NO_NOTES
     """Results as groups, the one with the newest run first. A run with several tags is in several groups."""
     members: dict[tuple[object, ...], list[RunResult]] = {}
     titles: dict[tuple[object, ...], str] = {}
-    for result in sorted(results, key=when, reverse=True):
+    for result in sorted(results, key=lambda result: result.made_at, reverse=True):
         for key, title in _keys(result, by, notes.get(result.id, NO_NOTE).tags):
             members.setdefault(key, []).append(result)
             titles.setdefault(key, title)

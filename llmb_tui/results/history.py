@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
+from functools import cache
 
 from llmb_tui.launch.runs import Runs
 from llmb_tui.results.configuration import Configuration, configuration_of
 from llmb_tui.results.log_facts import kept_facts, read_log
-from llmb_tui.results.result import RunResult, result_of
+from llmb_tui.results.result import LossDifference, RunResult, loss_difference, result_of
 from llmb_tui.watch.run_records import RunRecord, RunRecords
 
 
@@ -50,3 +51,15 @@ class History:
         if before is None or before[0] is not record:
             before = self._cache[record.run.id] = (record, result_of(record))
         return before[1]
+
+
+class Losses:
+    """How losses differ from those of the first run of the same configuration. For one answer: firsts are kept."""
+
+    def __init__(self, history: History) -> None:
+        self._first_of = cache(history.first_of)
+
+    def against_first(self, result: RunResult) -> LossDifference | None:
+        """None where it is itself the first, or there is none, or nothing to hold against each other."""
+        first = self._first_of(result.configuration)
+        return None if first is None else loss_difference(result, first)

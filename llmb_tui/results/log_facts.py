@@ -88,6 +88,14 @@ class LogFacts:
     simulated: bool = False
     """It says that nothing was trained."""
 
+    @property
+    def versions_by_name(self) -> dict[str, str]:
+        """What it says of each thing, several nodes' with commas."""
+        found: dict[str, list[str]] = {}
+        for name, value in self.versions:
+            found.setdefault(name, []).append(value)
+        return {name: ", ".join(sorted(values)) for name, values in found.items()}
+
 
 def read_log(path: Path, log_format: LogFormat | None = None) -> LogFacts:
     """Read a log; None: its format is the one in which most steps are found.

@@ -15,6 +15,7 @@ from llmb_tui.plan.selection import ProcedureId
 from llmb_tui.results.configuration import Configuration, configuration_of
 from llmb_tui.results.log_facts import CheckpointTime, LogFacts
 from llmb_tui.results.statistics import Spread, spread
+from llmb_tui.text import plural
 from llmb_tui.watch.progress import after_warm_up
 from llmb_tui.watch.report import state_word
 from llmb_tui.watch.run_records import RunRecord
@@ -44,6 +45,31 @@ class LossCheck:
     """Steps whose loss is no finite number."""
     falls: bool
     """All are finite, and the mean of the last fifth is below that of the first."""
+
+    @property
+    def words(self) -> str:
+        """As people say it."""
+        if self.not_finite:
+            has = "has" if self.not_finite == 1 else "have"
+            return f"{plural(self.not_finite, 'step')} {has} a loss that is no number"
+        return f"{'falls' if self.falls else 'does not fall'}: {self.first:.4g} to {self.last:.4g}"
+
+
+@dataclass(frozen=True, slots=True)
+class LossDifference:
+    """How far losses lie apart from another run's of the same configuration, in per cent of that one's.
+
+    Nobody published how much is too much.
+    """
+
+    run: str
+    """Id of the other."""
+    step: int
+    """The last one, 0-based, whose loss both have."""
+    last_pct: float
+    """At that step, with its sign."""
+    largest_pct: float
+    """The largest of all steps that both have, without a sign."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +104,11 @@ class RunResult:
     facts: LogFacts | None = None
     """What its whole log says, where that was read."""
 
+    @property
+    def made_at(self) -> float:
+        """When the run was made, Unix time: its submission, or else the end of its log."""
+        return self.submitted_at or self.ended_at
+
     @cached_property
     def configuration(self) -> Configuration:
         """What was trained."""
@@ -102,6 +133,17 @@ class RunResult:
     def loss(self) -> LossCheck | None:
         """None where the log was not read, or has no loss."""
         return None if self.facts is None else loss_check(self.facts)
+
+    @property
+    def of_published_pct(self) -> float | None:
+        """How fast it was, in per cent of its own printed row; None where there is no such, or no step time."""
+        published = self.plan.published
+        return 100 * published.step_time_s / self.step_time_s if published and self.step_time_s else None
+
+    @property
+    def simulated(self) -> bool:
+        """Its log says that nothing was trained."""
+        return self.facts is not None and self.facts.simulated
 
     @property
     def checkpoints(self) -> tuple[CheckpointTime, ...]:
@@ -165,3 +207,16 @@ def loss_check(facts: LogFacts) -> LossCheck | None:
     fifth = max(1, len(finite) // 5)
     falls = len(finite) == len(losses) > 1 and sum(finite[-fifth:]) < sum(finite[:fifth])
     return LossCheck(losses[0], losses[-1], len(losses) - len(finite), falls)
+
+
+def loss_difference(result: RunResult, other: RunResult) -> LossDifference | None:
+    """None for the run itself, and where no step has a finite loss in both."""
+    if result.id == other.id or result.facts is None or other.facts is None:
+        return None
+    theirs = {step.index: step.loss for step in other.facts.steps if step.loss and math.isfinite(step.loss)}
+    found = [
+        (step.index, 100 * (step.loss / theirs[step.index] - 1))
+        for step in result.facts.steps
+        if step.index in theirs and step.loss is not None and math.isfinite(step.loss)
+    ]
+    return LossDifference(other.id, *found[-1], max(abs(pct) for _, pct in found)) if found else None

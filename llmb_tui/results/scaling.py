@@ -21,7 +21,7 @@ class ScalePoint:
     """Of all GPUs."""
     efficiency_pct: float
     """Tokens/s of one GPU in per cent of that at the smallest scale of the curve; for weak and strong scaling alike."""
-    efficiency_half_pct: float | None
+    efficiency_half_width_pct: float | None
     """Half of its 95 % interval in the same unit; None where no noise is known, and at the smallest scale."""
     published_s: float | None
     """Printed step time."""
@@ -37,6 +37,11 @@ class ScalingCurve:
     scaling: Scaling
     points: tuple[ScalePoint, ...]
     """Two or more, by GPUs."""
+
+    @property
+    def runs(self) -> tuple[RunResult, ...]:
+        """Those of all points."""
+        return tuple(run for point in self.points for run in point.group.runs)
 
 
 def scaling_curves(runs: Iterable[RunResult], measure: Measure = "rule") -> tuple[ScalingCurve, ...]:

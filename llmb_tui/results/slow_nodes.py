@@ -181,7 +181,7 @@ def _timed(runs: Sequence[RunResult]) -> list[_Timed]:
             same = [run for run, _ in stay]
             seconds = median(value_s(run, "median") or 0.0 for run in same)
             if seconds > 0:
-                found.append(_Timed(repeats, math.log(seconds), same[0].submitted_at or 0.0, nodes, len(same)))
+                found.append(_Timed(repeats, math.log(seconds), same[0].made_at, nodes, len(same)))
     return _with_repeats(found)
 
 

@@ -6,16 +6,17 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from llmb_tui.text import clean_line
 
 Cell = str | int | float | None
 """A text may be remote; None and a float that is no finite number are unknown."""
+Column = tuple[str, str | Callable[[Any], Cell]]
+"""Its heading, and where a thing has its value, as `value_at` takes it, or what works it out."""
 Form = Literal["table", "csv", "markdown"]
-FORMS: tuple[Form, ...] = ("table", "csv", "markdown")
 
 UNKNOWN = "–"
 _MARKUP = re.compile(r"([\\`*_\[\]<>&|~])")
@@ -33,6 +34,17 @@ class Table:
         """From any sequences."""
         return cls(tuple(headings), tuple(tuple(row) for row in rows))
 
+    @classmethod
+    def by(cls, columns: Sequence[Column], things: Iterable[object]) -> Table:
+        """A row for each thing."""
+        rows = [[value_at(one, at) if isinstance(at, str) else at(one) for _, at in columns] for one in things]
+        return cls.of([heading for heading, _ in columns], rows)
+
+    @property
+    def numeric(self) -> list[bool]:
+        """Which columns hold numbers only: those stand at the right."""
+        return [all(not isinstance(row[at], str) for row in self.rows) for at in range(len(self.headings))]
+
     def texts(self) -> list[list[str]]:
         """The rows as a person reads them."""
         return [[cell_text(cell) for cell in row] for row in self.rows]
@@ -47,10 +59,23 @@ class Table:
 
     def markdown(self) -> str:
         """A table as GitHub and pandoc read it, numbers to the right. Texts are no markup."""
-        lines = [[_MARKUP.sub(r"\\\1", text) for text in row] for row in (list(self.headings), *self.texts())]
-        numeric = [all(not isinstance(row[at], str) for row in self.rows) for at in range(len(self.headings))]
-        rule = ["---:" if right else "---" for right in numeric]
+        lines = [[unmarked(text) for text in row] for row in (self.headings, *self.texts())]
+        rule = ["---:" if right else "---" for right in self.numeric]
         return "".join(f"| {' | '.join(line)} |\n" for line in (lines[0], rule, *lines[1:]))
+
+
+def value_at(one: Any, path: str) -> Any:
+    """What an object, or a JSON object, has at a path of names, `steady.mean`; None where something on it is None."""
+    for name in path.split("."):
+        if one is None:
+            break
+        one = one.get(name) if isinstance(one, Mapping) else getattr(one, name)
+    return one
+
+
+def unmarked(text: str) -> str:
+    """A text in which nothing is Markdown, wherever in a line it stands."""
+    return _MARKUP.sub(r"\\\1", text)
 
 
 def cell_text(cell: Cell) -> str:

@@ -13,7 +13,7 @@ from llmb_tui.results.chart import Chart
 from llmb_tui.results.charts import efficiency_chart, scale_chart
 from llmb_tui.results.compare import compare
 from llmb_tui.results.difference import Ran, RunDifference, difference
-from llmb_tui.results.groups import ResultGroup, when
+from llmb_tui.results.groups import ResultGroup
 from llmb_tui.results.result import RunResult
 from llmb_tui.results.scaling import ScalingCurve, scaling_curves
 from llmb_tui.results.slow_nodes import slow_nodes
@@ -33,7 +33,7 @@ def compare_marked(services: Services, marked: Sequence[ResultGroup]) -> Answer:
 def scaling_of(services: Services, results: Sequence[RunResult], chosen: ResultGroup | None) -> Answer:
     """The scaling curves among results; where a group is chosen those on which a run of it lies. Raises Trouble."""
     wanted = {run.id for run in chosen.runs} if chosen else {run.id for run in results}
-    curves = [curve for curve in scaling_curves(results) if wanted & {run.id for run in _runs_of(curve)}]
+    curves = [curve for curve in scaling_curves(results) if wanted & {run.id for run in curve.runs}]
     if not curves:
         raise Trouble(
             "There is no scaling curve for this.",
@@ -68,7 +68,7 @@ def export_runs(
 def _telling(group: ResultGroup) -> RunResult:
     """The newest run that counts, or else the newest."""
     counted = [run for one in group.sets for run in one.runs]
-    return max(counted, key=when, default=group.first)
+    return max(counted, key=lambda run: run.made_at, default=group.first)
 
 
 def _difference(services: Services, before: RunResult, after: RunResult) -> RunDifference:
@@ -76,13 +76,9 @@ def _difference(services: Services, before: RunResult, after: RunResult) -> RunD
     return difference(*ran)
 
 
-def _runs_of(curve: ScalingCurve) -> list[RunResult]:
-    return [run for point in curve.points for run in point.group.runs]
-
-
 def _charts(services: Services, curve: ScalingCurve) -> list[Chart]:
     """Step time and efficiency, as far as twice the largest scale that was measured."""
-    measured = _runs_of(curve)
+    measured = curve.runs
     selection = replace(measured[0].plan.selection, scale=curve.points[0].gpus)
     points: tuple[AtScale, ...] = ()
     with contextlib.suppress(Unknown):  # a recipe that is here no more

@@ -32,7 +32,7 @@ def test_the_noise_of_repeats() -> None:
     assert found.noise_pct == pytest.approx(100 * 0.01 / 1.99)
     assert found.half_width_pct == pytest.approx(100 * 4.303 * 0.01 / math.sqrt(3) / 1.99)
     assert found.of_published_pct == pytest.approx(100 * 1.98 / 1.99)
-    assert found.within_pct is None
+    assert found.within_run_pct is None
     assert found.noise_words == "mean 1.99 s of 3 runs, deviation 0.5 %, 95 % interval of the mean ± 1.2 %"
 
 
@@ -43,6 +43,22 @@ def test_welch_between_repeats() -> None:
     half = 12.706 * math.sqrt(1e-4 / 3 + 2e-4 / 2) / 1.99
     assert contrast.half_width_pct == pytest.approx(100 * half)
     assert (contrast.basis, contrast.outcome) == ("repeats", "slower")
+
+
+def test_what_others_are_held_against_comes_first() -> None:
+    """`compare A B` is read from A to B, and so is `compare B --against A`."""
+    (old,), (new,) = repeats("old", 1.98), repeats("new", 2.2)
+    for comparison in (compare([old, new]), compare([new], against=[old])):
+        assert [run.id for run in comparison.runs] == ["old0", "new0"]
+        assert [one.other.runs[0].id for one in comparison.contrasts] == ["new0"]
+
+
+def test_repeats_whose_submission_is_not_known_are_in_the_order_of_their_logs() -> None:
+    late, early = (
+        make_result(name, 2.0, submitted_at=None, ended_at=at) for name, at in (("late", 9.0), ("early", 5.0))
+    )
+    (found,) = group([late, early])
+    assert [run.id for run in found.runs] == ["early", "late"]
 
 
 def test_a_difference_inside_the_noise_is_called_that() -> None:
@@ -70,7 +86,7 @@ def test_single_runs_say_what_their_noise_is_not() -> None:
     spread = old.steady
     assert spread is not None
     assert spread.count == 45
-    assert contrast.base.within_pct == pytest.approx(100 * 2.042 * (spread.stdev or 0) / 2.00)
+    assert contrast.base.within_run_pct == pytest.approx(100 * 2.042 * (spread.stdev or 0) / 2.00)
     assert contrast.outcome == "within the noise"
     assert "that between runs is not known: repeat them" in contrast.words
 

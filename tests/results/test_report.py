@@ -11,10 +11,12 @@ import pytest
 
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.diagnosis.rule import Diagnosis
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.spec import RunaiSpec
 from llmb_tui.plan.over_scale import over_scale
 from llmb_tui.plan.selection import Overrides, ProcedureId, RunOptions
+from llmb_tui.results.log_facts import LogFacts
 from llmb_tui.results.report.blocks import (
     Banner,
     Bullets,
@@ -37,11 +39,12 @@ from llmb_tui.results.suite.suite_plan import plan_suite
 from llmb_tui.results.suite.suite_progress import progress_of
 from llmb_tui.results.table import Table, cell_text
 from llmb_tui.watch.run_records import RunRecord
-from llmb_tui.watch.state import RunState
+from llmb_tui.watch.state import Progress, RunState
 from tests.kit.results import make_result, profiled
 from tests.kit.runs import CATALOG, CREATED_AT, NEMOTRON, make_run, make_spec
 
 NOW = CREATED_AT + 9000
+NO_MEMORY = Diagnosis("CUDA out of memory", "A GPU ran out of memory.", "Take a larger TP.")
 VOID = {"meta", "br", "hr", "img", "input", "link", "rect", "path", "circle"}
 
 
@@ -91,7 +94,7 @@ def reported(result: RunResult, **changes: object) -> ReportedRun:
         spec=replace(make_spec(result.id), overridden=(("NCCL_NVLS_ENABLE", "0", "1"),), otherwise=("vboost off",)),
     )
     recipe = CATALOG.recipe(result.plan.selection.workload, result.plan.selection.release)
-    return replace(ReportedRun(run, result, recipe, 0.95), **changes)  # type: ignore[arg-type]
+    return replace(ReportedRun(run, result, RunState(run.id), 0.95, recipe.title), **changes)  # type: ignore[arg-type]
 
 
 RUN = make_result("run1", [41.2, *(1.97 + 0.01 * (at % 4) for at in range(49))], nodes="cn[001-008]")
@@ -180,7 +183,7 @@ def test_a_run_without_a_verdict_says_so() -> None:
     broken = make_result(
         "b", [], state="failed", verdict=None, no_verdict="No verdict: the run ended before its first step."
     )
-    made = document([reported(broken, why_failed="A GPU ran out of memory.")], NOW)
+    made = document([reported(broken, state=RunState("b", "failed", progress=Progress(failure=NO_MEMORY)))], NOW)
     assert made.banners == (Banner("", "The run ended before its first step. A GPU ran out of memory."),)
     assert Page(html(made)).text.count("A GPU ran out of memory.") >= 1
     assert "**No verdict** – The run ended" in markdown(made)
@@ -211,10 +214,11 @@ def test_each_procedure_says_in_what_it_deviates(procedure: ProcedureId, spec: R
 
 
 def test_simulated_is_said_where_the_verdict_is() -> None:
-    made = document([replace(ONE, simulated=True)], NOW)
+    simulated = replace(ONE, result=replace(RUN, facts=LogFacts("nemo2", (), (), 0, simulated=True)))
+    made = document([simulated], NOW)
     assert "no GPU has trained anything" in made.banners[0].words
     assert "simulated" in made.subtitle
-    several = document([replace(ONE, simulated=True), ONE], NOW)
+    several = document([simulated, ONE], NOW)
     assert several.banners[0].words == "Of 2 runs: 2 PASS. Simulated: no GPU has trained anything."
 
 

@@ -39,7 +39,7 @@ def test_the_interval_of_an_efficiency() -> None:
     """2.2 s ± 0.1 % of 2.0 s: 90.9 % ± 0.1 % × 0.909²."""
     runs = [make_result(f"r{gpus}", s, replace(NEMOTRON, scale=gpus)) for gpus, s in ((16, 2.0), (64, 2.2))]
     (curve,) = scaling_curves(runs)
-    assert curve.points[1].efficiency_half_pct == pytest.approx(0.1 * (2.0 / 2.2) ** 2)
+    assert curve.points[1].efficiency_half_width_pct == pytest.approx(0.1 * (2.0 / 2.2) ** 2)
 
 
 def test_one_scale_is_no_curve_and_precisions_are_two() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from llmb_tui.results.chart import Chart
@@ -104,24 +104,22 @@ class Document:
         return tuple(one for section in self.sections for one in section.blocks if isinstance(one, Picture))
 
 
+def known(*facts: Fact) -> Facts:
+    """Those that have a value."""
+    return Facts(tuple(fact for fact in facts if fact.value))
+
+
 def narrowed(caption: str, table: Table) -> Grid:
     """A table without columns of which nothing is known, and without those in which all rows say the same."""
-    columns = list(zip(*table.rows, strict=True))
-    told = [
-        (heading, str(column[0]))
-        for heading, column in zip(table.headings, columns, strict=True)
-        if len(column) > 1 and isinstance(column[0], str) and len(set(column)) == 1
-    ]
-    said = {heading for heading, _ in told}
-    kept = [
-        at
-        for at, column in enumerate(columns)
-        if table.headings[at] not in said and any(cell is not None for cell in column)
-    ]
-    if told:
-        caption += f" For all of them: {', '.join(f'{heading} {value}' for heading, value in told)}."
-    rows = [[row[at] for at in kept] for row in table.rows]
-    return Grid(caption, Table.of([table.headings[at] for at in kept], rows))
+    said, kept = [], []
+    for heading, column in zip(table.headings, zip(*table.rows, strict=True), strict=True):
+        if len(column) > 1 and isinstance(column[0], str) and len(set(column)) == 1:
+            said.append(f"{heading} {column[0]}")
+        elif any(cell is not None for cell in column):
+            kept.append((heading, column))
+    if said:
+        caption += f" For all of them: {', '.join(said)}."
+    return Grid(caption, Table.of([heading for heading, _ in kept], zip(*(cells for _, cells in kept), strict=True)))
 
 
 def document_json(document: Document) -> dict[str, Any]:
@@ -150,11 +148,7 @@ def _block(block: Block) -> dict[str, Any]:
         return {"kind": "verdict", "result": block.result or None, "words": block.words}
     if isinstance(block, Listing):
         return {"kind": "listing", "title": block.title, "text": block.text}
-    return {"kind": "list", "items": list(block.items)} if isinstance(block, Bullets) else _text(block)
-
-
-def _text(block: Text) -> dict[str, Any]:
-    return {"kind": "text", "text": block.text}
+    return {"kind": "list" if isinstance(block, Bullets) else "text", **asdict(block)}
 
 
 def _chart(chart: Chart) -> dict[str, Any]:

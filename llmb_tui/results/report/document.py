@@ -11,20 +11,42 @@ from llmb_tui import __version__
 from llmb_tui.results.charts import efficiency_chart, history_chart, scale_chart
 from llmb_tui.results.compare import compare
 from llmb_tui.results.comparison_tables import groups_table, nodes_table, scaling_table
-from llmb_tui.results.report.blocks import Banner, Block, Bullets, Document, Grid, Picture, Section, Text, narrowed
-from llmb_tui.results.report.reported_run import SIMULATED, SUMMARY, ReportedRun, banner, summary_row
+from llmb_tui.results.report.blocks import (
+    Banner,
+    Block,
+    Bullets,
+    Document,
+    Fact,
+    Grid,
+    Picture,
+    Section,
+    Text,
+    known,
+    narrowed,
+)
+from llmb_tui.results.report.reported_run import SIMULATED, SUMMARY, ReportedRun, banner, moment
 from llmb_tui.results.report.run_sections import run_sections
-from llmb_tui.results.report.suite_section import suite_banner, suite_section, suite_title
 from llmb_tui.results.scaling import scaling_curves
 from llmb_tui.results.slow_nodes import RULE as NODES_RULE
 from llmb_tui.results.slow_nodes import slow_nodes
+from llmb_tui.results.suite.outcome import outcome_of
+from llmb_tui.results.suite.suite import SUITE_KINDS
 from llmb_tui.results.suite.suite_progress import SuiteProgress
-from llmb_tui.results.table import Table
+from llmb_tui.results.table import Column, Table
 from llmb_tui.text import plural
 
 _FOR_HISTORY = 3
 """Runs of one configuration from which on it is worth a look over time."""
-_WORST_FIRST = ("FAIL", "WARN", "PASS")
+_ROW: tuple[Column, ...] = (
+    ("row", "planned.row.key"),
+    ("run", "record.run.id"),
+    ("state", "state"),
+    ("verdict", "result"),
+    ("step s", "step_time_s"),
+    ("expected s", "planned.estimate.step_time_s"),
+    ("GPU-hours", "planned.plan.gpu_hours"),
+)
+"""Of a suite."""
 
 
 def document(runs: Sequence[ReportedRun], now: float, suites: Sequence[SuiteProgress] = ()) -> Document:
@@ -34,11 +56,11 @@ def document(runs: Sequence[ReportedRun], now: float, suites: Sequence[SuiteProg
         (one,) = runs
         return Document(one.title, one.subtitle, (banner(one),), run_sections(one), made)
     clusters = dict.fromkeys([*(one.run.cluster for one in runs), *(suite.plan.suite.cluster for suite in suites)])
-    simulated = any(one.simulated for one in runs)
-    banners = tuple(filter(None, map(suite_banner, suites))) or (_banner_of_all(runs),)
-    sections = [*map(suite_section, suites), *(_sections(runs) if runs else ())]
+    simulated = any(one.result.simulated for one in runs)
+    banners = tuple(filter(None, map(_suite_banner, suites))) or (_banner_of_all(runs),)
+    sections = [*map(_suite, suites), *(_sections(runs) if runs else ())]
     return Document(
-        " and ".join(map(suite_title, suites)) or f"{len(runs)} runs",
+        " and ".join(map(_suite_title, suites)) or f"{len(runs)} runs",
         f"{plural(len(runs), 'run')} on {', '.join(clusters)}{' (simulated)' if simulated else ''}",
         tuple(replace(one, words=one.words + SIMULATED) for one in banners) if simulated else banners,
         tuple(sections),
@@ -49,17 +71,44 @@ def document(runs: Sequence[ReportedRun], now: float, suites: Sequence[SuiteProg
 def _banner_of_all(runs: Sequence[ReportedRun]) -> Banner:
     """The worst verdict of all that ended, and how many of each there are."""
     counts = Counter(one.result.verdict.result if one.result.verdict else "" for one in runs)
-    worst = next((result for result in _WORST_FIRST if counts[result]), "")
-    said = [f"{counts[result]} {result}" for result in ("PASS", "WARN", "FAIL") if counts[result]]
-    without = [f"{plural(counts[''], 'run')} without a verdict"] if counts[""] else []
-    return Banner(worst, f"Of {plural(len(runs), 'run')}: {', '.join([*said, *without]) or 'nothing yet'}.")
+    given = [result for result in ("PASS", "WARN", "FAIL") if counts[result]]
+    said = [f"{counts[result]} {result}" for result in given]
+    said += [f"{plural(counts[''], 'run')} without a verdict"] if counts[""] else []
+    return Banner(given[-1] if given else "", f"Of {plural(len(runs), 'run')}: {', '.join(said) or 'nothing yet'}.")
+
+
+def _suite_title(progress: SuiteProgress) -> str:
+    """As the operator calls it."""
+    return f"Suite {progress.plan.suite.name}"
+
+
+def _suite_banner(progress: SuiteProgress) -> Banner | None:
+    """Its one verdict; None for a suite that gives none, or none yet."""
+    outcome = outcome_of(progress)
+    if outcome.result is None:
+        return None
+    return Banner(outcome.result, outcome.lines[0].removeprefix(f"{outcome.result}: "))
+
+
+def _suite(progress: SuiteProgress) -> Section:
+    """What it was to answer, what it has answered, and how each of its rows stands."""
+    suite = progress.plan.suite
+    facts = known(
+        Fact("What it answers", SUITE_KINDS[suite.kind]),
+        Fact("Suite", suite.id, exact=True),
+        Fact("Cluster", suite.cluster),
+        Fact("Kept", moment(suite.created_at)),
+        Fact("Stands", progress.words),
+        Fact("Order", "" if suite.shuffle is None else f"shuffled, seed {suite.shuffle}"),
+    )
+    rows = narrowed("Its runs, in the order of submission.", Table.by(_ROW, progress.rows))
+    return Section(_suite_title(progress), (facts, Bullets(outcome_of(progress).lines), rows))
 
 
 def _sections(runs: Sequence[ReportedRun]) -> Iterator[Section]:
-    table = Table.of(SUMMARY, [summary_row(one) for one in runs])
-    yield Section(
-        "All runs", (narrowed("Step times by the recipe's rule; each run has a part of its own below.", table),)
-    )
+    table = Table.by(SUMMARY, [one.result for one in runs])
+    caption = "Step times by the recipe's rule; each run has a part of its own below."
+    yield Section("All runs", (narrowed(caption, table),))
     together = tuple(_together(runs))
     if together:
         yield Section("Side by side", together)
@@ -76,8 +125,7 @@ def _together(runs: Sequence[ReportedRun]) -> Iterator[Block]:
     if any(len(one.runs) > 1 for one in comparison.groups):
         yield narrowed("Runs of one configuration together, with their noise.", groups_table(comparison))
     if comparison.contrasts:
-        names = {id(one): name for one, name in zip(comparison.groups, comparison.names, strict=True)}
-        rows = [(names[id(one.other)], names[id(one.base)], one.words) for one in comparison.contrasts]
+        rows = [(comparison.name(one.other), comparison.name(one.base), one.words) for one in comparison.contrasts]
         caption = "Differences, by the time that a GPU takes for a token."
         yield Grid(caption, Table.of(("", "against", "is"), rows))
     likeness = comparison.likeness
@@ -87,19 +135,17 @@ def _together(runs: Sequence[ReportedRun]) -> Iterator[Block]:
         aspects = ", ".join(dict.fromkeys(remark.aspect for remark in likeness.refusals))
         yield Text(f"They are not held against each other, because they are not alike in: {aspects}.")
     if comparison.left_out:
-        yield Bullets(
-            tuple(f"Run {run_id} tells nothing about the others: {why}." for run_id, why in comparison.left_out)
-        )
+        said = (f"Run {run_id} tells nothing about the others: {why}." for run_id, why in comparison.left_out)
+        yield Bullets(tuple(said))
     nodes = slow_nodes(results)
     if nodes.suspected:
         yield Text(f"{nodes.words} To leave them out: {nodes.exclude}. {NODES_RULE}")
         yield Grid("Nodes, by how much slower the runs with them were.", nodes_table(nodes))
     for at, curve in enumerate(scaling_curves(results, comparison.measure), 1):
-        members = [run for point in curve.points for run in point.group.runs]
-        ids = {run.id for run in members}
+        ids = {run.id for run in curve.runs}
         points = next((one.over_scale for one in runs if one.run.id in ids and one.over_scale), ())
         yield narrowed(f"Over scales: {curve.label}, {curve.scaling} scaling.", scaling_table(curve))
-        for chart in (scale_chart(points, members), efficiency_chart(curve)):
+        for chart in (scale_chart(points, curve.runs), efficiency_chart(curve)):
             if chart is not None:
                 yield Picture(f"{chart.name}-{at}", chart)
     for at, repeats in enumerate(comparison.groups, 1):

@@ -145,20 +145,18 @@ def _banner(banner: Banner) -> str:
 
 def _table(caption: str, table: Table) -> str:
     """Numbers stand at the right; the first column names the row."""
-    numeric = [all(not isinstance(row[at], str) for row in table.rows) for at in range(len(table.headings))]
-    short = [all(len(row[at]) <= _SHORT for row in table.texts()) for at in range(len(table.headings))]
-    kinds = ["number" if right else "short" if few else "" for right, few in zip(numeric, short, strict=True)]
+    texts = table.texts()
+    short = [all(len(row[at]) <= _SHORT for row in texts) for at in range(len(table.headings))]
+    kinds = ["number" if right else "short" if few else "" for right, few in zip(table.numeric, short, strict=True)]
     sides = [f' class="{kind}"' if kind else "" for kind in kinds]
     head = "".join(
         f'<th scope="col"{side}>{_text(text)}</th>' if text else f"<td{side}></td>"
         for text, side in zip(table.headings, sides, strict=True)
     )
-    rows = "".join(
-        f'<tr><th scope="row"{sides[0]}>{_text(row[0])}</th>'
-        + "".join(f"<td{side}>{_text(text)}</td>" for text, side in zip(row[1:], sides[1:], strict=True))
-        + "</tr>"
-        for row in table.texts()
-    )
+    rows = ""
+    for row in texts:
+        cells = (f"<td{side}>{_text(text)}</td>" for text, side in zip(row[1:], sides[1:], strict=True))
+        rows += f'<tr><th scope="row"{sides[0]}>{_text(row[0])}</th>{"".join(cells)}</tr>'
     kind = ' class="wide"' if len(table.headings) >= _WIDE else ""
     inside = f"<caption>{_text(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody>"
     return f'<div class="table" role="region" tabindex="0" aria-label="table"><table{kind}>{inside}</table></div>'

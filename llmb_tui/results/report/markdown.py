@@ -18,10 +18,10 @@ from llmb_tui.results.report.blocks import (
     Section,
     Text,
 )
+from llmb_tui.results.table import unmarked
 from llmb_tui.text import clean, clean_line
 
 _NO_PICTURES: Mapping[str, str] = {}
-_MARKUP = re.compile(r"([\\`*_\[\]<>&|~])")
 # What means something at the beginning of a line only.
 _LEADING = re.compile(r"^(\s*\d*)([-+#=:]|(?<=\d)[.)])(?=\s|$|[-=#:])")
 _TICKS = re.compile("`+")
@@ -38,7 +38,7 @@ def markdown(document: Document, pictures: Mapping[str, str] = _NO_PICTURES) -> 
 
 def escaped(text: str) -> str:
     """A text on one line, in which nothing is markup."""
-    return _LEADING.sub(r"\1\\\2", _MARKUP.sub(r"\\\1", clean_line(text)))
+    return _LEADING.sub(r"\1\\\2", unmarked(clean_line(text)))
 
 
 def _section(section: Section, pictures: Mapping[str, str]) -> Iterator[str]:

@@ -7,20 +7,16 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from llmb_tui.catalog.catalog import Catalog, Unknown
-from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.launch.runs import Runs
 from llmb_tui.plan.over_scale import AtScale, over_scale
 from llmb_tui.plan.plan import Plan
 from llmb_tui.results.compare import group
-from llmb_tui.results.configuration import Configuration
-from llmb_tui.results.history import History
-from llmb_tui.results.losses import LossDifference, loss_difference
+from llmb_tui.results.history import History, Losses
 from llmb_tui.results.notes import Notes
 from llmb_tui.results.redact import without_secrets
 from llmb_tui.results.report.blocks import Document
 from llmb_tui.results.report.document import document
 from llmb_tui.results.report.reported_run import ReportedRun
-from llmb_tui.results.result import RunResult
 from llmb_tui.results.scaling import scaling_curves
 from llmb_tui.results.suite.suites import Suites
 from llmb_tui.store.files import file_trouble
@@ -69,66 +65,48 @@ class Reports:
         state = self._records.record(run).state
         folder = self._runs.folder(run_id)
         return ReportedRun(
-            run=run,
-            result=result,
-            recipe=_recipe(self._catalog, result.plan),
-            threshold=self._threshold,
-            why_failed=state.why_failed,
+            run,
+            result,
+            state,
+            self._threshold,
+            recipe_title=self._recipe_title(result.plan),
             script=without_secrets(self._runs.script(run_id)),
             script_sha256=_sha256(folder / "script.sh"),
             log_sha256=_sha256(folder / state.log_name),
-            log_unread=state.log_unread,
-            log_removed=state.log_removed,
             accounting=without_secrets(_text(folder / ACCOUNTING)),
-            first_loss=others.first_loss(result),
+            loss_against_first=others.losses.against_first(result),
             note=self._notes.of(run_id).words,
-            simulated=result.facts is not None and result.facts.simulated,
-            over_scale=_over_scale(self._catalog, result.plan),
+            over_scale=self._over_scale(result.plan),
             other_scales=others.scales.get(run_id, ()),
             repeats=others.repeats.get(run_id, ()),
         )
+
+    def _recipe_title(self, plan: Plan) -> str:
+        try:
+            return self._catalog.recipe(plan.selection.workload, plan.selection.release).title
+        except Unknown:
+            return ""
+
+    def _over_scale(self, plan: Plan) -> tuple[AtScale, ...]:
+        """None for a recipe that is not here any more, and for a layout of one's own, which has a scale of its own."""
+        if plan.scaling == "proxy" or plan.selection.overrides.set_fields():
+            return ()
+        try:
+            return over_scale(self._catalog, plan.selection)
+        except Unknown:
+            return ()
 
 
 class _Others:
     """What else ran: worked out once for all runs of a report."""
 
     def __init__(self, history: History) -> None:
-        self._history = history
-        self._firsts: dict[Configuration, RunResult | None] = {}
-        groups = group(history.all())
-        self.repeats = {run.id: one.runs for one in groups for run in one.runs}
+        self.losses = Losses(history)
+        runs = history.all()
+        self.repeats = {run.id: one.runs for one in group(runs) for run in one.runs}
         """Runs of the same configuration, cluster and procedure, by the id of each."""
-        curves = scaling_curves(run for one in groups for run in one.runs)
-        families = [tuple(run for point in curve.points for run in point.group.runs) for curve in curves]
-        self.scales = {run.id: family for family in families for run in family}
+        self.scales = {run.id: curve.runs for curve in scaling_curves(runs) for run in curve.runs}
         """Those that differ in their scale alone."""
-
-    def first_loss(self, result: RunResult) -> tuple[str, LossDifference] | None:
-        """The first run of the same configuration, and how the losses differ; None for itself."""
-        if result.configuration not in self._firsts:
-            self._firsts[result.configuration] = self._history.first_of(result.configuration)
-        first = self._firsts[result.configuration]
-        if first is None or first.id == result.id or first.facts is None or result.facts is None:
-            return None
-        difference = loss_difference(result.facts, first.facts)
-        return None if difference is None else (first.id, difference)
-
-
-def _recipe(catalog: Catalog, plan: Plan) -> Recipe | None:
-    try:
-        return catalog.recipe(plan.selection.workload, plan.selection.release)
-    except Unknown:
-        return None
-
-
-def _over_scale(catalog: Catalog, plan: Plan) -> tuple[AtScale, ...]:
-    """None for a recipe that is not here any more, and for a layout of one's own, which has a scale of its own."""
-    if plan.scaling == "proxy" or plan.selection.overrides.set_fields():
-        return ()
-    try:
-        return over_scale(catalog, plan.selection)
-    except Unknown:
-        return ()
 
 
 def _text(path: Path) -> str:
@@ -138,9 +116,9 @@ def _text(path: Path) -> str:
 
 
 def _sha256(path: Path) -> str:
+    found = hashlib.sha256()
     if not path.is_file():
         return ""
-    found = hashlib.sha256()
     with path.open("rb") as file:
         while data := file.read(_PIECE):
             found.update(data)

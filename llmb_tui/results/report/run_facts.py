@@ -10,7 +10,7 @@ from llmb_tui.launch.spec import LaunchSpec, RunaiSpec, UpstreamSpec
 from llmb_tui.plan.options import chosen_options
 from llmb_tui.plan.plan import Parallelism, Printed
 from llmb_tui.plan.selection import PROCEDURE_TITLES, ProcedureId
-from llmb_tui.results.report.blocks import Block, Bullets, Fact, Facts, Grid, Text
+from llmb_tui.results.report.blocks import Block, Bullets, Fact, Facts, Grid, Text, known
 from llmb_tui.results.report.reported_run import ReportedRun, gpus, moment
 from llmb_tui.results.table import Cell, Table
 from llmb_tui.text import capital, plural
@@ -24,34 +24,28 @@ _PROCEDURES: dict[ProcedureId, str] = {
     "runai": "It was started by llmb-tui's own script in NVIDIA's container, as a workload of Run:ai; the recipe "
     "describes Slurm.",
 }
+_NO_DIGEST = "not known: it is named by its tag, and nothing in the log tells its digest"
 
 
 def asked(one: ReportedRun) -> Facts:
     """The selection."""
-    plan, recipe = one.result.plan, one.recipe
-    selection = plan.selection
+    plan = one.result.plan
+    selection, overrides = plan.selection, plan.selection.overrides.set_fields()
     variant = f" ({VARIANT_WORDS[plan.precision_variant]})" if plan.precision_variant else ""
-    facts = [
-        Fact("Workload", f"{selection.workload}@{selection.release}" + (f": {recipe.title}" if recipe else "")),
+    title = f": {one.recipe_title}" if one.recipe_title else ""
+    return known(
+        Fact("Workload", f"{selection.workload}@{selection.release}{title}"),
         Fact("Model size", selection.size),
         Fact("GPUs", f"{gpus(plan)}, {plural(plan.nodes, 'node')} of {plan.gpus_per_node}"),
         Fact("Precision", f"{selection.dtype}{variant}"),
-        Fact("Scaling", f"{plan.scaling}"),
+        Fact("Scaling", plan.scaling),
         Fact("Steps", f"{plan.steps:,}, in {plan.time_limit} at most"),
         Fact("Procedure", PROCEDURE_TITLES[one.run.procedure]),
-    ]
-    by_hand = ", ".join(
-        f"{name.replace('_', ' ')} {value:,}" for name, value in selection.overrides.set_fields().items()
+        Fact("Set by hand", ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in overrides.items())),
+        Fact("Beside the benchmark", ", ".join(option.label for option in chosen_options(plan.options))),
+        Fact("Cost, as expected", _unless_none(plan.gpu_hours, "{:,.1f} GPU-hours and start-up")),
+        Fact("Note of the operator", one.note),
     )
-    if by_hand:
-        facts.append(Fact("Set by hand", by_hand))
-    if options := ", ".join(option.label for option in chosen_options(plan.options)):
-        facts.append(Fact("Beside the benchmark", options))
-    if plan.gpu_hours is not None:
-        facts.append(Fact("Cost, as expected", f"{plan.gpu_hours:,.1f} GPU-hours and start-up"))
-    if one.note:
-        facts.append(Fact("Note of the operator", one.note))
-    return Facts(tuple(facts))
 
 
 def ran(one: ReportedRun) -> Iterator[Block]:
@@ -64,44 +58,27 @@ def ran(one: ReportedRun) -> Iterator[Block]:
         "pipeline stages (VP), micro and global batch (MBS, GBS), micro-batches a step (GA)."
     )
     yield Grid(caption, Table.of(headings, rows))
-    facts = [Fact("Cluster", run.cluster + (" (simulated)" if one.simulated else ""))]
-    if run.job_ids:
-        facts.append(Fact(run.words.job.capitalize(), ", ".join(run.job_ids), exact=True))
-    if isinstance(run.spec, (LaunchSpec, UpstreamSpec)):
-        facts.append(Fact("Account and partition", f"{run.spec.account}, {run.spec.partition}"))
-    if result.job is not None and result.job.node_list:
-        facts.append(Fact("Nodes", result.job.node_list, exact=True))
-    if result.job is not None and result.job.elapsed_s is not None:
-        facts.append(Fact("Time of the job", f"{result.job.elapsed_s:,.0f} s"))
-    if result.submitted_at:
-        facts.append(Fact("Submitted", moment(result.submitted_at)))
-    if result.ended_at:
-        facts.append(Fact("Last line of its log", f"copied {moment(result.ended_at)}"))
-    facts += _container(one)
-    versions: dict[str, list[str]] = {}
-    for name, version in result.facts.versions if result.facts else ():
-        versions.setdefault(name, []).append(version)
-    facts += [Fact(f"{capital(name)}, by its log", ", ".join(found)) for name, found in versions.items()]
-    if not versions:
-        facts.append(Fact("Driver and libraries", "its log says nothing of their versions"))
-    if one.script_sha256:
-        facts.append(Fact("Script, SHA-256", one.script_sha256, exact=True))
-    if one.log_sha256:
-        facts.append(Fact("Log, SHA-256", one.log_sha256, exact=True))
-    yield Facts(tuple(facts))
-
-
-def _container(one: ReportedRun) -> Iterator[Fact]:
-    spec, name = one.run.spec, one.result.plan.container
+    spec, job = run.spec, result.job
+    account = f"{spec.account}, {spec.partition}" if isinstance(spec, (LaunchSpec, UpstreamSpec)) else ""
     image = spec.container_image if isinstance(spec, LaunchSpec) else spec.image if isinstance(spec, RunaiSpec) else ""
-    if name:
-        yield Fact("Container", name, exact=True)
-    if image and image != name:
-        yield Fact("Image on the cluster", image, exact=True)
-    if "@sha256:" not in f"{name}{image}":
-        yield Fact(
-            "Digest of the container", "not known: it is named by its tag, and nothing in the log tells its digest"
-        )
+    named = "@sha256:" in f"{plan.container}{image}"
+    versions = result.facts.versions_by_name if result.facts else {}
+    yield known(
+        Fact("Cluster", run.cluster + (" (simulated)" if result.simulated else "")),
+        Fact(run.words.job.capitalize(), ", ".join(run.job_ids), exact=True),
+        Fact("Account and partition", account),
+        Fact("Nodes", job.node_list if job else "", exact=True),
+        Fact("Time of the job", _unless_none(job.elapsed_s if job else None, "{:,.0f} s")),
+        Fact("Submitted", moment(result.submitted_at) if result.submitted_at else ""),
+        Fact("Last line of its log", f"copied {moment(result.ended_at)}" if result.ended_at else ""),
+        Fact("Container", plan.container or "", exact=True),
+        Fact("Image on the cluster", image if image != plan.container else "", exact=True),
+        Fact("Digest of the container", "" if named else _NO_DIGEST),
+        *(Fact(f"{capital(name)}, by its log", version) for name, version in versions.items()),
+        Fact("Driver and libraries", "" if versions else "its log says nothing of their versions"),
+        Fact("Script, SHA-256", one.script_sha256, exact=True),
+        Fact("Log, SHA-256", one.log_sha256, exact=True),
+    )
 
 
 def deviations(one: ReportedRun) -> Iterator[Block]:
@@ -110,21 +87,16 @@ def deviations(one: ReportedRun) -> Iterator[Block]:
     found = [_PROCEDURES[run.procedure]]
     spec = run.spec
     if isinstance(spec, (LaunchSpec, RunaiSpec)):
-        found += [
-            f"{name} is {yours}, from the cluster's profile; the recipe has {theirs}."
-            for name, theirs, yours in spec.overridden
-        ]
+        source = "from the cluster's profile; the recipe has"
+        found += [f"{name} is {yours}, {source} {theirs}." for name, theirs, yours in spec.overridden]
     found += [_sentence(note) for note in spec.notes] if spec else []
     found += [f"Otherwise than in the runs behind the expected step time: {words}." for words in run.otherwise]
-    for name, value in plan.selection.overrides.set_fields().items():
-        found.append(f"{name.replace('_', ' ').upper()} was set by hand to {value:,}.")
-    if plan.printed is not None and not plan.selection.overrides.set_fields():
-        for name in _LAYOUT:
-            printed, ran = getattr(plan.printed, name), getattr(plan.parallelism, name)
-            if printed is not None and printed != ran:
-                found.append(
-                    f"The README prints {name.upper()} {printed:,}; {'none' if ran is None else f'{ran:,}'} ran."
-                )
+    overrides = plan.selection.overrides.set_fields()
+    found += [f"{name.replace('_', ' ').upper()} was set by hand to {value:,}." for name, value in overrides.items()]
+    for name in _LAYOUT if plan.printed is not None and not overrides else ():
+        printed, ran = getattr(plan.printed, name), getattr(plan.parallelism, name)
+        if printed is not None and printed != ran:
+            found.append(f"The README prints {name.upper()} {printed:,}; {'none' if ran is None else f'{ran:,}'} ran.")
     if plan.selection.steps is not None:
         found.append(f"{plan.steps:,} steps were asked for, which need not be the recipe's number.")
     found += [f"Beside the benchmark: {option.label}." for option in chosen_options(plan.options)]
@@ -137,10 +109,14 @@ def deviations(one: ReportedRun) -> Iterator[Block]:
         yield Bullets(tuple(notes))
 
 
+def _unless_none(value: float | None, form: str) -> str:
+    return "" if value is None else form.format(value)
+
+
 def _cells(layout: Parallelism | Printed) -> Sequence[Cell]:
     return [getattr(layout, name) for name in _LAYOUT]
 
 
 def _sentence(words: str) -> str:
-    text = words[:1].upper() + words[1:]
+    text = capital(words)
     return text if text.endswith((".", "!", "?")) else f"{text}."

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from llmb_tui.plan.plan import METHOD_WORDS
 from llmb_tui.results.charts import history_chart, scale_chart, scale_table, seconds, step_chart
-from llmb_tui.results.document import loss_words
-from llmb_tui.results.report.blocks import Block, Bullets, Fact, Facts, Grid, Listing, Picture, Section, Text, narrowed
+from llmb_tui.results.report.blocks import Block, Bullets, Fact, Grid, Listing, Picture, Section, Text, known, narrowed
 from llmb_tui.results.report.reported_run import ReportedRun
 from llmb_tui.results.report.run_facts import asked, deviations, ran
-from llmb_tui.results.table import Cell, Table
+from llmb_tui.results.result import RunResult
+from llmb_tui.results.table import Cell, Table, value_at
 from llmb_tui.text import plural
 from llmb_tui.watch.state import Verdict
 
@@ -21,6 +21,7 @@ _FIGURES = {
     "MFU, %": "mfu_pct",
     "days for 1T tokens": "days_per_1t_tokens",
 }
+_MOST_CHECKPOINTS = 8
 
 
 def run_sections(one: ReportedRun, *, level: int = 2, prefix: str = "") -> tuple[Section, ...]:
@@ -29,7 +30,7 @@ def run_sections(one: ReportedRun, *, level: int = 2, prefix: str = "") -> tuple
     There it is not held against others again.
     """
     made: list[tuple[str, tuple[Block, ...]]] = [
-        ("Result", (*_result(one), *_steps_picture(one, prefix))),
+        ("Result", tuple(_result(one, prefix))),
         ("The verdict and what it rests on", tuple(_verdict(one))),
         ("Beside other runs and what is published", () if prefix else tuple(_beside(one))),
         ("What was asked for", (asked(one),)),
@@ -41,57 +42,59 @@ def run_sections(one: ReportedRun, *, level: int = 2, prefix: str = "") -> tuple
     return tuple(Section(title, blocks, level) for title, blocks in made if blocks)
 
 
-def _result(one: ReportedRun) -> Iterator[Block]:
+def _result(one: ReportedRun, prefix: str) -> Iterator[Block]:
     result, plan = one.result, one.result.plan
-    figures, estimate, published = result.figures, plan.estimate, plan.published
     rows: list[tuple[Cell, ...]] = []
     for label, name in _FIGURES.items():
-        measured = result.step_time_s if name == "step_time_s" else _of(figures, name)
-        expected = _of(estimate, name)
+        measured = result.step_time_s if name == "step_time_s" else value_at(result.figures, name)
+        expected = value_at(plan.estimate, name)
         share = None if measured is None or not expected else 100 * measured / expected
-        rows.append((label, measured, expected, share, _of(published, name)))
+        rows.append((label, measured, expected, share, getattr(plan.published, name, None)))
     table = Table.of(("", "measured", "expected", "% of expected", "printed"), rows)
     yield Grid("Figures by the recipe's rule. Of step time and days less is better, of the others more.", table)
-    yield Facts(tuple(_how_it_went(one)))
+    yield known(
+        Fact("Steps", f"{result.steps_done:,} of {result.steps_total:,}"),
+        Fact("Steady steps", _steady(result)),
+        Fact("Loss", _loss(one)),
+        Fact("Checkpoints", _checkpoints(result)),
+        Fact("Restarts", str(result.restarts) if result.restarts else "none"),
+    )
+    if (chart := step_chart(result)) is not None:
+        yield Picture(f"{prefix}{chart.name}", chart)
 
 
-def _how_it_went(one: ReportedRun) -> Iterator[Fact]:
-    result = one.result
-    steady, loss = result.steady, result.loss
-    yield Fact("Steps", f"{result.steps_done:,} of {result.steps_total:,}")
-    if steady is not None:
-        which = "in the rule's window" if result.rule.kind == "mean" else "after the warm-up"
-        deviation = "" if steady.stdev is None else f", deviation {steady.stdev:.2g} s ({steady.cv_pct:.2g} %)"
-        yield Fact(
-            "Steady steps",
-            f"{steady.count} {which}: mean {seconds(steady.mean)}, median {seconds(steady.median)}{deviation}, from "
-            f"{seconds(steady.low)} to {seconds(steady.high)}",
-        )
-    if loss is not None:
-        words = loss_words(loss)
-        if one.first_loss is not None:
-            run_id, apart = one.first_loss
-            words += (
-                f"; {apart.last_pct:+.2g} % at iteration {apart.step} against run {run_id}, the first of this "
-                f"configuration, {apart.largest_pct:.2g} % at most"
-            )
-        yield Fact("Loss", words)
-    if result.checkpoints:
-        times = ", ".join(f"{at.kind} {at.seconds:.4g} s" for at in result.checkpoints[:8])
-        more = len(result.checkpoints) - 8
-        yield Fact("Checkpoints", times + (f", and {more} more" if more > 0 else ""))
-    yield Fact("Restarts", str(result.restarts) if result.restarts else "none")
+def _steady(result: RunResult) -> str:
+    steady = result.steady
+    if steady is None:
+        return ""
+    which = "in the rule's window" if result.rule.kind == "mean" else "after the warm-up"
+    deviation = "" if steady.stdev is None else f", deviation {steady.stdev:.2g} s ({steady.cv_pct:.2g} %)"
+    return (
+        f"{steady.count} {which}: mean {seconds(steady.mean)}, median {seconds(steady.median)}{deviation}, from "
+        f"{seconds(steady.low)} to {seconds(steady.high)}"
+    )
 
 
-def _steps_picture(one: ReportedRun, prefix: str) -> tuple[Block, ...]:
-    chart = step_chart(one.result)
-    return () if chart is None else (Picture(f"{prefix}{chart.name}", chart),)
+def _loss(one: ReportedRun) -> str:
+    loss, apart = one.result.loss, one.loss_against_first
+    if loss is None or apart is None:
+        return loss.words if loss else ""
+    return (
+        f"{loss.words}; {apart.last_pct:+.2g} % at iteration {apart.step} against run {apart.run}, the first of this "
+        f"configuration, {apart.largest_pct:.2g} % at most"
+    )
+
+
+def _checkpoints(result: RunResult) -> str:
+    more = len(result.checkpoints) - _MOST_CHECKPOINTS
+    times = [f"{at.kind} {at.seconds:.4g} s" for at in result.checkpoints[:_MOST_CHECKPOINTS]]
+    return ", ".join([*times, *([f"and {more} more"] if more > 0 else [])])
 
 
 def _verdict(one: ReportedRun) -> Iterator[Block]:
     result, verdict, estimate = one.result, one.result.verdict, one.result.plan.estimate
     if verdict is None:
-        yield Text(" ".join(filter(None, (result.no_verdict, one.why_failed))) or "There is no verdict.")
+        yield Text(" ".join(filter(None, (result.no_verdict, one.state.why_failed))) or "There is no verdict.")
     else:
         yield Text(_arithmetic(verdict, one.threshold))
     rests = [
@@ -119,8 +122,7 @@ def _arithmetic(verdict: Verdict, threshold: float) -> str:
 
 
 def _beside(one: ReportedRun) -> Iterator[Block]:
-    chart = scale_chart(one.over_scale, one.other_scales, one.result) if one.over_scale or one.other_scales else None
-    if chart is not None:
+    if (chart := scale_chart(one.over_scale, one.other_scales, one.result)) is not None:
         yield Picture(chart.name, chart)
         yield narrowed("Step times over the number of GPUs.", scale_table(one.over_scale, one.other_scales))
     if (chart := history_chart(one.repeats)) is not None:
@@ -136,8 +138,9 @@ def _numbers(one: ReportedRun) -> Iterator[str]:
     )
     yield f"Tokens/s = {layout.gbs:,} × {layout.seq_len:,} / step time; days for 1T tokens = 10¹² / tokens/s / 86,400."
     if estimate is not None:
+        flops = f"{estimate.model_flops_per_sample:.4g}".replace("e+", "e")
         yield (
-            f"TFLOPS of a GPU = {layout.gbs:,} × {_exponent(estimate.model_flops_per_sample)} FLOPs / (step time × "
+            f"TFLOPS of a GPU = {layout.gbs:,} × {flops} FLOPs / (step time × "
             f"{plan.selection.scale:,} GPUs), with the recipe's formula ({estimate.flops_formula}); MFU is that over a "
             f"peak of {estimate.peak_tflops:,.4g} TFLOPS in {plan.selection.dtype}."
         )
@@ -146,9 +149,9 @@ def _numbers(one: ReportedRun) -> Iterator[str]:
         f"What these numbers rest on is handed over by `llmb-tui export {result.id} -o FILE.tar.zst`, and checked "
         "anywhere by `llmb-tui verify`."
     )
-    if one.log_unread:
+    if one.state.log_unread:
         yield f"The end of its log was not copied from the cluster yet; `llmb-tui results {result.id}` does it."
-    if one.log_removed:
+    if one.state.log_removed:
         yield "The copy of its log was removed from this machine; what counts is what was read of it before."
     elif result.facts is None:
         yield "The whole log is not on this machine; what was folded from it while it was followed is what counts here."
@@ -161,12 +164,3 @@ def _listings(one: ReportedRun) -> Iterator[Block]:
         yield Listing(f"What was submitted, {plural(len(one.script.splitlines()), 'line')}", one.script)
     if one.accounting:
         yield Listing(f"What {one.run.words.scheduler} said of it when it was over", one.accounting)
-
-
-def _of(part: object, name: str) -> float | None:
-    value: float | None = getattr(part, name, None)
-    return value
-
-
-def _exponent(value: float) -> str:
-    return f"{value:.4g}".replace("e+", "e")

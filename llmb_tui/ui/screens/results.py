@@ -19,7 +19,7 @@ from textual.widgets import DataTable, Input, Static
 
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import Trouble
-from llmb_tui.results.groups import GROUPINGS, Grouping, ResultGroup, narrow, over, when
+from llmb_tui.results.groups import GROUPINGS, Grouping, ResultGroup, narrow, over
 from llmb_tui.results.notes import Note
 from llmb_tui.results.result import RunResult
 from llmb_tui.services import Services
@@ -239,7 +239,7 @@ A step time is the mean of the runs that count: those that ended well and did no
     def _runs_to_hand_over(self) -> list[RunResult]:
         """Of what is marked, or else of the row, oldest first."""
         groups = list(self._marked.values()) or ([self._row] if self._row else [])
-        return sorted({run.id: run for one in groups for run in one.runs}.values(), key=when)
+        return sorted({run.id: run for one in groups for run in one.runs}.values(), key=lambda run: run.made_at)
 
     @work(group="save", exclusive=True, exit_on_error=False)
     async def action_save(self) -> None:

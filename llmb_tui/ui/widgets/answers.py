@@ -141,7 +141,7 @@ def _times(repeats: Group) -> dict[str, str]:
     parts = {
         "between runs": repeats.noise_pct,
         "mean, 95 %": repeats.half_width_pct,
-        "by its steps": repeats.within_pct,
+        "by its steps": repeats.within_run_pct,
     }
     out |= {name: f"± {value:.2g} %" for name, value in parts.items() if value is not None}
     out["tokens/s"] = tokens_per_s(figures.tokens_per_s)
@@ -243,7 +243,7 @@ def _curve_table(curve: ScalingCurve) -> Rows:
     widths = (7, 6, 11, 13, 16, 11, 15)
     rows = [line((f"{curve.label}, {curve.scaling} scaling", "bold")), line((_cells(heads, widths), MUTED))]
     for point in curve.points:
-        half = "" if point.efficiency_half_pct is None else f" ± {point.efficiency_half_pct:.1f}"
+        half = "" if point.efficiency_half_width_pct is None else f" ± {point.efficiency_half_width_pct:.1f}"
         texts = (
             f"{point.gpus:,}",
             f"{len(point.group.runs)}",

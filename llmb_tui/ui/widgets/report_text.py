@@ -93,13 +93,12 @@ def _banner(banner: Banner, width: int) -> list[Content]:
 def _table(table: Table, width: int) -> Iterator[Content]:
     """Columns where they fit; else each row under its name."""
     rows = table.texts()
-    numeric = [all(not isinstance(row[at], str) for row in table.rows) for at in range(len(table.headings))]
     widths = [max(len(row[at]) for row in (table.headings, *rows)) for at in range(len(table.headings))]
     if sum(widths) + _GAP * (len(widths) - 1) <= width:
         for at, row in enumerate((list(table.headings), *rows)):
             cells = [
                 cell.rjust(wide) if right else cell.ljust(wide)
-                for cell, wide, right in zip(row, widths, numeric, strict=True)
+                for cell, wide, right in zip(row, widths, table.numeric, strict=True)
             ]
             text = (" " * _GAP).join(cells)
             yield line(text) if at else line((text, MUTED))

@@ -9,7 +9,7 @@ from textual.content import Content
 
 from llmb_tui.results.chart import Chart
 from llmb_tui.results.charts import history_chart
-from llmb_tui.results.groups import Grouping, NoteOf, ResultGroup, grouped, narrow, over, when
+from llmb_tui.results.groups import Grouping, NoteOf, ResultGroup, grouped, narrow, over
 from llmb_tui.results.notes import NO_NOTE
 from llmb_tui.results.result import RunResult
 from llmb_tui.ui.widgets.job_texts import Row
@@ -107,7 +107,7 @@ def result_list(asked: Asked) -> ResultList:
         for key, one in groups.items():
             rows[key] = run_row(one.first, notes.get(one.first.id, NO_NOTE), key in asked.marked, asked.now)
     else:
-        span = Span.since(min(map(when, found), default=asked.now), asked.now)
+        span = Span.since(min((run.made_at for run in found), default=asked.now), asked.now)
         columns = group_columns(asked.by, asked.width, len(clusters) > 1, span.name)
         cells = next((column.width for column in columns if column.key == "trend"), 0)
         for key, one in groups.items():

@@ -12,7 +12,7 @@ from llmb_tui.plan.plan import METHOD_WORDS
 from llmb_tui.plan.selection import PROCEDURE_NAMES
 from llmb_tui.results.changes import Change
 from llmb_tui.results.compare import Group
-from llmb_tui.results.groups import Grouping, ResultGroup, when, workload_of
+from llmb_tui.results.groups import Grouping, ResultGroup, workload_of
 from llmb_tui.results.notes import Note
 from llmb_tui.results.result import RunResult
 from llmb_tui.text import clean_line, plural
@@ -152,7 +152,7 @@ def run_row(result: RunResult, note: Note, marked: bool, now: float) -> Row:
         "noise": (f"{noise:.1f}", "plain") if noise is not None else _NONE,
         "ratio": (percent(100 * said.ratio), "plain") if said else _NONE,
         "result": _result(said.result) if said else _ENDS.get(result.state, (clean_line(result.state), "quiet")),
-        "last": _age(when(result), now),
+        "last": _age(result.made_at, now),
         "note": (clean_line(note.words), "plain"),
     }
 
@@ -247,7 +247,7 @@ def _basis(group: ResultGroup) -> list[Part]:
 def about_run(result: RunResult, note: Note) -> list[Content]:
     """What a row has no room for: which run it is, how it came out, and what is said of it."""
     head: list[Part] = [(result.configuration.label, "bold"), f" on {result.cluster}   run {result.id}"]
-    head.append((f"   {PROCEDURE_NAMES[result.procedure]}, {when_words(when(result))}", MUTED))
+    head.append((f"   {PROCEDURE_NAMES[result.procedure]}, {when_words(result.made_at)}", MUTED))
     verdict = result.verdict
     if result.state != "done" or verdict is None:
         why = result.no_verdict or "It was not judged."
@@ -268,7 +268,7 @@ def change_words(repeats: Group, change: Change, now: float, *, named: bool) -> 
     word = "slower" if change.percent > 0 else "faster"
     figures = f"{seconds(change.before)} → {seconds(change.after)}"
     label = f"{repeats.label}: " if named else ""
-    return f"{label}{abs(change.percent):.1f} % {word} since {_day(when(first), now)}, run {first.id} ({figures})"
+    return f"{label}{abs(change.percent):.1f} % {word} since {_day(first.made_at, now)}, run {first.id} ({figures})"
 
 
 def _trend(group: ResultGroup, span: Span, cells: int, glyphs: Glyphs) -> Cell:
@@ -279,7 +279,7 @@ def _trend(group: ResultGroup, span: Span, cells: int, glyphs: Glyphs) -> Cell:
     if group.changed:
         repeats, change = group.changed[-1]
         word = "slower" if change.percent > 0 else "faster"
-        day = _day(when(repeats.runs[change.at]), span.end)
+        day = _day(repeats.runs[change.at].made_at, span.end)
         words = f" {word} since {day}"
         if len(words) > cells - _SPARK_CELLS:
             words = f" {word} {day}"
