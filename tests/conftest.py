@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 NOT_RUN = "not run: "
 TOLD = "told"
-_RUNNING: list[Rig] = []
+_RUNNING: dict[str, Rig] = {}
+"""Those of this process, by the name of their fixture."""
 
 # How long an example takes says how busy the machine is, nothing about the program.
 settings.register_profile("untimed", deadline=None)
@@ -92,19 +93,19 @@ def catalog() -> Catalog:
 @pytest.fixture(scope="session")
 def rig() -> Iterator[Rig]:
     """SSH servers and Slurm with accounting."""
-    yield from _started()
+    yield from _started("rig")
 
 
 @pytest.fixture(scope="session")
 def rig_without_accounting() -> Iterator[Rig]:
     """SSH servers and Slurm without slurmdbd."""
-    yield from _started(accounting=False)
+    yield from _started("rig_without_accounting", accounting=False)
 
 
 @pytest.fixture(scope="session")
 def login() -> Iterator[Rig]:
     """SSH servers only."""
-    yield from _started(slurm=False)
+    yield from _started("login", slurm=False)
 
 
 @pytest.fixture
@@ -117,24 +118,23 @@ def outside(rig: Rig) -> Iterator[Outside]:
         yield made
 
 
-def _started(**parts: bool) -> Iterator[Rig]:
+def _started(name: str, **parts: bool) -> Iterator[Rig]:
     from tests.rig.cluster import Rig
 
     if reason := Rig.unavailable():
         pytest.skip(f"{NOT_RUN}{reason}")
-    started = Rig(**parts).start()
-    _RUNNING.append(started)
+    started = _RUNNING[name] = Rig(**parts).start()
     yield started
-    _RUNNING.remove(started)
+    del _RUNNING[name]
     started.stop()
 
 
 @pytest.fixture(autouse=True)
-def _tidy_rigs() -> Iterator[None]:
-    """Leave every rig without jobs and faults."""
+def _tidy_rigs(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Leave the rigs that a test has used without jobs and faults."""
     yield
-    for started in _RUNNING:
-        started.tidy()
+    for name in _RUNNING.keys() & set(request.fixturenames):
+        _RUNNING[name].tidy()
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import copy
 import socket
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +12,6 @@ from pathlib import Path
 
 import paramiko
 from paramiko.agent import AgentKey, AgentSSH
-from paramiko.auth_handler import AuthOnlyHandler
 
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.ssh.openssh import HostSettings
@@ -23,7 +21,6 @@ _KEY_CLASSES: tuple[type[paramiko.PKey], ...] = (paramiko.Ed25519Key, paramiko.E
 _PASSPHRASE_TRIES = 3
 # An agent may wait for a person to touch a token or to confirm.
 _AGENT_DEADLINE_S = 60.0
-_CERTIFICATE = "-cert-v01@openssh.com"
 _OPENSSH_MAGIC = b"openssh-key-v1\0"
 
 UnlockedKeys = dict[tuple[str, int, int], paramiko.PKey]
@@ -163,77 +160,6 @@ class _Agent(AgentSSH):
         self._socket.close()
 
 
-class _Attempt(AuthOnlyHandler):
-    """One request to be let in, without asking for the service again, which takes a round trip.
-
-    What it overrides is not public in paramiko.
-    """
-
-    def __init__(self, transport: paramiko.Transport) -> None:
-        super().__init__(transport)
-        self._answered = threading.Event()
-
-    def wait_for_response(self, _event: threading.Event) -> list[str]:
-        """The base class makes its event when the request is out already, and the answer may come before it."""
-        return super().wait_for_response(self._answered)
-
-    def _parse_userauth_success(self, message: paramiko.Message) -> None:
-        super()._parse_userauth_success(message)  # type: ignore[misc]
-        self._answered.set()
-
-    def _parse_userauth_failure(self, message: paramiko.Message) -> None:
-        super()._parse_userauth_failure(message)  # type: ignore[misc]
-        self._answered.set()
-
-
-class _Query(_Attempt):
-    """Whether a key would do."""
-
-    is_welcome = False
-
-    def _parse_userauth_info_request(self, _message: paramiko.Message) -> None:
-        """SSH_MSG_USERAUTH_PK_OK, which has the number of a question."""
-        self.is_welcome = True
-        self._answered.set()
-
-    def _parse_userauth_failure(self, message: paramiko.Message) -> None:
-        message.get_list()
-        self._answered.set()
-
-
-def sign_in(transport: paramiko.Transport, user: str, key: paramiko.PKey) -> list[str]:
-    """Prove to have a key; the methods that the server wants next, none when it is content.
-
-    Needs a transport on which an authentication was tried already. Raises one of LINK_ERRORS.
-    """
-    attempt = _Attempt(transport)
-    transport.auth_handler = attempt
-    return attempt.auth_publickey(user, key)
-
-
-def would_take(transport: paramiko.Transport, user: str, public: bytes) -> bool:
-    """True when the server would let the owner of this public key or certificate go on. It may count as a try.
-
-    Asked before anybody has to unlock a key or to touch a token. The protocol has a request for that (RFC 4252,
-    section 7) and paramiko's server answers it, but its client has no method to send it. Needs a transport on
-    which an authentication was tried already. Raises one of LINK_ERRORS when the link breaks.
-    """
-    query = _Query(transport)
-    transport.auth_handler = query
-
-    def finish(message: paramiko.Message) -> None:
-        message.add_boolean(False)  # without a signature
-        message.add_string(_algorithm(public))
-        message.add_string(public)
-
-    try:
-        query.send_auth_request(user, "publickey", finish)
-    except paramiko.AuthenticationException:
-        if not transport.is_active():
-            raise
-    return query.is_welcome
-
-
 def reason(error: Exception) -> str:
     """What an error says, clean, without its full stop."""
     text = getattr(error, "strerror", None) or str(error)
@@ -318,9 +244,3 @@ def _certified(private: Callable[[], paramiko.PKey | None], certificate: paramik
     twin = AgentKey(key.agent, key.blob, key.comment) if isinstance(key, AgentKey) else copy.copy(key)
     twin.load_certificate(paramiko.Message(certificate.asbytes()))
     return twin
-
-
-def _algorithm(public: bytes) -> str:
-    """RSA keys sign with SHA-2; all other types are named as their algorithm."""
-    kind = paramiko.Message(public).get_text()
-    return {"ssh-rsa": "rsa-sha2-512", f"ssh-rsa{_CERTIFICATE}": f"rsa-sha2-512{_CERTIFICATE}"}.get(kind, kind)
