@@ -6,7 +6,7 @@ At 80 ms to the cluster a command costs two round trips and the login shell's st
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -79,6 +79,22 @@ def batch_answers(output: str, commands: Mapping[str, str], token: str) -> dict[
         elif name in answers:
             answers[name] = Answer(int(head[2:]), text)
     return answers
+
+
+def ask(
+    session: Session, script: str, *arguments: object, failed: Callable[[str], Trouble], deadline_s: float
+) -> list[tuple[str, str, str]]:
+    """(kind, name, text) of each part that a script prints, which only looks, and frames them by its first argument.
+
+    Where it fails what `failed` makes of the reason is raised; and what `Session.run_script` raises.
+    """
+    token = secrets.token_hex(8)
+    words = [token, *map(str, arguments)]
+    result = session.run_script(script, words, deadline_s=deadline_s, only_looks=True)
+    if result.exit_code != 0:
+        raise failed(clean(result.stderr.strip()) or f"The command there ended with {result.exit_code}.")
+    parts = ((head.partition(" "), text) for head, text in frames(result.stdout, token))
+    return [(kind, name, text) for (kind, _, name), text in parts]
 
 
 def frames(output: str, token: str) -> list[tuple[str, str]]:

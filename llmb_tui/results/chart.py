@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-Role = Literal["expected", "published", "estimated", "measured", "this", "window", "ideal", "change"]
-"""What a part of a chart is. `this`: the run that the chart is about; `window`: the steps that count by the recipe's
-rule; `change`: where runs became faster or slower."""
+Role = Literal["expected", "published", "estimated", "measured", "this", "ideal", "change"]
+"""What a part of a chart is. `this`: the run that the chart is about; `change`: where runs became faster or slower."""
 Kind = Literal["linear", "log", "time"]
 
 _HOUR, _DAY = 3600.0, 86_400.0
@@ -142,10 +141,10 @@ class Chart:
     """How to read it: what a mark rests on."""
 
 
-def value_axis(title: str, values: Sequence[float], *, padding: float = 0.08) -> Axis:
+def value_axis(title: str, values: Sequence[float]) -> Axis:
     """An axis that holds all values, with some room at both ends."""
     low, high = min(values), max(values)
-    room = (high - low or abs(high) * 0.1 or 1.0) * padding
+    room = (high - low or abs(high) * 0.1 or 1.0) * 0.08
     return Axis(title, low - room, high + room)
 
 

@@ -30,7 +30,8 @@ def seconds(value: float) -> str:
 
 def step_chart(result: RunResult) -> Chart | None:
     """Step time over the steps of a run, with what was expected; None where its log has no step time."""
-    times, estimate = _step_times(result), result.plan.estimate
+    times = result.facts.step_times_s if result.facts else result.step_times_s
+    estimate = result.plan.estimate
     if not times:
         return None
     last = max(result.steps_total - 1, times[-1][0], 1)
@@ -184,13 +185,6 @@ def history_chart(results: Sequence[RunResult]) -> Chart | None:
         + (f"{said}." if said else "no change larger than what they differ by anyway."),
         notes=(RULE,),
     )
-
-
-def _step_times(result: RunResult) -> list[tuple[int, float]]:
-    """All, where the whole log was read."""
-    if result.facts is None:
-        return list(result.step_times_s)
-    return [(step.index, step.step_time_s) for step in result.facts.steps if step.step_time_s is not None]
 
 
 def _thinned(times: _Times) -> tuple[Point, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Literal
 
@@ -79,23 +79,11 @@ class RunDifference:
 
 def difference(before: Ran, after: Ran) -> RunDifference:
     """What differs between two runs; what is known of one of them only is no difference."""
-    changes = [
-        *_changes("versions", _versions(before) or None, _versions(after) or None),
-        *_changes("plan", _plan(before.run), _plan(after.run)),
-        *_changes("launch", _launch(before.run), _launch(after.run)),
-        *_changes("environment", _environment(before.run), _environment(after.run)),
-        *_changes("settings", *(dict(ran.facts.settings) or None if ran.facts else None for ran in (before, after))),
-    ]
-    sides = [_texts(before), _texts(after)]
-    names = [name for name in sides[0] if name in sides[1]]
-    texts = (_text_diff(name, *(side[name] for side in sides)) for name in names)
-    return RunDifference(
-        before.run.id,
-        after.run.id,
-        tuple(changes),
-        tuple(text for text in texts if text.lines),
-        tuple(_unknown(before, after)),
-    )
+    changes = [change for part, of in _PARTS.items() for change in _changes(part, of(before), of(after))]
+    was, now = _texts(before), _texts(after)
+    texts = [_text_diff(name, was[name], now[name]) for name in was if name in now]
+    differ, unknown = tuple(text for text in texts if text.lines), tuple(_unknown(before, after))
+    return RunDifference(before.run.id, after.run.id, tuple(changes), differ, unknown)
 
 
 def _changes(part: Part, before: Mapping[str, str] | None, after: Mapping[str, str] | None) -> Iterator[Change]:
@@ -114,8 +102,9 @@ def _versions(ran: Ran) -> dict[str, str]:
     return ran.facts.versions_by_name if ran.facts else {}
 
 
-def _plan(run: Run) -> dict[str, str]:
+def _plan(ran: Ran) -> dict[str, str]:
     """What was trained and where."""
+    run = ran.run
     what = configuration_of(run.plan)
     found: dict[str, object] = {}
     for part in (what, what.layout, what.options):
@@ -126,18 +115,28 @@ def _plan(run: Run) -> dict[str, str]:
     return {name: _plain(value, run) for name, value in found.items() if value not in (None, False)}
 
 
-def _launch(run: Run) -> dict[str, str] | None:
+def _launch(ran: Ran) -> dict[str, str] | None:
     """The fields of its spec that have a value."""
-    if run.spec is None:
+    spec = ran.run.spec
+    if spec is None:
         return None
-    found = {field.name: getattr(run.spec, field.name) for field in fields(run.spec) if field.name not in _OWN}
-    return {name: text for name, value in found.items() if (text := _plain(value, run))}
+    found = {field.name: getattr(spec, field.name) for field in fields(spec) if field.name not in _OWN}
+    return {name: text for name, value in found.items() if (text := _plain(value, ran.run))}
 
 
-def _environment(run: Run) -> dict[str, str] | None:
+def _environment(ran: Ran) -> dict[str, str] | None:
     """NVIDIA's own scripts set one of their own, which no spec has."""
-    env = getattr(run.spec, "env", None)
-    return None if env is None else {name: _plain(value, run) for name, value in env}
+    env = getattr(ran.run.spec, "env", None)
+    return None if env is None else {name: _plain(value, ran.run) for name, value in env}
+
+
+_PARTS: dict[Part, Callable[[Ran], Mapping[str, str] | None]] = {
+    "versions": lambda ran: _versions(ran) or None,
+    "plan": _plan,
+    "launch": _launch,
+    "environment": _environment,
+    "settings": lambda ran: dict(ran.facts.settings) or None if ran.facts else None,
+}
 
 
 def _texts(ran: Ran) -> dict[str, str]:

@@ -7,12 +7,13 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from llmb_tui.plan.document import document as plan_document
+from llmb_tui.plan.plan import Plan
 from llmb_tui.results.compare import Comparison, Group
 from llmb_tui.results.difference import RunDifference
 from llmb_tui.results.likeness import Remark
 from llmb_tui.results.log_facts import LogFacts
-from llmb_tui.results.log_result import LogResult
-from llmb_tui.results.result import Figures, LossDifference, RunResult, figures_of, loss_check
+from llmb_tui.results.log_result import LAST_STEP, LogResult
+from llmb_tui.results.result import Figures, LossDifference, RunResult, figures_of, loss_check, steady_of
 from llmb_tui.results.scaling import ScalePoint, ScalingCurve
 from llmb_tui.results.slow_nodes import RULE, SlowNodes
 from llmb_tui.results.statistics import Spread, spread
@@ -33,13 +34,16 @@ _POINT = (
 def run_result(result: RunResult, against: LossDifference | None = None) -> dict[str, Any]:
     """What the object of a run holds beside its other keys. `against`: how losses differ from the first run like it."""
     nodes = result.job.node_list if result.job else ""
-    return {**_result(result, against), "restarts": result.restarts, "earlier_logs": [], "nodes": nodes or None}
+    figures = _figures(result.plan, result.step_time_s, result.steady, result.facts, against)
+    return {**figures, "restarts": result.restarts, "earlier_logs": [], "nodes": nodes or None}
 
 
 def log_document(result: LogResult) -> dict[str, Any]:
     """The object of a run of which there is a log; what that does not say is null."""
     log, verdict, run = result.log, result.verdict, result.log.run
     reasons = [*(verdict.reasons if verdict else (result.reason,)), log.note]
+    last, times = (result.facts.steps or (None,))[-1], result.facts.step_times_s
+    after_warm_up = steady_of(LAST_STEP, times)
     return {
         "id": log.name,
         "selection": plan_document(result.plan)["selection"] if result.plan else None,
@@ -48,11 +52,11 @@ def log_document(result: LogResult) -> dict[str, Any]:
         "job_ids": [run.job_id] if run else [],
         "state": None,
         "submitted_at": (run.written_at or None) if run else None,
-        "steps_done": result.steps_done,
-        "steps_total": result.steps_total,
+        "steps_done": last.index + 1 if last else 0,
+        "steps_total": last.total if last else None,
         "step_time_s": result.step_time_s,
-        "median_step_time_s": result.median_s,
-        "last_step_time_s": result.last_s,
+        "median_step_time_s": after_warm_up.median if after_warm_up else None,
+        "last_step_time_s": last.step_time_s if last else None,
         "rule": rule_words(result.rule),
         "cancel": None,
         "verdict": {
@@ -60,7 +64,7 @@ def log_document(result: LogResult) -> dict[str, Any]:
             "reasons": [reason for reason in reasons if reason],
         },
         "result": {
-            **_result(result),
+            **_figures(result.plan, result.step_time_s, steady_of(result.rule, times), result.facts),
             "restarts": len(result.earlier),
             "earlier_logs": list(result.earlier),
             "nodes": None,
@@ -74,9 +78,9 @@ def upstream_document(result: UpstreamResult) -> dict[str, Any]:
     return {
         **_of(result, "rule", "status"),
         "step_time_mean_s": time.mean if time else None,
-        "step_time_stdev_s": result.stdev_s,
+        "step_time_stdev_s": result.deviation(time),
         "tflops_per_gpu_mean": tflops.mean if tflops else None,
-        "tflops_per_gpu_stdev": result.tflops_stdev,
+        "tflops_per_gpu_stdev": result.deviation(tflops),
         "samples": time.count if time else None,
         "highest_iteration": result.highest,
     }
@@ -120,14 +124,19 @@ def _of(one: object, *names: str) -> dict[str, Any]:
     return {name: getattr(one, name) for name in names}
 
 
-def _result(result: RunResult | LogResult, against: LossDifference | None = None) -> dict[str, Any]:
-    plan, step_time_s, facts = result.plan, result.step_time_s, result.facts
+def _figures(
+    plan: Plan | None,
+    step_time_s: float | None,
+    steady: Spread | None,
+    facts: LogFacts | None,
+    against: LossDifference | None = None,
+) -> dict[str, Any]:
     figures = figures_of(plan, step_time_s) if plan is not None and step_time_s is not None else None
     known = plan_document(plan) if plan else {}
     estimate = known.get("estimate")
     logged = _logged(facts) if facts else None
     return {
-        "steady": asdict(result.steady) if result.steady else None,
+        "steady": asdict(steady) if steady else None,
         **(asdict(figures) if figures else dict.fromkeys(field.name for field in fields(Figures))),
         "logged_tflops_per_gpu": asdict(logged) if logged else None,
         "estimate": {name: estimate[name] for name in _ESTIMATE} if estimate else None,

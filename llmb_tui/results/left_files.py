@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import secrets
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from llmb_tui.cluster.batch import frames
+from llmb_tui.cluster.batch import ask
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.spec import RunaiSpec, UpstreamSpec
@@ -62,15 +62,13 @@ def list_left(session: Session, run: Run, kinds: frozenset[FileKind]) -> LeftFil
     folder = run.results or (run.job_log.folder if run.job_log else "")
     if not folder:
         raise Trouble(f"It is not known where run {run.id} writes.", run.note, "Watch it first.", exit_code=1)
-    token = secrets.token_hex(8)
-    arguments = [token, str(MOST), folder]
-    result = session.run_script(remote_text("left_files.sh"), arguments, deadline_s=_DEADLINE_S, only_looks=True)
-    if result.exit_code != 0:
-        why = clean_line(result.stderr.strip()) or f"The command there ended with {result.exit_code}."
-        fix = "It may have been removed there, or moved; the copy of its log is kept here."
-        raise Trouble(f"{clean_line(folder)} on {session.profile.name} cannot be listed.", why, fix, exit_code=1)
-    parts = [(*head.partition(" ")[::2], text) for head, text in frames(result.stdout, token)]
-    return sorted_out(parts, kinds, _jobs_of(run))
+    what = f"{clean_line(folder)} on {session.profile.name} cannot be listed."
+    fix = "It may have been removed there, or moved; the copy of its log is kept here."
+    failed = partial(Trouble, what, fix=fix, exit_code=1)
+    parts = ask(session, remote_text("left_files.sh"), MOST, folder, failed=failed, deadline_s=_DEADLINE_S)
+    # The runs of a Hydra recipe by NVIDIA's own scripts share one folder, and name their files by the job.
+    shared = isinstance(run.spec, UpstreamSpec) and run.spec.how == "sbatch"
+    return sorted_out(parts, kinds, run.job_ids if shared else ())
 
 
 def refuse_runai(run: Run) -> None:
@@ -147,11 +145,6 @@ def _is_odd(name: str) -> bool:
         or len(parts) < 2
         or any(part in ("", ".", "..") or len(part.encode()) > _LONGEST_PART for part in parts[1:])
     )
-
-
-def _jobs_of(run: Run) -> tuple[str, ...]:
-    """The runs of a Hydra recipe by NVIDIA's own scripts share one folder, and name their files by the job."""
-    return run.job_ids if isinstance(run.spec, UpstreamSpec) and run.spec.how == "sbatch" else ()
 
 
 def _is_of(name: str, job_ids: tuple[str, ...]) -> bool:

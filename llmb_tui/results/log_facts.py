@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Literal
 
@@ -24,25 +23,18 @@ _FORMATS: tuple[LogFormat, ...] = ("nemo2", "hydra")
 _LINE = 4000
 
 # NeMo's and Megatron's own words, of the versions of the recipes (upstream.md, 3.3).
-_SAVE = re.compile(
-    rb"Global Checkpoint Save : Rank ?: ?\d+ : (?:Iteration ?: ?(\d+) : )?Start time ?: ?[\d.]+s : "
-    rb"Save duration ?: ?([\d.]+)s"
-)
-_LOAD = re.compile(
-    rb"Global Checkpoint Load : Rank ?: ?\d+ : (?:Iteration ?: ?(\d+) : )?Start time ?: ?[\d.]+s : "
-    rb"Time spent in load_checkpoint ?: ?([\d.]+)s"
+_CHECKPOINT = re.compile(
+    rb"Global Checkpoint (Save|Load) : Rank ?: ?\d+ : (?:Iteration ?: ?(\d+) : )?Start time ?: ?[\d.]+s : "
+    rb"(?:Save duration|Time spent in load_checkpoint) ?: ?([\d.]+)s"
 )
 # (what must be in a piece of the log, name, its value), in the words of who prints it: our entry script; the recipes of
 # 24.11 to 25.02 (upstream.md, 3.2); NCCL, where NCCL_DEBUG asks for it (NVIDIA/nccl issue 1212); the entry script of
 # NVIDIA's containers, where the driver is too old for them (NVIDIA/nvidia-docker issue 1479).
 _VERSIONS = (
-    (b"NeMo ", "NeMo", re.compile(rb"^NeMo (\d\S*)\r?$", re.MULTILINE)),
-    (b"Megatron Core ", "Megatron Core", re.compile(rb"^Megatron Core (\d\S*)\r?$", re.MULTILINE)),
-    (b"PyTorch ", "PyTorch", re.compile(rb"^PyTorch (\d\S*)\r?$", re.MULTILINE)),
-    (b"CUDA ", "CUDA", re.compile(rb"^CUDA (\d\S*)\r?$", re.MULTILINE)),
-    (b"NCCL ", "NCCL", re.compile(rb"^NCCL (\d\S*)\r?$", re.MULTILINE)),
-    (b"Transformer Engine ", "Transformer Engine", re.compile(rb"^Transformer Engine (\d\S*)\r?$", re.MULTILINE)),
-    (b"NVIDIA driver ", "driver", re.compile(rb"^NVIDIA driver (\d\S*)\r?$", re.MULTILINE)),
+    *(
+        (f"{name} ".encode(), name.removeprefix("NVIDIA "), re.compile(rf"^{name} (\d\S*)\r?$".encode(), re.MULTILINE))
+        for name in ("NeMo", "Megatron Core", "PyTorch", "CUDA", "NCCL", "Transformer Engine", "NVIDIA driver")
+    ),
     (b"GSW: MODEL=", "container", re.compile(rb"^GSW: MODEL=.* IMAGE='([^'\n]*)'", re.MULTILINE)),
     (b"GSW: MODEL=", "framework", re.compile(rb"^GSW: MODEL=.* FW_VERSION=(\S+)", re.MULTILINE)),
     (b"GSW: MODEL=", "recipe", re.compile(rb"^GSW: MODEL=.* GSW_VERSION=(\S+)", re.MULTILINE)),
@@ -89,6 +81,11 @@ class LogFacts:
     """It says that nothing was trained."""
 
     @property
+    def step_times_s(self) -> tuple[tuple[int, float], ...]:
+        """(step index, time) of the steps that say theirs."""
+        return tuple((step.index, step.step_time_s) for step in self.steps if step.step_time_s is not None)
+
+    @property
     def versions_by_name(self) -> dict[str, str]:
         """What it says of each thing, several nodes' with commas."""
         found: dict[str, list[str]] = {}
@@ -117,10 +114,9 @@ def facts_of(file: BinaryIO, log_format: LogFormat | None = None) -> LogFacts:
     versions: dict[tuple[str, str], None] = {}
     settings: dict[str, str] = {}
     tail = b""
-    simulated: bool | None = None
+    simulated = _SIMULATED in file.read(_LINE)
+    file.seek(0)
     while data := file.read(_PIECE):
-        if simulated is None:
-            simulated = _SIMULATED in data[:_LINE]
         for name, parser in parsers.items():
             steps[name].extend(parser.feed(data))
         text = tail + data
@@ -138,9 +134,8 @@ def facts_of(file: BinaryIO, log_format: LogFormat | None = None) -> LogFacts:
         steps[name].extend(parser.close())
     best = max(steps, key=lambda name: len(steps[name]))
     last, starts = _last_start(steps[best])
-    return LogFacts(
-        best, tuple(last), tuple(checkpoints), starts, _first(versions), _first(settings.items()), bool(simulated)
-    )
+    said = tuple(versions)[:_MOST_FACTS], tuple(settings.items())[:_MOST_FACTS]
+    return LogFacts(best, tuple(last), tuple(checkpoints), starts, *said, simulated)
 
 
 def _versions(text: bytes) -> Iterator[tuple[str, str]]:
@@ -148,23 +143,15 @@ def _versions(text: bytes) -> Iterator[tuple[str, str]]:
         if marker in text:
             for match in pattern.finditer(text):
                 value = clean_line(match[1].decode(errors="replace"))
-                yield name, _cuda(value) if name == "CUDA of the driver" else value
-
-
-def _cuda(number: str) -> str:
-    """`12.2` of 12020."""
-    return f"{int(number) // 1000}.{int(number) % 1000 // 10}"
+                if name == "CUDA of the driver":  # 12.2 is 12020
+                    value = f"{int(value) // 1000}.{int(value) % 1000 // 10}"
+                yield name, value
 
 
 def _settings(text: bytes) -> Iterator[tuple[str, str]]:
     if b"\nmodel.config" in text:
         for match in _SETTING.finditer(text):
             yield clean_line(match[1].decode()), clean_line(match[2].decode(errors="replace"))
-
-
-def _first(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """No more than a log can say in earnest."""
-    return tuple(islice(pairs, _MOST_FACTS))
 
 
 def keep_facts(folder: Path, facts: LogFacts) -> None:
@@ -174,25 +161,17 @@ def keep_facts(folder: Path, facts: LogFacts) -> None:
 
 def kept_facts(folder: Path) -> LogFacts | None:
     """What was kept; None where nothing was, or it cannot be read."""
-    path = folder / _KEPT
-    if path.is_file():
-        with contextlib.suppress(Trouble):
-            return documents.load(path, LogFacts)
+    with contextlib.suppress(Trouble):
+        return documents.load(folder / _KEPT, LogFacts)
     return None
 
 
 def _checkpoints(text: bytes) -> Iterator[CheckpointTime]:
-    """In the order in which they stand."""
-    if b"Global Checkpoint " not in text:
-        return
-    found = [(match.start(), _checkpoint("save", match)) for match in _SAVE.finditer(text)]
-    found += [(match.start(), _checkpoint("load", match)) for match in _LOAD.finditer(text)]
-    yield from (checkpoint for _, checkpoint in sorted(found, key=lambda pair: pair[0]))
-
-
-def _checkpoint(kind: Literal["save", "load"], match: re.Match[bytes]) -> CheckpointTime:
-    iteration, seconds = match.groups()
-    return CheckpointTime(kind, int(iteration) if iteration else None, float(seconds))
+    for match in _CHECKPOINT.finditer(text):
+        kind, iteration, seconds = match.groups()
+        yield CheckpointTime(
+            "save" if kind == b"Save" else "load", int(iteration) if iteration else None, float(seconds)
+        )
 
 
 def _last_start(steps: list[Step]) -> tuple[list[Step], int]:

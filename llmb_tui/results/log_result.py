@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.recipe import ResultRule
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.llmb.import_run import plan_of
+from llmb_tui.plan import make
 from llmb_tui.plan.plan import Plan
+from llmb_tui.plan.request import read_request
+from llmb_tui.plan.selection import LAYOUT
 from llmb_tui.results.log_facts import LogFacts, facts_of
-from llmb_tui.results.plan_file import plan_in
-from llmb_tui.results.result import steady_of
-from llmb_tui.results.statistics import Spread
 from llmb_tui.results.training_log import TrainingLog
 from llmb_tui.watch.progress import fold
 from llmb_tui.watch.state import Progress, Verdict
 from llmb_tui.watch.verdict import judge, rule_s
 
 NOT_KNOWN = "A log alone does not say which configuration it is, so there is nothing to compare with."
-_LAST = ResultRule("last", "")
+LAST_STEP = ResultRule("last", "")
+_SELECTION = ("workload", "release", "size", "gpu", "dtype", "scale")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +39,7 @@ class LogResult:
     rule: ResultRule
     """Of its recipe; where that is not known, its last step."""
     step_time_s: float | None
-    last_s: float | None
-    """Time of the last step."""
-    median_s: float | None
-    """Of the steps after the warm-up."""
-    steady: Spread | None
-    steps_done: int
-    steps_total: int | None
+    """By that rule."""
     verdict: Verdict | None
     reason: str
     """Why there is no verdict; empty where there is one."""
@@ -69,30 +66,37 @@ def log_result(
         raise Trouble(
             f"{log.name} cannot be read.", f"{error.strerror}.", "Name a training log.", exit_code=1
         ) from error
-    rule = recipe.rule if recipe else _LAST
-    steps, verdict = facts.steps, None
-    times = [(step.index, step.step_time_s) for step in steps if step.step_time_s is not None]
-    last = steps[-1] if steps else None
-    step_time_s = last.step_time_s if last else None
+    rule = recipe.rule if recipe else LAST_STEP
+    verdict, step_time_s = None, facts.steps[-1].step_time_s if facts.steps else None
     if plan is not None:
-        progress = fold(Progress(), steps, plan)
+        progress = fold(Progress(), facts.steps, plan)
         total = progress.steps_total if progress.steps_total is not None else plan.steps
         ended = progress.steps_done >= total
         step_time_s = rule_s(plan, rule, progress)
         verdict, reason = judge(plan, rule, progress, finished=ended, threshold=threshold)
-    steady = steady_of(_LAST, times)
-    return LogResult(
-        log,
-        tuple(earlier),
-        facts,
-        plan,
-        rule,
-        step_time_s,
-        last.step_time_s if last else None,
-        steady.median if steady else None,
-        steady_of(rule, times),
-        last.index + 1 if last else 0,
-        last.total if last else None,
-        verdict,
-        reason,
-    )
+    return LogResult(log, tuple(earlier), facts, plan, rule, step_time_s, verdict, reason)
+
+
+def plan_in(catalog: Catalog, text: str) -> Plan:
+    """The plan that the direct procedure has left beside a log, by the presets of today. It is remote text.
+
+    Raises Trouble (exit code 1) for what is no such file, or names what no preset has.
+    """
+    try:
+        found: Any = json.loads(text)
+        selection, layout = dict(found["selection"]), dict(found["parallelism"])
+        request = {
+            **{name: selection.get(name) for name in _SELECTION},
+            "strong_scaling": selection.get("scaling") == "strong",
+            **dict(found.get("options", {})),
+        }
+        steps = found.get("steps")
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise Trouble("It is no plan of llmb-tui.", exit_code=1) from None
+    usual = make.plan(catalog, read_request(catalog, request))
+    # What is as usual is not asked for: then the plan is the published one where there is one.
+    named = {field.name: 1 if layout.get(field.name) is None else layout[field.name] for field in LAYOUT}
+    other = {name: value for name, value in named.items() if value != (getattr(usual.parallelism, name) or 1)}
+    if steps is not None and steps != usual.steps:
+        other["steps"] = steps
+    return make.plan(catalog, read_request(catalog, request | other)) if other else usual

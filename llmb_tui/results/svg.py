@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 
 from llmb_tui.results.chart import Axis, Chart, Point, Role, Rule, Series, apart
 from llmb_tui.text import clean_line
@@ -28,46 +29,7 @@ _NO_XML = re.compile("[\ufffe\uffff]")
 
 # One rule for each class, because few programs but browsers know variables. What a role is, is also said by the shape
 # of its mark and by the dashes of its line, so that no colour is needed.
-_PAPER = """\
-.chart text{font:12px system-ui,-apple-system,"Segoe UI","Liberation Sans",Arial,sans-serif;fill:#1f2328}
-.chart text{paint-order:stroke;stroke:#fff;stroke-width:3px;stroke-linejoin:round}
-.chart .title{font-size:14px;font-weight:600}
-.chart .ground{fill:#fff}
-.chart .muted{fill:#57606a}
-.chart .grid{stroke:#d8dee4;fill:none}
-.chart .axis{stroke:#57606a;fill:none}
-.chart .bold{font-weight:700}
-.chart path.line,.chart line.line{fill:none;stroke-width:1.6}
-.chart .measured{stroke:#0b57a4;fill:#0b57a4}
-.chart .this{stroke:#b54708;fill:#b54708}
-.chart .expected,.chart .ideal,.chart .window{stroke:#2e6b3a;fill:#2e6b3a}
-.chart .published{stroke:#1f2328;fill:#1f2328}
-.chart .estimated{stroke:#57606a;fill:#57606a}
-.chart .change{stroke:#b3261e;fill:#b3261e}
-.chart .hollow{fill:#fff;stroke-width:1.8}
-.chart .area{fill-opacity:.13;stroke-width:.8;stroke-opacity:.7;stroke-dasharray:1 2}
-.chart .line.expected,.chart .line.estimated{stroke-dasharray:6 4;fill:none}
-.chart .line.ideal{stroke-dasharray:2 3}
-.chart .line.change{stroke-dasharray:9 3 2 3}
-.chart .line.this{stroke-width:4}
-.chart text.this,.chart text.change{stroke:#fff}
-"""
-_DARK = """\
-.chart text{fill:#e6edf3;stroke:#161b22}
-.chart .ground{fill:#161b22}
-.chart .muted{fill:#9da7b1}
-.chart .grid{stroke:#30363d}
-.chart .axis{stroke:#9da7b1}
-.chart .measured{stroke:#6cb6ff;fill:#6cb6ff}
-.chart .this{stroke:#f0a35e;fill:#f0a35e}
-.chart .expected,.chart .ideal,.chart .window{stroke:#7ecb8b;fill:#7ecb8b}
-.chart .published{stroke:#e6edf3;fill:#e6edf3}
-.chart .estimated{stroke:#9da7b1;fill:#9da7b1}
-.chart .change{stroke:#ff8a80;fill:#ff8a80}
-.chart .hollow{fill:#161b22}
-.chart text.this,.chart text.change{stroke:#161b22}
-"""
-STYLE = f"{_PAPER}@media screen and (prefers-color-scheme:dark){{\n{_DARK}}}\n"
+STYLE = Path(__file__).with_name("chart.css").read_text("utf-8")
 """What a page needs once for all of its charts."""
 
 

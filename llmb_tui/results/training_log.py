@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,7 +9,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from llmb_tui.cluster.batch import frames
+from llmb_tui.cluster.batch import ask
 from llmb_tui.cluster.llmb.files import MOST_BYTES
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.errors import Trouble, trouble_of
@@ -122,15 +121,9 @@ def _batches(sizes: Mapping[str, int]) -> Iterator[list[str]]:
 
 def _asked(session: Session, script: str, path: str, *arguments: str | int) -> list[tuple[str, str, str]]:
     """(kind, path, text) of what a script of `remote/` prints. `path`: what was asked about."""
-    token = secrets.token_hex(8)
-    words = [token, *map(str, arguments)]
-    result = session.run_script(remote_text(script), words, deadline_s=_DEADLINE_S, only_looks=True)
-    if result.exit_code != 0:
-        why = clean_line(result.stderr.strip()) or f"The command there ended with {result.exit_code}."
-        place = f"{session.profile.name}:{clean_line(path)}"
-        raise Trouble(f"{place} cannot be read.", why, "Name a training log, or a folder of them.", exit_code=1)
-    parts = ((head.partition(" "), text) for head, text in frames(result.stdout, token))
-    return [(kind, file, text) for (kind, _, file), text in parts]
+    what = f"{session.profile.name}:{clean_line(path)} cannot be read."
+    failed = partial(Trouble, what, fix="Name a training log, or a folder of them.", exit_code=1)
+    return ask(session, remote_text(script), *arguments, failed=failed, deadline_s=_DEADLINE_S)
 
 
 def _read_there(session: Session, file: str, lines: bytes | None) -> TrainingLog:
@@ -162,9 +155,7 @@ def newest_of_jobs(logs: Sequence[TrainingLog]) -> list[tuple[TrainingLog, tuple
     """Of each job the log of its last start, with the names of the earlier ones; a log of no job stands for itself."""
     starts: dict[tuple[str, str], list[tuple[int, TrainingLog]]] = {}
     for log in logs:
-        known = job_and_start(log.file_name)
-        starts.setdefault((log.folder, known[0] if known else log.file_name), []).append(
-            (known[1] if known else 0, log)
-        )
-    ordered = (sorted(group, key=lambda one: one[0]) for group in starts.values())
-    return [(group[-1][1], tuple(log.name for _, log in group[:-1])) for group in ordered]
+        job_id, start = job_and_start(log.file_name) or (log.file_name, 0)
+        starts.setdefault((log.folder, job_id), []).append((start, log))
+    ordered = ([log for _, log in sorted(group, key=lambda one: one[0])] for group in starts.values())
+    return [(newest, tuple(log.name for log in earlier)) for *earlier, newest in ordered]

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, Literal
 
 from llmb_tui.results.statistics import Spread, spread
 
 Rule = Literal["recipe", "parse_train_timing", "llmb-run"]
-RULES: tuple[Rule, ...] = ("recipe", "parse_train_timing", "llmb-run")
 _FIRST, _LAST = 35, 44
 # A log whose lines never end must not fill the memory.
 _LONGEST_LINE = 1 << 20
@@ -68,15 +67,11 @@ class UpstreamResult:
     is_sample: bool = True
     """Deviations are of a sample (÷ n − 1); False: ÷ n."""
 
-    @property
-    def stdev_s(self) -> float | None:
-        """The deviation as the tool reckons it; see `is_sample`."""
-        return _deviation(self.step_time_s, self.is_sample)
-
-    @property
-    def tflops_stdev(self) -> float | None:
-        """The same of the TFLOPS."""
-        return _deviation(self.tflops_per_gpu, self.is_sample)
+    def deviation(self, of: Spread | None) -> float | None:
+        """Of one of these as the tool reckons it; llmb-run calls that of a single value 0."""
+        if of is None:
+            return None
+        return (of.stdev or 0.0) if self.is_sample else of.population_stdev
 
 
 def counts_as_log(name: str) -> bool:
@@ -207,19 +202,3 @@ def _lines(file: BinaryIO, newline: str | None) -> Iterator[str]:
         yield from iter(lambda: text.readline(_LONGEST_LINE), "")
     finally:
         text.detach()
-
-
-def _deviation(of: Spread | None, is_sample: bool) -> float | None:
-    """llmb-run calls that of a single value 0."""
-    if of is None:
-        return None
-    return (of.stdev or 0.0) if is_sample else of.population_stdev
-
-
-def newest_starts(names: Iterable[str]) -> dict[str, str]:
-    """The log that counts for llmb-run of each job in one folder: job id → name of the file."""
-    starts: dict[str, tuple[int, str]] = {}
-    for name in names:
-        if (found := job_and_start(name)) and found[1] >= starts.get(found[0], (-2, ""))[0]:
-            starts[found[0]] = (found[1], name)
-    return {job_id: name for job_id, (_, name) in starts.items()}

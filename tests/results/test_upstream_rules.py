@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from llmb_tui.results.training_log import TrainingLog, newest_of_jobs
 from llmb_tui.results.upstream_rules import (
     UpstreamResult,
     counts_as_log,
     llmb_run,
-    newest_starts,
     parse_train_timing,
 )
 
@@ -61,6 +61,10 @@ def by_llmb(text: str | bytes, framework: str = "") -> UpstreamResult:
     return llmb_run(io.BytesIO(text if isinstance(text, bytes) else text.encode()), framework)
 
 
+def deviations(result: UpstreamResult) -> tuple[float | None, float | None]:
+    return result.deviation(result.step_time_s), result.deviation(result.tflops_per_gpu)
+
+
 def test_both_take_the_mean_over_the_window_and_differ_in_the_deviation() -> None:
     """(2.690 + … + 2.699) / 10 = 2.6945; squares of 4.5, 3.5 … ms sum to 82.5; √8.25 = 2.8723, √(82.5 / 9) = 3.0277."""
     script, llmb = timing(nemo()), by_llmb(nemo())
@@ -72,7 +76,7 @@ def test_both_take_the_mean_over_the_window_and_differ_in_the_deviation() -> Non
         assert (result.step_time_s.count, result.tflops_per_gpu.count) == (10, 10)
         assert result.step_time_s.mean == pytest.approx(2.6945)
         assert result.tflops_per_gpu.mean == pytest.approx(1605.5)
-        assert [result.stdev_s, result.tflops_stdev] == pytest.approx([stdev_s, tflops_stdev], rel=1e-4)
+        assert deviations(result) == pytest.approx((stdev_s, tflops_stdev), rel=1e-4)
 
 
 def test_a_missing_iteration_is_noticed_by_one_of_them() -> None:
@@ -118,8 +122,8 @@ def test_a_log_of_megatron_bridge() -> None:
     for result in (script, llmb):
         assert result.step_time_s is not None
         assert result.tflops_per_gpu is not None
-        assert [result.step_time_s.mean, result.stdev_s] == pytest.approx([20.45, 0.30277], rel=1e-4)
-        assert [result.tflops_per_gpu.mean, result.tflops_stdev] == pytest.approx([739.5, 3.0277], rel=1e-4)
+        assert (result.step_time_s.mean, result.tflops_per_gpu.mean) == pytest.approx((20.45, 739.5), rel=1e-4)
+        assert deviations(result) == pytest.approx((0.30277, 3.0277), rel=1e-4)
     assert [result and result.status for result in (timing(bridge("nan")), by_llmb(bridge("nan")))] == [
         "Invalid", "invalid_grad_norm",
     ]  # fmt: skip
@@ -149,7 +153,12 @@ def test_genuine_logs_that_failed_early() -> None:
 
 def test_which_files_and_which_start_count() -> None:
     names = ["log-a.t_7_0.out", "log-a.t_7_2.out", "log-a.t_7_10.out", "sbatch_a.t_7.out", "slurm-7.out", "slurm-8.out"]
-    assert newest_starts(names) == {"7": "log-a.t_7_10.out", "8": "slurm-8.out"}
+    logs = [TrainingLog(f"/runs/{name}", name, io.BytesIO) for name in names]
+    assert [(log.name, earlier) for log, earlier in newest_of_jobs(logs)] == [
+        ("log-a.t_7_10.out", ("slurm-7.out", "log-a.t_7_0.out", "log-a.t_7_2.out")),
+        ("sbatch_a.t_7.out", ()),
+        ("slurm-8.out", ()),
+    ]
     assert [counts_as_log(name) for name in (*names, "log-t_nccltrace_7_0.out", "log-t_7_0.err")] == [True] * 6 + [
         False, False,
     ]  # fmt: skip

@@ -5,13 +5,13 @@ A file may hold tokens in clear text, and so may an error about it: nothing of a
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from llmb_tui.cluster.batch import frames
+from llmb_tui.cluster import batch
 from llmb_tui.errors import Trouble
-from llmb_tui.text import clean, clean_line
+from llmb_tui.text import clean_line
 
 if TYPE_CHECKING:
     from llmb_tui.cluster.session import Session
@@ -27,14 +27,9 @@ def ask(
 
     Raises Trouble where it fails, and what `Session.run_script` raises.
     """
-    token = secrets.token_hex(8)
-    arguments = [token, str(MOST_BYTES), str(most), *directories]
-    result = session.run_script(script, arguments, deadline_s=deadline_s, only_looks=True)
-    if result.exit_code != 0:
-        why = clean(result.stderr.strip()) or f"The command there ended with {result.exit_code}."
-        raise Trouble("It could not be looked for what NVIDIA's llmb-run has there.", why)
-    parts = ((head.partition(" "), text) for head, text in frames(result.stdout, token))
-    return [(kind, path, text) for (kind, _, path), text in parts]
+    what = "It could not be looked for what NVIDIA's llmb-run has there."
+    failed = partial(Trouble, what)
+    return batch.ask(session, script, MOST_BYTES, most, *directories, failed=failed, deadline_s=deadline_s)
 
 
 def read_yaml(text: str, path: str) -> dict[str, Any]:

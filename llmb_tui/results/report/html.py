@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from html import escape
+from pathlib import Path
 
 from llmb_tui.results.report.blocks import Banner, Block, Bullets, Document, Facts, Grid, Picture, Section, Text
 from llmb_tui.results.svg import STYLE as CHART_STYLE
@@ -19,54 +20,7 @@ _WIDE = 8
 _SHORT = 16
 """A column of no longer texts is not folded."""
 _NO_SLUG = re.compile(r"[^a-z0-9]+")
-_STYLE = """\
-:root{color-scheme:light dark;--ink:#1f2328;--soft:#57606a;--line:#d0d7de;--paper:#fff;--shade:#f6f8fa;
---pass:#1a7f37;--warn:#9a6700;--fail:#b3261e}
-@media screen and (prefers-color-scheme:dark){:root{--ink:#e6edf3;--soft:#9da7b1;--line:#30363d;--paper:#0d1117;
---shade:#161b22;--pass:#56d364;--warn:#e3b341;--fail:#ff8a80}}
-*{box-sizing:border-box}
-body{margin:0 auto;padding:2rem 1.25rem 4rem;max-width:58rem;background:var(--paper);color:var(--ink);
-font:16px/1.5 system-ui,-apple-system,"Segoe UI","Liberation Sans",Arial,sans-serif;overflow-wrap:anywhere}
-h1{font-size:1.7rem;line-height:1.25;margin:0 0 .25rem}
-h2{font-size:1.25rem;margin:2.2rem 0 .6rem;padding-top:.6rem;border-top:1px solid var(--line)}
-h3{font-size:1.05rem;margin:1.6rem 0 .4rem}
-p,ul,dl,figure,.table{margin:.6rem 0}
-ul{padding-left:1.3rem}
-.soft,figcaption,caption{color:var(--soft)}
-.verdict{display:flex;gap:.9rem;align-items:baseline;margin:1rem 0;padding:.8rem 1rem;background:var(--shade);
-border:1px solid var(--line);border-left:6px solid var(--soft);border-radius:4px}
-.verdict strong{white-space:nowrap;font-size:1.15rem}
-.verdict.pass{border-left-color:var(--pass)}.pass strong{color:var(--pass)}
-.verdict.warn{border-left-color:var(--warn)}.warn strong{color:var(--warn)}
-.verdict.fail{border-left-color:var(--fail)}.fail strong{color:var(--fail)}
-.table{overflow-x:auto}
-table{border-collapse:collapse;font-variant-numeric:tabular-nums;overflow-wrap:normal}
-caption{caption-side:top;text-align:left;padding:0 0 .3rem;font-size:.9rem}
-th,td{padding:.3rem .7rem;border-bottom:1px solid var(--line);text-align:left;vertical-align:top}
-thead th,thead td{border-bottom:2px solid var(--line)}
-thead th{font-weight:600;font-size:.9em;vertical-align:bottom}
-.number{text-align:right}tbody .number,.short{white-space:nowrap}
-.wide{font-size:.85rem}.wide th,.wide td{padding:.25rem .45rem}
-dl{display:grid;grid-template-columns:minmax(9rem,14rem) 1fr;gap:.25rem 1rem}
-dt{color:var(--soft)}dd{margin:0}
-code,pre{font:.85em/1.45 ui-monospace,SFMono-Regular,Menlo,"Liberation Mono",monospace}
-pre{margin:.5rem 0;padding:.8rem;background:var(--shade);border:1px solid var(--line);overflow-x:auto;
-overflow-wrap:normal}
-summary{cursor:pointer}
-a{color:inherit}
-figure svg{display:block;width:100%;max-width:46rem;height:auto;border:1px solid var(--line);border-radius:4px}
-figcaption{font-size:.9rem;max-width:46rem;margin-top:.3rem}
-footer{margin-top:3rem;padding-top:.6rem;border-top:1px solid var(--line);color:var(--soft);font-size:.9rem}
-@media (max-width:36rem){body{padding:1.2rem .8rem 3rem}dl{grid-template-columns:1fr;gap:0}dd{margin:0 0 .4rem}
-.verdict{flex-direction:column;gap:.2rem}}
-@media print{@page{margin:14mm}body{font-size:9.5pt;line-height:1.4;max-width:none;padding:0}
-h1{font-size:16pt}h2{font-size:12pt;margin:1.1rem 0 .4rem;padding-top:.4rem}h3{font-size:10.5pt;margin:.9rem 0 .3rem}
-h2,h3,caption{break-after:avoid}figure,.verdict,tr,li{break-inside:avoid}nav{display:none}
-.table{overflow:visible}th,td{padding:.15rem .5rem}.wide{font-size:7.5pt}.wide th,.wide td{padding:.15rem .25rem}
-caption,figcaption{font-size:8.5pt}code{font-size:8pt}figure svg{max-width:135mm}footer{margin-top:1rem}
-pre{white-space:pre-wrap;overflow-wrap:anywhere;font-size:7.5pt}
-details:not([open])>summary::after{content:" – in the file itself"}}
-"""
+_STYLE = Path(__file__).with_name("report.css").read_text("utf-8") + CHART_STYLE
 # Nothing is fetched and nothing runs, whatever a text in here may be.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
@@ -89,7 +43,7 @@ def html(document: Document) -> str:
         '<meta name="viewport" content="width=device-width,initial-scale=1">',
         '<meta name="color-scheme" content="light dark">',
         f"<title>{_text(document.title)}</title>",
-        f"<style>\n{_STYLE}{CHART_STYLE}</style>",
+        f"<style>\n{_STYLE}</style>",
     )
     lines = ("<!DOCTYPE html>", '<html lang="en">', "<head>", *head, "</head>", "<body>", *body, "</body>", "</html>")
     return "\n".join(lines) + "\n"

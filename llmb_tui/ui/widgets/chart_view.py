@@ -35,7 +35,6 @@ _KINDS: dict[Role, Kind] = {
     "estimated": "axis",
     "measured": "line",
     "this": "now",
-    "window": "now",
     "ideal": "axis",
     "change": "outside",
 }
