@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import re
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from llmb_tui.demo.runai import facts
 from llmb_tui.demo.runai.contract import OBJECTS, fields, problems
 from tests.demo.runai.runai_client import Client, request, single
 from tests.kit.runai import FaultySite
+from tests.kit.runai_models import model
 
 NODES = f"/clusters/{facts.CLUSTER}/nodes"
 # `Project` is not among them: the package has another schema of that name in its place.
@@ -25,11 +25,6 @@ PROJECT = {
 }
 PROJECT_NEEDS = """id name parentId createdAt updatedAt totalResources effective status description
     enforceRunaiScheduler clusterId resources"""
-
-
-def model(name: str) -> Any:
-    module = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
-    return getattr(importlib.import_module(f"runai.models.{module}"), name)
 
 
 def check(name: str, document: Any) -> None:
