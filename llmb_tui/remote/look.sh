@@ -4,7 +4,9 @@
 #     ?PENDING_REASON|START                          of a job that waits, when ASK is `ask`
 #     |LINE                                          the end of its log
 #
-# STATE: missing; lost (an attempt on a login node died); gone (a job died); waiting or running; done; failed.
+# STATE: missing; lost (an attempt on a login node died); gone (a job died); waiting or running; done; failed. Bytes and
+# layers are counted of what runs, and the bytes of a result that is a file; they are 0 for the rest: this runs every
+# second on a login node, and each program that it starts costs all who work there.
 look() {
     ask=$1 folder=$2 growing=$3
     shift 3
@@ -12,8 +14,8 @@ look() {
     for path; do [ -d "$path" ] || [ -s "$path" ] || whole=no; done
     code=0
     for end in "$folder"/ended.*; do if [ -d "$end" ]; then code=${end##*.}; fi; done
-    state=missing queued=
-    job=$(cat "$folder/job" 2>/dev/null)
+    state=missing queued= job= measured='0 0 0 0'
+    if [ -s "$folder/job" ]; then { read -r job <"$folder/job"; } 2>/dev/null; fi
     if [ "$whole" = yes ]; then
         state=done
     elif [ -d "$folder/lock" ]; then
@@ -31,10 +33,13 @@ look() {
             queued=$(squeue -h -j "$job" -o '%r|%S' 2>/dev/null)
         fi
     fi
-    if [ "$state" = done ]; then set -- "$1"; elif [ "$growing" ]; then set -- "$growing"*; fi
-    printf '= %s %s %s %s %s\n' "$state" "$(sizes "$@")" "$(layers "$folder/cache")" \
-        "$(sed -n 's/.*Downloading \([0-9][0-9]*\) missing layers.*/\1/p' "$folder/log" 2>/dev/null | tail -n 1 | grep . ||
-            echo 0)" "${job:--}"
+    if [ "$state" = done ] && [ -f "$1" ]; then
+        measured="$(sizes "$1") 0 0 0"
+    elif [ "$state" = running ]; then
+        if [ "$growing" ]; then set -- "$growing"*; fi
+        measured="$(sizes "$@") $(layers "$folder/cache") $(of_layers "$folder/log")"
+    fi
+    printf '= %s %s %s\n' "$state" "$measured" "${job:--}"
     if [ "$queued" ]; then printf '?%s\n' "$queued"; fi
     if [ "$code" = full ]; then echo '|No space left on device'; fi
     case $state in
@@ -51,6 +56,11 @@ sizes() {
 # Bytes in enroot's cache, and how many files of it are whole: a file that still grows has a dot in its name.
 layers() {
     ls -ln "$1" 2>/dev/null | awk '/^-/ { sum += $5; whole += $NF !~ /\./ } END { printf "%.0f %d", sum, whole }'
+}
+
+# How many layers enroot said last that it downloads.
+of_layers() {
+    sed -n 's/.*Downloading \([0-9][0-9]*\) missing layers.*/\1/p' "$1" 2>/dev/null | awk '{ of = $1 } END { print of + 0 }'
 }
 
 # The last lines of these files, each from its beginning and cut where it is very long; a progress line that was
