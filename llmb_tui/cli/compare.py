@@ -51,7 +51,9 @@ def compare_verb(arguments: argparse.Namespace) -> int:
         print_as("csv", runs_table(comparison.runs))
     else:
         for title, table in _tables(comparison, curves, changed):
-            _print_titled(title, table, markdown=arguments.format == "markdown")
+            print_line(f"### {title}\n" if arguments.format == "markdown" else title)
+            print_as(arguments.format, table)
+            print_line("")
     if arguments.diff and not arguments.json:
         _print_texts(changed)
     _say_notices(services, comparison.runs)
@@ -94,16 +96,12 @@ def _results(services: Services, names: Iterable[str]) -> tuple[RunResult, ...]:
 
 def _changed(services: Services, comparison: Comparison, *, two_sides: bool) -> RunDifference | None:
     """What else differs, where two runs or two sides are held against each other: of the newest on either side."""
+    pair = comparison.runs
     if two_sides and comparison.contrasts:
-        pair = [group.runs[-1].id for group in (comparison.contrasts[0].base, comparison.contrasts[0].other)]
-    elif len(comparison.runs) == 2:
-        pair = [run.id for run in comparison.runs]
-    else:
+        pair = (comparison.contrasts[0].base.runs[-1], comparison.contrasts[0].other.runs[-1])
+    if len(pair) != 2:
         return None
-    before, after = (
-        Ran(services.runs.load(run_id), services.runs.script(run_id), services.history.result(run_id).facts)
-        for run_id in pair
-    )
+    before, after = (Ran.of(services.runs, services.history.result(run.id)) for run in pair)
     return difference(before, after)
 
 
@@ -122,18 +120,12 @@ def _tables(
         yield f"Changed from run {changed.before} to run {changed.after}", changes_table(changed)
 
 
-def _print_titled(title: str, table: Table, *, markdown: bool) -> None:
-    print_line(f"### {title}\n" if markdown else title)
-    print_as("markdown" if markdown else "table", table)
-    print_line("")
-
-
 def _print_texts(changed: RunDifference | None) -> None:
     if changed is None:
         say("--diff shows what differs between two runs, or two sides: name two, or use --against.")
         return
     for text in changed.texts:
-        print_line("\n".join((f"{text.name}", *text.lines)))
+        print_line("\n".join((text.name, *text.lines)))
         if text.cut:
             print_line(f"… {text.cut} more lines")
     if not changed.texts:

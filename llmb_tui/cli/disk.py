@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from llmb_tui.cli.output import print_json, print_line, print_table, say
 from llmb_tui.cli.user import confirm, has_terminal, require_changes, terminal_prompter, user_services
 from llmb_tui.errors import Trouble
-from llmb_tui.results.housekeeping import KINDS, Belonging, Removal, belongings, chosen, measured, remove, total_size
+from llmb_tui.results.housekeeping import KINDS, Belonging, belongings, chosen, measured, remove, total_size
 from llmb_tui.results.prune import held_by_suites
 from llmb_tui.services import Services
 from llmb_tui.text import plural, size_text
@@ -53,7 +53,8 @@ def _remove(services: Services, arguments: argparse.Namespace, things: Sequence[
             raise Trouble("Nothing was removed.", exit_code=1)
     removal = remove(services.clusters.login_node(arguments.cluster), things, say)
     if arguments.json:
-        print_json({"cluster": arguments.cluster, **_outcome(removal)})
+        outcome = {"removed": list(removal.removed), "kept": dict(removal.kept), "left": removal.left or None}
+        print_json({"cluster": arguments.cluster, **outcome})
     for path in () if arguments.json else removal.removed:
         print_line(f"removed {path}")
     for path, why in removal.kept.items():
@@ -63,22 +64,13 @@ def _remove(services: Services, arguments: argparse.Namespace, things: Sequence[
     return 2 if removal.kept or removal.left else 0
 
 
-def _outcome(removal: Removal) -> dict[str, object]:
-    return {"removed": list(removal.removed), "kept": dict(removal.kept), "left": removal.left or None}
-
-
 def _row(one: Belonging) -> tuple[str, ...]:
     return _size(one), KINDS[one.kind], " ".join(one.run_ids) or "–", one.path, one.kept
 
 
 def _document(one: Belonging) -> dict[str, object]:
-    return {
-        "name": one.path,
-        "kind": one.kind,
-        "bytes": one.size,
-        "runs": list(one.run_ids),
-        "kept": one.kept or None,
-    }
+    runs = list(one.run_ids)
+    return {"name": one.path, "kind": one.kind, "bytes": one.size, "runs": runs, "kept": one.kept or None}
 
 
 def _size(one: Belonging) -> str:

@@ -57,10 +57,10 @@ def _show(logs: LocalLogs) -> None:
 
 
 def _row(log: LocalLog) -> tuple[str, ...]:
-    selection = log.run.plan.selection
+    what = log.run.plan.selection
     return (
         log.run.id,
-        f"{selection.workload} {selection.size} {selection.dtype} {selection.scale}",
+        f"{what.workload} {what.size} {what.dtype} {what.scale}",
         log.run.cluster,
         time.strftime("%Y-%m-%d", time.localtime(log.grew_at)),
         " ".join(log.names),
@@ -69,13 +69,8 @@ def _row(log: LocalLog) -> tuple[str, ...]:
 
 
 def _document(log: LocalLog) -> dict[str, object]:
-    return {
-        "id": log.run.id,
-        "cluster": log.run.cluster,
-        "files": list(log.names),
-        "bytes": log.size,
-        "grew_at": log.grew_at,
-    }
+    run, files = log.run, list(log.names)
+    return {"id": run.id, "cluster": run.cluster, "files": files, "bytes": log.size, "grew_at": log.grew_at}
 
 
 def _sum(logs: Sequence[LocalLog]) -> str:

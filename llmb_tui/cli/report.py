@@ -31,10 +31,11 @@ def report_verb(arguments: argparse.Namespace) -> int:
             exit_code=1,
         )
     made = user_services(arguments).reports.document(arguments.runs, time.time())
-    charts = {name: Path(arguments.charts) / f"{name}.svg" for name in _names(made)} if arguments.charts else {}
+    pictures = made.pictures if arguments.charts else ()
+    charts = {picture.name: Path(arguments.charts) / f"{picture.name}.svg" for picture in pictures}
     files = [*([target] if target else []), *charts.values()]
     _agree([path for path in files if os.path.lexists(path)], force=arguments.force)
-    for picture in made.pictures if charts else ():
+    for picture in pictures:
         write_atomic(charts[picture.name], svg(picture.chart).encode())
     if target is not None:
         write_atomic(target, _text(made, target, charts).encode())
@@ -46,10 +47,6 @@ def report_verb(arguments: argparse.Namespace) -> int:
         for path in files:
             print_line(f"{path}  {path.stat().st_size / 1000:,.0f} kB")
     return 0
-
-
-def _names(made: Document) -> list[str]:
-    return [picture.name for picture in made.pictures]
 
 
 def _text(made: Document, target: Path, charts: dict[str, Path]) -> str:

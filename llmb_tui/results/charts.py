@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import fmean, median
 
 from llmb_tui.plan.over_scale import AtScale
@@ -43,11 +44,8 @@ def step_chart(result: RunResult) -> Chart | None:
         notes.append(f"Each point is the median of up to {-(-len(times) // _MOST_STEPS)} steps; lines reach to all.")
     if outside:
         at, value = max(outside, key=lambda pair: pair[1])
-        notes.append(
-            f"{plural(len(outside), 'step')} outside of the picture, drawn as arrows at its edge; the slowest is "
-            f"iteration {at} with {seconds(value)}."
-        )
-    counted = _counted(result)
+        what = f"{plural(len(outside), 'step')} outside of the picture, drawn as arrows at its edge"
+        notes.append(f"{what}; the slowest is iteration {at} with {seconds(value)}.")
     return Chart(
         name="steps",
         title="Step time over the run",
@@ -55,7 +53,7 @@ def step_chart(result: RunResult) -> Chart | None:
         y=y,
         bands=_expected_band(estimate, -0.01 * last, 1.01 * last),
         rules=_expected_rule(result.plan),
-        series=(Series("measured", "measured step", points, joined=True), *counted),
+        series=(Series("measured", "measured step", points, joined=True), *_counted(result)),
         summary=_step_summary(result, times),
         notes=tuple(notes),
     )
@@ -155,34 +153,25 @@ def history_chart(results: Sequence[RunResult]) -> Chart | None:
     runs, values = [run for run, _ in timed], [value for _, value in timed]
     newest = runs[-1]
     estimate = newest.plan.estimate
-    found = changes(values)
     x = time_axis("submitted, UTC", [run.made_at for run in runs])
-    marks = [
-        Rule(
-            "change",
-            f"{abs(one.percent):.1f} % {'slower' if one.percent > 0 else 'faster'}",
-            (runs[one.at - 1].made_at + runs[one.at].made_at) / 2,
-            upright=True,
-        )
-        for one in found
-    ]
-    lasts = [values[-1], *((estimate.low_s, estimate.high_s) if estimate else ())]
+    marks, said = [], []
+    for one in changes(values):
+        label = f"{abs(one.percent):.1f} % {'slower' if one.percent > 0 else 'faster'}"
+        marks.append(Rule("change", label, (runs[one.at - 1].made_at + runs[one.at].made_at) / 2, upright=True))
+        times = f"{seconds(one.before)} before, {seconds(one.after)} since"
+        said.append(f"{label} from run {runs[one.at].id} on ({times})")
     points = [Point(run.made_at, value, name=run.id) for run, value in timed]
-    points[-1] = Point(points[-1].x, values[-1], seconds(values[-1]), name=newest.id)
-    said = "; ".join(
-        f"{mark.label} from run {runs[one.at].id} on ({seconds(one.before)} before, {seconds(one.after)} since)"
-        for mark, one in zip(marks, found, strict=True)
-    )
+    points[-1] = replace(points[-1], label=seconds(values[-1]))
     return Chart(
         name="history",
         title="The same configuration over time",
         x=x,
-        y=value_axis(_SECONDS, [*values, *lasts]),
+        y=value_axis(_SECONDS, [*values, *((estimate.low_s, estimate.high_s) if estimate else ())]),
         bands=_expected_band(estimate, x.low, x.high),
         rules=(*_expected_rule(newest.plan), *marks),
         series=(Series("measured", "run", tuple(points), joined=True),),
         summary=f"{plural(len(runs), 'run')}, from {seconds(min(values))} to {seconds(max(values))}; "
-        + (f"{said}." if said else "no change larger than what they differ by anyway."),
+        + f"{'; '.join(said) or 'no change larger than what they differ by anyway'}.",
         notes=(RULE,),
     )
 
@@ -217,12 +206,8 @@ def _counted(result: RunResult) -> tuple[Series, ...]:
     first = last
     if rule.kind == "mean":
         first, last = rule.first or 0, last if rule.last is None else min(rule.last, last)
-    ends = (
-        (Point(first, value), Point(last, value, seconds(value)))
-        if first < last
-        else (Point(last, value, seconds(value)),)
-    )
-    return (Series("this", f"what counts: {result.rule_words}", ends, joined=True),)
+    ends = [*([Point(first, value)] if first < last else []), Point(last, value, seconds(value))]
+    return (Series("this", f"what counts: {result.rule_words}", tuple(ends), joined=True),)
 
 
 def _expected_band(estimate: Estimate | None, low: float, high: float) -> tuple[Band, ...]:
@@ -263,19 +248,16 @@ def _efficiency(point: ScalePoint) -> Point:
 
 def _step_summary(result: RunResult, times: _Times) -> str:
     steady, estimate = result.steady, result.plan.estimate
-    said = [f"{plural(len(times), 'step')}"]
+    text = plural(len(times), "step")
     if steady is not None:
-        said.append(
-            f"the steady ones from {seconds(steady.low)} to {seconds(steady.high)}, median {seconds(steady.median)}"
-        )
+        text += f"; the steady ones from {seconds(steady.low)} to {seconds(steady.high)}"
+        text += f", median {seconds(steady.median)}"
     if result.step_time_s is not None:
-        said.append(f"what counts ({result.rule_words}) is {seconds(result.step_time_s)}")
+        text += f"; what counts ({result.rule_words}) is {seconds(result.step_time_s)}"
     if estimate is not None:
-        said.append(
-            f"expected were {seconds(estimate.step_time_s)}, {METHOD_WORDS[estimate.method]}, in a band from "
-            f"{seconds(estimate.low_s)} to {seconds(estimate.high_s)}"
-        )
-    return "; ".join(said) + "."
+        text += f"; expected were {seconds(estimate.step_time_s)}, {METHOD_WORDS[estimate.method]}, in a band from "
+        text += f"{seconds(estimate.low_s)} to {seconds(estimate.high_s)}"
+    return f"{text}."
 
 
 def _scale_summary(points: Sequence[AtScale], groups: dict[int, list[float]], own: tuple[int, float] | None) -> str:

@@ -146,17 +146,13 @@ class Contrast:
     @property
     def words(self) -> str:
         """In a sentence."""
-        percent = abs(self.difference_pct)
+        percent, basis = abs(self.difference_pct), _BASIS_WORDS[self.basis]
         way = "slower" if self.difference_pct > 0 else "faster"
         if self.half_width_pct is None:
-            return f"{percent:.2g} % {way}; {_BASIS_WORDS[self.basis]}"
+            return f"{percent:.2g} % {way}; {basis}"
         if self.outcome == "within the noise":
-            return f"within the noise: {self.difference_pct:+.2g} % ± {self.half_width_pct:.2g} % ({self._basis})"
-        return f"{percent:.2g} % ± {self.half_width_pct:.2g} % {way} ({self._basis})"
-
-    @property
-    def _basis(self) -> str:
-        return _BASIS_WORDS[self.basis]
+            return f"within the noise: {self.difference_pct:+.2g} % ± {self.half_width_pct:.2g} % ({basis})"
+        return f"{percent:.2g} % ± {self.half_width_pct:.2g} % {way} ({basis})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,16 +34,6 @@ class Configuration:
 
 def configuration_of(plan: Plan) -> Configuration:
     """That of a plan."""
-    selection = plan.selection
-    return Configuration(
-        selection.workload,
-        selection.release,
-        selection.size,
-        selection.gpu,
-        selection.dtype,
-        plan.precision_variant,
-        selection.scale,
-        plan.scaling,
-        plan.parallelism,
-        plan.options,
-    )
+    what, of_plan = plan.selection, (plan.scaling, plan.parallelism, plan.options)
+    names = (what.workload, what.release, what.size, what.gpu, what.dtype)
+    return Configuration(*names, plan.precision_variant, what.scale, *of_plan)

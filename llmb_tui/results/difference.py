@@ -13,10 +13,12 @@ from dataclasses import dataclass, fields
 from typing import Literal
 
 from llmb_tui.launch.run import Run
+from llmb_tui.launch.runs import Runs
 from llmb_tui.plan.selection import PROCEDURE_TITLES
 from llmb_tui.results.configuration import configuration_of
 from llmb_tui.results.log_facts import LogFacts
 from llmb_tui.results.redact import hidden_value, without_secrets
+from llmb_tui.results.result import RunResult
 from llmb_tui.text import clean
 
 _OWN = frozenset(
@@ -40,6 +42,11 @@ class Ran:
     """As it was submitted; empty where it is not kept."""
     facts: LogFacts | None
     """What its log says; None without one."""
+
+    @classmethod
+    def of(cls, runs: Runs, result: RunResult) -> Ran:
+        """By what this machine has of it; `result` with its whole log. Raises Trouble."""
+        return cls(runs.load(result.id), runs.script(result.id), result.facts)
 
 
 @dataclass(frozen=True, slots=True)

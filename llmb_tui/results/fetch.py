@@ -53,34 +53,26 @@ class _Refused(Trouble):
     """One file is not fetched; the others are."""
 
 
+@dataclass(frozen=True, slots=True)
 class Fetch:
     """Into one folder. For one thread."""
 
-    def __init__(
-        self,
-        session: Session,
-        left: LeftFiles,
-        target: Path,
-        *,
-        limit: Limit | None = None,
-        prompter: Prompter | None = None,
-    ) -> None:
-        """`prompter` answers what connecting again asks; None: nobody."""
-        self._session = session
-        self._left = left
-        self._target = target
-        self._limit = limit
-        self._prompter = prompter
+    session: Session
+    left: LeftFiles
+    target: Path
+    limit: Limit | None = None
+    prompter: Prompter | None = None
+    """Answers what connecting again asks; None: nobody."""
 
     def missing(self) -> int:
         """Bytes that are still to come. Raises Trouble where they have no room here."""
-        missing = sum(max(0, file.size - self._here(file)) for file in self._left.files)
-        above = next(path for path in (self._target, *self._target.absolute().parents) if path.exists())
+        missing = sum(max(0, file.size - self._here(file)) for file in self.left.files)
+        above = next(path for path in (self.target, *self.target.absolute().parents) if path.exists())
         with file_trouble("look at", above):
             free = shutil.disk_usage(above).free
         if missing > free:
             raise Trouble(
-                f"The files have no room in {self._target}.",
+                f"The files have no room in {self.target}.",
                 f"{missing:,} bytes are to come, and {free:,} are free there.",
                 "Free some space, or name another folder with --to.",
             )
@@ -88,8 +80,8 @@ class Fetch:
 
     def all(self, tell: Tell) -> list[Fetched]:
         """Every file, one after the other. Raises Trouble where the cluster does not answer any more."""
-        make_private_directory(self._target)
-        return [self._one(file, tell) for file in self._left.files]
+        make_private_directory(self.target)
+        return [self._one(file, tell) for file in self.left.files]
 
     def _here(self, file: LeftFile) -> int:
         """Bytes of it that are here."""
@@ -99,7 +91,7 @@ class Fetch:
             return 0
 
     def _one(self, file: LeftFile, tell: Tell) -> Fetched:
-        final = self._target / file.name
+        final = self.target / file.name
         try:
             path = self._place(file)
             came = self._copy(file, path, tell)
@@ -116,9 +108,9 @@ class Fetch:
 
     def _place(self, file: LeftFile) -> Path:
         """The file itself where it is here, else the one that becomes it. Raises `_Refused`."""
-        final = self._target / file.name
+        final = self.target / file.name
         part = final.with_name(f"{final.name}.part")
-        if not final.parent.resolve().is_relative_to(self._target.resolve()):
+        if not final.parent.resolve().is_relative_to(self.target.resolve()):
             raise _Refused(f"A symbolic link at {final.parent} leads out of the folder.")
         path = final if os.path.lexists(final) else part
         if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
@@ -127,7 +119,7 @@ class Fetch:
 
     def _copy(self, file: LeftFile, path: Path, tell: Tell) -> int:
         """Bytes that came. Raises LogReplaced, `_Refused`, Unreadable, and Trouble where the line stays broken."""
-        remote = RemoteLog(self._session, f"{self._left.folder}/{file.name}", no_links=True, limit=self._limit)
+        remote = RemoteLog(self.session, f"{self.left.folder}/{file.name}", no_links=True, limit=self.limit)
         follower = Follower(remote, path)
         with closing(follower):
             began = last = follower.copied
@@ -147,14 +139,14 @@ class Fetch:
                             here, f"{lost.what} {lost.why}".rstrip(), "Fetch again; it goes on there."
                         ) from lost
                     with suppress(Disconnected, Unanswered, Unreachable):
-                        self._session.connect(self._prompter)
+                        self.session.connect(self.prompter)
             if follower.copied < file.size and remote.prove(Sample(0, 0, 0), b"") is None:
                 raise _Refused("It is gone from there.")
             return follower.copied - began
 
     def _comes(self, follower: Follower, file: LeftFile, tell: Tell) -> bool:
         """True when something came within a while; False also when all of it is here."""
-        ends = time.monotonic() + (_QUIET_S if self._limit is None else _QUIET_LIMITED_S)
+        ends = time.monotonic() + (_QUIET_S if self.limit is None else _QUIET_LIMITED_S)
         while follower.copied < file.size and time.monotonic() < ends:
             if follower.pump(_PUMP_S):
                 tell(file.name, follower.copied, file.size)

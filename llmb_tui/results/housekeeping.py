@@ -95,11 +95,13 @@ def belongings(
     `runs`: all remembered ones; `held`: why what runs of this cluster have left, or will need, stays in any case, by
     their ids. Raises Trouble where the cluster cannot be asked, or has no such directory.
     """
-    listing = replace(_list(session, catalog), held=held)
+    listing, silent = _list(session, catalog), ""
+    queued: tuple[str, ...] = ()
     try:
-        listing = replace(listing, queued=tuple(job.id for job in going_jobs(session)))
+        queued = tuple(job.id for job in going_jobs(session))
     except SchedulerTrouble as trouble:
-        listing = replace(listing, silent=f"Slurm cannot say which jobs go on. {trouble.what}")
+        silent = f"Slurm cannot say which jobs go on. {trouble.what}"
+    listing = replace(listing, held=held, queued=queued, silent=silent)
     return judged(listing, runs, session.profile.name), listing.more
 
 
@@ -314,12 +316,9 @@ def _why_run_stays(run: Run, queued: Sequence[str], cluster: str, kind: Kind) ->
 def _with_what_they_hold(things: Sequence[Belonging]) -> tuple[Belonging, ...]:
     """What holds a run that has to stay stays as well."""
     stay = [thing for thing in things if thing.kept and thing.kind == "run"]
-    held = {
-        thing.path: next((one for one in stay if _below(one.path, thing.path)), None)
-        for thing in things
-        if not thing.kept
-    }
-    return tuple(
-        replace(thing, kept=f"It holds {inner.path}. {inner.kept}") if (inner := held.get(thing.path)) else thing
-        for thing in things
-    )
+    found = []
+    for thing in things:
+        inner = next((one for one in stay if _below(one.path, thing.path)), None)
+        kept = f"It holds {inner.path}. {inner.kept}" if inner and not thing.kept else thing.kept
+        found.append(replace(thing, kept=kept))
+    return tuple(found)

@@ -12,7 +12,7 @@ from llmb_tui.plan.over_scale import AtScale, over_scale
 from llmb_tui.results.chart import Chart
 from llmb_tui.results.charts import efficiency_chart, scale_chart
 from llmb_tui.results.compare import compare
-from llmb_tui.results.difference import Ran, RunDifference, difference
+from llmb_tui.results.difference import Ran, difference
 from llmb_tui.results.groups import ResultGroup
 from llmb_tui.results.result import RunResult
 from llmb_tui.results.scaling import ScalingCurve, scaling_curves
@@ -26,7 +26,8 @@ def compare_marked(services: Services, marked: Sequence[ResultGroup]) -> Answer:
     """Each marked group, or run, beside the others, and held against the first. Raises Trouble."""
     newest = [services.history.result(_telling(one).id) for one in marked]
     comparisons = [compare(one.runs, marked[0].runs) for one in marked[1:]]
-    differences = [_difference(services, newest[0], one) for one in newest[1:]]
+    first, *others = (Ran.of(services.runs, one) for one in newest)
+    differences = [difference(first, one) for one in others]
     return compared(marked, newest, comparisons, differences)
 
 
@@ -69,11 +70,6 @@ def _telling(group: ResultGroup) -> RunResult:
     """The newest run that counts, or else the newest."""
     counted = [run for one in group.sets for run in one.runs]
     return max(counted, key=lambda run: run.made_at, default=group.first)
-
-
-def _difference(services: Services, before: RunResult, after: RunResult) -> RunDifference:
-    ran = [Ran(services.runs.load(one.id), services.runs.script(one.id), one.facts) for one in (before, after)]
-    return difference(*ran)
 
 
 def _charts(services: Services, curve: ScalingCurve) -> list[Chart]:

@@ -55,18 +55,18 @@ def test_rates_of_simulated_histories(capsys: pytest.CaptureFixture[str]) -> Non
     one, two = {"cn007": 0.04}, {"cn007": 0.05, "cn020": 0.03}
     found = {
         "one of 32 nodes slow by 4 %, 40 runs: named, and no other": rate(
-            lambda answer: answer.suspected == ("cn007",), 15, one
+            lambda answer: answer.suspected == ("cn007",), 10, one
         ),
-        "the same, 25 runs: named": rate(lambda answer: "cn007" in answer.suspected, 15, one, 25),
+        "the same, 25 runs: named": rate(lambda answer: "cn007" in answer.suspected, 10, one, 25),
         "two slow, by 5 % and 3 %: both named, and no other": rate(
-            lambda answer: set(answer.suspected) == set(two), 10, two
+            lambda answer: set(answer.suspected) == set(two), 6, two
         ),
     }
     wrong = {
-        "none slow, 40 runs: one named": rate(lambda answer: bool(answer.suspected), 60, {}),
-        "none slow, 20 runs: one named": rate(lambda answer: bool(answer.suspected), 60, {}, 20),
+        "none slow, 40 runs: one named": rate(lambda answer: bool(answer.suspected), 30, {}),
+        "none slow, 20 runs: one named": rate(lambda answer: bool(answer.suspected), 30, {}, 20),
         "none slow, but all by 3 % later on, in stays of 4 runs: one named": rate(
-            lambda answer: bool(answer.suspected), 60, {}, 60, 4, 0.03
+            lambda answer: bool(answer.suspected), 30, {}, 60, 4, 0.03
         ),
     }
     with capsys.disabled():

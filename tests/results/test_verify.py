@@ -349,17 +349,17 @@ def replaced_by_a_link(found: Tar, random_: random.Random) -> Tar:
 
 
 KINDS: dict[str, tuple[int, Callable[[bytes, random.Random], bytes]]] = {
-    "a bit of the file": (60, flipped),
-    "cut short": (15, shortened),
-    "bytes appended": (10, appended),
+    "a bit of the file": (30, flipped),
+    "cut short": (8, shortened),
+    "bytes appended": (5, appended),
     "a second frame": (5, with_another_frame),
-    "a bit of a member": (20, repacked(changed)),
-    "a member added": (10, repacked(added)),
-    "a member removed": (10, repacked(removed)),
-    "a member doubled": (10, repacked(doubled)),
-    "a member renamed": (10, repacked(renamed)),
-    "members swapped": (10, repacked(swapped)),
-    "a head changed": (10, repacked(head_changed)),
+    "a bit of a member": (10, repacked(changed)),
+    "a member added": (5, repacked(added)),
+    "a member removed": (5, repacked(removed)),
+    "a member doubled": (5, repacked(doubled)),
+    "a member renamed": (5, repacked(renamed)),
+    "members swapped": (5, repacked(swapped)),
+    "a head changed": (5, repacked(head_changed)),
     "a link": (5, repacked(replaced_by_a_link)),
 }
 

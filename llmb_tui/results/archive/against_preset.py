@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +40,17 @@ _NOWHERE = SlurmProfile("", "", "", "", "/")
 """For what a preset makes of a plan on any cluster."""
 
 
+@cache
+def _builtin() -> Catalog:
+    return load_presets()
+
+
 class PresetCheck:
     """Holds runs against the preset in an archive, and against this program's own of the same release."""
 
     def __init__(self) -> None:
-        self._own = load_presets()
+        self._own = _builtin()
+        self._read = cache(read_preset)  # the runs of an archive share theirs
 
     def findings(self, run: Run, script: str, preset: Path | None) -> Iterator[Finding]:
         """`preset`: the file in the archive; None where there is none."""
@@ -58,7 +65,7 @@ class PresetCheck:
             yield Finding(run.id, "preset", "unknown", f"No preset of {recipe_id} is in the archive.")
             return
         try:
-            recipe = read_preset(preset)
+            recipe = self._read(preset)
         except Trouble as trouble:
             yield Finding(run.id, "preset", "differs", f"It cannot be read: {trouble.what}")
             return

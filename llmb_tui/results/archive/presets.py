@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from llmb_tui.catalog.load import PresetProblem, read_preset
@@ -22,8 +23,17 @@ class PresetText:
 
 def preset_texts(own: Path) -> dict[str, PresetText]:
     """By the recipe's id; of the built-in ones and those of a directory of the user's own."""
+    return {**_texts(own), **_builtin_texts()}
+
+
+@cache
+def _builtin_texts() -> dict[str, PresetText]:
+    return _texts(builtin_dir())
+
+
+def _texts(directory: Path) -> dict[str, PresetText]:
     found: dict[str, PresetText] = {}
-    for file in toml_files([builtin_dir(), own]):
+    for file in toml_files([directory]):
         try:
             recipe = read_preset(file)
         except PresetProblem:

@@ -79,7 +79,8 @@ def _block(block: Block) -> str:
     if isinstance(block, Bullets):
         return f"<ul>{''.join(f'<li>{_text(item)}</li>' for item in block.items)}</ul>" if block.items else ""
     if isinstance(block, Facts):
-        rows = (f"<dt>{_text(fact.label)}</dt><dd>{_value(fact.value, fact.exact)}</dd>" for fact in block.facts)
+        values = (f"<code>{_text(one.value)}</code>" if one.exact else _text(one.value) for one in block.facts)
+        rows = (f"<dt>{_text(one.label)}</dt><dd>{value}</dd>" for one, value in zip(block.facts, values, strict=True))
         return f"<dl>{''.join(rows)}</dl>"
     if isinstance(block, Grid):
         return _table(block.caption, block.table)
@@ -114,10 +115,6 @@ def _table(caption: str, table: Table) -> str:
     kind = ' class="wide"' if len(table.headings) >= _WIDE else ""
     inside = f"<caption>{_text(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody>"
     return f'<div class="table" role="region" tabindex="0" aria-label="table"><table{kind}>{inside}</table></div>'
-
-
-def _value(text: str, exact: bool) -> str:
-    return f"<code>{_text(text)}</code>" if exact else _text(text)
 
 
 def _text(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from llmb_tui.catalog.catalog import Catalog, Unknown
@@ -26,56 +27,46 @@ from llmb_tui.watch.run_records import RunRecords
 _PIECE = 1 << 20
 
 
+@dataclass(frozen=True, slots=True)
 class Reports:
     """What is known of runs, put together."""
 
-    def __init__(  # noqa: PLR0913 - all that a run is described by
-        self,
-        *,
-        runs: Runs,
-        records: RunRecords,
-        history: History,
-        notes: Notes,
-        suites: Suites,
-        catalog: Catalog,
-        threshold: float,
-    ) -> None:
-        self._runs = runs
-        self._records = records
-        self._history = history
-        self._notes = notes
-        self._suites = suites
-        self._catalog = catalog
-        self._threshold = threshold
+    runs: Runs
+    records: RunRecords
+    history: History
+    notes: Notes
+    suites: Suites
+    catalog: Catalog
+    threshold: float
 
     def document(self, names: Iterable[str], now: float) -> Document:
         """The report of these runs and suites, in order, each once; `now` is Unix time.
 
         Raises Trouble (exit code 1) for what is neither.
         """
-        names, others = tuple(names), _Others(self._history)
-        run_ids = dict.fromkeys(run_id for name in names for run_id in self._suites.run_ids(name))
-        suites = [self._suites.load(name) for name in dict.fromkeys(names) if self._suites.has(name)]
+        names, others = tuple(names), _Others(self.history)
+        run_ids = dict.fromkeys(run_id for name in names for run_id in self.suites.run_ids(name))
+        suites = [self.suites.load(name) for name in dict.fromkeys(names) if self.suites.has(name)]
         runs = [self._reported(run_id, others) for run_id in run_ids]
-        return document(runs, now, [self._suites.progress(suite) for suite in suites])
+        return document(runs, now, [self.suites.progress(suite) for suite in suites])
 
     def _reported(self, run_id: str, others: _Others) -> ReportedRun:
-        result = self._history.result(run_id)
-        run = self._runs.load(run_id)
-        state = self._records.record(run).state
-        folder = self._runs.folder(run_id)
+        result = self.history.result(run_id)
+        run = self.runs.load(run_id)
+        state = self.records.record(run).state
+        folder = self.runs.folder(run_id)
         return ReportedRun(
             run,
             result,
             state,
-            self._threshold,
+            self.threshold,
             recipe_title=self._recipe_title(result.plan),
-            script=without_secrets(self._runs.script(run_id)),
+            script=without_secrets(self.runs.script(run_id)),
             script_sha256=_sha256(folder / "script.sh"),
             log_sha256=_sha256(folder / state.log_name),
             accounting=without_secrets(_text(folder / ACCOUNTING)),
             loss_against_first=others.losses.against_first(result),
-            note=self._notes.of(run_id).words,
+            note=self.notes.of(run_id).words,
             over_scale=self._over_scale(result.plan),
             other_scales=others.scales.get(run_id, ()),
             repeats=others.repeats.get(run_id, ()),
@@ -83,7 +74,7 @@ class Reports:
 
     def _recipe_title(self, plan: Plan) -> str:
         try:
-            return self._catalog.recipe(plan.selection.workload, plan.selection.release).title
+            return self.catalog.recipe(plan.selection.workload, plan.selection.release).title
         except Unknown:
             return ""
 
@@ -92,7 +83,7 @@ class Reports:
         if plan.scaling == "proxy" or plan.selection.overrides.set_fields():
             return ()
         try:
-            return over_scale(self._catalog, plan.selection)
+            return over_scale(self.catalog, plan.selection)
         except Unknown:
             return ()
 

@@ -1,4 +1,4 @@
-"""A thousand runs in the history: what is read of them is counted, not timed."""
+"""Some hundred runs in the history: what is read of them is counted, not timed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from llmb_tui.store.paths import Places
 from tests.kit import verbs
 from tests.kit.runs import make_run
 
-MANY = 1000
+MANY = 300
 LONG_AGO = 1_700_000_000
 LOG = "".join(
     f"Training epoch 0, iteration {step}/49 | global_step: {step} | train_step_timing in s: 2.0\n" for step in (40, 49)
