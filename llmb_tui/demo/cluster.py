@@ -12,42 +12,28 @@ import paramiko
 
 from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, SlurmProfile
 from llmb_tui.demo import command, enroot
-from llmb_tui.demo.root import take
 from llmb_tui.demo.server import HOST, Account, Server
+from llmb_tui.demo.site import SPEED, DemoSite
 from llmb_tui.demo.slurm import facts, store
 from llmb_tui.demo.slurm.pyxis import SYSTEM_PATH
 
-SPEED = 60.0
 
-
-class DemoCluster:
-    """A simulated cluster that lives in the folder `root`, for as long as it is started.
+class DemoCluster(DemoSite):
+    """A simulated login node and its Slurm.
 
     Everything is below `root`: keys, `known_hosts`, the user's home, Slurm's state. Jobs are processes of their
-    own and outlive the cluster: who starts it on the same root again finds them. `speed` is how much faster than
-    real time the clock of a new job runs.
+    own and outlive the cluster: who starts it on the same root again finds them.
     """
 
     def __init__(self, root: Path, *, speed: float = SPEED) -> None:
-        if not 0 < speed < float("inf"):
-            raise ValueError(f"speed must be a positive number, not {speed}")
-        self.root = root.resolve()
-        self.speed = speed
+        super().__init__(root, speed)
         self.server: Server | None = None
         """The login node; None before `start` and after `stop`."""
 
-    def __enter__(self) -> DemoCluster:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def start(self) -> None:
-        """Write what is missing below the root, and listen. Raises Trouble when the root is in use."""
-        for folder in (self.root, *(self.root / name for name in ("keys", "home", "shared"))):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._lock = take(self.root)
+    def listen(self) -> None:
+        """Write what is missing below the root, and let people log in."""
+        for name in ("keys", "home", "shared"):
+            (self.root / name).mkdir(mode=0o700, exist_ok=True)
         user = _user_name()
         store.create(self.root / "slurm", {"speed": self.speed, "user": user})
         self._write_commands()
@@ -65,12 +51,11 @@ class DemoCluster:
         known_hosts.add(f"[{HOST}]:{self.server.port}", host_key.get_name(), host_key)
         known_hosts.save(str(self._known_hosts))
 
-    def stop(self) -> None:
-        """End the server and its connections. Jobs run on."""
+    def end(self) -> None:
+        """End the login node and its connections."""
         if self.server:
             self.server.stop()
             self.server = None
-            os.close(self._lock)
 
     @property
     def banner(self) -> str:
@@ -96,7 +81,7 @@ class DemoCluster:
             account=facts.ACCOUNT,
             partition=facts.DEFAULT.name,
             install_dir=str(self.root / "shared" / "llmb"),
-            notice=f"simulated, clock x{self.speed:g}",
+            notice=self.notice,
         )
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,8 @@ class Client:
 
     def __init__(self, profile: SlurmProfile) -> None:
         assert profile.known_hosts
+        self.root = Path(profile.known_hosts).parents[1]
+        """Of the demo cluster."""
         self.ssh = paramiko.SSHClient()
         self.ssh.load_host_keys(profile.known_hosts)
         self.ssh.set_missing_host_key_policy(paramiko.RejectPolicy())
@@ -92,10 +95,10 @@ class Client:
         listed = ",".join(f"{name}:|" for name in columns.split(","))
         return [line.rstrip("|") for line in self.run(f"squeue -h -t all -O '{listed}'").out.splitlines()]
 
-    def wait_for_state(self, job: str, *states: str) -> str:
-        """Wait until the job is in one of the states."""
-        until(lambda: self.state(job) in states, f"job {job} to be {states}")
-        return self.state(job)
+    def wait_for_state(self, job: str, *states: str) -> None:
+        """Wait until the job is in one of the states, by its record: to ask Slurm again and again starts processes."""
+        record = self.root / "slurm" / "jobs" / job / "job.json"
+        until(lambda: json.loads(record.read_text())["state"] in states, f"job {job} to be {states}")
 
 
 PLAN: dict[str, Any] = {

@@ -71,7 +71,7 @@ def test_a_job_whose_process_vanished_is_a_node_failure(cluster: DemoCluster, cl
     until(pids.exists, "the job to run")
     for pid in pids.read_text().split():
         os.kill(int(pid), signal.SIGKILL)
-    assert client.wait_for_state(job, "NODE_FAIL")
+    until(lambda: client.state(job) == "NODE_FAIL", "somebody to see that it is gone")
 
 
 @pytest.mark.parametrize("speed", [0, -1, float("inf"), float("nan")])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,17 @@ from tests.kit.demo import fault
 from tests.kit.waiting import until
 
 FAILED = "sbatch: error: Batch job submission failed: "
+
+
+@pytest.fixture(scope="module")
+def asker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """A client of a cluster that only says no."""
+    with DemoCluster(tmp_path_factory.mktemp("refusing") / "demo", speed=SPEED) as cluster:
+        client = Client(cluster.profile)
+        client.run("printf '#!/bin/sh\\n' >script")
+        yield client
+        assert client.queue("JobID") == []
+        client.ssh.close()
 
 
 @pytest.fixture
@@ -40,13 +52,16 @@ def waiting(cluster: DemoCluster, client: Client) -> str:
         ("--constraint=x", "Invalid feature specification"),
     ],
 )
-def test_sbatch_refuses_in_slurms_words_and_queues_nothing(client: Client, options: str, text: str) -> None:
-    for command, script in ((f"sbatch {options}", "#!/bin/sh\n"), ("sbatch", f"#!/bin/sh\n#SBATCH {options}\n")):
-        answer = client.run(command, script.encode())
-        assert (answer.code, answer.out, answer.err) == (1, "", f"{FAILED}{text}\n")
-    answer = client.run(f"sbatch --test-only {options} --wrap=true")
-    assert (answer.code, answer.err) == (1, f"allocation failure: {text}\n")
-    assert client.queue("JobID") == []
+def test_sbatch_refuses_in_slurms_words_and_queues_nothing(asker: Client, options: str, text: str) -> None:
+    answer = asker.run(f"sbatch {options}", b"#!/bin/sh\n")
+    assert (answer.code, answer.out, answer.err) == (1, "", f"{FAILED}{text}\n")
+
+
+def test_what_a_script_says_and_a_dry_run_are_judged_as_the_line_is(asker: Client) -> None:
+    answer = asker.run("sbatch", b"#!/bin/sh\n#SBATCH --qos=x\n")
+    assert (answer.code, answer.out, answer.err) == (1, "", f"{FAILED}Invalid qos specification\n")
+    answer = asker.run("sbatch --test-only --qos=x --wrap=true")
+    assert (answer.code, answer.err) == (1, "allocation failure: Invalid qos specification\n")
 
 
 NOT_OFFERED = (
@@ -89,10 +104,9 @@ NOT_OFFERED = (
 
 
 @pytest.mark.parametrize("command", NOT_OFFERED)
-def test_what_is_not_offered_is_refused_in_words(client: Client, command: str) -> None:
+def test_what_is_not_offered_is_refused_in_words(asker: Client, command: str) -> None:
     program = command.split(maxsplit=1)[0]
-    client.run("printf '#!/bin/sh\\n' >script")
-    answer = client.run(command.replace("|", "'|'"))
+    answer = asker.run(command.replace("|", "'|'"))
     assert (answer.code, answer.out) == (255 if program in ("sbatch", "srun") else 1, "")
     assert re.fullmatch(rf"{program}: .*: the simulated Slurm of the demo does not offer that\n", answer.err)
 
@@ -105,17 +119,16 @@ def test_what_is_not_offered_is_refused_in_words(client: Client, command: str) -
         ("#!/bin/sh\n#SBATCH --job-name=a b c\n", "unrecognized argument 'c'"),
     ],
 )
-def test_sbatch_refuses_what_is_no_batch_script(client: Client, script: str, text: str) -> None:
-    answer = client.run("sbatch", script.encode())
+def test_sbatch_refuses_what_is_no_batch_script(asker: Client, script: str, text: str) -> None:
+    answer = asker.run("sbatch", script.encode())
     assert answer.code
     assert text in answer.err
 
 
-def test_a_dry_run_judges_without_queueing(client: Client) -> None:
-    answer = client.run("sbatch --test-only --nodes=4 --wrap=true")
+def test_a_dry_run_judges_without_queueing(asker: Client) -> None:
+    answer = asker.run("sbatch --test-only --nodes=4 --wrap=true")
     assert answer.code == 0
     assert re.search(r": Job 1 to start at \S+ using 448 processors on nodes demo\[001-004\] in", answer.err)
-    assert client.queue("JobID") == []
 
 
 def test_the_line_goes_before_the_script(cluster: DemoCluster, client: Client) -> None:
@@ -167,12 +180,12 @@ def test_accounting_is_asked_by_day_and_by_name(client: Client) -> None:
         assert client.run(f"{asked} {options}").out == text
 
 
-def test_scontrol_does_not_know_what_is_not_there(client: Client) -> None:
+def test_scontrol_does_not_know_what_is_not_there(asker: Client) -> None:
     for words, text in (
         ("show partition x", "Partition x not found\n"),
         ("-o show node demo[001-002],x", "Node x not found\n"),
     ):
-        answer = client.run(f"scontrol {words}")
+        answer = asker.run(f"scontrol {words}")
         assert (answer.code, answer.err) == (1, text)
 
 

@@ -164,7 +164,7 @@ def test_from_a_wrong_secret_to_a_verdict_and_no_secret_is_left_behind(person: P
         for one in person.site.workloads.all() + person.site.workloads.all(deleted=True)
         if fetching["id"] in one.name
     ]
-    assert {"name": "HF_TOKEN", "secret": {"name": "genericsecret-huggingface", "key": "HF_TOKEN"}} in hub.spec[
+    assert {"name": "HF_TOKEN", "secret": {"name": "genericsecret-huggingface", "key": "HF_TOKEN"}} in hub.body["spec"][
         "environmentVariables"
     ]
     assert person.search() > 15

@@ -23,7 +23,8 @@ from typing import Any, ClassVar
 
 from llmb_tui.demo import faults as knobs
 from llmb_tui.demo.runai.https import Handler, Request, Response, json_response
-from llmb_tui.demo.runai.site import SPEED, TOKEN_S, DemoRunai
+from llmb_tui.demo.runai.site import TOKEN_S, DemoRunai
+from llmb_tui.demo.site import SPEED
 
 HELD_S = 60.0
 

@@ -71,7 +71,7 @@ class Watched:
     def printed(self, run: Run) -> bytes:
         """Everything that its first pod has printed at this start of it."""
         one = self.workload(run)
-        return "".join(f"{line}\n" for _, line in one.log(one.now(self.site.clock()))).encode()
+        return "".join(f"{line}\n" for line in one.log(one.now(self.site.clock()))).encode()
 
     def copied(self, run: Run, state: RunState) -> bytes:
         return (self.services.runs.folder(run.id) / state.log_name).read_bytes()

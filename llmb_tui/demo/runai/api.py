@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Callable
 
 from llmb_tui.demo.runai import documents, facts
-from llmb_tui.demo.runai.contract import is_uuid, problems
+from llmb_tui.demo.runai.creation import REQUESTS, is_uuid, problems
 from llmb_tui.demo.runai.documents import Document
 from llmb_tui.demo.runai.https import Request, Response, json_response
 from llmb_tui.demo.runai.tokens import Tokens
-from llmb_tui.demo.runai.workload import DISTRIBUTED, TRAINING, Workload
+from llmb_tui.demo.runai.workload import Workload
 from llmb_tui.demo.runai.workloads import NameTakenError, Workloads
 
-BODIES = {DISTRIBUTED: "DistributedCreationRequest", TRAINING: "TrainingCreationRequest"}
-_KIND = f"(?P<kind>{'|'.join(BODIES)})"
+_KIND = f"(?P<kind>{'|'.join(REQUESTS)})"
 _LIMIT, _MOST = 50, 500
 """Items of an answer: unless more are asked for, and at most."""
+_PAGE, _FILTERED = {"offset", "limit"}, {"offset", "limit", "filterBy"}
 _FILTER = re.compile(r"(\w+)==(.+)")
 
 
@@ -27,31 +29,29 @@ class _RefusedError(Exception):
         self.response = json_response(status, {"code": status, "message": message, **more})
 
 
-def _missing() -> _RefusedError:
-    return _RefusedError(404, "Resource id not found.")
-
-
 class Api:
     """All endpoints, for those who have a token."""
 
     def __init__(self, tokens: Tokens, workloads: Workloads) -> None:
         self._tokens, self._workloads = tokens, workloads
-        routes = (
-            ("GET", r"/api/v1/org-unit/projects", self._projects),
-            ("GET", r"/api/v1/clusters/(?P<id>[^/]+)", self._cluster),
-            ("GET", r"/api/v1/clusters/(?P<id>[^/]+)/nodes", self._nodes),
-            ("GET", r"/v1/k8s/clusters/(?P<id>[^/]+)/node-pools", self._node_pools),
-            ("GET", r"/api/v1/asset/datasource/pvc", self._claims),
-            ("GET", r"/api/v1/asset/credentials", self._credentials),
-            ("GET", r"/api/v1/workloads", self._list),
-            ("POST", rf"/api/v1/workloads/{_KIND}", self._create),
-            ("DELETE", rf"/api/v1/workloads/{_KIND}/(?P<id>[^/]+)", self._delete),
-            ("POST", rf"/api/v1/workloads/{_KIND}/(?P<id>[^/]+)/(?P<verb>suspend|resume)", self._switch),
-            ("GET", r"/api/v1/workloads/(?P<id>[^/]+)", self._workload),
-            ("GET", r"/api/v1/workloads/(?P<id>[^/]+)/events", self._events),
-            ("GET", r"/api/v1/workloads/(?P<id>[^/]+)/pods", self._pods),
+        ours, one = rf"/clusters/{facts.CLUSTER}", r"/api/v1/workloads/(?P<id>[^/]+)"
+        of_kind = rf"/api/v1/workloads/{_KIND}/(?P<id>[^/]+)"
+        routes: tuple[tuple[str, str, Callable[..., Response], set[str]], ...] = (
+            ("GET", "/api/v1/org-unit/projects", self._projects, _FILTERED),
+            ("GET", f"/api/v1{ours}", lambda _: json_response(200, documents.cluster()), set()),
+            ("GET", f"/api/v1{ours}/nodes", self._nodes, _PAGE),
+            ("GET", f"/v1/k8s{ours}/node-pools", lambda _: json_response(200, documents.node_pools()), set()),
+            ("GET", "/api/v1/asset/datasource/pvc", self._claims, {"projectId", "statusInfo"}),
+            ("GET", "/api/v1/asset/credentials", self._credentials, {"projectId"}),
+            ("GET", "/api/v1/workloads", self._list, {*_FILTERED, "deleted", "sortBy", "sortOrder"}),
+            ("POST", f"/api/v1/workloads/{_KIND}", self._create, set()),
+            ("DELETE", of_kind, self._delete, set()),
+            ("POST", f"{of_kind}/(?P<verb>suspend|resume)", self._switch, set()),
+            ("GET", one, self._workload, set()),
+            ("GET", f"{one}/events", self._events, {"limit", "sortOrder"}),
+            ("GET", f"{one}/pods", self._pods, {*_PAGE, "deleted"}),
         )
-        self._routes = [(method, re.compile(path), answer) for method, path, answer in routes]
+        self._routes = [(method, re.compile(path), answer, known) for method, path, answer, known in routes]
 
     def respond(self, request: Request) -> Response:
         """Answer a request."""
@@ -60,9 +60,11 @@ class Api:
                 return self._token(request)
             if not self._tokens.is_valid(request.bearer):
                 raise _RefusedError(401, "Issuer is not familiar.")
-            for method, path, answer in self._routes:
+            for method, path, answer, known in self._routes:
                 match = path.fullmatch(request.path)
                 if match and method == request.method:
+                    if unknown := sorted(request.query.keys() - known):
+                        raise _RefusedError(400, f"{', '.join(unknown)} of {request.path} is not simulated")
                     return answer(request, **match.groupdict())
             raise _RefusedError(404, f"{request.method} {request.path} is not found")
         except _RefusedError as refused:
@@ -82,17 +84,8 @@ class Api:
         project = documents.project(self._workloads.allocated(), self._workloads.limits)
         return _page(request, "projects", [project])
 
-    def _cluster(self, _: Request, id: str) -> Response:  # noqa: A002 - the contract's word
-        _known_cluster(id)
-        return json_response(200, documents.cluster())
-
-    def _nodes(self, request: Request, id: str) -> Response:  # noqa: A002
-        _known_cluster(id)
+    def _nodes(self, request: Request) -> Response:
         return _page(request, "nodes", documents.nodes(), following=False)
-
-    def _node_pools(self, _: Request, id: str) -> Response:  # noqa: A002
-        _known_cluster(id)
-        return json_response(200, [documents.node_pool(pool) for pool in facts.POOLS.values()])
 
     def _claims(self, request: Request) -> Response:
         return _assets(request, documents.claims())
@@ -110,24 +103,22 @@ class Api:
 
     def _create(self, request: Request, kind: str) -> Response:
         body = _body(request)
-        wrong = sorted(problems(body, BODIES[kind]))
+        wrong = sorted(problems(kind, body))
         if wrong:
             issues = [{"field": name, "details": text} for name, text in wrong]
-            text = "; ".join(f"{name} {why}" for name, why in wrong)
+            text = "; ".join(f"{name}: {why}" for name, why in wrong)
             raise _RefusedError(400, f"Bad submission request: {text}", complianceIssues=issues)
         if body["projectId"] != facts.PROJECT_ID:
             raise _RefusedError(403, "You do not have sufficient permissions.")
         if body["clusterId"] != facts.CLUSTER:
             raise _RefusedError(400, f"cluster {body['clusterId']} is not that of the project")
-        if not (body.get("spec") or {}).get("image"):
-            raise _RefusedError(400, "Bad submission request: spec.image is required")
         try:
             one = self._workloads.create(kind, body)
         except NameTakenError:
             raise _RefusedError(409, "Resource with this name already exists") from None
-        return json_response(202, documents.submitted(one, one.created))
+        return json_response(202, documents.submitted(one))
 
-    def _delete(self, _: Request, kind: str, id: str) -> Response:  # noqa: A002
+    def _delete(self, _: Request, kind: str, id: str) -> Response:  # noqa: A002 - the contract's word
         self._workloads.delete(self._there(id, kind).id)
         return _accepted()
 
@@ -141,10 +132,10 @@ class Api:
         return json_response(200, documents.workload(one, one.now(self._workloads.clock())))
 
     def _events(self, request: Request, id: str) -> Response:  # noqa: A002
+        if request.query.get("sortOrder", "desc") != "desc":
+            raise _RefusedError(400, "events in another order than desc are not simulated")
         one = self._found(id)
         said = one.events(one.now(self._workloads.clock()))
-        if request.query.get("sortOrder") == "asc":
-            said.reverse()
         return _page(request, "events", [documents.event(event, one) for event in said])
 
     def _pods(self, request: Request, id: str) -> Response:  # noqa: A002
@@ -158,13 +149,13 @@ class Api:
             raise _RefusedError(400, f"{identity} is no UUID")
         one = self._workloads.find(identity)
         if one is None:
-            raise _missing()
+            raise _RefusedError(404, "Resource id not found.")
         return one
 
     def _there(self, identity: str, kind: str) -> Workload:
         one = self._found(identity)
         if one.kind != kind or one.now(self._workloads.clock()) >= one.deleted:
-            raise _missing()
+            raise _RefusedError(404, "Resource id not found.")
         return one
 
 
@@ -174,7 +165,7 @@ def _accepted() -> Response:
 
 def _body(request: Request) -> Document:
     try:
-        body = request.json()
+        body = json.loads(request.body)
     except ValueError as problem:
         raise _RefusedError(400, f"The body is no JSON: {problem}") from None
     if not isinstance(body, dict):
@@ -182,16 +173,11 @@ def _body(request: Request) -> Document:
     return body
 
 
-def _known_cluster(identity: str) -> None:
-    if identity != facts.CLUSTER:
-        raise _missing()
-
-
 def _assets(request: Request, found: list[Document]) -> Response:
-    """A list of assets: those of a name, of a project, of a cluster, where these are asked for."""
-    wanted = {key: request.query[key] for key in ("name", "projectId", "clusterId") if key in request.query}
-    entries = [one for one in found if all(str(one["meta"][key]) == value for key, value in wanted.items())]
-    return json_response(200, {"entries": entries})
+    """Those of a project; how they stand only where that is asked for."""
+    project, hidden = request.query.get("projectId"), {"status"} if request.query.get("statusInfo") != "true" else set()
+    mine = [one for one in found if str(one["meta"]["projectId"]) == project]
+    return json_response(200, {"entries": [{name: one[name] for name in one.keys() - hidden} for one in mine]})
 
 
 def _page(request: Request, name: str, found: list[Document], *, following: bool = True) -> Response:

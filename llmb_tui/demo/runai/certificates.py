@@ -14,50 +14,40 @@ from cryptography.x509.oid import NameOID
 
 from llmb_tui.demo.runai.https import HOST
 
-_DAYS = 30
+_LASTS = datetime.timedelta(days=30)
+_AUTHORITY = "llmb-tui demo, simulated"
 
 
 def make(folder: Path) -> ssl.SSLContext:
     """Write `ca.pem`, which clients are to trust, and `server.pem` into the folder. Answers with a server's context."""
-    authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
-    authority_name = _name("llmb-tui demo, simulated")
-    authority = _builder(authority_name, authority_name, authority_key.public_key())
-    authority = authority.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+    signer, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+    own_id = x509.SubjectKeyIdentifier.from_public_key(signer.public_key())
     usage = x509.KeyUsage(False, False, False, False, False, True, True, False, False)
-    authority = authority.add_extension(usage, critical=True)
-    authority = authority.add_extension(_own_id(authority_key), critical=False)
-    server = _builder(_name("simulated Run:ai"), authority_name, key.public_key())
-    names = [x509.IPAddress(ipaddress.ip_address(HOST)), x509.DNSName("localhost")]
-    server = server.add_extension(x509.SubjectAlternativeName(names), critical=False)
-    signer = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key())
-    server = server.add_extension(signer, critical=False)
-    server = server.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-
-    def pem(builder: x509.CertificateBuilder) -> bytes:
-        return builder.sign(authority_key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
-
+    names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(HOST)), x509.DNSName("localhost")])
+    their_id = x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key())
+    authority = _pem(signer, _AUTHORITY, signer, x509.BasicConstraints(ca=True, path_length=0), usage, own_id)
+    server = _pem(signer, "simulated Run:ai", key, x509.BasicConstraints(ca=False, path_length=None), names, their_id)
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    (folder / "ca.pem").write_bytes(pem(authority))
+    (folder / "ca.pem").write_bytes(authority)
     path = folder / "server.pem"
     path.touch(mode=0o600)
-    path.write_bytes(private + pem(server))
+    path.write_bytes(private + server)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(path)
     return context
 
 
-def _name(text: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
-
-
-def _own_id(key: ec.EllipticCurvePrivateKey) -> x509.SubjectKeyIdentifier:
-    return x509.SubjectKeyIdentifier.from_public_key(key.public_key())
-
-
-def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+def _pem(
+    signer: ec.EllipticCurvePrivateKey, name: str, key: ec.EllipticCurvePrivateKey, *extensions: x509.ExtensionType
+) -> bytes:
+    """The certificate of a key, signed by the authority."""
+    subject, issuer = (x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)]) for text in (name, _AUTHORITY))
     now = datetime.datetime.now(datetime.timezone.utc)
-    builder = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer).public_key(key)
-    builder = builder.serial_number(x509.random_serial_number()).not_valid_before(now - datetime.timedelta(days=1))
-    return builder.not_valid_after(now + datetime.timedelta(days=_DAYS))
+    builder = x509.CertificateBuilder(issuer, subject, key.public_key(), x509.random_serial_number())
+    builder = builder.not_valid_before(now - datetime.timedelta(days=1)).not_valid_after(now + _LASTS)
+    for extension in extensions:
+        critical = isinstance(extension, (x509.BasicConstraints, x509.KeyUsage))
+        builder = builder.add_extension(extension, critical)
+    return builder.sign(signer, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)

@@ -8,12 +8,12 @@ from datetime import datetime, timezone
 from typing import Any
 
 from llmb_tui.demo.runai import facts
-from llmb_tui.demo.runai.facts import Pool
-from llmb_tui.demo.runai.workload import DISTRIBUTED, TRAINING, Event, Workload
+from llmb_tui.demo.runai.creation import DISTRIBUTED, TRAINING
+from llmb_tui.demo.runai.workload import Event, Workload
 
 Document = dict[str, Any]
 TYPES = {DISTRIBUTED: "Distributed", TRAINING: "Training"}
-USER = "llmb-tui-demo"
+USER, PRIORITY = "llmb-tui-demo", "low"
 
 
 def stamp(at: float) -> str:
@@ -25,6 +25,9 @@ def stamp(at: float) -> str:
 def stamp_or_none(at: float, now: float) -> str | None:
     """The same, or null for what has not come yet."""
     return stamp(at) if at <= now else None
+
+
+_AGE = {"createdAt": stamp(facts.CREATED), "updatedAt": stamp(facts.CREATED)}
 
 
 def made(text: str) -> str:
@@ -46,66 +49,50 @@ def cluster() -> Document:
 
 def project(allocated: Mapping[str, int], limits: Mapping[str, int]) -> Document:
     """Project, with what its workloads have of each node pool."""
-    pools = list(facts.POOLS.values())
+    pools = facts.POOLS.values()
     return {
         "id": facts.PROJECT_ID,
         "name": facts.PROJECT,
         "description": "simulated",
         "clusterId": facts.CLUSTER,
         "parentId": facts.DEPARTMENT[1],
-        "requestedNamespace": None,
         "enforceRunaiScheduler": True,
-        "createdAt": stamp(facts.CREATED),
-        "updatedAt": stamp(facts.CREATED),
+        **_AGE,
         "defaultNodePools": ["default"],
         "effective": {"defaultNodePools": ["default"]},
         "totalResources": {"gpuQuota": sum(pool.deserved for pool in pools)},
         "status": {
             "namespace": facts.NAMESPACE,
             "phase": "Ready",
-            "quotaStatus": _quota(sum(allocated.values())),
             "nodePoolQuotaStatuses": [
-                {"nodePoolName": pool.name, "nodePoolId": pool.id, **_quota(allocated[pool.name])} for pool in pools
+                {"nodePoolName": pool.name, "nodePoolId": pool.id, "allocated": {"gpu": allocated[pool.name]}}
+                for pool in pools
             ],
         },
         "resources": [
             {
                 "nodePool": {"id": pool.id, "name": pool.name},
-                "gpu": {"deserved": pool.deserved, "limit": limits[pool.name], "overQuotaWeight": 2},
+                "gpu": {"deserved": pool.deserved, "limit": limits[pool.name]},
             }
             for pool in pools
         ],
     }
 
 
-def _quota(gpus: int) -> Document:
-    return {"allocated": {"gpu": gpus}, "requested": {"gpu": gpus}}
-
-
-def node_pool(pool: Pool) -> Document:
-    """NodePool1."""
-    return {
-        "id": int(pool.id),
-        "name": pool.name,
-        "clusterId": facts.CLUSTER,
-        "createdAt": stamp(facts.CREATED),
-        "status": "Ready",
-        "nodes": ",".join(pool.node_names),
-        "isDefault": pool.name == "default",
-    }
+def node_pools() -> list[Document]:
+    """NodePool1, of all of them."""
+    return [{"name": name, "status": "Ready", "isDefault": name == "default"} for name in facts.POOLS]
 
 
 def nodes() -> list[Document]:
     """Node, of all of them."""
     return [
         {
-            "id": made(name),
             "name": name,
             "clusterUuid": facts.CLUSTER,
             "status": "Ready",
             "nodePool": pool.name,
-            "createdAt": stamp(facts.CREATED),
-            "updatedAt": stamp(facts.CREATED),
+            **_AGE,
             "gpuInfo": {"gpuType": pool.gpu_type, "gpuCount": pool.gpus_per_node},
         }
         for pool in facts.POOLS.values()
@@ -116,32 +103,17 @@ def nodes() -> list[Document]:
 def claims() -> list[Document]:
     """PVCAsset."""
     return [
-        {
-            **_asset(name, "pvc"),
-            "spec": {
-                "path": f"/{name}",
-                "existingPvc": True,
-                "claimName": name,
-                "readOnly": False,
-                "claimInfo": {"size": size, "storageClass": "simulated", "accessModes": {"readWriteMany": True}},
-            },
-            "clusterInfo": {"resources": [{"name": name}]},
-        }
-        for name, size in facts.CLAIMS.items()
+        {**_asset(name, "pvc"), "spec": {"path": f"/{name}", "claimName": name, "readOnly": False}}
+        for name in facts.CLAIMS
     ]
 
 
 def credentials() -> list[Document]:
     """CredentialsListResponseEntry; what is in them stays with the control plane."""
-    registries = [
-        _credential(name, "dockerRegistry", facts.REGISTRY_PREFIX, {"url": url, "user": "$oauthtoken", "keyId": 1})
-        for name, url in facts.REGISTRIES.items()
-    ]
+    registries = [_credential(name, "dockerRegistry", facts.REGISTRY_PREFIX, {"keyId": 1}) for name in facts.REGISTRIES]
     secrets = [
-        _credential(
-            name, "genericSecret", facts.SECRET_PREFIX, {"keyValuePairs": [{"key": k} for k in keys], "keyId": 2}
-        )
-        for name, keys in facts.SECRETS.items()
+        _credential(name, "genericSecret", facts.SECRET_PREFIX, {"keyId": 2, "keyValuePairs": [{"key": key}]})
+        for name, key in facts.SECRETS.items()
     ]
     return registries + secrets
 
@@ -151,34 +123,22 @@ def _credential(name: str, kind: str, prefix: str, spec: Document) -> Document:
 
 
 def _asset(name: str, kind: str) -> Document:
-    meta = {"id": made(f"{kind}/{name}"), "name": name, "kind": kind, "scope": "project", "tenantId": facts.TENANT}
-    place = {"projectId": int(facts.PROJECT_ID), "projectName": facts.PROJECT, "clusterId": facts.CLUSTER}
-    return {"meta": {**meta, **place, **_history()}, "status": {"status": "No issues found"}}
+    meta = {"id": made(f"{kind}/{name}"), "name": name, "kind": kind, "scope": "project"}
+    history = {**_AGE, "createdBy": USER, "updatedBy": USER, "projectId": int(facts.PROJECT_ID)}
+    return {"meta": meta | history, "status": {"status": "No issues found"}}
 
 
-def _history() -> Document:
-    at = stamp(facts.CREATED)
-    return {"createdBy": USER, "createdAt": at, "updatedBy": USER, "updatedAt": at}
-
-
-def submitted(one: Workload, now: float) -> Document:
-    """DistributedWorkload or Training1: the workload as it was asked for, and where it stands."""
-    wanted = "Deleted" if one.delete_asked is not None else "Stopped" if one.stop_asked is not None else "Running"
-    masters = {name: one.body.get(name) for name in ("masterSpecSameAsWorker", "masterSpec")}
+def submitted(one: Workload) -> Document:
+    """DistributedWorkload or Training1, as far as that must be said of a new one."""
     return {
         "name": one.name,
-        "requestedName": one.body["name"],
+        "requestedName": one.name,
         "workloadId": one.id,
         "projectId": facts.PROJECT_ID,
-        "departmentId": facts.DEPARTMENT[1],
         "clusterId": facts.CLUSTER,
         "createdBy": USER,
         "createdAt": stamp(one.created),
-        "deletedAt": stamp_or_none(one.deleted, now),
-        "desiredPhase": wanted,
-        "actualPhase": one.phase(now)[0],
-        "spec": one.spec,
-        **(masters if one.kind == DISTRIBUTED else {}),
+        "desiredPhase": "Running",
     }
 
 
@@ -194,8 +154,8 @@ def workload(one: Workload, now: float) -> Document:
         "source": "Control-plane",
         "category": "Train",
         "priority": None,
-        "priorityClassName": _priority(one),
-        "preemptible": one.preemptible,
+        "priorityClassName": PRIORITY,
+        "preemptible": True,
         "submittedBy": USER,
         "clusterId": facts.CLUSTER,
         "projectName": facts.PROJECT,
@@ -222,11 +182,7 @@ def workload(one: Workload, now: float) -> Document:
     if waits:
         said = {name: waits[name] for name in ("reason", "message")}
         document["conditions"] = [{"type": "Unschedulable", "status": "True", **said}]
-    return document | ({"distributedFramework": "Pytorch"} if one.kind == DISTRIBUTED else {})
-
-
-def _priority(one: Workload) -> str:
-    return str(one.spec.get("priorityClass") or "low")
+    return document
 
 
 def event(said: Event, one: Workload) -> Document:
@@ -248,8 +204,7 @@ def pods(one: Workload, now: float) -> list[Document]:
     """Pod, of each of them."""
     names = facts.POOLS[one.pool].node_names if one.started is not None else []
     since = stamp(one.phase(now)[1])
-    image = str(one.spec.get("image") or "")
-    container = {"name": one.container, "image": image, "startedAt": stamp_or_none(one.running_from, now)}
+    container = {"name": one.container, "image": one.spec.image, "startedAt": stamp_or_none(one.running_from, now)}
     return [
         {
             "id": made(f"{one.id}/{name}"),
@@ -257,8 +212,7 @@ def pods(one: Workload, now: float) -> list[Document]:
             "tenantId": facts.TENANT,
             "workloadId": one.id,
             "clusterId": facts.CLUSTER,
-            "projectId": facts.PROJECT_ID,
-            "priorityClassName": _priority(one),
+            "priorityClassName": PRIORITY,
             "nodeName": names[number] if number < len(names) else "",
             "createdAt": stamp(one.queued),
             "updatedAt": since,

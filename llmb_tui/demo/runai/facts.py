@@ -42,11 +42,11 @@ POOLS = {
         Pool("b200", "102", "NVIDIA-B200", 8, 32, deserved=64, limit=64),
     )
 }
-CLAIMS = {"llmb-data": "2Ti", "scratch": "10Ti"}
-"""PVC claims and their sizes."""
-SECRETS = {"huggingface": ("HF_TOKEN",)}
-"""Generic secrets and their keys."""
-REGISTRIES = {"nvcr": "https://nvcr.io"}
+CLAIMS = ("llmb-data", "scratch")
+"""PVC claims."""
+SECRETS = {"huggingface": "HF_TOKEN"}
+"""Generic secrets and the key in each."""
+REGISTRIES = ("nvcr",)
 SECRET_PREFIX, REGISTRY_PREFIX = "genericsecret-", "dockerreg-"
 """Of the Kubernetes secrets that Run:ai makes of a credential."""
 _IMAGES = re.compile(

@@ -37,10 +37,6 @@ class Request:
         kind, _, token = self.headers.get("authorization", "").partition(" ")
         return token if kind == "Bearer" else ""
 
-    def json(self) -> Any:
-        """Its body. Raises ValueError."""
-        return json.loads(self.body)
-
 
 @dataclass(frozen=True)
 class Response:

@@ -7,7 +7,6 @@ import re
 import secrets
 import threading
 from collections.abc import Iterator
-from datetime import datetime, timezone
 from http import HTTPStatus
 from itertools import chain
 
@@ -20,7 +19,6 @@ _LOG = re.compile(r"/api/v1/namespaces/(?P<namespace>[^/]+)/pods/(?P<pod>[^/]+)/
 LOOK_S = 0.05
 """How often a log that is followed is looked at, real seconds."""
 USER = "system:serviceaccount:llmb:reader"
-Line = tuple[float, str]
 
 
 class Kubernetes:
@@ -48,6 +46,8 @@ class Kubernetes:
         return self._log(request, found[0], pod)
 
     def _log(self, request: Request, one: Workload, pod: str) -> Response:
+        if unknown := request.query.keys() - {"container", "follow"}:
+            return _status(400, f"the simulated Kubernetes does not offer {', '.join(sorted(unknown))}")
         name = request.query.get("container", one.container)
         if name != one.container:
             return _status(400, f"container {name} is not valid for pod {pod}")
@@ -56,25 +56,13 @@ class Kubernetes:
                 (one.container_trouble or ("",))[0], "waiting to start: ContainerCreating"
             )
             return _status(400, f'container "{name}" in pod "{pod}" is {waits}')
-        try:
-            since = _moment(request.query.get("sinceTime", ""))
-            count = int(request.query.get("tailLines", -1))
-        except ValueError as problem:
-            return _status(400, f"invalid query: {problem}")
-        with_time = request.query.get("timestamps") == "true"
-
-        def text(lines: list[Line]) -> bytes:
-            return "".join(f"{_stamp(at)} {line}\n" if with_time else f"{line}\n" for at, line in lines).encode()
-
         printed = self._printed(one, pod)
-        first = [line for line in printed if line[0] > since - 1e-6]  # to the microsecond
-        first = first[-count:] if count > 0 else [] if count == 0 else first
         if request.query.get("follow") == "true":
             pieces = self._follow(one, pod, len(printed))
-            return Response(200, (text(lines) for lines in chain([first], pieces)), "text/plain")
-        return Response(200, text(first), "text/plain")
+            return Response(200, map(_text, chain([printed], pieces)), "text/plain")
+        return Response(200, _text(printed), "text/plain")
 
-    def _follow(self, one: Workload, pod: str, known: int) -> Iterator[list[Line]]:
+    def _follow(self, one: Workload, pod: str, known: int) -> Iterator[list[str]]:
         """What is printed behind the lines that are known, until the container ends."""
         attempt = one.attempts
         while not self.stopping.wait(LOOK_S):
@@ -88,7 +76,7 @@ class Kubernetes:
                 return
         raise ConnectionAbortedError  # a server that goes does not say that the log is over
 
-    def _printed(self, one: Workload, pod: str) -> list[Line]:
+    def _printed(self, one: Workload, pod: str) -> list[str]:
         """What the container of a pod has printed by now: only the first has rank 0, which tells of the steps."""
         lines = one.log(self._now(one))
         return lines if pod == one.pods[0] else lines[:1]
@@ -103,13 +91,5 @@ def _status(code: int, message: str) -> Response:
     return json_response(code, {**document, "reason": reason, "code": code})
 
 
-def _stamp(at: float) -> str:
-    return datetime.fromtimestamp(at, timezone.utc).isoformat(timespec="microseconds").replace("+00:00", "000Z")
-
-
-def _moment(text: str) -> float:
-    """Unix time of an RFC 3339 time; long ago without one. Raises ValueError."""
-    if not text:
-        return 0.0
-    whole = re.sub(r"(\.\d{6})\d+", r"\1", text).replace("Z", "+00:00")
-    return datetime.fromisoformat(whole).timestamp()
+def _text(lines: list[str]) -> bytes:
+    return "".join(f"{line}\n" for line in lines).encode()

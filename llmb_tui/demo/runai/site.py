@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from llmb_tui.cluster.runai.profile import RunaiProfile
-from llmb_tui.demo.root import take
 from llmb_tui.demo.runai import facts
 from llmb_tui.demo.runai.api import Api
 from llmb_tui.demo.runai.certificates import make
@@ -17,16 +15,15 @@ from llmb_tui.demo.runai.https import HOST, Handler, Listener
 from llmb_tui.demo.runai.kubernetes import Kubernetes
 from llmb_tui.demo.runai.tokens import Tokens
 from llmb_tui.demo.runai.workloads import Workloads
+from llmb_tui.demo.site import SPEED, DemoSite
 
-SPEED = 60.0
 TOKEN_S = 3600.0
 
 
-class DemoRunai:
-    """A simulated site that lives in the folder `root`, for as long as it is started.
+class DemoRunai(DemoSite):
+    """A simulated control plane. Its workloads are files below `root` and go on while it is stopped.
 
-    Its workloads are files below `root` and go on while it is stopped. `speed` is how much faster than real time the
-    clock of a new workload runs; `clock` says the real time, and `handler` serves a connection: both are for tests.
+    `clock` says the real time, and `handler` serves a connection: both are for tests.
     """
 
     def __init__(
@@ -38,29 +35,16 @@ class DemoRunai:
         clock: Callable[[], float] = time.time,
         handler: type[Handler] = Handler,
     ) -> None:
-        if not 0 < speed < float("inf"):
-            raise ValueError(f"speed must be a positive number, not {speed}")
-        self.root = root.resolve()
-        self.speed = speed
-        self.notice = f"simulated, clock x{speed:g}"
-        self.project, self.node_pool, self.claims = facts.PROJECT, "default", tuple(facts.CLAIMS)
+        super().__init__(root, speed)
+        self.project, self.claims = facts.PROJECT, facts.CLAIMS
         self.ca_file, self.kubeconfig = self.root / "ca.pem", self.root / "kubeconfig"
         self.tokens = Tokens(token_s, clock)
         self._clock = clock
         self._handler = handler
         self._listeners: list[Listener] = []
 
-    def __enter__(self) -> DemoRunai:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def start(self) -> None:
-        """Write what is missing below the root, and listen. Raises Trouble when the root is in use."""
-        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._lock = take(self.root)
+    def listen(self) -> None:
+        """Take up the workloads, and answer questions."""
         self.workloads = Workloads(self.root, self.speed, self._clock)
         self.kubernetes = Kubernetes(self.workloads)
         context = make(self.root)
@@ -72,14 +56,11 @@ class DemoRunai:
             listener.start()
         self._write_kubeconfig()
 
-    def stop(self) -> None:
+    def end(self) -> None:
         """End the servers and their connections."""
-        if self._listeners:
-            self.kubernetes.stopping.set()
-            for listener in self._listeners:
-                listener.stop()
-            self._listeners = []
-            os.close(self._lock)
+        self.kubernetes.stopping.set()
+        for listener in self._listeners:
+            listener.stop()
 
     @property
     def base_url(self) -> str:

@@ -9,12 +9,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from llmb_tui.demo.runai import facts
 from llmb_tui.demo.runai.container import Container, Output, output
+from llmb_tui.demo.runai.creation import (
+    DISTRIBUTED,
+    DistributedCreationRequest,
+    DistributedSpecSpec,
+    TrainingCreationRequest,
+    TrainingSpecSpec,
+    creation_request,
+)
 
-DISTRIBUTED, TRAINING = "distributed", "trainings"
 CREATING_S, QUEUED_S, PULLING_S, ENDING_S = 5.0, 15.0, 30.0, 10.0
 """Simulated seconds: until it is in the queue, in it at least, until its containers run, and to stop or delete it."""
 
@@ -57,23 +65,29 @@ class Workload:
         """A real moment on its clock."""
         return self.created + (real - self.created) * self.speed
 
+    @cached_property
+    def request(self) -> TrainingCreationRequest:
+        """What it was asked to be."""
+        return creation_request(self.kind, self.body)
+
     @property
-    def spec(self) -> dict[str, Any]:
+    def spec(self) -> TrainingSpecSpec:
         """What each of its pods is made of."""
-        return self.body.get("spec") or {}
+        return self.request.spec
+
+    @property
+    def has_master(self) -> bool:
+        """Whether one more pod than its workers has rank 0."""
+        request = self.request
+        return isinstance(request, DistributedCreationRequest) and request.master_spec_same_as_worker
 
     @property
     def pods(self) -> list[str]:
         """Names of its pods, that of rank 0 first."""
-        if self.kind != DISTRIBUTED:
+        if not isinstance(self.spec, DistributedSpecSpec):
             return [f"{self.name}-0-0"]
-        workers = [f"{self.name}-worker-{number}" for number in range(int(self.spec.get("numWorkers") or 1))]
+        workers = [f"{self.name}-worker-{number}" for number in range(self.spec.num_workers)]
         return [f"{self.name}-master-0"] * self.has_master + workers
-
-    @property
-    def has_master(self) -> bool:
-        """Whether one more pod than its workers has rank 0; NVIDIA's tutorial asks for it and for one worker less."""
-        return bool(self.body.get("masterSpecSameAsWorker") or self.body.get("masterSpec"))
 
     @property
     def container(self) -> str:
@@ -88,23 +102,12 @@ class Workload:
     @property
     def gpus_per_pod(self) -> int:
         """GPUs that each of its pods asks for."""
-        return int((self.spec.get("compute") or {}).get("gpuDevicesRequest") or 0)
+        return self.spec.compute.gpu_devices_request
 
     @property
     def pool(self) -> str:
         """The node pool that it wants."""
-        return str((self.spec.get("nodePools") or ["default"])[0])
-
-    @property
-    def preemptible(self) -> bool:
-        """Whether it may go over the project's quota."""
-        return self.spec.get("preemptibility") != "non-preemptible"
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """Values of its variables; those from secrets are not known."""
-        variables = self.spec.get("environmentVariables") or []
-        return {str(one.get("name")): one["value"] for one in variables if one.get("value") is not None}
+        return self.spec.node_pools[0]
 
     @property
     def waits(self) -> bool:
@@ -119,14 +122,12 @@ class Workload:
     @property
     def container_trouble(self) -> tuple[str, str] | None:
         """Reason and message of what keeps its containers from being started, as an event says them."""
-        image = str(self.spec.get("image") or "")
-        if not facts.image_exists(image):
-            return "BackOff", f'Back-off pulling image "{image}"'
-        known = {f"{facts.SECRET_PREFIX}{name}": list(keys) for name, keys in facts.SECRETS.items()}
-        for variable in self.spec.get("environmentVariables") or []:
-            secret = variable.get("secret") or {}
-            if secret and secret.get("key") not in known.get(str(secret.get("name")), []):
-                return "Failed", f'Error: secret "{secret.get("name")}" not found'
+        if not facts.image_exists(self.spec.image):
+            return "BackOff", f'Back-off pulling image "{self.spec.image}"'
+        known = {(f"{facts.SECRET_PREFIX}{name}", key) for name, key in facts.SECRETS.items()}
+        for variable in self.spec.environment_variables:
+            if variable.secret and (variable.secret.name, variable.secret.key) not in known:
+                return "Failed", f'Error: secret "{variable.secret.name}" not found'
         return None
 
     @property
@@ -137,19 +138,18 @@ class Workload:
     @property
     def output(self) -> Output:
         """What the container of rank 0 prints from `running_from` on."""
-        command = f"{self.spec.get('command') or ''} {self.spec.get('args') or ''}"
-        environment, knobs = tuple(sorted(self.environment.items())), tuple(sorted(self.knobs.items()))
+        variables = self.spec.environment_variables
         return output(
             Container(
-                command,
-                environment,
+                command=f"{self.spec.command} {self.spec.args}",
+                environment=tuple((one.name, one.value) for one in variables if one.value is not None),
                 pods=len(self.pods),
                 gpus=self.gpus,
                 has_master=self.has_master,
                 seed=f"{self.id}/{self.attempts}",
                 began=self.running_from,
                 speed=self.speed,
-                knobs=knobs,
+                knobs=tuple(sorted(self.knobs.items())),
             )
         )
 
@@ -194,11 +194,12 @@ class Workload:
         gone = self.deleted if self.stop_asked is None else self.stop_asked + ENDING_S
         return self.started is not None and now < min(self.ends, gone)
 
-    def log(self, now: float) -> list[tuple[float, str]]:
-        """(moment, line) of what the container of rank 0 has printed by now."""
-        until = min(now, *(asked for asked in (self.stop_asked, self.delete_asked) if asked is not None), math.inf)
-        moments = ((self.running_from + seconds, text) for seconds, text in self.output.lines)
-        return [(at, text) for at, text in moments if at <= until] if math.isfinite(self.running_from) else []
+    def log(self, now: float) -> list[str]:
+        """What the container of rank 0 has printed by now."""
+        if not math.isfinite(self.running_from):
+            return []
+        until = min([now, *(asked for asked in (self.stop_asked, self.delete_asked) if asked is not None)])
+        return [text for seconds, text in self.output.lines if self.running_from + seconds <= until]
 
     def why(self, now: float) -> str:
         """What an operator should know of its phase; empty when there is nothing."""
@@ -214,7 +215,7 @@ class Workload:
         return sorted((one for one in self._events() if one.at <= now), key=lambda one: one.at, reverse=True)
 
     def _events(self) -> Iterator[Event]:
-        pod, image = self.pods[0], self.spec.get("image")
+        pod, image = self.pods[0], self.spec.image
         for at in self.evictions:
             message = f"Pod {facts.NAMESPACE}/{pod} was preempted by higher priority workload high-priority"
             yield Event(at, "Warning", "Evict", message, "runai-scheduler")

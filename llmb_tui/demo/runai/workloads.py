@@ -43,7 +43,7 @@ class Workloads:
     def create(self, kind: str, body: dict[str, Any]) -> Workload:
         """Take a workload. Raises NameTakenError."""
         identity, now = str(uuid.uuid4()), self.clock()
-        name = f"{body['name']}-{identity[-12:]}" if body.get("useGivenNameAsPrefix") else str(body["name"])
+        name = str(body["name"])
         with self._guard:
             if self.is_taken(name):
                 raise NameTakenError(name)
@@ -135,17 +135,15 @@ class Workloads:
 
     def _obstacles(self, one: Workload, used: int) -> Iterator[dict[str, Any]]:
         """What keeps a workload in the queue, in the scheduler's words."""
-        for claim in (one.spec.get("storage") or {}).get("pvc") or []:
-            name = claim.get("claimName")
-            if claim.get("existingPvc") and name not in facts.CLAIMS:
-                yield {"reason": "FailedScheduling", "message": f'persistentvolumeclaim "{name}" not found'}
+        for claim in one.spec.storage.pvc:
+            if claim.existing_pvc and claim.claim_name not in facts.CLAIMS:
+                message = f'persistentvolumeclaim "{claim.claim_name}" not found'
+                yield {"reason": "FailedScheduling", "message": message}
         pool = facts.POOLS.get(one.pool)
         if pool is None:
             yield _unschedulable(f"No node in the {one.pool} node-pool has GPU resources.")
         elif one.gpus_per_pod > pool.gpus_per_node:
             yield _unschedulable(_nodes(pool, "didn't have enough resources: GPUs."))
-        elif not _fits_type(one.spec, pool.gpu_type):
-            yield _unschedulable(_nodes(pool, "didn't match Pod's node affinity/selector."))
         elif one.gpus:
             yield from self._shortages(one, pool, used)
 
@@ -156,13 +154,6 @@ class Workloads:
                 f"{facts.PROJECT} quota has reached the allowable limit of GPUs. Limit is {limit} GPUs, currently "
                 f"{used} GPUs allocated and workload requested {one.gpus} GPUs",
                 "OverLimit",
-            )
-        if used + one.gpus > pool.deserved and not one.preemptible:
-            yield _unschedulable(
-                f"Non-preemptible workload is over quota. Workload requested {one.gpus} GPUs, but {facts.PROJECT} "
-                f"quota is {pool.deserved} GPUs, while {used} GPUs are already allocated for non-preemptible pods. "
-                "Use a preemptible workload to go over quota.",
-                "NonPreemptibleOverQuota",
             )
         free = pool.nodes * pool.gpus_per_node - used
         if one.gpus > free:
@@ -186,16 +177,3 @@ def _unschedulable(message: str, word: str = "") -> dict[str, Any]:
 
 def _nodes(pool: Pool, why: str) -> str:
     return f"no nodes with enough resources were found: {pool.nodes} node(s) {why}"
-
-
-def _fits_type(spec: dict[str, Any], gpu_type: str) -> bool:
-    """Whether nodes with GPUs of that type are among those that the workload wants."""
-    terms = (spec.get("nodeAffinityRequired") or {}).get("nodeSelectorTerms") or []
-    wanted = [
-        one.get("values") or []
-        for term in terms
-        for one in term.get("matchExpressions") or []
-        if one.get("key") == "nvidia.com/gpu.product" and one.get("operator") == "In"
-    ]
-    label = spec.get("nodeType")
-    return all(gpu_type in values for values in wanted) and label in (None, gpu_type)
