@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
+from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.profile_check import WrongField, check_profile
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
@@ -75,11 +77,21 @@ BESIDE = (
 """What the form asks otherwise, or not at all."""
 
 
-def texts_of(profile: SlurmProfile) -> dict[str, str]:
+def texts_of(profile: ClusterProfile, fields: Iterable[ProfileField] = FIELDS, empty: object = EMPTY) -> dict[str, str]:
     """The profile's values as they stand in the form, by field."""
-    values = {field.name: getattr(profile, field.name) for field in FIELDS}
+    values = {field.name: getattr(profile, field.name) for field in fields}
     # Empty stands for what is right for most.
-    return {name: text_of(value) if value != getattr(EMPTY, name) else "" for name, value in values.items()}
+    return {name: text_of(value) if value != getattr(empty, name) else "" for name, value in values.items()}
+
+
+def values_of(fields: Iterable[ProfileField], texts: Mapping[str, str], empty: object) -> dict[str, Any]:
+    """The values that stand in a form, by field; what is empty is as in an empty profile. Raises WrongField."""
+    return {
+        field.name: _READ.get(field.name, _as_it_is)(field.name, text)
+        if (text := texts[field.name])
+        else getattr(empty, field.name)
+        for field in fields
+    }
 
 
 def reachable(base: SlurmProfile, texts: dict[str, str]) -> SlurmProfile:
@@ -87,13 +99,7 @@ def reachable(base: SlurmProfile, texts: dict[str, str]) -> SlurmProfile:
     host = texts["host"] or ("localhost" if base.transport == "local" else "")
     if not host:
         raise WrongField("host", "", "Give the login node, or its name in your ssh configuration.")
-    return replace(
-        base,
-        host=host,
-        port=_number("port", texts["port"]),
-        user=texts["user"] or None,
-        identity_file=texts["identity_file"] or None,
-    )
+    return replace(base, **values_of(REACH[2:], texts, EMPTY), host=host)
 
 
 def profile_of(base: SlurmProfile, texts: dict[str, str]) -> SlurmProfile:
@@ -102,28 +108,7 @@ def profile_of(base: SlurmProfile, texts: dict[str, str]) -> SlurmProfile:
     Raises WrongField for the first field that cannot be right.
     """
     needed((field for field in FIELDS if field.name != "host" or base.transport != "local"), texts)
-    profile = replace(
-        reachable(base, texts),
-        name=texts["name"],
-        account=texts["account"],
-        partition=texts["partition"],
-        install_dir=texts["install_dir"],
-        cpu_partition=texts["cpu_partition"] or None,
-        qos=texts["qos"] or None,
-        reservation=texts["reservation"] or None,
-        constraint=texts["constraint"] or None,
-        segment=_number("segment", texts["segment"]),
-        exclude=texts["exclude"] or None,
-        memory=texts["memory"] or EMPTY.memory,
-        cpus_per_task=_number("cpus_per_task", texts["cpus_per_task"]) or EMPTY.cpus_per_task,
-        numa_binding=flag_of("numa_binding", texts["numa_binding"], EMPTY.numa_binding),
-        vboost=flag_of("vboost", texts["vboost"], EMPTY.vboost),
-        slurm_params=texts["slurm_params"] or None,
-        mounts=parts_of(texts["mounts"]),
-        env=environment_of(texts["env"]),
-        group_writable=flag_of("group_writable", texts["group_writable"], EMPTY.group_writable),
-        read_only=flag_of("read_only", texts["read_only"], EMPTY.read_only),
-    )
+    profile = replace(reachable(base, texts), name=texts["name"], **values_of((*USE, *MORE), texts, EMPTY))
     check_profile(profile)
     return profile
 
@@ -143,11 +128,6 @@ def needed(fields: Iterable[ProfileField], texts: Mapping[str, str]) -> None:
             raise WrongField(field.name, "", f"The {field.title} is needed.")
 
 
-def parts_of(text: str) -> tuple[str, ...]:
-    """What stands between commas."""
-    return tuple(part.strip() for part in text.split(",") if part.strip())
-
-
 def text_of(value: object) -> str:
     """A value as it stands in a form."""
     if value is None:
@@ -160,28 +140,40 @@ def text_of(value: object) -> str:
     return str(value)
 
 
-def _number(name: str, text: str) -> int | None:
-    if not text:
-        return None
+def _as_it_is(_: str, text: str) -> str:
+    return text
+
+
+def _number(name: str, text: str) -> int:
     if not _NUMBER.fullmatch(text):
         raise WrongField(name, text, "It is a number.")
     return int(text)
 
 
-def flag_of(name: str, text: str, usual: bool) -> bool:
-    """Yes or no; `usual` where nothing is said. Raises WrongField."""
-    if text.lower() not in ("", "yes", "no"):
+def _flag(name: str, text: str) -> bool:
+    if text.lower() not in ("yes", "no"):
         raise WrongField(name, text, "It is yes or no.")
-    return text.lower() == "yes" if text else usual
+    return text.lower() == "yes"
 
 
-def environment_of(text: str) -> tuple[tuple[str, str], ...]:
-    """(name, value) of variables that stand between semicolons. Raises WrongField."""
-    pairs = []
-    for part in text.split(";"):
-        name, equals, value = part.strip().partition("=")
-        if not equals and name:
-            raise WrongField("env", name, "Write NAME=value, with semicolons between several.")
-        if name:
-            pairs.append((name, value))
-    return tuple(pairs)
+def parts_of(text: str) -> tuple[str, ...]:
+    """What stands between commas."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _environment(field: str, text: str) -> tuple[tuple[str, str], ...]:
+    """(name, value) of variables that stand between semicolons."""
+    pairs = [part.strip().partition("=") for part in text.split(";")]
+    for name, equals, _ in pairs:
+        if name and not equals:
+            raise WrongField(field, name, "Write NAME=value, with semicolons between several.")
+    return tuple((name, value) for name, _, value in pairs if name)
+
+
+_READ: dict[str, Callable[[str, str], object]] = {
+    **dict.fromkeys(("port", "segment", "cpus_per_task"), _number),
+    **dict.fromkeys(("numa_binding", "vboost", "group_writable", "read_only"), _flag),
+    "mounts": lambda _, text: parts_of(text),
+    "env": _environment,
+}
+"""What reads the text of a field, by its name; all others are texts."""

@@ -13,23 +13,25 @@ from urllib.parse import quote, urlencode, urlsplit
 from pydantic import BaseModel, ValidationError
 
 from llmb_tui.cluster.failures import Disconnected, Unanswered, Unreachable
+from llmb_tui.cluster.job import TERMINAL_STATES
 from llmb_tui.cluster.runai.failures import ApiTrouble, malformed, refusal
 from llmb_tui.cluster.runai.https import Answer, HttpsServer, WrongServer, bundle_of, trusting
 from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.cluster.runai.token import Token
 from llmb_tui.cluster.runai.values import (
+    KEPT,
+    KEPT_OF_POD,
     Claim,
     ClusterFacts,
     Credential,
     Event,
-    KeptPod,
-    KeptWorkload,
     Kind,
     Node,
     NodePool,
     Pod,
     Project,
     Workload,
+    kept,
 )
 from llmb_tui.errors import Trouble
 from llmb_tui.rates import CallRate
@@ -53,6 +55,8 @@ _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 10.0
 _PAGE = 100
 _MOST_PAGES = 20
+_ALSO_DELETED: tuple[dict[str, str], ...] = ({}, {"deleted": "true"})
+"""What is looked for among those that are there, then among those that were deleted."""
 _JSON = {"Accept": "application/json", "Content-Type": "application/json"}
 
 
@@ -99,15 +103,14 @@ class RunaiApi:
 
     def project(self) -> Project | None:
         """The profile's project; None if there is none of that name that the application sees."""
-        found = self._listed(
-            "look up the project", "/org-unit/projects", "projects", Project, filterBy=f"name=={self.profile.project}"
-        )
+        query = {"filterBy": f"name=={self.profile.project}"}
+        found = self._listed(Project, "look up the project", "/org-unit/projects", "projects", query)
         return next((project for project in found if project.name == self.profile.project), None)
 
     def cluster(self, cluster_id: str) -> ClusterFacts:
         """The facts of one cluster."""
         asked = "look up the cluster"
-        return self._all_of(ClusterFacts, [self._get(asked, f"/clusters/{_word(cluster_id)}")], asked)[0]
+        return self._checked(ClusterFacts, self._get(asked, f"/clusters/{_word(cluster_id)}"), asked)
 
     def node_pools(self, cluster_id: str) -> list[NodePool]:
         """The node pools of a cluster; this part of the API does not lie below the base URL."""
@@ -115,22 +118,23 @@ class RunaiApi:
         said = self._get(asked, f"/v1/k8s/clusters/{_word(cluster_id)}/node-pools", base="")
         if not isinstance(said, list):
             raise malformed(self._server.name, asked, "The answer is no list")
-        return self._all_of(NodePool, said, asked)
+        return [self._checked(NodePool, pool, asked) for pool in said]
 
     def nodes(self, cluster_id: str) -> list[Node]:
         """The nodes of a cluster, with their GPUs."""
-        return list(self._listed("list the nodes", f"/clusters/{_word(cluster_id)}/nodes", "nodes", Node))
+        return list(self._listed(Node, "list the nodes", f"/clusters/{_word(cluster_id)}/nodes", "nodes"))
 
     def claims(self, project_id: str) -> list[Claim]:
         """The volume claims that the project may mount, as far as Run:ai manages them."""
-        path = "/asset/datasource/pvc"
-        query = {"projectId": project_id, "statusInfo": "true"}
-        return self._page("list the volume claims", path, "entries", Claim, query)[0]
+        asked, query = "list the volume claims", {"projectId": project_id, "statusInfo": "true"}
+        found, _ = self._page(asked, "/asset/datasource/pvc", "entries", query)
+        return [self._checked(Claim, one, asked) for one in found]
 
     def credentials(self, project_id: str) -> list[Credential]:
         """The credentials that the project may use."""
-        query = {"projectId": project_id}
-        return self._page("list the credentials", "/asset/credentials", "entries", Credential, query)[0]
+        asked, query = "list the credentials", {"projectId": project_id}
+        found, _ = self._page(asked, "/asset/credentials", "entries", query)
+        return [self._checked(Credential, one, asked) for one in found]
 
     def create(self, kind: Kind, body: Mapping[str, Any]) -> str:
         """Make a workload whose name is in the body and belongs to nothing else, and give its id. It is asked for once.
@@ -161,8 +165,8 @@ class RunaiApi:
     def find(self, name: str) -> Workload | None:
         """The workload of the project that has this name, the newest if several had; one that was deleted as well."""
         query = {"filterBy": f"name=={name},projectName=={self.profile.project}"}
-        for deleted in ({}, {"deleted": "true"}):
-            found = self._listed("look up a workload", "/workloads", "workloads", Workload, **query, **deleted)
+        for deleted in _ALSO_DELETED:
+            found = self._listed(Workload, "look up a workload", "/workloads", "workloads", query | deleted)
             named = [workload for workload in found if workload.name == name]
             if named:
                 return max(named, key=lambda workload: workload.created_at)
@@ -174,20 +178,19 @@ class RunaiApi:
         One call for all that exist, or for one; another for those that do not.
         """
         asked, wanted = "look at workloads", set(ids)
-        found: dict[str, Workload] = {}
+        # Of a single one that does not exist only those that were deleted are left to be asked for.
+        passes = ({"sortBy": "createdAt"}, {"sortBy": "deletedAt", "deleted": "true"})[len(wanted) == 1 :]
         if len(wanted) == 1:
             (only,) = wanted
             try:
-                said = self._get(asked, f"/workloads/{_word(only)}")
-                return {only: self._all_of(Workload, [said], asked)[0]}
+                return {only: self._checked(Workload, self._get(asked, f"/workloads/{_word(only)}"), asked)}
             except ApiTrouble as trouble:
                 if trouble.status != 404:
                     raise
-        # Of a single one that does not exist only those that were deleted are left to be asked for.
-        passes = ({"sortBy": "createdAt"}, {"sortBy": "deletedAt", "deleted": "true"})
-        for query in passes[len(wanted) == 1 :]:
+        found: dict[str, Workload] = {}
+        for query in passes if wanted else ():
             query |= {"sortOrder": "desc", "filterBy": f"projectName=={self.profile.project}"}
-            for workload in self._listed(asked, "/workloads", "workloads", Workload, **query):
+            for workload in self._listed(Workload, asked, "/workloads", "workloads", query):
                 if workload.id in wanted:
                     found[workload.id] = workload
                     if found.keys() == wanted:
@@ -196,23 +199,25 @@ class RunaiApi:
 
     def events(self, workload_id: str) -> list[Event]:
         """The newest events of a workload."""
-        path = f"/workloads/{_word(workload_id)}/events"
-        return self._page("look at a workload's events", path, "events", Event, {"sortOrder": "desc", "limit": "50"})[0]
+        asked, path = "look at a workload's events", f"/workloads/{_word(workload_id)}/events"
+        found, _ = self._page(asked, path, "events", {"sortOrder": "desc", "limit": "50"})
+        return [self._checked(Event, event, asked) for event in found]
 
     def pods(self, workload_id: str) -> list[Pod]:
         """The pods of a workload."""
         path = f"/workloads/{_word(workload_id)}/pods"
-        return list(self._listed("look at a workload's pods", path, "pods", Pod))
+        return list(self._listed(Pod, "look at a workload's pods", path, "pods"))
 
-    def kept(self, workload_id: str) -> KeptWorkload:
-        """What is kept of a workload that is over, with its pods."""
+    def kept(self, workload_id: str) -> dict[str, Any] | None:
+        """What is kept of a workload that is over, with its pods; None while it is not."""
         asked, path = "look at a workload", f"/workloads/{_word(workload_id)}"
-        workload = self._all_of(KeptWorkload, [self._get(asked, path)], asked)[0]
-        for deleted in ({}, {"deleted": "true"}):
-            pods = tuple(self._listed("look at a workload's pods", f"{path}/pods", "pods", KeptPod, **deleted))
-            if pods:
-                return workload.model_copy(update={"pods": pods})
-        return workload
+        said = self._get(asked, path)
+        if self._checked(Workload, said, asked).state not in TERMINAL_STATES:
+            return None
+        for deleted in _ALSO_DELETED:
+            if pods := [kept(pod, KEPT_OF_POD) for pod in self._paged(asked, f"{path}/pods", "pods", deleted)]:
+                return {**kept(said, KEPT), "pods": pods}
+        return kept(said, KEPT)
 
     def suspend(self, kind: Kind, workload_id: str) -> None:
         """Let it give its nodes back; it stays, and can be resumed."""
@@ -241,16 +246,22 @@ class RunaiApi:
 
     def _id_in(self, answer: Answer, asked: str) -> str:
         said = self._said(answer, asked)
-        if isinstance(said, dict) and isinstance(workload_id := said.get("workloadId"), str) and workload_id:
+        workload_id = said.get("workloadId") if isinstance(said, dict) else None
+        if isinstance(workload_id, str) and workload_id:
             return workload_id
         raise malformed(self._server.name, asked, "The answer holds no id")
 
-    def _listed(self, asked: str, path: str, key: str, kind: type[T], **query: str) -> Iterator[T]:
-        """All items of a list that comes in pages, a page when it is wanted."""
+    def _listed(
+        self, kind: type[T], asked: str, path: str, key: str, query: Mapping[str, str] | None = None
+    ) -> Iterator[T]:
+        """All items of a list that comes in pages, each checked."""
+        return (self._checked(kind, item, asked) for item in self._paged(asked, path, key, query or {}))
+
+    def _paged(self, asked: str, path: str, key: str, query: Mapping[str, str]) -> Iterator[Any]:
+        """All items of such a list, a page when it is wanted."""
         offset = 0
         for _ in range(_MOST_PAGES):
-            page = {**query, "offset": str(offset), "limit": str(_PAGE)}
-            items, following = self._page(asked, path, key, kind, page)
+            items, following = self._page(asked, path, key, {**query, "offset": str(offset), "limit": str(_PAGE)})
             yield from items
             if following is None and len(items) == _PAGE:
                 following = offset + _PAGE
@@ -258,19 +269,17 @@ class RunaiApi:
                 return
             offset = following
 
-    def _page(
-        self, asked: str, path: str, key: str, kind: type[T], query: Mapping[str, str]
-    ) -> tuple[list[T], int | None]:
+    def _page(self, asked: str, path: str, key: str, query: Mapping[str, str]) -> tuple[list[Any], int | None]:
         """The items, and where the next ones begin."""
         said = self._get(asked, f"{path}?{urlencode(query)}")
         if not isinstance(said, dict) or not isinstance(items := said.get(key), list):
             raise malformed(self._server.name, asked, f"The answer has no list of {key}")
         following = said.get("next")
-        return self._all_of(kind, items, asked), following if isinstance(following, int) else None
+        return [item for item in items if item is not None], following if isinstance(following, int) else None
 
-    def _all_of(self, kind: type[T], items: Any, asked: str) -> list[T]:
+    def _checked(self, kind: type[T], item: Any, asked: str) -> T:
         try:
-            return [kind.model_validate(item) for item in items if item is not None]
+            return kind.model_validate(item)
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False, include_context=False)[0]
             why = clean_line(f"{kind.__name__}.{'.'.join(map(str, first['loc']))}: {first['msg']}")
@@ -325,17 +334,19 @@ class RunaiApi:
         pause_s = _FIRST_PAUSE_S
         for left in reversed(range(_TRIES)):
             wait_s = pause_s
+            failure: Trouble
             try:
                 answer = send()
-                failure: Trouble = refusal(self._server.name, asked, answer)
-                if answer.status not in (_PASSING if repeat else _NOT_DONE) or not left:
-                    return answer
-                wait_s = _retry_after(answer, self.server_time) or pause_s
             except (Unreachable, Disconnected) as trouble:
-                failure = trouble
                 is_safe = repeat or isinstance(trouble, Unreachable)
                 if isinstance(trouble, WrongServer) or not is_safe or not left:
                     raise
+                failure = trouble
+            else:
+                if answer.status not in (_PASSING if repeat else _NOT_DONE) or not left:
+                    return answer
+                failure = refusal(self._server.name, asked, answer)
+                wait_s = _retry_after(answer, self.server_time) or pause_s
             if time.monotonic() + wait_s >= ends or self._closed.wait(wait_s):
                 raise failure
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)

@@ -25,7 +25,7 @@ from llmb_tui.cluster.runai.api import RunaiApi
 from llmb_tui.cluster.runai.output import RunaiOutput
 from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.cluster.runai.secret import AppSecret
-from llmb_tui.cluster.runai.values import Kind, Project, job_of
+from llmb_tui.cluster.runai.values import Event, Kind, Project, Workload, job_of
 from llmb_tui.errors import Trouble
 
 T = TypeVar("T")
@@ -105,15 +105,12 @@ class RunaiCluster(ClusterBase):
 
     def look(self, job_ids: Sequence[str]) -> dict[str, Job]:
         """These workloads as jobs; why one waits or failed is asked of its events."""
-        workloads = self._ask(lambda: self.api.look(job_ids))
-        return {
-            workload_id: job_of(
-                workload,
-                () if workload.phase in ("Running", "Completed") else self._ask(lambda: self.api.events(workload_id)),  # noqa: B023 - called at once
-                now=self.api.server_time,
-            )
-            for workload_id, workload in workloads.items()
-        }
+        jobs = {}
+        for workload_id, workload in self._ask(self.api.look, job_ids).items():
+            is_well = workload.phase in ("Running", "Completed")
+            events: list[Event] = [] if is_well else self._ask(self.api.events, workload_id)
+            jobs[workload_id] = job_of(workload, events, now=self.api.server_time)
+        return jobs
 
     def bad_nodes(self, node_list: str) -> tuple[str, ...]:  # noqa: ARG002 - a `Cluster`'s
         """Not known: Run:ai moves a workload's pods by itself."""
@@ -122,11 +119,11 @@ class RunaiCluster(ClusterBase):
     def cancel(self, job_id: str) -> bool:
         """Delete a workload, which ends it; False for one that has ended already."""
         self.require_changes()
-        workload = self._ask(lambda: self.api.look([job_id])).get(job_id)
-        if workload is None or workload.state in TERMINAL_STATES:
+        workload = self._going(job_id)
+        if workload is None:
             return False
         try:
-            return self._ask(lambda: self.api.delete(workload.kind, job_id))
+            return self._ask(self.api.delete, workload.kind, job_id)
         except (Disconnected, Unanswered) as lost:
             raise CancelOpen("Run:ai", job_id, lost) from lost
 
@@ -140,10 +137,8 @@ class RunaiCluster(ClusterBase):
 
     def accounting(self, job_ids: Sequence[str]) -> str:
         """What Run:ai says of workloads that are over, and of their pods, as JSON."""
-        kept = [self._ask(lambda: self.api.kept(job_id)) for job_id in job_ids]  # noqa: B023 - called at once
-        if not all(workload.is_over for workload in kept):
-            return ""
-        return json.dumps([one.model_dump(by_alias=True, exclude_defaults=True) for one in kept], indent=1) + "\n"
+        kept = [self._ask(self.api.kept, job_id) for job_id in job_ids]
+        return json.dumps(kept, indent=1) + "\n" if all(kept) else ""
 
     def output(self, log: JobLog, job_id: str) -> JobOutput:
         """What the workload's first pod writes."""
@@ -151,17 +146,22 @@ class RunaiCluster(ClusterBase):
 
     def _change(self, job_id: str, change: Callable[[Kind, str], None]) -> None:
         self.require_changes()
-        workload = self._ask(lambda: self.api.look([job_id])).get(job_id)
-        if workload is None or workload.state in TERMINAL_STATES:
+        workload = self._going(job_id)
+        if workload is None:
             raise SchedulerTrouble(f"Workload {job_id} is over.", fix="Look at the run again.", exit_code=1)
-        self._ask(lambda: change(workload.kind, job_id))
+        self._ask(change, workload.kind, job_id)
 
-    def _ask(self, question: Callable[[], T]) -> T:
+    def _going(self, job_id: str) -> Workload | None:
+        """The workload, unless it is over."""
+        workload = self._ask(self.api.look, [job_id]).get(job_id)
+        return None if workload is None or workload.state in TERMINAL_STATES else workload
+
+    def _ask(self, question: Callable[..., T], *about: object) -> T:
         """The answer, and by it the state of the connection."""
         if self.state == "closed":
             raise Disconnected(f"The connection to {self.profile.place} is closed.", may_have_run=False)
         try:
-            answer = question()
+            answer = question(*about)
         except (LoginNeeded, AuthenticationFailed):
             self._turn("needs-login")
             raise

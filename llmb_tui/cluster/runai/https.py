@@ -99,7 +99,7 @@ class HttpsServer:
     ) -> Reply:
         """The answer as far as its body, which is read piece by piece; to be closed. Raises as `ask` does."""
         connection = self._connect(ends)
-        connection.reading.ends = ends
+        connection.ends = ends
         try:
             connection.sock.settimeout(max(0.001, ends - time.monotonic()))
             connection.request(method, path, body=body, headers=dict(headers))
@@ -184,7 +184,7 @@ class Reply:
 
         Raises Disconnected where the body was cut.
         """
-        ends = self.connection.reading.ends = time.monotonic() + max(0.001, timeout_s)
+        ends = self.connection.ends = time.monotonic() + max(0.001, timeout_s)
         while not self._ended:
             try:
                 data = self._response.fp.read1(_PIECE)
@@ -257,35 +257,20 @@ class _Chunks:
         return b"".join(body)
 
 
-class _Reading:
-    """Until when the bytes of a connection are waited for."""
-
-    def __init__(self, ends: float) -> None:
-        self.ends = ends
-
-
-class _Response(http.client.HTTPResponse):
-    """As its base, but that the time to read it is not begun anew by each byte."""
-
-    def __init__(self, reading: _Reading, sock: socket.socket, method: str | None = None) -> None:
-        super().__init__(sock, method=method)
-        self.fp = io.BufferedReader(_Receiver(sock, self.fp, reading))
-
-
 class _Receiver(io.RawIOBase):
-    """The bytes that a socket receives before a time that may be moved."""
+    """The bytes of a connection that come before its end; no byte makes the time to read it begin anew."""
 
-    def __init__(self, sock: socket.socket, held: io.BufferedReader, reading: _Reading) -> None:
+    def __init__(self, connection: _Connection, sock: socket.socket, held: io.BufferedReader) -> None:
+        self._connection = connection
         self._sock = sock
         self._held = held
         """Keeps the socket open, whoever closes it, for as long as this is open."""
-        self._reading = reading
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        left = self._reading.ends - time.monotonic()
+        left = self._connection.ends - time.monotonic()
         if left <= 0:
             raise TimeoutError
         self._sock.settimeout(left)
@@ -298,24 +283,28 @@ class _Receiver(io.RawIOBase):
 
 
 class _Connection(http.client.HTTPConnection):
-    """One connection, perhaps through a proxy. What it reads is read before `reading.ends`."""
+    """One connection, perhaps through a proxy. What it reads is read before `ends`, which may be moved."""
 
     default_port = 443
 
     def __init__(self, host: str, port: int, context: ssl.SSLContext, server_name: str, ends: float) -> None:
         super().__init__(host, port, timeout=max(0.001, ends - time.monotonic()))
-        self.reading = _Reading(ends)
+        self.ends = ends
         self._context = context
         self._server_name = server_name
 
-    def response_class(self, sock: socket.socket, method: str | None = None, **_: object) -> _Response:  # type: ignore[override]
+    def response_class(  # type: ignore[override]
+        self, sock: socket.socket, method: str | None = None, **_: object
+    ) -> http.client.HTTPResponse:
         """What `http.client` makes of an answer."""
-        return _Response(self.reading, sock, method)
+        response = http.client.HTTPResponse(sock, method=method)
+        response.fp = io.BufferedReader(_Receiver(self, sock, response.fp))
+        return response
 
     def connect(self) -> None:
         """Connect, through the proxy where there is one, and shake hands."""
         super().connect()
-        self.sock.settimeout(max(0.001, self.reading.ends - time.monotonic()))
+        self.sock.settimeout(max(0.001, self.ends - time.monotonic()))
         self.sock = self._context.wrap_socket(self.sock, server_hostname=self._server_name, suppress_ragged_eofs=False)
 
 

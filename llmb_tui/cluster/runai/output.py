@@ -11,36 +11,30 @@ from llmb_tui.text import clean_line
 
 
 class RunaiOutput:
-    """A `JobOutput`. Every start of a workload writes anew, in pods of its own."""
+    """A `JobOutput`, and its one log: of whichever pod is the first one now, where the rank is that prints.
+
+    Every start of a workload writes anew, in pods of its own. Where Kubernetes cannot be asked, that is said.
+    """
 
     one_for_all = True
-
-    def __init__(self, api: RunaiApi, name: str, workload_id: str) -> None:
-        self._api = api
-        self._name = name
-        self._id = workload_id
-
-    def starts(self) -> list[int]:
-        """None that would be known apart."""
-        return []
-
-    def log(self, restart: int) -> WorkloadLog:  # noqa: ARG002 - there is one log for all
-        """The log of its first pod, where the rank is that prints."""
-        return WorkloadLog(self._api, self._name, self._id)
-
-    def beside(self, most: int) -> bytes:  # noqa: ARG002 - a `JobOutput`'s
-        """It writes nothing else."""
-        return b""
-
-
-class WorkloadLog:
-    """The log of whichever pod is the first one now. Where Kubernetes cannot be asked, that is said."""
 
     def __init__(self, api: RunaiApi, name: str, workload_id: str) -> None:
         self.path = name
         self._api = api
         self._id = workload_id
         self._kube: Kube | None = None
+
+    def starts(self) -> list[int]:
+        """None that would be known apart."""
+        return []
+
+    def log(self, restart: int) -> RunaiOutput:  # noqa: ARG002 - there is one log for all
+        """It."""
+        return self
+
+    def beside(self, most: int) -> bytes:  # noqa: ARG002 - a `JobOutput`'s
+        """It writes nothing else."""
+        return b""
 
     def prove(self, sample: Sample, known: bytes) -> Proof | None:
         """What the log is; None while there is none. Raises as `PodLog` does, and OutOfReach without a kubeconfig."""

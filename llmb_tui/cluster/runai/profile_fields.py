@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
-from llmb_tui.cluster.profile_fields import ProfileField, environment_of, flag_of, needed, parts_of, text_of
+from llmb_tui.cluster.profile_fields import ProfileField, needed, texts_of, values_of
 from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.cluster.runai.profile_check import check_runai_profile
 
@@ -19,11 +20,13 @@ RUNAI_REACH = (
 )
 """What a connection needs, but the secret."""
 
+_KUBECONFIG = ProfileField("kubeconfig", "kubeconfig", "a file; without it no log is read from here")
+
 RUNAI_USE = (
     ProfileField("mounts", "mounts", "NAME:PATH:CLAIM, NAME:PATH:CLAIM"),
     ProfileField("work_dir", "work directory", "a path below one of the mounts"),
     ProfileField("node_pool", "node pool", "the project's default"),
-    ProfileField("kubeconfig", "kubeconfig", "a file; without it no log is read from here"),
+    _KUBECONFIG,
 )
 """What every workload uses."""
 
@@ -41,26 +44,14 @@ RUNAI_FIELDS = (*RUNAI_REACH, *RUNAI_USE, *RUNAI_MORE)
 
 def runai_texts_of(profile: RunaiProfile) -> dict[str, str]:
     """The profile's values as they stand in the form, by field; empty stands for what is right for most."""
-    values = {field.name: getattr(profile, field.name) for field in RUNAI_FIELDS}
-    return {name: text_of(value) if value != getattr(RUNAI_EMPTY, name) else "" for name, value in values.items()}
+    return texts_of(profile, RUNAI_FIELDS, RUNAI_EMPTY)
 
 
 def runai_reachable(base: RunaiProfile, texts: dict[str, str]) -> RunaiProfile:
     """The profile as far as a connection needs it. Raises WrongField."""
     needed(RUNAI_REACH[1:], texts)
-    profile = replace(
-        RUNAI_EMPTY,
-        name=texts["name"] or base.name or "new",
-        base_url=_base_url(texts),
-        ca_file=texts["ca_file"] or None,
-        app_id=texts["app_id"],
-        project=texts["project"],
-        kubeconfig=texts["kubeconfig"] or None,
-        read_only=base.read_only,
-        notice=base.notice,
-    )
-    check_runai_profile(profile)
-    return profile
+    kept = {"name": texts["name"] or base.name or "new", "read_only": base.read_only, "notice": base.notice}
+    return _checked(RUNAI_EMPTY, (*RUNAI_REACH, _KUBECONFIG), texts, **kept)
 
 
 def runai_profile_of(base: RunaiProfile, texts: dict[str, str]) -> RunaiProfile:
@@ -69,26 +60,12 @@ def runai_profile_of(base: RunaiProfile, texts: dict[str, str]) -> RunaiProfile:
     Raises WrongField for the first field that cannot be right.
     """
     needed(RUNAI_FIELDS, texts)
-    profile = replace(
-        base,
-        name=texts["name"],
-        base_url=_base_url(texts),
-        app_id=texts["app_id"],
-        project=texts["project"],
-        mounts=parts_of(texts["mounts"]),
-        work_dir=texts["work_dir"],
-        node_pool=texts["node_pool"] or None,
-        kubeconfig=texts["kubeconfig"] or None,
-        ca_file=texts["ca_file"] or None,
-        image_pull_secret=texts["image_pull_secret"] or None,
-        hub_credential=texts["hub_credential"] or None,
-        env=environment_of(texts["env"]),
-        read_only=flag_of("read_only", texts["read_only"], RUNAI_EMPTY.read_only),
-    )
+    return _checked(base, RUNAI_FIELDS, texts)
+
+
+def _checked(base: RunaiProfile, fields: Iterable[ProfileField], texts: dict[str, str], **more: object) -> RunaiProfile:
+    values = values_of(fields, texts, RUNAI_EMPTY)
+    # As it is pasted from a browser's line or a recipe's variable: a slash at its end means nothing.
+    profile = replace(base, **{**values, "base_url": values["base_url"].rstrip("/"), **more})
     check_runai_profile(profile)
     return profile
-
-
-def _base_url(texts: dict[str, str]) -> str:
-    """As it is pasted from a browser's line or a recipe's variable: a slash at its end means nothing."""
-    return texts["base_url"].rstrip("/")

@@ -230,46 +230,23 @@ _STATES = {
 }
 
 
-class KeptPod(_Said):
-    """What is kept of a pod of a workload that is over."""
-
-    name: Text
-    node_name: Text = ""
-    created_at: Text = ""
-    completed_at: Text = ""
-    deleted_at: Text = ""
-    k8s_phase: Text = Field("", alias="k8sPhase")
+KEPT = (
+    *("id", "name", "type", "priorityClassName", "preemptible", "submittedBy", "clusterId", "projectName"),
+    *("departmentName", "namespace", "createdAt", "completedAt", "deletedAt", "phase", "phaseReason", "phaseMessage"),
+    *("phaseUpdatedAt", "requestedPods", "allocatedResources", "totalRunningTimeSeconds"),
+)
+"""What is kept of a workload that is over: no variable of it, and no command."""
+KEPT_OF_POD = ("name", "nodeName", "createdAt", "completedAt", "deletedAt", "k8sPhase")
 
 
-class KeptWorkload(_Said):
-    """What is kept of a workload that is over, in the API's own words: no variable of it, and no command."""
-
-    id: Text
-    name: Text
-    type: Text
-    priority_class_name: Text = ""
-    preemptible: bool | None = None
-    submitted_by: Text = ""
-    cluster_id: Text = ""
-    project_name: Text = ""
-    department_name: Text = ""
-    namespace: Text = ""
-    created_at: Text = ""
-    completed_at: Text = ""
-    deleted_at: Text = ""
-    phase: Text
-    phase_reason: Text = ""
-    phase_message: Text = ""
-    phase_updated_at: Text = ""
-    requested_pods: dict[Text, float] | None = None
-    allocated_resources: dict[Text, float] | None = None
-    total_running_time_seconds: float | None = None
-    pods: tuple[KeptPod, ...] = ()
-
-    @property
-    def is_over(self) -> bool:
-        """Nothing of it will change any more."""
-        return bool(self.deleted_at) or self.phase in ("Completed", "Failed")
+def kept(said: Any, names: Iterable[str]) -> dict[str, Any]:
+    """Of an answer what it says of these, in the API's own words: texts, which are made clean, and numbers."""
+    values = {name: said.get(name) for name in names} if isinstance(said, dict) else {}
+    plain = {clean_line(name): kept(one, one) if isinstance(one, dict) else _clean(one) for name, one in values.items()}
+    is_number = (bool, int, float)
+    return {
+        name: one for name, one in plain.items() if isinstance(one, is_number) or (one and isinstance(one, (str, dict)))
+    }
 
 
 class Event(_Said):
