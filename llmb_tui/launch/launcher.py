@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -10,17 +11,18 @@ from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import Trouble
+from llmb_tui.launch.delivery import Tell
 from llmb_tui.launch.install_step import Installs
 from llmb_tui.launch.llmb.workloads import llmb_group
+from llmb_tui.launch.naming import new_run_id
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.prepared import PreparedRun
-from llmb_tui.launch.procedure import Render, procedure
+from llmb_tui.launch.procedure import Intent, Render, procedure
 from llmb_tui.launch.readiness import ClusterEvidence, blockers, refuse
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.secrets import access_group
 from llmb_tui.launch.submit import submit_once
-from llmb_tui.launch.submitter import Tell
 from llmb_tui.preflight.check_group import CheckGroup
 from llmb_tui.preflight.needs import Needs, Sources, needs_of
 from llmb_tui.preflight.report import Check, Preflight
@@ -92,7 +94,9 @@ class Launcher:
         Raises `Trouble` (exit code 1) when the plan cannot be launched there in this way.
         """
         cluster = self.cluster_of(request.profile)
-        return procedure(request.procedure).prepare(cluster, request, self.render, prompter, run_id)
+        now = time.time()
+        intent = Intent(run_id or new_run_id(now), now, self.render, prompter)
+        return procedure(request.procedure).prepare(cluster, request, intent)
 
     def resume(  # noqa: PLR0913, PLR0917 - what `submit` takes, and who is told
         self,
@@ -112,7 +116,7 @@ class Launcher:
         request = replace(request, dependency=run.dependency)
         cluster = self.cluster_of(request.profile)
         cluster.connect(prompter)
-        prepared = procedure(request.procedure).prepare(cluster, request, self.render, prompter, run.id)
+        prepared = self.prepare(request, prompter, run.id)
         if prepared.run.spec != run.spec or prepared.script != self.runs.script(run.id):
             raise Trouble(
                 f"Run {run.id} is not sent: its request would be another job by now.",

@@ -19,10 +19,10 @@ from llmb_tui.cluster.slurm.client import partitions
 from llmb_tui.cluster.slurm.partition import Partition
 from llmb_tui.errors import Trouble
 from llmb_tui.launch import submission_status
+from llmb_tui.launch.delivery import Jobs, Outcome, Tell
 from llmb_tui.launch.refusal import NEVER_SENT, NEVER_TAKEN, PartitionLookup
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.submission_status import SubmissionDir, SubmissionStatus
-from llmb_tui.launch.submitter import Jobs, Outcome, Tell
 from llmb_tui.text import clean
 
 # Exit codes of prepare.sh.
@@ -99,16 +99,13 @@ class LoginNodeSubmitter(ABC):
     def progress(self, status: SubmissionStatus) -> str:
         """What it is doing, one clean line; empty where nothing says."""
 
-    def to(self, cluster: Cluster) -> LoginNodeDelivery:
-        """Its way to a cluster. Raises Trouble (exit code 1) where that has no login node."""
-        return LoginNodeDelivery(login_node(cluster), self)
-
 
 class LoginNodeDelivery:
     """A `Delivery` by a helper on the login node."""
 
-    def __init__(self, session: Session, submitter: LoginNodeSubmitter) -> None:
-        self._session = session
+    def __init__(self, cluster: Cluster, submitter: LoginNodeSubmitter) -> None:
+        """Raises Trouble (exit code 1) for a cluster without a login node."""
+        self._session = login_node(cluster)
         self._submitter = submitter
         self._begun = SubmissionStatus()
 

@@ -7,6 +7,7 @@ A procedure is a folder beside this file. Nothing else in the program asks for o
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 from llmb_tui.catalog.recipe import Recipe
@@ -14,12 +15,12 @@ from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.session import login_node
 from llmb_tui.errors import Trouble
+from llmb_tui.launch.delivery import Delivery
 from llmb_tui.launch.install_step import InstallPlan, Installs
 from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.secret import SecretNeed
 from llmb_tui.launch.spec import LaunchSpec
-from llmb_tui.launch.submitter import Submitter
 from llmb_tui.plan.plan import Problem
 from llmb_tui.plan.selection import ProcedureId
 from llmb_tui.preflight.check_group import CheckGroup
@@ -28,6 +29,18 @@ from llmb_tui.request import RunRequest
 
 Render = Callable[[LaunchSpec], str]
 """Writes the batch script; raises Trouble."""
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """A run that is to be prepared."""
+
+    run_id: str
+    at: float
+    """Unix time."""
+    render: Render
+    prompter: Prompter | None = None
+    """Who answers what connecting asks; None: nobody."""
 
 
 class Procedure(Protocol):
@@ -70,23 +83,14 @@ class Procedure(Protocol):
 
         return Installer(login_node(cluster), request.slurm, self.install(request), sources)
 
-    def prepare(
-        self,
-        cluster: Cluster,
-        request: RunRequest,
-        render: Render,
-        prompter: Prompter | None = None,
-        run_id: str | None = None,
-    ) -> PreparedRun:
-        """What would be submitted; the cluster is asked for its Slurm's version where that matters.
+    def prepare(self, cluster: Cluster, request: RunRequest, intent: Intent) -> PreparedRun:
+        """What would be submitted; the cluster is asked for what only it can say.
 
-        `render` writes a batch script; `prompter` answers what connecting asks then; `run_id` is that of a run that was
-        prepared before.
         Raises Trouble (exit code 1) when the plan cannot be launched there in this way.
         """
 
-    def submitter(self, run: Run) -> Submitter:
-        """How one of its runs is submitted."""
+    def delivery(self, run: Run, cluster: Cluster) -> Delivery:
+        """The way of one of its runs to a cluster. Raises Trouble (exit code 1) for a cluster of another kind."""
 
 
 def procedure(name: ProcedureId) -> Procedure:

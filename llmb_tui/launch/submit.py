@@ -2,7 +2,7 @@
 
 What is intended is on the local disk before anything happens. Where it is not certain what became of it the run is
 `unknown`, and only a look at the cluster changes that: nothing is ever submitted a second time. Every procedure submits
-so; in what they differ is in `Submitter`.
+so; in what they differ is in `Delivery`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from dataclasses import replace
 from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.failures import Disconnected, Unanswered
 from llmb_tui.errors import Trouble
+from llmb_tui.launch.delivery import Outcome, Tell
 from llmb_tui.launch.procedure import procedure
 from llmb_tui.launch.refusal import WITH_INTENT, withdrawal
 from llmb_tui.launch.run import Run, Submission
 from llmb_tui.launch.runs import Runs
-from llmb_tui.launch.submitter import Outcome, Tell
 from llmb_tui.store.journal import Journal
 
 _INTERRUPTED = 130
@@ -139,7 +139,7 @@ class _Submission:
     def __init__(
         self, cluster: Cluster, runs: Runs, journal: Journal, run: Run, on_progress: Tell | None = None
     ) -> None:
-        self.delivery = procedure(run.procedure).submitter(run).to(cluster)
+        self.delivery = procedure(run.procedure).delivery(run, cluster)
         self._runs = runs
         self._journal = journal
         self._run = run

@@ -11,10 +11,11 @@ from llmb_tui.catalog.recipe import ResultRule
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.direct.spec_of import launch_spec
+from llmb_tui.launch.direct.submitter import DirectSubmitter
 from llmb_tui.launch.login_node import LoginNodeSubmitter
-from llmb_tui.launch.procedure import procedure
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.spec import LaunchSpec
+from llmb_tui.launch.upstream.submitter import UpstreamSubmitter, upstream_spec_of
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Estimate, Memory, Parallelism, Plan
 from llmb_tui.plan.selection import ProcedureId, Selection
@@ -116,9 +117,7 @@ def make_run(run_id: str = "k3f9a2", task_dir: Path | None = None, **changes: An
 
 def submitter_of(run: Run) -> LoginNodeSubmitter:
     """How it is submitted from a login node."""
-    submitter = procedure(run.procedure).submitter(run)
-    assert isinstance(submitter, LoginNodeSubmitter)
-    return submitter
+    return DirectSubmitter(run.spec) if isinstance(run.spec, LaunchSpec) else UpstreamSubmitter(upstream_spec_of(run))
 
 
 def slurm(profile: ClusterProfile) -> SlurmProfile:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from llmb_tui.cluster.job_log import JobLog
-from llmb_tui.launch.submitter import Jobs
+from llmb_tui.launch.delivery import Jobs
 from llmb_tui.launch.upstream.jobs import jobs_of_launch
 from tests.launch.launched_cases import (
     BATCH,

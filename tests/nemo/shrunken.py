@@ -15,8 +15,7 @@ from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.load import read_preset
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.launch.files import config_files
-from llmb_tui.launch.runai.files import FILES, packed_files
-from llmb_tui.launch.runai.workload import start_script
+from llmb_tui.launch.runai.workload import FILES, packed_files, start_script
 from llmb_tui.launch.settings import applied
 from llmb_tui.launch.spec import RunaiSpec
 from llmb_tui.plan.make import plan

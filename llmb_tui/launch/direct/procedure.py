@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import time
-
 from llmb_tui.catalog.recipe import LogFormat, Recipe
 from llmb_tui.cluster.cluster import Cluster
-from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.session import login_node
 from llmb_tui.cluster.slurm.client import slurm_version
 from llmb_tui.cluster.slurm.params import sbatch_options
@@ -14,9 +11,10 @@ from llmb_tui.launch.direct.install import DirectInstall, direct_install
 from llmb_tui.launch.direct.spec_of import launch_spec, wants_segment
 from llmb_tui.launch.direct.submitter import DirectSubmitter, direct_spec
 from llmb_tui.launch.install_step import brought_image
-from llmb_tui.launch.naming import image_path, new_run_id
+from llmb_tui.launch.login_node import LoginNodeDelivery
+from llmb_tui.launch.naming import image_path
 from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
-from llmb_tui.launch.procedure import Procedure, Render
+from llmb_tui.launch.procedure import Intent, Procedure
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.secret import SecretNeed, hub_token, registry_key
 from llmb_tui.launch.settings import applied
@@ -66,22 +64,14 @@ class DirectProcedure(Procedure):
         """The container image and our script."""
         return direct_install(request)
 
-    def prepare(
-        self,
-        cluster: Cluster,
-        request: RunRequest,
-        render: Render,
-        prompter: Prompter | None = None,
-        run_id: str | None = None,
-    ) -> PreparedRun:
+    def prepare(self, cluster: Cluster, request: RunRequest, intent: Intent) -> PreparedRun:
         """The batch script as NeMo-Run writes it, in seconds."""
-        now = time.time()
         segment = wants_segment(sbatch_options(request.slurm), applied(request))
-        version = slurm_version(login_node(cluster), prompter) if segment else None
-        spec = launch_spec(request, run_id or new_run_id(now), version)
-        run = Run.of(request, spec, now)
-        return PreparedRun(request, run, render(spec), spec.overridden, spec.notes)
+        version = slurm_version(login_node(cluster), intent.prompter) if segment else None
+        spec = launch_spec(request, intent.run_id, version)
+        run = Run.of(request, spec, intent.at)
+        return PreparedRun(request, run, intent.render(spec), spec.overridden, spec.notes)
 
-    def submitter(self, run: Run) -> DirectSubmitter:
+    def delivery(self, run: Run, cluster: Cluster) -> LoginNodeDelivery:
         """A submission by `sbatch` on the login node."""
-        return DirectSubmitter(direct_spec(run))
+        return LoginNodeDelivery(cluster, DirectSubmitter(direct_spec(run)))

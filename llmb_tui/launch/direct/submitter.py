@@ -6,12 +6,12 @@ from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.client import find_jobs
 from llmb_tui.errors import Trouble
+from llmb_tui.launch.delivery import Jobs
 from llmb_tui.launch.login_node import LoginNodeSubmitter, Preparation
 from llmb_tui.launch.refusal import PartitionLookup, may_have_been_accepted, reason, refusal
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.launch.submission_status import SubmissionDir, SubmissionStatus
-from llmb_tui.launch.submitter import Jobs
 
 
 def direct_spec(run: Run) -> LaunchSpec:

@@ -6,9 +6,8 @@ from typing import NoReturn
 
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.cluster.cluster import Cluster
-from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.procedure import Procedure, Render
+from llmb_tui.launch.procedure import Intent, Procedure
 from llmb_tui.launch.run import Run
 from llmb_tui.preflight.needs import Needs
 from llmb_tui.request import RunRequest
@@ -38,17 +37,10 @@ class LlmbProcedure(Procedure):
         """Raise Trouble (exit code 1): llmb-install does that."""
         self.refuse(request.recipe)
 
-    def prepare(  # a `Procedure`'s
-        self,
-        cluster: Cluster,  # noqa: ARG002
-        request: RunRequest,
-        render: Render,  # noqa: ARG002
-        prompter: Prompter | None = None,  # noqa: ARG002
-        run_id: str | None = None,  # noqa: ARG002
-    ) -> NoReturn:
+    def prepare(self, cluster: Cluster, request: RunRequest, intent: Intent) -> NoReturn:  # noqa: ARG002
         """Raise Trouble (exit code 1): nothing is submitted from here."""
         self.refuse(request.recipe)
 
-    def submitter(self, run: Run) -> NoReturn:
+    def delivery(self, run: Run, cluster: Cluster) -> NoReturn:  # noqa: ARG002
         """Raise TypeError: there is nothing to submit."""
         raise TypeError(f"run {run.id} was submitted by somebody else")

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import time
+import threading
+from collections.abc import Callable
 from typing import NoReturn
 
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.cluster.cluster import Cluster
-from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.runai.cluster import RunaiCluster, runai_of
 from llmb_tui.cluster.runai.values import HUB_KEYS
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.naming import container, new_run_id
+from llmb_tui.launch.naming import container
 from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
-from llmb_tui.launch.procedure import Procedure, Render
+from llmb_tui.launch.procedure import Intent, Procedure
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.runai.install import RunaiInstall
-from llmb_tui.launch.runai.submitter import RunaiSubmitter
+from llmb_tui.launch.runai.delivery import RunaiDelivery
 from llmb_tui.launch.runai.workload import (
+    ANOTHER,
+    NEMO_1,
     Placed,
     creation_request,
     problems,
@@ -27,8 +28,33 @@ from llmb_tui.launch.runai.workload import (
 )
 from llmb_tui.launch.secret import REGISTRY
 from llmb_tui.launch.spec import RunaiSpec
+from llmb_tui.launch.step_state import StepState
 from llmb_tui.preflight.needs import RunaiNeeds, Sources
 from llmb_tui.request import RunRequest
+
+
+class RunaiInstall:
+    """What a workload brings along, as steps that are always done: the nodes pull the image."""
+
+    def __init__(self, image: str) -> None:
+        self._steps = (
+            StepState("image", f"Container image {image}", "done", "each node pulls it when the workload starts"),
+            StepState("files", "Entry script and settings", "done", "they travel with the workload"),
+        )
+
+    def probe(self) -> tuple[StepState, ...]:
+        """Nothing is asked."""
+        return self._steps
+
+    def run(
+        self,
+        on_change: Callable[[tuple[StepState, ...]], None],
+        stop: threading.Event,  # noqa: ARG002 - of the protocol, as below
+        on_silence: Callable[[Trouble], None] = lambda _: None,  # noqa: ARG002
+    ) -> tuple[StepState, ...]:
+        """Nothing is done."""
+        on_change(self._steps)
+        return self._steps
 
 
 class RunaiProcedure(Procedure):
@@ -43,12 +69,7 @@ class RunaiProcedure(Procedure):
     def refuse(self, recipe: Recipe) -> None:
         """Raise Trouble (exit code 1) for a recipe of NeMo 1."""
         if recipe.launch.kind != "nemo2":
-            raise Trouble(
-                f"{recipe.id} cannot run as a workload.",
-                "It has a NeMo 1 container, and what starts a workload is for NeMo 2.",
-                "Choose a recipe with a NeMo 2 container, or a cluster with Slurm.",
-                exit_code=1,
-            )
+            raise Trouble(f"{recipe.id} cannot run as a workload.", f"It {NEMO_1}", ANOTHER, exit_code=1)
 
     def preview(self, request: RunRequest) -> LaunchPreview:
         """The request itself is made when it is known where the workload goes: see `prepare`."""
@@ -75,25 +96,17 @@ class RunaiProcedure(Procedure):
         """What says that nothing has to be installed. Raises Trouble (exit code 1) where no image is known."""
         return RunaiInstall(f"{REGISTRY}/{container(request.plan)}")
 
-    def prepare(
-        self,
-        cluster: Cluster,
-        request: RunRequest,
-        render: Render,  # noqa: ARG002 - a `Procedure`'s
-        prompter: Prompter | None = None,
-        run_id: str | None = None,
-    ) -> PreparedRun:
+    def prepare(self, cluster: Cluster, request: RunRequest, intent: Intent) -> PreparedRun:
         """The request that creates the workload; the cluster is asked where it goes."""
-        now = time.time()
         runai = runai_of(cluster)
-        spec = runai_spec(request, run_id or new_run_id(now))
-        runai.connect(prompter)
+        spec = runai_spec(request, intent.run_id)
+        runai.connect(intent.prompter)
         script = script_of(creation_request(spec, _placed(runai, spec)))
-        return PreparedRun(request, Run.of(request, spec, now), script, spec.overridden, spec.notes)
+        return PreparedRun(request, Run.of(request, spec, intent.at), script, spec.overridden, spec.notes)
 
-    def submitter(self, run: Run) -> RunaiSubmitter:
+    def delivery(self, run: Run, cluster: Cluster) -> RunaiDelivery:
         """One request to Run:ai's API."""
-        return RunaiSubmitter(run)
+        return RunaiDelivery(runai_of(cluster), run)
 
 
 def _placed(cluster: RunaiCluster, spec: RunaiSpec) -> Placed:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import io
 import json
 import posixpath
 import re
-from collections.abc import Iterator
+import tarfile
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.runai.profile import RunaiProfile
+from llmb_tui.cluster.runai.profile_check import split_claim
 from llmb_tui.cluster.slurm.partition import parse_time
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.files import config_files
 from llmb_tui.launch.naming import container, experiment_name
-from llmb_tui.launch.runai.files import FILES, packed_files
 from llmb_tui.launch.secret import REGISTRY
 from llmb_tui.launch.settings import Applied, applied, other_vboost, refuse_errors
 from llmb_tui.launch.spec import RunaiSpec
@@ -23,6 +27,12 @@ from llmb_tui.plan.plan import Problem
 from llmb_tui.request import RunRequest
 
 RUN_FOLDER = "/nemo_run"
+FILES = "LLMB_FILES"
+"""The variable. What is in it can be seen by whoever may see the workload: no secret ever is."""
+MOST = 128 << 10
+"""Linux allows no longer string in an environment: MAX_ARG_STRLEN in linux/binfmts.h."""
+NEMO_1 = "has a NeMo 1 container, and what starts a workload is for NeMo 2."
+ANOTHER = "Choose a recipe with a NeMo 2 container, or a cluster with Slurm."
 _LONGEST_NAME = 51
 """Kubernetes: a pod's name, which is a host's name too, has 63 characters; `-worker-1023` comes behind it."""
 _PYTORCH = "PyTorch"
@@ -50,9 +60,8 @@ def problems(request: RunRequest) -> Iterator[Problem]:
     """What stands against running a request as a workload."""
     recipe, options, profile = request.recipe, request.plan.options, profile_of(request)
     if recipe.launch.kind != "nemo2":
-        reason = f"{recipe.id} has a NeMo 1 container, and what starts a workload is for NeMo 2."
-        yield Problem("procedure", "error", reason, "Choose a recipe with a NeMo 2 container, or a cluster with Slurm.")
-    elif not is_published(request):
+        yield Problem("procedure", "error", f"{recipe.id} {NEMO_1}", ANOTHER)
+    elif not any("runai" in option.choices for option in recipe.options):  # its documents do not name Run:ai
         reason = f"NVIDIA publishes {recipe.id} for Slurm only; the same container and settings run as a workload here."
         yield Problem("procedure", "note", reason, "")
     for name in ("profile", "nccl_trace"):
@@ -62,18 +71,15 @@ def problems(request: RunRequest) -> Iterator[Problem]:
     if options.save_checkpoint and not profile.work_dir:
         reason = "A checkpoint would be lost with the pods: the cluster's profile has no work directory on a volume."
         yield Problem("save_checkpoint", "error", reason, "Give the profile a mount and a work directory.")
-    if options.load_checkpoint and not any(_below(options.load_checkpoint, path) for _, path, _ in volumes(profile)):
+    if options.load_checkpoint and not any(
+        _below(options.load_checkpoint, split_claim(mount)[1]) for mount in profile.mounts
+    ):
         reason = f"{options.load_checkpoint} is on no volume that the cluster's profile mounts."
         yield Problem("load_checkpoint", "error", reason, "Mount the volume that holds it, or choose another.")
     if options.hub_tokenizer and not profile.hub_credential:
         reason = "The tokenizer is fetched from the model hub, and the profile names no credential with a token for it."
         fix = "Make a generic secret in Run:ai with your Hugging Face token, and name it in the profile."
         yield Problem("hub_tokenizer", "error", reason, fix)
-
-
-def is_published(request: RunRequest) -> bool:
-    """The recipe's documents name Run:ai."""
-    return any("runai" in option.choices for option in request.recipe.options)
 
 
 def profile_of(request: RunRequest) -> RunaiProfile:
@@ -86,11 +92,6 @@ def profile_of(request: RunRequest) -> RunaiProfile:
         "Choose another cluster, or a procedure of this one.",
         exit_code=1,
     )
-
-
-def volumes(profile: RunaiProfile) -> tuple[tuple[str, str, str], ...]:
-    """(name, path, claim) of each mount."""
-    return tuple((name, path, claim) for name, path, claim in (mount.split(":") for mount in profile.mounts))
 
 
 def runai_spec(request: RunRequest, run_id: str) -> RunaiSpec:
@@ -146,10 +147,8 @@ def creation_request(spec: RunaiSpec, placed: Placed) -> dict[str, Any]:
         "restartPolicy": "Never",
     }
     if spec.mounts:
-        volumes = (mount.split(":") for mount in spec.mounts)
-        body["storage"] = {
-            "pvc": [{"name": n, "path": p, "existingPvc": True, "claimName": claim} for n, p, claim in volumes]
-        }
+        claims = map(split_claim, spec.mounts)
+        body["storage"] = {"pvc": [{"name": n, "path": p, "existingPvc": True, "claimName": c} for n, p, c in claims]}
     if spec.node_pool:
         body["nodePools"] = [spec.node_pool]
     if spec.image_pull_secret:
@@ -182,6 +181,32 @@ def start_script(spec: RunaiSpec, folder: str = RUN_FOLDER) -> str:
     if "'" in script or "$(" in script:
         raise ValueError("the start script would be taken apart")
     return script
+
+
+def packed_files(files: Iterable[tuple[str, str]]) -> str:
+    """(path, text) as base64 of a compressed tar; the same files are always the same text.
+
+    Raises Trouble (exit code 1) where they are too long.
+    """
+    content = io.BytesIO()
+    with (
+        gzip.GzipFile(fileobj=content, mode="wb", mtime=0) as compressed,
+        tarfile.open(fileobj=compressed, mode="w") as archive,
+    ):
+        for path, text in files:
+            data = text.encode()
+            entry = tarfile.TarInfo(path)
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+    packed = base64.b64encode(content.getvalue()).decode()
+    if len(packed) + len(FILES) + 2 > MOST:
+        raise Trouble(
+            "The files of this run do not fit into its workload.",
+            f"Packed they are {len(packed):,} bytes, and a variable has at most {MOST:,}.",
+            "Leave out what the preset sets and the recipe has already.",
+            exit_code=1,
+        )
+    return packed
 
 
 def workload_name(experiment: str, run_id: str) -> str:

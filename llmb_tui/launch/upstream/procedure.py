@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import time
-
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.catalog.upstream import LaunchScript
 from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.job_log import JobLog
-from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.session import login_node
 from llmb_tui.cluster.slurm.client import SRUN_OUTPUT_SINCE, Version, slurm_version
 from llmb_tui.cluster.slurm.params import sbatch_options
 from llmb_tui.cluster.validation import NAME, PATH
 from llmb_tui.launch.install_step import brought_folder, brought_image
-from llmb_tui.launch.naming import check_pattern, experiment_name, image_path, nemo_run_name, new_run_id
+from llmb_tui.launch.login_node import LoginNodeDelivery
+from llmb_tui.launch.naming import check_pattern, experiment_name, image_path, nemo_run_name
 from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
-from llmb_tui.launch.procedure import Procedure, Render
+from llmb_tui.launch.procedure import Intent, Procedure
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.secret import SecretNeed, hub_token, registry_key
 from llmb_tui.launch.settings import other_vboost, refuse_errors
@@ -90,24 +88,16 @@ class UpstreamProcedure(Procedure):
         """The repository, its environment, what its setup script makes."""
         return upstream_install(request)
 
-    def prepare(
-        self,
-        cluster: Cluster,
-        request: RunRequest,
-        render: Render,  # noqa: ARG002 - a `Procedure`'s
-        prompter: Prompter | None = None,
-        run_id: str | None = None,
-    ) -> PreparedRun:
+    def prepare(self, cluster: Cluster, request: RunRequest, intent: Intent) -> PreparedRun:
         """The command that launches it. A batch script's log is where the cluster's version of Slurm puts it."""
-        now = time.time()
         by_sbatch = scripts_of(request.recipe).launch.how == "sbatch"
-        version = slurm_version(login_node(cluster), prompter) if by_sbatch else None
-        spec = upstream_spec(request, run_id or new_run_id(now), version)
-        return PreparedRun(request, Run.of(request, spec, now), spec.command)
+        version = slurm_version(login_node(cluster), intent.prompter) if by_sbatch else None
+        spec = upstream_spec(request, intent.run_id, version)
+        return PreparedRun(request, Run.of(request, spec, intent.at), spec.command)
 
-    def submitter(self, run: Run) -> UpstreamSubmitter:
+    def delivery(self, run: Run, cluster: Cluster) -> LoginNodeDelivery:
         """The launch script on the login node."""
-        return UpstreamSubmitter(upstream_spec_of(run))
+        return LoginNodeDelivery(cluster, UpstreamSubmitter(upstream_spec_of(run)))
 
 
 def _starts(launch: LaunchScript) -> str:

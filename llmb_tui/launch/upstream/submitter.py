@@ -6,12 +6,12 @@ from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.client import own_jobs
 from llmb_tui.errors import Trouble
+from llmb_tui.launch.delivery import Jobs
 from llmb_tui.launch.login_node import LoginNodeSubmitter, Preparation
 from llmb_tui.launch.refusal import SBATCH, PartitionLookup, refusal
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.spec import UpstreamSpec
 from llmb_tui.launch.submission_status import SubmissionDir, SubmissionStatus
-from llmb_tui.launch.submitter import Jobs
 from llmb_tui.launch.upstream.jobs import CLOCKS_APART_S, jobs_of_launch
 from llmb_tui.launch.upstream.output import batch_job, last_line, launch_failure, launch_reason, may_have_been_submitted
 

@@ -98,7 +98,7 @@ def any_fault(dice: random.Random) -> Fault:
 def test_each_run_has_one_workload_or_none_and_that_is_known(
     at: SubmitSite, monkeypatch: pytest.MonkeyPatch, tell: Callable[[str], None]
 ) -> None:
-    monkeypatch.setattr("llmb_tui.launch.runai.submitter._TAKEN_WITHIN_S", 2.0)
+    monkeypatch.setattr("llmb_tui.launch.runai.delivery._TAKEN_WITHIN_S", 2.0)
     # No contract says that Run:ai would refuse a second one of the same name: here it does not.
     monkeypatch.setattr(at.site.workloads, "is_taken", lambda _: False)
     dice, tally, killer = random.Random(seed(tell)), Tally(), Killer(monkeypatch)
@@ -247,7 +247,7 @@ def test_it_is_given_up_when_no_request_can_be_on_its_way_any_more(
         assert at.reconcile(run, cluster).submission == "unknown"
         assert at.submit(run, cluster).submission == "unknown", "it is looked for, and not sent again"
         later = time.time() + 301
-        monkeypatch.setattr("llmb_tui.launch.runai.submitter.time.time", lambda: later)
+        monkeypatch.setattr("llmb_tui.launch.runai.delivery.time.time", lambda: later)
         assert at.submit(run, cluster).submission == "unknown", "a submission never gives up"
         assert at.reconcile(run, cluster).submission == "withdrawn"
         with pytest.raises(Trouble):
@@ -262,7 +262,7 @@ def test_in_observer_mode_it_is_not_given_up(at: SubmitSite, monkeypatch: pytest
         at.submit(run, cluster)
         at.site.faults.clear()
         later = time.time() + 301
-        monkeypatch.setattr("llmb_tui.launch.runai.submitter.time.time", lambda: later)
+        monkeypatch.setattr("llmb_tui.launch.runai.delivery.time.time", lambda: later)
         cluster.read_only = True
         assert at.reconcile(run, cluster).submission == "unknown"
 

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.launch.runai.files import FILES
-from llmb_tui.launch.runai.workload import RUN_FOLDER, creation_request
+from llmb_tui.launch.runai.workload import FILES, RUN_FOLDER, creation_request
 from llmb_tui.plan.selection import Selection
 from tests.launch.runai.workload_cases import NEMOTRON_340B, PLACED, PROFILE, SMALL, request_of, spec_of
 

@@ -21,8 +21,17 @@ from llmb_tui.cluster.runai.profile_check import check_runai_profile
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.naming import new_run_id
 from llmb_tui.launch.procedure import procedure, unavailable
-from llmb_tui.launch.runai.files import FILES, MOST, packed_files
-from llmb_tui.launch.runai.workload import Placed, creation_request, problems, script_of, start_script, workload_name
+from llmb_tui.launch.runai.workload import (
+    FILES,
+    MOST,
+    Placed,
+    creation_request,
+    packed_files,
+    problems,
+    script_of,
+    start_script,
+    workload_name,
+)
 from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.spec import RunaiSpec
 from llmb_tui.plan.selection import Selection

@@ -15,9 +15,9 @@ from llmb_tui.cluster.cluster import CancelOpen
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.errors import Trouble
+from llmb_tui.launch.delivery import Tell
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.run import Cancel, Run
-from llmb_tui.launch.submitter import Tell
 from llmb_tui.preflight.report import Check, Preflight
 from llmb_tui.request import RunRequest
 from llmb_tui.ui.screens.run import RunScreen

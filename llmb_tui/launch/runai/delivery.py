@@ -1,18 +1,17 @@
-"""`RunaiSubmitter`: a workload is created, and its name, which is the run's alone, says whether it was."""
+"""`RunaiDelivery`: a workload is created, and its name, which is the run's alone, says whether it was."""
 
 from __future__ import annotations
 
 import json
 import time
 
-from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.failures import Disconnected, Unanswered
-from llmb_tui.cluster.runai.cluster import RunaiCluster, runai_of
+from llmb_tui.cluster.runai.cluster import RunaiCluster
 from llmb_tui.cluster.runai.failures import ApiTrouble
 from llmb_tui.errors import Trouble
+from llmb_tui.launch.delivery import Jobs, Outcome, Tell
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.spec import RunaiSpec
-from llmb_tui.launch.submitter import Jobs, Outcome, Tell
 
 _TAKEN_WITHIN_S = 300.0
 """No gateway holds a request for so long: one that has made nothing by then never will."""
@@ -24,31 +23,16 @@ _UNKNOWN = "Run:ai knows no workload of its name yet. The connection broke while
 _NEVER = "Run:ai never made the workload: the connection broke, and nothing of its name came to be."
 
 
-def runai_spec_of(run: Run) -> RunaiSpec:
-    """What a run by this procedure was submitted from. Raises TypeError for another run."""
-    if not isinstance(run.spec, RunaiSpec):
-        raise TypeError(f"run {run.id} is no workload of Run:ai")
-    return run.spec
-
-
-class RunaiSubmitter:
-    """One run as a workload."""
-
-    def __init__(self, run: Run) -> None:
-        self._run = run
-
-    def to(self, cluster: Cluster) -> RunaiDelivery:
-        """Its way to a cluster. Raises Trouble (exit code 1) where that is of another kind."""
-        return RunaiDelivery(runai_of(cluster), runai_spec_of(self._run), self._run.sent_at)
-
-
 class RunaiDelivery:
     """A `Delivery` by one request, for a name that is this run's alone."""
 
-    def __init__(self, cluster: RunaiCluster, spec: RunaiSpec, sent_at: float | None) -> None:
+    def __init__(self, cluster: RunaiCluster, run: Run) -> None:
+        """Raises TypeError for a run by another procedure."""
+        if not isinstance(run.spec, RunaiSpec):
+            raise TypeError(f"run {run.id} is no workload of Run:ai")
         self._cluster = cluster
-        self._spec = spec
-        self._sent_at = sent_at
+        self._spec = run.spec
+        self._sent_at = run.sent_at
         self._body: dict[str, object] = {}
         self._outcome: Outcome | None = None
 

@@ -1,4 +1,4 @@
-"""`Submitter`: in what ways of submitting differ. What they share, at most once, is in `launch.submit`."""
+"""`Delivery`: in what ways of submitting differ. What they share, at most once, is in `launch.submit`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.job_log import JobLog
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run, Submission
@@ -67,10 +66,3 @@ class Delivery(Protocol):
 
     def refusal(self, run: Run) -> Trouble:
         """The error for a person, from the note that a refused run remembers."""
-
-
-class Submitter(Protocol):
-    """How one run is submitted."""
-
-    def to(self, cluster: Cluster) -> Delivery:
-        """Its way to a cluster. Raises Trouble (exit code 1) for a cluster of another kind."""
