@@ -43,8 +43,8 @@ class Installer:
         self._registry = sources.registry
         self._umask = profile.umask
         self._folder = f"{profile.install_dir.rstrip('/')}/.llmb-tui/steps"
-        self._steps = plan.steps
-        self._paces = {step.id: step_pace() for step in plan.steps}
+        self._steps = plan
+        self._paces = {step.id: step_pace() for step in plan}
         self._totals: dict[str, int | None] = {}
         self._asked_slurm_at: float | None = None
 

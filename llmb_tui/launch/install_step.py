@@ -1,13 +1,10 @@
-"""`InstallStep`: one thing that has to be on a cluster, and how it gets there; `InstallPlan`: all that a run needs.
-
-`image_step` is the one that the procedures have in common.
-"""
+"""`InstallStep`: one thing that has to be on a cluster, and how it gets there; `image_step`, which procedures share."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from llmb_tui.cluster.remote_text import remote_text
@@ -63,15 +60,8 @@ class InstallStep:
     """None: it always runs where it is started."""
 
 
-@dataclass(frozen=True)
-class InstallPlan:
-    """The steps of an install by name. Each procedure has its own: its fields are the parts, in their order."""
-
-    @property
-    def steps(self) -> tuple[InstallStep, ...]:
-        """Those that there are, in the order in which they are run."""
-        parts = (getattr(self, part.name) for part in fields(self))
-        return tuple(part for part in parts if isinstance(part, InstallStep))
+InstallPlan = tuple[InstallStep, ...]
+"""The steps of an install, in the order in which they are run."""
 
 
 class Installs(Protocol):

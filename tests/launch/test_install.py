@@ -342,7 +342,7 @@ def test_a_job_that_slurm_clears_up_after_is_not_taken_for_the_next_attempt(
 
 def options(profile: SlurmProfile, catalog: Catalog, make_plan: MakePlan) -> tuple[str, ...]:
     row = ROWS["nemotron4-25.04"]
-    in_job = direct_install(RunRequest(catalog.recipe(row[0]), make_plan(*row), profile)).image.in_job
+    in_job = direct_install(RunRequest(catalog.recipe(row[0]), make_plan(*row), profile))[1].in_job
     assert in_job
     assert in_job.command == "enroot"
     return in_job.options
@@ -368,7 +368,7 @@ def test_without_a_cpu_partition_it_asks_for_a_node_as_the_run_does(catalog: Cat
 
 def test_a_hydra_recipe_needs_no_more_than_its_image(catalog: Catalog, make_plan: MakePlan) -> None:
     row = ROWS["grok1-25.02"]
-    directories, image = direct_install(RunRequest(catalog.recipe(row[0]), make_plan(*row), PROFILE)).steps
+    directories, image = direct_install(RunRequest(catalog.recipe(row[0]), make_plan(*row), PROFILE))
     assert (directories.title, image.title) == ("Directories", "Container image nvidia/nemo:24.12")
     assert directories.results == tuple(
         f"/lustre/llmb/{name}" for name in ("images", "venvs", "workloads/pretrain_grok1/experiments", ".llmb-tui/code")

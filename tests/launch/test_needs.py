@@ -96,7 +96,7 @@ def test_what_a_person_may_bring_is_what_the_install_looks_for(catalog: Catalog)
     names: tuple[ProcedureId, ...] = ("direct", "upstream")
     for name in names:
         request = RunRequest(catalog.recipe("nemotron4@25.04"), plan(catalog, selection), PROFILE, name)
-        needs, steps = _needs(name, request), procedure(name).install(request).steps
+        needs, steps = _needs(name, request), procedure(name).install(request)
         image = next(step for step in steps if step.id.startswith("image-"))
         assert needs.brought_image == "/lustre/llmb/offline/nvidia+nemo+25.02.01.sqsh"
         assert needs.brought_image in image.args

@@ -37,7 +37,7 @@ def steps_of(
 ) -> dict[str, InstallStep]:
     """The steps of a row, by the first word of their ids."""
     row = ROWS[name]
-    steps = upstream_install(RunRequest(catalog.recipe(row[0]), make_plan(*row), profile)).steps
+    steps = upstream_install(RunRequest(catalog.recipe(row[0]), make_plan(*row), profile))
     return {step.id.split("-")[0]: step for step in steps}
 
 
@@ -58,7 +58,7 @@ def test_commits_are_those_of_the_gpu_type(catalog: Catalog, make_plan: MakePlan
 def test_another_gpu_type_is_set_up_anew_where_the_script_takes_it(catalog: Catalog, make_plan: MakePlan) -> None:
     recipe = catalog.recipe("nemotron4-340b@25.12")
     by_gpu = [
-        upstream_install(RunRequest(recipe, make_plan(recipe.id, "340b", gpu, "fp8", 256), PROFILE)).steps[-1]
+        upstream_install(RunRequest(recipe, make_plan(recipe.id, "340b", gpu, "fp8", 256), PROFILE))[-1]
         for gpu in ("h100", "b200")
     ]
     assert by_gpu[0].id == by_gpu[1].id  # so that one waits for the other

@@ -81,7 +81,7 @@ class UpstreamInstall:
         return RunRequest(recipe, self.make_plan(*ROWS["nemotron4-25.04"]), profile, "upstream")
 
     def steps(self) -> dict[str, InstallStep]:
-        made = upstream_install(self.request()).steps
+        made = upstream_install(self.request())
         return {step.id.split("-")[0]: step for step in made}
 
     def run(self, kind: str) -> str:

@@ -27,7 +27,7 @@ from llmb_tui.catalog.load import load_presets
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.secret import HUB_TOKEN
 from llmb_tui.launch.step_state import explain
-from llmb_tui.launch.upstream.install import UpstreamInstall, upstream_install
+from llmb_tui.launch.upstream.install import upstream_install
 from llmb_tui.launch.upstream.paths import upstream_paths
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Selection
@@ -162,8 +162,8 @@ def _install(recipe_id: str, folder: Path, environment: dict[str, str]) -> bool:
     if recipe_id == "llama3.1@24.11":
         clone = ["git", "clone", "-q", "-c", "advice.detachedHead=false", "--branch", "24.09", f"{GITHUB}{LAUNCHER}"]
         subprocess.run([*clone, str(folder / LAUNCHER)], check=True, env=environment)
-    steps: UpstreamInstall = upstream_install(request)
-    for step in steps.steps:
+    steps = upstream_install(request)
+    for step in steps:
         log, started = folder / f"{step.id}.log", monotonic()
         place = folder / "steps" / step.id
         place.mkdir(parents=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.cluster.remote_text import remote_text
@@ -13,23 +12,14 @@ from llmb_tui.request import RunRequest
 _ENTRY = "pretrain.py"
 
 
-@dataclass(frozen=True)
-class DirectInstall(InstallPlan):
-    """The container image, and the script that runs in it; None where the recipe's own command runs there."""
+def direct_install(request: RunRequest) -> InstallPlan:
+    """The container image, and the script that runs in it, but where the recipe's own command runs there.
 
-    directories: InstallStep
-    image: InstallStep
-    entry: InstallStep | None
-
-
-def direct_install(request: RunRequest) -> DirectInstall:
-    """What an install consists of. Raises Trouble (exit code 1) when no container image is known for the plan."""
+    Raises Trouble (exit code 1) when no container image is known for the plan.
+    """
     install = request.slurm.install_dir.rstrip("/")
-    return DirectInstall(
-        directories=_directories(request.recipe, install),
-        image=image_step(request),
-        entry=_entry(install) if request.recipe.launch.kind == "nemo2" else None,
-    )
+    entry = (_entry(install),) if request.recipe.launch.kind == "nemo2" else ()
+    return (_directories(request.recipe, install), image_step(request), *entry)
 
 
 def entry_path(install_dir: str) -> str:

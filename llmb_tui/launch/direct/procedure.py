@@ -7,10 +7,10 @@ from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.session import login_node
 from llmb_tui.cluster.slurm.client import slurm_version
 from llmb_tui.cluster.slurm.params import sbatch_options
-from llmb_tui.launch.direct.install import DirectInstall, direct_install
+from llmb_tui.launch.direct.install import direct_install
 from llmb_tui.launch.direct.spec_of import launch_spec, wants_segment
 from llmb_tui.launch.direct.submitter import DirectSubmitter, direct_spec
-from llmb_tui.launch.install_step import brought_image
+from llmb_tui.launch.install_step import InstallPlan, brought_image
 from llmb_tui.launch.login_node import LoginNodeDelivery
 from llmb_tui.launch.naming import image_path
 from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
@@ -60,7 +60,7 @@ class DirectProcedure(Procedure):
         more = "The direct procedure, which is used here, fetches nothing from it."
         return (*registry_key(request.plan), *hub_token(request, required=False, more=more))
 
-    def install(self, request: RunRequest) -> DirectInstall:
+    def install(self, request: RunRequest) -> InstallPlan:
         """The container image and our script."""
         return direct_install(request)
 

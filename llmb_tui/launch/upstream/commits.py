@@ -13,7 +13,7 @@ from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session, login_node
 from llmb_tui.launch.install_step import InstallStep
 from llmb_tui.launch.step_state import StepState
-from llmb_tui.launch.upstream.install import upstream_install
+from llmb_tui.launch.upstream.install import commits_step
 from llmb_tui.plan.plan import Problem
 from llmb_tui.preflight.check_group import CheckGroup
 from llmb_tui.preflight.report import Check, CheckStatus
@@ -81,4 +81,4 @@ def _commits_step(request: RunRequest) -> InstallStep | None:
     known = request.recipe.upstream is not None and request.plan.container is not None
     if not known or "upstream" not in procedures_on(request.profile):
         return None
-    return upstream_install(request).commits
+    return commits_step(request)

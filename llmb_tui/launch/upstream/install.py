@@ -72,64 +72,52 @@ class _Place:
         return self.work(f"{constrain}\n{function}", *scripts)
 
 
-@dataclass(frozen=True)
-class UpstreamInstall(InstallPlan):
-    """What may be missing is looked for before anything that takes long. None: this recipe does without."""
-
-    directories: InstallStep
-    token: InstallStep | None
-    commits: InstallStep | None
-    repository: InstallStep
-    environment: InstallStep | None
-    image: InstallStep
-    link: InstallStep | None
-    setup: InstallStep
-    pins: InstallStep | None
-    proof: InstallStep | None
-
-    @property
-    def set_up(self) -> str:
-        """File that says that the scripts are set up: nothing more is fetched for them."""
-        return (self.pins or self.setup).results[0]
-
-
-def upstream_install(request: RunRequest) -> UpstreamInstall:
-    """What an install of the recipe's own scripts consists of.
+def upstream_install(request: RunRequest) -> InstallPlan:
+    """An install of the recipe's own scripts. What may be missing is looked for before anything that takes long.
 
     Raises Trouble (exit code 1) for a recipe whose scripts are not known, a plan without a container image, and further
     Slurm parameters that cannot be read.
     """
+    place, image, values = _place(request), image_step(request), upstream_values(request)
+    procedure, gpu = place.procedure, request.plan.selection.gpu
+    needs_token = procedure.setup.needs_hub_token or procedure.launch.needs_hub_token
+    steps = (
+        _directories(place, [text_of(folder, values) for folder in procedure.setup.folders]),
+        _token(place) if needs_token else None,
+        commits_step(request),
+        _repository(place),
+        _environment(place) if place.paths.environment else None,
+        image,
+        _link(place, image.results[0]) if place.paths.image != image.results[0] else None,
+        _setup(place, request),
+        _pins(place, gpu) if procedure.pins else None,
+        _proof(place, gpu, values) if procedure.launch.module else None,
+    )
+    return tuple(step for step in steps if step is not None)
+
+
+def set_up_note(request: RunRequest) -> str:
+    """File that says that the scripts are set up: nothing more is fetched for them. Raises as `upstream_install`."""
+    place = _place(request)
+    step = _pins(place, request.plan.selection.gpu) if place.procedure.pins else _setup(place, request)
+    return step.results[0]
+
+
+def _place(request: RunRequest) -> _Place:
     recipe, procedure, gpu = request.recipe, scripts_of(request.recipe), request.plan.selection.gpu
-    place = _Place(
+    return _Place(
         name=f"{recipe.workload}-{recipe.release}",
         install=request.slurm.install_dir.rstrip("/"),
         procedure=procedure,
         paths=upstream_paths(request),
         commits=tuple(commit for commit in procedure.commits if not commit.gpus or gpu in commit.gpus),
     )
-    image = image_step(request)
-    values = upstream_values(request)
-    needs_token = procedure.setup.needs_hub_token or procedure.launch.needs_hub_token
-    return UpstreamInstall(
-        directories=_directories(place, [text_of(folder, values) for folder in procedure.setup.folders]),
-        token=_token(place) if needs_token else None,
-        commits=_commits(place) if place.commits else None,
-        repository=_repository(place),
-        environment=_environment(place) if place.paths.environment else None,
-        image=image,
-        link=_link(place, image.results[0]) if place.paths.image != image.results[0] else None,
-        setup=_setup(place, request),
-        pins=_pins(place, gpu) if procedure.pins else None,
-        proof=_proof(place, gpu, values) if procedure.launch.module else None,
-    )
 
 
 def brought_sources(request: RunRequest) -> tuple[str, ...]:
     """Where the steps look for repositories that a person brought."""
-    procedure, gpu = scripts_of(request.recipe), request.plan.selection.gpu
-    folder = brought_folder(request)
-    commits = [commit for commit in procedure.commits if not commit.gpus or gpu in commit.gpus]
-    urls = dict.fromkeys([procedure.repository, *(commit.repository for commit in commits)])
+    place, folder = _place(request), brought_folder(request)
+    urls = dict.fromkeys([place.procedure.repository, *(commit.repository for commit in place.commits)])
     return tuple(f"{folder}/{url.removesuffix('.git').rpartition('/')[2]}.bundle" for url in urls)
 
 
@@ -144,7 +132,11 @@ def _token(place: _Place) -> InstallStep:
     return InstallStep(f"token-{place.name}", TITLES["hugging-face"], (copy,), _HUB_KEY, (HUB_TOKEN, copy, keep))
 
 
-def _commits(place: _Place) -> InstallStep:
+def commits_step(request: RunRequest) -> InstallStep | None:
+    """Looks for the commits that the setup script takes by their ids; None where it takes none. Raises as above."""
+    place = _place(request)
+    if not place.commits:
+        return None
     pairs = [word for commit in place.commits for word in (commit.repository, commit.commit)]
     note = f"{place.notes}/commits-{_digest(pairs)}"
     work = place.work("commits", "commits.sh")

@@ -10,7 +10,7 @@ from llmb_tui.cluster.session import login_node
 from llmb_tui.cluster.slurm.client import SRUN_OUTPUT_SINCE, Version, slurm_version
 from llmb_tui.cluster.slurm.params import sbatch_options
 from llmb_tui.cluster.validation import NAME, PATH
-from llmb_tui.launch.install_step import brought_folder, brought_image
+from llmb_tui.launch.install_step import InstallPlan, brought_folder, brought_image
 from llmb_tui.launch.login_node import LoginNodeDelivery
 from llmb_tui.launch.naming import check_pattern, experiment_name, image_path, nemo_run_name
 from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
@@ -21,7 +21,7 @@ from llmb_tui.launch.settings import other_vboost, refuse_errors
 from llmb_tui.launch.spec import UpstreamSpec
 from llmb_tui.launch.upstream.command import UpstreamCommand, differences, upstream_command
 from llmb_tui.launch.upstream.commits import commits_group
-from llmb_tui.launch.upstream.install import UpstreamInstall, brought_sources, upstream_install
+from llmb_tui.launch.upstream.install import brought_sources, set_up_note, upstream_install
 from llmb_tui.launch.upstream.paths import scripts_of, upstream_paths
 from llmb_tui.launch.upstream.submitter import UpstreamSubmitter, upstream_spec_of
 from llmb_tui.preflight.check_group import CheckGroup
@@ -72,7 +72,7 @@ class UpstreamProcedure(Procedure):
             python_only=scripts.python_exact is not None,
             repository=scripts.repository,
             hub=scripts.setup.needs_hub_token or by_launch or plan.options.hub_tokenizer,
-            set_up=upstream_install(request).set_up if plan.container else "",
+            set_up=set_up_note(request) if plan.container else "",
             hub_each_run=plan.options.hub_tokenizer or by_launch,
         )
 
@@ -84,7 +84,7 @@ class UpstreamProcedure(Procedure):
         """The registry's key, and the token with which the scripts fetch the tokenizer."""
         return (*registry_key(request.plan), *hub_token(request, required=True))
 
-    def install(self, request: RunRequest) -> UpstreamInstall:
+    def install(self, request: RunRequest) -> InstallPlan:
         """The repository, its environment, what its setup script makes."""
         return upstream_install(request)
 
@@ -131,7 +131,7 @@ def upstream_spec(request: RunRequest, run_id: str, slurm: Version | None = None
         directory=command.directory,
         root=paths.root,
         results=command.results,
-        needed=tuple(result for step in upstream_install(request).steps for result in step.results),
+        needed=tuple(result for step in upstream_install(request) for result in step.results),
         token_file=command.token_file,
         account=account,
         partition=profile.partition,

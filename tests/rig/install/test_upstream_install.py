@@ -13,7 +13,7 @@ import pytest
 from llmb_tui.catalog.load import load_presets
 from llmb_tui.launch.step_state import StepState
 from llmb_tui.launch.upstream.commits import look_for_commits
-from llmb_tui.launch.upstream.install import upstream_install
+from llmb_tui.launch.upstream.install import commits_step
 from llmb_tui.request import RunRequest
 from llmb_tui.results.housekeeping import belongings, chosen, remove
 from tests.kit.waiting import until
@@ -223,7 +223,7 @@ def test_a_commit_that_is_not_public_is_said_before_anything_long(make_site: Mak
 
 def test_an_early_look_finds_what_the_install_would(make_site: MakeSite, outside: Outside) -> None:
     site = make_site("nemotron4-340b-25.12")
-    step = upstream_install(RunRequest(site.recipe, site.plan, site.profile)).commits
+    step = commits_step(RunRequest(site.recipe, site.plan, site.profile))
     assert step is not None
     real = "f260da5d65fccdf9c78283647f7497d9428fb654"
     with outside.lost(real):

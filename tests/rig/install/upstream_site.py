@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import fields, replace
 from pathlib import Path
 
 from llmb_tui.catalog.catalog import Catalog
@@ -49,7 +48,7 @@ class UpstreamSite:
 
     def steps(self) -> dict[str, InstallStep]:
         """By the first word of their ids."""
-        made = upstream_install(RunRequest(self.recipe, self.plan, self.profile)).steps
+        made = upstream_install(RunRequest(self.recipe, self.plan, self.profile))
         return {step.id.split("-")[0]: step for step in made}
 
     def session(self) -> SlurmCluster:
@@ -59,10 +58,10 @@ class UpstreamSite:
 
     def installer(self, last: str = "") -> Installer:
         """A new installer with a connection of its own; of the steps up to that one, or of all."""
-        plan = upstream_install(RunRequest(self.recipe, self.plan, self.profile))
-        names = [part.name for part in fields(plan)]
-        later = names[names.index(last) + 1 :] if last else []
-        return Installer(self.session(), self.profile, replace(plan, **dict.fromkeys(later)))  # type: ignore[arg-type]
+        steps = self.steps()
+        names = list(steps)
+        wanted = names[: names.index(last) + 1] if last else names
+        return Installer(self.session(), self.profile, tuple(steps[name] for name in wanted))
 
     def run(self, last: str = "") -> dict[str, StepState]:
         """Install up to that step, or to the end, or to what fails; by the first word of the steps' ids."""
