@@ -239,8 +239,26 @@ def use_python(site: UpstreamInstall) -> None:
     site.scripts = replace(site.scripts, python=None, python_exact=MINOR)
 
 
-def test_an_environment_is_made_used_and_made_anew(site: UpstreamInstall) -> None:
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory, catalog: Catalog, make_plan: MakePlan) -> Path:
+    """One that the step has made, with pip; that takes seconds."""
+    site = UpstreamInstall(tmp_path_factory.mktemp("made"), catalog.recipe("nemotron4@25.04"), make_plan)
     use_python(site)
+    site.made("directories", "environment")
+    return Path(site.steps()["environment"].args[0])
+
+
+@pytest.fixture
+def copying(site: UpstreamInstall, environment: Path) -> str:
+    """A Python that is asked for in its place: each environment that it makes is a copy of that one."""
+    copy = f"""case "$1 $2" in "-m venv") exec cp -a "{environment}" "$3" ;; esac"""
+    site.program(f"python{MINOR}", f'{copy}\nexec "{sys.executable}" "$@"')
+    use_python(site)
+    return str(site.bin / f"python{MINOR}")
+
+
+@pytest.mark.usefixtures("copying")
+def test_an_environment_is_made_used_and_made_anew(site: UpstreamInstall) -> None:
     site.made("directories", "environment")
     step = site.steps()["environment"]
     Path(step.results[-1]).unlink()
@@ -297,17 +315,18 @@ def test_conda_makes_the_environment_where_nothing_else_has_a_python(site: Upstr
     assert asked == ["create", "-y", "-q", "-p", site.steps()["environment"].args[0], "python=3.98", "pip"]
 
 
-def test_uv_fetches_a_python_that_nothing_else_has(site: UpstreamInstall) -> None:
-    use_python(site)
+def test_uv_fetches_a_python_that_nothing_else_has(site: UpstreamInstall, copying: str) -> None:
+    fetched = f"{site.home}/fetched"
+    Path(copying).rename(fetched)
     for name in (f"python{MINOR}", "python3"):
         site.program(name, "exit 1")
-    find = f'[ -e "$UV_PYTHON_INSTALL_DIR" ] && echo "{sys.executable}"'
+    find = f'[ -e "$UV_PYTHON_INSTALL_DIR" ] && echo "{fetched}"'
     site.program("uv", f'case $2 in find) {find} ;; install) mkdir "$UV_PYTHON_INSTALL_DIR" ;; esac')
     site.made("directories")
     said = site.run("environment")
     assert site.done("environment"), said
     assert f"uv fetches Python {MINOR}." in said
-    assert f"from uv: {sys.executable}" in said
+    assert f"from uv: {fetched}" in said
 
 
 def test_something_else_where_the_environment_belongs_is_left_alone(site: UpstreamInstall) -> None:
@@ -408,8 +427,8 @@ def test_versions_are_in_force_before_the_setup_script_runs(ready: UpstreamInsta
     assert not ready.done("setup")
 
 
+@pytest.mark.usefixtures("copying")
 def test_an_install_ends_when_what_the_launch_starts_can_be_imported(site: UpstreamInstall) -> None:
-    use_python(site)
     site.made("directories", "repository", "environment")
     module = site.install / "published/nemotron4-25.04/dgxc-benchmarking/nemotron/NeMo/scripts/performance/llm"
     module.mkdir(parents=True)
@@ -420,8 +439,8 @@ def test_an_install_ends_when_what_the_launch_starts_can_be_imported(site: Upstr
     site.made("proof")
 
 
+@pytest.mark.usefixtures("copying")
 def test_pins_come_from_the_folder_that_was_brought(site: UpstreamInstall) -> None:
-    use_python(site)
     site.scripts = replace(site.scripts, pins=(Pin("nothing-like-it==1.0", "", ""),))
     site.made("directories", "environment")
     (site.install / "offline/wheels").mkdir(parents=True)
