@@ -190,14 +190,15 @@ def compare(runs: Sequence[RunResult], against: Sequence[RunResult] = (), purpos
     what it differs in.
     """
     everything = (*against, *runs)
-    alike = likeness([run for run in everything if run.comparable] or everything, purpose)
+    purposes = (purpose,) if purpose else ()
+    alike = likeness([run for run in everything if run.comparable] or everything, *purposes)
     measure: Measure = "rule" if len({run.rule_words for run in everything if run.comparable}) < 2 else "median"
     groups = group(runs, measure)
     contrasts: tuple[Contrast, ...] = ()
     unpaired: tuple[str, ...] = ()
     if against:
         base = group(against, measure)
-        pairs = _pairs(base, groups, purpose)
+        pairs = _pairs(base, groups, purposes)
         paired = {id(member) for *pair, _ in pairs for member in pair}
         unpaired = tuple(one.label for one in (*groups, *base) if id(one) not in paired)
         alike = _worst([alike for *_, alike in pairs]) if pairs else alike
@@ -290,27 +291,18 @@ def _by_kind(groups: Sequence[Group], refused: Likeness) -> tuple[Likeness, list
 
 
 def _pairs(
-    base: Sequence[Group], groups: Sequence[Group], purpose: Purpose | None
+    base: Sequence[Group], groups: Sequence[Group], purposes: Sequence[Purpose]
 ) -> list[tuple[Group, Group, Likeness]]:
     """Each group with its counterpart. A single one on either side go together, whether they may be compared or not."""
-    if len(base) == len(groups) == 1:
-        alike = _of_pair(base[0], groups[0], purpose)
-        if purpose is None and not alike.comparable:
-            alike = likeness((*base[0].runs, *groups[0].runs))
-        return [(base[0], groups[0], alike)]
     found = []
+    single = len(base) == len(groups) == 1
     for one in groups:
-        pairs = [(other, one, _of_pair(other, one, purpose)) for other in base]
-        fitting = [pair for pair in pairs if pair[2].comparable]
-        if fitting:
+        pairs = [(other, one, likeness((*other.runs, *one.runs), *(purposes or _OVER_TIME))) for other in base]
+        if fitting := [pair for pair in pairs if pair[2].comparable or (single and purposes)]:
             found.append(min(fitting, key=lambda pair: len(pair[2].warnings)))
+        elif single:
+            found.append((base[0], one, likeness((*base[0].runs, *one.runs))))
     return found
-
-
-def _of_pair(base: Group, other: Group, purpose: Purpose | None) -> Likeness:
-    runs = (*base.runs, *other.runs)
-    found = [likeness(runs, one) for one in ((purpose,) if purpose else _OVER_TIME)]
-    return min(found, key=lambda one: (len(one.refusals), len(one.warnings)))
 
 
 def _worst(found: Sequence[Likeness]) -> Likeness:

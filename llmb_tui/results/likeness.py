@@ -81,20 +81,15 @@ class Likeness:
         return not self.refusals
 
 
-def likeness(runs: Sequence[RunResult], purpose: Purpose | None = None) -> Likeness:
-    """Of runs for a purpose; without one for that which has least to refuse, and then to warn of."""
-    if purpose is not None:
-        return _likeness(runs, purpose)
-    found = [_likeness(runs, one) for one in PURPOSES]
+def likeness(runs: Sequence[RunResult], *purposes: Purpose) -> Likeness:
+    """Of runs for that of these purposes, or of all, which has least to refuse, and then to warn of."""
+    differ, found = list(_remarks(runs)), []
+    for purpose in purposes or PURPOSES:
+        remarks = [remark for remark in differ if remark.aspect not in _MAY_DIFFER[purpose]]
+        remarks += _mixed_scaling(runs) if purpose == "scales" else []
+        refusals = tuple(remark for remark in remarks if remark.refused)
+        found.append(Likeness(purpose, refusals, tuple(remark for remark in remarks if not remark.refused)))
     return min(found, key=lambda one: (len(one.refusals), len(one.warnings)))
-
-
-def _likeness(runs: Sequence[RunResult], purpose: Purpose) -> Likeness:
-    remarks = [remark for remark in _remarks(runs) if remark.aspect not in _MAY_DIFFER[purpose]]
-    if purpose == "scales":
-        remarks += _mixed_scaling(runs)
-    refusals = tuple(remark for remark in remarks if remark.refused)
-    return Likeness(purpose, refusals, tuple(remark for remark in remarks if not remark.refused))
 
 
 def _remarks(runs: Sequence[RunResult]) -> Iterator[Remark]:

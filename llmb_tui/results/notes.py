@@ -117,15 +117,11 @@ def _tag(name: str) -> str:
 def _document(file: Path) -> dict[str, Any] | None:
     """What the file holds: nothing where there is none, None where it is damaged or no file of ours."""
     try:
-        handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except (FileNotFoundError, NotADirectoryError):
-        return {}
-    except OSError:
-        return None
-    try:
-        with open(handle, "rb") as stream:
+        with open(os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as stream:
             data = stream.read(_LONGEST_FILE + 1)
         found = json.loads(data) if len(data) <= _LONGEST_FILE else None
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
     except (OSError, ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None

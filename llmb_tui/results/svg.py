@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -123,12 +123,10 @@ def _bands(chart: Chart, frame: _Frame) -> Iterator[str]:
 def _rules(chart: Chart, frame: _Frame) -> Iterator[str]:
     """The labels of level lines stand at their right, those of upright ones beside their upper end."""
     for rule in chart.rules:
+        line = f"M{frame.left:.1f} {frame.up(rule.at):.1f}H{frame.right:.1f}"
         if rule.upright:
-            x = frame.across(rule.at)
-            yield f'<path class="line {rule.role}" d="M{x:.1f} {frame.top:.1f}V{frame.bottom:.1f}"/>'
-        else:
-            y = frame.up(rule.at)
-            yield f'<path class="line {rule.role}" d="M{frame.left:.1f} {y:.1f}H{frame.right:.1f}"/>'
+            line = f"M{frame.across(rule.at):.1f} {frame.top:.1f}V{frame.bottom:.1f}"
+        yield f'<path class="line {rule.role}" d="{line}"/>'
     for rule, box in _upright(chart, frame):
         yield _say(box.left, box.bottom - 3, rule.label, f"{rule.role} bold")
     for text, middle in _beside(chart, frame):
@@ -161,12 +159,13 @@ def _beside(chart: Chart, frame: _Frame) -> list[tuple[list[str], float]]:
 def _lines(chart: Chart, frame: _Frame) -> Iterator[str]:
     """A line breaks off where it leaves the picture."""
     for one in chart.series:
-        ranges = [point for point in one.points if point.low is not None and point.high is not None]
-        bars = (
-            f"M{frame.across(at.x):.1f} {frame.up(at.low or at.y):.1f}V{frame.up(at.high or at.y):.1f}" for at in ranges
+        bars = "".join(
+            f"M{frame.across(at.x):.1f} {frame.up(at.low):.1f}V{frame.up(at.high):.1f}"
+            for at in one.points
+            if at.low is not None and at.high is not None
         )
-        if ranges:
-            yield f'<path class="line {one.role}" style="stroke-width:1" d="{"".join(bars)}"/>'
+        if bars:
+            yield f'<path class="line {one.role}" style="stroke-width:1" d="{bars}"/>'
         if one.joined:
             yield f'<path class="line {one.role}" d="{"".join(_pieces(one, frame))}"/>'
 
@@ -248,31 +247,18 @@ def _free(places: Iterable[_Box], taken: Sequence[_Box]) -> _Box | None:
 
 def _legend(chart: Chart, top: float) -> tuple[list[str], float]:
     """What the marks and areas mean, in as many rows as it takes; and where it ends."""
-    items: list[tuple[str, Callable[[float, float], str]]] = []
-    for band in chart.bands:
-        draw = f'<rect class="area {band.role}" x="{{0:.1f}}" y="{{1:.1f}}" width="22" height="10"/>'
-        items.append((band.label, _drawing(draw, -5)))
-    items += [(one.label, _swatch(one)) for one in chart.series]
+    items = [(one.label, f'<rect class="area {one.role}" y="-5" width="22" height="10"/>') for one in chart.bands]
+    for one in chart.series:
+        line = f'<path class="line {one.role}" d="M0 0h22"/>' if one.joined else ""
+        items.append((one.label, line + _mark(one.role, 11, 0, small=one.joined and one.role != "this")))
     found, x, y = [], _LEFT - 44, top + _LINE - 4
     for label, swatch in items:
         wide = 30 + _wide(label) + 16
         if x + wide > _WIDTH and x > _LEFT:
             x, y = _LEFT - 44, y + _LINE
-        found += [swatch(x, y), _say(x + 28, y + 4, label)]
+        found += [f'<g transform="translate({x:.1f} {y:.1f})">{swatch}</g>', _say(x + 28, y + 4, label)]
         x += wide
     return found, y + _LINE - 4
-
-
-def _drawing(draw: str, lift: float) -> Callable[[float, float], str]:
-    return lambda x, y: draw.format(x, y + lift)
-
-
-def _swatch(one: Series) -> Callable[[float, float], str]:
-    def draw(x: float, y: float) -> str:
-        line = f'<path class="line {one.role}" d="M{x:.1f} {y:.1f}h22"/>' if one.joined else ""
-        return line + _mark(one.role, x + 11, y, small=one.joined and one.role != "this")
-
-    return draw
 
 
 def _said(chart: Chart, point: Point) -> str:
