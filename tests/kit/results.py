@@ -11,11 +11,12 @@ from llmb_tui.cluster.job import Job
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import RunOptions, Selection
-from llmb_tui.results.result import RunResult
+from llmb_tui.results.result import RunResult, result_of
 from llmb_tui.watch.progress import fold
-from llmb_tui.watch.state import Progress, Step
-from llmb_tui.watch.verdict import benchmark_s, judge, rule_s
-from tests.kit.runs import CATALOG, CREATED_AT, NEMOTRON
+from llmb_tui.watch.run_records import RunRecord
+from llmb_tui.watch.state import Progress, RunState, Step
+from llmb_tui.watch.verdict import judge
+from tests.kit.runs import CATALOG, CREATED_AT, NEMOTRON, make_run
 
 
 def make_result(
@@ -33,26 +34,10 @@ def make_result(
     progress = fold(Progress(), steps, made)
     rule = CATALOG.recipe(selection.workload, selection.release).rule
     verdict, no_verdict = judge(made, rule, progress, finished=True)
-    result = RunResult(
-        id=run_id,
-        plan=made,
-        procedure="direct",
-        cluster="eos",
-        state="done",
-        submitted_at=CREATED_AT,
-        ended_at=CREATED_AT + 600,
-        rule=rule,
-        step_time_s=rule_s(made, rule, progress),
-        comparable=benchmark_s(made, rule, progress) is not None,
-        step_times_s=progress.step_times_s,
-        steps_done=progress.steps_done,
-        steps_total=made.steps,
-        verdict=verdict,
-        no_verdict=no_verdict,
-        job=Job("7", "run", "COMPLETED", nodes=made.nodes, node_list=nodes) if nodes else None,
-        restarts=0,
-    )
-    return replace(result, **changes)
+    job = Job("7", "run", "COMPLETED", nodes=made.nodes, node_list=nodes) if nodes else None
+    run = make_run(run_id, plan=made, rule=rule, submitted_at=CREATED_AT, job_state="COMPLETED")
+    state = RunState(run_id, "done", job, progress, verdict=verdict, no_verdict=no_verdict)
+    return replace(result_of(RunRecord(run, state, CREATED_AT + 600)), **changes)
 
 
 def profiled(selection: Selection = NEMOTRON) -> Selection:
