@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, BinaryIO
@@ -11,8 +11,7 @@ from typing import Any, BinaryIO
 from llmb_tui.cli.flags import selection_mapping
 from llmb_tui.cli.output import print_as, print_json, print_line, say
 from llmb_tui.cli.planning import plan_of
-from llmb_tui.cli.result_tables import details, result_table
-from llmb_tui.cli.runs import existing, exit_code, say_cancel, say_intent
+from llmb_tui.cli.runs import existing, exit_code, say_cancel, say_intent, verdict_words
 from llmb_tui.cli.user import terminal_prompter, user_services
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
@@ -20,6 +19,7 @@ from llmb_tui.plan.plan import Plan
 from llmb_tui.results.document import log_document, run_result, upstream_document
 from llmb_tui.results.history import Losses
 from llmb_tui.results.log_result import log_result
+from llmb_tui.results.table import Cell, Column, Form, Table, cell_text
 from llmb_tui.results.training_log import MOST, TrainingLog, cluster_logs, local_logs, newest_of_jobs, trains
 from llmb_tui.results.upstream_rules import Rule, UpstreamResult, counts_as_log, llmb_run, parse_train_timing
 from llmb_tui.watch.report import document
@@ -52,9 +52,9 @@ def results_verb(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(documents)
     else:
-        print_as(arguments.format, result_table(documents, arguments.rule, arguments.format))
+        print_as(arguments.format, _table(documents, arguments.rule, arguments.format))
         if arguments.format == "table" and arguments.rule == "recipe" and len(documents) == 1:
-            for line in details(documents[0]):
+            for line in _details(documents[0]):
                 print_line(line)
     return min(codes, key=_WORST_FIRST.index)
 
@@ -159,3 +159,109 @@ class _Results:
             self._silent.add(run.cluster)
         say(f"Run {run_id} is shown as it was last seen.")
         return run, state, 2
+
+
+def _table(documents: Sequence[_Document], rule: Rule, form: Form) -> Table:
+    """A row for each, of CSV with all that is known; else by the recipe's rule only what goes on a line."""
+    columns = _UPSTREAM if rule != "recipe" else _ALL if form == "csv" else _SHORT
+    return Table.by(columns, documents)
+
+
+def _details(one: _Document) -> Iterator[str]:
+    """What a table has no room for, of one run."""
+    result = one["result"]
+    steady, estimate, published, loss = (result[name] for name in ("steady", "estimate", "published", "loss"))
+    if steady:
+        numbers = {name: cell_text(value) for name, value in steady.items()}
+        deviation = f", deviation {numbers['stdev']} s" if steady["stdev"] is not None else ""
+        yield (
+            f"steady     mean {numbers['mean']} s, median {numbers['median']} s{deviation}: {numbers['count']} steps, "
+            f"{numbers['low']} to {numbers['high']} s"
+        )
+    if estimate:
+        band = f"{cell_text(estimate['low_s'])} to {cell_text(estimate['high_s'])}"
+        yield f"expected   {cell_text(estimate['step_time_s'])} s ({band}), {estimate['anchor']}"
+    if published:
+        yield f"printed    {cell_text(published['step_time_s'])} s, {published['source']}"
+    if result["days_per_1t_tokens"]:
+        yield f"1T tokens  {cell_text(result['days_per_1t_tokens'])} days"
+    if logged := result["logged_tflops_per_gpu"]:
+        yield f"log says   {cell_text(logged['mean'])} TFLOPS on each GPU"
+    if loss:
+        first = loss["against_first"]
+        beside = f"; {first['last_pct']:+.2g} % from run {first['run']} at step {first['step']}" if first else ""
+        yield f"loss       {loss['words']}{beside}"
+    for checkpoint in result["checkpoints"]:
+        at = "" if checkpoint["iteration"] is None else f" at iteration {checkpoint['iteration']}"
+        yield f"checkpoint {checkpoint['kind']} {cell_text(checkpoint['seconds'])} s{at}"
+    if result["nodes"]:
+        yield f"nodes      {result['nodes']}"
+    if result["restarts"]:
+        yield f"restarts   {result['restarts']}"
+    for log in result["earlier_logs"]:
+        yield f"before it  {log}"
+
+
+def _steps(one: _Document) -> Cell:
+    return f"{one['steps_done']}/{one['steps_total'] or '?'}"
+
+
+def _verdict(one: _Document) -> Cell:
+    verdict = one["verdict"]
+    if verdict["result"] is None:
+        return _reasons(one)
+    return verdict_words(verdict["result"], verdict["ratio"], verdict["reasons"])
+
+
+def _reasons(one: _Document) -> str:
+    return " ".join(one["verdict"]["reasons"])
+
+
+def _checkpoint(kind: str) -> Callable[[_Document], Cell]:
+    """The slowest: the others waited for it."""
+    return lambda one: max((c["seconds"] for c in one["result"]["checkpoints"] if c["kind"] == kind), default=None)
+
+
+_SHORT: tuple[Column, ...] = (
+    ("run or log", "id"),
+    ("procedure", "procedure"),
+    ("state", "state"),
+    ("steps", _steps),
+    ("median s", "median_step_time_s"),
+    ("step s", "step_time_s"),
+    ("expected s", "result.estimate.step_time_s"),
+    ("tokens/s", "result.tokens_per_s"),
+    ("TFLOPS/GPU", "result.tflops_per_gpu"),
+    ("MFU %", "result.mfu_pct"),
+    ("verdict", _verdict),
+)
+_ALL: tuple[Column, ...] = (
+    ("id", "id"),
+    *((name, f"selection.{name}") for name in ("workload", "release", "size", "gpu", "dtype", "scale")),
+    *((name, name) for name in ("cluster", "procedure", "state", "steps_done", "steps_total", "rule")),
+    *((name, name) for name in ("step_time_s", "median_step_time_s", "last_step_time_s")),
+    *((f"steady_{name}_s", f"result.steady.{name}") for name in ("mean", "median", "stdev", "low", "high")),
+    ("expected_s", "result.estimate.step_time_s"),
+    ("expected_by", "result.estimate.method"),
+    ("published_s", "result.published.step_time_s"),
+    *((name, f"result.{name}") for name in ("tokens_per_s", "tflops_per_gpu", "mfu_pct", "days_per_1t_tokens")),
+    ("logged_tflops_per_gpu", "result.logged_tflops_per_gpu.mean"),
+    ("loss", "result.loss.words"),
+    ("loss_against_first_pct", "result.loss.against_first.last_pct"),
+    ("checkpoint_save_s", _checkpoint("save")),
+    ("checkpoint_load_s", _checkpoint("load")),
+    ("restarts", "result.restarts"),
+    ("nodes", "result.nodes"),
+    *((name, f"verdict.{name}") for name in ("result", "ratio", "against")),
+    ("reasons", _reasons),
+)
+_UPSTREAM: tuple[Column, ...] = (
+    ("run or log", "id"),
+    ("rule", "result.upstream.rule"),
+    ("status", "result.upstream.status"),
+    ("mean s", "result.upstream.step_time_mean_s"),
+    ("stdev s", "result.upstream.step_time_stdev_s"),
+    ("TFLOPS/GPU", "result.upstream.tflops_per_gpu_mean"),
+    ("TFLOPS stdev", "result.upstream.tflops_per_gpu_stdev"),
+    ("samples", "result.upstream.samples"),
+)
