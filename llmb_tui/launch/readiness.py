@@ -116,4 +116,4 @@ def _install(request: RunRequest, steps: Sequence[StepState]) -> Iterator[Proble
         yield Problem(INSTALL, "error", "It was not looked at what is installed.", fix)
     for step in steps:
         if step.status != "done":
-            yield Problem(INSTALL, "error", f"{step.title} is missing.", fix)
+            yield Problem(INSTALL, "error", f"Not installed yet: {step.title}.", fix)

@@ -215,7 +215,7 @@ def test_one_of_which_it_is_not_known_is_said_with_how_to_ask(
 def test_what_is_not_installed_is_not_submitted(services: Asked, capsys: pytest.CaptureFixture[str]) -> None:
     services.asked.steps = (StepState("setup-x", "setup.sh of the recipe", "missing"),)
     assert call(*SUBMIT, "--yes") == 1
-    assert "setup.sh of the recipe is missing" in capsys.readouterr().err
+    assert "Not installed yet: setup.sh of the recipe." in capsys.readouterr().err
     assert services.runs.all() == ()
 
 

@@ -64,7 +64,7 @@ def test_nothing_stands_against_a_run_whose_cluster_is_ready(request_: RunReques
         (replace(READY, preflight=Preflight((OK, FULL))), ["cluster"], "found 3 GB, needed 60 GB"),
         (replace(READY, preflight=Preflight((replace(OK, status="warning"),))), [], ""),
         (replace(READY, steps=()), ["install"], "not looked at"),
-        (replace(READY, steps=(DONE, replace(DONE, status="running"))), ["install"], "Container image is missing"),
+        (replace(READY, steps=(DONE, replace(DONE, status="running"))), ["install"], "Not installed yet: C"),
     ],
     ids=["nothing", "unchecked", "failed", "warned", "unseen", "unfinished"],
 )
