@@ -37,14 +37,23 @@ def run_batch(session: Session, commands: Mapping[str, str], deadline_s: float) 
     """Run sh snippets, which only look, one after the other; their answers by name.
 
     A snippet finds the exit code of an earlier one in `$rc_NAME`, and may run a program that could hang as
-    `limited SECONDS PROGRAM ARGUMENT…`. Values in it were quoted by `shell_join`.
+    `limited SECONDS PROGRAM ARGUMENT…`. Values in it were quoted by `shell_join`. A session that is `asking_once` is
+    asked for those that it has not run yet.
     Raises Trouble where something else than the script answers, and what `Session.run` raises.
     """
+    kept = {} if session.answers is None else session.answers
+    known: dict[str, Answer] = {name: kept[snippet] for name, snippet in commands.items() if snippet in kept}
+    asked = {name: snippet for name, snippet in commands.items() if name not in known}
+    if commands and not asked:
+        return known
     token = secrets.token_hex(8)
-    result = session.run_script(batch_script(commands, token), deadline_s=deadline_s, only_looks=True)
-    if commands and token not in result.stdout:
+    script = batch_script(asked, token, {name: answer.exit_code for name, answer in known.items()})
+    result = session.run_script(script, deadline_s=deadline_s, only_looks=True)
+    if asked and token not in result.stdout:
         raise _not_run(result)
-    return batch_answers(result.stdout, commands, token)
+    answers = batch_answers(result.stdout, asked, token)
+    kept.update((asked[name], answer) for name, answer in answers.items() if answer is not NO_ANSWER)
+    return known | answers
 
 
 def _not_run(result: Completed) -> Trouble:
@@ -57,9 +66,12 @@ def _not_run(result: Completed) -> Trouble:
     )
 
 
-def batch_script(commands: Mapping[str, str], token: str) -> str:
-    """One script of all snippets. `token` is no part of any output: it frames them."""
-    lines = ["LC_ALL=C; export LC_ALL", _LIMITED]
+def batch_script(commands: Mapping[str, str], token: str, known: Mapping[str, int] | None = None) -> str:
+    """One script of all snippets. `token` is no part of any output: it frames them.
+
+    `known`: exit codes of earlier ones that are not run again.
+    """
+    lines = ["LC_ALL=C; export LC_ALL", _LIMITED, *(f"rc_{name}={code}" for name, code in (known or {}).items())]
     for name, snippet in commands.items():
         lines += [
             f"printf '\\036{token} {name}\\n'",
@@ -88,7 +100,7 @@ def ask(
 
     Where it fails what `failed` makes of the reason is raised; and what `Session.run_script` raises.
     """
-    token = secrets.token_hex(8)
+    token = session.once("token", lambda: secrets.token_hex(8))
     words = [token, *map(str, arguments)]
     result = session.run_script(script, words, deadline_s=deadline_s, only_looks=True)
     if result.exit_code != 0:

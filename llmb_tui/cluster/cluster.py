@@ -48,6 +48,9 @@ class Cluster(Protocol):
     def connect(self, prompter: Prompter | None = None) -> None:
         """Connect unless that is done. `prompter` answers what that asks; None: nobody, and such a question fails."""
 
+    def asking_once(self) -> Cluster:
+        """The same cluster for checks that follow each other at once: what was answered is not asked again."""
+
     def ping(self) -> None:
         """A question that shows whether it answers at all."""
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from llmb_tui.cluster.base import ClusterBase
+from llmb_tui.cluster.base import AsksOnce, ClusterBase
 from llmb_tui.cluster.failures import Disconnected
 from llmb_tui.cluster.link import Completed, Link, LinkHealth, LinkState, Pulse, Stream, note
 from llmb_tui.cluster.local import LocalConnection
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Session(ClusterBase):
+class Session(AsksOnce, ClusterBase):
     """Runs commands on a cluster from any thread. Nothing is connected before the first command.
 
     A command whose outcome is unknown is never run again: it raises Disconnected or DeadlinePassed. One that only looks
@@ -92,9 +92,11 @@ class Session(ClusterBase):
         self, argv: Sequence[str], *, stdin: bytes = b"", deadline_s: float = 20.0, only_looks: bool = False
     ) -> Completed:
         """`Link.run` on a live link."""
-        return self._on_live(
-            lambda link: link.run(argv, stdin=stdin, deadline_s=deadline_s, only_looks=only_looks), only_looks
-        )
+
+        def run(link: Link) -> Completed:
+            return link.run(argv, stdin=stdin, deadline_s=deadline_s, only_looks=only_looks)
+
+        return self.once((tuple(argv), stdin), lambda: self._on_live(run, only_looks))
 
     def run_script(
         self,
@@ -106,10 +108,11 @@ class Session(ClusterBase):
         only_looks: bool = False,
     ) -> Completed:
         """`Link.run_script` on a live link."""
-        return self._on_live(
-            lambda link: link.run_script(script, args, stdin=stdin, deadline_s=deadline_s, only_looks=only_looks),
-            only_looks,
-        )
+
+        def run(link: Link) -> Completed:
+            return link.run_script(script, args, stdin=stdin, deadline_s=deadline_s, only_looks=only_looks)
+
+        return self.once((script, tuple(args), stdin), lambda: self._on_live(run, only_looks))
 
     def stream(self, argv: Sequence[str], *, bulk: bool = False) -> Stream:
         """`Link.stream` on a live link; `bulk`: on a connection of its own where logging in again asks nobody."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cluster.cluster import Cluster
@@ -86,6 +87,17 @@ class Launcher:
         """What looks at the install steps of a request on its cluster, and runs them."""
         return procedure(request.procedure).installer(self.cluster_of(request.profile), request, self.sources)
 
+    def evidence(self, request: RunRequest, on_progress: Callable[[Preflight], None] | None = None) -> ClusterEvidence:
+        """What a look at its cluster says for a request; as `preflight`, and what is installed."""
+        return ClusterEvidence(self.preflight(request, on_progress), self.installer(request).probe())
+
+    def asking_once(self) -> Launcher:
+        """For the checks of requests that follow each other at once: what one has asked its cluster the next does not.
+
+        Each is checked for itself, by the same answers as far as it has the same needs.
+        """
+        return replace(self, cluster_of=cache(lambda profile: self.cluster_of(profile).asking_once()))
+
     def prepare(self, request: RunRequest, prompter: Prompter | None = None, run_id: str | None = None) -> PreparedRun:
         """What would be submitted of a request. By the direct procedure it takes seconds to render.
 
@@ -125,7 +137,7 @@ class Launcher:
                 exit_code=1,
             )
         if evidence is None:
-            evidence = ClusterEvidence(self.preflight(request, on_check), self.installer(request).probe())
+            evidence = self.evidence(request, on_check)
         return self.submit(replace(prepared, run=run), evidence, on_progress)
 
     def submit(self, prepared: PreparedRun, evidence: ClusterEvidence, on_progress: Tell | None = None) -> Run:

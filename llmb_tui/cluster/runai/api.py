@@ -12,6 +12,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from pydantic import BaseModel, ValidationError
 
+from llmb_tui.cluster.base import AsksOnce
 from llmb_tui.cluster.failures import Disconnected, Unanswered, Unreachable
 from llmb_tui.cluster.job import TERMINAL_STATES
 from llmb_tui.cluster.runai.failures import ApiTrouble, malformed, refusal
@@ -60,7 +61,7 @@ _ALSO_DELETED: tuple[dict[str, str], ...] = ({}, {"deleted": "true"})
 _JSON = {"Accept": "application/json", "Content-Type": "application/json"}
 
 
-class RunaiApi:
+class RunaiApi(AsksOnce):
     """One control plane, as one application sees it, asked from any thread. Nothing is sent before the first question.
 
     Everything raises Unreachable, Disconnected, DeadlinePassed, AnswerTooLong, LoginNeeded, AuthenticationFailed and
@@ -286,7 +287,7 @@ class RunaiApi:
             raise malformed(self._server.name, asked, why) from None
 
     def _get(self, asked: str, path: str, *, base: str | None = None) -> Any:
-        return self._said(self._ask("GET", path, asked, base=base, repeat=True), asked)
+        return self.once((base, path), lambda: self._said(self._ask("GET", path, asked, base=base, repeat=True), asked))
 
     def _said(self, answer: Answer, asked: str) -> Any:
         try:

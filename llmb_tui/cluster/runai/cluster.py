@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import TypeVar
 
 from llmb_tui.cluster.base import ClusterBase
@@ -80,6 +81,12 @@ class RunaiCluster(ClusterBase):
                     raise
                 self._ask(self.api.log_in)
                 self.secret.offer_to_keep(prompter)
+
+    def asking_once(self) -> RunaiCluster:
+        """The same for checks that follow each other at once: what was answered is not asked again."""
+        once = copy(self)
+        once.api = self.api.asking_once()
+        return once
 
     def ping(self) -> None:
         """Ask for the project, which shows whether the login is good for anything."""
