@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from llmb_tui.plan.plan import Plan
     from llmb_tui.plan.selection import ProcedureId
     from llmb_tui.request import RunRequest
+    from llmb_tui.results.archive.export import Exporter
     from llmb_tui.results.history import History
     from llmb_tui.results.notes import Notes
     from llmb_tui.results.report.reports import Reports
@@ -171,6 +172,14 @@ class Services:
             threshold=self.settings.verdict.threshold,
         )
 
+    @property
+    def exporter(self) -> Exporter:
+        """What makes archives of runs, with the clusters that are saved now."""
+        from llmb_tui.results.archive.export import Exporter
+
+        profiles, threshold = self.clusters.profiles(), self.settings.verdict.threshold
+        return Exporter(self.runs, profiles, self.places.presets, threshold=threshold)
+
     @_part
     def suites(self) -> Suites:
         """The remembered suites."""
@@ -183,7 +192,7 @@ class Services:
         """What submits them."""
         from llmb_tui.results.suite.runner import SuiteRunner
 
-        return SuiteRunner(self.suites, self.launcher, self.feed, self.clusters, self.catalog, self.runs, self.journal)
+        return SuiteRunner(self.suites, self.launcher, self.feed, self.clusters)
 
     @_part
     def submissions(self) -> Submissions:

@@ -20,35 +20,20 @@ _OUTCOMES = {"agrees": "agrees", "differs": "DIFFERS", "unknown": "not known"}
 def export_verb(arguments: argparse.Namespace) -> int:
     """Write an archive of runs that are over. No cluster is asked."""
     from llmb_tui.results.archive.anonymous import WHAT
-    from llmb_tui.results.archive.export import Evidence, Exporter
     from llmb_tui.results.archive.verify import CAVEAT
-    from llmb_tui.store.documents import text_of
 
     services = user_services(arguments)
     suites = [services.suites.load(name) for name in arguments.names if services.suites.has(name)]
     run_ids = [run_id for name in arguments.names for run_id in services.suites.run_ids(name)]
     if not run_ids:
         raise Trouble("None of these suites has a run yet.", "", "Export it when it is over.", exit_code=1)
-    evidence = Evidence(tuple(dict.fromkeys(run_ids)), {suite.id: text_of(suite) for suite in suites})
-    threshold = services.settings.verdict.threshold
-    exporter = Exporter(services.runs, services.clusters.profiles(), services.places.presets, threshold=threshold)
     file = Path(arguments.output)
-    manifest = exporter.export(evidence, file, anonymous=arguments.anonymous)
+    manifest = services.exporter.export(run_ids, file, suites, anonymous=arguments.anonymous)
     size = file.stat().st_size
     if arguments.json:
+        said = {name: getattr(manifest, name) for name in ("runs", "suites", "anonymous", "left_out")}
         missing = [{"id": one.run, "what": one.what, "why": one.why} for one in manifest.missing]
-        print_json(
-            {
-                "file": str(file),
-                "bytes": size,
-                "runs": list(manifest.runs),
-                "suites": list(manifest.suites),
-                "files": len(manifest.members),
-                "anonymous": manifest.anonymous,
-                "missing": missing,
-                "left_out": list(manifest.left_out),
-            }
-        )
+        print_json({"file": str(file), "bytes": size, "files": len(manifest.members), **said, "missing": missing})
         return 0
     runs, files = plural(len(manifest.runs), "run"), plural(len(manifest.members), "file")
     print_line(f"{file}: {runs}, {files}, {size_text(size)}")

@@ -17,8 +17,6 @@ from llmb_tui.plan.plan import Problem
 from llmb_tui.plan.selection import (
     DEFAULT_PROCEDURE,
     FIELDS,
-    LAYOUT,
-    OPTIONS,
     PROCEDURE_NAMES,
     PROCEDURE_TITLES,
     Value,
@@ -58,8 +56,7 @@ def fill_from(run: Run, arguments: argparse.Namespace) -> None:
     then: dict[str, Value] = {"workload": f"{chosen.workload}@{chosen.release}"}
     for name, field in FIELDS.items():
         if field.has_flag:
-            holder = chosen.overrides if field in LAYOUT else chosen.options if field in OPTIONS else chosen
-            value = then.get(name, getattr(holder, name))
+            value = then.get(name, chosen.value(name))
             if not getattr(arguments, name) and value not in (None, False):
                 setattr(arguments, name, value if value is True else str(value))
     if arguments.procedure is None and run.procedure == "llmb":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import threading
 from pathlib import Path
+from typing import Any
 
 from llmb_tui.catalog.rows import rows
 from llmb_tui.cli.flags import selection_mapping
@@ -15,10 +16,10 @@ from llmb_tui.errors import Trouble
 from llmb_tui.plan.request import read_request
 from llmb_tui.plan.selection import DEFAULT_PROCEDURE, Selection
 from llmb_tui.results.suite.document import plan_document, progress_document
-from llmb_tui.results.suite.ready_made import ready_made
-from llmb_tui.results.suite.suite import SUITE_KINDS, Suite, SuiteKind
+from llmb_tui.results.suite.ready_made import most_gpus, ready_made
+from llmb_tui.results.suite.suite import SUITE_KINDS, Suite, SuiteKind, make_suite
 from llmb_tui.results.suite.suite_file import read_suite
-from llmb_tui.results.suite.suite_plan import SuitePlan, all_nodes, free_nodes
+from llmb_tui.results.suite.suite_plan import Nodes, SuiteNotReady, SuitePlan, nodes_of
 from llmb_tui.results.suite.suite_progress import SuiteProgress
 from llmb_tui.services import Services
 from llmb_tui.text import plural
@@ -45,8 +46,8 @@ def suite_verb(arguments: argparse.Namespace) -> int:
 
 def _plan(services: Services, arguments: argparse.Namespace) -> int:
     """What a suite will be."""
-    suite, free = _wanted(services, arguments)
-    plan = services.suites.plan(suite, free)
+    suite, nodes = _wanted(services, arguments)
+    plan = services.suites.plan(suite, nodes.free)
     if arguments.json:
         print_json(plan_document(plan))
     else:
@@ -58,11 +59,12 @@ def _plan(services: Services, arguments: argparse.Namespace) -> int:
 
 def _submit(services: Services, arguments: argparse.Namespace) -> int:
     """Submit a suite, or go on with one."""
-    suite, _ = _wanted(services, arguments, submits=True)
+    suite, _ = _wanted(services, arguments)
     require_changes(services, suite.cluster)
     going = suite if suite.id else services.suites.unfinished(suite, new=arguments.new)
     plan = services.suites.plan(going or suite)
-    refuse_blocked(plan)
+    if plan.blockers:
+        raise SuiteNotReady(plan.suite, ((row.row if row else None, problem) for row, problem in plan.blockers))
     if going is not None:
         progress = services.suites.progress(going)
         say(f"Suite {going.id} goes on: {progress.words}")
@@ -88,9 +90,8 @@ def _submit(services: Services, arguments: argparse.Namespace) -> int:
 def _watch(services: Services, arguments: argparse.Namespace) -> int:
     """Follow a suite to its end, or say how it stands."""
     suite = _kept(services, arguments)
-    runner = services.suite_runner
-    changed = threading.Event()
-    lost = ""
+    runner, changed = services.suite_runner, threading.Event()
+    lost, last = "", None
     try:
         services.clusters.cluster(suite.cluster).connect(terminal_prompter())
     except LINE_TROUBLE as trouble:
@@ -100,10 +101,9 @@ def _watch(services: Services, arguments: argparse.Namespace) -> int:
         lost = runner.look(suite, going_too=True) or lost
         if lost:
             say(f"{suite.cluster}: {lost}")
-        progress = services.suites.progress(services.suites.load(suite.id))
+        progress = runner.progress(suite.id)
         print_progress(progress, as_json=arguments.json)
         return 2 if lost else _exit_code(progress)
-    last: object = None
     following = services.feed.follow(lambda _: changed.set())
     try:
         while True:
@@ -112,7 +112,7 @@ def _watch(services: Services, arguments: argparse.Namespace) -> int:
             if now and now != lost:
                 say(f"{suite.cluster}: {now}")
             lost = now
-            progress = services.suites.progress(services.suites.load(suite.id))
+            progress = runner.progress(suite.id)
             line = progress_document(progress) if arguments.json else progress.words
             if line != last:
                 last = line
@@ -164,65 +164,37 @@ def _list(services: Services, arguments: argparse.Namespace) -> int:
 _ACTIONS = {"plan": _plan, "submit": _submit, "watch": _watch, "cancel": _cancel, "list": _list}
 
 
-def refuse_blocked(plan: SuitePlan) -> None:
-    """Raise Trouble (exit code 1) where a row of it cannot run: then none is sent."""
-    if plan.blockers:
-        lines = [f"{row.row.key if row else plan.suite.name}: {problem.reason}" for row, problem in plan.blockers]
-        fixes = dict.fromkeys(problem.fix for _, problem in plan.blockers if problem.fix)
-        what = f"{plan.suite.name} cannot be submitted as it is: nothing was sent."
-        raise Trouble(what, "\n".join(dict.fromkeys(lines)), "\n".join(fixes), exit_code=1)
-
-
-def _wanted(services: Services, arguments: argparse.Namespace, *, submits: bool = False) -> tuple[Suite, int | None]:
-    """The suite that is meant, and how many nodes are free, where the cluster was asked for that."""
+def _wanted(services: Services, arguments: argparse.Namespace) -> tuple[Suite, Nodes]:
+    """The suite that is meant, and the nodes of its cluster, as far as that was asked for them."""
     name = arguments.suite
+    conduct: dict[str, Any] = {one: getattr(arguments, one) for one in ("at_most", "stop_after", "shuffle")}
+    if name in READY_MADE and not services.suites.has(name):
+        return _ready_made(services, arguments, conduct)
     if services.suites.has(name):
         suite = services.suites.load(name)
-        return suite, None if submits else _nodes(services, suite.cluster, arguments)[1]
-    if name in READY_MADE:
-        return _ready_made(services, arguments)
-    given = selection_mapping(arguments).keys() - {"gpu"}
-    if given or arguments.count is not None or arguments.max_scale is not None:
-        what = "What a file runs stands in the file."
-        fix = f"Leave the selection out, or name one of {', '.join(READY_MADE)} instead of a file."
-        raise Trouble(what, "", fix, exit_code=1)
-    suite = read_suite(
-        _file(name),
-        services.catalog,
-        cluster=arguments.cluster,
-        gpu=arguments.gpu and arguments.gpu.lower(),
-        procedure=arguments.procedure,
-        at_most=arguments.at_most,
-        stop_after=arguments.stop_after,
-        shuffle=arguments.shuffle,
-    )
-    return suite, None if submits else _nodes(services, suite.cluster, arguments)[1]
+    else:
+        given = selection_mapping(arguments).keys() - {"gpu"}
+        if given or arguments.count is not None or arguments.max_scale is not None:
+            what = "What a file runs stands in the file."
+            fix = f"Leave the selection out, or name one of {', '.join(READY_MADE)} instead of a file."
+            raise Trouble(what, "", fix, exit_code=1)
+        gpu = arguments.gpu and arguments.gpu.lower()
+        by = {"cluster": arguments.cluster, "gpu": gpu, "procedure": arguments.procedure}
+        suite = read_suite(_file(name), services.catalog, **by, **conduct)
+    return suite, _nodes(services, suite.cluster, arguments) if arguments.action == "plan" else Nodes()
 
 
-def _ready_made(services: Services, arguments: argparse.Namespace) -> tuple[Suite, int | None]:
-    if not arguments.cluster:
-        raise Trouble(f"`{arguments.suite}` on which cluster?", fix="Add `--cluster NAME`.", exit_code=1)
+def _ready_made(services: Services, arguments: argparse.Namespace, conduct: dict[str, Any]) -> tuple[Suite, Nodes]:
+    kind, cluster, most = arguments.suite, arguments.cluster, arguments.max_scale
+    if not cluster:
+        raise Trouble(f"`{kind}` on which cluster?", fix="Add `--cluster NAME`.", exit_code=1)
     selection = _selection(services, arguments)
-    every, free = None, None
-    if arguments.max_scale is None or arguments.action == "plan":
-        every, free = _nodes(services, arguments.cluster, arguments)
-    gpus = services.catalog.recipe(selection.workload, selection.release).gpus.get(selection.gpu)
-    most = arguments.max_scale
-    if most is None and every is not None and gpus is not None:
-        most = every * gpus.gpus_per_node
-    suite = ready_made(
-        arguments.suite,
-        services.catalog,
-        selection,
-        arguments.cluster,
-        arguments.procedure or DEFAULT_PROCEDURE,
-        most_gpus=most,
-        count=arguments.count,
-        at_most=arguments.at_most,
-        stop_after=arguments.stop_after,
-        shuffle=arguments.shuffle,
-    )
-    return suite, free
+    asked = most is None or arguments.action == "plan"
+    nodes = _nodes(services, cluster, arguments) if asked else Nodes()
+    most = most_gpus(services.catalog, selection, nodes) if most is None else most
+    name, wanted = ready_made(kind, services.catalog, selection, most, arguments.count)
+    runs = [(one, arguments.procedure or DEFAULT_PROCEDURE) for one in wanted]
+    return make_suite(name, cluster, runs, kind=kind, **conduct), nodes
 
 
 def _selection(services: Services, arguments: argparse.Namespace) -> Selection:
@@ -233,30 +205,27 @@ def _selection(services: Services, arguments: argparse.Namespace) -> Selection:
         recipe = services.catalog.recipe(workload.lower())
         if len(recipe.gpus) == 1:
             values.setdefault("gpu", next(iter(recipe.gpus)))
-        own = [row for row in rows(recipe) if row.gpu == values.get("gpu")]
-        free = {
+        like = [row for row in rows(recipe) if row.gpu == values.get("gpu") and values.get("size") in (None, row.size)]
+        varied = {
             "scaling": ("scale",), "precision": ("dtype",), "acceptance": ("size", "dtype", "scale")
         }.get(arguments.suite, ())  # fmt: skip
-        for name in free:
-            like = [row for row in own if values.get("size") in (None, row.size)]
-            for row in like[:1]:
-                values.setdefault(name, row.gpus if name == "scale" else getattr(row, name))
+        for name in varied if like else ():
+            values.setdefault(name, like[0].gpus if name == "scale" else getattr(like[0], name))
     return read_request(services.catalog, values)
 
 
-def _nodes(services: Services, cluster: str, arguments: argparse.Namespace) -> tuple[int | None, int | None]:
-    """(all, free) nodes of the cluster's partition; None where it is not asked, has none or does not answer."""
+def _nodes(services: Services, cluster: str, arguments: argparse.Namespace) -> Nodes:
+    """Of the cluster's partition; nothing where it is not asked, has none or does not answer."""
     profile = services.clusters.profile(cluster)
     if arguments.offline or profile.no_login_node:
-        return None, None
+        return Nodes()
     try:
-        partitions = services.clusters.inventory(profile, terminal_prompter()).partitions
+        return nodes_of(services.clusters.inventory(profile, terminal_prompter()).partitions, profile)
     except Trouble as trouble:
         if arguments.suite in READY_MADE and arguments.max_scale is None:
             raise
         say(f"{cluster} could not be asked for its free nodes. {trouble.what}")
-        return None, None
-    return all_nodes(partitions, profile), free_nodes(partitions, profile)
+        return Nodes()
 
 
 def _file(name: str) -> Path:
@@ -274,7 +243,7 @@ def _kept(services: Services, arguments: argparse.Namespace) -> Suite:
     """A suite that was submitted: by its id, or the newest of the content that is meant."""
     if services.suites.has(arguments.suite):
         return services.suites.load(arguments.suite)
-    suite, _ = _wanted(services, arguments, submits=True)
+    suite, _ = _wanted(services, arguments)
     same = next((one for one in services.suites.all() if one.digest == suite.digest), None)
     if same is None:
         fix = "`llmb-tui suite list` lists suites, `llmb-tui suite submit` submits one."
@@ -287,32 +256,32 @@ def _agree(services: Services, plan: SuitePlan, going: Suite | None, arguments: 
     hours = (going and going.agreed_gpu_hours) or plan.gpu_hours
     limit, given = services.policy.suite_gpu_hours, arguments.gpu_hours
     no = "Nothing was submitted."
-    if given is not None and not abs(given - hours) < _TYPED_WITHIN:
+    if given is not None and not _is_shown(given, hours):
         why = f"`--gpu-hours {given:g}` was given, and the suite takes {hours:.1f} GPU-hours."
         raise Trouble(no, why, "Look at it again with `llmb-tui suite plan`, and give that number.", exit_code=1)
     above = hours > limit
     if arguments.yes and (not above or given is not None):
         return
-    most = f"{hours:.1f} GPU-hours and start-up, at most {plan.most_gpu_hours:.1f} by their time limits"
     if not has_terminal() or arguments.yes:
         over = f"It takes {hours:.1f} GPU-hours, above `limits.suite_gpu_hours`, which is {limit:g}."
-        why = over if above else "There is no terminal to ask at."
         fix = f"Add --yes{f' --gpu-hours {hours:.1f}' if above else ''} to submit it without asking."
-        raise Trouble(no, why, fix, exit_code=1)
+        raise Trouble(no, over if above else "There is no terminal to ask at.", fix, exit_code=1)
     rest = services.suites.progress(going).count("not sent", "refused") if going else len(plan.rows)
+    most = f"{hours:.1f} GPU-hours and start-up, at most {plan.most_gpu_hours:.1f} by their time limits"
     what = f"Submit {plural(rest, 'run')} of {len(plan.rows)} to {plan.suite.cluster}: {most}"
     if not above:
         if not confirm(f"{what}?"):
             raise Trouble(no, exit_code=1)
         return
     say(f"{what}. That is above the limit of {limit:g}: type the number of GPU-hours to submit it: ", end="")
-    if not _is_number(read_line().strip(), hours):
+    if not _is_shown(read_line(), hours):
         raise Trouble(no, f"What was typed is not {hours:.1f}.", exit_code=1)
 
 
-def _is_number(typed: str, hours: float) -> bool:
+def _is_shown(said: float | str, hours: float) -> bool:
+    """Whether GPU-hours were typed as they are shown: with one decimal, perhaps with commas."""
     try:
-        return abs(float(typed.replace(",", "")) - hours) < _TYPED_WITHIN
+        return abs(float(str(said).replace(",", "")) - hours) < _TYPED_WITHIN
     except ValueError:
         return False
 

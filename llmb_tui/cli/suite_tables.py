@@ -41,15 +41,15 @@ def _conduct(suite: Suite) -> Iterator[str]:
 
 
 def _plan_row(row: PlannedRow) -> tuple[str, ...]:
-    estimate = row.estimate
+    estimate, hours = row.plan.estimate, row.plan.gpu_hours
     seconds = (estimate.step_time_s, estimate.low_s, estimate.high_s) if estimate else (None, None, None)
     return (
         row.row.key,
-        str(row.nodes),
+        str(row.plan.nodes),
         *("–" if one is None else f"{one:.4g}" for one in seconds),
         METHOD_NAMES[estimate.method] if estimate else "no number",
-        "–" if row.gpu_hours is None else f"{row.gpu_hours:.1f}",
-        row.time_limit,
+        "–" if hours is None else f"{hours:.1f}",
+        row.plan.time_limit,
     )
 
 

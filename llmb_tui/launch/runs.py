@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import math
 import os
 import re
@@ -19,7 +18,7 @@ from llmb_tui.errors import Trouble, trouble_of
 from llmb_tui.launch.run import Cancel, Run
 from llmb_tui.plan.selection import OLD_PROCEDURES
 from llmb_tui.store import documents
-from llmb_tui.store.files import file_trouble, make_private_directory, write_atomic
+from llmb_tui.store.files import file_trouble, held, write_atomic
 from llmb_tui.store.paths import Places
 from llmb_tui.text import clean_line
 
@@ -138,18 +137,9 @@ class Runs:
         Yields False, without holding it, when another has it and `wait` is False.
         """
         folder = self.folder(run_id)
-        make_private_directory(folder)
         _refuse_links(folder)
-        with file_trouble("lock", folder):
-            handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
-        finally:
-            os.close(handle)
+        with held(folder, wait=wait) as mine:
+            yield mine
 
     def _load_all(self) -> list[Run | Trouble]:
         """Every run, or why it cannot be read; a file that has not changed is not read again."""

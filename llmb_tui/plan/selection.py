@@ -153,6 +153,17 @@ class Selection:
     """Slurm time limit `HH:MM:SS`; None is the recipe's default."""
     options: RunOptions = NOTHING_MORE
 
+    @property
+    def recipe_id(self) -> str:
+        """`<workload>@<release>`."""
+        return f"{self.workload}@{self.release}"
+
+    def value(self, name: str) -> Value:
+        """The value of a field, whichever part of the selection holds it."""
+        holder = next((part for part in (self.overrides, self.options) if hasattr(part, name)), self)
+        value: Value = getattr(holder, name)
+        return value
+
 
 _DEFAULT = "(the recipe's default otherwise)"
 

@@ -92,6 +92,25 @@ def locked(directory: Path) -> Iterator[None]:
         os.close(handle)
 
 
+@contextlib.contextmanager
+def held(folder: Path, *, wait: bool = False) -> Iterator[bool]:
+    """Hold a folder by its `lock` for this thread alone, among all programs here; it is free when this one ends.
+
+    Yields False, without holding it, when another has it and `wait` is False.
+    """
+    make_private_directory(folder)
+    with file_trouble("lock", folder):
+        handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        yield False
+    else:
+        yield True
+    finally:
+        os.close(handle)
+
+
 def _sync_directory(directory: Path) -> None:
     """Make a new name durable; a file system that cannot sync a directory is let be."""
     with contextlib.suppress(OSError):

@@ -21,11 +21,14 @@ class _Token(NamedTuple):
 
 
 class Lines:
-    """The lines of a text, which must be TOML that parses. An inline table counts as one value."""
+    """The lines of a text, which must be TOML that parses, or of values that another form has.
 
-    def __init__(self, text: str) -> None:
+    An inline table counts as one value.
+    """
+
+    def __init__(self, text: str | Iterable[tuple[KeyPath, int]]) -> None:
         self._lines: dict[KeyPath, int] = {}
-        for keys, line in _values(text):
+        for keys, line in _values(text) if isinstance(text, str) else text:
             self._lines.setdefault(keys, line)
 
     def of(self, path: KeyPath) -> int:

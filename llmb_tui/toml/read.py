@@ -32,6 +32,8 @@ class FileProblem(Trouble):
 
     kind: ClassVar[str] = "file"
     """What the file should be."""
+    mend: ClassVar[str] = "Correct the file, or move it out of the {} directory."
+    """What to do; `{}`: the name of its directory."""
 
     def __init__(
         self, file: Path, line: int | None, field: str, reason: str, others: Sequence[FileProblem] = ()
@@ -49,14 +51,14 @@ class FileProblem(Trouble):
         super().__init__(
             f"{self.kind} {where}: {self.words}",
             why="\n".join(f"line {other.line}: {other.words}" for other in self.others),
-            fix=f"Correct the file, or move it out of the {file.parent.name} directory.",
+            fix=self.mend.format(file.parent.name),
             exit_code=1,
         )
 
     @classmethod
-    def at(cls: type[P], file: Path, text: str, *faults: tuple[KeyPath, str]) -> P:
+    def at(cls: type[P], file: Path, text: str | Lines, *faults: tuple[KeyPath, str]) -> P:
         """The problem of the values at paths of the file's text, one or more of them, each with its reason."""
-        lines = Lines(text)
+        lines = Lines(text) if isinstance(text, str) else text
         first, *others = [(lines.of(path), dotted(path), reason) for path, reason in faults]
         return cls(file, *first, others=[cls(file, *other) for other in others])
 
@@ -137,16 +139,17 @@ def _faults(error: ValidationError, data: dict[str, Any], kind: str, form: Any) 
         reason = words.get(one["type"], one["msg"])
         if one["type"] == "unexpected_keyword_argument" and len(path) == 1:
             names = [field.name for field in fields(form)]
-            reason += f"; known are: {', '.join(names)}{_meant(str(path[0]), names)}"
+            reason += f"; {known_are(names, str(path[0]))}"
         faults.setdefault(path, reason)
     return faults
 
 
-def _meant(name: str, known: Sequence[str]) -> str:
+def known_are(names: Sequence[str], wrong: str) -> str:
+    """What may stand in the place of a name that is not known."""
     from difflib import get_close_matches  # noqa: PLC0415 - only who mistyped needs it
 
-    close = get_close_matches(name, known, n=1)
-    return f"; {close[0]} may be meant" if close else ""
+    close = get_close_matches(wrong, names, n=1)
+    return f"known are: {', '.join(names)}" + (f"; {close[0]} may be meant" if close else "")
 
 
 def _keys(location: KeyPath, data: dict[str, Any], *, missing: bool) -> KeyPath:

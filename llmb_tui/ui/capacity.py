@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.results.suite.draft_plan import Nodes
-from llmb_tui.results.suite.suite_plan import all_nodes, free_nodes
+from llmb_tui.results.suite.suite_plan import Nodes, nodes_of
 from llmb_tui.services import Services
 
 
@@ -16,5 +15,4 @@ def capacity(services: Services, profile: ClusterProfile, prompter: Prompter | N
     """
     if profile.no_login_node:
         return Nodes(askable=False)
-    partitions = services.clusters.inventory(profile, prompter).partitions
-    return Nodes(free_nodes(partitions, profile), all_nodes(partitions, profile))
+    return nodes_of(services.clusters.inventory(profile, prompter).partitions, profile)

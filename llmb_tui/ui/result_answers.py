@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from llmb_tui.catalog.catalog import Unknown
@@ -17,6 +17,7 @@ from llmb_tui.results.groups import ResultGroup
 from llmb_tui.results.result import RunResult
 from llmb_tui.results.scaling import ScalingCurve, scaling_curves
 from llmb_tui.results.slow_nodes import slow_nodes
+from llmb_tui.results.suite.suite import Suite
 from llmb_tui.services import Services
 from llmb_tui.ui.screens.export import ExportTarget
 from llmb_tui.ui.widgets.answers import Answer, by_nodes, compared, exported, over_scales
@@ -52,17 +53,13 @@ def nodes_of(results: Sequence[RunResult]) -> Answer:
 
 
 def export_runs(
-    services: Services, run_ids: Sequence[str], target: ExportTarget, suites: Mapping[str, bytes] | None = None
+    services: Services, run_ids: Sequence[str], target: ExportTarget, suites: Sequence[Suite] = ()
 ) -> Answer:
-    """Write an archive of runs that are over, and of suites by their documents; what became of it.
+    """Write an archive of runs that are over, and of suites; what became of it.
 
     Raises Trouble: then there is no file.
     """
-    from llmb_tui.results.archive.export import Evidence, Exporter  # noqa: PLC0415 - loads zstd
-
-    profiles, threshold = services.clusters.profiles(), services.settings.verdict.threshold
-    exporter = Exporter(services.runs, profiles, services.places.presets, threshold=threshold)
-    manifest = exporter.export(Evidence(tuple(run_ids), suites or {}), target.file, anonymous=target.anonymous)
+    manifest = services.exporter.export(run_ids, target.file, suites, anonymous=target.anonymous)
     return exported(target.file, target.file.stat().st_size, manifest)
 
 

@@ -14,7 +14,7 @@ from llmb_tui.launch.direct.spec_of import launch_spec
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.plan.selection import Selection
-from llmb_tui.results.archive.export import Evidence, Exporter
+from llmb_tui.results.archive.export import Exporter
 from llmb_tui.results.archive.manifest import Manifest
 from llmb_tui.store.paths import Places
 from tests.kit.runs import NEMOTRON, intended_run, request_for
@@ -109,4 +109,4 @@ class Laptop:
 
     def export(self, file: Path, *run_ids: str, anonymous: bool = False) -> Manifest:
         """An archive of these runs."""
-        return self.exporter().export(Evidence(run_ids or (RUN_ID,), {}), file, anonymous=anonymous)
+        return self.exporter().export(run_ids or (RUN_ID,), file, anonymous=anonymous)

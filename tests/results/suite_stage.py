@@ -14,6 +14,7 @@ from llmb_tui.errors import Trouble
 from llmb_tui.launch.direct.spec_of import launch_spec
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.prepared import PreparedRun
+from llmb_tui.launch.readiness import ClusterEvidence
 from llmb_tui.launch.run import Run, Submission
 from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.step_state import StepState
@@ -68,16 +69,19 @@ class Stage:
 
     @property
     def runner(self) -> SuiteRunner:
-        launcher = SimpleNamespace(
-            preflight=lambda _: Preflight(self.failed_checks),
-            installer=lambda _: SimpleNamespace(probe=lambda: (StepState("a", "A", "done"),)),
+        launcher: Any = SimpleNamespace(
+            asking_once=lambda: launcher,
+            evidence=lambda _: ClusterEvidence(Preflight(self.failed_checks), (StepState("a", "A", "done"),)),
             prepare=self.prepare,
             submit=self.submit,
             resume=self.resume,
             policy=self.policy,
+            catalog=CATALOG,
+            runs=self.runs,
+            journal=self.journal,
         )
         feed, clusters = cast("Any", self), cast("Any", self.clusters)
-        return SuiteRunner(self.suites, cast("Any", launcher), feed, clusters, CATALOG, self.runs, self.journal)
+        return SuiteRunner(self.suites, launcher, feed, clusters)
 
     def go(self, suite: Suite, stop: threading.Event | None = None) -> SuiteProgress:
         """One program that submits, until it ends or is killed."""

@@ -15,7 +15,7 @@ from llmb_tui.launch.policy import Policy
 from llmb_tui.plan.selection import Selection
 from llmb_tui.results.suite.outcome import outcome_of, trials_of, with_best
 from llmb_tui.results.suite.ready_made import ready_made
-from llmb_tui.results.suite.suite import Suite, SuiteKind
+from llmb_tui.results.suite.suite import Suite, SuiteKind, make_suite
 from llmb_tui.results.suite.suite_plan import plan_suite
 from llmb_tui.results.suite.suite_progress import SuiteProgress, progress_of
 from llmb_tui.watch.run_records import RunRecord
@@ -28,7 +28,8 @@ EOS = SlurmProfile("eos", "eos.example.com", "acct", "batch", "/lustre/llmb")
 def made(
     kind: SuiteKind, selection: Selection = NEMOTRON, most_gpus: int | None = None, count: int | None = None
 ) -> Suite:
-    suite = ready_made(kind, CATALOG, selection, "eos", "direct", most_gpus=most_gpus, count=count)
+    name, selections = ready_made(kind, CATALOG, selection, most_gpus, count)
+    suite = make_suite(name, "eos", [(one, "direct") for one in selections], kind=kind)
     return replace(suite, rows=tuple(replace(row, run_id=f"r{i}") for i, row in enumerate(suite.rows)))
 
 
@@ -89,7 +90,9 @@ def test_acceptance_without_a_published_step_time_is_refused() -> None:
 def test_acceptance_has_one_verdict(results: tuple[Result | None, ...], whole: Result) -> None:
     suite = made("acceptance", most_gpus=16)
     records = [ended(f"r{i}", result) for i, result in enumerate(results)]
-    assert outcome_of(standing(suite, *records)).result == whole
+    outcome = outcome_of(standing(suite, *records))
+    assert outcome.result == whole
+    assert outcome.lines[0] == f"{whole}: {results.count('PASS')} of 2 configurations pass."
     assert outcome_of(standing(suite, records[0])).result is None
 
 
@@ -117,17 +120,17 @@ def test_tune_tries_the_fastest_layouts_shortly() -> None:
 def test_tune_takes_the_layout_that_was_fastest() -> None:
     suite = made("tune", count=3)
     records = [ended(f"r{i}", None, [*[9.0] * 5, *[2.0 - i / 10] * 20]) for i in range(3)]
-    assert with_best(suite, standing(suite, *records[:2])) is None
-    best = with_best(suite, standing(suite, *records))
+    assert with_best(standing(suite, *records[:2])) is None
+    best = with_best(standing(suite, *records))
     assert best is not None
-    assert best.rows[-1].selection.overrides == suite.rows[2].selection.overrides
-    assert (best.rows[-1].run_id, best.digest) == (suite.rows[-1].run_id, suite.digest)
+    assert best.selection.overrides == suite.rows[2].selection.overrides
+    assert (best.key, best.run_id) == (suite.rows[-1].key, suite.rows[-1].run_id)
 
 
 def test_tune_without_a_step_time_is_over() -> None:
     suite = made("tune", count=2)
     progress = standing(suite, ended("r0", stage="failed"), ended("r1", stage="failed"))
-    assert (progress.stopped, progress.over, with_best(suite, progress)) == (True, True, None)
+    assert (progress.stopped, progress.over, with_best(progress)) == (True, True, None)
 
 
 def test_tune_says_whether_the_difference_is_noise_and_how_wrong_the_model_was() -> None:
@@ -142,7 +145,7 @@ def test_tune_says_whether_the_difference_is_noise_and_how_wrong_the_model_was()
     apart = standing(suite, ended("r0", None, steps(2.2)), ended("r1", None, steps(2.0)))
     assert "more than the noise" in outcome_of(apart).lines[0]
     assert trials_of(apart)[0].row.planned.row.run_id == "r1"
-    estimate = apart.rows[1].planned.estimate
+    estimate = apart.rows[1].planned.plan.estimate
     assert estimate is not None
     measured = fmean(trials_of(apart)[0].steps_s)
     assert trials_of(apart)[0].model_error_pct == pytest.approx(100 * (estimate.step_time_s / measured - 1))

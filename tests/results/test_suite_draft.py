@@ -10,7 +10,8 @@ from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.policy import Policy
 from llmb_tui.plan.selection import Overrides
 from llmb_tui.results.suite.draft import Axis, Offer, SuiteDraft, Value, draft_of, offers, product, switched, taken_out
-from llmb_tui.results.suite.draft_plan import DraftPlan, Nodes, can_be_out, kinds, plan_draft, usual_name
+from llmb_tui.results.suite.draft_plan import DraftPlan, kinds, plan_draft, usual_name
+from llmb_tui.results.suite.suite_plan import Nodes
 from tests.kit.runs import CATALOG, NEMOTRON
 
 EOS = SlurmProfile("eos", "eos.example.com", "acct", "batch", "/lustre/llmb")
@@ -36,13 +37,13 @@ def offer(draft: SuiteDraft, axis: Axis, value: Value) -> Offer:
 
 
 def test_begins_with_the_one_run_of_the_base() -> None:
-    assert product(DRAFT) == [(NEMOTRON, "direct")]
+    assert product(DRAFT) == [NEMOTRON]
 
 
 def test_every_combination_is_a_run_and_the_repeats_change_fastest() -> None:
     draft = with_value(with_value(DRAFT, "scales", 16), "dtypes", "bf16")
     draft = replace(draft, count=2)
-    runs = [(selection.dtype, selection.scale) for selection, _ in product(draft)]
+    runs = [(selection.dtype, selection.scale) for selection in product(draft)]
     assert len(runs) == 8
     assert runs[:4] == [(draft.dtypes[0], 16)] * 2 + [(draft.dtypes[0], 64)] * 2
 
@@ -103,8 +104,10 @@ def test_a_row_that_cannot_run_stands_against_the_suite_until_it_is_out() -> Non
     draft = replace(DRAFT, scales=(64, 24))
     (blocked,) = planned(draft).blocked
     assert blocked.row.selection.scale == 24
-    assert planned(draft).blockers == blocked.blockers
-    assert planned(taken_out(draft, [blocked.row.key])).blockers == ()
+    for draft_, against in ((draft, blocked.blockers), (taken_out(draft, [blocked.row.key]), ())):
+        sent = planned(draft_).sent
+        assert sent is not None
+        assert tuple(dict.fromkeys(problem for _, problem in sent.blockers)) == against
 
 
 def test_rows_are_called_by_what_tells_them_apart() -> None:
@@ -143,5 +146,5 @@ def test_kinds_say_why_they_cannot_be_had() -> None:
 def test_a_tune_keeps_the_full_run_of_the_best(count: int | None) -> None:
     *tried, full = planned(replace(DRAFT, kind="tune", count=count)).rows
     assert len(tried) == (count or 4)
-    assert not can_be_out(full.row)
-    assert all(can_be_out(row.row) for row in tried)
+    assert full.row.of_best
+    assert not any(row.row.of_best for row in tried)

@@ -13,7 +13,7 @@ from llmb_tui.launch.policy import Policy
 from llmb_tui.plan.plan import Problem
 from llmb_tui.plan.selection import ProcedureId, Selection
 from llmb_tui.results.suite.suite import Suite, make_suite
-from llmb_tui.results.suite.suite_plan import SuitePlan, all_nodes, free_nodes, plan_suite, wall_s
+from llmb_tui.results.suite.suite_plan import Nodes, SuitePlan, nodes_of, plan_suite, wall_s
 from llmb_tui.results.suite.suite_progress import progress_of, standing_of
 from llmb_tui.watch.run_records import RunRecord
 from llmb_tui.watch.state import Progress, Result, RunState, Stage, Verdict
@@ -134,8 +134,8 @@ def test_nodes_of_the_own_partition_are_counted() -> None:
     partitions = parse_partitions(
         "batch|batch*|up|1:00|6|idle|gpu:8|\nbatch|batch*|up|1:00|2|mixed|gpu:8|\nx|x|up|1|9|idle||"
     )
-    assert (free_nodes(partitions, EOS), all_nodes(partitions, EOS)) == (6, 8)
-    assert free_nodes([], EOS) is None
+    assert nodes_of(partitions, EOS) == Nodes(free=6, all=8)
+    assert nodes_of([], EOS) == Nodes()
 
 
 def test_progress_counts_every_row_once() -> None:

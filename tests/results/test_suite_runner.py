@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from llmb_tui.cluster.cluster import CancelOpen
 from llmb_tui.cluster.failures import Disconnected
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.prepared import PreparedRun
@@ -20,8 +21,9 @@ from llmb_tui.plan.selection import Selection
 from llmb_tui.preflight.report import Check
 from llmb_tui.request import RunRequest
 from llmb_tui.results.suite.ready_made import ready_made
-from llmb_tui.results.suite.runner import Busy, SuiteNotReady
+from llmb_tui.results.suite.runner import Busy
 from llmb_tui.results.suite.suite import Suite, make_suite
+from llmb_tui.results.suite.suite_plan import SuiteNotReady
 from llmb_tui.results.suite.suites import SuiteChanged
 from tests.kit.runs import CATALOG, NEMOTRON
 from tests.results.suite_stage import Killed, Stage
@@ -198,6 +200,23 @@ def test_a_cancel_ends_what_goes_on_and_what_was_not_sent(stage: Stage) -> None:
     assert len(stage.jobs) == 1
 
 
+def test_a_cancel_whose_answer_is_lost_does_not_hold_up_the_others(stage: Stage) -> None:
+    stage.ends = lambda _: "RUNNING"
+    suite = stage.suites.keep(suite_of(3))
+    stage.go(suite)
+    cancel = stage.cancel
+
+    def lost(run: Run, prompter: object = None) -> tuple[str, ...]:
+        if run.id == suite.run_ids[0]:
+            raise CancelOpen("Slurm", "100", Disconnected("The line broke."))
+        return cancel(run, prompter)
+
+    stage.cancel = lost  # type: ignore[method-assign]
+    with pytest.raises(CancelOpen):
+        stage.runner.cancel(suite, stage.told.append)
+    assert [stage.runs.load(run_id).job_state for run_id in suite.run_ids] == ["RUNNING", "CANCELLED", "CANCELLED"]
+
+
 def test_what_a_person_has_withdrawn_is_not_sent_again(stage: Stage) -> None:
     stage.outcomes[2] = Trouble("The disk is full.")
     suite = stage.suites.keep(suite_of())
@@ -270,13 +289,11 @@ def test_a_broken_suite_is_named_and_not_passed_over(stage: Stage, tmp_path: Pat
 
 
 def test_a_tune_ends_with_the_full_run_of_the_fastest(stage: Stage) -> None:
-    made = ready_made("tune", CATALOG, NEMOTRON, "eos", "direct", count=3)
-    suite = stage.suites.keep(made)
+    name, selections = ready_made("tune", CATALOG, NEMOTRON, count=3)
+    suite = stage.suites.keep(make_suite(name, "eos", [(one, "direct") for one in selections], kind="tune"))
 
     def ends(run: Run) -> str:
-        row = suite.row_of(run.id)
-        assert row is not None
-        seconds = 2.0 - suite.rows.index(row) / 10
+        seconds = 2.0 - suite.run_ids.index(run.id) / 10
         steps = run.plan.steps
         line = "Training epoch 0, iteration {0}/{1} | global_step: {0} | train_step_timing in s: {2} | loss: 1\n"
         log = "".join(line.format(step, steps - 1, seconds) for step in range(steps))

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from llmb_tui.plan.selection import Overrides, RunOptions
 from llmb_tui.results.suite.suite import make_suite
-from llmb_tui.results.suite.suite_file import read_suite
-from llmb_tui.results.suite.suite_text import file_name, suite_toml
+from llmb_tui.results.suite.suite_file import file_name, read_suite, suite_toml
 from tests.kit.runs import CATALOG, NEMOTRON
 
 LONG = replace(NEMOTRON, steps=20)

@@ -20,7 +20,7 @@ from llmb_tui.launch.run import Run
 from llmb_tui.launch.upstream.procedure import upstream_spec
 from llmb_tui.plan.selection import RunOptions, Selection
 from llmb_tui.results.archive.against_preset import PresetCheck
-from llmb_tui.results.archive.export import Evidence, Exporter
+from llmb_tui.results.archive.export import Exporter
 from llmb_tui.results.archive.manifest import NotThisArchive
 from llmb_tui.results.archive.pack import unpack
 from llmb_tui.results.archive.verify import verify
@@ -135,7 +135,7 @@ def test_runs_that_nvidias_own_tools_started_pass_and_it_is_said_what_is_not_kno
 def test_verdicts_by_another_threshold_are_said_to_be_so(laptop: Laptop, archive: Path, tmp_path: Path) -> None:
     assert not [one for one in verify(archive).findings if one.what == "threshold"]
     lenient = Exporter(laptop.runs, [SITE], laptop.places.presets, threshold=0.5)
-    lenient.export(Evidence(("slow",), {}), tmp_path / "a.tar.zst")
+    lenient.export(["slow"], tmp_path / "a.tar.zst")
     verification = verify(tmp_path / "a.tar.zst")
     assert verification.results["slow"]["verdict"]["result"] == "PASS"
     (told,) = [one.words for one in verification.findings if one.what == "threshold"]

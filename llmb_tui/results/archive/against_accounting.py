@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from llmb_tui.launch.run import Run
-from llmb_tui.results.archive.findings import Finding
+from llmb_tui.results.archive.findings import Finding, compared
 from llmb_tui.results.result import RunResult
 
 _WHAT = "accounting against record"
@@ -50,8 +50,7 @@ def accounting_findings(run: Run, result: RunResult, text: str) -> Iterator[Find
     long = f", {trained_s:,.0f} s of steps in {last.elapsed_s:,.0f} s" if trained_s and last.elapsed_s else ""
     if trained_s and last.elapsed_s and trained_s > last.elapsed_s * _MARGIN + _MARGIN_S:
         wrong.append(f"it ran {last.elapsed_s:,.0f} s, and the steps of the log took {trained_s:,.0f} s")
-    words = f"{'; '.join(wrong)}." if wrong else f"{last.state}{long}."
-    yield Finding(run.id, _WHAT, "differs" if wrong else "agrees", words)
+    yield compared(run.id, _WHAT, ["; ".join(wrong)], "It says otherwise", f"{last.state}{long}.")
 
 
 def _trained_s(result: RunResult) -> float | None:

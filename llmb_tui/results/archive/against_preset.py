@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from llmb_tui.launch.spec import LaunchSpec, RunaiSpec
 from llmb_tui.plan.make import plan as make_plan
 from llmb_tui.plan.plan import Estimate, Method, Plan
 from llmb_tui.request import RunRequest
-from llmb_tui.results.archive.findings import Finding
+from llmb_tui.results.archive.findings import Finding, compared
 
 _OF_PLAN = (
     "scaling nodes gpus_per_node parallelism printed published steps container precision_variant options"
@@ -36,6 +36,7 @@ _HEAD = {"nodes": "nodes", "ntasks-per-node": "tasks_per_node", "time": "time_li
 _PRINTED: tuple[Method, ...] = ("published", "other_release")
 """What stands in a table changes with no new fit; by these alone a verdict is PASS."""
 _MOST_GPUS = 1 << 20
+_PLAN = "plan against preset"
 _NOWHERE = SlurmProfile("", "", "", "", "/")
 """For what a preset makes of a plan on any cluster."""
 
@@ -54,12 +55,9 @@ class PresetCheck:
 
     def findings(self, run: Run, script: str, preset: Path | None) -> Iterator[Finding]:
         """`preset`: the file in the archive; None where there is none."""
-        recipe_id = f"{run.plan.selection.workload}@{run.plan.selection.release}"
-        own = next((recipe for recipe in self._own.recipes if recipe.id == recipe_id), None)
+        recipe_id = run.plan.selection.recipe_id
         if run.plan.selection.scale > _MOST_GPUS:  # there is a list of them in some settings
-            yield Finding(
-                run.id, "plan against preset", "differs", f"No cluster has {run.plan.selection.scale:,} GPUs."
-            )
+            yield Finding(run.id, _PLAN, "differs", f"No cluster has {run.plan.selection.scale:,} GPUs.")
             return
         if preset is None:
             yield Finding(run.id, "preset", "unknown", f"No preset of {recipe_id} is in the archive.")
@@ -72,46 +70,39 @@ class PresetCheck:
         if recipe.id != recipe_id:
             yield Finding(run.id, "preset", "differs", f"It is that of {recipe.id}, and the run's is {recipe_id}.")
             return
-        yield _same_preset(run, recipe, own, self._own)
+        yield self._same_preset(run, recipe)
         yield from _plan_findings(run, recipe, self._catalog_with(recipe))
-        yield from _settings_findings(run, recipe)
-        yield from _script_findings(run, script)
+        yield _settings_finding(run, recipe)
+        yield _script_finding(run, script)
 
     def _catalog_with(self, recipe: Recipe) -> Catalog:
         """The presets of this program, with that of the archive in the place of its own."""
         others = tuple(one for one in self._own.recipes if one.id != recipe.id)
         return Catalog((*others, recipe), self._own.chips, self._own.coefficients)
 
-
-def _same_preset(run: Run, recipe: Recipe, own: Recipe | None, catalog: Catalog) -> Finding:
-    what = "preset against this program's"
-    if own is None:
-        return Finding(run.id, what, "unknown", f"This program has no preset of {recipe.id}.")
-    if asdict(own) == asdict(recipe):
-        return Finding(run.id, what, "agrees", f"{recipe.id} is the same here.")
-    ours = _planned(catalog, run.plan)
-    wrong = [*_unlike(run.plan, ours)] if isinstance(ours, Plan) else [ours]
-    if own.rule != run.rule:
-        wrong.append("rule")
-    if (settings := _settings_of(run, own)) != _settings_of(run, recipe):
-        wrong.append("settings" if settings else "plan")
-    if wrong:
-        return Finding(run.id, what, "differs", f"For this run they are not the same: {', '.join(wrong)}.")
-    return Finding(run.id, what, "agrees", f"{recipe.id} is another text here, and the same for this run.")
+    def _same_preset(self, run: Run, recipe: Recipe) -> Finding:
+        what = "preset against this program's"
+        own = next((one for one in self._own.recipes if one.id == recipe.id), None)
+        if own is None:
+            return Finding(run.id, what, "unknown", f"This program has no preset of {recipe.id}.")
+        if asdict(own) == asdict(recipe):
+            return Finding(run.id, what, "agrees", f"{recipe.id} is the same here.")
+        wrong = _unlike(run, own, _planned(self._own, run.plan))
+        if (settings := _settings_of(run, own)) != _settings_of(run, recipe):
+            wrong.append("settings" if settings else "plan")
+        alike = f"{recipe.id} is another text here, and the same for this run."
+        return compared(run.id, what, wrong, "For this run they are not the same", alike)
 
 
 def _plan_findings(run: Run, recipe: Recipe, catalog: Catalog) -> Iterator[Finding]:
     planned = _planned(catalog, run.plan)
     if not isinstance(planned, Plan):
-        yield Finding(run.id, "plan against preset", "differs", planned)
+        yield Finding(run.id, _PLAN, "differs", planned)
         return
-    wrong = list(_unlike(run.plan, planned))
-    if recipe.rule != run.rule:
-        wrong.append("rule")
+    wrong = _unlike(run, recipe, planned)
     if recipe.launch.kind != run.log_format:
         wrong.append("form of the log")
-    words = f"Other than the preset makes it: {', '.join(wrong)}." if wrong else "The preset makes the same plan."
-    yield Finding(run.id, "plan against preset", "differs" if wrong else "agrees", words)
+    yield compared(run.id, _PLAN, wrong, "Other than the preset makes it", "The preset makes the same plan.")
     yield _estimate_finding(run, planned.estimate)
 
 
@@ -121,12 +112,7 @@ def _estimate_finding(run: Run, ours: Estimate | None) -> Finding:
         same = theirs is ours
         return Finding(run.id, what, "agrees" if same else "unknown", "None is given." if same else "Only one has one.")
     said = f"{theirs.step_time_s:.4g} s ({theirs.method.replace('_', ' ')})"
-    if (theirs.step_time_s, theirs.low_s, theirs.high_s, theirs.method) == (
-        ours.step_time_s,
-        ours.low_s,
-        ours.high_s,
-        ours.method,
-    ):
+    if all(getattr(theirs, name) == getattr(ours, name) for name in ("step_time_s", "low_s", "high_s", "method")):
         return Finding(run.id, what, "agrees", f"{said}, as this program says.")
     now = f"This program says {ours.step_time_s:.4g} s ({ours.method.replace('_', ' ')})"
     if theirs.method in _PRINTED and (theirs.step_time_s, theirs.method) != (ours.step_time_s, ours.method):
@@ -134,16 +120,14 @@ def _estimate_finding(run: Run, ours: Estimate | None) -> Finding:
     return Finding(run.id, what, "unknown", f"It was {said}. {now}, which may have been fitted anew since.")
 
 
-def _settings_findings(run: Run, recipe: Recipe) -> Iterator[Finding]:
+def _settings_finding(run: Run, recipe: Recipe) -> Finding:
     what, spec = "settings against preset", run.spec
     if not isinstance(spec, (LaunchSpec, RunaiSpec)):
         words = "NVIDIA's own scripts set them; the file does not hold these scripts."
-        yield Finding(run.id, what, "unknown", words)
-        return
+        return Finding(run.id, what, "unknown", words)
     settings = _settings_of(run, recipe)
     if settings is None:
-        yield Finding(run.id, what, "differs", "The preset makes no settings for this plan.")
-        return
+        return Finding(run.id, what, "differs", "The preset makes no settings for this plan.")
     env, changed = dict(spec.env), {name for name, _, _ in spec.overridden}
     wrong = [name for name, value in settings.env.items() if name not in changed and env.get(name) != value]
     for path, text in config_files(RunRequest(recipe, run.plan, _NOWHERE, run.procedure), settings):
@@ -151,33 +135,28 @@ def _settings_findings(run: Run, recipe: Recipe) -> Iterator[Finding]:
             wrong.append(path)
     if isinstance(spec, LaunchSpec):
         training = (*recipe.launch.command, *settings.overrides) if recipe.launch.kind == "hydra" else ()
-        if spec.command[: len(settings.prefix)] != settings.prefix or not _holds(spec.command, training):
+        ends = spec.command[len(spec.command) - len(training) :]
+        if spec.command[: len(settings.prefix)] != settings.prefix or tuple(ends) != tuple(training):
             wrong.append("command")
     more = sorted(set(env) - set(settings.env))
     notes = [*(f"{name} was changed by the cluster's profile" for name in sorted(changed))]
     notes += [f"not of the preset: {', '.join(more)}"] if more else []
-    words = f"Other than the preset has them: {', '.join(wrong)}." if wrong else "As the preset has them."
-    told = f" ({'; '.join(notes)})" if notes else ""
-    yield Finding(run.id, what, "differs" if wrong else "agrees", words + told)
+    finding = compared(run.id, what, wrong, "Other than the preset has them", "As the preset has them.")
+    return replace(finding, words=finding.words + (f" ({'; '.join(notes)})" if notes else ""))
 
 
-def _script_findings(run: Run, script: str) -> Iterator[Finding]:
+def _script_finding(run: Run, script: str) -> Finding:
     what, spec = "script against settings", run.spec
+    wrong: Iterable[str]
     if not script or spec is None:
-        yield Finding(run.id, what, "unknown", "No script is in the archive.")
-    elif isinstance(spec, LaunchSpec):
-        wrong = list(_wrong_in_batch_script(spec, script))
-        yield _script_finding(run, wrong, "variables, command, image, nodes and time limit")
+        return Finding(run.id, what, "unknown", "No script is in the archive.")
+    if isinstance(spec, LaunchSpec):
+        wrong, checked = _wrong_in_batch_script(spec, script), "variables, command, image, nodes and time limit"
     elif isinstance(spec, RunaiSpec):
-        yield _script_finding(run, list(_wrong_in_request(spec, script)), "variables, image and name")
+        wrong, checked = _wrong_in_request(spec, script), "variables, image and name"
     else:
-        same = spec.command.strip() in script
-        yield _script_finding(run, [] if same else ["command"], "the command of NVIDIA's own scripts")
-
-
-def _script_finding(run: Run, wrong: Sequence[str], checked: str) -> Finding:
-    words = f"Not as the settings say: {', '.join(wrong)}." if wrong else f"It has {checked} as the settings say."
-    return Finding(run.id, "script against settings", "differs" if wrong else "agrees", words)
+        wrong, checked = ["command"] * (spec.command.strip() not in script), "the command of NVIDIA's own scripts"
+    return compared(run.id, what, wrong, "Not as the settings say", f"It has {checked} as the settings say.")
 
 
 def _wrong_in_batch_script(spec: LaunchSpec, script: str) -> Iterator[str]:
@@ -226,10 +205,12 @@ def _planned(catalog: Catalog, theirs: Plan) -> Plan | str:
         return f"No plan can be made of its selection: {error}"
 
 
-def _unlike(theirs: Plan, ours: Plan) -> Iterator[str]:
-    for name in _OF_PLAN:
-        if getattr(theirs, name) != getattr(ours, name):
-            yield name.replace("_", " ")
+def _unlike(run: Run, recipe: Recipe, ours: Plan | str) -> list[str]:
+    """What of a run's plan is not as it is made today of a recipe; or why nothing is."""
+    if not isinstance(ours, Plan):
+        return [ours]
+    wrong = [name.replace("_", " ") for name in _OF_PLAN if getattr(run.plan, name) != getattr(ours, name)]
+    return wrong if recipe.rule == run.rule else [*wrong, "rule"]
 
 
 def _settings_of(run: Run, recipe: Recipe) -> Applied | None:
@@ -237,8 +218,3 @@ def _settings_of(run: Run, recipe: Recipe) -> Applied | None:
         return applied(RunRequest(recipe, run.plan, _NOWHERE, run.procedure))
     except (Trouble, ArithmeticError, LookupError, ValueError):
         return None
-
-
-def _holds(words: Sequence[str], part: Sequence[str]) -> bool:
-    """Whether a command ends with these words."""
-    return not part or tuple(words[-len(part) :]) == tuple(part)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -136,9 +135,3 @@ def _same(one: Any, other: Any) -> bool:
     if isinstance(one, (int, float)) and isinstance(other, (int, float)) and type(one) is not bool is not type(other):
         return math.isclose(one, other, rel_tol=1e-9) or (math.isnan(one) and math.isnan(other))
     return bool(one == other)
-
-
-def set_log_time(folder: Path, moment: float) -> None:
-    """Say when the log last grew, which a file's own time tells where it was copied. Raises OSError."""
-    for name in log_names(folder):
-        os.utime(folder / name, (moment, moment))

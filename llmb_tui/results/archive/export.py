@@ -8,10 +8,14 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from llmb_tui import __version__
+from llmb_tui.catalog.load import PresetProblem, read_preset
+from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
@@ -25,23 +29,14 @@ from llmb_tui.results.archive.contents import (
     log_names,
     missing_of,
 )
-from llmb_tui.results.archive.manifest import Manifest, Missing, NotThisArchive, PresetMember, manifest_of
+from llmb_tui.results.archive.manifest import KIND, LEFT_OUT, SCHEMA, Manifest, Missing, NotThisArchive, PresetMember
 from llmb_tui.results.archive.pack import pack, sum_of, unpack
-from llmb_tui.results.archive.presets import PresetText, preset_texts
 from llmb_tui.results.archive.secret_search import SecretSearch, known_secrets
+from llmb_tui.results.suite.suite import Suite
 from llmb_tui.store import documents
 from llmb_tui.store.files import file_trouble
+from llmb_tui.toml.read import builtin_dir, toml_files
 from llmb_tui.watch.accounting import ACCOUNTING
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """What goes into an archive."""
-
-    runs: tuple[str, ...]
-    """Ids, each once."""
-    suites: Mapping[str, bytes]
-    """The documents of the suites that were named, by their ids."""
 
 
 class Exporter:
@@ -54,16 +49,18 @@ class Exporter:
         self._own_presets = own_presets
         self._threshold = threshold
 
-    def export(self, evidence: Evidence, file: Path, *, anonymous: bool = False) -> Manifest:
-        """Write the archive, which was read back before it has its name.
+    def export(
+        self, run_ids: Iterable[str], file: Path, suites: Iterable[Suite] = (), *, anonymous: bool = False
+    ) -> Manifest:
+        """Write the archive of these runs, and of suites that were named; it was read back before it has its name.
 
         Raises Trouble (exit code 1) where a run is not over, a secret would go in, or the file exists, and Trouble
         where it cannot be written; then there is no file.
         """
-        runs = [self._over(run_id) for run_id in evidence.runs]
+        runs = [self._over(run_id) for run_id in dict.fromkeys(run_ids)]
         _refuse_existing(file)
         with tempfile.TemporaryDirectory(prefix="llmb-tui-export-") as name:
-            manifest = self._staged(Path(name), runs, evidence.suites, anonymous=anonymous)
+            manifest = self._staged(Path(name), runs, {suite.id: suite for suite in suites}, anonymous=anonymous)
             _write(manifest, Path(name), file)
         return manifest
 
@@ -79,15 +76,15 @@ class Exporter:
             )
         return run
 
-    def _staged(self, folder: Path, runs: Sequence[Run], suites: Mapping[str, bytes], *, anonymous: bool) -> Manifest:
+    def _staged(self, folder: Path, runs: Sequence[Run], suites: Mapping[str, Suite], *, anonymous: bool) -> Manifest:
         """Put everything into a private folder as it will lie in the archive; what that is."""
         names = [name for run in runs for name in self._copied(run, folder)]
         here = RunFolders(folder, self._threshold)
-        for suite_id, text in suites.items():
+        for suite_id, suite in suites.items():
             names.append(f"suites/{suite_id}.json")
-            _put(folder / names[-1], text)
+            _put(folder / names[-1], documents.text_of(suite))
         presets = self._copied_presets(runs, folder)
-        names += dict.fromkeys(name for _, *of_it in presets for name in of_it)
+        names += dict.fromkeys(name for of_it in presets.values() for name in of_it)
         if anonymous:
             before = {run.id: here.derived(run.id) for run in runs}
             self._anonymize(folder, runs, names)
@@ -100,20 +97,23 @@ class Exporter:
             for name, document in here.derived(run.id).items():
                 names.append(f"runs/{run.id}/{name}")
                 _put(folder / names[-1], json.dumps(document, indent=1).encode() + b"\n")
-            if not any(recipe == _recipe_of(run) for recipe, *_ in presets):
-                missing.append(Missing(run.id, "preset", f"This program has none of {_recipe_of(run)}."))
-        names = sorted(names)
-        self._require_no_secret(folder, names)
+            if (recipe_id := run.plan.selection.recipe_id) not in presets:
+                missing.append(Missing(run.id, "preset", f"This program has none of {recipe_id}."))
+        self._require_no_secret(folder, names := sorted(names))
         members = {name: replace(sum_of(folder / name), name=name) for name in names}
-        return manifest_of(
-            members.values(),
-            runs=[run.id for run in runs],
-            suites=sorted(suites),
-            presets=[PresetMember(recipe, name, members[name].sha256) for recipe, name, *_ in presets],
-            missing=missing,
-            threshold=self._threshold,
-            anonymous=anonymous,
-        )
+        return Manifest(
+            KIND,
+            SCHEMA,
+            f"llmb-tui {__version__}",
+            anonymous,
+            self._threshold,
+            runs=tuple(run.id for run in runs),
+            suites=tuple(sorted(suites)),
+            presets=tuple(PresetMember(recipe, name, members[name].sha256) for recipe, (name, *_) in presets.items()),
+            missing=tuple(missing),
+            left_out=LEFT_OUT,
+            members=tuple(members.values()),
+        ).sealed()
 
     def _copied(self, run: Run, folder: Path) -> list[str]:
         """The files of a run's folder, in the private one; their names in the archive."""
@@ -129,13 +129,19 @@ class Exporter:
         _put(target / "run.json", documents.text_of(run))
         return [f"runs/{run.id}/{name}" for name in ("run.json", *here)]
 
-    def _copied_presets(self, runs: Sequence[Run], folder: Path) -> list[tuple[str, ...]]:
-        """Of each recipe: its id, and the names of its files in the archive."""
-        texts = preset_texts(self._own_presets)
-        found = []
-        for recipe in dict.fromkeys(map(_recipe_of, runs)):
-            if recipe in texts:
-                found.append((recipe, *_copied_preset(recipe, texts[recipe], folder)))
+    def _copied_presets(self, runs: Sequence[Run], folder: Path) -> dict[str, list[str]]:
+        """By the recipe's id the names of its files in the archive, its preset first."""
+        wanted, found = {run.plan.selection.recipe_id for run in runs}, dict[str, list[str]]()
+        for file, recipe in (*_builtin_presets(), *_presets(self._own_presets)):
+            if recipe.id in wanted and recipe.id not in found:
+                files = {f"presets/{recipe.id.replace('@', '-')}.toml": file}
+                if recipe.upstream and recipe.upstream.constraints:
+                    name = f"constraints/{recipe.upstream.constraints.file}"
+                    files[f"presets/{name}"] = file.parent / name
+                for name, source in files.items():
+                    with file_trouble("read", source):
+                        _put(folder / name, source.read_bytes())
+                found[recipe.id] = [*files]
         return found
 
     def _anonymize(self, folder: Path, runs: Sequence[Run], names: Sequence[str]) -> None:
@@ -173,27 +179,25 @@ class Exporter:
                 )
 
 
+@cache
+def _builtin_presets() -> list[tuple[Path, Recipe]]:
+    return _presets(builtin_dir())
+
+
+def _presets(directory: Path) -> list[tuple[Path, Recipe]]:
+    """Those of a directory that can be read, each with its file."""
+    found = []
+    for file in toml_files([directory]):
+        with contextlib.suppress(PresetProblem):
+            found.append((file, read_preset(file)))
+    return found
+
+
 def _put(path: Path, data: bytes) -> None:
     """Into the private folder."""
     with file_trouble("write", path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
-
-
-def _recipe_of(run: Run) -> str:
-    return f"{run.plan.selection.workload}@{run.plan.selection.release}"
-
-
-def _copied_preset(recipe: str, text: PresetText, folder: Path) -> tuple[str, ...]:
-    names = [f"presets/{recipe.replace('@', '-')}.toml"]
-    sources = [text.file]
-    if text.constraints is not None:
-        names.append(f"presets/constraints/{text.constraints.name}")
-        sources.append(text.constraints)
-    for name, source in zip(names, sources, strict=True):
-        with file_trouble("read", source):
-            _put(folder / name, source.read_bytes())
-    return tuple(names)
 
 
 def _require_the_same_numbers(before: Mapping[str, Mapping[str, Any]], now: RunFolders) -> None:
@@ -222,17 +226,6 @@ def _refuse_existing(file: Path) -> None:
         raise Trouble(f"There is no directory {file.parent}.", "", "Make it, or name another.", exit_code=1)
 
 
-def _read_back(file: Path, folder: Path, manifest: Manifest) -> None:
-    """Raise Trouble for an archive that `verify` would not take."""
-    why = "Another one was read than was written."
-    try:
-        if unpack(file, folder) == manifest:
-            return
-    except NotThisArchive as trouble:
-        why = trouble.why
-    raise Trouble("Nothing was exported: the archive could not be read back.", why, "Export fewer runs at a time.")
-
-
 def _write(manifest: Manifest, folder: Path, file: Path) -> None:
     """Write the archive beside its name, read it back, and give it its name unless somebody else has taken that."""
     with file_trouble("write", file):
@@ -243,7 +236,14 @@ def _write(manifest: Manifest, folder: Path, file: Path) -> None:
             out.flush()
             os.fsync(out.fileno())
         with tempfile.TemporaryDirectory(prefix="llmb-tui-export-") as again:
-            _read_back(Path(name), Path(again), manifest)
+            why = "Another one was read than was written."
+            try:
+                same = unpack(Path(name), Path(again)) == manifest
+            except NotThisArchive as trouble:
+                same, why = False, trouble.why
+        if not same:
+            what = "Nothing was exported: the archive could not be read back."
+            raise Trouble(what, why, "Export fewer runs at a time.")
         try:
             os.link(name, file)
         except FileExistsError:

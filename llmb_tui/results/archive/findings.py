@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,3 +21,10 @@ class Finding:
     outcome: Outcome
     words: str = ""
     """What was found; may be remote text."""
+
+
+def compared(run: str, what: str, wrong: Iterable[str], otherwise: str, agrees: str) -> Finding:
+    """It agrees, in these words, unless something is `wrong`, which `otherwise` introduces."""
+    if said := ", ".join(wrong):
+        return Finding(run, what, "differs", f"{otherwise}: {said}.")
+    return Finding(run, what, "agrees", agrees)

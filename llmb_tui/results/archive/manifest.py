@@ -5,11 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from llmb_tui import __version__
 from llmb_tui.errors import Trouble
 from llmb_tui.store import documents
 from llmb_tui.text import clean_line, size_text
@@ -101,32 +99,6 @@ class Manifest:
     def sealed(self) -> Manifest:
         """With its seal."""
         return replace(self, seal=hashlib.sha256(replace(self, seal="").text).hexdigest())
-
-
-def manifest_of(  # noqa: PLR0913 - each is a thing of its own
-    members: Iterable[Member],
-    *,
-    runs: Iterable[str],
-    suites: Iterable[str],
-    presets: Iterable[PresetMember],
-    missing: Iterable[Missing],
-    threshold: float,
-    anonymous: bool,
-) -> Manifest:
-    """The sealed manifest of a new archive."""
-    return Manifest(
-        KIND,
-        SCHEMA,
-        f"llmb-tui {__version__}",
-        anonymous,
-        threshold,
-        tuple(runs),
-        tuple(suites),
-        tuple(presets),
-        tuple(missing),
-        LEFT_OUT,
-        tuple(members),
-    ).sealed()
 
 
 def read_manifest(text: bytes, folder: Path) -> Manifest:

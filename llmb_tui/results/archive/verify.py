@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -14,7 +15,7 @@ from llmb_tui.errors import Trouble
 from llmb_tui.results.archive.against_accounting import accounting_findings
 from llmb_tui.results.archive.against_preset import PresetCheck
 from llmb_tui.results.archive.anonymous import WHAT
-from llmb_tui.results.archive.contents import DERIVED, WORDS, RunFolders, differences, log_names, set_log_time
+from llmb_tui.results.archive.contents import DERIVED, WORDS, RunFolders, differences, log_names
 from llmb_tui.results.archive.findings import Finding
 from llmb_tui.results.archive.manifest import Manifest
 from llmb_tui.results.archive.pack import unpack
@@ -101,7 +102,7 @@ class _Checks:
         place = self._folder / "runs" / run_id
         said = {name: _document(place / name) for name in DERIVED}
         try:
-            _restore_log_time(place, said["result.json"])
+            _set_log_time(place, said["result.json"])
             run = self._runs.runs.load(run_id)
             found = self._runs.derived(run_id)
         except (Trouble, OSError, ArithmeticError, LookupError, ValueError) as error:
@@ -118,14 +119,16 @@ class _Checks:
         yield from accounting_findings(run, self._runs.result(run_id), _text(place / ACCOUNTING))
         if found["result.json"]["simulated"]:
             yield Finding(run_id, "simulated", "unknown", "Its log says that nothing was trained: the demo made it.")
-        recipe = f"{run.plan.selection.workload}@{run.plan.selection.release}"
-        yield from self._preset_check.findings(run, self._runs.runs.script(run_id), self._presets.get(recipe))
+        preset = self._presets.get(run.plan.selection.recipe_id)
+        yield from self._preset_check.findings(run, self._runs.runs.script(run_id), preset)
 
 
-def _restore_log_time(folder: Path, result: Any) -> None:
+def _set_log_time(folder: Path, result: Any) -> None:
+    """Say when the log last grew, which a file's own time tells where it was copied. Raises OSError."""
     moment = result.get("ended_at") if isinstance(result, dict) else None
     if isinstance(moment, (int, float)) and 0 <= moment < 1 << 40:
-        set_log_time(folder, moment)
+        for name in log_names(folder):
+            os.utime(folder / name, (moment, moment))
 
 
 def _suite_finding(folder: Path, suite_id: str, results: Mapping[str, Mapping[str, Any]]) -> Finding:

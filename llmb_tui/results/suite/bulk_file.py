@@ -16,14 +16,17 @@ from pathlib import Path
 from typing import Any
 
 from llmb_tui.plan.selection import LAYOUT
-from llmb_tui.results.suite.suite_file import MOST_RUNS, Asked, SuiteForm, SuiteProblem, SuiteText, content
-from llmb_tui.toml.lines import KeyPath
+from llmb_tui.results.suite.suite_file import MOST_RUNS, NO_NUMBER, Asked, SuiteForm, SuiteProblem, SuiteText, content
+from llmb_tui.toml.lines import KeyPath, Lines
+from llmb_tui.toml.read import known_are
 
 _HEADER = re.compile(r"(?P<workload>.+)_(?P<size>[0-9.]+[bt])")
 _TASK = re.compile(r"\((.*)\)")
 _MOST_VALUES = 100_000
-_OF_WORKLOAD = ("defaults", "dtypes", "scales", "repeats", "add_profile", "tasks")
-_OF_TASK = ("dtypes", "scales", "repeats", "profile", "add_profile", "proxy", "overrides")
+_FOR_ALL = ("dtypes", "scales", "repeats", "add_profile")
+"""What a task has from its workload where it does not say it itself."""
+_OF_WORKLOAD = ("defaults", *_FOR_ALL, "tasks")
+_OF_TASK = (*_FOR_ALL, "profile", "proxy", "overrides")
 _PARAMS = {**{one.name: one.name for one in LAYOUT}, "max_steps": "steps"}
 """llmb-run hands them to the launch script as variables in upper case."""
 _NO_ENV = (
@@ -37,18 +40,16 @@ class _Bulk:
 
     file: Path
     lines: dict[KeyPath, int] = field(default_factory=dict)
+    """1-based, of what was found so far."""
     asked: list[Asked] = field(default_factory=list)
     count: int = 0
-
-    def line_of(self, path: KeyPath) -> int:
-        return next((self.lines[path[:end]] for end in range(len(path), 0, -1) if path[:end] in self.lines), 1)
 
     def problem(self, path: KeyPath, reason: str) -> SuiteProblem:
         return self.source.problem((path, reason))
 
     @property
     def source(self) -> SuiteText:
-        return SuiteText(self.file, self.line_of, tuple(self.asked), SuiteForm())
+        return SuiteText(self.file, Lines(self.lines.items()), tuple(self.asked), SuiteForm())
 
     def ask(self, one: Asked, path: KeyPath) -> None:
         self.count += one.repeats
@@ -109,34 +110,25 @@ def _tuple(bulk: _Bulk, words: str, named: Mapping[str, str], here: KeyPath) -> 
         raise bulk.problem(here, "is no list of values such as `('bf16', [16, 32], 3)`") from error
     if not 3 <= len(parts) <= 4:
         raise bulk.problem(here, "has dtypes, scales and repeats, and True at the end for a profile")
-    names = ("dtypes", "scales", "repeats", "profile")
-    task = dict(zip(names, parts, strict=False))
-    _task(bulk, named, task, {}, here)
+    _task(bulk, named, dict(zip(("dtypes", "scales", "repeats", "profile"), parts, strict=False)), {}, here)
 
 
 def _workload(bulk: _Bulk, header: object, spec: object) -> None:
     path: KeyPath = (str(header),)
     named = _header(bulk, str(header), path)
     spec = _table(bulk, path, spec, _OF_WORKLOAD)
-    defaults = _table(bulk, (*path, "defaults"), spec.get("defaults"), ("env", "params"))
-    _no_env(bulk, (*path, "defaults", "env"), defaults.get("env"))
+    defaults = _variables(bulk, (*path, "defaults"), spec.get("defaults"))
     tasks = spec.get("tasks")
     if not isinstance(tasks, list) or not tasks:
         raise bulk.problem((*path, "tasks"), "is missing: llmb-run starts what stands below `tasks`, and nothing else")
     for index, task in enumerate(tasks):
         here = (*path, "tasks", index)
         own = _table(bulk, here, task, _OF_TASK)
-        inherited = {name: spec[name] for name in ("dtypes", "scales", "repeats", "add_profile") if name in spec}
-        overrides = _table(bulk, (*here, "overrides"), own.get("overrides"), ("env", "params"))
-        _no_env(bulk, (*here, "overrides", "env"), overrides.get("env"))
+        params = defaults | _variables(bulk, (*here, "overrides"), own.get("overrides"))
         if own.get("proxy"):
             why = "is no choice here: a recipe's proxy is what it lists for that scale; leave `proxy` out"
             raise bulk.problem((*here, "proxy"), why)
-        params = {
-            **_params(bulk, (*path, "defaults", "params"), defaults.get("params")),
-            **_params(bulk, (*here, "overrides", "params"), overrides.get("params")),
-        }
-        _task(bulk, named, {**inherited, **own}, params, here)
+        _task(bulk, named, {name: spec[name] for name in _FOR_ALL if name in spec} | {**own}, params, here)
 
 
 def _task(
@@ -144,26 +136,23 @@ def _task(
 ) -> None:
     """Every combination of a task, in llmb-run's order."""
     repeats = task.get("repeats", 1)
-    if not isinstance(repeats, int) or isinstance(repeats, bool) or repeats < 1:
-        raise bulk.problem((*here, "repeats"), "must be a whole number from 1 on")
-    flags = {}
+    if type(repeats) is not int or repeats < 1:
+        raise bulk.problem((*here, "repeats"), NO_NUMBER)
     for name in ("profile", "add_profile"):
-        flags[name] = task.get(name, False)
-        if not isinstance(flags[name], bool):
+        if not isinstance(task.get(name, False), bool):
             raise bulk.problem((*here, name), "must be true or false")
-    if flags["profile"] and flags["add_profile"]:
+    profile, beside = task.get("profile"), task.get("add_profile")
+    if profile and beside:
         raise bulk.problem((*here, "add_profile"), "goes not with `profile`")
-    where = {name: _inherited(bulk, here, name) for name in ("scales", "dtypes")}
-    scales, dtypes = (_list(bulk, path, task.get(name)) for name, path in where.items())
-    for values in itertools.product(*params.values()):
-        for dtype, scale in itertools.product(dtypes, scales):
-            one = {**named, **dict(zip(params, values, strict=True)), "dtype": dtype, "scale": scale}
-            paths = {"": here, "dtype": where["dtypes"], "scale": where["scales"]}
-            paths |= {"workload": here[:1], "size": here[:1]}
-            paths |= dict.fromkeys(params, (*here, "overrides", "params"))
-            bulk.ask(Asked(one | ({"profile": True} if flags["profile"] else {}), paths, repeats), here)
-            if flags["add_profile"]:
-                bulk.ask(Asked(one | {"profile": True}, paths), here)
+    where = {name: _inherited(bulk, here, name) for name in ("dtypes", "scales")}
+    dtypes, scales = (_list(bulk, path, task.get(name)) for name, path in where.items())
+    paths: dict[str, KeyPath] = {"": here, "dtype": where["dtypes"], "scale": where["scales"]}
+    paths |= {"workload": here[:1], "size": here[:1], **dict.fromkeys(params, (*here, "overrides", "params"))}
+    for *values, dtype, scale in itertools.product(*params.values(), dtypes, scales):
+        one = {**named, **dict(zip(params, values, strict=True)), "dtype": dtype, "scale": scale}
+        bulk.ask(Asked(one | ({"profile": True} if profile else {}), paths, repeats), here)
+        if beside:
+            bulk.ask(Asked(one | {"profile": True}, paths), here)
 
 
 def _inherited(bulk: _Bulk, here: KeyPath, name: str) -> KeyPath:
@@ -185,14 +174,26 @@ def _table(bulk: _Bulk, path: KeyPath, value: object, known: tuple[str, ...]) ->
         return {}
     if not isinstance(value, dict):
         raise bulk.problem(path, f"must have keys: {', '.join(known)}")
-    for key in value:
-        if key not in known:
-            from difflib import get_close_matches  # noqa: PLC0415 - only who mistyped needs it
-
-            close = get_close_matches(str(key), known, n=1)
-            meant = f"; {close[0]} may be meant" if close else ""
-            raise bulk.problem((*path, str(key)), f"is not known; known are: {', '.join(known)}{meant}")
+    if odd := [str(key) for key in value if key not in known]:
+        raise bulk.problem((*path, odd[0]), f"is not known; {known_are(known, odd[0])}")
     return value
+
+
+def _variables(bulk: _Bulk, path: KeyPath, value: object) -> dict[str, list[Any]]:
+    """The numbers of a layout in `params`, each with one value or with several that are swept; nothing in `env`."""
+    given = _table(bulk, path, value, ("env", "params"))
+    if given.get("env"):
+        raise bulk.problem((*path, "env"), _NO_ENV)
+    here, table = (*path, "params"), given.get("params")
+    table = {} if table is None else table
+    if not isinstance(table, dict):
+        raise bulk.problem(here, f"must have keys: {', '.join(_PARAMS)}")
+    params = {}
+    for key, values in table.items():
+        if (name := str(key).lower()) not in _PARAMS:
+            raise bulk.problem((*here, str(key)), f"cannot be set for a run from here; {known_are([*_PARAMS], name)}")
+        params[_PARAMS[name]] = _list(bulk, (*here, str(key)), values)
+    return params
 
 
 def _list(bulk: _Bulk, path: KeyPath, value: object) -> list[Any]:
@@ -200,27 +201,6 @@ def _list(bulk: _Bulk, path: KeyPath, value: object) -> list[Any]:
     if value is None or value == []:
         raise bulk.problem(path, "is missing")
     return value if isinstance(value, list) else [value]
-
-
-def _params(bulk: _Bulk, path: KeyPath, value: object) -> dict[str, list[Any]]:
-    """The numbers of a layout, each with one value or with several that are swept."""
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise bulk.problem(path, f"must have keys: {', '.join(_PARAMS)}")
-    params = {}
-    for key, given in value.items():
-        name = _PARAMS.get(str(key).lower())
-        if name is None:
-            why = f"cannot be set for a run from here; known are: {', '.join(_PARAMS)}"
-            raise bulk.problem((*path, str(key)), why)
-        params[name] = _list(bulk, (*path, str(key)), given)
-    return params
-
-
-def _no_env(bulk: _Bulk, path: KeyPath, value: object) -> None:
-    if value:
-        raise bulk.problem(path, _NO_ENV)
 
 
 def _lines(bulk: _Bulk, root: Any) -> dict[KeyPath, int]:
@@ -234,20 +214,18 @@ def _lines(bulk: _Bulk, root: Any) -> dict[KeyPath, int]:
 
 
 def _values(bulk: _Bulk, path: KeyPath, node: Any) -> Iterator[tuple[KeyPath, Any]]:
-    children = getattr(node, "value", None)
     if node is not None and node.id == "mapping":
         seen = set()
-        for key, value in children or ():
+        for key, value in node.value:
+            line = key.start_mark.line + 1
             if key.id != "scalar":
-                raise SuiteProblem(bulk.file, key.start_mark.line + 1, "", "has a key that is no word")
+                raise SuiteProblem(bulk.file, line, "", "has a key that is no word")
             if key.value in seen and key.value != "<<":
-                line = key.start_mark.line + 1
                 raise SuiteProblem(bulk.file, line, str(key.value), "is given twice")
             seen.add(key.value)
-            here = (*path, str(key.value))
-            yield here, key
-            yield from _values(bulk, here, value)
+            yield (*path, str(key.value)), key
+            yield from _values(bulk, (*path, str(key.value)), value)
     elif node is not None and node.id == "sequence":
-        for index, value in enumerate(children or ()):
+        for index, value in enumerate(node.value):
             yield (*path, index), value
             yield from _values(bulk, (*path, index), value)

@@ -70,7 +70,7 @@ def _planned(row: PlannedRow) -> dict[str, Any]:
         **{name: plan[name] for name in parts},
         "steps": row.plan.steps,
         "most_gpu_hours": row.most_gpu_hours,
-        "time_limit": row.time_limit,
+        "time_limit": row.plan.time_limit,
         "blockers": [asdict(problem) for problem in row.blockers],
         "notes": [asdict(problem) for problem in row.notes],
     }

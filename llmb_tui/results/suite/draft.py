@@ -24,7 +24,6 @@ Number = Literal["count", "at_most", "stop_after", "shuffle"]
 Workload = tuple[str, str, str]
 """Workload, release and size."""
 Value = Workload | str | int | Overrides
-Run = tuple[Selection, ProcedureId]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +65,9 @@ class Offer:
 
 def draft_of(base: Selection, procedure: ProcedureId, cluster: str) -> SuiteDraft:
     """The suite of one run."""
-    return SuiteDraft(
-        base,
-        procedure,
-        cluster,
-        workloads=(_workload(base),),
-        dtypes=(base.dtype,),
-        scales=(base.scale,),
-        layouts=(base.overrides,),
-    )
+    workload = (base.workload, base.release, base.size)
+    axes = {"workloads": (workload,), "dtypes": (base.dtype,), "scales": (base.scale,), "layouts": (base.overrides,)}
+    return SuiteDraft(base, procedure, cluster, **axes)  # type: ignore[arg-type]
 
 
 def offers(draft: SuiteDraft, catalog: Catalog, layouts: Sequence[Layout] = ()) -> dict[Axis, tuple[Offer, ...]]:
@@ -105,17 +98,13 @@ def taken_out(draft: SuiteDraft, keys: Sequence[str]) -> SuiteDraft:
     return replace(draft, taken_out=out)
 
 
-def product(draft: SuiteDraft) -> list[Run]:
+def product(draft: SuiteDraft) -> list[Selection]:
     """Every combination of a suite of one's own, each as often as it is repeated; the repeats change fastest."""
-    combinations = itertools.product(draft.workloads, draft.dtypes, draft.scales, draft.layouts)
     return [
-        (
-            replace(
-                draft.base, workload=workload, release=release, size=size, dtype=dtype, scale=scale, overrides=layout
-            ),
-            draft.procedure,
+        replace(draft.base, workload=workload, release=release, size=size, dtype=dtype, scale=scale, overrides=layout)
+        for (workload, release, size), dtype, scale, layout in itertools.product(
+            draft.workloads, draft.dtypes, draft.scales, draft.layouts
         )
-        for (workload, release, size), dtype, scale, layout in combinations
         for _ in range(draft.count or 1)
     ]
 
@@ -156,12 +145,8 @@ def _rows_of(draft: SuiteDraft, catalog: Catalog) -> list[Row]:
 
 def _dtype_offers(draft: SuiteDraft, catalog: Catalog) -> list[Offer]:
     published = {row.dtype for row in _rows_of(draft, catalog)}
-    return [
-        Offer(
-            dtype, dtype, "", chosen := dtype in draft.dtypes, "" if dtype in published or chosen else "not published"
-        )
-        for dtype in catalog.dtypes()
-    ]
+    why = {dtype: "" if dtype in {*published, *draft.dtypes} else "not published" for dtype in catalog.dtypes()}
+    return [Offer(dtype, dtype, "", dtype in draft.dtypes, why_not) for dtype, why_not in why.items()]
 
 
 def _scale_offers(draft: SuiteDraft, catalog: Catalog) -> list[Offer]:
@@ -186,10 +171,8 @@ def _layout_offers(draft: SuiteDraft, layouts: Sequence[Layout]) -> list[Offer]:
         else "no estimate"
         for one in layouts
     }
-    values = dict.fromkeys((draft.base.overrides, *draft.layouts, *details))
-    return [Offer(one, _layout_label(one), details.get(one, ""), one in draft.layouts) for one in values]
-
-
-def _layout_label(overrides: Overrides) -> str:
-    own = overrides.set_fields()
-    return " ".join(f"{name}{value}" for name, value in own.items()) or "the recipe's"
+    labels = {
+        one: " ".join(f"{name}{value}" for name, value in one.set_fields().items()) or "the recipe's"
+        for one in (draft.base.overrides, *draft.layouts, *details)
+    }
+    return [Offer(one, label, details.get(one, ""), one in draft.layouts) for one, label in labels.items()]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
 from llmb_tui.results.statistics import mean_half_width, welch_half_width
-from llmb_tui.results.suite.suite import Suite
+from llmb_tui.results.suite.suite import SuiteRow
 from llmb_tui.results.suite.suite_progress import RowProgress, SuiteProgress
 from llmb_tui.text import plural
 from llmb_tui.watch.progress import after_warm_up
@@ -43,43 +43,34 @@ class LayoutTrial:
     @property
     def model_error_pct(self) -> float | None:
         """By how much the estimate was too high (+) or too low (-), in per cent of what was measured."""
-        estimate = self.row.planned.estimate
+        estimate = self.row.planned.plan.estimate
         return None if estimate is None else 100 * (estimate.step_time_s / self.mean_s - 1)
 
 
 def outcome_of(progress: SuiteProgress) -> Outcome:
     """What it has answered so far."""
-    kind = progress.plan.suite.kind
-    if kind == "tune":
-        return _tune(progress)
-    if kind == "acceptance":
-        return _acceptance(progress)
-    if kind == "repeat":
-        return Outcome(None, _repeat(progress))
-    return Outcome(None, (progress.words,))
+    answer = {"tune": _tune, "acceptance": _acceptance, "repeat": _repeat}.get(progress.plan.suite.kind)
+    return answer(progress) if answer is not None else Outcome(None, (progress.words,))
 
 
 def trials_of(progress: SuiteProgress) -> tuple[LayoutTrial, ...]:
     """The short runs of a `tune` that ended well and have step times, the fastest first."""
-    trials = [
-        LayoutTrial(row, tuple(steps))
-        for row in progress.rows
-        if not row.planned.row.of_best and row.standing == "done" and (steps := _steps(row))
-    ]
+    tried = [row for row in progress.rows if row.standing == "done" and row.record and not row.planned.row.of_best]
+    steps = ((row, after_warm_up(row.record.state.progress.step_times_s)) for row in tried if row.record)
+    trials = [LayoutTrial(row, tuple(times)) for row, times in steps if times]
     return tuple(sorted(trials, key=lambda trial: trial.mean_s))
 
 
-def with_best(suite: Suite, progress: SuiteProgress) -> Suite | None:
-    """The suite with the layout of the fastest short run in its full run.
+def with_best(progress: SuiteProgress) -> SuiteRow | None:
+    """The full run of a `tune` with the layout of the fastest short run.
 
     None as long as short runs go on, and where none of them has a step time.
     """
-    last = suite.rows[-1]
-    trials = trials_of(progress)
+    last, trials = progress.plan.suite.rows[-1], trials_of(progress)
     if not last.of_best or progress.trying or not trials:
         return None
     fastest = trials[0].row.planned.row.selection
-    return suite.with_row(replace(last, selection=replace(last.selection, overrides=fastest.overrides)))
+    return replace(last, selection=replace(last.selection, overrides=fastest.overrides))
 
 
 def _acceptance(progress: SuiteProgress) -> Outcome:
@@ -94,15 +85,15 @@ def _acceptance(progress: SuiteProgress) -> Outcome:
     return Outcome(result, tuple(lines))
 
 
-def _repeat(progress: SuiteProgress) -> tuple[str, ...]:
+def _repeat(progress: SuiteProgress) -> Outcome:
     values = [row.step_time_s for row in progress.rows if row.step_time_s is not None]
     half = mean_half_width(values)
     if half is None:
-        return (progress.words,)
+        return Outcome(None, (progress.words,))
     mean, deviation = fmean(values), stdev(values)
     line = f"step time {mean:.4g} ± {half:.2g} s (95 %, {len(values)} runs), {min(values):.4g} to {max(values):.4g} s"
     noise = f"noise {100 * deviation / mean:.2g} %: two runs that differ by less than {2.8 * deviation:.2g} s are alike"
-    return (line, noise, progress.words)
+    return Outcome(None, (line, noise, progress.words))
 
 
 def _tune(progress: SuiteProgress) -> Outcome:
@@ -123,27 +114,19 @@ def _compared(trials: Sequence[LayoutTrial]) -> str:
     share = 100 * difference / first.mean_s
     if half is None:
         return f"The fastest is {share:.2g} % faster than the next; how much of it is noise cannot be said."
+    by = f"by {share:.2g} % ({difference:.2g} ± {half:.2g} s)"
     if abs(difference) <= half:
-        return (
-            f"The fastest two differ by {share:.2g} % ({difference:.2g} ± {half:.2g} s), which is not more than the "
-            "noise of their steps: they are equally fast as far as these runs say."
-        )
-    return (
-        f"The fastest is {share:.2g} % faster than the next ({difference:.2g} ± {half:.2g} s), more than the noise of "
-        "their steps; how much two runs of one layout differ, `repeat` says."
-    )
+        alike = "they are equally fast as far as these runs say"
+        return f"The fastest two differ {by}, which is not more than the noise of their steps: {alike}."
+    rest = "how much two runs of one layout differ, `repeat` says"
+    return f"The fastest is faster than the next {by}, more than the noise of their steps; {rest}."
 
 
 def _model_error(trials: Sequence[LayoutTrial]) -> str:
     errors = [error for trial in trials if (error := trial.model_error_pct) is not None]
     if not errors:
         return "The model had no estimate to compare with."
-    worst = max(errors, key=abs)
-    mean = fmean(map(abs, errors))
+    mean, worst = fmean(map(abs, errors)), max(errors, key=abs)
     return (
         f"The model was wrong by {mean:.1f} % on average, by {worst:+.1f} % at most, in per cent of what was measured."
     )
-
-
-def _steps(row: RowProgress) -> list[float]:
-    return after_warm_up(row.record.state.progress.step_times_s) if row.record else []

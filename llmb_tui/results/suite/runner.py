@@ -15,25 +15,22 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.cluster.cluster import SchedulerTrouble
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.clusters import Clusters
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.launcher import Launcher
 from llmb_tui.launch.readiness import ClusterEvidence, blockers
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.submit import withdraw
 from llmb_tui.plan.plan import Plan, Problem
 from llmb_tui.plan.selection import ProcedureId
 from llmb_tui.request import RunRequest
 from llmb_tui.results.suite.outcome import with_best
 from llmb_tui.results.suite.suite import Suite, SuiteRow
-from llmb_tui.results.suite.suite_plan import request_of
+from llmb_tui.results.suite.suite_plan import SuiteNotReady, request_of
 from llmb_tui.results.suite.suite_progress import RowProgress, SuiteProgress
 from llmb_tui.results.suite.suites import Suites
-from llmb_tui.store.journal import Journal
-from llmb_tui.text import plural
 from llmb_tui.watch.run_records import RunsChanged
 from llmb_tui.watch.runs_feed import LINE_TROUBLE, RunsFeed
 from llmb_tui.watch.state import ENDED
@@ -55,21 +52,6 @@ class Busy(Trouble):
         super().__init__(f"Suite {suite.id} is just being submitted by another program.", "", fix)
 
 
-class SuiteNotReady(Trouble):
-    """Rows may not start, so nothing is sent. Exit code 2 where checks of the cluster itself failed, else 1."""
-
-    def __init__(self, suite: Suite, against: list[tuple[SuiteRow, Problem]]) -> None:
-        rows: dict[Problem, list[str]] = {}
-        for row, problem in against:
-            rows.setdefault(problem, []).append(row.key)
-        lines = [f"{', '.join(keys)}: {problem.reason}" for problem, keys in rows.items()]
-        fixes = dict.fromkeys(problem.fix for problem in rows if problem.fix)
-        count = len({row.key for row, _ in against})
-        what = f"{suite.name} is not submitted: {count} of {plural(len(suite.rows), 'run')} cannot start."
-        code = 2 if any(problem.field == "cluster" for problem in rows) else 1
-        super().__init__(what, "\n".join(lines), "\n".join(fixes), exit_code=code)
-
-
 @dataclass
 class SuiteRunner:
     """What all suites have in common. Thread-safe; one program submits a suite at a time."""
@@ -78,9 +60,6 @@ class SuiteRunner:
     launcher: Launcher
     feed: RunsFeed
     clusters: Clusters
-    catalog: Catalog
-    runs: Runs
-    journal: Journal
 
     def submit(
         self, suite: Suite, tell: Tell, stop: threading.Event, prompter: Prompter | None = None
@@ -98,10 +77,14 @@ class SuiteRunner:
             cluster.connect(prompter)
             return _Submission(self, suite.id, tell, stop).go_on()
 
+    def progress(self, suite_id: str) -> SuiteProgress:
+        """How a suite stands now; it is read anew, for another program may have changed it."""
+        return self.suites.progress(self.suites.load(suite_id))
+
     def cancel(self, suite: Suite, tell: Tell, prompter: Prompter | None = None) -> SuiteProgress:
         """Send nothing more of it, and cancel what goes on.
 
-        Raises Trouble where a cluster cannot be asked: nothing more is sent all the same.
+        Raises Trouble where a cluster cannot be asked, or a cancel did not succeed: nothing more is sent all the same.
         """
         self.clusters.cluster(suite.cluster).require_changes()
         self.suites.change(suite.id, lambda one: replace(one, cancelled=True))
@@ -129,16 +112,22 @@ class SuiteRunner:
         return ""
 
     def _cancel_all(self, suite_id: str, tell: Tell, prompter: Prompter | None) -> SuiteProgress:
-        suite = self.suites.load(suite_id)
-        for row in suite.rows:
-            if self.runs.has(row.run_id):
-                self._cancel(self.runs.load(row.run_id), row, tell, prompter)
-        return self.suites.progress(suite)
+        """All that go on, also where the scheduler leaves it open or refuses for one of them."""
+        first: SchedulerTrouble | None = None
+        for row in self.suites.load(suite_id).rows:
+            try:
+                if self.launcher.runs.has(row.run_id):
+                    self._cancel(self.feed.settle(row.run_id, prompter), row, tell, prompter)
+            except SchedulerTrouble as trouble:
+                tell(f"{row.key}: {trouble.what}")
+                first = first or trouble
+        if first is not None:
+            raise first
+        return self.progress(suite_id)
 
     def _cancel(self, run: Run, row: SuiteRow, tell: Tell, prompter: Prompter | None) -> None:
-        run = self.feed.settle(run.id, prompter)
         if run.submission == "intended":
-            run = withdraw(self.runs, self.journal, run)
+            run = withdraw(self.launcher.runs, self.launcher.journal, run)
             tell(f"{row.key}: {run.submission}")
         elif run.job_ids and run.going:
             cancelled = self.feed.cancel(run, prompter)
@@ -168,7 +157,7 @@ class _Submission:
                 self._say(f"{cluster}: {why}")
             changed.set()
 
-        self._send_refused_again()
+        self._renew_refused()
         following = self._runner.feed.follow(post)
         try:
             while not self._stop.is_set() and not self._checked():
@@ -176,12 +165,7 @@ class _Submission:
             while True:
                 changed.clear()
                 progress = self._progress()
-                if (
-                    self._stop.is_set()
-                    or progress.stopped
-                    or progress.over
-                    or not progress.count("not sent", "unknown")
-                ):
+                if self._stop.is_set() or progress.stopped or not progress.count("not sent", "unknown"):
                     return progress
                 if not self._send_next(progress):
                     self._say(progress.words)
@@ -190,23 +174,20 @@ class _Submission:
             following.end()
 
     def _progress(self) -> SuiteProgress:
-        """As it now stands; it is read anew, for another program may have cancelled it."""
-        suite = self._runner.suites.load(self._id)
-        self._runner.look(suite)
-        progress = self._runner.suites.progress(suite)
-        if (best := with_best(suite, progress)) is not None and best != suite:
-            last = progress.rows[-1]
-            if last.record is None:
-                row = best.rows[-1]
-                best = self._runner.suites.change(self._id, lambda one: one.with_row(row))
-                words = ", ".join(f"{name} {value}" for name, value in row.selection.overrides.set_fields().items())
-                self._tell(f"the fastest layout is {words or 'that of the recipe'}; now its full run")
-                return self._runner.suites.progress(best)
-        return progress
+        """How it stands, by all that its logs say; a `tune` has its best layout as soon as that is known."""
+        suites = self._runner.suites
+        self._runner.look(suites.load(self._id))
+        progress = self._runner.progress(self._id)
+        best = with_best(progress)
+        if best is None or best == progress.rows[-1].planned.row or progress.rows[-1].record is not None:
+            return progress
+        words = ", ".join(f"{name} {value}" for name, value in best.selection.overrides.set_fields().items())
+        self._tell(f"the fastest layout is {words or 'that of the recipe'}; now its full run")
+        return suites.progress(suites.change(self._id, lambda suite: suite.with_row(best)))
 
-    def _send_refused_again(self) -> None:
+    def _renew_refused(self) -> None:
         """Who submits a suite again has mended what it was refused for."""
-        progress = self._runner.suites.progress(self._runner.suites.load(self._id))
+        progress = self._runner.progress(self._id)
         for row in progress.rows:
             if row.standing == "refused" and not progress.plan.suite.cancelled:
                 self._runner.suites.with_new_run(self._id, row.planned.row)
@@ -225,24 +206,28 @@ class _Submission:
             self._runner.suites.with_new_run(self._id, row.planned.row)
             return True
         dependency = _dependency(progress, row) if suite.chain else ""
-        return dependency is not None and self._send(row.planned.row, dependency)
+        return dependency is not None and self._send(row.planned.row, self._request(row, suite, dependency))
 
-    def _send(self, row: SuiteRow, dependency: str) -> bool:
+    def _request(self, row: RowProgress, suite: Suite, dependency: str = "") -> RunRequest:
+        profile = self._runner.clusters.profile(suite.cluster)
+        request = request_of(row.planned.row, self._runner.launcher.catalog, profile)
+        return replace(request, dependency=dependency)
+
+    def _send(self, row: SuiteRow, request: RunRequest) -> bool:
         """Send one row, once. False where the line broke before anything was sent."""
-        runner, profile = self._runner, self._runner.clusters.profile(self._runner.suites.load(self._id).cluster)
-        request = replace(request_of(row, runner.catalog, profile), dependency=dependency)
-        stored = runner.runs.load(row.run_id) if runner.runs.has(row.run_id) else None
+        launcher = self._runner.launcher
+        runs = launcher.runs
         try:
-            if stored is not None:
-                run = runner.launcher.resume(request, stored, evidence=self._evidence_of(request))
+            evidence = self._evidence_of(request, launcher)
+            if runs.has(row.run_id):
+                run = launcher.resume(request, runs.load(row.run_id), evidence=evidence)
             else:
-                prepared = runner.launcher.prepare(request, run_id=row.run_id)
-                run = runner.launcher.submit(prepared, self._evidence_of(request))
+                run = launcher.submit(launcher.prepare(request, run_id=row.run_id), evidence)
         except Trouble as trouble:
-            if _passes(trouble):
+            if isinstance(trouble, LINE_TROUBLE) or isinstance(trouble.__cause__, LINE_TROUBLE):
                 self._say(f"{row.key}: {trouble.what}")
                 return False
-            now = runner.runs.load(row.run_id).submission if runner.runs.has(row.run_id) else None
+            now = runs.load(row.run_id).submission if runs.has(row.run_id) else None
             self._refusals += now == "refused"
             if now not in ("refused", "withdrawn") or self._refusals >= _REFUSALS:
                 raise
@@ -256,36 +241,31 @@ class _Submission:
     def _checked(self) -> bool:
         """True if every row that is still to be sent may start; False where the line broke.
 
-        Raises SuiteNotReady where one may not.
+        What they have in common is asked of the cluster once. Raises SuiteNotReady where one may not start.
         """
+        progress = self._runner.progress(self._id)
+        suite, launcher = progress.plan.suite, self._runner.launcher.asking_once()
+        against: list[tuple[SuiteRow, Problem]] = []
         try:
-            self._check()
+            for row in progress.rows if not progress.stopped else ():
+                if row.standing == "not sent":
+                    request = self._request(row, suite)
+                    found = blockers(request, launcher.policy, self._evidence_of(request, launcher))
+                    against += [(row.planned.row, problem) for problem in found]
         except LINE_TROUBLE as trouble:
             self._say(trouble.what)
             return False
-        return True
-
-    def _check(self) -> None:
-        progress = self._runner.suites.progress(self._runner.suites.load(self._id))
-        suite = progress.plan.suite
-        profile = self._runner.clusters.profile(suite.cluster)
-        to_send = [one.planned.row for one in progress.rows if one.standing == "not sent"]
-        against: list[tuple[SuiteRow, Problem]] = []
-        for row in to_send if not progress.stopped else ():
-            request = request_of(row, self._runner.catalog, profile)
-            found = blockers(request, self._runner.launcher.policy, self._evidence_of(request))
-            against += [(row, problem) for problem in found]
         if against:
             raise SuiteNotReady(suite, against)
+        return True
 
-    def _evidence_of(self, request: RunRequest) -> ClusterEvidence:
+    def _evidence_of(self, request: RunRequest, launcher: Launcher) -> ClusterEvidence:
         """What was seen of the cluster for such a request, looked for once."""
         key = (request.plan, request.procedure)
         if key not in self._evidence:
             selection = request.plan.selection
             self._say(f"checking {request.profile.name} for {selection.workload} {selection.size} on {selection.scale}")
-            launcher = self._runner.launcher
-            self._evidence[key] = ClusterEvidence(launcher.preflight(request), launcher.installer(request).probe())
+            self._evidence[key] = launcher.evidence(request)
         return self._evidence[key]
 
     def _wait(self, changed: threading.Event) -> None:
@@ -313,8 +293,3 @@ def _dependency(progress: SuiteProgress, row: RowProgress) -> str | None:
             how = "afterok" if suite.stop_after == 1 else "afterany"
             return f"{how}:{':'.join(before.record.run.job_ids)}"
     return ""
-
-
-def _passes(trouble: Trouble) -> bool:
-    """True for a broken line, or a Slurm that does not answer: it is tried again."""
-    return isinstance(trouble, LINE_TROUBLE) or isinstance(trouble.__cause__, LINE_TROUBLE)

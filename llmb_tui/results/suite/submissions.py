@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.crash import place_of
@@ -69,22 +70,18 @@ class Submissions:
         self._stop.set()
 
     def _run(self, suite: Suite, prompter: Prompter | None) -> None:
+        ended: Trouble | None = None
         try:
             self._submit(suite, lambda words: self._tell(suite.id, words=words), self._stop, prompter)
         except Trouble as trouble:
-            self._tell(suite.id, goes_on=False, trouble=trouble)
+            ended = trouble
         except Exception as error:  # noqa: BLE001 - a defect is told where the suite is shown
-            self._tell(suite.id, goes_on=False, trouble=Trouble("This should not have happened.", place_of(error)))
-        else:
-            self._tell(suite.id, goes_on=False)
+            ended = Trouble("This should not have happened.", place_of(error))
+        self._tell(suite.id, goes_on=False, trouble=ended)
 
-    def _tell(
-        self, suite_id: str, *, words: str | None = None, goes_on: bool = True, trouble: Trouble | None = None
-    ) -> None:
+    def _tell(self, suite_id: str, **changes: Any) -> None:
         with self._lock:
-            before = self._sending[suite_id]
-            said = before.words if words is None else words
-            self._sending[suite_id] = replace(before, words=said, goes_on=goes_on, trouble=trouble)
+            self._sending[suite_id] = replace(self._sending[suite_id], **changes)
             followers = list(self._followers.values())
         for post in followers:
             post(suite_id)

@@ -77,10 +77,6 @@ class Suite:
         """Those of its rows, in order; none until it is kept."""
         return tuple(row.run_id for row in self.rows if row.run_id)
 
-    def row_of(self, run_id: str) -> SuiteRow | None:
-        """The row of a run; None for a run of none."""
-        return next((row for row in self.rows if row.run_id == run_id), None)
-
     def with_row(self, row: SuiteRow) -> Suite:
         """The suite with another row of the same key."""
         return replace(self, rows=tuple(row if one.key == row.key else one for one in self.rows))
@@ -116,7 +112,7 @@ def make_suite(  # noqa: PLR0913 - what a suite has
 
 def row_name(selection: Selection) -> str:
     """What is run, in a few words: `nemotron4@25.04 15b fp8 64`, and what is otherwise than the recipe's."""
-    words = [f"{selection.workload}@{selection.release}", selection.size, selection.dtype, str(selection.scale)]
+    words = [selection.recipe_id, selection.size, selection.dtype, str(selection.scale)]
     if selection.strong_scaling:
         words.append("strong")
     words += [f"{name.replace('_', '-')}{value}" for name, value in selection.overrides.set_fields().items()]

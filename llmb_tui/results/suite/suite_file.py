@@ -1,5 +1,7 @@
 """`read_suite`: the suite that a file asks for, whole or not at all: TOML, or what `llmb-run submit -f` reads.
 
+`suite_toml` writes such a file.
+
 A fault names file, line, field and the nearest valid value, all faults of a file at once; nothing was sent then.
 `docs/suites.md` has the form.
 """
@@ -7,23 +9,26 @@ A fault names file, line, field and the nearest valid value, all faults of a fil
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, get_args
+
+import tomli_w
 
 from llmb_tui.catalog.catalog import Catalog, Unknown
 from llmb_tui.catalog.settings import STRICT
 from llmb_tui.errors import Trouble
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.request import Unreadable, read_request
-from llmb_tui.plan.selection import DEFAULT_PROCEDURE, LAYOUT, OPTIONS, ProcedureId, Selection
+from llmb_tui.plan.selection import DEFAULT_PROCEDURE, FIELDS, LAYOUT, OPTIONS, ProcedureId, Selection
 from llmb_tui.results.suite.suite import Suite, make_suite
 from llmb_tui.text import clean_line, plural
 from llmb_tui.toml.bounds import Bound
 from llmb_tui.toml.lines import KeyPath, Lines
-from llmb_tui.toml.read import FileProblem, dotted, read_toml
+from llmb_tui.toml.read import FileProblem, known_are, read_toml
 
 MOST_RUNS = 1000
 """More than anybody means."""
@@ -33,7 +38,10 @@ _LISTS = {"workloads": "workload", "sizes": "size", "precisions": "dtype", "scal
 """Those that multiply, and what each of their values is of a selection."""
 _NAMES = {"precision": "dtype"}
 """Of a row, as of the lists."""
-_PROCEDURES: tuple[ProcedureId, ...] = get_args(ProcedureId)
+_OF_ALL = ("gpu", "strong_scaling", "steps", "time_limit")
+_LAYOUT = [one.name for one in LAYOUT]
+_PROCEDURES: list[ProcedureId] = [one for one in get_args(ProcedureId) if one != "llmb"]
+NO_NUMBER = "must be a whole number from 1 on"
 _AtLeastOne = Annotated[int, Bound(ge=1)]
 
 
@@ -41,12 +49,7 @@ class SuiteProblem(FileProblem):
     """A file that asks for no suite. Exit code 1."""
 
     kind = "suite"
-
-    def __init__(
-        self, file: Path, line: int | None, field: str, reason: str, others: Sequence[FileProblem] = ()
-    ) -> None:
-        super().__init__(file, line, field, reason, others)
-        self.fix = "Correct the file. Nothing was submitted."
+    mend = "Correct the file. Nothing was submitted."
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +68,13 @@ class SuiteText:
     """What a file says, whatever its form."""
 
     file: Path
-    line_of: Callable[[KeyPath], int]
+    lines: Lines
     asked: Sequence[Asked]
     form: SuiteForm
 
     def problem(self, *faults: tuple[KeyPath, str]) -> SuiteProblem:
         """What is wrong at these places."""
-        one, *others = [SuiteProblem(self.file, self.line_of(path), dotted(path), why) for path, why in faults]
-        return SuiteProblem(self.file, one.line, one.field, faults[0][1], others)
+        return SuiteProblem.at(self.file, self.lines, *faults)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +119,7 @@ def read_suite(  # noqa: PLR0913 - what may be given beside a file
 
     Raises SuiteProblem; Trouble (exit code 1) where neither says on which cluster.
     """
-    text = _text_of(file)
-    source = text(file)
+    source = _read(file)
     form = source.form
     where = cluster or form.cluster
     if not where:
@@ -139,16 +140,14 @@ def read_suite(  # noqa: PLR0913 - what may be given beside a file
     )
 
 
-def _text_of(file: Path) -> Callable[[Path], SuiteText]:
+def _read(file: Path) -> SuiteText:
     ending = file.suffix.lower()
     if ending == ".toml":
-        return _read_toml
+        return _read_toml(file)
     from llmb_tui.results.suite.bulk_file import read_text, read_yaml  # noqa: PLC0415 - reads YAML
 
-    if ending in (".yaml", ".yml"):
-        return read_yaml
-    if ending == ".txt":
-        return read_text
+    if ending in (".yaml", ".yml", ".txt"):
+        return (read_text if ending == ".txt" else read_yaml)(file)
     why = "A suite is a .toml file, or one that llmb-run reads: .yaml, .yml or .txt."
     raise SuiteProblem(file, None, "", f"cannot be read. {why}")
 
@@ -174,22 +173,25 @@ def _runs(
     runs: list[tuple[Selection, ProcedureId]] = []
     many = sum(asked.repeats for asked in source.asked)
     if not 0 < many <= MOST_RUNS:
-        asks = f"asks for {plural(many, 'run')}, and {MOST_RUNS:,} are the most" if many else "asks for no run"
-        raise source.problem(((), asks))
+        raise source.problem(((), _too_many(many) if many else "asks for no run"))
     for asked in source.asked:
-        by = procedure or asked.procedure or DEFAULT_PROCEDURE
         try:
             selection = read_request(catalog, _with_gpu(catalog, asked.values, gpu))
         except (Unreadable, Unknown) as trouble:
-            faults.setdefault(_place(asked, trouble.field), _words(trouble))
+            words = "; ".join(filter(None, (trouble.what, trouble.why, trouble.fix)))
+            faults.setdefault(_place(asked, trouble.field), words.replace("\n", "; "))
             continue
         for problem in plan(catalog, selection).problems:
             if problem.severity == "error":
                 faults.setdefault(_place(asked, problem.field), f"{problem.reason} {problem.fix}".strip())
-        runs += [(selection, by)] * asked.repeats
+        runs += [(selection, procedure or asked.procedure or DEFAULT_PROCEDURE)] * asked.repeats
     if faults:
         raise source.problem(*faults.items())
     return runs
+
+
+def _too_many(runs: int) -> str:
+    return f"asks for {plural(runs, 'run')}, and {MOST_RUNS:,} are the most"
 
 
 def _with_gpu(catalog: Catalog, values: Mapping[str, Any], gpu: str | None) -> Mapping[str, Any]:
@@ -210,29 +212,21 @@ def _place(asked: Asked, name: str) -> KeyPath:
     return asked.paths.get(name, asked.paths.get("", ()))
 
 
-def _words(trouble: Trouble) -> str:
-    return "; ".join(part.replace("\n", "; ") for part in (trouble.what, trouble.why, trouble.fix) if part)
-
-
 def _read_toml(file: Path) -> SuiteText:
     content(file)
     form, text = read_toml(file, SuiteForm, SuiteProblem)
-    source = SuiteText(file, Lines(text).of, (), form)
-    lists = [name for name in _LISTS if getattr(form, name)]
-    missing = [name for name in _LISTS if name not in lists]
-    if (lists or form.layouts) and missing:
+    source = SuiteText(file, Lines(text), (), form)
+    missing = [name for name in _LISTS if not getattr(form, name)]
+    if missing and (form.layouts or len(missing) < len(_LISTS)):
         why = f"is missing: {', '.join(_LISTS)} multiply, and each has one value or more"
         raise source.problem(*(((name,), why) for name in missing))
     for index, layout in enumerate(form.layouts):
-        for name in layout:
-            if name not in {one.name for one in LAYOUT}:
-                raise source.problem((("layouts", index, name), unknown_layout(name)))
-    count = len(form.layouts or "x")
-    for name in _LISTS:
-        count *= len(getattr(form, name))
-    if count * form.repeats > MOST_RUNS:
-        raise source.problem(((), f"asks for {count * form.repeats:,} runs, and {MOST_RUNS:,} are the most"))
-    by = checked_procedure(source, ("procedure",), form.procedure)
+        if odd := next((name for name in layout if name not in _LAYOUT), None):
+            raise source.problem((("layouts", index, odd), _not_of_layout(odd)))
+    many = form.repeats * math.prod(len(getattr(form, name)) for name in _LISTS) * len(form.layouts or "x")
+    if many > MOST_RUNS:
+        raise source.problem(((), _too_many(many)))
+    by = _procedure(source, ("procedure",), form.procedure)
     rows = (_of_row(source, index, row, by) for index, row in enumerate(form.runs))
     return replace(source, asked=(*_of_lists(form, by), *rows))
 
@@ -256,35 +250,54 @@ def _of_row(source: SuiteText, index: int, row: Mapping[str, Any], by: Procedure
     own = {_NAMES.get(name, name): value for name, value in row.items()}
     paths |= {"": here, **{_NAMES.get(name, name): (*here, name) for name in row}}
     repeats = own.pop("repeats", source.form.repeats)
-    if not isinstance(repeats, int) or isinstance(repeats, bool) or repeats < 1:
-        raise source.problem(((*here, "repeats"), "must be a whole number from 1 on"))
-    by = checked_procedure(source, (*here, "procedure"), own.pop("procedure", None)) or by
+    if type(repeats) is not int or repeats < 1:
+        raise source.problem(((*here, "repeats"), NO_NUMBER))
+    by = _procedure(source, (*here, "procedure"), own.pop("procedure", None)) or by
     return Asked({**values, **own}, paths, repeats, by)
 
 
 def _for_all(form: SuiteForm) -> tuple[dict[str, Any], dict[str, KeyPath]]:
     """What the file says for all of its runs, and where."""
-    single = ("gpu", "strong_scaling", "steps", "time_limit")
-    values = {name: getattr(form, name) for name in single if getattr(form, name) is not None}
+    values = {name: given for name in _OF_ALL if (given := getattr(form, name)) is not None}
     paths: dict[str, KeyPath] = {name: (name,) for name in values}
     known = {option.name for option in OPTIONS}
-    values |= {name if name in known else f"options.{name}": value for name, value in form.options.items()}
-    paths |= {name if name in known else f"options.{name}": ("options", name) for name in form.options}
+    for name, given in form.options.items():
+        field = name if name in known else f"options.{name}"
+        values[field], paths[field] = given, ("options", name)
     return values, paths
 
 
-def unknown_layout(name: str) -> str:
+def _not_of_layout(name: str) -> str:
     """Why a name is none of a layout's numbers."""
-    names = [one.name for one in LAYOUT]
-    close = get_close_matches(name.lower(), names, n=1)
-    return f"is no number of a layout; known are: {', '.join(names)}" + (f"; {close[0]} may be meant" if close else "")
+    return f"is no number of a layout; {known_are(_LAYOUT, name.lower())}"
 
 
-def checked_procedure(source: SuiteText, path: KeyPath, name: object) -> ProcedureId | None:
-    """A procedure that the program knows; None where none is named. Raises SuiteProblem."""
-    if name is None:
-        return None
+def _procedure(source: SuiteText, path: KeyPath, name: object) -> ProcedureId | None:
+    """A procedure by which a run can be started; None where none is named. Raises SuiteProblem."""
     found = next((one for one in _PROCEDURES if one == name), None)
-    if found is None or found == "llmb":
-        raise source.problem((path, f"is none of {', '.join(one for one in _PROCEDURES if one != 'llmb')}"))
+    if found is None and name is not None:
+        raise source.problem((path, f"is none of {', '.join(_PROCEDURES)}"))
     return found
+
+
+def suite_toml(suite: Suite) -> str:
+    """A suite as the text of a file. Runs that follow each other and are alike are one with `repeats`.
+
+    It is read as rows chosen one by one, in the order in which they stand: what shuffled them is done.
+    """
+    conduct = {name: given for name in ("at_most", "stop_after", "chain") if (given := getattr(suite, name))}
+    alike = itertools.groupby(suite.rows, key=lambda row: (row.selection, row.procedure))
+    runs = [_table_of(*run, repeats=len(list(rows))) for run, rows in alike]
+    return tomli_w.dumps({"name": suite.name, "cluster": suite.cluster, **conduct, "runs": runs})
+
+
+def file_name(name: str) -> str:
+    """A suite's name as one of a file."""
+    return re.sub(r"[^\w.@+-]+", "-", name).strip("-.") or "suite"
+
+
+def _table_of(selection: Selection, procedure: ProcedureId, *, repeats: int) -> dict[str, Any]:
+    values = {name: selection.value(name) for name in FIELDS if name not in ("workload", "release")}
+    given = {name: value for name, value in values.items() if value not in (None, False)}
+    run = {"workload": selection.recipe_id, **given, "procedure": procedure}
+    return run | ({"repeats": repeats} if repeats > 1 else {})

@@ -1,12 +1,13 @@
 """`plan_suite`: what a suite will be, before anything is sent: each row, its blockers, and the sums. Pure.
 
-A screen calls `plan_suite` at every key and shows `SuitePlan.rows` as its table and the rest below it. `free_nodes` of
-a `ClusterInventory`'s partitions says how many nodes are free; without that there is no `parallel_s`.
+A screen calls `plan_suite` at every key and shows `SuitePlan.rows` as its table and the rest below it. `Nodes` says how
+many nodes are free; without that there is no `parallel_s`.
 """
 
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,16 +16,29 @@ from llmb_tui.catalog.catalog import Catalog, Unknown
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.slurm.partition import Partition, parse_time
 from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.errors import Trouble
 from llmb_tui.launch.policy import Policy
-from llmb_tui.launch.readiness import impossible
+from llmb_tui.launch.readiness import CLUSTER, impossible
 from llmb_tui.plan.make import plan
-from llmb_tui.plan.plan import Estimate, Parallelism, Plan, Problem, error
+from llmb_tui.plan.plan import Parallelism, Plan, Problem, error
 from llmb_tui.request import RunRequest, procedure_on
 from llmb_tui.results.suite.suite import Suite, SuiteRow
-from llmb_tui.text import capital
+from llmb_tui.text import capital, plural
 
 CHAIN = "chain"
 """Field of the blocker of a chain that Slurm cannot keep."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """Of the cluster's partition; None where nobody has asked, or it does not say."""
+
+    free: int | None = None
+    """Those that run nothing now."""
+    all: int | None = None
+    """Whatever their state: what a suite may ask for, today or tomorrow."""
+    askable: bool = True
+    """False: a cluster of this kind does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,26 +49,6 @@ class PlannedRow:
     plan: Plan
     blockers: tuple[Problem, ...]
     """Everything that stands against it, whatever the cluster says."""
-
-    @property
-    def nodes(self) -> int:
-        """How many it takes."""
-        return self.plan.nodes
-
-    @property
-    def estimate(self) -> Estimate | None:
-        """Expected step time with its band and its source; None where no honest number can be given."""
-        return self.plan.estimate
-
-    @property
-    def gpu_hours(self) -> float | None:
-        """Expected, of its steps alone; None without an estimate."""
-        return self.plan.gpu_hours
-
-    @property
-    def time_limit(self) -> str:
-        """`HH:MM:SS`."""
-        return self.plan.time_limit
 
     @property
     def most_s(self) -> float:
@@ -69,7 +63,7 @@ class PlannedRow:
     @property
     def expected_s(self) -> float:
         """Seconds of its steps alone; without an estimate all that its time limit allows."""
-        return self.plan.steps * self.estimate.step_time_s if self.estimate else self.most_s
+        return self.plan.steps * self.plan.estimate.step_time_s if self.plan.estimate else self.most_s
 
     @property
     def notes(self) -> tuple[Problem, ...]:
@@ -97,7 +91,7 @@ class SuitePlan:
     @cached_property
     def gpu_hours(self) -> float:
         """What one says yes to: the rows' expected GPU-hours; of one without an estimate what its time limit allows."""
-        return sum(row.most_gpu_hours if row.gpu_hours is None else row.gpu_hours for row in self.rows)
+        return sum(row.most_gpu_hours if row.plan.gpu_hours is None else row.plan.gpu_hours for row in self.rows)
 
     @cached_property
     def most_gpu_hours(self) -> float:
@@ -107,7 +101,7 @@ class SuitePlan:
     @cached_property
     def without_estimate(self) -> int:
         """How many rows count by their time limit."""
-        return sum(row.gpu_hours is None for row in self.rows)
+        return sum(row.plan.gpu_hours is None for row in self.rows)
 
     @cached_property
     def serial_s(self) -> float:
@@ -117,14 +111,25 @@ class SuitePlan:
     @cached_property
     def parallel_s(self) -> float | None:
         """The same if the free nodes were used, in the suite's order; None where too few are free or none are known."""
-        return wall_s([(row.nodes, row.expected_s) for row in self.rows], self.free_nodes, self.suite.at_most)
+        return wall_s([(row.plan.nodes, row.expected_s) for row in self.rows], self.free_nodes, self.suite.at_most)
 
-    def row(self, key: str) -> PlannedRow:
-        """The row of that key. Raises KeyError."""
-        for one in self.rows:
-            if one.row.key == key:
-                return one
-        raise KeyError(key)
+
+class SuiteNotReady(Trouble):
+    """Rows may not start, so nothing is sent. Exit code 2 where checks of the cluster itself failed, else 1."""
+
+    def __init__(self, suite: Suite, against: Iterable[tuple[SuiteRow | None, Problem]]) -> None:
+        """`against`: what stands against which row; None: against the suite."""
+        rows: dict[Problem, list[str]] = {}
+        for row, problem in against:
+            rows.setdefault(problem, []).append(row.key if row else suite.name)
+        blocked = len(set(itertools.chain(*rows.values())) - {suite.name})
+        count = f"{blocked} of {plural(len(suite.rows), 'run')} cannot start"
+        super().__init__(
+            f"{suite.name} is not submitted: {count if blocked else 'it cannot be sent in this way'}.",
+            "\n".join(f"{', '.join(keys)}: {problem.reason}" for problem, keys in rows.items()),
+            "\n".join(dict.fromkeys(problem.fix for problem in rows if problem.fix)),
+            exit_code=2 if any(problem.field == CLUSTER for problem in rows) else 1,
+        )
 
 
 def plan_suite(
@@ -149,17 +154,11 @@ def request_of(row: SuiteRow, catalog: Catalog, profile: ClusterProfile) -> RunR
     return RunRequest(recipe, plan(catalog, selection), profile, procedure_on(profile, row.procedure))
 
 
-def free_nodes(partitions: Iterable[Partition], profile: ClusterProfile) -> int | None:
-    """Nodes of the profile's partition that run nothing now; of several partitions those of the largest.
-
-    None where the cluster has no partitions, or does not show this one.
-    """
-    return max((part.idle_nodes for part in _own(partitions, profile)), default=None)
-
-
-def all_nodes(partitions: Iterable[Partition], profile: ClusterProfile) -> int | None:
-    """The same of all its nodes, whatever their state: what a suite may ask for, today or tomorrow."""
-    return max((part.nodes for part in _own(partitions, profile)), default=None)
+def nodes_of(partitions: Iterable[Partition], profile: ClusterProfile) -> Nodes:
+    """Those of the profile's partition; of several partitions the most. Nothing where the cluster does not show it."""
+    names = profile.partition.split(",") if isinstance(profile, SlurmProfile) else []
+    own = [part for part in partitions if part.name in names]
+    return Nodes(max((part.idle_nodes for part in own), default=None), max((part.nodes for part in own), default=None))
 
 
 def wall_s(jobs: Sequence[tuple[int, float]], nodes: int | None, at_most: int | None = None) -> float | None:
@@ -178,11 +177,6 @@ def wall_s(jobs: Sequence[tuple[int, float]], nodes: int | None, at_most: int | 
         heapq.heappush(running, (now + seconds, needed))
         free -= needed
     return max((end for end, _ in running), default=0.0)
-
-
-def _own(partitions: Iterable[Partition], profile: ClusterProfile) -> list[Partition]:
-    names = profile.partition.split(",") if isinstance(profile, SlurmProfile) else []
-    return [partition for partition in partitions if partition.name in names]
 
 
 def _planned(row: SuiteRow, catalog: Catalog, profile: ClusterProfile | None, policy: Policy) -> PlannedRow:

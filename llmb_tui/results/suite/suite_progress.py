@@ -127,7 +127,7 @@ class SuiteProgress:
     @property
     def held_nodes(self) -> int:
         """Nodes on which its rows run."""
-        return sum(row.planned.nodes for row in self.rows if row.standing == "running")
+        return sum(row.planned.plan.nodes for row in self.rows if row.standing == "running")
 
     @property
     def left_s(self) -> float | None:
@@ -136,7 +136,7 @@ class SuiteProgress:
         None where that is not known. Start-up and queue are not in it.
         """
         nodes = None if self.free_nodes is None else self.held_nodes + self.free_nodes
-        jobs = [(row.planned.nodes, row.left_s) for row in self._ahead]
+        jobs = [(row.planned.plan.nodes, row.left_s) for row in self._ahead]
         return wall_s(jobs, nodes, self.plan.suite.at_most)
 
     @property

@@ -7,11 +7,10 @@ run or a suite as argument asks `run_ids`.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Protocol
 
@@ -25,7 +24,7 @@ from llmb_tui.results.suite.suite import Suite, SuiteRow
 from llmb_tui.results.suite.suite_plan import SuitePlan, plan_suite
 from llmb_tui.results.suite.suite_progress import SuiteProgress, progress_of
 from llmb_tui.store import documents
-from llmb_tui.store.files import file_trouble, locked, make_private_directory
+from llmb_tui.store.files import held, locked
 from llmb_tui.store.paths import Places
 from llmb_tui.text import clean_line
 from llmb_tui.watch.run_records import RunRecord, RunRecords
@@ -77,44 +76,34 @@ class Suites:
             if (same := self.unfinished(suite, new=new)) is not None:
                 return same
             now = time.time()
-            taken = {one.id for one in self.all()}
-            suite_id = next(one for one in _ids(now) if f"s{one}" not in taken)
-            rows, hours = self._with_runs(suite.rows, now), self.plan(suite).gpu_hours
-            kept = replace(suite, id=f"s{suite_id}", created_at=now, rows=rows, agreed_gpu_hours=hours)
-            self.save(kept)
-            return kept
+            while self.has(suite_id := f"s{new_run_id(now)}"):
+                pass
+            rows, hours = self._with_runs(suite.rows), self.plan(suite).gpu_hours
+            return self.save(replace(suite, id=suite_id, created_at=now, rows=rows, agreed_gpu_hours=hours))
 
     def unfinished(self, suite: Suite, *, new: bool = False) -> Suite | None:
         """The one that `keep` would go on with; None: it would begin another. Raises as `keep` does."""
         if new:
             return None
-        for one in self.all():
-            if one.digest == suite.digest and self.progress(one).unfinished:
-                return one
-        for one in self.all():
-            if (one.name, one.cluster) == (suite.name, suite.cluster) and self.progress(one).unfinished:
-                raise SuiteChanged(one)
-        return None
+        going = [one for one in self.all() if _is_alike(one, suite) and self.progress(one).unfinished]
+        same = next((one for one in going if one.digest == suite.digest), None)
+        if same is None and going:
+            raise SuiteChanged(going[0])
+        return same
 
-    def save(self, suite: Suite) -> None:
+    def save(self, suite: Suite) -> Suite:
         """Write it; it is on the disk when this returns."""
         documents.save(self._directory / suite.id / "suite.json", suite)
+        return suite
 
     def change(self, suite_id: str, change: Callable[[Suite], Suite]) -> Suite:
         """The suite as it then is; no other change of another program is lost."""
         with locked(self._directory):
-            suite = change(self.load(suite_id))
-            self.save(suite)
-            return suite
+            return self.save(change(self.load(suite_id)))
 
     def with_new_run(self, suite_id: str, row: SuiteRow) -> Suite:
         """The suite, saved, with another run for a row whose run certainly has no job and never will."""
-
-        def again(suite: Suite) -> Suite:
-            (fresh,) = self._with_runs((row,), time.time(), {one.run_id for one in suite.rows})
-            return suite.with_row(fresh)
-
-        return self.change(suite_id, again)
+        return self.change(suite_id, lambda suite: suite.with_row(*self._with_runs((row,), suite.run_ids)))
 
     def load(self, suite_id: str) -> Suite:
         """Read one. Raises Trouble: exit code 1 if there is none, 2 if its file cannot be read."""
@@ -167,35 +156,19 @@ class Suites:
         stored = (run_id for run_id in suite.run_ids if self._runs.has(run_id))
         return {run_id: self._records.record(self._runs.load(run_id)) for run_id in stored}
 
-    @contextlib.contextmanager
-    def lock(self, suite_id: str) -> Iterator[bool]:
-        """Hold a suite for this thread alone, among all programs here; free again when the program ends.
+    def lock(self, suite_id: str) -> contextlib.AbstractContextManager[bool]:
+        """Hold a suite for this thread alone, among all programs here; False where another has it."""
+        return held(self._directory / suite_id)
 
-        Yields False, without holding it, when another has it.
-        """
-        folder = self._directory / suite_id
-        make_private_directory(folder)
-        with file_trouble("lock", folder):
-            handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
-        finally:
-            os.close(handle)
-
-    def _with_runs(
-        self, rows: tuple[SuiteRow, ...], now: float, taken: frozenset[str] | set[str] = frozenset()
-    ) -> tuple[SuiteRow, ...]:
-        ids = (one for one in _ids(now) if one not in taken and not self._runs.has(one))
-        chosen: dict[str, None] = {}
-        while len(chosen) < len(rows):
-            chosen[next(ids)] = None
-        return tuple(replace(row, run_id=run_id) for row, run_id in zip(rows, chosen, strict=True))
+    def _with_runs(self, rows: tuple[SuiteRow, ...], taken: Collection[str] = ()) -> tuple[SuiteRow, ...]:
+        """Each with the id of a run that there is not yet."""
+        ids: dict[str, None] = {}
+        while len(ids) < len(rows):
+            if (run_id := new_run_id(time.time())) not in taken and not self._runs.has(run_id):
+                ids[run_id] = None
+        return tuple(replace(row, run_id=run_id) for row, run_id in zip(rows, ids, strict=True))
 
 
-def _ids(now: float) -> Iterator[str]:
-    while True:
-        yield new_run_id(now)
+def _is_alike(one: Suite, other: Suite) -> bool:
+    """Of the same content, or of the same name on the same cluster."""
+    return one.digest == other.digest or (one.name, one.cluster) == (other.name, other.cluster)

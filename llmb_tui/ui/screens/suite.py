@@ -16,8 +16,9 @@ from textual.widgets import DataTable, Input, Static
 
 from llmb_tui.errors import Trouble
 from llmb_tui.results.suite.draft import SuiteDraft, offers, taken_out
-from llmb_tui.results.suite.draft_plan import DraftPlan, Nodes, can_be_out, kinds, plan_draft
-from llmb_tui.results.suite.suite_text import file_name, suite_toml
+from llmb_tui.results.suite.draft_plan import DraftPlan, kinds, plan_draft
+from llmb_tui.results.suite.suite_file import file_name, suite_toml
+from llmb_tui.results.suite.suite_plan import Nodes
 from llmb_tui.results.suite.suites import SuiteChanged
 from llmb_tui.store.files import write_atomic
 from llmb_tui.ui.capacity import capacity
@@ -149,13 +150,13 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
             return
         if not self.table.has_focus:
             self.table.focus()
-        elif can_be_out(row.row):
+        elif not row.row.of_best:
             self.take(taken_out(self.draft, [row.row.key]))
         else:
             tell(self.app, "The full run of the best is what the others are for: it stays.", "warning")
 
     def action_out_blocked(self) -> None:
-        blocked = [row.row.key for row in (self.plan.blocked if self.plan else ()) if can_be_out(row.row)]
+        blocked = [row.row.key for row in (self.plan.blocked if self.plan else ()) if not row.row.of_best]
         if blocked:
             self.take(taken_out(self.draft, blocked))
 

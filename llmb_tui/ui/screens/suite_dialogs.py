@@ -13,9 +13,8 @@ from textual.content import Content
 from textual.widgets import Button, Input, Static
 
 from llmb_tui.errors import Trouble
-from llmb_tui.results.suite.draft_plan import Nodes
 from llmb_tui.results.suite.suite import Suite
-from llmb_tui.results.suite.suite_plan import SuitePlan
+from llmb_tui.results.suite.suite_plan import Nodes, SuitePlan
 from llmb_tui.services import Services
 from llmb_tui.ui.daemon import in_daemon
 from llmb_tui.ui.dialogs import Dialog

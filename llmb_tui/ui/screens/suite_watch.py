@@ -16,8 +16,8 @@ from textual.widgets import DataTable, Static
 
 from llmb_tui.errors import Trouble
 from llmb_tui.results.suite.draft_plan import names
+from llmb_tui.results.suite.suite_file import file_name
 from llmb_tui.results.suite.suite_progress import OVER, RowProgress, SuiteProgress, log_to_read, progress_of
-from llmb_tui.results.suite.suite_text import file_name
 from llmb_tui.text import plural
 from llmb_tui.ui.capacity import capacity
 from llmb_tui.ui.clipboard import copy
@@ -198,7 +198,6 @@ The verdict of a run is the recipe's rule against the figure that was expected o
 
     @work(group="export", exclusive=True, exit_on_error=False)
     async def action_export(self) -> None:
-        from llmb_tui.store.documents import text_of  # noqa: PLC0415 (as above)
         from llmb_tui.ui.result_answers import export_runs  # noqa: PLC0415 (as above)
         from llmb_tui.ui.screens.export import ExportDialog  # noqa: PLC0415 (as above)
         from llmb_tui.ui.screens.result_view import ResultView  # noqa: PLC0415 (as above)
@@ -211,8 +210,7 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         target = await self.app.push_screen_wait(ExportDialog(len(ids), f"{file_name(suite.name)}.tar.zst"))
         if target is not None:
             title = f"exporting {plural(len(ids), 'run')}"
-            suites = {suite.id: text_of(suite)}
-            self.app.push_screen(ResultView(title, lambda: export_runs(self._services, ids, target, suites)))
+            self.app.push_screen(ResultView(title, lambda: export_runs(self._services, ids, target, [suite])))
 
     def action_go_on(self) -> None:
         if self._planned is not None and self._submissions is not None:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from textual.content import Content
 
 from llmb_tui.plan.plan import METHOD_NAMES, METHOD_WORDS
-from llmb_tui.results.suite.draft_plan import DraftPlan, Nodes
+from llmb_tui.results.suite.draft_plan import DraftPlan
 from llmb_tui.results.suite.suite import Suite
-from llmb_tui.results.suite.suite_plan import PlannedRow, SuitePlan
+from llmb_tui.results.suite.suite_plan import Nodes, PlannedRow, SuitePlan
 from llmb_tui.text import plural
 from llmb_tui.ui import units
 from llmb_tui.ui.text import MUTED, Part, line
@@ -64,17 +64,17 @@ def draft_rows(plan: DraftPlan) -> dict[Key, Row]:
 
 
 def _cells(planned: PlannedRow, label: str) -> Row:
-    estimate, hours = planned.estimate, planned.gpu_hours
+    estimate, hours = planned.plan.estimate, planned.plan.gpu_hours
     return {
         "mark": _mark(planned),
         "run": (label, "plain"),
         "gpus": (str(planned.row.selection.scale), "plain"),
-        "nodes": (str(planned.nodes), "plain"),
+        "nodes": (str(planned.plan.nodes), "plain"),
         "step": (_bare(units.seconds(estimate.step_time_s)) if estimate else "–", "plain"),
         "band": (_bare(units.band(estimate.low_s, estimate.high_s)) if estimate else "no estimate", "quiet"),
         "source": (METHOD_NAMES[estimate.method] if estimate else "", "quiet"),
         "hours": (f"{hours:,.1f}" if hours is not None else f"≤{planned.most_gpu_hours:,.1f}", "plain"),
-        "limit": (planned.time_limit, "quiet"),
+        "limit": (planned.plan.time_limit, "quiet"),
     }
 
 
@@ -94,13 +94,13 @@ def about_row(planned: PlannedRow, out: bool) -> tuple[Paragraph, ...]:
     for problem in (*planned.blockers, *planned.notes):
         glyph, _ = units.SEVERITIES[problem.severity]
         parts.append(fact(f"{glyph} {problem.severity}", problem.reason, (f" {problem.fix}".rstrip(), MUTED)))
-    if (estimate := planned.estimate) is not None:
+    if (estimate := planned.plan.estimate) is not None:
         parts.insert(1, fact("expected", *_expected(planned), (f", {estimate.anchor}", MUTED)))
     return tuple(parts)
 
 
 def _expected(planned: PlannedRow) -> tuple[Part, ...]:
-    estimate = planned.estimate
+    estimate = planned.plan.estimate
     if estimate is None:
         return ()
     words = f"{units.seconds(estimate.step_time_s)}, {units.band(estimate.low_s, estimate.high_s)}"

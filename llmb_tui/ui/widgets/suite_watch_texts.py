@@ -45,7 +45,7 @@ def progress_rows(progress: SuiteProgress, labels: Mapping[str, str]) -> dict[Ke
 
 
 def _cells(row: RowProgress, label: str) -> Row:
-    record, estimate = row.record, row.planned.estimate
+    record, estimate = row.record, row.planned.plan.estimate
     cells: Row = {
         "mark": ("", "plain"),
         "run": (label, "plain"),
