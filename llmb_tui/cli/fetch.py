@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import get_args
 
 from llmb_tui.cli.output import print_json, print_line, print_table, say
 from llmb_tui.cli.user import confirm, has_terminal, terminal_prompter, user_services
@@ -21,7 +22,7 @@ from llmb_tui.results.nsight import ProfileSummary, summarize
 from llmb_tui.services import Services
 from llmb_tui.text import clean_line, plural, size_text
 
-_KINDS: tuple[FileKind, ...] = ("profile", "trace", "log")
+_KINDS: tuple[FileKind, ...] = get_args(FileKind)
 _TELL_EVERY_S = 5.0
 
 
@@ -53,8 +54,11 @@ def fetch_verb(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(_document(run.id, left, target, done, profile))
     else:
-        _say_done(done, target)
-        _print_profile(profile)
+        if whole := [one for one in done if one.state != "refused"]:
+            came = size_text(sum(one.bytes_fetched for one in whole))
+            print_line(f"{plural(len(whole), 'file')} in {target}; {came} came now.")
+        if profile is not None:
+            _print_profile(*profile)
     return 1 if any(one.state == "refused" for one in done) else 0
 
 
@@ -85,13 +89,6 @@ def _teller() -> Callable[[str, int, int], None]:
     return tell
 
 
-def _say_done(done: Sequence[Fetched], target: Path) -> None:
-    whole = [one for one in done if one.state != "refused"]
-    if whole:
-        came = sum(one.bytes_fetched for one in whole)
-        print_line(f"{plural(len(whole), 'file')} in {target}; {size_text(came)} came now.")
-
-
 def _profile(
     services: Services, session: Session, left: LeftFiles, done: Sequence[Fetched], target: Path
 ) -> tuple[str, ProfileSummary] | None:
@@ -115,10 +112,7 @@ def _profile(
     return name, summary
 
 
-def _print_profile(profile: tuple[str, ProfileSummary] | None) -> None:
-    if profile is None:
-        return
-    name, summary = profile
+def _print_profile(name: str, summary: ProfileSummary) -> None:
     print_line(f"{name}: {summary.total_s:.4g} s of kernels, {summary.nccl_pct:.1f} % of it NCCL's; what took longest:")
     rows = [(f"{one.time_pct:.1f}", f"{one.total_s:.4g}", f"{one.launches}", one.name[:100]) for one in summary.kernels]
     print_table(("%", "s", "launches", "kernel"), rows)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _PUMP_S = 1.0
 _QUIET_S, _QUIET_LIMITED_S = 1.0, 20.0
 """After so long without a byte it is asked whether there is more; a limit keeps a piece waiting for ten seconds."""
+_LINE = (Disconnected, Unanswered, Unreachable)
 _TRIES = 6
 """So often in a row a line may break without a byte; then whoever asked may ask again."""
 
@@ -130,15 +131,13 @@ class Fetch:
                         continue
                     if follower.behind() == 0 or follower.copied >= file.size:
                         break
-                except (Disconnected, Unanswered, Unreachable) as lost:
+                except _LINE as lost:
                     tries = 1 if follower.copied > last else tries + 1
                     last = follower.copied
                     if tries >= _TRIES:
-                        here = f"{file.name}: {last:,} of {file.size:,} bytes are here."
-                        raise Trouble(
-                            here, f"{lost.what} {lost.why}".rstrip(), "Fetch again; it goes on there."
-                        ) from lost
-                    with suppress(Disconnected, Unanswered, Unreachable):
+                        here, why = f"{file.name}: {last:,} of {file.size:,} bytes are here.", f"{lost.what} {lost.why}"
+                        raise Trouble(here, why.rstrip(), "Fetch again; it goes on there.") from lost
+                    with suppress(*_LINE):
                         self.session.connect(self.prompter)
             if follower.copied < file.size and remote.prove(Sample(0, 0, 0), b"") is None:
                 raise _Refused("It is gone from there.")

@@ -48,11 +48,6 @@ class LeftFiles:
     left_out: tuple[tuple[str, str], ...] = ()
     """(name, clean, and why it is not fetched)."""
 
-    @property
-    def size(self) -> int:
-        """Bytes of all files."""
-        return sum(file.size for file in self.files)
-
 
 def list_left(session: Session, run: Run, kinds: frozenset[FileKind]) -> LeftFiles:
     """What a run has left of these kinds.

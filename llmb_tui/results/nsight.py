@@ -5,12 +5,15 @@ from __future__ import annotations
 import csv
 from dataclasses import dataclass
 from math import isfinite
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from llmb_tui.cluster.link import Completed
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.errors import Trouble
 from llmb_tui.text import clean_line, short_line
+
+if TYPE_CHECKING:
+    from llmb_tui.cluster.link import Link
+    from llmb_tui.cluster.session import Session
 
 TOP = 5
 """So many kernels are named."""
@@ -41,17 +44,8 @@ class ProfileSummary:
     """What of it was NCCL's: communication, and waiting for it."""
 
 
-class RunsScripts(Protocol):
-    """A login node, or this machine."""
-
-    def run_script(
-        self, script: str, args: list[str], *, stdin: bytes = b"", deadline_s: float = 20.0, only_looks: bool = False
-    ) -> Completed:
-        """As `Link.run_script`."""
-
-
-def summarize(place: RunsScripts, path: str) -> ProfileSummary | None:
-    """Of the profile at an absolute path there; None where there is no `nsys`.
+def summarize(place: Session | Link, path: str) -> ProfileSummary | None:
+    """Of the profile at an absolute path on a login node or here; None where there is no `nsys`.
 
     Takes as long as unpacking the profile does, ten minutes at most. Raises Trouble where `nsys` cannot read it, and
     what `run_script` raises.

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.cluster.profiles import save_profile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.runs import Runs
 from llmb_tui.results.suite.suite import Suite
 from llmb_tui.services import Services
@@ -36,6 +37,7 @@ precisions = ["fp8"]
 scales = [16, 32]
 repeats = 6
 """
+CHAIN = FILE.replace("16, 32", "16").replace("repeats = 6", "repeats = 3\nchain = true")
 KILLS = (1, 4, 8) * TIMES
 """As soon as so many rows are stored the program is killed, a moment later."""
 
@@ -46,19 +48,25 @@ def line(rig: Rig) -> Iterator[Line]:
         yield between
 
 
+@pytest.fixture(scope="module")
+def installed(rig: Rig, tmp_path_factory: pytest.TempPathFactory) -> SlurmProfile:
+    """The rig, on which the recipe is installed."""
+    home = tmp_path_factory.mktemp("installs")
+    profile = rig.profile(install_dir=str(brought_image(rig)), name="rig")
+    save_profile(home / "config" / "clusters", profile)
+    selection = ("-w", "nemotron4@25.04", "-s", "15b", "--gpu", "h100", "-d", "fp8", "--scale", "16")
+    done = verbs.run(("install", "rig", *selection), verbs.environment(home))
+    assert done.returncode == 0, done.stderr
+    return profile
+
+
 @pytest.fixture
-def home(rig: Rig, line: Line, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Of an operator whose cluster is the rig over a line, with the recipe installed."""
+def home(installed: SlurmProfile, line: Line, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Of an operator whose cluster is the rig over a line."""
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     monkeypatch.setattr("llmb_tui.services.Timing", lambda: QUICK)
     monkeypatch.setattr("llmb_tui.launch.login_node._TAKEN_WITHIN_S", 10.0)
-    install_dir = str(brought_image(rig))
-    clusters, profile = tmp_path / "config" / "clusters", rig.profile(install_dir=install_dir, name="rig")
-    save_profile(clusters, profile)
-    selection = ("-w", "nemotron4@25.04", "-s", "15b", "--gpu", "h100", "-d", "fp8", "--scale", "16")
-    done = verbs.run(("install", "rig", *selection), verbs.environment(tmp_path))
-    assert done.returncode == 0, done.stderr
-    save_profile(clusters, line.profile(profile))
+    save_profile(tmp_path / "config" / "clusters", line.profile(installed))
     return tmp_path
 
 
@@ -147,8 +155,9 @@ def test_each_is_sent_once_though_the_line_is_cut_and_the_program_killed(
 
 
 def test_a_chain_runs_one_after_the_other_by_slurm(rig: Rig, home: Path) -> None:
-    suite = keep(home, FILE.replace("repeats = 6", "repeats = 2\nchain = true"))
-    assert program(home, suite).wait(120) == 0, (home / "told").read_text()
+    suite = keep(home, CHAIN)
+    submitted = verbs.run(("suite", "submit", suite.id, "--yes"), verbs.environment(home))
+    assert submitted.returncode == 0, submitted.stderr
     watched = verbs.run(("suite", "watch", suite.id), verbs.environment(home))
     assert watched.returncode == 0, watched.stdout
     runs = services_of(home).runs
@@ -162,8 +171,9 @@ def test_a_chain_runs_one_after_the_other_by_slurm(rig: Rig, home: Path) -> None
 
 def test_a_chain_is_ended_by_slurm_where_one_fails(rig: Rig, home: Path) -> None:
     rig.set("faults/fail-at-step", "3")
-    suite = keep(home, FILE.replace("repeats = 6", "repeats = 2\nchain = true\nstop_after = 1"))
-    assert program(home, suite).wait(120) in (0, 1), (home / "told").read_text()
+    suite = keep(home, CHAIN + "stop_after = 1")
+    submitted = verbs.run(("suite", "submit", suite.id, "--yes"), verbs.environment(home))
+    assert submitted.returncode in (0, 1), submitted.stderr
     last = json.loads(
         verbs.run(("suite", "watch", suite.id, "--json"), verbs.environment(home)).stdout.splitlines()[-1]
     )
