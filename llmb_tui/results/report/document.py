@@ -43,7 +43,7 @@ _ROW: tuple[Column, ...] = (
     ("state", "state"),
     ("verdict", "result"),
     ("step s", "step_time_s"),
-    ("expected s", "planned.estimate.step_time_s"),
+    ("expected s", "planned.plan.estimate.step_time_s"),
     ("GPU-hours", "planned.plan.gpu_hours"),
 )
 """Of a suite."""
