@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from llmb_tui.cluster.slurm.accounting import kept_rows
 from llmb_tui.launch.run import Run
 from llmb_tui.results.archive.findings import Finding, compared
 from llmb_tui.results.result import RunResult
@@ -63,22 +64,17 @@ def _trained_s(result: RunResult) -> float | None:
 def _told(text: str) -> dict[str, _Told]:
     """By job, the last line of each."""
     try:
-        return dict(_of_workloads(json.loads(text)) if text.startswith("[") else _of_lines(text))
+        if text.startswith("["):
+            return dict(_of_workloads(json.loads(text)))
+        return {row.get("JobID", ""): _of_row(row) for row in kept_rows(text)}
     except (ValueError, TypeError, AttributeError, RecursionError):
         return {}
 
 
-def _of_lines(text: str) -> Iterator[tuple[str, _Told]]:
-    heading, *lines = [line.split("|") for line in text.splitlines()]
-    for line in lines:
-        name_at = len(heading) - 1  # the name comes last: it may hold anything
-        row = dict(zip(heading, [*line[:name_at], "|".join(line[name_at:])], strict=True))
-        state = row.get("State", "").partition(" ")[0]
-        nodes, elapsed = row.get("NNodes", ""), row.get("ElapsedRaw", "")
-        yield (
-            row.get("JobID", ""),
-            _Told(state, row.get("JobName", ""), int(nodes) if nodes.isdecimal() else None, _number(elapsed)),
-        )
+def _of_row(row: Mapping[str, str]) -> _Told:
+    state, name = row.get("State", "").partition(" ")[0], row.get("JobName", "")
+    nodes, elapsed = (int(cell) if (cell := row.get(key, "")).isdecimal() else None for key in ("NNodes", "ElapsedRaw"))
+    return _Told(state, name, nodes, elapsed)
 
 
 def _of_workloads(workloads: list[dict[str, Any]]) -> Iterator[tuple[str, _Told]]:
@@ -91,7 +87,3 @@ def _of_workloads(workloads: list[dict[str, Any]]) -> Iterator[tuple[str, _Told]
             str(one.get("id")),
             _Told(ended, str(one.get("name")), int(nodes) if nodes else None, float(elapsed) if elapsed else None),
         )
-
-
-def _number(text: str) -> float | None:
-    return float(text) if text.isdecimal() else None

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.accounting import kept_rows
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.run import Run
 from llmb_tui.results.node_list import MOST_NODES, expand
@@ -109,9 +110,7 @@ class Anonymizer:
 
     def learn_accounting(self, text: str) -> None:
         """Users and nodes of `sacct`'s lines."""
-        heading, *lines = [line.split("|") for line in text.splitlines()] or [[]]
-        for line in lines:
-            row = dict(zip(heading, line, strict=False))
+        for row in kept_rows(text):
             self._add(self._users, row.get("User", ""))
             with contextlib.suppress(ValueError):
                 self._hosts.update(expand(row.get("NodeList", "").replace("None assigned", "")))
@@ -135,12 +134,13 @@ class Anonymizer:
     def replace_in_accounting(self, path: Path) -> None:
         """The same for what `sacct` printed, of which the cluster's name in Slurm is an alias, too."""
         self.replace_in(path)
-        heading, *lines = [line.split("|") for line in path.read_text(encoding="utf-8").splitlines()] or [[]]
-        if "Cluster" in heading:
-            at = heading.index("Cluster")
-            for line in lines:
-                line[at : at + 1] = [self._alias("cluster", name) for name in line[at : at + 1]]
-            path.write_text("".join(f"{'|'.join(line)}\n" for line in (heading, *lines)), encoding="utf-8")
+        rows = kept_rows(path.read_text(encoding="utf-8"))
+        for row in rows:
+            if "Cluster" in row:
+                row["Cluster"] = self._alias("cluster", row["Cluster"])
+        if rows:
+            lines = [list(rows[0]), *(list(row.values()) for row in rows)]
+            path.write_text("".join(f"{'|'.join(line)}\n" for line in lines), encoding="utf-8")
 
     def _replaced(self, text: bytes) -> bytes:
         if self._pattern is None:

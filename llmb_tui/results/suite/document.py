@@ -7,26 +7,20 @@ from typing import Any, get_args
 
 from llmb_tui.plan.document import document
 from llmb_tui.results.suite.outcome import outcome_of
-from llmb_tui.results.suite.suite import Suite
 from llmb_tui.results.suite.suite_plan import PlannedRow, SuitePlan
 from llmb_tui.results.suite.suite_progress import RowProgress, Standing, SuiteProgress
 from llmb_tui.watch.state import Result
 
-_SUITE = ("name", "kind", "cluster", "at_most", "stop_after", "chain", "shuffle", "digest")
+_SUITE = "name kind cluster at_most stop_after chain shuffle digest"
 
 
 def plan_document(plan: SuitePlan) -> dict[str, Any]:
     """What a suite will be; `id` is null until it is kept."""
     return {
         "id": plan.suite.id or None,
-        **_suite(plan.suite),
+        **_values(plan.suite, _SUITE),
         "rows": [_planned(row) for row in plan.rows],
-        "gpu_hours": plan.gpu_hours,
-        "most_gpu_hours": plan.most_gpu_hours,
-        "without_estimate": plan.without_estimate,
-        "serial_s": plan.serial_s,
-        "parallel_s": plan.parallel_s,
-        "free_nodes": plan.free_nodes,
+        **_values(plan, "gpu_hours most_gpu_hours without_estimate serial_s parallel_s free_nodes"),
         "blockers": [{"row": row.row.key if row else None, **asdict(problem)} for row, problem in plan.blockers],
     }
 
@@ -36,28 +30,23 @@ def progress_document(progress: SuiteProgress) -> dict[str, Any]:
     suite, outcome = progress.plan.suite, outcome_of(progress)
     return {
         "id": suite.id,
-        **_suite(suite),
-        "created_at": suite.created_at,
-        "over": progress.over,
-        "stopped": progress.stopped,
-        "cancelled": suite.cancelled,
+        **_values(suite, f"{_SUITE} created_at cancelled"),
+        **_values(progress, "over stopped gpu_hours_left left_s serial_left_s"),
         "counts": {standing.replace(" ", "_"): progress.count(standing) for standing in get_args(Standing)},
         "verdicts": {
             **{result: progress.results(result) for result in get_args(Result)},
             "none": progress.results(None),
         },
         "gpu_hours": progress.plan.gpu_hours,
-        "gpu_hours_left": progress.gpu_hours_left,
-        "left_s": progress.left_s,
-        "serial_left_s": progress.serial_left_s,
         "result": outcome.result,
         "lines": list(outcome.lines),
         "rows": [_standing(row) for row in progress.rows],
     }
 
 
-def _suite(suite: Suite) -> dict[str, Any]:
-    return {name: getattr(suite, name) for name in _SUITE}
+def _values(one: object, names: str) -> dict[str, Any]:
+    """What has the same name in the document."""
+    return {name: getattr(one, name) for name in names.split()}
 
 
 def _planned(row: PlannedRow) -> dict[str, Any]:
@@ -68,9 +57,8 @@ def _planned(row: PlannedRow) -> dict[str, Any]:
         "run": row.row.run_id or None,
         "procedure": row.row.procedure,
         **{name: plan[name] for name in parts},
-        "steps": row.plan.steps,
+        **_values(row.plan, "steps time_limit"),
         "most_gpu_hours": row.most_gpu_hours,
-        "time_limit": row.plan.time_limit,
         "blockers": [asdict(problem) for problem in row.blockers],
         "notes": [asdict(problem) for problem in row.notes],
     }
@@ -81,10 +69,6 @@ def _standing(row: RowProgress) -> dict[str, Any]:
     return {
         "key": row.planned.row.key,
         "run": row.planned.row.run_id or None,
-        "standing": row.standing,
-        "state": row.state,
-        "step_time_s": row.step_time_s,
-        "result": row.result,
+        **_values(row, "standing state step_time_s result gpu_hours_left"),
         "ratio": verdict.ratio if verdict else None,
-        "gpu_hours_left": row.gpu_hours_left,
     }

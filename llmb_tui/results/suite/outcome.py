@@ -13,7 +13,6 @@ from llmb_tui.results.statistics import mean_half_width, welch_half_width
 from llmb_tui.results.suite.suite import SuiteRow
 from llmb_tui.results.suite.suite_progress import RowProgress, SuiteProgress
 from llmb_tui.text import plural
-from llmb_tui.watch.progress import after_warm_up
 from llmb_tui.watch.state import Result
 
 
@@ -27,38 +26,16 @@ class Outcome:
     """For a person: the answer first, then what it rests on."""
 
 
-@dataclass(frozen=True, slots=True)
-class LayoutTrial:
-    """One short run of a `tune`."""
-
-    row: RowProgress
-    steps_s: tuple[float, ...]
-    """Step times after the warm-up."""
-
-    @property
-    def mean_s(self) -> float:
-        """Of those."""
-        return fmean(self.steps_s)
-
-    @property
-    def model_error_pct(self) -> float | None:
-        """By how much the estimate was too high (+) or too low (-), in per cent of what was measured."""
-        estimate = self.row.planned.plan.estimate
-        return None if estimate is None else 100 * (estimate.step_time_s / self.mean_s - 1)
-
-
 def outcome_of(progress: SuiteProgress) -> Outcome:
     """What it has answered so far."""
     answer = {"tune": _tune, "acceptance": _acceptance, "repeat": _repeat}.get(progress.plan.suite.kind)
     return answer(progress) if answer is not None else Outcome(None, (progress.words,))
 
 
-def trials_of(progress: SuiteProgress) -> tuple[LayoutTrial, ...]:
+def trials_of(progress: SuiteProgress) -> list[RowProgress]:
     """The short runs of a `tune` that ended well and have step times, the fastest first."""
-    tried = [row for row in progress.rows if row.standing == "done" and row.record and not row.planned.row.of_best]
-    steps = ((row, after_warm_up(row.record.state.progress.step_times_s)) for row in tried if row.record)
-    trials = [LayoutTrial(row, tuple(times)) for row, times in steps if times]
-    return tuple(sorted(trials, key=lambda trial: trial.mean_s))
+    tried = (row for row in progress.rows if row.steps_s and not row.planned.row.of_best)
+    return sorted(tried, key=lambda row: fmean(row.steps_s))
 
 
 def with_best(progress: SuiteProgress) -> SuiteRow | None:
@@ -69,7 +46,7 @@ def with_best(progress: SuiteProgress) -> SuiteRow | None:
     last, trials = progress.plan.suite.rows[-1], trials_of(progress)
     if not last.of_best or progress.trying or not trials:
         return None
-    fastest = trials[0].row.planned.row.selection
+    fastest = trials[0].planned.row.selection
     return replace(last, selection=replace(last.selection, overrides=fastest.overrides))
 
 
@@ -100,7 +77,7 @@ def _tune(progress: SuiteProgress) -> Outcome:
     trials = trials_of(progress)
     lines = [_compared(trials)] if len(trials) > 1 and not progress.trying else []
     lines += [_model_error(trials)] if trials else []
-    lines += [f"{trial.mean_s:.4g} s  {trial.row.planned.row.key}" for trial in trials]
+    lines += [f"{fmean(trial.steps_s):.4g} s  {trial.planned.row.key}" for trial in trials]
     last = progress.rows[-1]
     if last.planned.row.of_best and last.step_time_s is not None:
         verdict = f", {last.result}" if last.result else ""
@@ -108,10 +85,10 @@ def _tune(progress: SuiteProgress) -> Outcome:
     return Outcome(last.result if progress.over else None, (*lines, progress.words))
 
 
-def _compared(trials: Sequence[LayoutTrial]) -> str:
+def _compared(trials: Sequence[RowProgress]) -> str:
     first, second = trials[:2]
-    difference, half = second.mean_s - first.mean_s, welch_half_width(second.steps_s, first.steps_s)
-    share = 100 * difference / first.mean_s
+    difference = fmean(second.steps_s) - fmean(first.steps_s)
+    half, share = welch_half_width(second.steps_s, first.steps_s), 100 * difference / fmean(first.steps_s)
     if half is None:
         return f"The fastest is {share:.2g} % faster than the next; how much of it is noise cannot be said."
     by = f"by {share:.2g} % ({difference:.2g} ± {half:.2g} s)"
@@ -122,8 +99,10 @@ def _compared(trials: Sequence[LayoutTrial]) -> str:
     return f"The fastest is faster than the next {by}, more than the noise of their steps; {rest}."
 
 
-def _model_error(trials: Sequence[LayoutTrial]) -> str:
-    errors = [error for trial in trials if (error := trial.model_error_pct) is not None]
+def _model_error(trials: Sequence[RowProgress]) -> str:
+    """By how much the estimates were too high (+) or too low (-)."""
+    estimates = ((one.planned.plan.estimate, fmean(one.steps_s)) for one in trials)
+    errors = [100 * (estimate.step_time_s / mean_s - 1) for estimate, mean_s in estimates if estimate is not None]
     if not errors:
         return "The model had no estimate to compare with."
     mean, worst = fmean(map(abs, errors)), max(errors, key=abs)

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
 from llmb_tui.plan.selection import FIELDS, OPTIONS, ProcedureId, Selection
+from llmb_tui.text import plural
 
 SuiteKind = Literal["custom", "scaling", "precision", "repeat", "acceptance", "tune"]
 SUITE_KINDS: dict[SuiteKind, str] = {
@@ -76,6 +77,15 @@ class Suite:
     def run_ids(self) -> tuple[str, ...]:
         """Those of its rows, in order; none until it is kept."""
         return tuple(row.run_id for row in self.rows if row.run_id)
+
+    @property
+    def conduct(self) -> str:
+        """In which order, how many at a time, and when it stops."""
+        words = ["in this order" if self.shuffle is None else f"shuffled, seed {self.shuffle}"]
+        words.append("all at once" if self.at_most is None else f"at most {self.at_most} at a time")
+        words += ["each after the one before, by Slurm"] if self.chain else []
+        words += [f"until {plural(self.stop_after, 'failure')}"] if self.stop_after is not None else []
+        return ", ".join(words)
 
     def with_row(self, row: SuiteRow) -> Suite:
         """The suite with another row of the same key."""

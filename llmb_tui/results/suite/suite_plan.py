@@ -25,9 +25,6 @@ from llmb_tui.request import RunRequest, procedure_on
 from llmb_tui.results.suite.suite import Suite, SuiteRow
 from llmb_tui.text import capital, plural
 
-CHAIN = "chain"
-"""Field of the blocker of a chain that Slurm cannot keep."""
-
 
 @dataclass(frozen=True, slots=True)
 class Nodes:
@@ -208,10 +205,10 @@ def _suite_blockers(suite: Suite, profile: ClusterProfile | None) -> Iterable[Pr
             f"here are rows by: {', '.join(sorted(others))}."
         )
         fix = "Leave `chain` out and set `at_most = 1`: the program then sends each when the one before has ended."
-        yield error(CHAIN, reason, fix)
+        yield error("chain", reason, fix)
     if suite.stop_after is not None and suite.stop_after > 1:
         reason = "The jobs of a chain are all in the queue at once, and Slurm ends it at the first failure or at none."
-        yield error(CHAIN, reason, "Set `stop_after` to 1, or leave it out.")
+        yield error("chain", reason, "Set `stop_after` to 1, or leave it out.")
     if suite.kind == "tune":
         reason = "Which layout the last run takes is known when the others are over, and not when a chain is sent."
-        yield error(CHAIN, reason, "Leave `chain` out.")
+        yield error("chain", reason, "Leave `chain` out.")

@@ -13,6 +13,7 @@ from typing import Literal
 
 from llmb_tui.results.suite.suite_plan import PlannedRow, SuitePlan, wall_s
 from llmb_tui.text import plural
+from llmb_tui.watch.progress import after_warm_up
 from llmb_tui.watch.report import state_word
 from llmb_tui.watch.run_records import RunRecord
 from llmb_tui.watch.state import ENDED, FAILED, Result
@@ -52,6 +53,13 @@ class RowProgress:
         if self.standing != "done" or self.record is None:
             return None
         return rule_s(self.record.run.plan, self.record.run.rule, self.record.state.progress)
+
+    @property
+    def steps_s(self) -> tuple[float, ...]:
+        """Step times after the warm-up, of a row that is done; none of any other."""
+        if self.standing != "done" or self.record is None:
+            return ()
+        return tuple(after_warm_up(self.record.state.progress.step_times_s))
 
     @property
     def left_s(self) -> float:
@@ -100,8 +108,7 @@ class SuiteProgress:
         if self.plan.suite.cancelled or (most is not None and self.failures >= most):
             return True
         tried = [row for row in self.rows if not row.planned.row.of_best]
-        no_best = len(tried) < len(self.rows) and not self.trying
-        return no_best and all(row.record is None or row.record.state.progress.median_s is None for row in tried)
+        return len(tried) < len(self.rows) and not self.trying and not any(row.steps_s for row in tried)
 
     @property
     def trying(self) -> bool:

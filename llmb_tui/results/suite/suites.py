@@ -12,10 +12,9 @@ import re
 import time
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import Protocol
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.clusters import Clusters
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.naming import new_run_id
 from llmb_tui.launch.policy import Policy
@@ -33,18 +32,10 @@ _ID = re.compile(r"s[0-9]{12}[a-z0-9]{4}")
 _LISTS = "`llmb-tui suite list` lists suites, `llmb-tui jobs` runs."
 
 
-class Profiles(Protocol):
-    """What is wanted of the saved clusters."""
-
-    def profile(self, name: str) -> ClusterProfile:
-        """One by name. Raises Trouble where there is none."""
-
-
 class SuiteChanged(Trouble):
     """A suite of this name goes on that asks for something else. Exit code 1."""
 
     def __init__(self, suite: Suite) -> None:
-        self.suite = suite
         super().__init__(
             f"Suite {suite.id} ({suite.name}) goes on, and asks for something else.",
             "What is submitted now is not what it was submitted from: nothing was sent.",
@@ -57,13 +48,13 @@ class Suites:
     """A suite's folder holds `suite.json`, and `lock`, which its submitter holds. Thread-safe."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - what a suite's standing depends on
-        self, places: Places, runs: Runs, records: RunRecords, catalog: Catalog, profiles: Profiles, policy: Policy
+        self, places: Places, runs: Runs, records: RunRecords, catalog: Catalog, clusters: Clusters, policy: Policy
     ) -> None:
         self._directory = places.suites
         self._runs = runs
         self._records = records
         self._catalog = catalog
-        self._profiles = profiles
+        self._clusters = clusters
         self._policy = policy
 
     def keep(self, suite: Suite, *, new: bool = False) -> Suite:
@@ -140,7 +131,7 @@ class Suites:
     def plan(self, suite: Suite, free_nodes: int | None = None) -> SuitePlan:
         """`plan_suite` on its cluster, as far as that is still saved."""
         try:
-            profile = self._profiles.profile(suite.cluster)
+            profile = self._clusters.profile(suite.cluster)
         except Trouble:
             if not suite.id:
                 raise

@@ -21,7 +21,7 @@ from llmb_tui.ui.dialogs import Dialog
 from llmb_tui.ui.text import MUTED, line, lines, told
 from llmb_tui.ui.units import gpu_hours, moment
 from llmb_tui.ui.widgets.choices import ChoiceList
-from llmb_tui.ui.widgets.suite_texts import cost, how, takes
+from llmb_tui.ui.widgets.suite_texts import cost, takes
 from llmb_tui.wizard.choices import Choice
 
 
@@ -34,7 +34,7 @@ def submit_question(plan: SuitePlan, nodes: Nodes) -> Content:
             Content(""),
             line(*cost(plan)),
             line(*takes(plan, replace(nodes, askable=False))),
-            line(*how(suite)),
+            line(suite.conduct),
             Content(""),
             line(("The cluster is checked for every run first. What is sent goes on when this program ends.", MUTED)),
         ]

@@ -8,7 +8,6 @@ from textual.content import Content
 
 from llmb_tui.plan.plan import METHOD_NAMES, METHOD_WORDS
 from llmb_tui.results.suite.draft_plan import DraftPlan
-from llmb_tui.results.suite.suite import Suite
 from llmb_tui.results.suite.suite_plan import Nodes, PlannedRow, SuitePlan
 from llmb_tui.text import plural
 from llmb_tui.ui import units
@@ -116,7 +115,7 @@ def draft_sums(plan: DraftPlan, nodes: Nodes) -> tuple[Paragraph, ...]:
     return (
         fact("cost", *cost(plan.sent)),
         fact("takes", *takes(plan.sent, nodes)),
-        fact("sent", *how(plan.sent.suite)),
+        fact("sent", plan.sent.suite.conduct),
         *_against(plan),
     )
 
@@ -142,17 +141,6 @@ def takes(plan: SuitePlan, nodes: Nodes) -> tuple[Part, ...]:
     else:
         parts.append(f", {units.clock(plan.parallel_s)} on the {plural(nodes.free, 'free node')}")
     return (*parts, ("; start-up and queue beside it", MUTED))
-
-
-def how(suite: Suite) -> tuple[Part, ...]:
-    """In which order, how many at a time, and when it stops."""
-    words = ["in this order" if suite.shuffle is None else f"shuffled, seed {suite.shuffle}"]
-    words.append("all at once" if suite.at_most is None else f"at most {suite.at_most} at a time")
-    if suite.chain:
-        words.append("each after the one before, by Slurm")
-    if suite.stop_after is not None:
-        words.append(f"until {plural(suite.stop_after, 'failure')}")
-    return (", ".join(words),)
 
 
 def _against(plan: DraftPlan) -> tuple[Paragraph, ...]:
