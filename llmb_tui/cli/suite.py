@@ -98,7 +98,7 @@ def _watch(services: Services, arguments: argparse.Namespace) -> int:
         lost = trouble.what
     if arguments.once:
         services.feed.poll()
-        lost = runner.look(suite, going_too=True) or lost
+        lost = runner.look(suite.id, going_too=True) or lost
         if lost:
             say(f"{suite.cluster}: {lost}")
         progress = runner.progress(suite.id)
@@ -108,7 +108,7 @@ def _watch(services: Services, arguments: argparse.Namespace) -> int:
     try:
         while True:
             changed.clear()
-            now = runner.look(suite, going_too=True)
+            now = runner.look(suite.id, going_too=True)
             if now and now != lost:
                 say(f"{suite.cluster}: {now}")
             lost = now

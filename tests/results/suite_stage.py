@@ -186,4 +186,4 @@ class Stage:
 
     def monitor(self, run_id: str) -> SimpleNamespace:
         self.runs.save_log_read(run_id)
-        return SimpleNamespace(once=lambda _: SimpleNamespace(link="closed", link_note=""))
+        return SimpleNamespace(once=lambda: SimpleNamespace(link="closed", link_note=""))

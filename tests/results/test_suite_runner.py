@@ -280,6 +280,16 @@ def test_a_suite_is_asked_for_its_runs(stage: Stage) -> None:
         assert raised.value.exit_code == 1
 
 
+def test_who_watches_reads_the_log_of_a_run_that_took_the_place_of_another(stage: Stage) -> None:
+    suite = stage.suites.keep(suite_of(2))
+    stage.go(suite)
+    fresh = stage.suites.with_new_run(suite.id, suite.rows[0])
+    run = stage.runs.load(suite.run_ids[0])
+    stage.runs.save(replace(run, id=fresh.run_ids[0], job_state="COMPLETED", log_read=False))
+    assert stage.runner.look(suite.id) == ""
+    assert stage.runs.load(fresh.run_ids[0]).log_read
+
+
 def test_a_broken_suite_is_named_and_not_passed_over(stage: Stage, tmp_path: Path) -> None:
     suite = stage.suites.keep(suite_of())
     file = tmp_path / "state" / "suites" / suite.id / "suite.json"

@@ -97,16 +97,16 @@ class SuiteRunner:
         tell("another program still submits a row of it: cancel it again when that is over")
         return self._cancel_all(suite.id, tell, prompter)
 
-    def look(self, suite: Suite, prompter: Prompter | None = None, *, going_too: bool = False) -> str:
-        """Read what is still unread of the logs of runs that have ended, `going_too` those of the others.
+    def look(self, suite_id: str, *, going_too: bool = False) -> str:
+        """Of the runs that a suite has now read what is unread of the logs of those that have ended, or of all.
 
         Why that was not possible, in a sentence; empty where it was.
         """
-        for record in self.suites.records(suite).values():
+        for record in self.suites.records(self.suites.load(suite_id)).values():
             state = record.state
             ended = state.stage in ENDED
             if record.run.job_ids and ((ended and state.log_unread) or (going_too and not ended)):
-                seen = self.feed.monitor(record.run.id).once(prompter)
+                seen = self.feed.monitor(record.run.id).once()
                 if seen.link == "lost":
                     return seen.link_note
         return ""
@@ -176,7 +176,7 @@ class _Submission:
     def _progress(self) -> SuiteProgress:
         """How it stands, by all that its logs say; a `tune` has its best layout as soon as that is known."""
         suites = self._runner.suites
-        self._runner.look(suites.load(self._id))
+        self._runner.look(self._id)
         progress = self._runner.progress(self._id)
         best = with_best(progress)
         if best is None or best == progress.rows[-1].planned.row or progress.rows[-1].record is not None:
