@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -229,11 +230,7 @@ def _nodes(services: Services, cluster: str, arguments: argparse.Namespace) -> N
 
 
 def _file(name: str) -> Path:
-    try:
-        found = Path(name).exists()
-    except (OSError, ValueError):
-        found = False
-    if not found:
+    if not os.path.exists(name):  # False too for what can be no name
         fix = f"Name a file, the id of a suite (`llmb-tui suite list`), or one of {', '.join(READY_MADE)}."
         raise Trouble(f"There is no file and no suite {name[:80]!r}.", "", fix, exit_code=1)
     return Path(name)

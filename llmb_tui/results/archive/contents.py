@@ -33,21 +33,13 @@ class RunFolders:
 
     def __init__(self, state: Path, threshold: float) -> None:
         self.runs = Runs(Places(state / "config", state))
-        self._records = RunRecords(self.runs, threshold)
-        self._history = History(self._records, self.runs)
+        self.records = RunRecords(self.runs, threshold)
+        self.history = History(self.records, self.runs)
         self._threshold = threshold
-
-    def record(self, run: Run) -> RunRecord:
-        """How a run stands by its files."""
-        return self._records.record(run)
-
-    def result(self, run_id: str) -> RunResult:
-        """How a run came out, with all that its log says. Raises Trouble."""
-        return self._history.result(run_id)
 
     def derived(self, run_id: str) -> dict[str, Any]:
         """The documents that follow from a run's record and log, by their names. Raises Trouble."""
-        run, result = self.runs.load(run_id), self.result(run_id)
+        run, result = self.runs.load(run_id), self.history.result(run_id)
         spec = asdict(run.spec) if run.spec else {}
         apart = {name: spec.pop(name) for name in _ENVIRONMENT if name in spec}
         versions = dict(result.facts.versions) if result.facts else {}
@@ -58,7 +50,7 @@ class RunFolders:
             "plan.json": plan_document(run.plan) | {"steps": run.plan.steps, "time_limit": run.plan.time_limit},
             "settings.json": {"procedure": run.procedure, **spec},
             "environment.json": environment,
-            "result.json": _result(self.record(run), result, self._threshold),
+            "result.json": _result(self.records.record(run), result, self._threshold),
         }
         plain: dict[str, Any] = json.loads(json.dumps(documents))  # tuples as the lists that they are in a file
         return plain

@@ -93,7 +93,7 @@ class Exporter:
         missing: list[Missing] = []
         for run in runs:
             now = here.runs.load(run.id)
-            missing += missing_of(now, here.record(now), folder / "runs" / run.id)
+            missing += missing_of(now, here.records.record(now), folder / "runs" / run.id)
             for name, document in here.derived(run.id).items():
                 names.append(f"runs/{run.id}/{name}")
                 _put(folder / names[-1], json.dumps(document, indent=1).encode() + b"\n")

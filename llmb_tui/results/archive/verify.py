@@ -116,7 +116,7 @@ class _Checks:
                 words = "No log is in the archive; the same follows from what is said to have been read of it."
                 finding = Finding(run_id, what, "unknown", words)
             yield finding
-        yield from accounting_findings(run, self._runs.result(run_id), _text(place / ACCOUNTING))
+        yield from accounting_findings(run, self._runs.history.result(run_id), _text(place / ACCOUNTING))
         if found["result.json"]["simulated"]:
             yield Finding(run_id, "simulated", "unknown", "Its log says that nothing was trained: the demo made it.")
         preset = self._presets.get(run.plan.selection.recipe_id)

@@ -65,9 +65,8 @@ class Offer:
 
 def draft_of(base: Selection, procedure: ProcedureId, cluster: str) -> SuiteDraft:
     """The suite of one run."""
-    workload = (base.workload, base.release, base.size)
-    axes = {"workloads": (workload,), "dtypes": (base.dtype,), "scales": (base.scale,), "layouts": (base.overrides,)}
-    return SuiteDraft(base, procedure, cluster, **axes)  # type: ignore[arg-type]
+    one_each = ((_workload(base),), (base.dtype,), (base.scale,), (base.overrides,))
+    return SuiteDraft(base, procedure, cluster, "custom", *one_each)
 
 
 def offers(draft: SuiteDraft, catalog: Catalog, layouts: Sequence[Layout] = ()) -> dict[Axis, tuple[Offer, ...]]:
