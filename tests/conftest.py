@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import itertools
 import os
@@ -17,7 +18,10 @@ from tests.kit.warm import SOCKET, Warm
 from tests.told import told
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from llmb_tui.catalog.catalog import Catalog
+    from llmb_tui.catalog.recipe import Recipe
     from tests.recipes.outside import Outside
     from tests.rig.cluster import Rig
 
@@ -72,6 +76,27 @@ def _warm_renderer() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as monkeypatch:
         command = (*Warm.python(), "-m", "llmb_tui.launch.direct.render_worker")
         monkeypatch.setattr("llmb_tui.launch.direct.render._COMMAND", command)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _presets_once() -> Iterator[None]:
+    """The package's presets are parsed and checked once in each process, as long as their files stay what they are.
+
+    It is 50 ms of a processor each time, in hundreds of tests. What reads a preset by itself reads it anew.
+    """
+    from llmb_tui.catalog import load
+    from llmb_tui.toml.read import builtin_dir
+
+    folder, read = builtin_dir(), load.read_preset
+    unchanged = functools.lru_cache(maxsize=None)(lambda file, *_: read(file))
+
+    def once(file: Path) -> Recipe:
+        stat = file.stat() if file.parent == folder else None
+        return read(file) if stat is None else unchanged(file, stat.st_mtime_ns, stat.st_size)
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(load, "read_preset", once)
         yield
 
 
