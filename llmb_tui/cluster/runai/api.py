@@ -32,6 +32,7 @@ from llmb_tui.cluster.runai.values import (
     Pod,
     Project,
     Workload,
+    given,
     kept,
 )
 from llmb_tui.errors import Trouble
@@ -280,7 +281,7 @@ class RunaiApi(AsksOnce):
 
     def _checked(self, kind: type[T], item: Any, asked: str) -> T:
         try:
-            return kind.model_validate(item)
+            return kind.model_validate(given(item))
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False, include_context=False)[0]
             why = clean_line(f"{kind.__name__}.{'.'.join(map(str, first['loc']))}: {first['msg']}")

@@ -22,7 +22,14 @@ _DATE_TIME = TypeAdapter(datetime)
 
 
 def _clean(value: object) -> object:
-    return "" if value is None else clean_line(value) if isinstance(value, str) else value
+    return clean_line(value) if isinstance(value, str) else value
+
+
+def given(part: Any) -> Any:
+    """A part of a JSON document without what is null: for the API that is as good as not being there."""
+    if isinstance(part, list):
+        return [given(one) for one in part if one is not None]
+    return {name: given(one) for name, one in part.items() if one is not None} if isinstance(part, dict) else part
 
 
 def _unix(value: object) -> float:
@@ -31,7 +38,6 @@ def _unix(value: object) -> float:
 
 
 Text = Annotated[str, BeforeValidator(_clean)]
-Texts = Annotated[tuple[Text, ...], BeforeValidator(lambda value: value or ())]
 Moment = Annotated[float, BeforeValidator(_unix)]
 """Unix time."""
 
@@ -41,7 +47,7 @@ def _at(first: str, *path: str | int) -> Any:
 
 
 class _Said(BaseModel):
-    """By the API's names in camel case; what is not used here may be there or not."""
+    """By the API's names in camel case, `given`; what is not used here may be there or not."""
 
     model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True)
 
@@ -76,7 +82,7 @@ class Project(_Said):
     """`Ready` where workloads can run."""
     message: Text = _at("status", "phaseMessage")
     namespace: Text = _at("status", "namespace")
-    default_node_pools: Texts = ()
+    default_node_pools: tuple[Text, ...] = ()
     """Those that a workload uses which names none, in this order."""
     resources: tuple[_InPool, ...] = ()
     usage: tuple[_InPool, ...] = Field((), validation_alias=AliasPath("status", "nodePoolQuotaStatuses"))

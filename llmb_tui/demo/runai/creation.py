@@ -20,6 +20,8 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
+from llmb_tui.cluster.runai.values import given
+
 DISTRIBUTED, TRAINING = "distributed", "trainings"
 """Kinds of workload, by their word in the API's paths."""
 LONGEST_NAME = 54
@@ -143,7 +145,7 @@ REQUESTS: dict[str, type[TrainingCreationRequest]] = {
 
 def creation_request(kind: str, body: Any) -> TrainingCreationRequest:
     """The request of a body, in which null is as good as nothing. Raises ValidationError."""
-    return REQUESTS[kind].model_validate(_given(body))
+    return REQUESTS[kind].model_validate(given(body))
 
 
 def problems(kind: str, body: Any) -> Iterator[tuple[str, str]]:
@@ -155,9 +157,3 @@ def problems(kind: str, body: Any) -> Iterator[tuple[str, str]]:
             place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error["loc"])
             is_unknown = error["type"] == "extra_forbidden"
             yield place[1:] or "body", "is not simulated" if is_unknown else error["msg"]
-
-
-def _given(part: Any) -> Any:
-    if isinstance(part, list):
-        return [_given(one) for one in part]
-    return {name: _given(one) for name, one in part.items() if one is not None} if isinstance(part, dict) else part

@@ -175,8 +175,8 @@ def workload(one: Workload, now: float) -> Document:
         "k8sPhaseUpdatedAt": stamp(since),
         "conditions": [],
         "runningPods": len(one.pods) if phase == "Running" else 0,
-        "requestedPods": {"number": len(one.pods)},
-        "allocatedResources": {"gpu": one.gpus if one.holds(now) else 0},
+        "requestedPods": {"number": len(one.pods), "parallelism": None},
+        "allocatedResources": {"gpu": one.gpus, "gpuMemory": f"{80 * one.gpus}G"} if one.holds(now) else {"gpu": 0},
         "totalRunningTimeSeconds": int(max(0.0, min(now, one.ends) - one.running_from)),
     }
     if waits:

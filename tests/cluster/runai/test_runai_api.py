@@ -150,6 +150,53 @@ def test_what_a_preflight_asks(plane: ControlPlane, api: RunaiApi) -> None:
     assert SECRET not in repr(credential)
 
 
+def test_what_is_null_is_as_good_as_not_there(plane: ControlPlane, api: RunaiApi) -> None:
+    status = {"namespace": None, "phase": "Ready", "nodePoolQuotaStatuses": None}
+    pools = [{"nodePool": {"id": "1", "name": "h100"}, "gpu": {"deserved": 8, "limit": None}}, None]
+    project = {"id": "7", "name": "bench", "clusterId": "c-1", "status": status, "resources": pools}
+    plane.on("GET", "/org-unit/projects", Say(body={"projects": [{**project, "defaultNodePools": None}]}))
+    found = api.project()
+    assert found is not None
+    assert [(quota.node_pool, quota.limit, quota.allocated) for quota in found.quotas] == [("h100", None, 0)]
+    plane.answers["GET", "/v1/k8s/clusters/c-1/node-pools"] = lambda _: Say(body=[{"name": "h100", "isDefault": None}])
+    assert [pool.is_default for pool in api.node_pools("c-1")] == [False]
+    claim = {"meta": {"name": "data"}, "spec": {"claimName": "data", "readOnly": None}, "status": None}
+    plane.on("GET", "/asset/datasource/pvc", Say(body={"entries": [claim]}))
+    assert [(one.read_only, one.is_usable) for one in api.claims("7")] == [(False, True)]
+    secret = {"meta": {"name": "hub"}, "spec": {"genericSecret": {"keyValuePairs": None}}, "clusterInfo": None}
+    plane.on("GET", "/asset/credentials", Say(body={"entries": [secret]}))
+    assert [one.keys for one in api.credentials("7")] == [()]
+    plane.on("GET", "/workloads/w-1", Say(body=workload(conditions=None, requestedPods=None)))
+    assert api.look(["w-1"])["w-1"].conditions == ()
+
+
+def test_what_is_kept_of_a_workload_that_is_over(plane: ControlPlane, api: RunaiApi) -> None:
+    """Of its resources some are said as texts, and what does not apply as null."""
+    said = {
+        "requestedPods": {"number": 16, "parallelism": None},
+        "allocatedResources": {"gpu": 0, "gpuMemory": "640Gi\x1b[2J", "extendedResources": [{"resource": "rdma"}]},
+        "phaseMessage": "",
+        "environmentVariables": [{"name": "TOKEN", "value": SECRET}],
+    }
+    plane.on("GET", "/workloads/w-1", Say(body=workload(phase="Running", **said)))
+    assert api.kept("w-1") is None, "it is not over"
+    plane.on("GET", "/workloads/w-1", Say(body=workload(phase="Completed", **said)))
+    pod = {"name": f"{NAME}-master-0", "nodeName": "n1", "k8sPhase": "Succeeded"}
+    plane.on("GET", "/workloads/w-1/pods", Say(body={"pods": [{**pod, "deletedAt": None, "containers": []}]}))
+    kept = api.kept("w-1")
+    assert kept is not None
+    assert (kept["id"], kept["requestedPods"], kept["phase"]) == ("w-1", {"number": 16}, "Completed")
+    assert kept["allocatedResources"] == {"gpu": 0, "gpuMemory": "640Gi"}
+    assert kept["pods"] == [pod]
+    assert SECRET not in str(kept)
+    assert "phaseMessage" not in kept
+
+
+def test_a_look_at_nothing_asks_nothing(plane: ControlPlane, api: RunaiApi) -> None:
+    assert api.look([]) == {}
+    assert plane.site.requests == []
+
+
 def test_what_is_said_of_a_running_workload(plane: ControlPlane, api: RunaiApi) -> None:
     event = {
         "createdAt": "2026-01-01T00:00:00Z",
@@ -190,7 +237,6 @@ def test_one_look_asks_once_for_one_and_once_for_many(plane: ControlPlane, api: 
     assert len(plane.site.asked("/workloads")) == 1
     assert api.look(["w-1", "w-2", "w-gone", "w-never"]).keys() == {"w-1", "w-2", "w-gone"}
     assert api.look(["w-gone"])["w-gone"].state == "CANCELLED"
-    assert api.look([]) == {}
 
 
 def test_a_name_is_found_among_the_living_first(plane: ControlPlane, api: RunaiApi) -> None:
