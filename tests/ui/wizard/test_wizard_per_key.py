@@ -8,15 +8,17 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from textual._compositor import Compositor
 from textual.widget import Widget
 from textual.widgets import Static
 
 from llmb_tui.plan.make import plan
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.widgets.figures import Figures
+from llmb_tui.ui.widgets.preview import Preview
 from llmb_tui.wizard.answers import settled
 from llmb_tui.wizard.proposal import propose
-from tests.kit.pilot import choose, loaded
+from tests.kit.pilot import choose, loaded, until
 
 
 def counted(monkeypatch: pytest.MonkeyPatch, calls: Counter[str], owner: Any, name: str) -> None:
@@ -33,7 +35,7 @@ def counted(monkeypatch: pytest.MonkeyPatch, calls: Counter[str], owner: Any, na
 
 
 def counted_everywhere(monkeypatch: pytest.MonkeyPatch, calls: Counter[str], function: Callable[..., Any]) -> None:
-    """Note each call of a function, but those of the chart, which is drawn after the frame."""
+    """Note each call of a function, but those that the chart makes for its other scales."""
     rooms = [module for name, module in sys.modules.items() if name.startswith(("llmb_tui.wizard", "llmb_tui.ui"))]
     for module in rooms:
         for name in [name for name, value in vars(module).items() if value is function]:
@@ -78,6 +80,20 @@ async def test_a_key_that_changes_figures_and_remarks_lays_out_nothing(app: Llmb
                 await pilot.pause()
             wizard.screen_layout_refresh_signal.unsubscribe(field)
     assert not layouts
+
+
+async def test_a_key_is_painted_at_once_with_its_chart(app: LlmbApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    painted: Counter[str] = Counter()
+    async with app.run_test(size=(120, 40)) as pilot:
+        wizard = await loaded(pilot)
+        await pilot.press("3", "down", "up")
+        await pilot.pause()
+        before = wizard.query_one(Preview).points
+        counted(monkeypatch, painted, Compositor, "render_update")
+        await pilot.press("down")
+        await until(pilot, lambda: wizard.query_one(Preview).points != before, "the chart is another")
+        await pilot.pause()
+    assert painted == {"render_update": 1}
 
 
 async def test_a_key_makes_the_figures_once_and_touches_no_other_part(
