@@ -58,15 +58,17 @@ def actions(wizard: WizardScreen) -> set[str]:
     return {one.binding.action for one in wizard.active_bindings.values()}
 
 
-@pytest.mark.parametrize("size", [(120, 36), (120, 40), (160, 45), (200, 60)], ids=lambda size: f"{size[0]}x{size[1]}")
-async def test_everything_is_seen_where_there_is_room(app: LlmbApp, size: tuple[int, int]) -> None:
-    async with app.run_test(size=size) as pilot:
+async def test_everything_is_seen_where_there_is_room(app: LlmbApp) -> None:
+    async with app.run_test(size=(120, 36)) as pilot:
         wizard = await at_scale(pilot)
-        assert seen(wizard) == {"Figures", "TimeParts", "ScaleChart", "ScrolledRemarks"}
-        assert "preview" not in actions(wizard), "there is nothing to turn to"
-        text = on_screen(app)
-        assert "where the time goes (a model)" in text
-        assert "● published ○ estimated ░ band" in text
+        for size in ((120, 36), (120, 40), (160, 45), (200, 60)):
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+            assert seen(wizard) == {"Figures", "TimeParts", "ScaleChart", "ScrolledRemarks"}, size
+            assert "preview" not in actions(wizard), "there is nothing to turn to"
+            text = on_screen(app)
+            assert "where the time goes (a model)" in text, size
+            assert "● published ○ estimated ░ band" in text, size
 
 
 async def test_long_remarks_leave_room_for_the_chart_and_are_scrolled_to_by_keyboard(app: LlmbApp) -> None:
