@@ -1,12 +1,10 @@
 """`LlmbApp`: wires the screens. What they do is theirs."""
 
-# ruff: noqa: PLC0415 - nothing heavy is imported before the first frame
 from __future__ import annotations
 
 import gc
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,7 +12,6 @@ from rich.text import Text
 from textual import constants, work
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
-from textual.message import Message
 from textual.screen import Screen
 from textual.theme import Theme
 
@@ -28,13 +25,6 @@ from llmb_tui.ui.text import tell
 
 if TYPE_CHECKING:
     from llmb_tui.ui.screens.jobs import JobsScreen
-
-
-@dataclass
-class PassedOver(Message):
-    """A file of the user's own cannot be used."""
-
-    problem: Trouble
 
 
 class LlmbApp(App[None]):
@@ -101,10 +91,7 @@ class LlmbApp(App[None]):
         """In any thread: a file of the user's own was passed over."""
         if self._also_told is not None:
             self._also_told(problem)
-        self.post_message(PassedOver(problem))
-
-    def on_passed_over(self, event: PassedOver) -> None:
-        tell(self, f"Passed over: {event.problem}", "warning")
+        self.call_later(tell, self, f"Passed over: {problem}", "warning")
 
     def on_ask(self, event: Ask) -> None:
         def give(result: object) -> None:

@@ -1,10 +1,13 @@
-"""The dialogs: a yes that must be clear, a host key, a secret, an error, the help."""
+"""The dialogs: a yes that must be clear, a host key, a line or a secret, one of a list, an error, the help."""
 
 from __future__ import annotations
 
-from typing import ClassVar, Generic, TypeVar
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar, Generic, TypeVar
 
-from textual.app import ComposeResult
+from textual import on
+from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
@@ -14,8 +17,11 @@ from textual.widgets import Button, Input, Static
 from llmb_tui.errors import Trouble
 from llmb_tui.results.notes import LONGEST_NOTE, Note
 from llmb_tui.text import clean
+from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.text import MUTED, line, lines, plain, told
-from llmb_tui.ui.widgets.texts import Scroller
+from llmb_tui.ui.widgets.choices import ChoiceList
+from llmb_tui.ui.widgets.texts import Paragraphs, Scroller
+from llmb_tui.wizard.choices import Choice
 
 _Result = TypeVar("_Result")
 
@@ -24,7 +30,7 @@ class Dialog(ModalScreen[_Result], Generic[_Result]):
     """A box with a title over the screen; escape leaves it without an answer."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "Leave", id="dialog.leave", tooltip="Leave without an answer")
+        Binding("escape", "dismiss", "Leave", id="dialog.leave", tooltip="Leave without an answer")
     ]
 
     def __init__(self, title: str) -> None:
@@ -40,30 +46,26 @@ class Dialog(ModalScreen[_Result], Generic[_Result]):
         """What is in the box."""
         raise NotImplementedError
 
-    def action_leave(self) -> None:
-        self.dismiss(None)
-
 
 class Confirm(Dialog[bool]):
     """A question whose answer is no unless yes is chosen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "yes", "Yes", id="confirm.yes", tooltip="Yes, do it"),
-        Binding("n", "no", "No", id="confirm.no", tooltip="No, do nothing"),
+        Binding("y", "dismiss(True)", "Yes", id="confirm.yes", tooltip="Yes, do it"),
+        Binding("n", "dismiss(False)", "No", id="confirm.no", tooltip="No, do nothing"),
         Binding("left,right,h,l", "other", "Other", show=False, id="confirm.other", tooltip="The other button"),
     ]
 
     def __init__(self, title: str, question: Content, yes: str = "Yes", no: str = "No") -> None:
         super().__init__(title)
         self._question = question
-        self._labels = (no, yes)
+        self._labels = {"no": no, "yes": yes}
 
     def body(self) -> ComposeResult:
         yield Static(self._question, markup=False)
         with Horizontal(classes="buttons"):
-            no, yes = self._labels
-            yield Button(plain(no), id="no", compact=True)
-            yield Button(plain(yes), id="yes", compact=True)
+            for name, words in self._labels.items():
+                yield Button(plain(words), id=name, compact=True)
 
     def on_mount(self) -> None:
         """No is what enter means."""
@@ -72,18 +74,8 @@ class Confirm(Dialog[bool]):
     def on_button_pressed(self, event: Button.Pressed) -> None:
         self.dismiss(event.button.id == "yes")
 
-    def action_yes(self) -> None:
-        self.dismiss(True)
-
-    def action_no(self) -> None:
-        self.dismiss(False)
-
     def action_other(self) -> None:
         self.focus_next()
-
-    def action_leave(self) -> None:
-        """Escape is a no."""
-        self.dismiss(False)
 
 
 class HostKey(Confirm):
@@ -103,22 +95,35 @@ class HostKey(Confirm):
         super().__init__("Unknown host key", question, "It is the right key", "Do not connect")
 
 
-class Secret(Dialog[str | None]):
+class AskLine(Dialog[str]):
+    """One line is typed, or one that is offered is taken; escape gives none."""
+
+    def __init__(self, title: str, words: Content, offered: str = "", hint: str = "", *, masked: bool = False) -> None:
+        super().__init__(title)
+        self._words = words
+        self._offered = offered
+        self._hint = hint
+        self._masked = masked
+
+    def body(self) -> ComposeResult:
+        yield Static(self._words, markup=False)
+        yield Input(self._offered, password=self._masked, compact=True, id="line")
+        yield Static(line((self._hint, MUTED)), id="line-hint", markup=False)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        self.take(event.value)
+
+    def take(self, text: str) -> None:
+        """Enter was pressed."""
+        self.dismiss(text)
+
+
+class Secret(AskLine):
     """A password, a passphrase or a code. It is handed on and kept nowhere."""
 
     def __init__(self, prompt: str, echo: bool) -> None:
-        super().__init__("The cluster asks")
-        self._prompt = prompt
-        self._echo = echo
-
-    def body(self) -> ComposeResult:
-        yield Static(plain(self._prompt.strip()), markup=False)
-        yield Input(password=not self._echo, compact=True, id="secret")
-        stored = "" if self._echo else " It is stored nowhere."
-        yield Static(line((f"enter sends it, escape gives none.{stored}", MUTED)), markup=False)
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        self.dismiss(event.value)
+        hint = f"enter sends it, escape gives none.{'' if echo else ' It is stored nowhere.'}"
+        super().__init__("The cluster asks", plain(prompt.strip()), hint=hint, masked=not echo)
 
 
 class NoteDialog(Dialog[tuple[str, str] | None]):
@@ -142,6 +147,52 @@ class NoteDialog(Dialog[tuple[str, str] | None]):
         self.dismiss((self.query_one("#note-text", Input).value, self.query_one("#note-tags", Input).value))
 
 
+class ListDialog(Dialog[str]):
+    """One of a list is taken, which is made in a thread while it says so; the answer is the value of the choice."""
+
+    def __init__(self, title: str, take: str, working: str) -> None:
+        """`take`: what the button says that takes one; `working`: what is done meanwhile."""
+        super().__init__(title)
+        self._take_word = take
+        self._working = working
+        self.choices = ChoiceList(self.choose, id="choices")
+
+    def body(self) -> ComposeResult:
+        yield Static(line((f"◐ {self._working} …", MUTED)), id="choices-said", markup=False)
+        yield self.choices
+        yield Paragraphs(id="about-choice")
+        with Horizontal(classes="buttons"):
+            yield Button(self._take_word, id="take", compact=True, disabled=True)
+            yield Button("Leave", id="leave", compact=True)
+
+    def on_mount(self) -> None:
+        self.choices.focus()
+
+    def say(self, words: Content) -> None:
+        """Say over the list how it stands."""
+        self.query_one("#choices-said", Static).update(words)
+
+    def offer(self, choices: tuple[Choice, ...], chosen: str) -> None:
+        """Show these, one of them as chosen, which can be taken from now on."""
+        self.choices.show(choices, chosen)
+        self.query_one("#take", Button).disabled = not choices
+
+    def choose(self, value: str) -> None:
+        """The cursor is on this one."""
+        self.choices.show(self.choices.shown, value)
+
+    @on(ChoiceList.Taken)
+    def take(self) -> None:
+        if self.choices.chosen:
+            self.dismiss(self.choices.chosen)
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        if event.button.id == "take":
+            self.take()
+        else:
+            self.dismiss(None)
+
+
 class Failure(Dialog[None]):
     """An error: what happened, why as far as is known, what to do."""
 
@@ -161,14 +212,23 @@ class Failure(Dialog[None]):
         self.dismiss(None)
 
     def action_copy(self) -> None:
-        self.app.copy_to_clipboard(clean(str(self._trouble)))
+        copy(self.app, clean(str(self._trouble)), "The text")
+
+
+@contextmanager
+def trouble_shown(app: App[Any]) -> Iterator[None]:
+    """Trouble within is shown in a dialog, and what follows it there is left out."""
+    try:
+        yield
+    except Trouble as trouble:
+        app.push_screen(Failure(trouble))
 
 
 class Help(Dialog[None]):
     """The keys that work on the screen below, and what it is for."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("question_mark,q", "leave", "Close", show=False, id="help.leave", tooltip="Close the help")
+        Binding("question_mark,q", "dismiss", "Close", show=False, id="help.leave", tooltip="Close the help")
     ]
 
     def __init__(self, below: Screen[object]) -> None:

@@ -1,6 +1,5 @@
 """`ModalPrompter`: a connection's questions, asked in a dialog while the connecting thread waits."""
 
-# ruff: noqa: PLC0415 - nothing heavy is imported before the first frame
 from __future__ import annotations
 
 from collections.abc import Callable

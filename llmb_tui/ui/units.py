@@ -26,9 +26,14 @@ def seconds(value: float) -> str:
     return f"{value:.3f} s" if value < 1 else f"{value:,.2f} s"
 
 
+def bare_seconds(value: float) -> str:
+    """The same for a column that names its unit: `1.98`."""
+    return seconds(value).removesuffix(" s")
+
+
 def band(low: float, high: float) -> str:
     """A range of step times: `1.90 – 2.06 s`."""
-    return f"{seconds(low).removesuffix(' s')} – {seconds(high)}"
+    return f"{bare_seconds(low)} – {seconds(high)}"
 
 
 def tokens_per_s(value: float) -> str:
@@ -86,6 +91,11 @@ def age(seconds: float) -> str:
         if seconds >= size:
             return f"{int(seconds // size)} {unit}"
     return f"{int(max(seconds, 0))} s"
+
+
+def short_age(seconds: float) -> str:
+    """The same for a column of ages: `4m`."""
+    return age(seconds).replace(" min", "m").replace(" ", "")
 
 
 def moment(at: float) -> str:

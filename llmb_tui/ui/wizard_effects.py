@@ -1,6 +1,5 @@
 """What the effects of the wizard do, each in a thread of its own: ask a cluster, read this machine's files."""
 
-# ruff: noqa: PLC0415 - nothing heavy is imported before the first frame
 from __future__ import annotations
 
 import contextlib

@@ -42,7 +42,7 @@ async def test_from_choices_to_verdicts(places: Places) -> None:
         await pilot.press("q", "o")
         await on_top(pilot, SuitesDialog)
         await until(
-            pilot, lambda: "of 2 runs done" in str(app.screen.query_one("#suites").render_line(0)), "it is listed"
+            pilot, lambda: "of 2 runs done" in str(app.screen.query_one("#choices").render_line(0)), "it is listed"
         )
         await pilot.press("enter")
         await on_top(pilot, SuiteWatchScreen)

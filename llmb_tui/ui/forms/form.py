@@ -17,9 +17,9 @@ from llmb_tui.cluster.profile_fields import ProfileField, field_at_fault
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
-from llmb_tui.ui.panes.pane import label
 from llmb_tui.ui.text import MUTED, line
 from llmb_tui.ui.widgets.choices import Combo
+from llmb_tui.ui.widgets.texts import label
 
 P = TypeVar("P", bound=ClusterProfile)
 O = TypeVar("O")  # noqa: E741 - what is offered

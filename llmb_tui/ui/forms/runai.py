@@ -45,8 +45,8 @@ class RunaiForm(ProfileForm[RunaiProfile, "RunaiInventory"]):
         return runai_profile_of(self.base, self.texts)
 
     def read(self, services: Services, profile: RunaiProfile, prompter: Prompter) -> RunaiInventory:
-        from llmb_tui.cluster.runai.cluster import runai_of  # noqa: PLC0415 - loads pydantic and certificates
-        from llmb_tui.cluster.runai.inventory import read_runai  # noqa: PLC0415 - as above
+        from llmb_tui.cluster.runai.cluster import runai_of  # loads pydantic and certificates
+        from llmb_tui.cluster.runai.inventory import read_runai
 
         cluster = runai_of(services.clusters.cluster(profile))
         cluster.connect(prompter)

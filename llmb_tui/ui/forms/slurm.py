@@ -62,7 +62,10 @@ class SlurmForm(ProfileForm[SlurmProfile, "tuple[ClusterInventory, LlmbInventory
         self, services: Services, profile: SlurmProfile, prompter: Prompter
     ) -> tuple[ClusterInventory, LlmbInventory]:
         """And what NVIDIA's own tools have there; not to know that is no reason to say nothing."""
-        from llmb_tui.cluster.llmb.find import LlmbInventory, find_installs  # noqa: PLC0415 - opens the cluster room, which loads paramiko
+        from llmb_tui.cluster.llmb.find import (
+            LlmbInventory,
+            find_installs,
+        )  # opens the cluster room, which loads paramiko
 
         inventory = services.clusters.inventory(profile, prompter)
         try:

@@ -1,6 +1,5 @@
 """The first two panes: workload; GPU type and precision."""
 
-# ruff: noqa: PLC0415 - nothing heavy is imported before the first frame
 from __future__ import annotations
 
 from functools import partial
@@ -8,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 
-from llmb_tui.ui.panes.pane import Dispatch, Pane, label
+from llmb_tui.ui.panes.pane import Dispatch, Pane
 from llmb_tui.ui.widgets.choices import ChoiceList, FindableChoices
-from llmb_tui.ui.widgets.texts import Paragraphs, fact
+from llmb_tui.ui.widgets.texts import Paragraphs, fact, label
 from llmb_tui.wizard.steps import StepId
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ class WorkloadPane(Pane):
         self._list = FindableChoices(partial(self.give, "workload"), id="workload")
 
     def compose(self) -> ComposeResult:
-        yield label("Workload and size", "release, published GPUs")
+        yield label("Workload and size", "release, published GPUs", first=True)
         yield self._list
         yield label("About it")
         yield Paragraphs()
@@ -55,7 +54,7 @@ class HardwarePane(Pane):
         self._dtypes = ChoiceList(partial(self.give, "dtype"), id="dtype")
 
     def compose(self) -> ComposeResult:
-        yield label("GPU type", "memory, GPUs in one node")
+        yield label("GPU type", "memory, GPUs in one node", first=True)
         yield self._gpus
         yield label("Precision", "dense peak of one GPU")
         yield self._dtypes

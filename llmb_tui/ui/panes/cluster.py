@@ -10,10 +10,10 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from llmb_tui.preflight.report import Check
-from llmb_tui.ui.panes.pane import Dispatch, Pane, label
+from llmb_tui.ui.panes.pane import Dispatch, Pane
 from llmb_tui.ui.text import MUTED, line, lines, told
 from llmb_tui.ui.widgets.choices import FindableChoices
-from llmb_tui.ui.widgets.texts import Paragraph, Paragraphs, text
+from llmb_tui.ui.widgets.texts import Paragraph, Paragraphs, label, text
 from llmb_tui.wizard.choices import Choice
 from llmb_tui.wizard.events import ClusterPicked
 from llmb_tui.wizard.steps import StepId
@@ -59,7 +59,7 @@ class ClusterPane(Pane):
         self._list = FindableChoices(lambda name: dispatch(ClusterPicked(name)), id="clusters")
 
     def compose(self) -> ComposeResult:
-        yield label("Saved clusters")
+        yield label("Saved clusters", first=True)
         yield self._list
         yield Paragraphs(id="link")
         yield Paragraphs(id="checks")

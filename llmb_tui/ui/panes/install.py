@@ -50,13 +50,13 @@ class InstallPane(Pane):
     ]
 
     def compose(self) -> ComposeResult:
-        yield Static(id="install-title", classes="label", markup=False)
+        yield Static(id="install-title", classes="label first", markup=False)
         yield Paragraphs(id="install-progress")
         with Scroller(id="install-steps"):
             yield Paragraphs(id="install-rows")
 
     def show(self, state: WizardState) -> None:
-        from llmb_tui.launch.procedure import procedure  # noqa: PLC0415 - not needed for the first frame
+        from llmb_tui.launch.procedure import procedure
 
         hint = procedure(state.procedure).install_hint
         say(self.query_one("#install-title", Static), line(("Install", "b"), "  ", (hint, "dim")))

@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
-from textual.content import Content
-from textual.reactive import var
 from textual.widgets import Button, Static
 
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import FIELDS, LAYOUT
 from llmb_tui.ui import units
-from llmb_tui.ui.text import MUTED, hanging, line
+from llmb_tui.ui.text import MUTED, line
 from llmb_tui.ui.widgets.choices import TextField
-from llmb_tui.ui.widgets.texts import WrappedLines, remark
+from llmb_tui.ui.widgets.texts import Paragraph, Paragraphs, remark, text
 from llmb_tui.wizard.answers import value_of
 from llmb_tui.wizard.gates import layout_problems, other_layout, shown
 
@@ -51,7 +49,7 @@ class LayoutPart(Vertical):
                 for at, field in enumerate(LAYOUT[first : first + _IN_A_ROW]):
                     yield Static(("" if at else "  ") + field.label, classes="name", markup=False)
                     yield self._fields[field.name]
-        yield Checks()
+        yield Paragraphs(id="layout-checks")
         with Horizontal(classes="ways"):
             yield Button("valid layouts ^l", action="screen.ask('layouts')", id="valid-layouts", compact=True)
             yield Button("the recipe's ^r", id="recipes-layout", compact=True)
@@ -70,7 +68,7 @@ class LayoutPart(Vertical):
             if field.value.lstrip("0") != value.lstrip("0") or not value:
                 field.value = value
             field.placeholder = shown(proposal.usual.parallelism, FIELDS[name]) if proposal.usual else ""
-        self.query_one(Checks).shown = (proposal.usual, proposal.plan)
+        self.query_one("#layout-checks", Paragraphs).parts = checks(proposal.usual, proposal.plan)
         given = bool(answers.overrides.set_fields())
         self.set_class(given, "-on")
         self.query_one("#recipes-layout", Button).disabled = not given
@@ -84,32 +82,18 @@ class LayoutPart(Vertical):
         self._give("layout", "")
 
 
-class Checks(WrappedLines):
-    """What is wrong or unusual, and where the layout is not the recipe's."""
-
-    shown: var[tuple[Plan | None, Plan | None]] = var[tuple[Plan | None, Plan | None]]((None, None))
-    """The plan with the recipe's layout, and the plan."""
-
-    watch_shown = WrappedLines.changed
-
-    def rows(self, width: int) -> list[Content]:
-        return checks(*self.shown, width)
-
-
-def checks(usual: Plan | None, plan: Plan | None, width: int) -> list[Content]:
-    """Errors first, then what is unusual, then what differs and what that is worth."""
+def checks(usual: Plan | None, plan: Plan | None) -> tuple[Paragraph, ...]:
+    """What is wrong or unusual, errors first; then what differs from the recipe's layout, and what that is worth."""
     if plan is None:
-        return []
-    rows = []
+        return ()
+    parts = []
     for problem in layout_problems(plan):
-        word = "error" if problem.severity == "error" else "unusual"
-        rows += remark(problem, word, width)
+        parts.append(remark(problem, "error" if problem.severity == "error" else "unusual"))
     differs = other_layout(usual, plan)
-    for words in differs:
-        rows += hanging(line(("† ", MUTED)), line(words), width)
+    parts += [(line(("† ", MUTED)), line(words)) for words in differs]
     if not differs:
-        rows.append(line(("  the recipe's own; empty: the recipe's value", MUTED)))
+        parts.append(text(("  the recipe's own; empty: the recipe's value", MUTED)))
     elif usual is not None and usual.estimate is not None and plan.estimate is not None:
         ours, theirs = units.seconds(plan.estimate.step_time_s), units.seconds(usual.estimate.step_time_s)
-        rows.append(line(("step time ", MUTED), (ours, "bold"), (f", the recipe's own {theirs}", MUTED)))
-    return rows
+        parts.append(text(("step time ", MUTED), (ours, "bold"), (f", the recipe's own {theirs}", MUTED)))
+    return tuple(parts)

@@ -1,13 +1,11 @@
 """`Pane`: the form of one step. It renders the wizard's state and says what the person did; it decides nothing."""
 
-# ruff: noqa: PLC0415 - nothing heavy is imported before the first frame
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.containers import VerticalScroll
-from textual.widgets import Static
 
 from llmb_tui.ui.widgets.choices import FindableChoices
 from llmb_tui.wizard.steps import StepId
@@ -54,8 +52,3 @@ class Pane(VerticalScroll, can_focus=False, inherit_bindings=False):
             if widget in self.screen.focus_chain:
                 widget.focus()
                 return
-
-
-def label(text: str, hint: str = "", **options: Any) -> Static:
-    """The name of a field, with a hint. Literals only."""
-    return Static(f"[b]{text}[/b]  [dim]{hint}[/]" if hint else f"[b]{text}[/b]", classes="label", **options)

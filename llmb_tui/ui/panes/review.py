@@ -56,7 +56,7 @@ class ReviewPane(Pane):
             yield Paragraphs(id="script-more")
 
     def show(self, state: WizardState) -> None:
-        from llmb_tui.launch.procedure import procedure  # noqa: PLC0415 - not needed for the first frame
+        from llmb_tui.launch.procedure import procedure
 
         chosen = procedure(state.procedure)
         command, self._command = self._command, command_of(state)
@@ -290,7 +290,7 @@ def launch_parts(launch: Launch, now: float, other: bool) -> tuple[Paragraph, ..
 
     `now` is monotonic time.
     """
-    from llmb_tui.launch.procedure import procedure  # noqa: PLC0415 - not needed for the first frame
+    from llmb_tui.launch.procedure import procedure
 
     run = launch.run
     age = units.clock(max(0.0, now - launch.since))

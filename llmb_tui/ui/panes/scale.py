@@ -15,10 +15,10 @@ from textual.widgets import Static
 
 from llmb_tui.plan.selection import DEFAULT_PROCEDURE, LAYOUT, LONGEST_PATH, NOTHING_MORE, ON, OPTIONS, Kind, text_of
 from llmb_tui.ui.panes.layout import LayoutPart
-from llmb_tui.ui.panes.pane import Dispatch, Pane, label
+from llmb_tui.ui.panes.pane import Dispatch, Pane
 from llmb_tui.ui.text import MUTED, line, say
 from llmb_tui.ui.widgets.choices import ChoiceList, FindableChoices, Switches, TextField
-from llmb_tui.ui.widgets.texts import Paragraphs
+from llmb_tui.ui.widgets.texts import Paragraphs, label
 from llmb_tui.wizard.answers import value_of
 from llmb_tui.wizard.choices import choices, no_typing, procedures, switches
 from llmb_tui.wizard.events import Asked
@@ -73,7 +73,7 @@ class ScalePane(Pane):
         self._procedures = ChoiceList(partial(self.give, "procedure"), id="procedure")
 
     def compose(self) -> ComposeResult:
-        yield label("GPUs", "● published  ○ listed, no result")
+        yield label("GPUs", "● published  ○ listed, no result", first=True)
         yield self._scales
         yield _named("other", self._other, Static("previewed only", classes="hint"))
         yield label("Scaling")
@@ -82,7 +82,7 @@ class ScalePane(Pane):
         yield self._layout
         yield label("Options", "o: profile, trace, checkpoints", id="options-label")
         with Vertical(id="length"):
-            yield _named("steps", self._steps, Static(id="steps-hint", classes="hint"))
+            yield _named("steps", self._steps, Static(id="steps-hint", classes="hint"), id="steps-row")
             yield _named("time limit", self._limit, Static("HH:MM:SS", classes="hint"))
         with Vertical(id="beside"):
             yield self._switches
@@ -138,10 +138,10 @@ class ScalePane(Pane):
         self._scales.show(scales, chosen)
         self._scaling.show(choices(catalog, full, "scaling"), value_of(full, "scaling"))
         listed = any(choice.value == chosen for choice in scales)
-        _put(self._other, "" if listed else chosen)
+        self._other.put("" if listed else chosen)
         self._layout.show(state)
-        _put(self._steps, value_of(answers, "steps"))
-        _put(self._limit, value_of(answers, "time_limit"))
+        self._steps.put(value_of(answers, "steps"))
+        self._limit.put(value_of(answers, "time_limit"))
         self._show_options(state)
         self._show_procedures(state)
         if plan is None:
@@ -163,7 +163,7 @@ class ScalePane(Pane):
             field, reason = self._typed[option.name], why_not[option.name]
             if option.of:
                 self.query_one(f"#{option.of}-row").display = value_of(full, option.of) == ON
-            _put(field, value_of(answers, option.name))
+            field.put(value_of(answers, option.name))
             usual = text_of(getattr(plan.options, option.name)) if plan else ""
             field.placeholder = f"– {reason}" if reason else usual or _PLACEHOLDERS.get(option.kind, "")
             field.disabled = bool(reason) and not field.value
@@ -180,10 +180,5 @@ class ScalePane(Pane):
         self.query_one("#not-published", Paragraphs).parts = parts
 
 
-def _named(name: str, field: TextField, hint: Static) -> Horizontal:
-    return Horizontal(Static(f"  {name}", classes="name"), field, hint, classes="field")
-
-
-def _put(field: TextField, text: str) -> None:
-    if not field.has_focus and field.value != text:
-        field.value = text
+def _named(name: str, field: TextField, hint: Static, **options: Any) -> Horizontal:
+    return Horizontal(Static(f"  {name}", classes="name"), field, hint, classes="field", **options)

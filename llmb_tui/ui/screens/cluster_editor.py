@@ -32,7 +32,7 @@ _NOT_A_LOGIN_NODE = "no sbatch here"
 _OTHER_KIND = "n enters another kind"
 
 
-class ClusterEditor(Screen[ClusterProfile | None]):
+class ClusterEditor(Screen[ClusterProfile]):
     """One profile. Its answer is the saved profile, or None. No secret is in it: the connection asks for one."""
 
     HELP = """Where runs go: of which kind the cluster is, how to reach it, and what a job must ask for there.
@@ -44,7 +44,7 @@ configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+r", "read", "Connect and read", id="editor.read", tooltip="Ask the cluster what it offers"),
         Binding("ctrl+s", "save", "Save", id="editor.save", tooltip="Save the cluster and check it"),
-        Binding("escape", "leave", "Leave", id="editor.leave", tooltip="Leave without saving"),
+        Binding("escape", "dismiss", "Leave", id="editor.leave", tooltip="Leave without saving"),
     ]
 
     def __init__(self, services: Services, prompter: Prompter, base: ClusterProfile | None) -> None:
@@ -73,7 +73,7 @@ configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. 
             yield self._kinds
             yield self.form
         yield Static(id="fault", markup=False)
-        yield KeyBar(compact=True)
+        yield KeyBar(show_command_palette=True)
 
     def on_mount(self) -> None:
         self._choose_kind(self._kind)
@@ -116,9 +116,6 @@ configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. 
             self._blame(trouble)
         else:
             self.dismiss(profile)
-
-    def action_leave(self) -> None:
-        self.dismiss(None)
 
     @work(group="read", exclusive=True, exit_on_error=False)
     async def _read(self, form: ProfileForm[Any, Any], profile: ClusterProfile) -> None:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from rich.text import Text
 from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import DataTable, Static
 
@@ -30,16 +27,22 @@ from llmb_tui.results.housekeeping import (
 )
 from llmb_tui.results.prune import held_by_suites
 from llmb_tui.services import Services
-from llmb_tui.text import clean_line, plural, size_text
+from llmb_tui.text import plural, size_text
 from llmb_tui.ui.daemon import in_daemon
 from llmb_tui.ui.dialogs import Confirm, Failure
 from llmb_tui.ui.text import MUTED, Part, line, lines
 from llmb_tui.ui.widgets.key_bar import KeyBar
+from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable, Row, TableColumn, Tone, room_beside
 
 if TYPE_CHECKING:
     from llmb_tui.cluster.session import Session
 
-_COLUMNS = (("", 1), ("size", 8), ("what", 19), ("run", 16))
+_COLUMNS = (
+    TableColumn("mark", "", 1),
+    TableColumn("size", "size", 8),
+    TableColumn("what", "what", 19),
+    TableColumn("run", "run", 16),
+)
 _LEAST = 20
 """Cells for the last column, the name."""
 _NAMED_IN_QUESTION = 8
@@ -51,37 +54,33 @@ class DiskScreen(Screen[None]):
     HELP = """What installs and runs have put below the cluster's install directory, the largest first.
 x marks a thing, D removes what is marked, for good. What is still needed, or is not known, cannot be marked; the line
 below the rows says why. A run's record, plan and verdict stay on this machine."""
-    CSS_PATH = "disk.tcss"
+    CSS_PATH = "cluster_list.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("x,space", "mark", "Mark", key_display="x", id="disk.mark", tooltip="Mark it to be removed"),
         Binding("D", "remove", "Remove…", id="disk.remove", tooltip="Remove what is marked, after a question"),
         Binding("r", "read", "Look again", id="disk.read", tooltip="Ask the cluster again"),
-        Binding("q,escape", "leave", "Back", key_display="q", id="disk.leave", tooltip="Back; nothing is removed"),
+        Binding("q,escape", "dismiss", "Back", key_display="q", id="disk.leave", tooltip="Back; nothing is removed"),
     ]
 
-    table = getters.query_one("#disk-things", DataTable)
-
-    @dataclass
-    class Heard(Message):
-        """How far it is."""
-
-        words: str
+    table = getters.query_one(KeyedTable)
+    said = getters.query_one("#disk-said", Static)
+    note = getters.query_one("#disk-note", Static)
 
     def __init__(self, services: Services, prompter: Prompter, profile: ClusterProfile) -> None:
         super().__init__()
         self._services = services
         self._prompter = prompter
         self._profile = profile
-        self._things: tuple[Belonging, ...] = ()
+        self._things: dict[Key, Belonging] = {}
+        """By their paths."""
         self._marked: set[str] = set()
 
     def compose(self) -> ComposeResult:
         yield Static(line((f" On {self._profile.name}", "bold"), f"   {self._profile.directory}"), id="disk-head")
         yield Static(id="disk-said", markup=False)
-        table: DataTable[Text] = DataTable(id="disk-things", cursor_type="row", cell_padding=0)
-        yield table
+        yield KeyedTable()
         yield Static(id="disk-note", markup=False)
-        yield KeyBar(compact=True, show_command_palette=False)
+        yield KeyBar()
 
     def on_mount(self) -> None:
         self.table.focus()
@@ -95,11 +94,8 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
             return None if self._services.policy.observes(self._profile) else True
         return True
 
-    def action_leave(self) -> None:
-        self.dismiss(None)
-
     def action_mark(self) -> None:
-        one = self._chosen()
+        one = self._chosen
         if one is not None and not one.kept:
             self._marked ^= {one.path}
             self._show_rows()
@@ -110,7 +106,7 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
 
     @work(group="disk", exclusive=True, exit_on_error=False)
     async def action_remove(self) -> None:
-        things = chosen(self._things, sorted(self._marked))
+        things = chosen(tuple(self._things.values()), sorted(self._marked))
         question = removal_question(self._profile.name, things)
         if not things or not await self.app.push_screen_wait(Confirm("Remove", question, "Remove it", "Keep it")):
             return
@@ -128,13 +124,13 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
         """`said`: what was done before."""
         self._say(("◐ ", "$text-warning"), f"{said} Asking {self._profile.name} …".lstrip())
         try:
-            self._things = await in_daemon(self._look)
+            self._things = {one.path: one for one in await in_daemon(self._look)}
         except Trouble as trouble:
-            self._things = ()
+            self._things = {}
             self._say(("✗ ", "$text-error"), f"{trouble.what} {trouble.why}")
         else:
-            self._say(("● ", "$text-success"), f"{said} {summary(self._things)}".lstrip())
-        self._marked &= {one.path for one in self._things if not one.kept}
+            self._say(("● ", "$text-success"), f"{said} {summary(tuple(self._things.values()))}".lstrip())
+        self._marked &= {one.path for one in self._things.values() if not one.kept}
         self._show_rows()
 
     def _look(self) -> tuple[Belonging, ...]:
@@ -150,35 +146,25 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
         return self._services.clusters.login_node(self._profile.name)
 
     def _tell(self, words: str) -> None:
-        """In a thread."""
-        self.post_message(self.Heard(words))
+        """In a thread: how far it is."""
+        self.call_later(self._say, ("◐ ", "$text-warning"), words)
 
-    @on(Heard)
-    def _heard(self, message: Heard) -> None:
-        self._say(("◐ ", "$text-warning"), message.words)
-
+    @property
     def _chosen(self) -> Belonging | None:
-        row = self.table.cursor_row
-        return self._things[row] if 0 <= row < len(self._things) else None
+        """Under the cursor."""
+        return self._things.get(self.table.chosen)
 
     def _show_rows(self) -> None:
-        row = self.table.cursor_row
-        self.table.clear(columns=True)
-        for heading, width in _COLUMNS:
-            self.table.add_column(Text(heading), width=width + 1)
-        room = max(self.size.width - sum(w + 1 for _, w in _COLUMNS) - 3, _LEAST)
-        self.table.add_column(Text("name"), width=room)
-        for one in self._things:
-            cells = row_of(one, one.path in self._marked, room)
-            style = "dim" if one.kept else ""
-            self.table.add_row(*(Text(cell, style, no_wrap=True, overflow="ellipsis") for cell in cells))
-        if self._things:
-            self.table.move_cursor(row=min(row, len(self._things) - 1), animate=False)
+        room = max(room_beside(_COLUMNS, self.size.width - 2), _LEAST)
+        columns = (*_COLUMNS, TableColumn("name", "name", room))
+        self.table.show(
+            columns, {key: row_of(one, one.path in self._marked, room) for key, one in self._things.items()}
+        )
         self._show_note()
 
     @on(DataTable.RowHighlighted)
     def _show_note(self) -> None:
-        one = self._chosen()
+        one = self._chosen
         parts: list[Part] = []
         if one is not None:
             parts = [one.path]
@@ -186,17 +172,22 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
                 parts += [("   ✗ stays: ", "$text-error"), one.kept]
             elif not self._services.policy.observes(self._profile):
                 parts.append(("   x marks it", MUTED))
-        self.query_one("#disk-note", Static).update(line(*parts))
+        self.note.update(line(*parts))
 
     def _say(self, *parts: Part) -> None:
-        self.query_one("#disk-said", Static).update(line(*parts))
+        self.said.update(line(*parts))
 
 
-def row_of(one: Belonging, marked: bool, room: int) -> tuple[str, ...]:
+def row_of(one: Belonging, marked: bool, room: int) -> Row:
     """The cells of a thing; of a path that is longer than its `room` the end tells it from others."""
-    size = "?" if one.size is None else size_text(one.size)
-    name = one.path if len(one.path) <= room else f"…{one.path[1 - room :]}"
-    return tuple(map(clean_line, ("x" if marked else "", size, KINDS[one.kind], " ".join(one.run_ids) or "–", name)))
+    tone: Tone = "quiet" if one.kept else "plain"
+    return {
+        "mark": ("x" if marked else "", tone),
+        "size": ("?" if one.size is None else size_text(one.size), tone),
+        "what": (KINDS[one.kind], tone),
+        "run": (" ".join(one.run_ids) or "–", tone),
+        "name": (one.path if len(one.path) <= room else f"…{one.path[1 - room :]}", tone),
+    }
 
 
 def summary(things: Sequence[Belonging]) -> str:

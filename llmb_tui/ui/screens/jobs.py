@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -13,22 +12,21 @@ from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
-from textual.screen import Screen
 from textual.widgets import DataTable, Input, Static
 
-from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.errors import Trouble
 from llmb_tui.launch.job_words import JobWords
-from llmb_tui.results.notes import Note, tags_in
+from llmb_tui.results.notes import tags_in
 from llmb_tui.services import Services
 from llmb_tui.text import plural
 from llmb_tui.ui.daemon import in_daemon
-from llmb_tui.ui.dialogs import Confirm, Failure, NoteDialog
+from llmb_tui.ui.dialogs import Confirm, NoteDialog, trouble_shown
+from llmb_tui.ui.screens.runs_screen import RunsScreen
 from llmb_tui.ui.text import MUTED, line, lines, tell
 from llmb_tui.ui.widgets.job_table import JobTable
 from llmb_tui.ui.widgets.job_texts import cancel_question, heading, what_is_missing
 from llmb_tui.ui.widgets.key_bar import KeyBar
+from llmb_tui.ui.widgets.row_filter import RowFilter
 from llmb_tui.ui.widgets.run_header import jobs_of, what_runs
 from llmb_tui.ui.widgets.status_bar import notice
 from llmb_tui.watch.run_records import RunsChanged
@@ -36,14 +34,13 @@ from llmb_tui.watch.run_records import RunsChanged
 if TYPE_CHECKING:
     from llmb_tui.launch.run import Run
     from llmb_tui.watch.run_records import RunRecord
-    from llmb_tui.watch.runs_feed import RunsFollowing
 
 _LINES = 8
 _AGE_EVERY_S = 2.0
 _NO_JOB = "This run has no job that could be cancelled, and nothing to withdraw."
 
 
-class JobsScreen(Screen[None]):
+class JobsScreen(RunsScreen):
     """The runs, newest first, as their feed says. Only what a person does here may ask for a password."""
 
     HELP = """Every run, newest first; finished ones stay. The figures come from the local copies of the logs.
@@ -76,17 +73,11 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
     ]
 
     table = getters.query_one(JobTable)
-    words = getters.query_one("#jobs-filter", Input)
+    words = getters.query_one(RowFilter)
     head = getters.query_one("#jobs-head", Static)
     note = getters.query_one("#jobs-note", Static)
     said = getters.query_one("#jobs-said", Static)
     last_lines = getters.query_one("#jobs-peek", Static)
-
-    @dataclass
-    class Changed(Message):
-        """Some runs have changed."""
-
-        event: RunsChanged
 
     @dataclass
     class Again(Message):
@@ -95,14 +86,9 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
         run: Run
 
     def __init__(self, services: Services, prompter: Prompter, clock: Callable[[], float] = time.time) -> None:
-        super().__init__()
-        self._services = services
-        self._prompter = prompter
+        super().__init__(services, prompter)
         self._clock = clock
         self._event = RunsChanged()
-        self._profiles: dict[str, ClusterProfile] = {}
-        self._following: RunsFollowing | None = None
-        self._usable: tuple[bool | None, ...] = ()
 
     def compose(self) -> ComposeResult:
         yield Static(id="jobs-head", markup=False)
@@ -110,21 +96,12 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
         yield Static(id="jobs-said", markup=False)
         yield Static(id="jobs-note", markup=False)
         yield Static(id="jobs-peek", markup=False)
-        yield Input(placeholder="words that a row must have", id="jobs-filter", compact=True)
-        yield KeyBar(compact=True, show_command_palette=False)
+        yield RowFilter("words that a row must have", id="jobs-filter")
+        yield KeyBar()
 
     def on_mount(self) -> None:
         self.table.focus()
         self.set_interval(_AGE_EVERY_S, self.table.grow_older)
-
-    def on_screen_resume(self) -> None:
-        self._follow()
-
-    def on_screen_suspend(self) -> None:
-        self._let_go()
-
-    def on_unmount(self) -> None:
-        self._let_go()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (Textual's)
         """What is typed into the filter is a letter of it; where a cluster is only looked at nothing is ended."""
@@ -139,19 +116,16 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
     # What the person does.
 
     @on(DataTable.RowSelected)
-    def open_run(self) -> None:
-        from llmb_tui.ui.screens.run import RunScreen  # noqa: PLC0415 (not needed for the first frame)
-
+    def open_row(self) -> None:
         if self.table.chosen is not None:
-            self.app.push_screen(RunScreen(self._services, self._prompter, self.table.chosen))
+            self.open_run(self.table.chosen)
 
     def action_peek(self) -> None:
         self.toggle_class("-peeking")
         self.peek()
 
     def action_filter(self) -> None:
-        self.words.display = True
-        self.set_focus(self.words)  # at once: the next key is the filter's already
+        self.words.ask()
 
     def action_mark(self) -> None:
         if not self.table.mark():
@@ -172,44 +146,32 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
         if answer is None:
             return
         text, tags = answer[0], tags_in(answer[1])
-        try:
+        with trouble_shown(self.app):
             await in_daemon(notes.change, run_id, text, tags, set(before.tags) - set(tags))
-            self._take_notes(await in_daemon(notes.all))
-        except Trouble as trouble:
-            self.app.push_screen(Failure(trouble))
+            await self.prepare()
 
     @work(group="others", exclusive=True, exit_on_error=False)
     async def action_others(self) -> None:
-        from llmb_tui.ui.screens.llmb_runs import LlmbRunsScreen  # noqa: PLC0415 (not needed for the first frame)
-        from llmb_tui.ui.screens.run import RunScreen  # noqa: PLC0415 (as above)
+        from llmb_tui.ui.screens.llmb_runs import LlmbRunsScreen
 
         record = self.table.record
         cluster = record.run.cluster if record else None
         opened = await self.app.push_screen_wait(LlmbRunsScreen(self._services, self._prompter, cluster))
         if opened is not None:
-            self.app.push_screen(RunScreen(self._services, self._prompter, opened))
+            self.open_run(opened)
 
     def action_leave(self) -> None:
-        if self.words.display:
-            self.words.value = ""
-            self.words.display = False
-            self.set_focus(self.table)
-        else:
+        if not self.words.forget():
             self.dismiss(None)
 
-    @on(Input.Changed, "#jobs-filter")
+    @on(Input.Changed)
     def narrow(self) -> None:
         self.table.filter(self.words.value)
         self._show_around()
 
-    @on(Input.Submitted, "#jobs-filter")
-    def to_rows(self) -> None:
-        self.words.display = bool(self.words.value)
-        self.set_focus(self.table)
-
     @work(group="cancel", exclusive=True, exit_on_error=False)
     async def action_cancel(self) -> None:
-        from llmb_tui.launch.submit import withdraw  # noqa: PLC0415 - loads paramiko
+        from llmb_tui.launch.submit import withdraw  # loads paramiko
 
         if not (wanted := self.table.to_cancel):
             tell(self.app, _NO_JOB, "warning")
@@ -218,15 +180,13 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
             return
         cancelled, withdrawn = Counter[JobWords](), 0
         for run in wanted:
-            try:
+            with trouble_shown(self.app):
                 if run.submission == "intended":
                     await in_daemon(withdraw, self._services.runs, self._services.journal, run)
                     withdrawn += 1
                 else:
                     cancelled[run.words] += len(await in_daemon(self._services.feed.cancel, run, self._prompter))
                 self.table.unmark(run.id)
-            except Trouble as trouble:
-                self.app.push_screen(Failure(trouble))
         words = [
             f"{of.scheduler} was asked to cancel {of.count(number)}." for of, number in cancelled.items() if number
         ]
@@ -236,38 +196,22 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
 
     # What is learned.
 
-    @work(group="follow", exclusive=True, exit_on_error=False)
-    async def _follow(self) -> None:
-        feed = await in_daemon(lambda: self._services.feed)
-        with contextlib.suppress(Trouble):  # the wizard names a cluster's file that cannot be read
-            self._profiles = {profile.name: profile for profile in await in_daemon(self._services.clusters.profiles)}
-        if self._following is None:
-            self._following = feed.follow(lambda event: self.post_message(self.Changed(event)))
-        self._take_notes(await in_daemon(self._services.notes.all))
-
-    def _take_notes(self, notes: Mapping[str, Note]) -> None:
-        self.table.take_notes(notes)
+    async def prepare(self) -> None:
+        self.table.take_notes(await in_daemon(self._services.notes.all))
         self._show_note()
 
-    def _let_go(self) -> None:
-        self.workers.cancel_group(self, "follow")
-        if self._following is not None:
-            self._following.end()
-            self._following = None
+    def hear(self, event: RunsChanged) -> None:
+        self.call_later(self._take_changes, event)
 
-    @on(Changed)
-    def take_changes(self, message: Changed) -> None:
-        self._event = message.event
-        self.table.take(message.event)
+    def _take_changes(self, event: RunsChanged) -> None:
+        self._event = event
+        self.table.take(event)
         self._show_around()
         self.peek()
 
     @on(DataTable.RowHighlighted)
     def peek(self) -> None:
-        usable = (self.check_action("mark", ()), self.check_action("cancel", ()))
-        if usable != self._usable:  # the footer is not made again for each row
-            self._usable = usable
-            self.refresh_bindings()
+        self.refresh_bindings()
         self._show_note()
         if self.table.record is not None and self.has_class("-peeking"):
             self._show_last_lines(self.table.record)

@@ -5,20 +5,15 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from textual import on, work
-from textual.app import ComposeResult
-from textual.containers import Horizontal
-from textual.content import Content
-from textual.widgets import Button, Static
+from textual import work
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.errors import Trouble
 from llmb_tui.plan.selection import Selection
 from llmb_tui.ui import units
 from llmb_tui.ui.daemon import in_daemon
-from llmb_tui.ui.dialogs import Dialog
+from llmb_tui.ui.dialogs import ListDialog
 from llmb_tui.ui.text import MUTED, line, lines, told
-from llmb_tui.ui.widgets.choices import ChoiceList
 from llmb_tui.ui.widgets.texts import Paragraph, Paragraphs, fact, text
 from llmb_tui.wizard.answers import layout_text
 from llmb_tui.wizard.choices import Choice
@@ -34,92 +29,61 @@ _HEAD = "  " + "".join(f"{name.upper():>{width}}" for name, width in _COLUMNS) +
 _VERDICTS = {"fits": "fits", "tight": "tight", "needs recompute or sharding": "needs…"}
 
 
-class LayoutsDialog(Dialog[str]):
+class LayoutsDialog(ListDialog):
     """Answers with the layout as `layout_text` writes it; what it is for cannot change while it is open."""
 
     def __init__(self, catalog: Catalog, selection: Selection) -> None:
-        super().__init__("Valid layouts")
+        super().__init__("Valid layouts", "Take it", "comparing layouts")
         self._catalog = catalog
         self._selection = selection
         self._layouts: dict[str, Layout] = {}
         self._since = time.monotonic()
-        self._list = ChoiceList(self._choose, id="layouts")
-
-    def body(self) -> ComposeResult:
-        yield Static(line(("◐ comparing layouts …", MUTED)), id="layouts-head", markup=False)
-        yield self._list
-        yield Paragraphs(id="about-layout")
-        with Horizontal(classes="buttons"):
-            yield Button("Take it", id="take", compact=True, disabled=True)
-            yield Button("Leave", id="leave", compact=True)
 
     def on_mount(self) -> None:
         """Compare them in a thread: there may be thousands."""
-        self._list.focus()
         self._ticks = self.set_interval(_TICK_S, self._tick)
         self._compare()
 
     @work(exclusive=True, exit_on_error=False)
     async def _compare(self) -> None:
-        from llmb_tui.plan.layouts import layouts  # noqa: PLC0415 - not needed for the first frame
+        from llmb_tui.plan.layouts import layouts
 
         try:
             self._show(await in_daemon(layouts, self._catalog, self._selection))
         except Trouble as trouble:
-            self._say(told(trouble))
+            self.say(told(trouble))
         finally:
             self._ticks.stop()
 
     def _tick(self) -> None:
         waited = time.monotonic() - self._since
         if waited >= _PATIENCE_S:
-            self._say(line((f"◐ comparing layouts for {waited:.0f} s …", MUTED)))
+            self.say(line((f"◐ comparing layouts for {waited:.0f} s …", MUTED)))
 
     def _show(self, valid: Layouts) -> None:
         self._layouts = {layout_text(one.overrides): one for one in valid.best}
         if not self._layouts:
-            self._say(line("No layout divides these GPUs, this batch and this model: choose other numbers first."))
+            self.say(line("No layout divides these GPUs, this batch and this model: choose other numbers first."))
             return
         counted = f"the fastest {len(valid.best)} of {valid.valid:,} valid layouts"
         if valid.valid <= len(valid.best):
             counted = f"every valid layout: {valid.valid:,}"
         legend = ("   ● published  ! unusual", MUTED)
-        self._say(lines([line((counted, "bold"), legend), line((_HEAD, MUTED))]))
-        self.query_one("#take", Button).disabled = False
+        self.say(lines([line((counted, "bold"), legend), line((_HEAD, MUTED))]))
         own = layout_text(self._selection.overrides)
-        published = next(
-            (value for value, layout in self._layouts.items() if layout.published), next(iter(self._layouts))
-        )
-        self._choose(own if own in self._layouts else published)
-        self.call_after_refresh(self._list.scroll_to_highlight)
-
-    def _choose(self, value: str) -> None:
-        rows = tuple(
+        published = (value for value, layout in self._layouts.items() if layout.published)
+        chosen = own if own in self._layouts else next(published, next(iter(self._layouts)))
+        choices = (
             Choice(value, _cells(layout), _figures(layout), published=True if layout.published else None)
             for value, layout in self._layouts.items()
         )
-        self._list.show(rows, value)
-        self.query_one("#about-layout", Paragraphs).parts = about(self._layouts[value])
+        self.offer(tuple(choices), chosen)
+        self.choose(chosen)
+        self.call_after_refresh(self.choices.scroll_to_highlight)
 
-    @on(ChoiceList.Taken)
-    def _taken(self, event: ChoiceList.Taken) -> None:
-        event.stop()
-        self._take()
-
-    @on(Button.Pressed)
-    def _pressed(self, event: Button.Pressed) -> None:
-        event.stop()
-        if event.button.id == "take":
-            self._take()
-        else:
-            self.dismiss(None)
-
-    def _take(self) -> None:
-        if self._layouts:
-            self.dismiss(self._list.chosen)
-
-    def _say(self, words: Content) -> None:
-        self.query_one("#layouts-head", Static).update(words)
+    def choose(self, value: str) -> None:
+        super().choose(value)
+        self.query_one("#about-choice", Paragraphs).parts = about(self._layouts[value])
 
 
 def about(layout: Layout) -> tuple[Paragraph, ...]:

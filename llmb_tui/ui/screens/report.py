@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -12,8 +13,8 @@ from llmb_tui.results.report.blocks import Document
 from llmb_tui.results.report.markdown import markdown
 from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.widgets.key_bar import KeyBar
-from llmb_tui.ui.widgets.report_text import ReportText
-from llmb_tui.ui.widgets.texts import Scroller
+from llmb_tui.ui.widgets.report_text import report_rows
+from llmb_tui.ui.widgets.texts import Lines, Scroller
 
 
 class ReportScreen(Screen[None]):
@@ -23,11 +24,11 @@ class ReportScreen(Screen[None]):
 `llmb-tui report RUN -o FILE.html` writes it as one file, with charts, for somebody who was not there."""
     DEFAULT_CSS = """
     ReportScreen Scroller { padding: 0 1; scrollbar-size-vertical: 1; }
-    ReportScreen ReportText { padding: 0 1; }
+    ReportScreen Lines { padding: 0 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "copy", "Copy", id="report.copy", tooltip="Copy the report as Markdown"),
-        Binding("q,escape,r", "leave", "Back", key_display="q", id="report.leave", tooltip="Leave the report"),
+        Binding("q,escape,r", "dismiss", "Back", key_display="q", id="report.leave", tooltip="Leave the report"),
     ]
 
     def __init__(self, report: Document) -> None:
@@ -36,13 +37,8 @@ class ReportScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         with Scroller():
-            text = ReportText()
-            text.report = self._report
-            yield text
-        yield KeyBar(compact=True, show_command_palette=False)
+            yield Lines(partial(report_rows, self._report))
+        yield KeyBar()
 
     def action_copy(self) -> None:
         copy(self.app, markdown(self._report), "The report as Markdown")
-
-    def action_leave(self) -> None:
-        self.dismiss(None)

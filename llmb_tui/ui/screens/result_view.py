@@ -8,7 +8,6 @@ from typing import ClassVar
 from textual import getters, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.content import Content
 from textual.events import Key
 from textual.screen import Screen
 from textual.widgets import Static
@@ -19,13 +18,11 @@ from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.daemon import in_daemon
 from llmb_tui.ui.screens.save_charts import ask_and_save
 from llmb_tui.ui.text import MUTED, line, say, tell, told
-from llmb_tui.ui.widgets.answers import Answer, Rows
+from llmb_tui.ui.widgets.answers import Answer
 from llmb_tui.ui.widgets.chart_view import ChartView
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.result_texts import notice_parts
-from llmb_tui.ui.widgets.texts import Scroller, WrappedLines
-
-_CHART_ROWS = 16
+from llmb_tui.ui.widgets.texts import Lines, Scroller
 
 
 class ResultView(Screen[None]):
@@ -34,15 +31,9 @@ class ResultView(Screen[None]):
     HELP = "What can be said of the results that were marked. What is not known, or may not be compared, says why."
     CSS_PATH = "results.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "y",
-            "copy",
-            "Copy",
-            id="result.copy",
-            tooltip="Copy the nodes to leave out, or the file's name",
-        ),
+        Binding("y", "copy", "Copy", id="result.copy", tooltip="Copy the nodes to leave out, or the file's name"),
         Binding("v", "save", "Save SVG…", id="result.save", tooltip="Write the charts as SVG files"),
-        Binding("q,escape", "leave", "Back", key_display="q", id="result.leave", tooltip="Back to the results"),
+        Binding("q,escape", "dismiss", "Back", key_display="q", id="result.leave", tooltip="Back to the results"),
     ]
 
     head = getters.query_one("#view-head", Static)
@@ -59,7 +50,7 @@ class ResultView(Screen[None]):
     def compose(self) -> ComposeResult:
         yield Static(line((f"◐ {self._heading} …", MUTED)), id="view-head", markup=False)
         yield Scroller()
-        yield KeyBar(compact=True, show_command_palette=False)
+        yield KeyBar()
 
     def on_mount(self) -> None:
         self.body.focus()
@@ -75,7 +66,7 @@ class ResultView(Screen[None]):
             return
         self._answer = answer
         say(self.head, line((answer.title, "bold"), *self._notices))
-        await self.body.mount_all(_Chart(one) if isinstance(one, Chart) else _Text(one) for one in answer.blocks)
+        await self.body.mount_all(ChartView(one) if isinstance(one, Chart) else Lines(one) for one in answer.blocks)
         self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (Textual's)
@@ -99,25 +90,3 @@ class ResultView(Screen[None]):
     async def action_save(self) -> None:
         if self._answer:
             await ask_and_save(self.app, self._answer.charts)
-
-    def action_leave(self) -> None:
-        self.dismiss(None)
-
-
-class _Text(WrappedLines):
-    DEFAULT_CSS = "_Text { margin-bottom: 1; }"
-
-    def __init__(self, rows: Rows) -> None:
-        super().__init__()
-        self._rows = rows
-
-    def rows(self, width: int) -> list[Content]:
-        return self._rows(width)
-
-
-class _Chart(ChartView):
-    DEFAULT_CSS = f"_Chart {{ height: {_CHART_ROWS}; margin-bottom: 1; }}"
-
-    def __init__(self, chart: Chart) -> None:
-        super().__init__()
-        self.set_reactive(ChartView.chart, chart)

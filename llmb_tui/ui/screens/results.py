@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.events import Key as KeyPressed
-from textual.message import Message
-from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import DataTable, Input, Static
 
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.errors import Trouble
 from llmb_tui.results.groups import GROUPINGS, Grouping, ResultGroup, narrow, over
 from llmb_tui.results.notes import Note
 from llmb_tui.results.result import RunResult
 from llmb_tui.services import Services
 from llmb_tui.text import plural
 from llmb_tui.ui.daemon import in_daemon
-from llmb_tui.ui.dialogs import Failure
+from llmb_tui.ui.screens.runs_screen import RunsScreen
 from llmb_tui.ui.text import MUTED, line, lines, say, tell
 from llmb_tui.ui.widgets.chart_view import ChartView
 from llmb_tui.ui.widgets.job_texts import what_is_missing
@@ -33,18 +28,26 @@ from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable
 from llmb_tui.ui.widgets.plot import terminal_glyphs
 from llmb_tui.ui.widgets.result_list import Asked, ResultList, result_list
+from llmb_tui.ui.widgets.row_filter import RowFilter
 
 if TYPE_CHECKING:
     from llmb_tui.ui.widgets.answers import Answer
     from llmb_tui.watch.run_records import RunsChanged
-    from llmb_tui.watch.runs_feed import RunsFollowing
 
 _MOST_REPORTED = 30
 _REST_S = 0.3
 """While a thousand logs are read, the groups are made anew so often at most."""
 
 
-class ResultsScreen(Screen[None]):
+class ResultRows(KeyedTable):
+    """Groups, or runs."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "select_cursor", "Open", id="results.open", tooltip="Open the runs of a row, or the run"),
+    ]
+
+
+class ResultsScreen(RunsScreen):
     """Groups, or the runs of one, as the one feed of runs says. It asks nobody for a password."""
 
     HELP = """The runs that are over, in groups; one that goes on is in the list of runs until it ends.
@@ -68,29 +71,17 @@ A step time is the mean of the runs that count: those that ended well and did no
         ),
     ]
 
-    table = getters.query_one(KeyedTable)
-    words = getters.query_one("#results-filter", Input)
+    table = getters.query_one(ResultRows)
+    words = getters.query_one(RowFilter)
     chart = getters.query_one(ChartView)
     head = getters.query_one("#results-head", Static)
     about = getters.query_one("#results-about", Static)
 
-    @dataclass
-    class Changed(Message):
-        """Some runs came out, or came out otherwise."""
-
-        results: tuple[RunResult, ...]
-        gone: tuple[str, ...]
-        missing: str
-        """What could not be read."""
-
     def __init__(self, services: Services, prompter: Prompter, clock: Callable[[], float] = time.time) -> None:
-        super().__init__()
-        self._services = services
-        self._prompter = prompter
+        super().__init__(services, prompter)
         self._clock = clock
         self._results: dict[str, RunResult] = {}
         self._notes: Mapping[str, Note] = {}
-        self._notices: tuple[tuple[str, str], ...] = ()
         self._by: Grouping = "configuration"
         self._within: ResultGroup | None = None
         self._missing = ""
@@ -101,7 +92,6 @@ A step time is the mean of the runs that count: those that ended well and did no
         self._wanted: Key | None = None
         """The row to which the cursor goes next."""
         self._marked: dict[Key, ResultGroup] = {}
-        self._following: RunsFollowing | None = None
         self._rest: Timer | None = None
         self._is_due = False
         """Something came while the rows rested."""
@@ -109,22 +99,13 @@ A step time is the mean of the runs that count: those that ended well and did no
     def compose(self) -> ComposeResult:
         yield Static(line(("Results", "bold"), ("   ◐ reading the runs …", MUTED)), id="results-head", markup=False)
         yield ChartView()
-        yield KeyedTable()
+        yield ResultRows()
         yield Static(id="results-about", markup=False)
-        yield Input(placeholder="words that a run must have", id="results-filter", compact=True)
-        yield KeyBar(compact=True, show_command_palette=False)
+        yield RowFilter("words that a run must have", id="results-filter")
+        yield KeyBar()
 
     def on_mount(self) -> None:
         self.table.focus()
-
-    def on_screen_resume(self) -> None:
-        self._follow()
-
-    def on_screen_suspend(self) -> None:
-        self._let_go()
-
-    def on_unmount(self) -> None:
-        self._let_go()
 
     def on_resize(self) -> None:
         self._show()
@@ -149,20 +130,17 @@ A step time is the mean of the runs that count: those that ended well and did no
 
     @on(DataTable.RowSelected)
     def open_row(self) -> None:
-        from llmb_tui.ui.screens.run import RunScreen  # noqa: PLC0415 (not needed for the first frame)
-
         row = self._row
         if row is None or self._list is None:
             return
         if self._list.lists_runs:
-            self.app.push_screen(RunScreen(self._services, self._prompter, row.first.id))
+            self.open_run(row.first.id)
         else:
             self._within = row
             self._show()
 
     def action_filter(self) -> None:
-        self.words.display = True
-        self.set_focus(self.words)  # at once: the next key is the filter's already
+        self.words.ask()
 
     def action_mark(self) -> None:
         row, key, shown = self._row, self.table.chosen, self._list
@@ -179,7 +157,7 @@ A step time is the mean of the runs that count: those that ended well and did no
         self._show()
 
     def action_compare(self) -> None:
-        from llmb_tui.ui.result_answers import compare_marked  # noqa: PLC0415 (not needed for the first frame)
+        from llmb_tui.ui.result_answers import compare_marked
 
         marked = list(self._marked.values())
         runs = [run for one in marked for run in one.runs]
@@ -187,14 +165,14 @@ A step time is the mean of the runs that count: those that ended well and did no
 
     def action_scaling(self) -> None:
         """Of what is marked, or of all that has to do with the row."""
-        from llmb_tui.ui.result_answers import scaling_of  # noqa: PLC0415 (not needed for the first frame)
+        from llmb_tui.ui.result_answers import scaling_of
 
         runs, row = self._chosen_runs(), None if self._marked else self._row
         self._view("scaling", lambda: scaling_of(self._services, runs, row), row.runs if row else runs)
 
     def action_nodes(self) -> None:
         """Of what is marked, or of all on the row's cluster: nodes are told apart by whatever ran on them."""
-        from llmb_tui.ui.result_answers import nodes_of  # noqa: PLC0415 (not needed for the first frame)
+        from llmb_tui.ui.result_answers import nodes_of
 
         clusters = () if self._row is None or self._marked else self._row.clusters
         runs = [run for run in self._chosen_runs() if not clusters or run.cluster in clusters]
@@ -202,8 +180,6 @@ A step time is the mean of the runs that count: those that ended well and did no
 
     @work(group="report", exclusive=True, exit_on_error=False)
     async def action_report(self) -> None:
-        from llmb_tui.ui.screens.report import ReportScreen  # noqa: PLC0415 (not needed for the first frame)
-
         runs = self._runs_to_hand_over()
         if len(runs) > _MOST_REPORTED:
             words = f"These are {len(runs)} runs: a report on the screen has {_MOST_REPORTED} at most."
@@ -211,21 +187,14 @@ A step time is the mean of the runs that count: those that ended well and did no
         if not runs or len(runs) > _MOST_REPORTED:
             return
         say(self.head, line((f"◐ reading {plural(len(runs), 'log')} for the report …", MUTED)))
-        ids = [run.id for run in runs]
-        try:
-            report = await in_daemon(lambda: self._services.reports.document(ids, self._clock()))
-        except Trouble as trouble:
-            self.app.push_screen(Failure(trouble))
-        else:
-            if self.is_current:
-                self.app.push_screen(ReportScreen(report))
+        await self.open_report([run.id for run in runs], self._clock)
         if self._list:
             say(self.head, self._list.heading)
 
     @work(group="export", exclusive=True, exit_on_error=False)
     async def action_export(self) -> None:
-        from llmb_tui.ui.result_answers import export_runs  # noqa: PLC0415 (not needed for the first frame)
-        from llmb_tui.ui.screens.export import ExportDialog  # noqa: PLC0415 (as above)
+        from llmb_tui.ui.result_answers import export_runs
+        from llmb_tui.ui.screens.export import ExportDialog
 
         runs = self._runs_to_hand_over()
         ids = [run.id for run in runs]
@@ -243,7 +212,7 @@ A step time is the mean of the runs that count: those that ended well and did no
 
     @work(group="save", exclusive=True, exit_on_error=False)
     async def action_save(self) -> None:
-        from llmb_tui.ui.screens.save_charts import ask_and_save  # noqa: PLC0415 (not needed for the first frame)
+        from llmb_tui.ui.screens.save_charts import ask_and_save
 
         if self._list and self._list.chart:
             await ask_and_save(self.app, [self._list.chart])
@@ -256,69 +225,52 @@ A step time is the mean of the runs that count: those that ended well and did no
 
     def _view(self, title: str, work_out: Callable[[], Answer], runs: Iterable[RunResult]) -> None:
         """Open what is worked out of runs."""
-        from llmb_tui.ui.screens.result_view import ResultView  # noqa: PLC0415 (not needed for the first frame)
+        from llmb_tui.ui.screens.result_view import ResultView
 
         clusters = {run.cluster for run in runs}
-        self.app.push_screen(ResultView(title, work_out, [one for one in self._notices if one[0] in clusters]))
+        self.app.push_screen(ResultView(title, work_out, [one for one in self._notices() if one[0] in clusters]))
 
     def action_leave(self) -> None:
-        if self.words.display:
-            self.words.value = ""
-            self.words.display = False
-            self.set_focus(self.table)
-        elif self._within is not None:
+        if self.words.forget():
+            return
+        if self._within is not None:
             left, self._within = self._within, None
             self._wanted = left.key
             self._show()
         else:
             self.dismiss(None)
 
-    @on(Input.Changed, "#results-filter")
+    @on(Input.Changed)
     def narrow(self) -> None:
         self._show()
 
-    @on(Input.Submitted, "#results-filter")
-    def to_rows(self) -> None:
-        self.words.display = bool(self.words.value)
-        self.set_focus(self.table)
-
     # What is learned.
 
-    @work(group="follow", exclusive=True, exit_on_error=False)
-    async def _follow(self) -> None:
-        def take(event: RunsChanged) -> None:
-            """In the feed's thread."""
-            here = {name: why for name, why in event.silent.items() if name == HERE[0]}
-            missing = " ".join(what_is_missing(here, event.unreadable, 0, ()))
-            self.post_message(self.Changed(history.of(event.changed), event.gone, missing))
-
-        feed, history = await in_daemon(lambda: (self._services.feed, self._services.history))
-        from llmb_tui.watch.runs_feed import HERE  # noqa: PLC0415 - loads paramiko, in the thread above
-
+    async def prepare(self) -> None:
         self._notes = await in_daemon(self._services.notes.all)
-        with contextlib.suppress(Trouble):  # the wizard names a cluster's file that cannot be read
-            profiles = await in_daemon(self._services.clusters.profiles)
-            self._notices = tuple((profile.name, profile.notice) for profile in profiles if profile.notice)
-        if self._following is None:
-            self._following = feed.follow(take)
 
-    def _let_go(self) -> None:
-        self.workers.cancel_group(self, "follow")
-        if self._following is not None:
-            self._following.end()
-            self._following = None
+    def hear(self, event: RunsChanged) -> None:
+        from llmb_tui.watch.runs_feed import HERE  # loads paramiko, in a thread of the feed
 
-    @on(Changed)
-    def take_changes(self, message: Changed) -> None:
-        self._has_heard, self._missing = True, message.missing
-        for run_id in message.gone:
+        here = {name: why for name, why in event.silent.items() if name == HERE[0]}
+        missing = " ".join(what_is_missing(here, event.unreadable, 0, ()))
+        self.call_later(self._take_changes, self._services.history.of(event.changed), event.gone, missing)
+
+    def _take_changes(self, results: Iterable[RunResult], gone: Iterable[str], missing: str) -> None:
+        """`missing`: what could not be read."""
+        self._has_heard, self._missing = True, missing
+        for run_id in gone:
             self._results.pop(run_id, None)
-        self._results.update({result.id: result for result in message.results})
+        self._results.update({result.id: result for result in results})
         if self._rest is None:
             self._show()
             self._rest = self.set_timer(_REST_S, self._rested)
         else:
             self._is_due = True
+
+    def _notices(self) -> tuple[tuple[str, str], ...]:
+        """(cluster, what its profile wants said)."""
+        return tuple((name, profile.notice) for name, profile in self._profiles.items() if profile.notice)
 
     def _rested(self) -> None:
         self._rest = None
@@ -349,7 +301,7 @@ A step time is the mean of the runs that count: those that ended well and did no
             self._clock(),
             self.size.width,
             terminal_glyphs(),
-            self._notices,
+            self._notices(),
             self._missing,
         )
         shown = await in_daemon(result_list, asked)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -62,7 +63,7 @@ Leaving this screen stops the watching only; the job goes on."""
         Binding("u", "settle", "Settle", id="run.settle", tooltip="Ask the cluster whether the job was submitted"),
         Binding("l", "log_in", "Log in", id="run.log_in", tooltip="Log in again; the cluster has a question"),
         Binding("t", "try_again", "Try again", id="run.try_again", tooltip="Watch the run again after an error"),
-        Binding("q,escape", "leave", "Back", key_display="q", id="run.leave", tooltip="Leave; the job goes on"),
+        Binding("q,escape", "dismiss", "Back", key_display="q", id="run.leave", tooltip="Leave; the job goes on"),
     ]
 
     training_run: var[Run | None] = var[Run | None](None)
@@ -74,18 +75,6 @@ Leaving this screen stops the watching only; the job goes on."""
 
     header = getters.query_one(RunHeader)
     log_pane = getters.query_one(LogPane)
-
-    @dataclass
-    class RunChanged(Message):
-        """More is known of the submission."""
-
-        run: Run
-
-    @dataclass
-    class SendingChanged(Message):
-        """The sending of the run has come further."""
-
-        words: str
 
     @dataclass
     class StateChanged(Message):
@@ -118,7 +107,7 @@ Leaving this screen stops the watching only; the job goes on."""
             yield Metrics().data_bind(RunScreen.training_run, RunScreen.run_state)
             yield VerdictCard().data_bind(RunScreen.training_run, RunScreen.run_state)
         yield LogPane(self._log_files(), _REMOVED if is_removed(self._folder) else _NO_LOG)
-        yield KeyBar(compact=True, show_command_palette=False)
+        yield KeyBar()
 
     def on_mount(self) -> None:
         self._watch()
@@ -141,9 +130,6 @@ Leaving this screen stops the watching only; the job goes on."""
             return self.trouble is not None or self._is_shut_out()
         return True
 
-    def action_leave(self) -> None:
-        self.dismiss(None)
-
     def action_try_again(self) -> None:
         self.trouble = None
         self._watch()
@@ -153,22 +139,16 @@ Leaving this screen stops the watching only; the job goes on."""
         profile = self._profile
         if profile is None:
             return
-        try:
+        with self._trouble_shown():
             await in_daemon(lambda: self._services.clusters.cluster(profile.name).connect(self._prompter))
-        except Trouble as trouble:
-            self.trouble = trouble
-        else:
             self.trouble = None
 
     @work(group="report", exclusive=True, exit_on_error=False)
     async def action_report(self) -> None:
-        from llmb_tui.ui.screens.report import ReportScreen  # noqa: PLC0415 (not needed for the first frame)
+        from llmb_tui.ui.screens.report import ReportScreen
 
-        try:
+        with self._trouble_shown():
             report = await in_daemon(lambda: self._services.reports.document([self._run_id], time.time()))
-        except Trouble as trouble:
-            self.trouble = trouble
-        else:
             self.app.push_screen(ReportScreen(report))
 
     @work(group="submission", exclusive=True, exit_on_error=False)
@@ -186,13 +166,18 @@ Leaving this screen stops the watching only; the job goes on."""
         if not await self.app.push_screen_wait(Confirm("Submit", question, "Submit it", "Not now")):
             return
         self.trouble, self.sending = None, f"Connecting to {run.cluster}."
-        try:
+        with self._trouble_shown():
             await in_daemon(self._send, run)
+        self.sending = ""
+        self._watch()
+
+    @contextlib.contextmanager
+    def _trouble_shown(self) -> Iterator[None]:
+        """Trouble within is said over the figures, and what follows it there is left out."""
+        try:
+            yield
         except Trouble as trouble:
             self.trouble = trouble
-        finally:
-            self.sending = ""
-        self._watch()
 
     def _send(self, run: Run) -> Run:
         """In a thread."""
@@ -202,7 +187,7 @@ Leaving this screen stops the watching only; the job goes on."""
 
     @work(group="submission", exclusive=True, exit_on_error=False)
     async def action_withdraw(self) -> None:
-        from llmb_tui.launch.submit import withdraw  # noqa: PLC0415 - loads paramiko
+        from llmb_tui.launch.submit import withdraw  # loads paramiko
 
         run = self.training_run
         if run is None:
@@ -210,11 +195,8 @@ Leaving this screen stops the watching only; the job goes on."""
         question = lines([line("Withdraw ", (what_runs(run), "bold"), "?"), line("Nothing of it was sent.")])
         if not await self.app.push_screen_wait(Confirm("Withdraw", question, "Withdraw it", "Keep it")):
             return
-        try:
+        with self._trouble_shown():
             self.training_run = await in_daemon(withdraw, self._services.runs, self._services.journal, run)
-        except Trouble as trouble:
-            self.trouble = trouble
-        else:
             self.trouble = None
 
     @work(group="cancel", exclusive=True, exit_on_error=False)
@@ -240,7 +222,7 @@ Leaving this screen stops the watching only; the job goes on."""
         except Trouble as trouble:
             await self._not_cancelled(run, trouble)
         else:
-            from llmb_tui.watch.report import cancel_words  # noqa: PLC0415 (not needed for the first frame)
+            from llmb_tui.watch.report import cancel_words
 
             tell(self.app, cancel_words(run, cancelled))
 
@@ -260,11 +242,8 @@ Leaving this screen stops the watching only; the job goes on."""
         if not await self.app.push_screen_wait(Confirm(capital(what), question, capital(what), "Leave it")):
             return
         feed = self._services.feed
-        try:
+        with self._trouble_shown():
             await in_daemon(feed.suspend if what == "suspend" else feed.resume, run, self._prompter)
-        except Trouble as trouble:
-            self.trouble = trouble
-        else:
             self.trouble = None
             tell(self.app, f"{run.words.scheduler} was asked to {what} {named}.")
 
@@ -283,26 +262,20 @@ Leaving this screen stops the watching only; the job goes on."""
         run = self.training_run
         if run is None:
             return
-        try:
-            settled = await in_daemon(lambda: self._services.feed.settle(run.id, self._prompter))
-        except Trouble as trouble:
-            self.trouble = trouble
-            return
-        self.training_run = settled
-        if settled.submission == "submitted":
-            self._watch()
+        with self._trouble_shown():
+            self.training_run = settled = await in_daemon(lambda: self._services.feed.settle(run.id, self._prompter))
+            if settled.submission == "submitted":
+                self._watch()
 
-    @on(RunChanged)
-    def take_run(self, event: RunChanged) -> None:
-        """Show what is known of the submission; the message may come when more is known."""
+    def _take_run(self, run: Run) -> None:
+        """Show what is known of the submission; it may come when more is known."""
         if self.training_run is not None and self.training_run.submission == "unknown":
-            self.training_run = event.run
+            self.training_run = run
 
-    @on(SendingChanged)
-    def take_sending(self, event: SendingChanged) -> None:
-        """The message may come when that is over."""
+    def _take_sending(self, words: str) -> None:
+        """It may come when that is over."""
         if self.sending:
-            self.sending = event.words
+            self.sending = words
 
     @on(StateChanged)
     def take_state(self, event: StateChanged) -> None:
@@ -340,7 +313,7 @@ Leaving this screen stops the watching only; the job goes on."""
 
     async def _settled(self, run: Run, stop: threading.Event) -> Run:
         """The run, once it is known what became of it; as it is where the cluster cannot be asked."""
-        from llmb_tui.watch.runs_feed import LINE_TROUBLE  # noqa: PLC0415 (not needed for the first frame)
+        from llmb_tui.watch.runs_feed import LINE_TROUBLE
 
         feed = await in_daemon(lambda: self._services.feed)
         try:
@@ -366,11 +339,11 @@ Leaving this screen stops the watching only; the job goes on."""
 
     def _publish_run(self, run: Run, why: str) -> None:
         """In a thread: what is known of a submission by now, and why no more is."""
-        self.post_message(self.RunChanged(replace(run, note=why)))
+        self.call_later(self._take_run, replace(run, note=why))
 
     def _publish_sending(self, words: str) -> None:
         """In a thread: how far the sending is."""
-        self.post_message(self.SendingChanged(words))
+        self.call_later(self._take_sending, words)
 
     def _publish_check(self, report: Preflight) -> None:
         self._publish_sending(f"Checking the cluster: {report.checks[-1].title}.")

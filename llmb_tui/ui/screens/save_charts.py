@@ -6,46 +6,28 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from textual.app import App, ComposeResult
-from textual.widgets import Input, Static
+from textual.app import App
 
 from llmb_tui.errors import Trouble
 from llmb_tui.results.chart import Chart
 from llmb_tui.results.svg import svg
 from llmb_tui.store.files import file_trouble
 from llmb_tui.ui.daemon import in_daemon
-from llmb_tui.ui.dialogs import Dialog, Failure
-from llmb_tui.ui.text import MUTED, line, tell
+from llmb_tui.ui.dialogs import AskLine, trouble_shown
+from llmb_tui.ui.text import line, tell
 
 
 async def ask_and_save(app: App[Any], charts: Sequence[Chart]) -> None:
     """Ask for a folder and write them there; inside a worker."""
-    folder = await app.push_screen_wait(FolderDialog(len(charts)))
-    if folder is None:
-        return
-    try:
-        written = await in_daemon(save_charts, charts, folder)
-    except Trouble as trouble:
-        app.push_screen(Failure(trouble))
-    else:
-        tell(app, f"Written: {', '.join(map(str, written))}")
-
-
-class FolderDialog(Dialog[Path | None]):
-    """Where files go."""
-
-    def __init__(self, count: int) -> None:
-        super().__init__("Save charts")
-        self._count = count
-
-    def body(self) -> ComposeResult:
-        files = "1 SVG file goes" if self._count == 1 else f"{self._count} SVG files go"
-        yield Static(line(f"The folder into which {files}; none that is there is replaced."), markup=False)
-        yield Input(str(Path.cwd()), compact=True, id="folder")
-        yield Static(line(("enter writes, escape does not.", MUTED)), markup=False)
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        self.dismiss(Path(event.value).expanduser() if event.value.strip() else None)
+    files = "1 SVG file goes" if len(charts) == 1 else f"{len(charts)} SVG files go"
+    words = line(f"The folder into which {files}; none that is there is replaced.")
+    folder = await app.push_screen_wait(
+        AskLine("Save charts", words, str(Path.cwd()), "enter writes, escape does not.")
+    )
+    if folder and folder.strip():
+        with trouble_shown(app):
+            written = await in_daemon(save_charts, charts, Path(folder.strip()).expanduser())
+            tell(app, f"Written: {', '.join(map(str, written))}")
 
 
 def save_charts(charts: Sequence[Chart], folder: Path) -> list[Path]:

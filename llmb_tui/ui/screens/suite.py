@@ -24,8 +24,8 @@ from llmb_tui.store.files import write_atomic
 from llmb_tui.ui.capacity import capacity
 from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.daemon import in_daemon
-from llmb_tui.ui.dialogs import Confirm, Dialog, Failure
-from llmb_tui.ui.screens.suite_dialogs import FileName, SuitesDialog, TypeHours, submit_question
+from llmb_tui.ui.dialogs import AskLine, Confirm, Failure, trouble_shown
+from llmb_tui.ui.screens.suite_dialogs import SuitesDialog, TypeHours, submit_question
 from llmb_tui.ui.text import MUTED, line, lines, tell
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.keyed_table import KeyedTable
@@ -110,7 +110,7 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
                 with Scroller(id="suite-about-box"):
                     yield Paragraphs(id="suite-about")
                 yield Paragraphs(id="suite-sums")
-        yield KeyBar(compact=True, show_command_palette=False)
+        yield KeyBar()
 
     def on_mount(self) -> None:
         self.form.border_title = "What multiplies"
@@ -174,18 +174,14 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
 
     @work(group="layouts", exclusive=True, exit_on_error=False)
     async def action_layouts(self) -> None:
-        from llmb_tui.plan.layouts import layouts  # noqa: PLC0415 - not needed for the first frame
+        from llmb_tui.plan.layouts import layouts
 
         if self._catalog is None:
             return
-        try:
-            found = await in_daemon(layouts, self._catalog, self.draft.base, _LAYOUTS)
-        except Trouble as trouble:
-            self.app.push_screen(Failure(trouble))
-            return
-        self._layouts = found.best
-        self._show_choices()
-        self.form.arrive_at("layouts")
+        with trouble_shown(self.app):
+            self._layouts = (await in_daemon(layouts, self._catalog, self.draft.base, _LAYOUTS)).best
+            self._show_choices()
+            self.form.arrive_at("layouts")
 
     @work(group="look", exclusive=True, exit_on_error=False)
     async def action_look(self) -> None:
@@ -209,10 +205,11 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
     async def _agreed(self, plan: SuitePlan) -> bool:
         """One yes that names the GPU-hours; above the operator's own limit their number."""
         question, limit = submit_question(plan, self._capacity), self._services.policy.suite_gpu_hours
-        dialog: Dialog[bool] = Confirm("Submit", question, "Submit them", "Not now")
         if plan.gpu_hours > limit:
-            dialog = TypeHours(question, plan.gpu_hours, limit)
-        return await self.app.push_screen_wait(dialog) is True
+            typed = await self.app.push_screen_wait(TypeHours(question, plan.gpu_hours, limit))
+            return typed is not None
+        yes = await self.app.push_screen_wait(Confirm("Submit", question, "Submit them", "Not now"))
+        return yes is True
 
     async def _send(self, suite: Suite, *, new: bool) -> None:
         """Keep it, send it in a thread that no screen holds, and watch it."""
@@ -231,7 +228,7 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
         self._watch(kept.id)
 
     def _watch(self, suite_id: str) -> None:
-        from llmb_tui.ui.screens.suite_watch import SuiteWatchScreen  # noqa: PLC0415 - as above
+        from llmb_tui.ui.screens.suite_watch import SuiteWatchScreen
 
         self.app.push_screen(SuiteWatchScreen(self._services, self._prompter, suite_id))
 
@@ -240,21 +237,21 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
         sent = self._sent
         if sent is None:
             return
-        file = await self.app.push_screen_wait(FileName(f"{file_name(sent.suite.name)}.toml"))
-        if not file:
+        title = "Write the suite"
+        words = line("A file that `llmb-tui suite` reads, and that a person may change:")
+        hint = "enter writes it and copies the command that submits it"
+        file = await self.app.push_screen_wait(AskLine(title, words, f"{file_name(sent.suite.name)}.toml", hint))
+        if not file or not file.strip():
             return
-        path = Path(file).expanduser()
-        try:
+        path = Path(file.strip()).expanduser()
+        with trouble_shown(self.app):
             if await in_daemon(path.exists):
                 question = line(f"There is {path} already. Replace it?")
-                if not await self.app.push_screen_wait(Confirm("Write the suite", question, "Replace it", "Keep it")):
+                if not await self.app.push_screen_wait(Confirm(title, question, "Replace it", "Keep it")):
                     return
             await in_daemon(write_atomic, path, suite_toml(sent.suite).encode())
-        except Trouble as trouble:
-            self.app.push_screen(Failure(trouble))
-            return
-        command = shlex.join(["llmb-tui", "suite", "submit", str(path)])
-        copy(self.app, command, f"{path} is written. {command}")
+            command = shlex.join(["llmb-tui", "suite", "submit", str(path)])
+            copy(self.app, command, f"{path} is written. {command}")
 
     @work(group="suites", exclusive=True, exit_on_error=False)
     async def action_suites(self) -> None:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.message import Message
-from textual.screen import Screen
 from textual.widgets import DataTable, Static
 
 from llmb_tui.errors import Trouble
@@ -22,7 +19,8 @@ from llmb_tui.text import plural
 from llmb_tui.ui.capacity import capacity
 from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.daemon import in_daemon
-from llmb_tui.ui.dialogs import Confirm, Failure
+from llmb_tui.ui.dialogs import Confirm, Failure, trouble_shown
+from llmb_tui.ui.screens.runs_screen import RunsScreen
 from llmb_tui.ui.text import MUTED, line, lines, say, tell
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.keyed_table import KeyedTable
@@ -30,7 +28,6 @@ from llmb_tui.ui.widgets.status_bar import notice
 from llmb_tui.ui.widgets.suite_texts import heading
 from llmb_tui.ui.widgets.suite_watch_texts import progress_columns, progress_rows, progress_sums
 from llmb_tui.ui.widgets.texts import Paragraphs
-from llmb_tui.watch.run_records import RunsChanged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -40,8 +37,7 @@ if TYPE_CHECKING:
     from llmb_tui.results.suite.submissions import Sending, Submissions
     from llmb_tui.results.suite.suite_plan import SuitePlan
     from llmb_tui.services import Services
-    from llmb_tui.watch.run_records import RunRecord
-    from llmb_tui.watch.runs_feed import RunsFollowing
+    from llmb_tui.watch.run_records import RunRecord, RunsChanged
 
 
 class SuiteRows(KeyedTable):
@@ -52,7 +48,7 @@ class SuiteRows(KeyedTable):
     ]
 
 
-class SuiteWatchScreen(Screen[None]):
+class SuiteWatchScreen(RunsScreen):
     """It shows one suite as the feed of runs says. Its submission goes on whether it is shown or not."""
 
     HELP = """A suite, and how each of its runs stands. What is not sent yet is sent as the suite allows, also while you
@@ -65,7 +61,7 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         Binding("r", "report", "Report", id="suite.report", tooltip="The report of the suite, to read and to copy"),
         Binding("e", "export", "Export…", id="suite.export", tooltip="Its runs as one file with all evidence"),
         Binding("y", "copy", "Copy", id="suite.copy", tooltip="Copy the command that watches it"),
-        Binding("q,escape", "leave", "Back", key_display="q", id="suite.back", tooltip="Back; the suite goes on"),
+        Binding("q,escape", "dismiss", "Back", key_display="q", id="suite.back", tooltip="Back; the suite goes on"),
     ]
 
     table = getters.query_one(SuiteRows)
@@ -73,22 +69,8 @@ The verdict of a run is the recipe's rule against the figure that was expected o
     head = getters.query_one("#watch-head", Static)
     note = getters.query_one("#watch-note", Static)
 
-    @dataclass
-    class Changed(Message):
-        """Some runs have changed."""
-
-        event: RunsChanged
-
-    @dataclass
-    class Said(Message):
-        """The submission of a suite stands otherwise."""
-
-        suite_id: str
-
     def __init__(self, services: Services, prompter: Prompter, suite_id: str) -> None:
-        super().__init__()
-        self._services = services
-        self._prompter = prompter
+        super().__init__(services, prompter)
         self._suite_id = suite_id
         self._profile: ClusterProfile | None = None
         self._submissions: Submissions | None = None
@@ -101,32 +83,21 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         """The feed has told of every run that there was."""
         self._share: int | None = None
         """Nodes that were free or the suite's own when the cluster was asked."""
-        self._following: RunsFollowing | None = None
         self._end_hearing: Callable[[], None] | None = None
         self._missing: dict[str, str] = {}
         """What cannot be learned at the moment, by who would."""
         self._reading = False
         """Logs are being copied."""
-        self._usable: tuple[bool | None, ...] = ()
 
     def compose(self) -> ComposeResult:
         yield Static(id="watch-head", markup=False)
         yield SuiteRows()
         yield Paragraphs(id="watch-sums")
         yield Static(id="watch-note", markup=False)
-        yield KeyBar(compact=True, show_command_palette=False)
+        yield KeyBar()
 
     def on_mount(self) -> None:
         self._start()
-
-    def on_screen_resume(self) -> None:
-        self._follow()
-
-    def on_screen_suspend(self) -> None:
-        self._let_go()
-
-    def on_unmount(self) -> None:
-        self._let_go()
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._show)
@@ -168,17 +139,12 @@ The verdict of a run is the recipe's rule against the figure that was expected o
     # What the person does.
 
     @on(DataTable.RowSelected)
-    def open_run(self) -> None:
-        from llmb_tui.ui.screens.run import RunScreen  # noqa: PLC0415 (not needed for the first frame)
-
+    def open_row(self) -> None:
         row = self.row
         if row is not None and row.record is not None:
-            self.app.push_screen(RunScreen(self._services, self._prompter, row.record.run.id))
+            self.open_run(row.record.run.id)
         elif row is not None:
             tell(self.app, "This run was not sent yet.")
-
-    def action_leave(self) -> None:
-        self.dismiss(None)
 
     def action_copy(self) -> None:
         command = f"llmb-tui suite watch {self._suite_id}"
@@ -186,21 +152,13 @@ The verdict of a run is the recipe's rule against the figure that was expected o
 
     @work(group="report", exclusive=True, exit_on_error=False)
     async def action_report(self) -> None:
-        from llmb_tui.ui.screens.report import ReportScreen  # noqa: PLC0415 (as above)
-
-        try:
-            report = await in_daemon(lambda: self._services.reports.document([self._suite_id], time.time()))
-        except Trouble as trouble:
-            self.app.push_screen(Failure(trouble))
-        else:
-            if self.is_current:
-                self.app.push_screen(ReportScreen(report))
+        await self.open_report([self._suite_id], time.time)
 
     @work(group="export", exclusive=True, exit_on_error=False)
     async def action_export(self) -> None:
-        from llmb_tui.ui.result_answers import export_runs  # noqa: PLC0415 (as above)
-        from llmb_tui.ui.screens.export import ExportDialog  # noqa: PLC0415 (as above)
-        from llmb_tui.ui.screens.result_view import ResultView  # noqa: PLC0415 (as above)
+        from llmb_tui.ui.result_answers import export_runs
+        from llmb_tui.ui.screens.export import ExportDialog
+        from llmb_tui.ui.screens.result_view import ResultView
 
         progress = self.progress
         if progress is None:
@@ -233,13 +191,10 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         )
         if not await self.app.push_screen_wait(Confirm("Cancel", question, "Cancel the suite", "Keep it")):
             return
-        try:
+        with trouble_shown(self.app):
             await in_daemon(self._services.suite_runner.cancel, suite, lambda _: None, self._prompter)
-        except Trouble as trouble:
-            self.app.push_screen(Failure(trouble))
-        else:
             tell(self.app, f"{suite.name}: nothing more is sent, and what goes on is cancelled.")
-        await self._read_again()
+        self._reread()
 
     # What is learned.
 
@@ -286,45 +241,39 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         self._say_silent()
         self._begin_reading()
 
-    async def _read_again(self) -> None:
-        """A run that never reached its cluster has another id by now, and a `tune` the layout of its last run."""
-        try:
-            await self._read()
-        except Trouble as trouble:
-            self.app.push_screen(Failure(trouble))
-
     @work(group="read", exclusive=True, exit_on_error=False)
     async def _reread(self) -> None:
-        await self._read_again()
+        """A run that never reached its cluster has another id by now, and a `tune` the layout of its last run."""
+        with trouble_shown(self.app):
+            await self._read()
 
-    @work(group="follow", exclusive=True, exit_on_error=False)
-    async def _follow(self) -> None:
-        feed, submissions = await in_daemon(lambda: (self._services.feed, self._services.submissions))
-        if self._following is None:
-            self._following = feed.follow(lambda event: self.post_message(self.Changed(event)))
-            self._end_hearing = submissions.follow(lambda suite_id: self.post_message(self.Said(suite_id)))
+    async def prepare(self) -> None:
+        submissions = await in_daemon(lambda: self._services.submissions)
+        if self._end_hearing is None:
+            self._end_hearing = submissions.follow(lambda suite_id: self.call_later(self._take_words, suite_id))
 
     def _begin_reading(self) -> None:
         if not self._reading and self._following is not None:
             self._reading = True
             self._read_logs()
 
-    def _let_go(self) -> None:
-        self.workers.cancel_group(self, "follow")
+    def let_go(self) -> None:
+        super().let_go()
         self.workers.cancel_group(self, "logs")
         self._reading = False
-        if self._following is not None and self._end_hearing is not None:
-            self._following.end()
+        if self._end_hearing is not None:
             self._end_hearing()
-            self._following = None
+            self._end_hearing = None
 
-    @on(Changed)
-    def take_changes(self, message: Changed) -> None:
+    def hear(self, event: RunsChanged) -> None:
+        self.call_later(self._take_changes, event)
+
+    def _take_changes(self, event: RunsChanged) -> None:
         """One that nobody has told of may be a row's new run: the suite is read again."""
-        changed = {record.run.id: record for record in message.event.changed}
+        changed = {record.run.id: record for record in event.changed}
         new = self._told and changed.keys() - self._records.keys()
         self._records |= changed
-        self._silent = message.event.silent
+        self._silent = event.silent
         self._told = True
         if self._planned is None:
             return
@@ -336,10 +285,10 @@ The verdict of a run is the recipe's rule against the figure that was expected o
             self._show()
             self._begin_reading()
 
-    @on(Said)
-    def take_words(self, message: Said) -> None:
+    def _take_words(self, suite_id: str) -> None:
+        """The submission of a suite stands otherwise."""
         sending = self._sending
-        if message.suite_id != self._suite_id or sending is None:
+        if suite_id != self._suite_id or sending is None:
             return
         self._reread()
         if sending.trouble is not None:
@@ -380,10 +329,7 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         say(self.head, heading(left, words, self.size.width))
         self.table.show(progress_columns(self.table.size.width), progress_rows(progress, labels))
         self.sums.parts = progress_sums(progress, self._sending)
-        usable = tuple(self.check_action(action, ()) for action in ("go_on", "cancel", "report"))
-        if usable != self._usable:
-            self._usable = usable
-            self.refresh_bindings()
+        self.refresh_bindings()
 
     def _say_silent(self) -> None:
         cluster = self._planned.suite.cluster if self._planned else ""

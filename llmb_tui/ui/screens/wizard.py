@@ -1,12 +1,13 @@
 """`WizardScreen`: the seven steps. It shows one `WizardState`, hands every event to `update` and runs the effects."""
 
-# ruff: noqa: PLC0415 - nothing heavy is imported before the first frame
 from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual import getters, on, work
 from textual.app import ComposeResult
@@ -29,7 +30,6 @@ from llmb_tui.ui.widgets.status_bar import StatusBar
 from llmb_tui.wizard.steps import TITLES, StepId
 
 if TYPE_CHECKING:
-    from llmb_tui.cluster.profile import ClusterProfile
     from llmb_tui.cluster.prompter import Prompter
     from llmb_tui.launch.run import Run
     from llmb_tui.results.suite.draft import SuiteDraft
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from llmb_tui.wizard import effects, events
     from llmb_tui.wizard.state import WizardState
     from llmb_tui.wizard.transitions import Change
+
+_Answer = TypeVar("_Answer")
 
 _PULSE_S = 1.0
 # A probe of the cluster waits until the answers rest this long.
@@ -81,12 +83,6 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
     state: reactive[WizardState | None] = reactive["WizardState | None"](None, repaint=False)
     """None until the presets are read."""
 
-    @dataclass
-    class Heard(Message):
-        """A thread has something to tell."""
-
-        event: events.Event
-
     class Started(Message):
         """Presets and panes are there, and the choices are painted."""
 
@@ -110,7 +106,7 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
     def compose(self) -> ComposeResult:
         yield StatusBar().data_bind(WizardScreen.state)
         yield WizardBody(self.dispatch).data_bind(WizardScreen.state)
-        yield KeyBar(compact=True)
+        yield KeyBar(show_command_palette=True)
 
     def on_mount(self) -> None:
         """Paint first; read presets, clusters and runs after it."""
@@ -222,10 +218,6 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         for effect in wanted:
             self._run_effect(effect)
 
-    @on(Heard)
-    def _heard(self, message: Heard) -> None:
-        self.dispatch(message.event)
-
     def _run_effect(self, effect: effects.Effect) -> None:
         from llmb_tui.ui.clipboard import copy
         from llmb_tui.wizard import effects, events
@@ -261,12 +253,8 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
             case effects.ShowFailure(trouble):
                 self.app.push_screen(Failure(trouble), lambda _: self.dispatch(events.FailureRead()))
             case effects.AskToSubmit(prepared, starts):
-
-                def agreed(yes: bool | None) -> None:
-                    if yes:
-                        self.dispatch(events.SubmitAgreed(prepared, time.monotonic()))
-
-                self.app.push_screen(Confirm("Submit", agreement(prepared.request, starts), "Submit"), agreed)
+                question = Confirm("Submit", agreement(prepared.request, starts), "Submit")
+                self._ask(question, lambda _: events.SubmitAgreed(prepared, time.monotonic()))
             case effects.AskForKeys(request, wanted):
                 from llmb_tui.ui.screens.keys import KeysDialog
 
@@ -274,27 +262,28 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
             case effects.EditCluster(profile):
                 from llmb_tui.ui.screens.cluster_editor import ClusterEditor
 
-                def saved(profile: ClusterProfile | None) -> None:
-                    if profile is not None:
-                        self.dispatch(events.ProfileSaved(profile))
-
-                self.app.push_screen(ClusterEditor(services, prompter, profile), saved)
+                self._ask(ClusterEditor(services, prompter, profile), events.ProfileSaved)
             case effects.AskForVariables():
                 self._take_variables(effect)
             case effects.ListLayouts(catalog, selection):
                 from llmb_tui.ui.screens.layouts import LayoutsDialog
 
-                def take(layout: str | None) -> None:
-                    if layout is not None:
-                        self.dispatch(events.Answered("layout", layout))
-
-                self.app.push_screen(LayoutsDialog(catalog, selection), take)
+                self._ask(LayoutsDialog(catalog, selection), partial(events.Answered, "layout"))
             case effects.PlanSuite():
                 self._plan_suite(effect)
             case effects.OpenRun(run_id):
                 from llmb_tui.ui.screens.run import RunScreen
 
                 self.app.push_screen(RunScreen(services, prompter, run_id))
+
+    def _ask(self, screen: Screen[_Answer], event_of: Callable[[_Answer], events.Event]) -> None:
+        """Open it; an answer that is no refusal is an event."""
+
+        def answered(answer: _Answer | None) -> None:
+            if answer:
+                self.dispatch(event_of(answer))
+
+        self.app.push_screen(screen, answered)
 
     def _plan_suite(self, wanted: effects.PlanSuite) -> None:
         """What was chosen of it before is there again, unless another run is the base."""
@@ -388,7 +377,7 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
 
         def tell_wizard(event: events.Event) -> None:
             if not worker.is_cancelled:
-                self.post_message(self.Heard(event))
+                self.call_later(self.dispatch, event)
 
         try:
             await in_daemon(perform, task, self._services, self._prompter, tell_wizard, self._stop)

@@ -1,6 +1,5 @@
 """`WizardBody`: rail, form and preview of the wizard, each for the state it is given."""
 
-# ruff: noqa: PLC0415 - nothing heavy is imported before the first frame
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -16,7 +15,7 @@ from llmb_tui.ui.panes.pane import Dispatch, Pane
 from llmb_tui.ui.text import MUTED, line
 from llmb_tui.ui.widgets.preview import Preview
 from llmb_tui.ui.widgets.rail import Rail
-from llmb_tui.ui.widgets.texts import Remarks
+from llmb_tui.ui.widgets.texts import Paragraphs, remarks
 from llmb_tui.wizard.steps import TITLES, StepId
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ class WizardBody(Horizontal):
 
     rail = getters.query_one(Rail)
     preview = getters.query_one(Preview)
-    issues = getters.query_one("#issues", Remarks)
+    issues = getters.query_one("#issues", Paragraphs)
     going = getters.query_one("#going", Static)
 
     state: var[WizardState | None] = var["WizardState | None"](None)
@@ -47,7 +46,7 @@ class WizardBody(Horizontal):
             yield Static(id="going", markup=False)
             with ContentSwitcher(initial=_id(self._step)):
                 yield WorkloadPane(self._dispatch)
-            yield Remarks(id="issues")
+            yield Paragraphs(id="issues")
         yield Preview().data_bind(WizardBody.state)
 
     def on_mount(self) -> None:
@@ -82,8 +81,8 @@ class WizardBody(Horizontal):
         self.pane.show(state)
         # The later panes say themselves what stands against them.
         against = problems(state, state.step) if state.step <= StepId.SCALE else ()
-        errors = (one for one in against if one.severity == "error" and one.field not in self.pane.tells)
-        self.issues.problems = tuple(errors)[:_ISSUES]
+        errors = [one for one in against if one.severity == "error" and one.field not in self.pane.tells]
+        self.issues.parts = remarks(errors[:_ISSUES])
         if before is None or state.going != before.going:
             self._show_going(len(state.going))
 

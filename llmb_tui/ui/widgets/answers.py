@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,9 +23,8 @@ from llmb_tui.ui.text import MUTED, hanging, line
 from llmb_tui.ui.units import band, days, percent, seconds, tokens_per_s
 from llmb_tui.ui.widgets.result_texts import group_name
 from llmb_tui.ui.widgets.run_parts import RESULTS
+from llmb_tui.ui.widgets.texts import Paragraph, Rows, folded
 
-Rows = Callable[[int], list[Content]]
-"""The lines of a text at a width."""
 _NAMES = 15
 _LEAST_COLUMN = 14
 _OUTCOMES: dict[Outcome, tuple[str, str]] = {
@@ -171,7 +170,7 @@ def _last(newest: RunResult) -> dict[str, str]:
     return out
 
 
-def _against(head: str, comparison: Comparison) -> Iterator[tuple[Content, Content]]:
+def _against(head: str, comparison: Comparison) -> Iterator[Paragraph]:
     """The answer of a comparison, with what forbids it or weakens it."""
     likeness = comparison.likeness
     yield line(), line((head, "bold"), (f"   {PURPOSES[likeness.purpose]}", MUTED))
@@ -192,14 +191,14 @@ def _against(head: str, comparison: Comparison) -> Iterator[tuple[Content, Conte
         yield line(("· ", MUTED)), line((f"run {run_id} is left out: {why}", MUTED))
 
 
-def _contrast(comparison: Comparison, contrast: Contrast) -> tuple[Content, Content]:
+def _contrast(comparison: Comparison, contrast: Contrast) -> Paragraph:
     glyph, style = _OUTCOMES[contrast.outcome]
     times = f"{seconds(contrast.base.mean_s)} → {seconds(contrast.other.mean_s)}"
     named = f"{contrast.other.configuration.label}: " if len(comparison.contrasts) > 1 else ""
     return line((glyph, style)), line(named, (contrast.words, f"bold {style}"), f"   {times}")
 
 
-def _differing(difference: RunDifference) -> Iterator[tuple[Content, Content]]:
+def _differing(difference: RunDifference) -> Iterator[Paragraph]:
     """What else differs between the newest runs of both."""
     yield line(), line((f"what differs from run {difference.before} to run {difference.after}", "bold"))
     if not difference.changes and not difference.texts:
@@ -217,7 +216,7 @@ def _differing(difference: RunDifference) -> Iterator[tuple[Content, Content]]:
         yield line(("· ", MUTED)), line((sentence, MUTED))
 
 
-def _text_diff(text: TextDiff) -> Iterator[tuple[Content, Content]]:
+def _text_diff(text: TextDiff) -> Iterator[Paragraph]:
     yield line(), line((text.name, "bold"))
     for row in text.lines:
         if not row.startswith(("---", "+++")):
@@ -312,8 +311,8 @@ def _node_table(findings: Sequence[NodeFinding]) -> Rows:
 
 def exported(file: Path, size: int, manifest: Manifest) -> Answer:
     """What was written, and what is not in it. `size` in bytes."""
-    from llmb_tui.results.archive.anonymous import WHAT  # noqa: PLC0415 - loads zstd
-    from llmb_tui.results.archive.verify import CAVEAT  # noqa: PLC0415 - as above
+    from llmb_tui.results.archive.anonymous import WHAT  # loads zstd
+    from llmb_tui.results.archive.verify import CAVEAT
 
     runs, files = plural(len(manifest.runs), "run"), plural(len(manifest.members), "file")
     said = [(line(("✓ ", "$text-success")), line((str(file), "bold"), f": {runs}, {files}, {size_text(size)}"))]
@@ -336,7 +335,6 @@ def _cells(texts: Sequence[str], widths: Sequence[int]) -> str:
     return "".join(cells)
 
 
-def _texts(paragraphs: Iterable[tuple[Content, Content]]) -> Rows:
-    """Heads with bodies that are folded beside them."""
+def _texts(paragraphs: Iterable[Paragraph]) -> Rows:
     kept = list(paragraphs)
-    return lambda width: [row for head, body in kept for row in hanging(head, body, width)]
+    return lambda width: folded(kept, width)

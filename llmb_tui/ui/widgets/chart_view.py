@@ -203,6 +203,10 @@ class ChartView(Widget):
     this: reactive[str] = reactive("")
     """Name of the point that stands out."""
 
+    def __init__(self, chart: Chart | None = None) -> None:
+        super().__init__()
+        self.set_reactive(ChartView.chart, chart)
+
     def render(self) -> Content:
         if self.chart is None:
             return Content("")

@@ -1,6 +1,5 @@
 """Fields and lists to choose from with the keys. What cannot be chosen stays visible, with the reason."""
 
-# ruff: noqa: PLC0415 - nothing heavy is imported before the first frame
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -24,20 +23,34 @@ if TYPE_CHECKING:
     from llmb_tui.wizard.choices import Choice, Switch
 
 
+_COMPACT = "-textual-compact"
+
+
+def _compact() -> Reactive[bool]:
+    """True from the start, with its class given to the constructor: set later, it has the widget styled for nothing."""
+    return Reactive(True, toggle_class=_COMPACT)
+
+
 class TextField(Input):
     """An input of fixed width that hands its text on in the frame in which it was typed."""
 
     # Textual's lays out the screen at each letter, for inputs that are as wide as their text.
     virtual_size: Reactive[Size] = Reactive(Size(0, 0))
+    compact: Reactive[bool] = _compact()
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "app.focus_previous", "TextField above", show=False, id="field.up", tooltip="The field above"),
         Binding("down", "app.focus_next", "TextField below", show=False, id="field.down", tooltip="The field below"),
     ]
 
-    def __init__(self, typed: Callable[[str], None], **options: Any) -> None:
-        super().__init__(**{"compact": True, "select_on_focus": False, **options})
+    def __init__(self, typed: Callable[[str], None], classes: str = "", **options: Any) -> None:
+        super().__init__(classes=f"{classes} {_COMPACT}", compact=True, select_on_focus=False, **options)
         self._typed = typed
+
+    def put(self, text: str) -> None:
+        """Show a text, unless it is the person who types."""
+        if not self.has_focus and self.value != text:
+            self.value = text
 
     def watch_value(self, value: str) -> None:
         """Hand on what was typed. What is put in while the field has no focus was not typed."""
@@ -79,8 +92,10 @@ class VerticalList(OptionList, inherit_bindings=False):
     class Taken(Message):
         """The person is done with this list. A click chooses, but does not go on."""
 
+    compact: Reactive[bool] = _compact()
+
     def __init__(self, **options: Any) -> None:
-        super().__init__(markup=False, compact=True, **options)
+        super().__init__(markup=False, compact=True, classes=_COMPACT, **options)
 
     def action_take(self) -> None:
         self.post_message(self.Taken())
@@ -169,7 +184,7 @@ class FindableChoices(Vertical):
     def __init__(self, choose: Callable[[str], None], numbers: bool = False, **options: Any) -> None:
         super().__init__(**options)
         self._list = ChoiceList(choose, numbers=numbers)
-        self._field = FindField(self._list.filter, placeholder="type to find", compact=True)
+        self._field = FindField(self._list.filter, placeholder="type to find")
         self._choose = choose
         self._before = ""
 

@@ -1,6 +1,5 @@
 """The numbers of a plan, in full or as a strip of three lines; and a picture of where a step's time goes."""
 
-# ruff: noqa: PLC0415 - nothing heavy is imported before the first frame
 from __future__ import annotations
 
 from collections.abc import Sequence

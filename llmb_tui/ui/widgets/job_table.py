@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
 
 from llmb_tui.launch.run import Run
 from llmb_tui.results.notes import NO_NOTE, Note
-from llmb_tui.ui.widgets.job_texts import BAR_CELLS, Counts, Row, age_cell, has_words, job_row
-from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable, TableColumn
+from llmb_tui.ui.widgets.job_texts import BAR_CELLS, Counts, age_cell, has_words, job_row
+from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable, Row, TableColumn
 
 if TYPE_CHECKING:
     from llmb_tui.watch.run_records import RunRecord, RunsChanged
@@ -21,34 +20,23 @@ if TYPE_CHECKING:
 _WIDE_FROM = 116
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column: its key, its heading, its width, and what a wide terminal changes."""
-
-    key: str
-    heading: str
-    width: int
-    more: int = 0
-    """Further cells on a wide terminal."""
-    wide: bool = False
-    """Only on a wide terminal."""
-
-
-# Together 78 cells with the gaps, and 119 on a wide terminal.
-COLUMNS = (
-    Column("mark", "", 1),
-    Column("state", "state", 11),
-    Column("workload", "workload", 19),
-    Column("scale", "scale", 10),
-    Column("where", "where", 6, more=6),
-    Column("procedure", "run as", 9, wide=True),
-    Column("steps", "steps", 7),
-    Column("bar", "", BAR_CELLS, wide=True),
-    Column("median", "median", 6),
-    Column("against", "of expected", 19, wide=True),
-    Column("verdict", "result", 6),
-    Column("age", "age", 3),
-)
+def job_columns(width: int) -> list[TableColumn]:
+    """For a terminal of that many cells: together 78 with the gaps, and 119 on a wide one."""
+    wide = width >= _WIDE_FROM
+    return [
+        TableColumn("mark", "", 1),
+        TableColumn("state", "state", 11),
+        TableColumn("workload", "workload", 19),
+        TableColumn("scale", "scale", 10),
+        TableColumn("where", "where", 12 if wide else 6),
+        *([TableColumn("procedure", "run as", 9)] if wide else ()),
+        TableColumn("steps", "steps", 7),
+        *([TableColumn("bar", "", BAR_CELLS)] if wide else ()),
+        TableColumn("median", "median", 6),
+        *([TableColumn("against", "of expected", 19)] if wide else ()),
+        TableColumn("verdict", "result", 6),
+        TableColumn("age", "age", 3),
+    ]
 
 
 def _can_end(run: Run) -> bool:
@@ -74,7 +62,6 @@ class JobTable(KeyedTable):
         self._marked: set[str] = set()
         self._notes: Mapping[str, Note] = {}
         self._words: list[str] = []
-        self._wide: bool | None = None
 
     @property
     def chosen(self) -> str | None:
@@ -165,17 +152,7 @@ class JobTable(KeyedTable):
             self._rows[run_id] = job_row(record.run, record.state, run_id in self._marked, now, note)
         rows = ((run_id, self._rows[run_id]) for run_id in self._records)
         wanted: dict[Key, Row] = {run_id: row for run_id, row in rows if has_words(run_id, row, self._words)}
-        self.show(self._columns(), wanted)
+        self.show(job_columns(self.app.size.width), wanted)
 
     def on_resize(self) -> None:
-        wide = self.app.size.width >= _WIDE_FROM
-        if wide != self._wide:
-            self._wide = wide
-            self.show(self._columns(), self.shown)
-
-    def _columns(self) -> list[TableColumn]:
-        return [
-            TableColumn(column.key, column.heading, column.width + (column.more if self._wide else 0))
-            for column in COLUMNS
-            if self._wide or not column.wide
-        ]
+        self.show(job_columns(self.app.size.width), self.shown)

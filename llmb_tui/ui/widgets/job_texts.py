@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from textual.content import Content
 
@@ -13,19 +12,15 @@ from llmb_tui.cluster.job import TERMINAL_STATES
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.plan import METHOD_WORDS
 from llmb_tui.results.notes import NO_NOTE, Note
-from llmb_tui.text import clean_line, plural
+from llmb_tui.text import plural
 from llmb_tui.ui.text import MUTED, Part, line, lines
-from llmb_tui.ui.units import age, filled, percent, seconds
+from llmb_tui.ui.units import bare_seconds, filled, percent, short_age
+from llmb_tui.ui.widgets.keyed_table import Cell, Row, Tone
 from llmb_tui.ui.widgets.run_header import what_runs
 from llmb_tui.ui.widgets.run_parts import RESULTS
 from llmb_tui.watch.state import Result, RunState, Stage
 
-Tone = Literal["plain", "quiet", "now", "good", "warning", "bad"]
-Cell = tuple[str, Tone]
-Row = dict[str, Cell]
-"""Cells by column."""
-
-_STAGES: dict[Stage, Cell] = {
+STAGES: dict[Stage, Cell] = {
     "queued": ("◐ queued", "warning"),
     "image": ("● image", "now"),
     "start": ("● start", "now"),
@@ -46,11 +41,11 @@ _SUBMISSIONS: dict[str, Cell] = {
     "intended": ("○ prepared", "quiet"),
 }
 _BY_STATE: dict[str, Cell] = {
-    "PENDING": _STAGES["queued"],
+    "PENDING": STAGES["queued"],
     "RUNNING": ("● running", "now"),
-    "COMPLETED": _STAGES["done"],
-    "SUSPENDED": _STAGES["suspended"],
-    "CANCELLED": _STAGES["cancelled"],
+    "COMPLETED": STAGES["done"],
+    "SUSPENDED": STAGES["suspended"],
+    "CANCELLED": STAGES["cancelled"],
 }
 _TONES: dict[Result, Tone] = {"PASS": "good", "WARN": "warning", "FAIL": "bad"}
 BAR_CELLS = 4
@@ -68,35 +63,38 @@ def job_row(run: Run, state: RunState, marked: bool, now: float, note: Note = NO
         "state": state_cell(run, state),
         "workload": (f"{selection.workload} {selection.size} {selection.dtype}", "plain"),
         "scale": (f"{selection.scale}×{selection.gpu.upper()}", "plain"),
-        "where": (clean_line(run.cluster), "plain"),
+        "where": (run.cluster, "plain"),
         "procedure": (run.procedure, "quiet"),
         "steps": (f"{progress.steps_done}/{total}" if progress.steps_done else "–", "plain"),
         "bar": (filled(progress.steps_done, total, BAR_CELLS), "now"),
-        "median": ("–" if progress.median_s is None else seconds(progress.median_s).removesuffix(" s"), "plain"),
+        "median": ("–" if progress.median_s is None else bare_seconds(progress.median_s), "plain"),
         "against": (against, "plain"),
-        "verdict": (f"{RESULTS[verdict.result][0]} {verdict.result}", _TONES[verdict.result])
-        if verdict
-        else ("–", "quiet"),
+        "verdict": result_cell(verdict.result) if verdict else ("–", "quiet"),
         "age": age_cell(run, now),
         "note": (note.words, "plain"),
     }
 
 
 def age_cell(run: Run, now: float) -> Cell:
-    """How long ago it was submitted, at `now`, Unix time: `4m`, for a column of ages is read as a column."""
-    return age(now - (run.submitted_at or run.created_at)).replace(" min", "m").replace(" ", ""), "quiet"
+    """How long ago it was submitted, at `now`, Unix time."""
+    return short_age(now - (run.submitted_at or run.created_at)), "quiet"
+
+
+def result_cell(result: Result) -> Cell:
+    """Glyph and word."""
+    return f"{RESULTS[result][0]} {result}", _TONES[result]
 
 
 def state_cell(run: Run, state: RunState) -> Cell:
     """Glyph and word: the submission while it is open, else the stage, else what its scheduler last said."""
     if run.submission != "submitted":
         return _SUBMISSIONS[run.submission]
-    if state.stage in _STAGES:
-        return _STAGES[state.stage]
+    if state.stage in STAGES:
+        return STAGES[state.stage]
     said = run.job_state or "submitted"
     if said in _BY_STATE:
         return _BY_STATE[said]
-    return _STAGES["failed"] if said in TERMINAL_STATES else (f"○ {clean_line(said).lower()}", "quiet")
+    return STAGES["failed"] if said in TERMINAL_STATES else (f"○ {said.lower()}", "quiet")
 
 
 def has_words(run_id: str, row: Row, words: Sequence[str]) -> bool:

@@ -19,12 +19,16 @@ class KeyBar(Footer):
     _shown: tuple[object, ...] | None = None
     _is_due = False
 
+    def __init__(self, show_command_palette: bool = False) -> None:
+        super().__init__(compact=True, show_command_palette=show_command_palette)
+
     def on_mount(self) -> None:
         self.watch(self.screen, "stack_updates", self._on_stack, init=False)
 
     def compose(self) -> ComposeResult:
         self._shown = tuple(self._keys()) if self._bindings_ready else None
-        yield from super().compose()
+        for key in super().compose():
+            yield key.add_class("-compact", update=False)  # else each is styled again when it is mounted
 
     def bindings_changed(self, screen: Screen[object]) -> None:
         """Textual's signal; many before the next frame are answered once."""

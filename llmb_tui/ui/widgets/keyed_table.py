@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.coordinate import Coordinate
 from textual.widgets import DataTable
 
-from llmb_tui.ui.widgets.job_texts import Cell, Row
+from llmb_tui.text import clean_line
 
 Key = Hashable
+Tone = Literal["plain", "quiet", "now", "good", "warning", "bad"]
+Cell = tuple[str, Tone]
+Row = dict[str, Cell]
+"""Cells by column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,11 @@ class TableColumn:
     figures: bool = False
 
 
+def room_beside(columns: Iterable[TableColumn], width: int) -> int:
+    """The cells that one more column can have in a table of that many, its scrollbar left out."""
+    return width - sum(column.width + 1 for column in columns) - 1
+
+
 class KeyedTable(DataTable[Text]):
     """Rows of clean text in the order in which they are given. Where none stays, the cursor goes to the first."""
 
@@ -33,6 +42,7 @@ class KeyedTable(DataTable[Text]):
     DEFAULT_CSS = """
     KeyedTable {
         height: 1fr;
+        padding-left: 1;
         background: transparent;
         scrollbar-size: 0 1;
         .row--quiet { text-style: dim; }
@@ -43,7 +53,6 @@ class KeyedTable(DataTable[Text]):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "select_cursor", "Open", id="results.open", tooltip="Open the runs of a row, or the run"),
         Binding("j", "cursor_down", "Down", show=False, id="results.down", tooltip="The row below"),
         Binding("k", "cursor_up", "Up", show=False, id="results.up", tooltip="The row above"),
     ]
@@ -103,4 +112,4 @@ class KeyedTable(DataTable[Text]):
         style = "" if tone == "plain" else self.get_component_rich_style(f"row--{tone}", partial=True)
         if column.figures:
             text = f"{text:>{column.width}}"
-        return Text(text, style, no_wrap=True, overflow="ellipsis")
+        return Text(clean_line(text), style, no_wrap=True, overflow="ellipsis")

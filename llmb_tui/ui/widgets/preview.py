@@ -86,7 +86,7 @@ class Preview(Vertical):
 
     def watch_state(self, state: WizardState | None) -> None:
         """All of it in one frame: the dozen plans of the chart are made in a tenth of the time that painting takes."""
-        from llmb_tui.plan.over_scale import over_scale  # noqa: PLC0415 - not needed for the first frame
+        from llmb_tui.plan.over_scale import over_scale
 
         if state is None:
             return

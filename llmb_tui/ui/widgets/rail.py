@@ -1,6 +1,5 @@
 """`Rail`: the seven steps with their answers, or one line of it where there is no room."""
 
-# ruff: noqa: PLC0415 - nothing heavy is imported before the first frame
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -1,11 +1,10 @@
-"""`ReportText`: a report in the cells of a terminal, with its charts. `report_rows` lays it out."""
+"""`report_rows`: a report in the cells of a terminal, with its charts. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from textual.content import Content
-from textual.reactive import var
 
 from llmb_tui.results.report.blocks import (
     Banner,
@@ -23,7 +22,6 @@ from llmb_tui.results.table import Table
 from llmb_tui.ui.text import MUTED, hanging, line
 from llmb_tui.ui.widgets.chart_view import chart_rows
 from llmb_tui.ui.widgets.plot import painted, terminal_glyphs
-from llmb_tui.ui.widgets.texts import WrappedLines
 
 _STYLES = {"PASS": "bold $text-success", "WARN": "bold $text-warning", "FAIL": "bold $text-error", "": "bold"}
 _CHART_HEIGHT = 13
@@ -111,14 +109,3 @@ def _table(table: Table, width: int) -> Iterator[Content]:
 
 def _folded(text: str, width: int, style: str = "") -> list[Content]:
     return hanging(Content(""), line((text, style)), width)
-
-
-class ReportText(WrappedLines):
-    """The report that it is given; nothing without one."""
-
-    report: var[Document | None] = var["Document | None"](None)
-
-    watch_report = WrappedLines.changed
-
-    def rows(self, width: int) -> list[Content]:
-        return report_rows(self.report, width) if self.report is not None else []

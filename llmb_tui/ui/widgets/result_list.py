@@ -12,20 +12,20 @@ from llmb_tui.results.charts import history_chart
 from llmb_tui.results.groups import Grouping, NoteOf, ResultGroup, grouped, narrow, over
 from llmb_tui.results.notes import NO_NOTE
 from llmb_tui.results.result import RunResult
-from llmb_tui.ui.widgets.job_texts import Row
-from llmb_tui.ui.widgets.keyed_table import Key, TableColumn
+from llmb_tui.text import plural
+from llmb_tui.ui.text import MUTED, Part, line
+from llmb_tui.ui.widgets.keyed_table import Key, Row, TableColumn
 from llmb_tui.ui.widgets.plot import UNICODE, Glyphs
 from llmb_tui.ui.widgets.result_texts import (
     MARK,
     NO_MARK,
-    Shown,
     Span,
     about_group,
     about_run,
     group_columns,
     group_name,
     group_row,
-    heading,
+    notice_parts,
     run_columns,
     run_row,
 )
@@ -59,7 +59,12 @@ class ResultList:
     """What is shown."""
 
     asked: Asked
-    shown: Shown
+    ended: int
+    """How many runs are over, of all."""
+    found: int
+    """Of these, those in which the words are."""
+    clusters: frozenset[str]
+    """On which these were."""
     columns: tuple[TableColumn, ...]
     groups: Mapping[Key, ResultGroup]
     """Of the rows, by their keys; a run is a group of its own."""
@@ -70,13 +75,29 @@ class ResultList:
     @property
     def heading(self) -> Content:
         """The line above the rows."""
-        return heading(self.shown)
+        asked = self.asked
+        parts: list[Part] = [("Results", "bold")]
+        if asked.missing:
+            parts.append((f"   ! {asked.missing}", "$text-warning"))
+        if not self.ended:
+            return line(*parts, ("   none yet: a run is here once it is over", MUTED))
+        if asked.within:
+            parts += ["   ", (group_name(asked.within), "bold")]
+        parts.append(f"   {plural(self.found, 'run')} · {plural(len(self.clusters), 'cluster')}")
+        if asked.words.strip():
+            parts.append((f"   filter: {' '.join(asked.words.split())}", "$text-accent"))
+        if asked.marked:
+            parts.append((f"   {len(asked.marked)} marked", "$text-accent"))
+        parts += notice_parts([one for one in asked.notices if one[0] in self.clusters])
+        if not asked.within:
+            words = "each run by itself" if asked.by == "none" else f"by {asked.by}"
+            parts.append((f"   {words}", MUTED))
+        return line(*parts)
 
     def with_mark(self, key: Key, marked: frozenset[Key]) -> ResultList:
         """The same where that row was marked, or its mark taken away; all that are marked then."""
         row = {**self.rows[key], "mark": MARK if key in marked else NO_MARK}
-        asked, shown = replace(self.asked, marked=marked), replace(self.shown, marked=len(marked))
-        return replace(self, asked=asked, shown=shown, rows={**self.rows, key: row})
+        return replace(self, asked=replace(self.asked, marked=marked), rows={**self.rows, key: row})
 
     @property
     def lists_runs(self) -> bool:
@@ -100,7 +121,7 @@ def result_list(asked: Asked) -> ResultList:
         found = next((list(one.runs) for one in grouped(found, asked.by, notes) if one.key == within.key), [])
     lists_runs = within is not None or asked.by == "none"
     groups: dict[Key, ResultGroup] = {one.key: one for one in grouped(found, "none" if lists_runs else asked.by, notes)}
-    clusters = {result.cluster for result in found}
+    clusters = frozenset(result.cluster for result in found)
     rows: dict[Key, Row] = {}
     if lists_runs:
         columns = run_columns(asked.width, len(clusters) > 1)
@@ -112,10 +133,5 @@ def result_list(asked: Asked) -> ResultList:
         cells = next((column.width for column in columns if column.key == "trend"), 0)
         for key, one in groups.items():
             rows[key] = group_row(one, key in asked.marked, span, cells, asked.glyphs)
-    title = group_name(within) if within else ""
-    notices = tuple(one for one in asked.notices if one[0] in clusters)
-    shown = Shown(
-        len(ended), len(found), len(clusters), asked.words, len(asked.marked), asked.by, title, notices, asked.missing
-    )
     chart = history_chart(found) if within and within.repeats else None
-    return ResultList(asked, shown, tuple(columns), groups, rows, chart)
+    return ResultList(asked, len(ended), len(found), clusters, tuple(columns), groups, rows, chart)

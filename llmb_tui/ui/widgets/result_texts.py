@@ -15,14 +15,12 @@ from llmb_tui.results.compare import Group
 from llmb_tui.results.groups import Grouping, ResultGroup, workload_of
 from llmb_tui.results.notes import Note
 from llmb_tui.results.result import RunResult
-from llmb_tui.text import clean_line, plural
+from llmb_tui.text import plural
 from llmb_tui.ui.text import MUTED, Part, line
-from llmb_tui.ui.units import age, percent, seconds
-from llmb_tui.ui.widgets.job_texts import Cell, Row, Tone
-from llmb_tui.ui.widgets.keyed_table import TableColumn
+from llmb_tui.ui.units import bare_seconds, percent, seconds, short_age
+from llmb_tui.ui.widgets.job_texts import STAGES, result_cell
+from llmb_tui.ui.widgets.keyed_table import Cell, Row, TableColumn, room_beside
 from llmb_tui.ui.widgets.plot import UNICODE, Glyphs
-from llmb_tui.ui.widgets.run_parts import RESULTS
-from llmb_tui.watch.state import Result
 
 WIDE_FROM = 116
 _ROOMY_FROM = 132
@@ -32,14 +30,6 @@ _SPANS = (("1 week", 7), ("4 weeks", 28), ("12 weeks", 84), ("1 year", 365), ("5
 _SPARK_CELLS = 10
 # Values within so much of the fastest one are drawn in the lower half: noise is no mountain.
 _LEAST_HEIGHT = 0.1
-_TONES: dict[Result, Tone] = {"PASS": "good", "WARN": "warning", "FAIL": "bad"}
-_ENDS: dict[str, Cell] = {
-    "failed": ("✗ failed", "bad"),
-    "timeout": ("✗ timeout", "bad"),
-    "node_fail": ("✗ node fail", "bad"),
-    "cancelled": ("■ cancelled", "quiet"),
-    "done": ("✓ done", "quiet"),
-}
 MARK: Cell = ("x", "now")
 NO_MARK: Cell = ("", "plain")
 _NONE: Cell = ("–", "quiet")
@@ -84,9 +74,9 @@ def group_columns(by: Grouping, width: int, several_clusters: bool, span: str) -
         TableColumn("result", "verdicts" if wide else "result", 12 if wide else 6),
         TableColumn("last", "last", 4, figures=True),
     ]
-    left = width - 2 - sum(column.width + 1 for column in columns)
-    if wide or left >= 10:
-        columns.append(TableColumn("trend", f"step time, {span}" if left >= 20 else "trend", left - 1))
+    room = room_beside(columns, width - 2)
+    if wide or room >= 9:
+        columns.append(TableColumn("trend", f"step time, {span}" if room >= 19 else "trend", room))
     return columns
 
 
@@ -107,9 +97,9 @@ def run_columns(width: int, several_clusters: bool) -> list[TableColumn]:
         TableColumn("result", "result", 11 if wide else 8),
         TableColumn("last", "age", 4, figures=True),
     ]
-    left = width - 2 - sum(column.width + 1 for column in columns)
-    if left >= 8:
-        columns.append(TableColumn("note", "note", left - 1))
+    room = room_beside(columns, width - 2)
+    if room >= 7:
+        columns.append(TableColumn("note", "note", room))
     return columns
 
 
@@ -122,16 +112,16 @@ def group_row(group: ResultGroup, marked: bool, span: Span, trend_cells: int, gl
     title = f"{group.title} · {group.apart}" if group.apart else group.title
     return {
         "mark": MARK if marked else NO_MARK,
-        "title": (clean_line(title), "plain"),
+        "title": (title, "plain"),
         "scale": (scale, "plain"),
-        "where": (clean_line(clusters[0]) + (f" +{len(clusters) - 1}" if clusters[1:] else ""), "plain"),
+        "where": (clusters[0] + (f" +{len(clusters) - 1}" if clusters[1:] else ""), "plain"),
         "runs": (_count(group), "plain"),
-        "step": (_short(repeats.mean_s), "plain") if repeats else _NONE,
+        "step": (bare_seconds(repeats.mean_s), "plain") if repeats else _NONE,
         "range": _range(repeats),
         "noise": (f"{repeats.noise_pct:.1f}", "plain") if repeats and repeats.noise_pct is not None else _NONE,
         "ratio": (percent(100 * group.ratio), "plain") if group.ratio is not None else _NONE,
         "result": _verdicts(group),
-        "last": _age(group.last_at, span.end),
+        "last": (short_age(span.end - group.last_at), "quiet"),
         "trend": _trend(group, span, trend_cells, glyphs),
     }
 
@@ -144,58 +134,17 @@ def run_row(result: RunResult, note: Note, marked: bool, now: float) -> Row:
     return {
         "mark": MARK if marked else NO_MARK,
         "run": (result.id, "plain"),
-        "title": (clean_line(workload_of(result)), "plain"),
+        "title": (workload_of(result), "plain"),
         "scale": (f"{configuration.scale}×{configuration.gpu.upper()}", "plain"),
-        "where": (clean_line(result.cluster), "plain"),
+        "where": (result.cluster, "plain"),
         "procedure": (PROCEDURE_NAMES[result.procedure], "quiet"),
-        "step": (_short(result.step_time_s), "plain") if result.step_time_s is not None else _NONE,
+        "step": (bare_seconds(result.step_time_s), "plain") if result.step_time_s is not None else _NONE,
         "noise": (f"{noise:.1f}", "plain") if noise is not None else _NONE,
         "ratio": (percent(100 * said.ratio), "plain") if said else _NONE,
-        "result": _result(said.result) if said else _ENDS.get(result.state, (clean_line(result.state), "quiet")),
-        "last": _age(result.made_at, now),
-        "note": (clean_line(note.words), "plain"),
+        "result": result_cell(said.result) if said else _end(result.state),
+        "last": (short_age(now - result.made_at), "quiet"),
+        "note": (note.words, "plain"),
     }
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """What the list shows, for the line above it."""
-
-    runs: int
-    """That are over, of all."""
-    found: int
-    """Of these, those in which the words are."""
-    clusters: int
-    words: str
-    marked: int
-    by: Grouping
-    within: str
-    """Of which group these are the runs; empty for the list of groups."""
-    notices: tuple[tuple[str, str], ...] = ()
-    """(cluster, what has to be said of it), such as that it is simulated."""
-    missing: str = ""
-    """What could not be read."""
-
-
-def heading(shown: Shown) -> Content:
-    """The line above the rows."""
-    parts: list[Part] = [("Results", "bold")]
-    if shown.missing:
-        parts.append((f"   ! {shown.missing}", "$text-warning"))
-    if not shown.runs:
-        return line(*parts, ("   none yet: a run is here once it is over", MUTED))
-    if shown.within:
-        parts += ["   ", (shown.within, "bold")]
-    parts.append(f"   {plural(shown.found, 'run')} · {plural(shown.clusters, 'cluster')}")
-    if shown.words.strip():
-        parts.append((f"   filter: {' '.join(shown.words.split())}", "$text-accent"))
-    if shown.marked:
-        parts.append((f"   {shown.marked} marked", "$text-accent"))
-    parts += notice_parts(shown.notices)
-    if not shown.within:
-        words = "each run by itself" if shown.by == "none" else f"by {shown.by}"
-        parts.append((f"   {words}", MUTED))
-    return line(*parts)
 
 
 def notice_parts(notices: Sequence[tuple[str, str]]) -> list[Part]:
@@ -306,6 +255,12 @@ def spark(values: Sequence[tuple[float, float]], span: Span, cells: int, glyphs:
     return "".join(" " if mean is None else glyphs.levels[round((mean - low) / height * top)] for mean in means)
 
 
+def _end(state: str) -> Cell:
+    """How a run without a verdict ended."""
+    cell = next((cell for stage, cell in STAGES.items() if stage == state), (state, "quiet"))
+    return (cell[0], "quiet") if state == "done" else cell
+
+
 def _count(group: ResultGroup) -> str:
     """`9`, or `7/9` where not all count."""
     return f"{len(group.runs)}" if group.counted == len(group.runs) else f"{group.counted}/{len(group.runs)}"
@@ -314,7 +269,7 @@ def _count(group: ResultGroup) -> str:
 def _range(repeats: Group | None) -> Cell:
     if repeats is None or len(repeats.runs) == 1:
         return _NONE
-    return f"{_short(min(repeats.values_s))}–{_short(max(repeats.values_s))}", "quiet"
+    return f"{bare_seconds(min(repeats.values_s))}–{bare_seconds(max(repeats.values_s))}", "quiet"
 
 
 def _verdicts(group: ResultGroup) -> Cell:
@@ -322,21 +277,9 @@ def _verdicts(group: ResultGroup) -> Cell:
     worst, total = group.worst, sum(group.verdicts.values())
     if worst is None:
         return _NONE
-    text, tone = _result(worst)
+    text, tone = result_cell(worst)
     count = group.verdicts[worst]
     return (text if count == total else f"{text} {count}/{total}"), tone
-
-
-def _result(result: Result) -> Cell:
-    return f"{RESULTS[result][0]} {result}", _TONES[result]
-
-
-def _age(at: float, now: float) -> Cell:
-    return age(now - at).replace(" min", "m").replace(" ", ""), "quiet"
-
-
-def _short(value: float) -> str:
-    return seconds(value).removesuffix(" s")
 
 
 def _day(at: float, now: float) -> str:

@@ -1,6 +1,5 @@
 """`StatusBar`: the one line at the top: what, and on which cluster. A cluster's notice is always in it."""
 
-# ruff: noqa: PLC0415 - nothing heavy is imported before the first frame
 from __future__ import annotations
 
 from typing import TYPE_CHECKING

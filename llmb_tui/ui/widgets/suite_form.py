@@ -15,9 +15,9 @@ from llmb_tui.results.suite.draft import Axis, Number, Offer, SuiteDraft, switch
 from llmb_tui.results.suite.ready_made import LAYOUTS, REPEATS
 from llmb_tui.results.suite.suite import SUITE_KINDS, SuiteKind
 from llmb_tui.text import clean_line
-from llmb_tui.ui.panes.pane import label
 from llmb_tui.ui.text import MUTED, line, say
 from llmb_tui.ui.widgets.choices import ChoiceList, Switches, TextField
+from llmb_tui.ui.widgets.texts import label
 from llmb_tui.wizard.choices import Choice, Switch
 
 _AXES: dict[Axis, tuple[str, str]] = {
@@ -58,7 +58,7 @@ class SuiteForm(VerticalScroll, can_focus=False, inherit_bindings=False):
         self._chain = Switches(self._switch, id="suite-chain")
 
     def compose(self) -> ComposeResult:
-        yield label("Kind")
+        yield label("Kind", first=True)
         yield self._kinds
         yield Static(id="suite-sentence", markup=False)
         with Vertical(id="suite-axes"):
@@ -103,9 +103,9 @@ class SuiteForm(VerticalScroll, can_focus=False, inherit_bindings=False):
         say(self.query_one("#suite-count-name", Static), "  layouts" if tune else "  repeats")
         for field_name, field in self._numbers.items():
             value = getattr(draft, field_name)
-            _put(field, "" if value is None else str(value))
+            field.put("" if value is None else str(value))
             field.placeholder = _HINTS.get(field_name) or str(_USUAL_COUNT.get(draft.kind, 1))
-        _put(self._called_so, draft.name)
+        self._called_so.put(draft.name)
         self._called_so.placeholder = clean_line(name)
 
     def _choose_kind(self, kind: str) -> None:
@@ -136,8 +136,3 @@ class SuiteForm(VerticalScroll, can_focus=False, inherit_bindings=False):
 
 def _switch(axis: Axis, at: int, offer: Offer) -> Switch:
     return Switch(f"{axis} {at}", f"{offer.label} ", offer.detail, offer.chosen, offer.why_not)
-
-
-def _put(field: TextField, text: str) -> None:
-    if not field.has_focus and field.value != text:
-        field.value = text

@@ -12,8 +12,7 @@ from llmb_tui.results.suite.suite_plan import Nodes, PlannedRow, SuitePlan
 from llmb_tui.text import plural
 from llmb_tui.ui import units
 from llmb_tui.ui.text import MUTED, Part, line
-from llmb_tui.ui.widgets.job_texts import Cell, Row
-from llmb_tui.ui.widgets.keyed_table import Key, TableColumn
+from llmb_tui.ui.widgets.keyed_table import Cell, Key, Row, TableColumn, room_beside
 from llmb_tui.ui.widgets.texts import Paragraph, fact
 
 _BAND_FROM = 64
@@ -46,8 +45,8 @@ def draft_columns(width: int) -> tuple[TableColumn, ...]:
 def with_name(key: str, heading: str, width: int, fixed: Sequence[TableColumn]) -> tuple[TableColumn, ...]:
     """These columns behind a mark and a name, which is as wide as there is room."""
     mark = TableColumn("mark", "", 1)
-    room = width - sum(column.width + 1 for column in (mark, *fixed)) - 2
-    return mark, TableColumn(key, heading, max(room, _LEAST)), *fixed
+    room = max(room_beside((mark, *fixed), width - 1), _LEAST)
+    return mark, TableColumn(key, heading, room), *fixed
 
 
 def draft_rows(plan: DraftPlan) -> dict[Key, Row]:
@@ -56,9 +55,9 @@ def draft_rows(plan: DraftPlan) -> dict[Key, Row]:
     for planned in plan.rows:
         out = plan.is_out(planned)
         cells = _cells(planned, plan.labels[planned.row.key])
-        rows[planned.row.key] = {name: (text, "quiet" if out else tone) for name, (text, tone) in cells.items()}
         if out:
-            rows[planned.row.key]["mark"] = ("–", "quiet")
+            cells = {name: (text, "quiet") for name, (text, _) in cells.items()} | {"mark": ("–", "quiet")}
+        rows[planned.row.key] = cells
     return rows
 
 
@@ -69,8 +68,11 @@ def _cells(planned: PlannedRow, label: str) -> Row:
         "run": (label, "plain"),
         "gpus": (str(planned.row.selection.scale), "plain"),
         "nodes": (str(planned.plan.nodes), "plain"),
-        "step": (_bare(units.seconds(estimate.step_time_s)) if estimate else "–", "plain"),
-        "band": (_bare(units.band(estimate.low_s, estimate.high_s)) if estimate else "no estimate", "quiet"),
+        "step": (units.bare_seconds(estimate.step_time_s) if estimate else "–", "plain"),
+        "band": (
+            units.band(estimate.low_s, estimate.high_s).removesuffix(" s") if estimate else "no estimate",
+            "quiet",
+        ),
         "source": (METHOD_NAMES[estimate.method] if estimate else "", "quiet"),
         "hours": (f"{hours:,.1f}" if hours is not None else f"≤{planned.most_gpu_hours:,.1f}", "plain"),
         "limit": (planned.plan.time_limit, "quiet"),
@@ -81,10 +83,6 @@ def _mark(planned: PlannedRow) -> Cell:
     if planned.blockers:
         return "✗", "bad"
     return ("!", "warning") if any(one.severity == "warning" for one in planned.notes) else ("", "plain")
-
-
-def _bare(text: str) -> str:
-    return text.removesuffix(" s")
 
 
 def about_row(planned: PlannedRow, out: bool) -> tuple[Paragraph, ...]:

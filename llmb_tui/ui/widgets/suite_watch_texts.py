@@ -12,8 +12,8 @@ from llmb_tui.results.suite.suite_progress import RowProgress, SuiteProgress
 from llmb_tui.text import plural
 from llmb_tui.ui import units
 from llmb_tui.ui.text import MUTED, Part
-from llmb_tui.ui.widgets.job_texts import Row, job_row
-from llmb_tui.ui.widgets.keyed_table import Key, TableColumn
+from llmb_tui.ui.widgets.job_texts import job_row
+from llmb_tui.ui.widgets.keyed_table import Key, Row, TableColumn
 from llmb_tui.ui.widgets.run_parts import RESULTS
 from llmb_tui.ui.widgets.suite_texts import with_name
 from llmb_tui.ui.widgets.texts import Paragraph, fact
@@ -46,29 +46,20 @@ def progress_rows(progress: SuiteProgress, labels: Mapping[str, str]) -> dict[Ke
 
 def _cells(row: RowProgress, label: str) -> Row:
     record, estimate = row.record, row.planned.plan.estimate
-    cells: Row = {
-        "mark": ("", "plain"),
-        "run": (label, "plain"),
-        "gpus": (str(row.planned.row.selection.scale), "plain"),
-    }
     if record is None:
-        expected = f"~{units.seconds(estimate.step_time_s).removesuffix(' s')}" if estimate else "–"
-        blank: Row = dict.fromkeys(("steps", "bar", "against", "verdict", "job"), ("", "quiet"))
-        unsent: Row = {"state": ("○ not sent", "quiet"), "step": (expected, "quiet")}
-        return cells | blank | unsent
-    of_run = job_row(record.run, record.state, False, record.run.created_at)
-    verdict = record.state.verdict
-    if (
-        verdict is not None and estimate is not None
-    ):  # shorter than a list of runs has it, which has no row to explain it
-        of_run["against"] = (f"{units.percent(verdict.ratio * 100)} of {METHOD_NAMES[estimate.method]}", "plain")
-    if row.step_time_s is not None:
-        of_run["median"] = (units.seconds(row.step_time_s).removesuffix(" s"), "plain")
-    return (
-        cells
-        | {name: of_run[name] for name in ("state", "steps", "bar", "against", "verdict")}
-        | {"step": of_run["median"], "job": (", ".join(record.run.job_ids), "quiet")}
-    )
+        cells: Row = dict.fromkeys(("steps", "bar", "against", "verdict", "job"), ("", "quiet"))
+        expected = f"~{units.bare_seconds(estimate.step_time_s)}" if estimate else "–"
+        cells |= {"state": ("○ not sent", "quiet"), "step": (expected, "quiet")}
+    else:
+        cells = job_row(record.run, record.state, False, record.run.created_at)
+        cells |= {"step": cells["median"], "job": (", ".join(record.run.job_ids), "quiet")}
+        verdict = record.state.verdict
+        if verdict is not None and estimate is not None:  # shorter than in a list of runs, where nothing explains it
+            cells["against"] = f"{units.percent(verdict.ratio * 100)} of {METHOD_NAMES[estimate.method]}", "plain"
+        if row.step_time_s is not None:
+            cells["step"] = units.bare_seconds(row.step_time_s), "plain"
+    gpus = str(row.planned.row.selection.scale)
+    return {**cells, "mark": ("", "plain"), "run": (label, "plain"), "gpus": (gpus, "plain")}
 
 
 def progress_sums(progress: SuiteProgress, sending: Sending | None) -> tuple[Paragraph, ...]:

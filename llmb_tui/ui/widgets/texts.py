@@ -6,6 +6,7 @@ painted again.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
@@ -18,6 +19,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.visual import Visual
 from textual.widget import Widget
+from textual.widgets import Static
 
 from llmb_tui.ui import units
 from llmb_tui.ui.text import MUTED, Part, hanging, line, lines
@@ -28,6 +30,17 @@ if TYPE_CHECKING:
 _LABEL = 13
 Paragraph = tuple[Content, Content]
 """Its head, and the body that is folded beside it."""
+Rows = Callable[[int], list[Content]]
+"""The lines of a text at a width."""
+
+
+def label(text: str, hint: str = "", *, first: bool = False, id: str | None = None) -> Static:  # noqa: A002 - Textual's name
+    """The name of a field, with a hint; the `first` one has no blank line above it. Literals only.
+
+    A class says so and not `:first-child`, by which Textual styles every label again whenever something is mounted.
+    """
+    words = f"[b]{text}[/b]  [dim]{hint}[/]" if hint else f"[b]{text}[/b]"
+    return Static(words, classes="label first" if first else "label", id=id)
 
 
 class WrappedLines(Widget):
@@ -80,7 +93,23 @@ class Paragraphs(WrappedLines):
     watch_parts = WrappedLines.changed
 
     def rows(self, width: int) -> list[Content]:
-        return [row for head, body in self.parts for row in hanging(head, body, width)]
+        return folded(self.parts, width)
+
+
+class Lines(WrappedLines):
+    """Lines that are given once, for any width."""
+
+    def __init__(self, rows: Rows) -> None:
+        super().__init__()
+        self._rows = rows
+
+    def rows(self, width: int) -> list[Content]:
+        return self._rows(width)
+
+
+def folded(paragraphs: Iterable[Paragraph], width: int) -> list[Content]:
+    """Paragraphs as lines of this width."""
+    return [row for head, body in paragraphs for row in hanging(head, body, width)]
 
 
 def fact(name: str, *parts: Part) -> Paragraph:
@@ -93,28 +122,17 @@ def text(*parts: Part) -> Paragraph:
     return Content(""), line(*parts)
 
 
-class Remarks(WrappedLines):
-    """Every problem, none cut."""
-
-    problems: var[tuple[Problem, ...]] = var["tuple[Problem, ...]"](())
-
-    watch_problems = WrappedLines.changed
-
-    def rows(self, width: int) -> list[Content]:
-        return remarks(self.problems, width)
-
-
-def remarks(problems: tuple[Problem, ...], width: int) -> list[Content]:
-    """Problems as lines of this width."""
+def remarks(problems: Iterable[Problem]) -> tuple[Paragraph, ...]:
+    """Every problem, the worst first."""
     worst_first = sorted(problems, key=lambda problem: list(units.SEVERITIES).index(problem.severity))
-    return [row for problem in worst_first for row in remark(problem, problem.severity, width)]
+    return tuple(remark(problem, problem.severity) for problem in worst_first)
 
 
-def remark(problem: Problem, word: str, width: int) -> list[Content]:
+def remark(problem: Problem, word: str) -> Paragraph:
     """One problem under a word of its own."""
     glyph, style = units.SEVERITIES[problem.severity]
     fix = f" {problem.fix}" if problem.fix else ""
-    return hanging(line((f"{glyph} ", style)), line((f"{word}: ", style), problem.reason, (fix, MUTED)), width)
+    return line((f"{glyph} ", style)), line((f"{word}: ", style), problem.reason, (fix, MUTED))
 
 
 _SCROLL_KEYS: list[BindingType] = [
@@ -156,7 +174,7 @@ class ScrolledRemarks(ScrollView, inherit_bindings=False):
         """The lines at this width."""
         key = (width, self.problems)
         if self._wrapped is None or self._wrapped[0] != key:
-            self._wrapped = key, remarks(self.problems, width)
+            self._wrapped = key, folded(remarks(self.problems), width)
         return self._wrapped[1]
 
     def watch_problems(self) -> None:

@@ -12,12 +12,12 @@ from textual.widgets import Input
 
 from llmb_tui.errors import Trouble
 from llmb_tui.results.archive.verify import verify
-from llmb_tui.ui.dialogs import Failure
+from llmb_tui.ui.dialogs import AskLine, Failure
 from llmb_tui.ui.screens.export import ExportDialog
 from llmb_tui.ui.screens.report import ReportScreen
 from llmb_tui.ui.screens.result_view import ResultView
 from llmb_tui.ui.screens.results import ResultsScreen
-from llmb_tui.ui.screens.save_charts import FolderDialog, save_charts
+from llmb_tui.ui.screens.save_charts import save_charts
 from llmb_tui.ui.widgets.chart_view import ChartView
 from tests.kit.history import Past
 from tests.kit.pilot import SIZE, actions, on_screen, on_top, text_of, until
@@ -83,7 +83,7 @@ async def test_scaling_draws_its_charts_and_writes_them_as_svg(open_results: Ope
         assert "Scaling: nemotron4@25.04 15b fp8 · H100, eos" in text_of(app, "#view-head")
         assert "tokens/s of a GPU" in on_screen(app)
         await pilot.press("v")
-        await on_top(pilot, FolderDialog)
+        await on_top(pilot, AskLine)
         app.screen.query_one(Input).value = str(tmp_path)
         await pilot.press("enter")
         await until(pilot, lambda: len(list(tmp_path.glob("*.svg"))) == 2, "the files")
@@ -171,7 +171,7 @@ async def test_a_folder_that_is_none_is_a_dialog_and_no_end(open_results: OpenRe
         await pilot.press("s")
         await until(pilot, lambda: "save" in actions(app.screen), "the charts")
         await pilot.press("v")
-        await on_top(pilot, FolderDialog)
+        await on_top(pilot, AskLine)
         app.screen.query_one(Input).value = "/nowhere"
         await pilot.press("enter")
         await on_top(pilot, Failure)
@@ -218,7 +218,7 @@ async def test_the_chart_over_time_is_written_as_svg(open_results: OpenResults, 
         await pilot.press("down", "down", "enter")
         await until(pilot, lambda: "save" in actions(app.screen), "the chart")
         await pilot.press("v")
-        await on_top(pilot, FolderDialog)
+        await on_top(pilot, AskLine)
         app.screen.query_one(Input).value = str(tmp_path)
         await pilot.press("enter")
         await until(pilot, (tmp_path / "history.svg").is_file, "the file")

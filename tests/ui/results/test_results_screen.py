@@ -10,6 +10,7 @@ from textual.app import App
 from textual.events import Key
 from textual.pilot import Pilot
 
+from llmb_tui.errors import Trouble
 from llmb_tui.ui.screens.result_view import ResultView
 from llmb_tui.ui.screens.results import ResultsScreen
 from llmb_tui.ui.screens.run import RunScreen
@@ -189,6 +190,19 @@ async def test_a_run_that_cannot_be_read_is_said(open_results: OpenResults) -> N
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: "! 1 run file could not be read" in text_of(app, "#results-head"), "the words")
         await until(pilot, lambda: [row[3] for row in cells(app)] == ["1"], "the other one")
+
+
+async def test_notes_that_cannot_be_read_hold_up_no_run(
+    open_results: OpenResults, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app, services = open_results()
+
+    def unreadable() -> None:
+        raise Trouble("The notes cannot be read.")
+
+    monkeypatch.setattr(services.notes, "all", unreadable)
+    async with app.run_test(size=SIZE) as pilot:
+        await listed(pilot)
 
 
 async def test_nothing_is_over_yet(open_results: OpenResults) -> None:

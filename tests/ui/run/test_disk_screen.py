@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from textual.app import App
-from textual.widgets import DataTable
 
 from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
@@ -17,6 +16,7 @@ from llmb_tui.launch.policy import Policy
 from llmb_tui.services import Services
 from llmb_tui.ui.dialogs import Confirm
 from llmb_tui.ui.screens.disk import DiskScreen
+from llmb_tui.ui.widgets.keyed_table import KeyedTable
 from tests.kit.pilot import SIZE, on_screen, on_top, text_of, until
 from tests.ui.run.conftest import Host
 
@@ -57,7 +57,7 @@ def open_disk(install: Path, services_of: Callable[..., Services]) -> Iterator[O
 
 async def listed(pilot: Any, app: App[None], count: int) -> None:
     await until(pilot, lambda: "can be removed" in text_of(app, "#disk-said"), "the cluster was asked")
-    assert app.screen.query_one("#disk-things", DataTable).row_count == count
+    assert app.screen.query_one(KeyedTable).row_count == count
 
 
 async def test_what_stays_says_why_and_what_is_marked_goes_after_a_yes(open_disk: OpenDisk, install: Path) -> None:

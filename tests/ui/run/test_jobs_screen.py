@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -109,6 +110,19 @@ async def test_enter_opens_the_run_and_coming_back_finds_the_cursor(open_jobs: O
         await pilot.press("q")
         await on_top(pilot, JobsScreen)
         assert app.screen.query_one(JobTable).chosen == "aaa3"
+
+
+async def test_a_run_that_went_while_the_list_was_covered_is_in_it_no_more(open_jobs: OpenJobs) -> None:
+    app, services = open_jobs()
+    async with app.run_test(size=SIZE) as pilot:
+        await listed(pilot, app, 6)
+        await pilot.press("enter")
+        await on_top(pilot, RunScreen)
+        shutil.rmtree(services.runs.folder("aaa3"))
+        await pilot.press("q")
+        await on_top(pilot, JobsScreen)
+        await until(pilot, lambda: len(cells(app)) == 5, "five runs")
+        assert text_of(app, "#jobs-head").startswith("Runs   3 going · 2 ended")
 
 
 async def test_space_peeks_at_the_last_lines_and_follows_the_cursor(open_jobs: OpenJobs) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from textual.app import App
-from textual.widgets import DataTable
 
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.slurm.profile import SlurmProfile
@@ -20,6 +19,7 @@ from llmb_tui.ui.screens.llmb_runs import LlmbRunsScreen
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.ui.widgets.choices import ChoiceList
 from llmb_tui.ui.widgets.job_table import JobTable
+from llmb_tui.ui.widgets.keyed_table import KeyedTable
 from tests.kit.pilot import SIZE, on_top, text_of, until
 from tests.kit.runs import CATALOG
 from tests.launch.test_adopt import CONFIG, FOLDER
@@ -64,7 +64,7 @@ def opened(open_jobs: OpenJobs, monkeypatch: pytest.MonkeyPatch) -> tuple[App[No
 
 
 def rows(app: App[None]) -> list[list[str]]:
-    table = app.screen.query_one("#llmb-runs", DataTable)
+    table = app.screen.query_one(KeyedTable)
     return [[str(cell) for cell in table.get_row_at(row)] for row in range(table.row_count)]
 
 
@@ -73,7 +73,7 @@ async def others(pilot: Any, app: App[None], count: int = 3) -> None:
     await until(pilot, lambda: app.screen.query_one(JobTable).row_count == 6, "six runs")
     await pilot.press("o")
     await on_top(pilot, LlmbRunsScreen)
-    await until(pilot, lambda: len(app.screen.query("#llmb-runs")) == 1 and len(rows(app)) == count, f"{count} rows")
+    await until(pilot, lambda: len(app.screen.query(KeyedTable)) == 1 and len(rows(app)) == count, f"{count} rows")
 
 
 async def test_the_runs_of_the_cluster_of_the_run_under_the_cursor_are_listed(opened: Any) -> None:

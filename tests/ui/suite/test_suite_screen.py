@@ -14,9 +14,9 @@ from textual.widgets import Input
 from llmb_tui.launch.policy import Policy
 from llmb_tui.results.suite.suite_file import read_suite
 from llmb_tui.results.suite.suite_plan import SuitePlan
-from llmb_tui.ui.dialogs import Confirm, Failure
+from llmb_tui.ui.dialogs import AskLine, Confirm, Failure
 from llmb_tui.ui.screens.suite import DraftRows, SuiteScreen
-from llmb_tui.ui.screens.suite_dialogs import FileName, SuitesDialog, TypeHours
+from llmb_tui.ui.screens.suite_dialogs import SuitesDialog, TypeHours
 from llmb_tui.ui.screens.suite_watch import SuiteWatchScreen
 from llmb_tui.ui.widgets.choices import Switches
 from tests.kit.pilot import SIZE, actions, on_screen, on_top, text_of, until
@@ -148,7 +148,7 @@ async def test_above_the_operators_limit_the_number_is_typed(open_suite: OpenSui
         await pilot.press("s")
         await on_top(pilot, TypeHours)
         await pilot.press("y", "enter")
-        await until(pilot, lambda: "nothing was sent" in text_of(app, "#typed-wrong"), "a yes is not enough")
+        await until(pilot, lambda: "nothing was sent" in text_of(app, "#line-hint"), "a yes is not enough")
         app.screen.query_one(Input).value = f"{sent_of(screen).gpu_hours:.1f}"
         await pilot.press("enter")
         await on_top(pilot, SuiteWatchScreen)
@@ -200,9 +200,9 @@ async def test_it_is_written_as_the_file_that_the_verb_reads(
     app, _ = open_suite(THREE)
     async with app.run_test(size=SIZE) as pilot:
         screen = await planned(pilot, 3)
-        for asks in (FileName, Confirm):
+        for asks in (AskLine, Confirm):
             await pilot.press("w")
-            await on_top(pilot, FileName)
+            await on_top(pilot, AskLine)
             await pilot.press("enter")
             if asks is Confirm:
                 await on_top(pilot, Confirm)
@@ -221,7 +221,7 @@ async def test_a_file_that_cannot_be_written_says_why(
     async with app.run_test(size=SIZE) as pilot:
         await planned(pilot, 3)
         await pilot.press("w")
-        await on_top(pilot, FileName)
+        await on_top(pilot, AskLine)
         await pilot.press("enter")
         await on_top(pilot, Confirm)
         await pilot.press("y")

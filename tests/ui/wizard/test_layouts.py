@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from textual.pilot import Pilot
@@ -18,7 +16,7 @@ from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Overrides, Selection
 from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
-from llmb_tui.ui.panes.layout import Checks, LayoutPart
+from llmb_tui.ui.panes.layout import LayoutPart
 from llmb_tui.ui.panes.scale import ScalePane
 from llmb_tui.ui.screens import layouts as layouts_screen
 from llmb_tui.ui.screens.layouts import LayoutsDialog
@@ -58,7 +56,7 @@ def field(wizard: WizardScreen, name: str) -> Input:
 
 def said(wizard: WizardScreen) -> str:
     """What stands under the fields, as one line."""
-    return " ".join(str(wizard.query_one(Checks).render()).split())
+    return " ".join(str(wizard.query_one("#layout-checks", Paragraphs).render()).split())
 
 
 async def listed(pilot: Pilot[None]) -> LayoutsDialog:
@@ -101,7 +99,7 @@ async def test_each_key_is_planned_and_what_is_wrong_stands_under_the_fields(
         (wrong, *_) = [one for one in plan_of(wizard).problems if one.severity == "error"]
         assert f"✗ error: {wrong.reason} {wrong.fix}" in said(wizard)
         assert marks(pilot)[StepId.SCALE] == "flagged"
-        checks = wizard.query_one(Checks)
+        checks = wizard.query_one("#layout-checks", Paragraphs)
         assert wizard.query_one(ScalePane).region.contains_region(checks.region), "it is seen without scrolling"
         assert wrong.reason[:20] not in str(wizard.query_one("#issues").render()), "and is not said twice"
         await pilot.press("backspace", "4")
@@ -166,24 +164,25 @@ async def test_the_rail_and_review_say_that_it_is_not_the_published_one(app: Llm
         )
 
 
-@pytest.mark.parametrize("way", ["key in the field", "key in a list", "button", "mouse"])
-async def test_one_key_or_click_leads_back_to_the_recipes_layout(app: LlmbApp, way: str) -> None:
+async def test_one_key_or_click_leads_back_to_the_recipes_layout(app: LlmbApp) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         wizard = await at_scale(pilot)
-        await pilot.press("l", "4", "tab", "2")
-        assert overrides(wizard) == Overrides(tp=4, pp=2)
-        if way == "key in a list":
-            await pilot.press("escape")
-        if way == "button":
-            wizard.query_one("#recipes-layout", Button).focus()
-        await pilot.pause()
-        if way == "mouse":
-            await pilot.click("#recipes-layout")
-        else:
-            await pilot.press("enter" if way == "button" else "ctrl+r")
-        await pilot.pause()
-        assert overrides(wizard) == Overrides()
-        assert {one.value for one in wizard.query_one(LayoutPart).query(Input)} == {""}
+        for way in ("key in the field", "key in a list", "button", "mouse"):
+            wizard.body.pane.arrive()
+            await pilot.press("l", "4", "tab", "2")
+            assert overrides(wizard) == Overrides(tp=4, pp=2), way
+            if way == "key in a list":
+                await pilot.press("escape")
+            if way == "button":
+                wizard.query_one("#recipes-layout", Button).focus()
+            await pilot.pause()
+            if way == "mouse":
+                await pilot.click("#recipes-layout")
+            else:
+                await pilot.press("enter" if way == "button" else "ctrl+r")
+            await pilot.pause()
+            assert overrides(wizard) == Overrides(), way
+            assert {one.value for one in wizard.query_one(LayoutPart).query(Input)} == {""}, way
 
 
 async def test_the_parts_open_by_a_click_on_their_names(app: LlmbApp) -> None:
@@ -229,7 +228,7 @@ async def test_the_list_ranks_the_valid_layouts_and_marks_the_published_one(
         await pilot.press("ctrl+l")
         dialog = await listed(pilot)
         found = layouts(CATALOG, NEMOTRON)
-        choices = dialog.query_one("#layouts", ChoiceList)
+        choices = dialog.query_one("#choices", ChoiceList)
         assert [one.value for one in choices.shown] == [layout_text(one.overrides) for one in found.best]
         assert [one.value for one in choices.shown if one.published] == [""]
         assert choices.chosen == "", "the recipe's own is the one that was asked for"
@@ -248,10 +247,10 @@ async def test_a_layout_from_the_list_fills_the_fields(app: LlmbApp) -> None:
         dialog = await listed(pilot)
         best = layouts(CATALOG, NEMOTRON).best
         wanted = next(one for one in best if len(one.overrides.set_fields()) > 1)
-        choices = dialog.query_one("#layouts", ChoiceList)
+        choices = dialog.query_one("#choices", ChoiceList)
         while choices.chosen != layout_text(wanted.overrides):
             await pilot.press("down")
-        about = " ".join(f"{head}{body}" for head, body in dialog.query_one("#about-layout", Paragraphs).parts)
+        about = " ".join(f"{head}{body}" for head, body in dialog.query_one("#about-choice", Paragraphs).parts)
         assert wanted.memory is not None
         assert wanted.memory.verdict in about
         assert all(words in about for words in wanted.unusual)
@@ -271,21 +270,22 @@ async def test_the_list_opens_and_answers_by_mouse(app: LlmbApp) -> None:
         await pilot.pause()
         await pilot.click("#valid-layouts")
         await listed(pilot)
-        await pilot.click("#layouts", offset=(10, 3))
+        await pilot.click("#choices", offset=(10, 3))
         await pilot.click("#take")
         await on_top(pilot, WizardScreen)
         assert overrides(wizard) == layouts(CATALOG, NEMOTRON).best[3].overrides
 
 
-@pytest.mark.parametrize("key", ["escape", "tab tab enter"])
-async def test_leaving_the_list_changes_nothing(app: LlmbApp, key: str) -> None:
+async def test_leaving_the_list_changes_nothing(app: LlmbApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot)
-        await pilot.press("l", "4", "ctrl+l")
-        await listed(pilot)
-        await pilot.press("down", *key.split())
-        await on_top(pilot, WizardScreen)
-        assert overrides(wizard) == Overrides(tp=4)
+        await pilot.press("l", "4")
+        for keys in (("escape",), ("tab", "tab", "enter")):
+            await pilot.press("ctrl+l")
+            await listed(pilot)
+            await pilot.press("down", *keys)
+            await on_top(pilot, WizardScreen)
+            assert overrides(wizard) == Overrides(tp=4), keys
 
 
 class Held:
@@ -310,7 +310,7 @@ async def test_a_long_comparison_says_so_and_can_be_left(app: LlmbApp, monkeypat
         wizard = await at_scale(pilot)
         await pilot.press("ctrl+l")
         await on_top(pilot, LayoutsDialog)
-        await until(pilot, lambda: "comparing layouts for" in text_of(app, "#layouts-head"), "it says for how long")
+        await until(pilot, lambda: "comparing layouts for" in text_of(app, "#choices-said"), "it says for how long")
         await pilot.press("enter")
         assert isinstance(app.screen, LayoutsDialog), "there is nothing to take yet"
         await pilot.press("escape")
@@ -329,15 +329,15 @@ def broken(catalog: Catalog, selection: Selection) -> Layouts:  # noqa: ARG001 -
     raise ValueError("this layout is nothing")
 
 
-@pytest.mark.parametrize(("compare", "words"), [(empty, "No layout divides these GPUs"), (broken, "ValueError")])
-async def test_no_layout_and_a_failure_are_said(
-    app: LlmbApp, monkeypatch: pytest.MonkeyPatch, compare: Callable[..., Any], words: str
-) -> None:
-    monkeypatch.setattr(layouts_room, "layouts", compare)
+async def test_no_layout_and_a_failure_are_said(app: LlmbApp, monkeypatch: pytest.MonkeyPatch) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await at_scale(pilot)
-        await pilot.press("ctrl+l")
-        await on_top(pilot, LayoutsDialog)
-        await until(pilot, lambda: words in text_of(app, "#layouts-head"), "it is said")
-        await pilot.press("enter")
-        assert isinstance(app.screen, LayoutsDialog)
+        for compare, words in ((empty, "No layout divides these GPUs"), (broken, "ValueError")):
+            monkeypatch.setattr(layouts_room, "layouts", compare)
+            await pilot.press("ctrl+l")
+            await on_top(pilot, LayoutsDialog)
+            await until(pilot, lambda words=words: words in text_of(app, "#choices-said"), "it is said")
+            await pilot.press("enter")
+            assert isinstance(app.screen, LayoutsDialog)
+            await pilot.press("escape")
+            await on_top(pilot, WizardScreen)

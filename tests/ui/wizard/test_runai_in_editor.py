@@ -66,7 +66,7 @@ async def fill(pilot: Pilot[None], **texts: str) -> None:
 
 async def give(pilot: Pilot[None], text: str) -> None:
     await on_top(pilot, Secret)
-    pilot.app.screen.query_one("#secret", Input).post_message(Paste(text))
+    pilot.app.screen.query_one("#line", Input).post_message(Paste(text))
     await pilot.pause()
     assert text == "" or text not in on_screen(pilot.app) or text == "no"
     await pilot.press("enter")

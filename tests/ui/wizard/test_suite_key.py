@@ -59,6 +59,6 @@ async def test_the_list_of_runs_leads_to_the_suites(app: LlmbApp) -> None:
         await on_top(pilot, JobsScreen)
         await pilot.press("S")
         await on_top(pilot, SuitesDialog)
-        await until(pilot, lambda: "No suite was submitted" in text_of(app, "#suites-said"), "there is none")
+        await until(pilot, lambda: "No suite was submitted" in text_of(app, "#choices-said"), "there is none")
         await pilot.press("escape")
         await on_top(pilot, JobsScreen)

@@ -1,0 +1,97 @@
+"""`RunsScreen`: a screen that follows the one feed of runs while it is seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from textual import work
+from textual.screen import Screen
+
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.prompter import Prompter
+from llmb_tui.errors import Trouble
+from llmb_tui.services import Services
+from llmb_tui.ui.daemon import in_daemon
+from llmb_tui.ui.dialogs import trouble_shown
+from llmb_tui.watch.run_records import RunsChanged
+
+if TYPE_CHECKING:
+    from llmb_tui.watch.runs_feed import RunsFollowing
+
+
+class RunsScreen(Screen[None]):
+    """It is told of every run when it is seen, and of each change from then on; one that is covered is told nothing."""
+
+    def __init__(self, services: Services, prompter: Prompter) -> None:
+        super().__init__()
+        self._services = services
+        self._prompter = prompter
+        self._profiles: Mapping[str, ClusterProfile] = {}
+        """The saved clusters by their names."""
+        self._following: RunsFollowing | None = None
+        self._known: set[str] = set()
+        """Ids of the runs of which it was told."""
+        self._is_first = True
+        """The event that comes next has every run."""
+
+    def on_screen_resume(self) -> None:
+        self._follow()
+
+    def on_screen_suspend(self) -> None:
+        self.let_go()
+
+    def on_unmount(self) -> None:
+        self.let_go()
+
+    def hear(self, event: RunsChanged) -> None:
+        """In the feed's thread: hand what has changed to the screen."""
+        raise NotImplementedError
+
+    async def prepare(self) -> None:
+        """Read what is shown beside the runs."""
+
+    def let_go(self) -> None:
+        """Follow no more."""
+        self.workers.cancel_group(self, "follow")
+        if self._following is not None:
+            self._following.end()
+            self._following = None
+
+    def open_run(self, run_id: str) -> None:
+        from llmb_tui.ui.screens.run import RunScreen
+
+        self.app.push_screen(RunScreen(self._services, self._prompter, run_id))
+
+    async def open_report(self, ids: Sequence[str], clock: Callable[[], float]) -> None:
+        """Of runs, or of a suite; inside a worker. `clock` says Unix time."""
+        from llmb_tui.ui.screens.report import ReportScreen
+
+        with trouble_shown(self.app):
+            report = await in_daemon(lambda: self._services.reports.document(ids, clock()))
+            if self.is_current:
+                self.app.push_screen(ReportScreen(report))
+
+    @work(group="follow", exclusive=True, exit_on_error=False)
+    async def _follow(self) -> None:
+        feed = await in_daemon(lambda: self._services.feed)
+        with suppress(Trouble):  # the wizard names a cluster's file that cannot be read
+            self._profiles = {profile.name: profile for profile in await in_daemon(self._services.clusters.profiles)}
+        with suppress(Trouble):  # the feed tells of folders that cannot be read
+            await self.prepare()
+        if self._following is None:
+            self._is_first = True
+            self._following = feed.follow(self._hear)
+
+    def _hear(self, event: RunsChanged) -> None:
+        """In the feed's thread. What went while nobody followed is not in the first event that has every run."""
+        from llmb_tui.watch.runs_feed import HERE
+
+        changed = {record.run.id for record in event.changed}
+        if self._is_first and HERE[0] not in event.silent:
+            self._is_first = False
+            event = replace(event, gone=tuple(self._known - changed))
+        self._known = (self._known | changed) - set(event.gone)
+        self.hear(event)
