@@ -86,10 +86,10 @@ class Preview(Vertical):
 
     def watch_state(self, state: WizardState | None) -> None:
         """All of it in one frame: the dozen plans of the chart are made in a tenth of the time that painting takes."""
-        from llmb_tui.plan.over_scale import over_scale
-
         if state is None:
             return
+        from llmb_tui.plan.over_scale import over_scale
+
         plan, chosen = state.proposal.plan, state.proposal.selection
         self.plan, self.measured = plan, state.measured
         self.points = over_scale(state.rules.catalog, chosen) if chosen is not None else ()
