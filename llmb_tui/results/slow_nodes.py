@@ -107,9 +107,8 @@ class SlowNodes:
             cluster, _, name = node.rpartition(":")
             by_cluster.setdefault(cluster, []).append(name)
         options = {cluster: f"--exclude={compress(names)}" for cluster, names in by_cluster.items()}
-        if len(options) == 1:
-            return next(iter(options.values()))
-        return "; ".join(f"{cluster}: {option}" for cluster, option in options.items())
+        several = len(options) > 1
+        return "; ".join(f"{cluster}: {option}" if several else option for cluster, option in options.items())
 
     @property
     def words(self) -> str:

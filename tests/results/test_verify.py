@@ -54,6 +54,14 @@ def archive(laptop: Laptop, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
+@pytest.fixture(scope="module")
+def single(laptop: Laptop, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of one run."""
+    file = tmp_path_factory.mktemp("single") / "a.tar.zst"
+    laptop.export(file, RUN_ID)
+    return file
+
+
 def refused(data: bytes, folder: Path) -> str:
     """Why bytes are no archive."""
     file = folder / "tampered.tar.zst"
@@ -233,9 +241,9 @@ FORGERIES: dict[str, tuple[Callable[[Path], None], set[str]]] = {
 
 
 @pytest.mark.parametrize("forgery", FORGERIES)
-def test_what_was_made_up_does_not_follow_from_the_rest(archive: Path, tmp_path: Path, forgery: str) -> None:
+def test_what_was_made_up_does_not_follow_from_the_rest(single: Path, tmp_path: Path, forgery: str) -> None:
     change, found = FORGERIES[forgery]
-    assert differing(forged(archive, tmp_path, change)) == found
+    assert differing(forged(single, tmp_path, change)) == found
 
 
 def slower_preset(inside: Path) -> None:
@@ -250,21 +258,21 @@ def slower_published(inside: Path) -> None:
     slower_preset(inside)
 
 
-def test_a_preset_that_was_changed_is_found(archive: Path, tmp_path: Path) -> None:
-    alone = forged(archive, tmp_path / "alone", slower_preset)
+def test_a_preset_that_was_changed_is_found(single: Path, tmp_path: Path) -> None:
+    alone = forged(single, tmp_path / "alone", slower_preset)
     assert differing(alone) == {"plan against preset", "expected step time"}
-    both = forged(archive, tmp_path / "both", slower_published)
+    both = forged(single, tmp_path / "both", slower_published)
     assert "preset against this program's" in differing(both)
-    words = forged(archive, tmp_path / "words", lambda inside: comment(inside / "presets/nemotron4-25.04.toml"))
+    words = forged(single, tmp_path / "words", lambda inside: comment(inside / "presets/nemotron4-25.04.toml"))
     assert differing(words) == set(), "a comment changes nothing"
 
 
-def test_a_preset_leads_to_no_file_elsewhere(archive: Path, tmp_path: Path) -> None:
+def test_a_preset_leads_to_no_file_elsewhere(single: Path, tmp_path: Path) -> None:
     def change(inside: Path) -> None:
         path = inside / "presets/nemotron4-25.04.toml"
         path.write_text(path.read_text().replace('"nemo-25.04.txt"', '"/dev/zero"'))
 
-    assert differing(forged(archive, tmp_path, change)) == {"preset"}
+    assert differing(forged(single, tmp_path, change)) == {"preset"}
 
 
 def comment(path: Path) -> None:
