@@ -11,13 +11,13 @@ from llmb_tui.cli.user import user_services
 from llmb_tui.errors import Trouble
 from llmb_tui.results.compare import MEASURE_WORDS, Comparison, compare
 from llmb_tui.results.comparison_tables import (
-    changes_table,
+    CHANGE,
+    NODE,
+    POINT,
+    RUN,
     comparison_table,
     contrasts_table,
     groups_table,
-    nodes_table,
-    runs_table,
-    scaling_table,
 )
 from llmb_tui.results.difference import Ran, RunDifference, difference
 from llmb_tui.results.document import comparison_document, nodes_document
@@ -48,7 +48,7 @@ def compare_verb(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(comparison_document(comparison, curves, changed))
     elif arguments.format == "csv":
-        print_as("csv", runs_table(comparison.runs))
+        print_as("csv", Table.by(RUN, comparison.runs))
     else:
         for title, table in _tables(comparison, curves, changed):
             print_line(f"### {title}\n" if arguments.format == "markdown" else title)
@@ -74,7 +74,7 @@ def _nodes(services: Services, arguments: argparse.Namespace) -> int:
         print_json(nodes_document(answer))
         return 0
     if answer.findings:
-        print_as(arguments.format, nodes_table(answer))
+        print_as(arguments.format, Table.by(NODE, answer.findings))
     if answer.exclude:
         (print_line if arguments.format == "table" else say)(answer.exclude)
     _say_notices(services, runs)
@@ -115,9 +115,9 @@ def _tables(
     if comparison.contrasts:
         yield "Differences in the time that a GPU takes for a token", contrasts_table(comparison)
     for curve in curves if comparison.likeness.comparable else ():
-        yield f"Scaling of {curve.label}, {curve.scaling}", scaling_table(curve)
+        yield f"Scaling of {curve.label}, {curve.scaling}", Table.by(POINT, curve.points)
     if changed and changed.changes:
-        yield f"Changed from run {changed.before} to run {changed.after}", changes_table(changed)
+        yield f"Changed from run {changed.before} to run {changed.after}", Table.by(CHANGE, changed.changes)
 
 
 def _print_texts(changed: RunDifference | None) -> None:

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from llmb_tui.results.compare import Comparison
-from llmb_tui.results.difference import RunDifference
 from llmb_tui.results.likeness import distinctions
 from llmb_tui.results.node_list import compress
-from llmb_tui.results.result import RunResult
-from llmb_tui.results.scaling import ScalingCurve
-from llmb_tui.results.slow_nodes import SlowNodes
 from llmb_tui.results.table import Cell, Column, Table
 
 _FIGURES: tuple[Column, ...] = (
@@ -24,7 +18,7 @@ _FIGURES: tuple[Column, ...] = (
     ("of published %", "of_published_pct"),
     ("verdict", "verdict.result"),
 )
-_RUN: tuple[Column, ...] = (
+RUN: tuple[Column, ...] = (
     ("run", "id"),
     ("configuration", "configuration.label"),
     ("release", "configuration.release"),
@@ -35,6 +29,7 @@ _RUN: tuple[Column, ...] = (
     ("rule", "rule_words"),
     *_FIGURES,
 )
+"""Of runs; step times by the recipe's rule, and of the steps that count."""
 _GROUP: tuple[Column, ...] = (
     ("runs", lambda one: len(one.runs)),
     ("mean s", "mean_s"),
@@ -44,7 +39,7 @@ _GROUP: tuple[Column, ...] = (
     ("published s", "published_s"),
     ("of published %", "of_published_pct"),
 )
-_POINT: tuple[Column, ...] = (
+POINT: tuple[Column, ...] = (
     ("GPUs", "gpus"),
     ("runs", lambda one: len(one.group.runs)),
     ("step s", "group.mean_s"),
@@ -54,7 +49,8 @@ _POINT: tuple[Column, ...] = (
     ("published s", "published_s"),
     ("published efficiency %", "published_efficiency_pct"),
 )
-_NODE: tuple[Column, ...] = (
+"""Of a scaling curve."""
+NODE: tuple[Column, ...] = (
     ("node", lambda one: compress(one.nodes)),
     ("runs with", "runs_with"),
     ("without", "runs_without"),
@@ -63,21 +59,18 @@ _NODE: tuple[Column, ...] = (
     ("chance", "chance"),
     ("", "words"),
 )
-_CHANGE: tuple[Column, ...] = (
+"""Of nodes with their evidence; `chance`: how likely noise alone lets any node come out as far."""
+CHANGE: tuple[Column, ...] = (
     ("", "part"),
     ("name", "name"),
     ("before", lambda one: one.before or ""),
     ("after", lambda one: one.after or ""),
 )
-
-
-def runs_table(runs: Sequence[RunResult]) -> Table:
-    """The figures of each run; step times by the recipe's rule, and of the steps that count."""
-    return Table.by(_RUN, runs)
+"""Of what else differs between two runs."""
 
 
 def comparison_table(comparison: Comparison) -> Table:
-    """The same on a terminal: what all runs have in common is left out."""
+    """Runs on a terminal: what all of them have in common is left out."""
     names = dict(zip((run.id for run in comparison.runs), distinctions(comparison.runs), strict=True))
     columns: tuple[Column, ...] = (("run", "id"), ("", lambda run: names[run.id]), ("step s", "step_time_s"))
     return Table.by((*columns, *_FIGURES), comparison.runs)
@@ -99,21 +92,6 @@ def contrasts_table(comparison: Comparison) -> Table:
         ("", "words"),
     )
     return Table.by(columns, comparison.contrasts)
-
-
-def scaling_table(curve: ScalingCurve) -> Table:
-    """A curve, point by point."""
-    return Table.by(_POINT, curve.points)
-
-
-def nodes_table(nodes: SlowNodes) -> Table:
-    """Every node with its evidence; `chance`: how likely noise alone lets any node come out as far."""
-    return Table.by(_NODE, nodes.findings)
-
-
-def changes_table(changed: RunDifference) -> Table:
-    """What else differs between two runs."""
-    return Table.by(_CHANGE, changed.changes)
 
 
 def _hundredths(percent: float | None) -> Cell:

@@ -10,8 +10,9 @@ import pytest
 
 from llmb_tui.plan.selection import Selection
 from llmb_tui.results.compare import compare, group
-from llmb_tui.results.comparison_tables import contrasts_table, groups_table, runs_table
+from llmb_tui.results.comparison_tables import RUN, contrasts_table, groups_table
 from llmb_tui.results.result import RunResult
+from llmb_tui.results.table import Table
 from tests.kit.results import make_result, profiled
 from tests.kit.runs import CREATED_AT, NEMOTRON
 
@@ -175,7 +176,7 @@ def test_what_tells_nothing_is_left_out_with_the_reason() -> None:
 def test_tables_have_every_run_group_and_difference() -> None:
     """64 H100, 256 sequences of 4,096 tokens in 1.98 s: 529,584 tokens/s, as published."""
     comparison = compare([*repeats("a", 1.98, 2.00), *repeats("b", 2.67, selection=BF16)])
-    table = runs_table(comparison.runs)
+    table = Table.by(RUN, comparison.runs)
     row = dict(zip(table.headings, table.rows[0], strict=True))
     assert row["tokens/s"] == pytest.approx(256 * 4096 / 1.98)
     assert row["of published %"] == pytest.approx(100)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from llmb_tui import __version__
 from llmb_tui.results.charts import efficiency_chart, history_chart, scale_chart
 from llmb_tui.results.compare import compare
-from llmb_tui.results.comparison_tables import groups_table, nodes_table, scaling_table
+from llmb_tui.results.comparison_tables import NODE, POINT, groups_table
 from llmb_tui.results.report.blocks import (
     Banner,
     Block,
@@ -140,11 +140,11 @@ def _together(runs: Sequence[ReportedRun]) -> Iterator[Block]:
     nodes = slow_nodes(results)
     if nodes.suspected:
         yield Text(f"{nodes.words} To leave them out: {nodes.exclude}. {NODES_RULE}")
-        yield Grid("Nodes, by how much slower the runs with them were.", nodes_table(nodes))
+        yield Grid("Nodes, by how much slower the runs with them were.", Table.by(NODE, nodes.findings))
     for at, curve in enumerate(scaling_curves(results, comparison.measure), 1):
         ids = {run.id for run in curve.runs}
         points = next((one.over_scale for one in runs if one.run.id in ids and one.over_scale), ())
-        yield narrowed(f"Over scales: {curve.label}, {curve.scaling} scaling.", scaling_table(curve))
+        yield narrowed(f"Over scales: {curve.label}, {curve.scaling} scaling.", Table.by(POINT, curve.points))
         for chart in (scale_chart(points, curve.runs), efficiency_chart(curve)):
             if chart is not None:
                 yield Picture(f"{chart.name}-{at}", chart)
