@@ -10,18 +10,20 @@ from typing import Any
 
 from llmb_tui.catalog.rows import rows
 from llmb_tui.cli.flags import selection_mapping
-from llmb_tui.cli.output import print_json, print_line, print_table, say
-from llmb_tui.cli.suite_tables import print_plan, print_progress
+from llmb_tui.cli.output import print_as, print_json, print_line, print_table, say
 from llmb_tui.cli.user import confirm, has_terminal, read_line, require_changes, terminal_prompter, user_services
 from llmb_tui.errors import Trouble
+from llmb_tui.plan.plan import METHOD_NAMES
 from llmb_tui.plan.request import read_request
 from llmb_tui.plan.selection import DEFAULT_PROCEDURE, Selection
 from llmb_tui.results.suite.document import plan_document, progress_document
+from llmb_tui.results.suite.outcome import outcome_of
 from llmb_tui.results.suite.ready_made import most_gpus, ready_made
 from llmb_tui.results.suite.suite import SUITE_KINDS, Suite, SuiteKind, make_suite
 from llmb_tui.results.suite.suite_file import read_suite
 from llmb_tui.results.suite.suite_plan import Nodes, SuiteNotReady, SuitePlan, nodes_of
-from llmb_tui.results.suite.suite_progress import SuiteProgress
+from llmb_tui.results.suite.suite_progress import RowProgress, SuiteProgress
+from llmb_tui.results.table import Column, Table
 from llmb_tui.services import Services
 from llmb_tui.text import plural
 from llmb_tui.watch.runs_feed import LINE_TROUBLE
@@ -29,6 +31,31 @@ from llmb_tui.watch.runs_feed import LINE_TROUBLE
 READY_MADE: tuple[SuiteKind, ...] = tuple(kind for kind in SUITE_KINDS if kind != "custom")
 _TYPED_WITHIN = 0.051
 """GPU-hours are typed with one decimal, as they are shown."""
+
+
+def _steps(row: RowProgress) -> str | None:
+    progress = row.record.state.progress if row.record else None
+    return f"{progress.steps_done}/{progress.steps_total or row.planned.plan.steps}" if progress else None
+
+
+_PLAN: tuple[Column, ...] = (
+    ("run", "row.key"),
+    ("nodes", "plan.nodes"),
+    ("step s", "plan.estimate.step_time_s"),
+    ("low", "plan.estimate.low_s"),
+    ("high", "plan.estimate.high_s"),
+    ("from", lambda row: METHOD_NAMES[row.plan.estimate.method] if row.plan.estimate else "no number"),
+    ("GPU-hours", "plan.gpu_hours"),
+    ("time limit", "plan.time_limit"),
+)
+_PROGRESS: tuple[Column, ...] = (
+    ("run", "planned.row.key"),
+    ("id", "record.run.id"),
+    ("state", "state"),
+    ("step", _steps),
+    ("step s", "step_time_s"),
+    ("verdict", "result"),
+)
 
 
 def suite_verb(arguments: argparse.Namespace) -> int:
@@ -52,7 +79,7 @@ def _plan(services: Services, arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(plan_document(plan))
     else:
-        print_plan(plan)
+        _print_plan(plan)
     for row, problem in plan.blockers:
         say(f"llmb-tui: {row.row.key if row else suite.name}: {problem.reason} {problem.fix}".rstrip())
     return 1 if plan.blockers else 0
@@ -70,7 +97,7 @@ def _submit(services: Services, arguments: argparse.Namespace) -> int:
         progress = services.suites.progress(going)
         say(f"Suite {going.id} goes on: {progress.words}")
         if not (progress.unfinished and progress.count("not sent", "refused", "unknown")):
-            print_progress(progress, as_json=arguments.json)
+            _print_progress(progress, as_json=arguments.json)
             return 0
     _agree(services, plan, going, arguments)
     kept = going or services.suites.keep(suite, new=arguments.new)
@@ -84,7 +111,7 @@ def _submit(services: Services, arguments: argparse.Namespace) -> int:
         say(f"Nothing more is sent: {progress.words}")
     elif refused := progress.count("refused"):
         say(f"{plural(refused, 'run')} refused: `llmb-tui suite submit {kept.id}` sends them again.")
-    print_progress(progress, as_json=arguments.json)
+    _print_progress(progress, as_json=arguments.json)
     return 1 if progress.count("not sent", "refused") else 0
 
 
@@ -103,7 +130,7 @@ def _watch(services: Services, arguments: argparse.Namespace) -> int:
         if lost:
             say(f"{suite.cluster}: {lost}")
         progress = runner.progress(suite.id)
-        print_progress(progress, as_json=arguments.json)
+        _print_progress(progress, as_json=arguments.json)
         return 2 if lost else _exit_code(progress)
     following = services.feed.follow(lambda _: changed.set())
     try:
@@ -124,7 +151,7 @@ def _watch(services: Services, arguments: argparse.Namespace) -> int:
     finally:
         following.end()
     if not arguments.json:
-        print_progress(progress, as_json=False)
+        _print_progress(progress, as_json=False)
     if not progress.over:
         say(f"{plural(progress.count('not sent'), 'run')} not sent: `llmb-tui suite submit {suite.id}` goes on.")
     return _exit_code(progress)
@@ -300,3 +327,33 @@ def _exit_code(progress: SuiteProgress) -> int:
 
 def _tell(words: str) -> None:
     say(f"  {words}")
+
+
+def _print_plan(plan: SuitePlan) -> None:
+    """Each run, and the sums below."""
+    suite = plan.suite
+    print_line(f"{suite.name} on {suite.cluster}: {SUITE_KINDS[suite.kind]}")
+    print_as("table", Table.by(_PLAN, plan.rows))
+    print_line(f"GPU-hours  {plan.gpu_hours:.1f} and start-up, at most {plan.most_gpu_hours:.1f} by the time limits")
+    if plan.without_estimate:
+        print_line(f"           {plural(plan.without_estimate, 'run')} without an estimate, by the time limit")
+    parallel = "" if plan.parallel_s is None else f", {_duration(plan.parallel_s)} on {plan.free_nodes} free nodes"
+    print_line(f"training   {_duration(plan.serial_s)} one after the other{parallel}; queue and start-up not in it")
+    print_line(f"           {suite.conduct}")
+
+
+def _print_progress(progress: SuiteProgress, *, as_json: bool) -> None:
+    """Each run, what the suite has answered, and what is left; or one JSON document."""
+    if as_json:
+        print_json(progress_document(progress))
+        return
+    print_as("table", Table.by(_PROGRESS, progress.rows))
+    for line in outcome_of(progress).lines:
+        print_line(line)
+    if not progress.over:
+        print_line(f"left: {progress.gpu_hours_left:.1f} GPU-hours, {_duration(progress.serial_left_s)} of training")
+
+
+def _duration(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60:02} min" if minutes >= 60 else f"{minutes} min"

@@ -21,15 +21,19 @@ class _Token(NamedTuple):
 
 
 class Lines:
-    """The lines of a text, which must be TOML that parses, or of values that another form has.
+    """The lines of a TOML text that parses, an inline table as one value; of another form what was noted."""
 
-    An inline table counts as one value.
-    """
-
-    def __init__(self, text: str | Iterable[tuple[KeyPath, int]]) -> None:
+    def __init__(self, text: str = "") -> None:
         self._lines: dict[KeyPath, int] = {}
-        for keys, line in _values(text) if isinstance(text, str) else text:
-            self._lines.setdefault(keys, line)
+        for keys, line in _values(text):
+            self.note(keys, line)
+
+    def note(self, path: KeyPath, line: int) -> None:
+        """Where a value stands, unless that is known."""
+        self._lines.setdefault(path, line)
+
+    def __contains__(self, path: KeyPath) -> bool:
+        return path in self._lines
 
     def of(self, path: KeyPath) -> int:
         """1-based line of the value at a path, or of the nearest value around it that is found."""

@@ -225,6 +225,10 @@ FORGERIES: dict[str, tuple[Callable[[Path], None], set[str]]] = {
         lambda inside: edit(inside, "accounting.txt", "|300|", "|30|"),
         {"accounting against record"},
     ),
+    "an endless number in the accounting": (
+        lambda inside: edit(inside, "accounting.txt", "|300|", f"|{'9' * 5000}|"),
+        {"accounting against record"},
+    ),
     "another job's accounting": (
         lambda inside: edit(inside, "accounting.txt", "4711|", "4712|"),
         {"accounting against record"},

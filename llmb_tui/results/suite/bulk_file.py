@@ -11,12 +11,11 @@ import itertools
 import re
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from llmb_tui.plan.selection import LAYOUT
-from llmb_tui.results.suite.suite_file import MOST_RUNS, NO_NUMBER, Asked, SuiteForm, SuiteProblem, SuiteText, content
+from llmb_tui.results.suite.suite_file import NO_NUMBER, Asked, SuiteForm, SuiteProblem, SuiteText, content
 from llmb_tui.toml.lines import KeyPath, Lines
 from llmb_tui.toml.read import known_are
 
@@ -34,198 +33,174 @@ _NO_ENV = (
 )
 
 
-@dataclass
-class _Bulk:
-    """One file as it is read."""
-
-    file: Path
-    lines: dict[KeyPath, int] = field(default_factory=dict)
-    """1-based, of what was found so far."""
-    asked: list[Asked] = field(default_factory=list)
-    count: int = 0
-
-    def problem(self, path: KeyPath, reason: str) -> SuiteProblem:
-        return self.source.problem((path, reason))
-
-    @property
-    def source(self) -> SuiteText:
-        return SuiteText(self.file, Lines(self.lines.items()), tuple(self.asked), SuiteForm())
-
-    def ask(self, one: Asked, path: KeyPath) -> None:
-        self.count += one.repeats
-        if self.count > MOST_RUNS:
-            raise self.problem(path, f"the file asks for more than {MOST_RUNS:,} runs")
-        self.asked.append(one)
-
-
 def read_yaml(file: Path) -> SuiteText:
     """The YAML form. Raises SuiteProblem."""
     import yaml  # noqa: PLC0415 - only who has such a file needs it
 
     text = content(file)
-    bulk = _Bulk(file)
+    source = SuiteText(file, Lines(), SuiteForm())
     try:
-        bulk.lines = _lines(bulk, yaml.compose(text, Loader=yaml.SafeLoader))
+        _note_lines(source, yaml.compose(text, Loader=yaml.SafeLoader))
         data = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         why = getattr(error, "problem", None) or error
         raise SuiteProblem(file, mark.line + 1 if mark else None, "", f"is not YAML: {why}") from error
     if not isinstance(data, dict):
-        raise bulk.problem((), "has no workloads: each is a key such as `pretrain_nemotron4_15b`, with its `tasks`")
+        raise source.problem((), "has no workloads: each is a key such as `pretrain_nemotron4_15b`, with its `tasks`")
     for header, spec in data.items():
-        _workload(bulk, header, spec)
-    return bulk.source
+        _workload(source, header, spec)
+    return source
 
 
 def read_text(file: Path) -> SuiteText:
     """The text form: a header `WORKLOAD_SIZE:`, then lines `(dtypes, scales, repeats[, profile])`."""
-    bulk = _Bulk(file)
+    source = SuiteText(file, Lines(), SuiteForm())
     named: dict[str, str] | None = None
     header: KeyPath = ()
     for number, line in enumerate(map(str.strip, content(file).splitlines()), start=1):
         here: KeyPath = (*header, number) if named else (line,)
-        bulk.lines[here] = number
+        source.lines.note(here, number)
         if not line or line.startswith("#"):
             continue
         if line.endswith(":"):
             header = (line[:-1],)
-            bulk.lines[header] = number
-            named = _header(bulk, line[:-1], header)
+            source.lines.note(header, number)
+            named = _header(source, line[:-1], header)
         elif (match := _TASK.fullmatch(line)) and named is not None:
-            _tuple(bulk, match[1], named, here)
+            _tuple(source, match[1], named, here)
         elif match:
-            raise bulk.problem(here, "stands below no header such as `pretrain_nemotron4_15b:`")
+            raise source.problem(here, "stands below no header such as `pretrain_nemotron4_15b:`")
         else:
-            raise bulk.problem(here, "is neither a header `WORKLOAD_SIZE:` nor `(dtypes, scales, repeats)`")
-    return bulk.source
+            raise source.problem(here, "is neither a header `WORKLOAD_SIZE:` nor `(dtypes, scales, repeats)`")
+    return source
 
 
-def _tuple(bulk: _Bulk, words: str, named: Mapping[str, str], here: KeyPath) -> None:
+def _tuple(source: SuiteText, words: str, named: Mapping[str, str], here: KeyPath) -> None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)  # it would be printed
             parts = ast.literal_eval(f"({words},)")
     except (ValueError, SyntaxError, RecursionError, MemoryError) as error:
-        raise bulk.problem(here, "is no list of values such as `('bf16', [16, 32], 3)`") from error
+        raise source.problem(here, "is no list of values such as `('bf16', [16, 32], 3)`") from error
     if not 3 <= len(parts) <= 4:
-        raise bulk.problem(here, "has dtypes, scales and repeats, and True at the end for a profile")
-    _task(bulk, named, dict(zip(("dtypes", "scales", "repeats", "profile"), parts, strict=False)), {}, here)
+        raise source.problem(here, "has dtypes, scales and repeats, and True at the end for a profile")
+    _task(source, named, dict(zip(("dtypes", "scales", "repeats", "profile"), parts, strict=False)), {}, here)
 
 
-def _workload(bulk: _Bulk, header: object, spec: object) -> None:
+def _workload(source: SuiteText, header: object, spec: object) -> None:
     path: KeyPath = (str(header),)
-    named = _header(bulk, str(header), path)
-    spec = _table(bulk, path, spec, _OF_WORKLOAD)
-    defaults = _variables(bulk, (*path, "defaults"), spec.get("defaults"))
+    named = _header(source, str(header), path)
+    spec = _table(source, path, spec, _OF_WORKLOAD)
+    defaults = _variables(source, (*path, "defaults"), spec.get("defaults"))
     tasks = spec.get("tasks")
     if not isinstance(tasks, list) or not tasks:
-        raise bulk.problem((*path, "tasks"), "is missing: llmb-run starts what stands below `tasks`, and nothing else")
+        raise source.problem(
+            (*path, "tasks"), "is missing: llmb-run starts what stands below `tasks`, and nothing else"
+        )
     for index, task in enumerate(tasks):
         here = (*path, "tasks", index)
-        own = _table(bulk, here, task, _OF_TASK)
-        params = defaults | _variables(bulk, (*here, "overrides"), own.get("overrides"))
+        own = _table(source, here, task, _OF_TASK)
+        params = defaults | _variables(source, (*here, "overrides"), own.get("overrides"))
         if own.get("proxy"):
             why = "is no choice here: a recipe's proxy is what it lists for that scale; leave `proxy` out"
-            raise bulk.problem((*here, "proxy"), why)
-        _task(bulk, named, {name: spec[name] for name in _FOR_ALL if name in spec} | {**own}, params, here)
+            raise source.problem((*here, "proxy"), why)
+        _task(source, named, {name: spec[name] for name in _FOR_ALL if name in spec} | {**own}, params, here)
 
 
 def _task(
-    bulk: _Bulk, named: Mapping[str, str], task: Mapping[str, Any], params: Mapping[str, list[Any]], here: KeyPath
+    source: SuiteText, named: Mapping[str, str], task: Mapping[str, Any], params: Mapping[str, list[Any]], here: KeyPath
 ) -> None:
     """Every combination of a task, in llmb-run's order."""
     repeats = task.get("repeats", 1)
     if type(repeats) is not int or repeats < 1:
-        raise bulk.problem((*here, "repeats"), NO_NUMBER)
+        raise source.problem((*here, "repeats"), NO_NUMBER)
     for name in ("profile", "add_profile"):
         if not isinstance(task.get(name, False), bool):
-            raise bulk.problem((*here, name), "must be true or false")
+            raise source.problem((*here, name), "must be true or false")
     profile, beside = task.get("profile"), task.get("add_profile")
     if profile and beside:
-        raise bulk.problem((*here, "add_profile"), "goes not with `profile`")
-    where = {name: _inherited(bulk, here, name) for name in ("dtypes", "scales")}
-    dtypes, scales = (_list(bulk, path, task.get(name)) for name, path in where.items())
+        raise source.problem((*here, "add_profile"), "goes not with `profile`")
+    where = {name: _inherited(source, here, name) for name in ("dtypes", "scales")}
+    dtypes, scales = (_list(source, path, task.get(name)) for name, path in where.items())
     paths: dict[str, KeyPath] = {"": here, "dtype": where["dtypes"], "scale": where["scales"]}
     paths |= {"workload": here[:1], "size": here[:1], **dict.fromkeys(params, (*here, "overrides", "params"))}
     for *values, dtype, scale in itertools.product(*params.values(), dtypes, scales):
         one = {**named, **dict(zip(params, values, strict=True)), "dtype": dtype, "scale": scale}
-        bulk.ask(Asked(one | ({"profile": True} if profile else {}), paths, repeats), here)
+        source.ask(Asked(one | ({"profile": True} if profile else {}), paths, repeats), here)
         if beside:
-            bulk.ask(Asked(one | {"profile": True}, paths), here)
+            source.ask(Asked(one | {"profile": True}, paths), here)
 
 
-def _inherited(bulk: _Bulk, here: KeyPath, name: str) -> KeyPath:
+def _inherited(source: SuiteText, here: KeyPath, name: str) -> KeyPath:
     """Where a task has it from: its own line, or the workload's."""
     own, workload = (*here, name), (here[0], name)
-    return workload if own not in bulk.lines and workload in bulk.lines else own
+    return workload if own not in source.lines and workload in source.lines else own
 
 
-def _header(bulk: _Bulk, header: str, path: KeyPath) -> dict[str, str]:
+def _header(source: SuiteText, header: str, path: KeyPath) -> dict[str, str]:
     match = _HEADER.fullmatch(header)
     if match is None:
-        raise bulk.problem(path, "is no workload and size such as `pretrain_nemotron4_15b`")
+        raise source.problem(path, "is no workload and size such as `pretrain_nemotron4_15b`")
     return {"workload": match["workload"], "size": match["size"]}
 
 
-def _table(bulk: _Bulk, path: KeyPath, value: object, known: tuple[str, ...]) -> Mapping[str, Any]:
+def _table(source: SuiteText, path: KeyPath, value: object, known: tuple[str, ...]) -> Mapping[str, Any]:
     """A mapping with these keys; nothing given is an empty one."""
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise bulk.problem(path, f"must have keys: {', '.join(known)}")
+        raise source.problem(path, f"must have keys: {', '.join(known)}")
     if odd := [str(key) for key in value if key not in known]:
-        raise bulk.problem((*path, odd[0]), f"is not known; {known_are(known, odd[0])}")
+        raise source.problem((*path, odd[0]), f"is not known; {known_are(known, odd[0])}")
     return value
 
 
-def _variables(bulk: _Bulk, path: KeyPath, value: object) -> dict[str, list[Any]]:
+def _variables(source: SuiteText, path: KeyPath, value: object) -> dict[str, list[Any]]:
     """The numbers of a layout in `params`, each with one value or with several that are swept; nothing in `env`."""
-    given = _table(bulk, path, value, ("env", "params"))
+    given = _table(source, path, value, ("env", "params"))
     if given.get("env"):
-        raise bulk.problem((*path, "env"), _NO_ENV)
+        raise source.problem((*path, "env"), _NO_ENV)
     here, table = (*path, "params"), given.get("params")
     table = {} if table is None else table
     if not isinstance(table, dict):
-        raise bulk.problem(here, f"must have keys: {', '.join(_PARAMS)}")
+        raise source.problem(here, f"must have keys: {', '.join(_PARAMS)}")
     params = {}
     for key, values in table.items():
         if (name := str(key).lower()) not in _PARAMS:
-            raise bulk.problem((*here, str(key)), f"cannot be set for a run from here; {known_are([*_PARAMS], name)}")
-        params[_PARAMS[name]] = _list(bulk, (*here, str(key)), values)
+            raise source.problem((*here, str(key)), f"cannot be set for a run from here; {known_are([*_PARAMS], name)}")
+        params[_PARAMS[name]] = _list(source, (*here, str(key)), values)
     return params
 
 
-def _list(bulk: _Bulk, path: KeyPath, value: object) -> list[Any]:
+def _list(source: SuiteText, path: KeyPath, value: object) -> list[Any]:
     """One value or several."""
     if value is None or value == []:
-        raise bulk.problem(path, "is missing")
+        raise source.problem(path, "is missing")
     return value if isinstance(value, list) else [value]
 
 
-def _lines(bulk: _Bulk, root: Any) -> dict[KeyPath, int]:
-    """1-based line of every value. Raises SuiteProblem for a key that is given twice, and for too many values."""
-    lines: dict[KeyPath, int] = {}
-    for path, node in itertools.islice(_values(bulk, (), root), _MOST_VALUES):
-        lines.setdefault(path, node.start_mark.line + 1)
-    if len(lines) >= _MOST_VALUES:
-        raise bulk.problem((), "has too many values")
-    return lines
+def _note_lines(source: SuiteText, root: Any) -> None:
+    """Of every value. Raises SuiteProblem for a key that is given twice, and for too many values."""
+    for count, (path, node) in enumerate(_values(source, (), root)):
+        if count == _MOST_VALUES:
+            raise source.problem((), "has too many values")
+        source.lines.note(path, node.start_mark.line + 1)
 
 
-def _values(bulk: _Bulk, path: KeyPath, node: Any) -> Iterator[tuple[KeyPath, Any]]:
+def _values(source: SuiteText, path: KeyPath, node: Any) -> Iterator[tuple[KeyPath, Any]]:
     if node is not None and node.id == "mapping":
         seen = set()
         for key, value in node.value:
             line = key.start_mark.line + 1
             if key.id != "scalar":
-                raise SuiteProblem(bulk.file, line, "", "has a key that is no word")
+                raise SuiteProblem(source.file, line, "", "has a key that is no word")
             if key.value in seen and key.value != "<<":
-                raise SuiteProblem(bulk.file, line, str(key.value), "is given twice")
+                raise SuiteProblem(source.file, line, str(key.value), "is given twice")
             seen.add(key.value)
             yield (*path, str(key.value)), key
-            yield from _values(bulk, (*path, str(key.value)), value)
+            yield from _values(source, (*path, str(key.value)), value)
     elif node is not None and node.id == "sequence":
         for index, value in enumerate(node.value):
             yield (*path, index), value
-            yield from _values(bulk, (*path, index), value)
+            yield from _values(source, (*path, index), value)

@@ -9,10 +9,9 @@ A fault names file, line, field and the nearest valid value, all faults of a fil
 from __future__ import annotations
 
 import itertools
-import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
@@ -25,7 +24,7 @@ from llmb_tui.plan.make import plan
 from llmb_tui.plan.request import Unreadable, read_request
 from llmb_tui.plan.selection import DEFAULT_PROCEDURE, FIELDS, LAYOUT, OPTIONS, ProcedureId, Selection
 from llmb_tui.results.suite.suite import Suite, make_suite
-from llmb_tui.text import clean_line, plural
+from llmb_tui.text import clean_line
 from llmb_tui.toml.bounds import Bound
 from llmb_tui.toml.lines import KeyPath, Lines
 from llmb_tui.toml.read import FileProblem, known_are, read_toml
@@ -63,18 +62,27 @@ class Asked:
     procedure: ProcedureId | None = None
 
 
-@dataclass(frozen=True)
+@dataclass
 class SuiteText:
-    """What a file says, whatever its form."""
+    """What a file says, whatever its form, as far as it is read."""
 
     file: Path
     lines: Lines
-    asked: Sequence[Asked]
     form: SuiteForm
+    asked: list[Asked] = field(default_factory=list)
+    count: int = 0
+    """Runs that were asked for."""
 
-    def problem(self, *faults: tuple[KeyPath, str]) -> SuiteProblem:
-        """What is wrong at these places."""
-        return SuiteProblem.at(self.file, self.lines, *faults)
+    def problem(self, path: KeyPath, reason: str) -> SuiteProblem:
+        """What is wrong at a place."""
+        return SuiteProblem.at(self.file, self.lines, (path, reason))
+
+    def ask(self, one: Asked, path: KeyPath) -> None:
+        """Ask for a run. Raises SuiteProblem where that is one too many."""
+        self.count += one.repeats
+        if self.count > MOST_RUNS:
+            raise self.problem(path, f"asks for more than {MOST_RUNS:,} runs, which are the most")
+        self.asked.append(one)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +135,7 @@ def read_suite(  # noqa: PLR0913 - what may be given beside a file
         raise Trouble(what, "", 'Write `cluster = "NAME"` into it, or add `--cluster NAME`.', exit_code=1)
     name = form.name or file.stem
     if len(name) > _LONGEST_NAME or name != clean_line(name).strip() or not name:
-        raise source.problem((("name",), f"A name is one line of at most {_LONGEST_NAME} characters."))
+        raise source.problem(("name",), f"A name is one line of at most {_LONGEST_NAME} characters.")
     seed = (1 if form.shuffle else None) if isinstance(form.shuffle, bool) else form.shuffle
     return make_suite(
         name,
@@ -171,9 +179,8 @@ def _runs(
     """Every run, each as often as it is repeated. Raises SuiteProblem with all that is wrong."""
     faults: dict[KeyPath, str] = {}
     runs: list[tuple[Selection, ProcedureId]] = []
-    many = sum(asked.repeats for asked in source.asked)
-    if not 0 < many <= MOST_RUNS:
-        raise source.problem(((), _too_many(many) if many else "asks for no run"))
+    if not source.asked:
+        raise source.problem((), "asks for no run")
     for asked in source.asked:
         try:
             selection = read_request(catalog, _with_gpu(catalog, asked.values, gpu))
@@ -186,12 +193,8 @@ def _runs(
                 faults.setdefault(_place(asked, problem.field), f"{problem.reason} {problem.fix}".strip())
         runs += [(selection, procedure or asked.procedure or DEFAULT_PROCEDURE)] * asked.repeats
     if faults:
-        raise source.problem(*faults.items())
+        raise SuiteProblem.at(source.file, source.lines, *faults.items())
     return runs
-
-
-def _too_many(runs: int) -> str:
-    return f"asks for {plural(runs, 'run')}, and {MOST_RUNS:,} are the most"
 
 
 def _with_gpu(catalog: Catalog, values: Mapping[str, Any], gpu: str | None) -> Mapping[str, Any]:
@@ -215,20 +218,21 @@ def _place(asked: Asked, name: str) -> KeyPath:
 def _read_toml(file: Path) -> SuiteText:
     content(file)
     form, text = read_toml(file, SuiteForm, SuiteProblem)
-    source = SuiteText(file, Lines(text), (), form)
+    source = SuiteText(file, Lines(text), form)
     missing = [name for name in _LISTS if not getattr(form, name)]
     if missing and (form.layouts or len(missing) < len(_LISTS)):
         why = f"is missing: {', '.join(_LISTS)} multiply, and each has one value or more"
-        raise source.problem(*(((name,), why) for name in missing))
+        raise SuiteProblem.at(file, source.lines, *(((name,), why) for name in missing))
     for index, layout in enumerate(form.layouts):
         if odd := next((name for name in layout if name not in _LAYOUT), None):
-            raise source.problem((("layouts", index, odd), _not_of_layout(odd)))
-    many = form.repeats * math.prod(len(getattr(form, name)) for name in _LISTS) * len(form.layouts or "x")
-    if many > MOST_RUNS:
-        raise source.problem(((), _too_many(many)))
+            why = f"is no number of a layout; {known_are(_LAYOUT, odd.lower())}"
+            raise source.problem(("layouts", index, odd), why)
     by = _procedure(source, ("procedure",), form.procedure)
-    rows = (_of_row(source, index, row, by) for index, row in enumerate(form.runs))
-    return replace(source, asked=(*_of_lists(form, by), *rows))
+    for one in _of_lists(form, by):
+        source.ask(one, ())
+    for index, row in enumerate(form.runs):
+        source.ask(_of_row(source, index, row, by), ("runs", index))
+    return source
 
 
 def _of_lists(form: SuiteForm, by: ProcedureId | None) -> Iterator[Asked]:
@@ -251,7 +255,7 @@ def _of_row(source: SuiteText, index: int, row: Mapping[str, Any], by: Procedure
     paths |= {"": here, **{_NAMES.get(name, name): (*here, name) for name in row}}
     repeats = own.pop("repeats", source.form.repeats)
     if type(repeats) is not int or repeats < 1:
-        raise source.problem(((*here, "repeats"), NO_NUMBER))
+        raise source.problem((*here, "repeats"), NO_NUMBER)
     by = _procedure(source, (*here, "procedure"), own.pop("procedure", None)) or by
     return Asked({**values, **own}, paths, repeats, by)
 
@@ -267,16 +271,11 @@ def _for_all(form: SuiteForm) -> tuple[dict[str, Any], dict[str, KeyPath]]:
     return values, paths
 
 
-def _not_of_layout(name: str) -> str:
-    """Why a name is none of a layout's numbers."""
-    return f"is no number of a layout; {known_are(_LAYOUT, name.lower())}"
-
-
 def _procedure(source: SuiteText, path: KeyPath, name: object) -> ProcedureId | None:
     """A procedure by which a run can be started; None where none is named. Raises SuiteProblem."""
     found = next((one for one in _PROCEDURES if one == name), None)
     if found is None and name is not None:
-        raise source.problem((path, f"is none of {', '.join(_PROCEDURES)}"))
+        raise source.problem(path, f"is none of {', '.join(_PROCEDURES)}")
     return found
 
 
