@@ -100,7 +100,7 @@ def make_installer(stage: Stage, catalog: Catalog, make_plan: MakePlan) -> MakeI
 
 @pytest.fixture(autouse=True)
 def _look_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("llmb_tui.launch.install._LOOK_EVERY_S", 0.05)
+    monkeypatch.setattr("llmb_tui.launch.install._LOOK_EVERY_S", 0.2)
 
 
 class InBackground:
