@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.cluster.runai.https_site import ControlPlane, Site
+from tests.cluster.runai.https_site import ControlPlane, Site, trusted
 
 
 @pytest.fixture(autouse=True)
@@ -13,6 +13,12 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("https_proxy", "http_proxy", "all_proxy", "no_proxy", "requests_ca_bundle", "ssl_cert_file"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
+
+
+@pytest.fixture(autouse=True)
+def _certificates_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system's are read once for all tests: it takes 20 ms of a processor each time."""
+    monkeypatch.setattr("llmb_tui.cluster.runai.api.trusting", trusted)
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -23,6 +24,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from llmb_tui.cluster.runai.https import trusting
+
+trusted = lru_cache(trusting)
+"""The certificates of the system and of these files, read once."""
 SECRET = "canary-9f2c-of-the-secret"
 
 
