@@ -15,12 +15,13 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+import tomli_w
+
 from bench._others import HERE, peer
 from bench._rounds import ROUNDS, Row, in_turns, python, versions
 from bench._terminal import Terminal
 from bench._writer import lines_of, streams
 from bench.screens import wizard
-from llmb_tui.clusters import Clusters
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store.paths import Places
@@ -31,6 +32,8 @@ _WAITS_S = 12.0
 _KEYS = 12
 _LAST = "THE LAST LINE OF ALL"
 _LONG = 1_000_000_000
+_FIELDS = ("name", "host", "account", "partition", "install_dir", "known_hosts", "ssh_config")
+"""Of a cluster's file: an older version refuses one with a field that it does not know."""
 _FILE = """\
 import sys
 from pathlib import Path
@@ -67,7 +70,7 @@ class Watched(NamedTuple):
         with wizard(tree, self.home) as terminal:
             terminal.type(b"J")
             terminal.wait_for("nemotron4 15b")
-            terminal.settle(2.0)
+            terminal.watch(3.0)  # an older version paints all the time
             yield terminal
 
     @contextmanager
@@ -95,7 +98,10 @@ def watched() -> Iterator[Watched]:
             batch = ["sbatch", "--parsable", "--account=llmbench", "--partition=batch", "--time=4:00:00"]
             batch += [f"--chdir={task}", "--output=/dev/null", "--wrap", "sleep 14000"]
             job = rig.as_operator(batch, check=True).stdout.strip()
-            Clusters(home / "config" / "clusters", 10.0).save(rig.client.profile("login"))
+            profile = rig.client.profile("login")
+            saved = home / "config" / "clusters" / f"{profile.name}.toml"
+            saved.parent.mkdir(parents=True)
+            saved.write_text(tomli_w.dumps({field: getattr(profile, field) for field in _FIELDS}))
             run = make_run("bench", task, cluster="rig-login", job_ids=(job,))
             yield Watched(home, run, Path(make_spec("bench", task).log.path(job, 0)))
     finally:
