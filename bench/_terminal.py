@@ -76,10 +76,10 @@ class Terminal:
             self.read(0.05)
         return time.perf_counter() - self._began
 
-    def settle(self, quiet_s: float) -> float:
-        """Read until nothing is painted for so long; seconds from now to the last byte."""
+    def settle(self, quiet_s: float, limit_s: float = 10.0) -> float:
+        """Read until nothing is painted for so long, or for ever anew; seconds from now to the last byte."""
         began = last = time.perf_counter()
-        while self.read(quiet_s):
+        while last - began < limit_s and self.read(quiet_s):
             last = time.perf_counter()
         return last - began
 

@@ -70,7 +70,7 @@ class Watched(NamedTuple):
         with wizard(tree, self.home) as terminal:
             terminal.type(b"J")
             terminal.wait_for("nemotron4 15b")
-            terminal.watch(3.0)  # an older version paints all the time
+            terminal.settle(2.0)
             yield terminal
 
     @contextmanager

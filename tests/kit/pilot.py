@@ -18,7 +18,7 @@ from textual.widgets import Input, Static
 
 from llmb_tui.plan.plan import Plan
 from llmb_tui.request import RunRequest
-from llmb_tui.ui.dialogs import Confirm
+from llmb_tui.ui.dialogs import Confirm, Failure
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.ui.screens.wizard import WizardScreen
 from llmb_tui.ui.widgets.choices import ChoiceList
@@ -76,6 +76,7 @@ async def choose(pilot: Pilot[None], list_id: str, value: str) -> None:
 
 def focused_list(pilot: Pilot[None], list_id: str) -> ChoiceList:
     """The list of that id, or in that, which has the focus."""
+    assert not isinstance(pilot.app.screen, Failure), on_screen(pilot.app)
     choices = pilot.app.screen.query_one(f"#{list_id}")
     found = choices if isinstance(choices, ChoiceList) else choices.query_one(ChoiceList)
     assert found.has_focus

@@ -238,7 +238,7 @@ async def test_another_procedure_forgets_what_was_found_for_the_first_and_looks_
         services.stand_in.may_answer.clear()
         await pilot.press("3", "P", "up")
         assert marks(pilot)[StepId.INSTALL] == "open"
-        assert wizard.bar.link == "connected"
+        await until(pilot, lambda: wizard.bar.link == "connected", "the connection is as it was")
         services.stand_in.may_answer.set()
         await until(
             pilot, lambda: ("preflight", "direct") in services.stand_in.asked, "it is looked at again by itself"

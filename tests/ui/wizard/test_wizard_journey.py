@@ -148,14 +148,17 @@ async def test_nobody_is_asked_before_they_want_to_connect(services: Services, n
         assert isinstance(app.screen, WizardScreen)
 
 
-async def test_a_broken_preset_is_named_and_the_others_are_there(services: Services) -> None:
+async def test_a_broken_preset_is_named_and_the_others_are_there(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []  # what is shown goes away after some seconds
+    monkeypatch.setattr("llmb_tui.ui.app.tell", lambda _app, words, _severity: said.append(words))
     services.places.presets.mkdir(parents=True)
     (services.places.presets / "mine.toml").write_text("workload = 3\n")
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40)) as pilot:
         await loaded(pilot)
-        said = [note.message for note in app._notifications]
-        assert any("mine.toml" in message for message in said)
+        await until(pilot, lambda: any("mine.toml" in words for words in said), "the file is named")
         await choose(pilot, "workload", "nemotron4@25.04/15b")
 
 

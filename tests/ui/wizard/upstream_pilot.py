@@ -41,6 +41,7 @@ class OpenSession:
     """Lets everybody in unless it is `lost`, and notes who was asked to answer for the person."""
 
     banner = ""
+    profile = EOS
 
     def __init__(self) -> None:
         self.lost: Trouble | None = None
