@@ -53,7 +53,8 @@ def test_a_requeued_job_goes_on_in_a_second_log(site: Site) -> None:
         (watched.job_id, "COMPLETED"),
     ]
     assert 0 <= float(told[1]["End"]) - float(told[1]["Start"]) < 60, "moments are the same in every time zone"
-    assert (told[1]["NodeList"], told[1]["Partition"]) == (final.job.node_list, "batch")
+    # Of a job as short as the second the database may hear the end before the beginning, which has the partition.
+    assert (told[0]["Partition"], told[1]["NodeList"]) == ("batch", final.job.node_list)
 
 
 def test_the_time_limit(site: Site) -> None:
