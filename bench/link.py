@@ -27,13 +27,16 @@ _SESSION = """\
 import json, statistics, sys, tempfile, threading, time
 from pathlib import Path
 from llmb_tui.cluster.batch import run_batch
-from llmb_tui.cluster.slurm.profile import SlurmProfile
-from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.watch.follow import Follower
-from llmb_tui.cluster.prompter import Unattended
-profile = SlurmProfile(**json.loads(sys.argv[1]))
-try: session = SlurmCluster(profile)
-except TypeError: session = SlurmCluster(profile, Unattended())  # an older version
+try:
+    from llmb_tui.cluster.slurm.profile import SlurmProfile
+    from llmb_tui.cluster.slurm.cluster import SlurmCluster
+    session = SlurmCluster(SlurmProfile(**json.loads(sys.argv[1])))
+except ImportError:  # an older version
+    from llmb_tui.cluster.profile import ClusterProfile
+    from llmb_tui.cluster.prompter import Unattended
+    from llmb_tui.cluster.session import Session
+    session = Session(ClusterProfile(**json.loads(sys.argv[1])), Unattended())
 def look():
     began = time.perf_counter()
     assert run_batch(session, {"echo": "echo here"}, 20.0)["echo"].text == "here\\n"
@@ -154,7 +157,7 @@ def _master_s(line: Line) -> float:
 def first(line: Line, reach: str) -> Row:
     """From nothing to the answer of a first command; the program's own start is not in it, and ssh's is."""
     ways = {**_ours(line, _CONNECT), "ssh host echo": partial(_echo_s, line)}
-    why = "eight round trips, as ssh; a key that is offered before the server says what it takes may spend a try there"
+    why = "eight round trips, as ssh; sshd keeps its answer to a second request until that to the first is acknowledged"
     return Row(f"connect to first answer, {line.name}", "s", in_turns(ways, 9), reach, 13, why)
 
 

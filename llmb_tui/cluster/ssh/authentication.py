@@ -16,7 +16,7 @@ from llmb_tui.cluster.ssh.handshake import LoginTransport
 from llmb_tui.cluster.ssh.keys import Candidate, Keys, UnlockedKeys, reason
 from llmb_tui.cluster.ssh.openssh import HostSettings
 from llmb_tui.cluster.ssh.questions import PHONE_S, Declined, HungUp, Questions, ask
-from llmb_tui.cluster.ssh.userauth import ask_for_methods, sign_in, would_take
+from llmb_tui.cluster.ssh.userauth import sign_in, would_take
 
 _HUMAN_TRIES = 3
 _SERVER_DEADLINE_S = 30.0
@@ -93,7 +93,9 @@ class Login:
     def _ask_for_methods(self) -> list[str]:
         self._transport.auth_timeout = _SERVER_DEADLINE_S
         try:
-            return ask_for_methods(self._transport, self._user)
+            self._transport.auth_none(self._user)
+        except paramiko.BadAuthenticationType as refusal:
+            return list(refusal.allowed_types)
         except LINK_ERRORS as error:
             if self._has_hung_up():
                 raise self._closed() from error
@@ -101,6 +103,7 @@ class Login:
         finally:
             # The server greets once, and paramiko forgets it at the next attempt.
             self.banner = (self._transport.get_banner() or b"")[:_BANNER_BYTES]
+        return []
 
     def _give_factor(self, methods: list[str]) -> list[str]:
         """Pass one factor; the methods that the server wants next, none when it is content."""

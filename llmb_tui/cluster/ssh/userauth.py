@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 
 import paramiko
 from paramiko.auth_handler import AuthOnlyHandler
-from paramiko.common import MSG_SERVICE_ACCEPT, cMSG_SERVICE_REQUEST
 
 
 class _Attempt(AuthOnlyHandler):
@@ -33,14 +31,6 @@ class _Attempt(AuthOnlyHandler):
         self._answered.set()
 
 
-class _First(_Attempt):
-    """What a login begins with. sshd says that there is the service, then answers what came along with the request."""
-
-    @property
-    def _client_handler_table(self) -> dict[int, Callable[[paramiko.Message], None]]:
-        return {**super()._client_handler_table, MSG_SERVICE_ACCEPT: lambda _message: None}  # type: ignore[misc]
-
-
 class _Query(_Attempt):
     """Whether a key would do."""
 
@@ -54,23 +44,6 @@ class _Query(_Attempt):
     def _parse_userauth_failure(self, message: paramiko.Message) -> None:
         message.get_list()
         self._answered.set()
-
-
-def ask_for_methods(transport: paramiko.Transport, user: str) -> list[str]:
-    """The methods by which the server lets this user in; none when it has let them in at once.
-
-    Paramiko waits for the service before it asks, which takes a round trip more. Raises one of LINK_ERRORS.
-    """
-    first = _First(transport)
-    transport.auth_handler = first
-    request = paramiko.Message()
-    request.add_byte(cMSG_SERVICE_REQUEST)
-    request.add_string("ssh-userauth")
-    transport._send_message(request)  # type: ignore[attr-defined]
-    try:
-        return first.send_auth_request(user, "none", lambda _message: None)
-    except paramiko.BadAuthenticationType as refusal:
-        return list(refusal.allowed_types)
 
 
 def sign_in(transport: paramiko.Transport, user: str, key: paramiko.PKey) -> list[str]:
