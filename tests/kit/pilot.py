@@ -133,7 +133,7 @@ def request_of(wizard: WizardScreen) -> RunRequest:
 
 def plan_of(wizard: WizardScreen) -> Plan:
     """The plan that the preview shows."""
-    plan = wizard.query_one(Preview).plan
+    plan = wizard.query_one(Preview).figures.plan
     assert plan is not None
     return plan
 

@@ -15,9 +15,7 @@ from llmb_tui.ui.widgets.scale_chart import LEAST_HEIGHT, ScaleChart
 from llmb_tui.ui.widgets.texts import ScrolledRemarks, WrappedLines
 
 if TYPE_CHECKING:
-    from llmb_tui.plan.calibration import MeasuredHere
     from llmb_tui.plan.over_scale import AtScale
-    from llmb_tui.plan.plan import Plan
     from llmb_tui.wizard.state import WizardState
 
 # Lines that the remarks keep, the blank one above them included, before picture and chart give way.
@@ -64,8 +62,6 @@ class Preview(Vertical):
     """
 
     state: var[WizardState | None] = var["WizardState | None"](None)
-    plan: var[Plan | None] = var["Plan | None"](None)
-    measured: var[MeasuredHere | None] = var["MeasuredHere | None"](None)
     points: var[tuple[AtScale, ...]] = var["tuple[AtScale, ...]"](())
     charted: var[bool] = var(False)
     """Picture and chart alone, in the whole space."""
@@ -91,7 +87,6 @@ class Preview(Vertical):
         from llmb_tui.plan.over_scale import over_scale
 
         plan, chosen = state.proposal.plan, state.proposal.selection
-        self.plan, self.measured = plan, state.measured
         self.points = over_scale(state.rules.catalog, chosen) if chosen is not None else ()
         self.chart.chosen = plan.selection.scale if plan else 0
         self.figures.plan, self.figures.measured = plan, state.measured

@@ -83,7 +83,7 @@ def test_measured_here(snap_compare: Any, services: Services) -> None:
     async def drive(pilot: Pilot[None]) -> None:
         wizard = await loaded(pilot)
         await choose(pilot, "workload", NEMOTRON)
-        await until(pilot, lambda: wizard.query_one(Preview).measured is not None, "the runs are read")
+        await until(pilot, lambda: wizard.query_one(Preview).figures.measured is not None, "the runs are read")
         await pilot.pause()
 
     assert snap_compare(LlmbApp(services), terminal_size=USUAL, run_before=drive)

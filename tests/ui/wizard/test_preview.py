@@ -162,7 +162,7 @@ async def test_the_chart_follows_the_answers(app: LlmbApp) -> None:
         assert "[96]" in on_screen(app)
         await pilot.press("escape", "l", "4")
         await until(pilot, lambda: not any(point.published for point in preview.points), "nothing of it is published")
-        made = preview.plan
+        made = preview.figures.plan
         assert made is not None
         assert preview.points == over_scale(CATALOG, made.selection)
 
@@ -224,7 +224,7 @@ async def test_own_runs_of_the_chosen_cluster_have_a_row_of_their_own(
     app = LlmbApp(services)
     async with app.run_test(size=size) as pilot:
         wizard = await at_scale(pilot)
-        await until(pilot, lambda: wizard.query_one(Preview).measured is not None, "the runs are read")
+        await until(pilot, lambda: wizard.query_one(Preview).figures.measured is not None, "the runs are read")
         await pilot.pause()
         text = on_screen(app)
         assert "measured here" in text
@@ -241,7 +241,7 @@ async def test_they_are_read_when_the_cluster_changes_and_not_at_each_key(
     app = LlmbApp(services)
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot)
-        await until(pilot, lambda: wizard.query_one(Preview).measured is not None, "the runs are read")
+        await until(pilot, lambda: wizard.query_one(Preview).figures.measured is not None, "the runs are read")
         read = len(measured.read)
         await pilot.press("down", "down", "up", "up")
         assert len(measured.read) == read

@@ -91,7 +91,7 @@ async def test_a_saved_cluster_from_the_first_step_to_the_run_and_back_again(
     again = LlmbApp(Services(services.places))
     async with again.run_test(size=(120, 40)) as pilot:
         wizard = await loaded(pilot)
-        plan = wizard.query_one(Preview).plan
+        plan = wizard.query_one(Preview).figures.plan
         assert plan is not None
         assert plan.selection == run.plan.selection
         await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the whole install is ticked by itself")
@@ -220,7 +220,7 @@ async def test_who_comes_back_is_told_of_a_run_that_is_going(services: Services)
     app = LlmbApp(services)
     async with app.run_test(size=(80, 24)) as pilot:
         wizard = await loaded(pilot)
-        made = wizard.query_one(Preview).plan
+        made = wizard.query_one(Preview).figures.plan
         assert made is not None
         assert made.selection == chosen
         assert "1 run is going" in str(wizard.query_one("#going").render())

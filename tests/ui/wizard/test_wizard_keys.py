@@ -71,7 +71,9 @@ async def test_the_choices_wait_for_no_other_pane_and_a_key_is_kept_until_all_ar
     async with app.run_test(size=SIZE) as pilot:
         wizard = app.screen
         assert isinstance(wizard, WizardScreen)
-        await until(pilot, lambda: any(preview.plan for preview in wizard.query(Preview)), "the choices are there")
+        await until(
+            pilot, lambda: any(preview.figures.plan for preview in wizard.query(Preview)), "the choices are there"
+        )
         assert len(wizard.query(Pane)) == 1
         await pilot.press("right")
         assert step_of(pilot) is StepId.WORKLOAD
@@ -216,7 +218,7 @@ async def test_steps_and_time_limit_change_the_run(app: LlmbApp) -> None:
         assert plan_of(wizard).time_limit == "01:00:00"
         await pilot.press("backspace")
         assert marks(pilot)[StepId.SCALE] == "flagged"
-        assert wizard.query_one(Preview).plan is None
+        assert wizard.query_one(Preview).figures.plan is None
 
 
 async def test_typing_narrows_the_list_and_escape_brings_the_answer_back(app: LlmbApp) -> None:

@@ -44,7 +44,7 @@ async def test_what_a_cluster_says(services: Services) -> None:
         await pilot.press("4", "c")
         await until(pilot, lambda: wizard.bar.link == "failed", "the look at nothing has failed")
         await pilot.pause()
-        plan = wizard.query_one(Preview).plan
+        plan = wizard.query_one(Preview).figures.plan
         assert plan is not None
         ready = ClusterState(link="connected", preflight=PASSED, steps=INSTALLED)
         draft = replace(draft_of(plan), script=f"#!/bin/bash\n{NASTY}\n")
