@@ -18,7 +18,7 @@ _UNSEEN = (
 )
 # With C0 without tab and newline. Each becomes one visible character, so that nothing is hidden.
 _CONTROL = re.compile(f"[\x00-\x08\x0b-\x1f{_UNSEEN}]")
-_IN_JSON = re.compile(f"[{_UNSEEN}]")
+_HIDDEN = re.compile(f"[{_UNSEEN}]")
 _MARK = (
     "[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u1ab0-\u1aff"
     "\u1dc0-\u1dff\u20d0-\u20ff\u302a-\u302f\u3099\u309a\ufe20-\ufe2f]"
@@ -46,9 +46,14 @@ def clean(text: str) -> str:
     return text if text.isascii() else _STACK.sub(r"\1", text)
 
 
+def is_seen(text: str) -> bool:
+    """Whether each of its characters is seen, and all of them in one line."""
+    return text.isprintable() and (text.isascii() or not _HIDDEN.search(text))
+
+
 def escaped_json(text: str) -> str:
     """A JSON text with the same value, in which what is not seen is escaped; C0 is in every JSON text."""
-    return text if text.isascii() else _IN_JSON.sub(lambda match: json.dumps(match[0])[1:-1], text)
+    return text if text.isascii() else _HIDDEN.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
 def capital(text: str) -> str:

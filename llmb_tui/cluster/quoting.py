@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from llmb_tui.errors import Trouble
-from llmb_tui.text import clean_line
+from llmb_tui.text import clean_line, is_seen
 
 _PLAIN = re.compile(r"[A-Za-z0-9_./:,+-]+")
 _OUTSIDE_QUOTES = re.compile(r"(['\\!])")
@@ -51,10 +51,10 @@ def nul_joined(argv: Sequence[str]) -> bytes:
 def one_line(value: str, what: str) -> str:
     """The value itself, if it is printable text on one line.
 
-    Raises Trouble (exit code 1) for a newline, NUL, or any other character that does not print;
+    Raises Trouble (exit code 1) for a newline, NUL, or any other character that is not seen;
     `what` names the value in its text.
     """
-    if value.isprintable():
+    if is_seen(value):
         return value
     raise Trouble(
         f"{what} holds a character that does not print: {_excerpt(value)}",

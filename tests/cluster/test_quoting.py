@@ -66,7 +66,9 @@ def test_one_line_gives_back_what_is_printable(value: str) -> None:
     assert one_line(value, "the partition") == value
 
 
-@pytest.mark.parametrize("value", ["a\nb", "a\rb", "a\0b", "\x1b[31m", "tab\t", "\u2028", "a\u202eb", "\x85", "\udc80"])
+@pytest.mark.parametrize(
+    "value", ["a\nb", "a\rb", "a\0b", "\x1b[31m", "tab\t", "\u2028", "a\u202eb", "a\u034fb", "\x85", "\udc80"]
+)
 def test_one_line_refuses_the_rest_and_says_which_value(value: str) -> None:
     with pytest.raises(Trouble, match="the partition") as caught:
         one_line(value, "the partition")

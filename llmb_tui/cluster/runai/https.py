@@ -46,6 +46,8 @@ class WrongServer(Unreachable):
 def trusting(*files: str | None) -> ssl.SSLContext:
     """Trusts the system's certificates, or those that SSL_CERT_FILE names, and those of the files, in PEM."""
     context = ssl.create_default_context()
+    # Some Pythons, Debian 12's among them, take a connection that breaks for one that was ended.
+    context.options &= ~ssl.OP_IGNORE_UNEXPECTED_EOF
     for name in filter(None, files):
         try:
             context.load_verify_locations(cafile=Path(name).expanduser())
@@ -265,6 +267,8 @@ class _Receiver(io.RawIOBase):
         self._sock = sock
         self._held = held
         """Keeps the socket open, whoever closes it, for as long as this is open."""
+        self.ended = False
+        """Somebody read on where nothing more came."""
 
     def readable(self) -> bool:
         return True
@@ -274,7 +278,9 @@ class _Receiver(io.RawIOBase):
         if left <= 0:
             raise TimeoutError
         self._sock.settimeout(left)
-        return self._sock.recv_into(buffer)
+        count = self._sock.recv_into(buffer)
+        self.ended = not count
+        return count
 
     def close(self) -> None:
         if not self.closed:
@@ -292,13 +298,23 @@ class _Connection(http.client.HTTPConnection):
         self.ends = ends
         self._context = context
         self._server_name = server_name
+        self._receiver: _Receiver
 
     def response_class(  # type: ignore[override]
         self, sock: socket.socket, method: str | None = None, **_: object
     ) -> http.client.HTTPResponse:
         """What `http.client` makes of an answer."""
         response = http.client.HTTPResponse(sock, method=method)
-        response.fp = io.BufferedReader(_Receiver(self, sock, response.fp))
+        self._receiver = _Receiver(self, sock, response.fp)
+        response.fp = io.BufferedReader(self._receiver)
+        return response
+
+    def getresponse(self) -> http.client.HTTPResponse:
+        """The answer as far as its body. `http.client` takes a head that ends in its middle for a whole one."""
+        response = super().getresponse()
+        if self._receiver.ended:
+            response.close()
+            raise http.client.HTTPException("the answer was cut")
         return response
 
     def connect(self) -> None:

@@ -52,7 +52,9 @@ class Say:
     body: object = b""
     headers: dict[str, str] = field(default_factory=dict)
     cut_after: int | None = None
-    """Bytes of the whole answer, its head included, after which the connection ends."""
+    """Bytes of the whole answer, its head included, after which the connection breaks."""
+    ends: bool = False
+    """It is ended there, in order, as by something in between."""
     chunks: Iterable[bytes] | None = None
     """The body in chunks, instead of `body`."""
     slowly: bool = False
@@ -135,6 +137,8 @@ class Site:
                 sock.sendall(part)
             sent += len(part)
             if len(part) < len(piece):
+                if say.ends:
+                    sock.unwrap()
                 sock.shutdown(socket.SHUT_RDWR)
                 return
         sock.unwrap()

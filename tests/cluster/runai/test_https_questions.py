@@ -7,6 +7,7 @@ import socketserver
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,12 +33,13 @@ def test_an_answer_comes_whole(site: Site, say: Say) -> None:
     assert ask(site)[::2] == (200, b"all of it")
 
 
+@pytest.mark.parametrize("ends", [False, True], ids=["broken", "ended"])
 @pytest.mark.parametrize("say", [Say(body=b"all of it"), Say(chunks=[b"all", b" of", b" it"])])
-def test_an_answer_that_is_cut_anywhere_is_none(site: Site, say: Say) -> None:
+def test_an_answer_that_is_cut_anywhere_is_none(site: Site, say: Say, ends: bool) -> None:
     length = sum(map(len, say.pieces()))
     places = range(0, length, 4)
     for at in places:
-        site.respond = lambda _, at=at: Say(say.status, say.body, chunks=say.chunks, cut_after=at)  # type: ignore[misc]
+        site.respond = lambda _, at=at: replace(say, cut_after=at, ends=ends)  # type: ignore[misc]
         with pytest.raises(Disconnected, match="broke") as caught:
             ask(site)
         assert caught.value.may_have_run
