@@ -1,5 +1,5 @@
-# What a launch (launch.sh) has left; the current folder is its own. $2 is NeMo-Run's index, $4 where its jobs come from.
-# Prints
+# What a launch (launch.sh) has left, behind status.sh; the current folder is its own. $2 is NeMo-Run's index, $4 where
+# its jobs come from. Prints
 #
 #     waits RUN OWNER      whose launch it waits for
 #     began TIME           when the command was started; only then what follows
@@ -12,8 +12,8 @@
 #     file NAME            outputs of batch scripts that are younger
 #
 # and behind a line `words` the end of its output.
-echo "waits $(cat waits 2>/dev/null)"
-echo "began $(cat began 2>/dev/null)"
+say waits
+say began
 if [ -s began ]; then
     echo "place $4"
     echo "place $(cd "$4" && pwd -P)"

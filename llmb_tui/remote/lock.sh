@@ -1,10 +1,18 @@
 # Who holds a lock, and whether they still live. A lock is a directory with a file `owner` (user@host.pid.time) and,
 # where a job holds it, a file `job`; it is touched every 5 s while its owner lives.
 
+ours=''
+
 # alive PID: true while a process of ours runs; one that has ended and that nobody has waited for does not.
 alive() {
     kill -0 "$1" 2>/dev/null || return 1
-    case $(ps -o stat= -p "$1" 2>/dev/null) in Z*) return 1 ;; esac
+    # This is asked every second: Linux's own table costs no program.
+    if read -r process 2>/dev/null <"/proc/$1/stat"; then
+        process=${process##*) }
+    else
+        process=$(ps -o stat= -p "$1" 2>/dev/null)
+    fi
+    case $process in Z*) return 1 ;; esac
 }
 
 # gone JOB: true when Slurm does not know the job as waiting or running. What Slurm cannot say is no.
@@ -18,13 +26,14 @@ gone() {
 
 # abandoned LOCK [ask]: true when nobody is at work any more. With `ask` Slurm is asked about the job that holds it.
 abandoned() {
-    before=$(cat "$1/owner" 2>/dev/null)
+    before='' by_job=''
+    { read -r before <"$1/owner"; } 2>/dev/null
     if [ -z "$(find "$1" -prune -mmin +2 2>/dev/null)" ]; then
-        here="$(id -un)@$(uname -n)."
-        by_job=$(cat "$1/job" 2>/dev/null)
+        ours=${ours:-$(id -un)@$(uname -n).}
+        { read -r by_job <"$1/job"; } 2>/dev/null
         case $before in
-            "$here"*)
-                pid=${before#"$here"}
+            "$ours"*)
+                pid=${before#"$ours"}
                 if alive "${pid%%.*}"; then return 1; fi ;;
             *)
                 if [ -z "$by_job" ] || [ "${2-}" != ask ] || ! gone "$by_job"; then return 1; fi ;;

@@ -5,8 +5,8 @@
 #     |LINE                                          the end of its log
 #
 # STATE: missing; lost (an attempt on a login node died); gone (a job died); waiting or running; done; failed. Bytes and
-# layers are counted of what runs, and the bytes of a result that is a file; they are 0 for the rest: this runs every
-# second on a login node, and each program that it starts costs all who work there.
+# layers are counted of what runs, layers where enroot has a cache there, and the bytes of a result that is a file; they
+# are 0 for the rest: this runs every second on a login node, and each program that it starts costs all who work there.
 look() {
     ask=$1 folder=$2 growing=$3
     shift 3
@@ -37,7 +37,9 @@ look() {
         measured="$(sizes "$1") 0 0 0"
     elif [ "$state" = running ]; then
         if [ "$growing" ]; then set -- "$growing"*; fi
-        measured="$(sizes "$@") $(layers "$folder/cache") $(of_layers "$folder/log")"
+        fetched='0 0 0'
+        if [ -d "$folder/cache" ]; then fetched="$(layers "$folder/cache") $(of_layers "$folder/log")"; fi
+        measured="$(sizes "$@") $fetched"
     fi
     printf '= %s %s %s\n' "$state" "$measured" "${job:--}"
     if [ "$queued" ]; then printf '?%s\n' "$queued"; fi
@@ -66,6 +68,7 @@ of_layers() {
 # The last lines of these files, each from its beginning and cut where it is very long; a progress line that was
 # overwritten again and again is many.
 ends() {
-    for path; do tail -c 40000 "$path" 2>/dev/null | tr '\r' '\n' | sed '/^[[:space:]]*$/d' | tail -n 25 | cut -c 1-1000; done |
-        sed 's/^/|/'
+    for path; do
+        tail -c 40000 "$path" 2>/dev/null | tr '\r' '\n' | sed -n '/[^[:space:]]/s/^/|/p' | tail -n 25 | cut -c 1-1001
+    done
 }

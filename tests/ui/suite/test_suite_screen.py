@@ -251,5 +251,9 @@ async def test_every_column_is_whole_at_each_width(open_suite: OpenSuite) -> Non
         for width, band in ((80, False), (160, True), (120, True), (80, False)):
             await pilot.resize_terminal(width, 24)
             table = app.screen.query_one(DraftRows)
-            await until(pilot, lambda: ("band" in table.columns) is band, "the columns")  # noqa: B023
-            assert sum(column.get_render_width(table) for column in table.ordered_columns) <= table.size.width
+
+            def is_whole(table: DraftRows = table, band: bool = band) -> bool:
+                columns = sum(column.get_render_width(table) for column in table.ordered_columns)
+                return ("band" in table.columns) is band and columns <= table.size.width
+
+            await until(pilot, is_whole, "the columns for this width")
