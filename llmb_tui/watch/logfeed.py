@@ -21,7 +21,9 @@ from llmb_tui.watch.follow import Follower, LogReplaced
 from llmb_tui.watch.logcopy import LogCopy, newest_copy
 from llmb_tui.watch.state import Link
 
-_PUMP_S = 0.2
+# What comes is taken at once; this is how often it is seen that nobody wants more.
+_PUMP_S = 0.5
+_LINK_LOOK_S = 0.2
 _BETWEEN_PROOFS_S = 1.0
 _AFTER_TROUBLE_S = 1.0
 _LOOK_EVERY_S = 5.0
@@ -217,7 +219,7 @@ class LogFeed(threading.Thread):
             so_far = f"The {self._follower.copied:,} bytes of the log that came are kept, the rest is read later."
             self._tell("lost", f"{trouble.what} Since {_clock()}. {so_far}")
         self._follower.retry_soon()
-        self._stop_event.wait(_PUMP_S)  # the cluster itself waits longer and longer between its tries
+        self._stop_event.wait(_LINK_LOOK_S)  # the cluster itself waits longer and longer between its tries
         return False
 
     def _tell_live(self) -> None:

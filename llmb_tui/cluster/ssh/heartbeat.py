@@ -7,6 +7,7 @@ that a login node whose Slurm controller hangs, or whose every session is taken,
 from __future__ import annotations
 
 import contextlib
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -21,6 +22,10 @@ from llmb_tui.cluster.link import Pulse
 _ASK_EVERY_S = 5.0
 _PATIENCE_S = 8.0
 _LOOK_EVERY_S = 0.5
+
+# What waits for bytes wakes up this often to see whether anything else is to be done; paramiko's own tenth of a second
+# costs as much as all else of a connection on which nothing happens.
+_LISTENS_S = 1.0
 
 # A look that comes this late was kept from the processor, and so was the thread that receives.
 _STARVED_S = 3.0
@@ -37,6 +42,7 @@ class HeardTransport(paramiko.Transport):
     def __init__(self, sock: Any) -> None:
         self._ear = _Ear(sock)
         super().__init__(sock, packetizer_class=lambda _: Packetizer(self._ear))  # type: ignore[arg-type]
+        sock.settimeout(_LISTENS_S)
 
     @property
     def heard_at(self) -> float:
@@ -100,10 +106,17 @@ class _Ear:
     """As much of a socket as paramiko's packets need: `recv`, `send`, `close`."""
 
     def __init__(self, sock: Any) -> None:
+        self._sock = sock
         self._recv = sock.recv
         self.send = sock.send
-        self.close = sock.close
         self.heard_at = time.monotonic()
+
+    def close(self) -> None:
+        """Of a socket the end alone would not wake who waits for its bytes."""
+        if isinstance(self._sock, socket.socket):
+            with contextlib.suppress(OSError):
+                self._sock.shutdown(socket.SHUT_RDWR)
+        self._sock.close()
 
     def recv(self, size: int) -> bytes:
         data: bytes = self._recv(size)

@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.reactive import var
+from textual.timer import Timer
 from textual.widgets import Static
 
 from llmb_tui.plan.options import chosen_options
@@ -267,6 +268,7 @@ class LaunchLine(Paragraphs):
     launch: var[Launch | None] = var["Launch | None"](None)
     other: var[bool] = var(False)
     """It is for other answers than those that are shown."""
+    _ticks: Timer | None = None
 
     def show(self, state: WizardState) -> None:
         run = state.launch.run if state.launch is not None else None
@@ -275,10 +277,12 @@ class LaunchLine(Paragraphs):
         self.launch = state.launch
 
     def on_mount(self) -> None:
-        self.set_interval(_TICK_S, self.watch_launch)
+        self._ticks = self.set_interval(_TICK_S, self.watch_launch, pause=self.launch is None)
 
     def watch_launch(self) -> None:
         self.display = self.launch is not None
+        if self._ticks is not None:
+            (self._ticks.pause if self.launch is None else self._ticks.resume)()
         if self.launch is not None:
             self.parts = launch_parts(self.launch, time.monotonic(), self.other)
 

@@ -12,6 +12,7 @@ from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
+from textual.timer import Timer
 from textual.widgets import DataTable, Input, Static
 
 from llmb_tui.cluster.prompter import Prompter
@@ -89,6 +90,7 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
         super().__init__(services, prompter)
         self._clock = clock
         self._event = RunsChanged()
+        self._ages: Timer | None = None
 
     def compose(self) -> ComposeResult:
         yield Static(id="jobs-head", markup=False)
@@ -101,7 +103,15 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
 
     def on_mount(self) -> None:
         self.table.focus()
-        self.set_interval(_AGE_EVERY_S, self.table.grow_older)
+        self._ages = self.set_interval(_AGE_EVERY_S, self.table.grow_older)
+
+    def on_screen_suspend(self) -> None:
+        if self._ages is not None:
+            self._ages.pause()
+
+    def on_screen_resume(self) -> None:
+        if self._ages is not None:
+            self._ages.resume()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (Textual's)
         """What is typed into the filter is a letter of it; where a cluster is only looked at nothing is ended."""

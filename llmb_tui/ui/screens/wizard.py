@@ -92,6 +92,8 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         self._prompter = prompter
         self._stop = threading.Event()
         self._rest: Timer | None = None
+        self._pulse: Timer | None = None
+        """Runs while the screen is seen: what is painted below another screen has all of that painted too."""
         self._refused: frozenset[events.Action] = frozenset()
         self._suite: SuiteDraft | None = None
         """What was chosen of the last suite."""
@@ -111,9 +113,11 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
     def on_mount(self) -> None:
         """Paint first; read presets, clusters and runs after it."""
         self.call_after_refresh(self._start)
-        self.set_interval(_PULSE_S, self._feel_link)
+        self._pulse = self.set_interval(_PULSE_S, self._feel_link)
 
     def on_screen_suspend(self) -> None:
+        if self._pulse is not None:
+            self._pulse.pause()
         if self.state is not None:
             from llmb_tui.wizard.events import Covered
 
@@ -121,6 +125,8 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
 
     def on_screen_resume(self) -> None:
         """A run may have ended while it was watched."""
+        if self._pulse is not None:
+            self._pulse.resume()
         if self.state is not None:
             from llmb_tui.wizard.events import Resumed
 
@@ -391,8 +397,6 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
 
     def _feel_link(self) -> None:
         """Show how the connection to the chosen cluster is, which may break while nobody uses it."""
-        if not self.is_active:  # what is painted below another screen has all of that painted too
-            return
         state = self.state
         profile = state.proposal.profile if state is not None and state.cluster.link == "connected" else None
         self.bar.health = self._services.clusters.health(profile) if profile is not None else None

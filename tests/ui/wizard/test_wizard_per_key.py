@@ -1,4 +1,4 @@
-"""What one key costs: one plan, one derivation, and nothing for a widget that it does not change."""
+"""What one key costs: one plan, one derivation, and nothing for a widget that it does not change; and what none costs."""
 
 from __future__ import annotations
 
@@ -9,16 +9,20 @@ from typing import Any
 
 import pytest
 from textual._compositor import Compositor
+from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Static
 
 from llmb_tui.plan.make import plan
 from llmb_tui.ui.app import LlmbApp
+from llmb_tui.ui.dialogs import Help
+from llmb_tui.ui.screens.jobs import JobsScreen
+from llmb_tui.ui.screens.wizard import WizardScreen
 from llmb_tui.ui.widgets.figures import Figures
 from llmb_tui.ui.widgets.preview import Preview
 from llmb_tui.wizard.answers import settled
 from llmb_tui.wizard.proposal import propose
-from tests.kit.pilot import choose, loaded, until
+from tests.kit.pilot import SIZE, choose, loaded, on_top, until
 
 
 def counted(monkeypatch: pytest.MonkeyPatch, calls: Counter[str], owner: Any, name: str) -> None:
@@ -115,3 +119,30 @@ async def test_a_key_makes_the_figures_once_and_touches_no_other_part(
         seen = dict(calls)
     assert seen.pop("rows of Figures#None") == 1
     assert set(seen) == {"refresh of TextField#steps", "refresh of Figures#None"}
+
+
+def ticking(screen: Screen[Any]) -> list[str]:
+    """Timers of a screen, and of all that is on it, that go on."""
+    return [
+        f"{type(node).__name__} {timer!r}"
+        for node in screen.walk_children(with_self=True)
+        for timer in node._timers
+        if timer._active.is_set() and timer._task is not None and not timer._task.done()
+    ]
+
+
+async def test_nothing_ticks_where_nobody_looks(app: LlmbApp) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        wizard = await loaded(pilot)
+        assert ticking(wizard)
+        await pilot.press("J")
+        await on_top(pilot, JobsScreen)
+        jobs = app.screen
+        await until(pilot, lambda: not ticking(wizard), "the wizard rests")
+        assert ticking(jobs)
+        await pilot.press("question_mark")
+        await on_top(pilot, Help)
+        await until(pilot, lambda: not ticking(jobs), "the list rests")
+        await pilot.press("escape", "escape")
+        await on_top(pilot, WizardScreen)
+        assert ticking(wizard)
