@@ -1,4 +1,4 @@
-"""What one key costs: one plan, one derivation, and nothing for a widget that it does not change; and what none costs."""
+"""What a key costs: one plan, one derivation, nothing for a widget that it does not change. And what no key costs."""
 
 from __future__ import annotations
 
