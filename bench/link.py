@@ -31,12 +31,15 @@ from llmb_tui.watch.follow import Follower
 try:
     from llmb_tui.cluster.slurm.profile import SlurmProfile
     from llmb_tui.cluster.slurm.cluster import SlurmCluster
+    from llmb_tui.cluster.remotelog import RemoteLog
     session = SlurmCluster(SlurmProfile(**json.loads(sys.argv[1])))
+    def follow(name, copy): return Follower(RemoteLog(session, name), copy)
 except ImportError:  # an older version
     from llmb_tui.cluster.profile import ClusterProfile
     from llmb_tui.cluster.prompter import Unattended
     from llmb_tui.cluster.session import Session
     session = Session(ClusterProfile(**json.loads(sys.argv[1])), Unattended())
+    def follow(name, copy): return Follower(session, name, copy)
 def look():
     began = time.perf_counter()
     assert run_batch(session, {"echo": "echo here"}, 20.0)["echo"].text == "here\\n"
@@ -54,7 +57,7 @@ print(statistics.median(look() for _ in range(20)))
 _COPY = """\
 with tempfile.TemporaryDirectory() as folder:
     for name in sys.argv[2:]:  # the first is short: it connects
-        follower = Follower(session, name, Path(folder, "copy" + Path(name).name))
+        follower = follow(name, Path(folder, "copy" + Path(name).name))
         began = time.perf_counter()
         while follower.copied < Path(name).stat().st_size: follower.pump(1.0)
         took = time.perf_counter() - began
