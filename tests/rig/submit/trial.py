@@ -128,7 +128,11 @@ class Trial:
                 unknown[:] = [run for run in unknown if is_unknown(run)]
                 return not unknown
 
-            until(all_known, "no run is unknown", deadline_s=180)
+            try:
+                until(all_known, deadline_s=180)
+            except TimeoutError as late:
+                said = [f"{known.id}: {known.note}" for known in map(self.remembered, unknown)]
+                raise AssertionError("\n".join(["still unknown:", *said])) from late
         self.tally.add([self.remembered(run) for run in self.runs], self.intents.jobs(self.runs))
         assert self.tally.twice == []
         assert self.tally.lost == []
