@@ -36,6 +36,7 @@ def run(words: tuple[str, ...], variables: Mapping[str, str], stdin: str = "") -
     given = io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8")
     with (
         patch.dict(os.environ, variables, clear=True),
+        patch("tempfile.tempdir", None),  # Python asks for TMPDIR once
         patch("sys.stdin", given),
         redirect_stdout(streams[0]),
         redirect_stderr(streams[1]),
