@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -145,3 +146,15 @@ def test_a_program_that_was_stopped_does_not_blame_the_line(
     line.resume()
     assert connection.run(["echo", "well"]).stdout == "well\n"
     connection.close()
+
+
+def test_who_waits_for_bytes_is_woken_by_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The host hears of it then, too: a socket at which somebody waits goes on."""
+    monkeypatch.setattr(heartbeat, "_LISTENS_S", 3600.0)
+    ours, theirs = socket.socketpair()
+    with theirs:
+        transport = heartbeat.HeardTransport(ours)
+        transport.start_client(event=threading.Event())
+        assert theirs.recv(8) == b"SSH-2.0-"  # it listens from here on, and nothing is said
+        transport.close()
+        until(lambda: not transport.is_alive(), "it has ended")
