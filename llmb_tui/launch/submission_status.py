@@ -27,8 +27,8 @@ class SubmissionDir:
     """Path of the script that submits."""
     arguments: tuple[str, ...]
     """Of the helper, behind the folder."""
-    reading: str
-    """The file of `remote/` that reads the traces, behind `status.sh`."""
+    reading: tuple[str, ...]
+    """The files of `remote/` that read the traces, behind `status.sh`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def probe(session: Session, place: SubmissionDir, how: ProbeMode = "look") -> Su
     Either may be repeated. Raises what `Session.run` raises.
     """
     # What it starts takes this over, and so do the job's own files.
-    script = f"umask {session.profile.umask}\n" + remote_text("status.sh", place.reading)
+    script = f"umask {session.profile.umask}\n" + remote_text("status.sh", *place.reading)
     return parse(session.run_script(script, [place.folder, how, place.helper, *place.arguments]).stdout)
 
 

@@ -25,15 +25,6 @@ owner="$(id -un)@$(uname -n).$$.$(date +%s)"
 lock="../launching.$(id -u)"
 mine="launching.$owner"
 
-# at_work: true while anything lives that the owner of the lock, on this node, has started.
-at_work() {
-    case $before in "$(id -un)@$(uname -n)."*) ;; *) return 1 ;; esac
-    leader=${before#"$(id -un)@$(uname -n)."}
-    ps -A -o pgid= -o stat= | awk -v group="${leader%%.*}" '
-        $1 == group && $2 !~ /^Z/ { alive = 1 }
-        END { exit !alive }'
-}
-
 # Waits until no other launch is at work here; not for ever, as one may hang.
 take_lock() {
     patience=1800

@@ -1,5 +1,5 @@
-# What a launch (launch.sh) has left, behind status.sh; the current folder is its own. $2 is NeMo-Run's index, $4 where
-# its jobs come from. Prints
+# What a launch (launch.sh) has left, behind status.sh and lock.sh; the current folder is its own. $2 is NeMo-Run's
+# index, $4 where its jobs come from. Prints
 #
 #     waits RUN OWNER      whose launch it waits for
 #     began TIME           when the command was started; only then what follows
@@ -33,7 +33,9 @@ if [ -s began ]; then
         if [ -e "$launch/exit" ]; then echo "other $(tr '\n' ' ' <"$launch/ids")"; else lost=$launch; fi
     done
     if [ "$lost" ]; then
-        if [ -d "../launching.$(id -u)" ]; then echo "last working"; else echo "last lost"; fi
+        lock="../launching.$(id -u)"
+        # One that is dead keeps the lock until the next comes, and is lost all the same.
+        if [ -d "$lock" ] && { ! abandoned "$lock" || at_work; }; then echo "last working"; else echo "last lost"; fi
     fi
     find "$4" -maxdepth 1 -name 'slurm-*.out' -newer began | sed 's|.*/|file |'
 fi

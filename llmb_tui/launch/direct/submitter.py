@@ -35,7 +35,7 @@ class DirectSubmitter(LoginNodeSubmitter):
             folder=f"{spec.experiment_dir}/submit",
             helper=f"{spec.experiment_dir}/submit.sh",
             arguments=(self.script_path, f"{spec.task_dir}/sbatch_{spec.job_name}"),
-            reading="submitted.sh",
+            reading=("submitted.sh",),
         )
 
     def preparation(self, script: str) -> Preparation:

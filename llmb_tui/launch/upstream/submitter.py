@@ -37,7 +37,7 @@ class UpstreamSubmitter(LoginNodeSubmitter):
             folder=spec.folder,
             helper=f"{spec.folder}/launch.sh",
             arguments=(spec.index, spec.token_file, where),
-            reading="launched.sh",
+            reading=("lock.sh", "launched.sh"),
         )
 
     def preparation(self, script: str) -> Preparation:

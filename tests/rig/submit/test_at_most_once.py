@@ -215,6 +215,19 @@ def test_a_batch_launch_is_killed_at_any_moment(batch: Trial) -> None:
     assert batch.tally.ended == {"submitted": 7, "withdrawn": 1}
 
 
+def test_nobody_waits_for_a_launch_that_is_dead(batch: Trial) -> None:
+    """The first had made no job, the second has, and no third comes that would take its lock away."""
+    for moment in ("before", "after"):
+        run = batch.new()
+        with Held(batch.rig, moment) as held:
+            thread = batch.submit_in_background(run)
+            held.wait()
+            kill(batch, run, WITH_ALL)
+        thread.join()
+    batch.settle()
+    assert batch.tally.ended == {"submitted": 1, "withdrawn": 1}
+
+
 def test_a_launch_is_killed_from_its_beginning_to_its_end(batch: Trial) -> None:
     """A little later each time."""
     for number, whom in itertools.product(range(8), (ONLY_LAUNCH_SH, WITH_ALL)):
