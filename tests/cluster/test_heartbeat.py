@@ -158,3 +158,8 @@ def test_who_waits_for_bytes_is_woken_by_the_end(monkeypatch: pytest.MonkeyPatch
         assert theirs.recv(8) == b"SSH-2.0-"  # it listens from here on, and nothing is said
         transport.close()
         until(lambda: not transport.is_alive(), "it has ended")
+
+
+def test_a_dead_line_is_noticed_within_15_seconds() -> None:
+    """By its parts: a question just answered, the next one's patience, and the look that finds it at its end."""
+    assert heartbeat._ASK_EVERY_S + heartbeat._PATIENCE_S + heartbeat._LOOK_EVERY_S < 15
