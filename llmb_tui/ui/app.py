@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.text import Text
 from textual import constants, work
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.theme import Theme
@@ -19,6 +19,7 @@ from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
 from llmb_tui.store.settings import Settings, keep_theme
 from llmb_tui.ui.daemon import in_daemon
+from llmb_tui.ui.key_order import KeyOrder
 from llmb_tui.ui.prompter import Ask, ModalPrompter
 from llmb_tui.ui.screens.wizard import WizardScreen
 from llmb_tui.ui.text import tell
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from llmb_tui.ui.screens.jobs import JobsScreen
 
 
-class LlmbApp(App[None]):
+class LlmbApp(KeyOrder):
     """The wizard first; runs open over it."""
 
     TITLE = "llmb-tui"

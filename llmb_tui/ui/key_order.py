@@ -1,0 +1,48 @@
+"""`KeyOrder`: an app in which a key acts only when the one before it has."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from textual.app import App
+from textual.events import Event, Key, Paste
+from textual.message import Message
+
+_LOST_S = 0.25
+"""So long a key waits at most for the one before it: longer than that takes, sooner than a person presses again."""
+
+
+class KeyOrder(App[None]):
+    """Keys that come in one burst act in their order.
+
+    Textual 8 hands a printable key to the focused field at once, while any other climbs from widget to widget until
+    the app finds its binding (Textual's issue 6605). Of `1`, backspace, `2` that come together, as over a slow SSH
+    line, the backspace would act last; what is typed behind a tab would land before it.
+    """
+
+    class Acted(Message, namespace="key"):
+        """Climbs behind a key: where it arrives at the app, the key has acted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._acting: KeyOrder.Acted | None = None
+        self._behind: deque[Key | Paste] = deque()
+
+    async def on_event(self, event: Event) -> None:
+        if not isinstance(event, Key | Paste) or event.is_forwarded:
+            await super().on_event(event)
+        elif self._acting:
+            self._behind.append(event)
+        else:
+            await super().on_event(event)
+            acted = self.Acted()
+            if (self.focused or self.screen).post_message(acted):
+                self._acting = acted
+                # A widget that the key removes takes with it what climbs behind.
+                self.set_timer(_LOST_S, lambda: self.on_key_acted(acted))
+
+    async def on_key_acted(self, event: Acted) -> None:
+        if event is self._acting:
+            self._acting = None
+            while self._behind and not self._acting:
+                await self.on_event(self._behind.popleft())
