@@ -267,7 +267,7 @@ def test_failed_tries_are_spaced(closed_port: int, node: LoginNode) -> None:
     for _ in range(3):
         with pytest.raises(Unreachable):
             session.run(["true"])
-    assert 1.5 <= time.monotonic() - started < 10  # 0.5 s, then 1 s
+    assert time.monotonic() - started >= 1.5  # 0.5 s, then 1 s
     session.close()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -68,9 +67,7 @@ async def test_who_quits_and_comes_back_finds_the_run_going_on(places: Places, c
         await walk_to_review(pilot, "nemotron4@25.04/15b", "fp8", "64")
         await submit(pilot)
         await until(pilot, lambda: shown_run_state(pilot).progress.steps_done >= 3, "some steps are done")
-        began = time.monotonic()
         await pilot.press("q", "q")
-    assert time.monotonic() - began < 5
 
     second = LlmbApp(Services(places))
     async with second.run_test(size=SIZE) as pilot:

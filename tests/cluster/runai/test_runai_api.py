@@ -504,5 +504,5 @@ def test_how_far_the_servers_clock_is_ahead(plane: ControlPlane, api: RunaiApi, 
     assert api.skew_s is None
     plane.on("GET", "/workloads/w-1", Say(body=workload(), headers={"Date": date}))
     api.look(["w-1"])
-    assert api.skew_s == pytest.approx(ahead_s, abs=5)
-    assert api.server_time == pytest.approx(time.time() + ahead_s, abs=5)
+    assert api.skew_s == pytest.approx(ahead_s, abs=60)
+    assert api.server_time == pytest.approx(time.time() + ahead_s, abs=60)
