@@ -7,9 +7,10 @@ from collections import deque
 from textual.app import App
 from textual.events import Event, Key, Paste
 from textual.message import Message
+from textual.message_pump import MessagePump
 
-_LOST_S = 0.25
-"""So long a key waits at most for the one before it: longer than that takes, sooner than a person presses again."""
+_LOOK_S = 0.05
+"""While a key waits, this often is looked whether the widget that has the one before it is still there."""
 
 
 class KeyOrder(App[None]):
@@ -26,23 +27,30 @@ class KeyOrder(App[None]):
     def __init__(self) -> None:
         super().__init__()
         self._acting: KeyOrder.Acted | None = None
+        self._at: MessagePump = self
         self._behind: deque[Key | Paste] = deque()
 
     async def on_event(self, event: Event) -> None:
         if not isinstance(event, Key | Paste) or event.is_forwarded:
             await super().on_event(event)
         elif self._acting:
+            if not self._behind:
+                self.set_timer(_LOOK_S, self._look)
             self._behind.append(event)
         else:
             await super().on_event(event)
-            acted = self.Acted()
-            if (self.focused or self.screen).post_message(acted):
-                self._acting = acted
-                # A widget that the key removes takes with it what climbs behind.
-                self.set_timer(_LOST_S, lambda: self.on_key_acted(acted))
+            acted, self._at = self.Acted(), self.focused or self.screen
+            self._acting = acted if self._at.post_message(acted) else None
 
     async def on_key_acted(self, event: Acted) -> None:
         if event is self._acting:
             self._acting = None
             while self._behind and not self._acting:
                 await self.on_event(self._behind.popleft())
+
+    async def _look(self) -> None:
+        """A widget that its key removes takes with it what climbs behind."""
+        if self._acting and not self._at.is_running:
+            await self.on_key_acted(self._acting)
+        if self._behind:
+            self.set_timer(_LOOK_S, self._look)

@@ -205,7 +205,7 @@ def test_new_connections_can_be_refused_for_a_while(cluster: DemoCluster, client
 
 def test_stopping_leaves_no_thread_and_no_command(cluster: DemoCluster, client: Client) -> None:
     before = set(threading.enumerate()) - {client.transport}
-    pids = [int(client.start("echo $$; sleep 60").recv(100)) for _ in range(3)]
+    pids = [int(client.start("echo $$; sleep 3600").recv(100)) for _ in range(3)]
     stopping = threading.Thread(target=cluster.stop, daemon=True)
     stopping.start()
     until(lambda: not stopping.is_alive(), "the cluster to stop without waiting for a command")

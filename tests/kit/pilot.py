@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from textual.app import App
+from textual.events import Key
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widget import Widget
@@ -47,6 +48,12 @@ async def until(pilot: Pilot[Any], true: Callable[..., object], what: str) -> No
         assert time.monotonic() < ends, f"not within {DEADLINE_S:.0f} s: {what}\n{on_screen(pilot.app)}"
         await asyncio.sleep(0.02)
     await pilot.pause(0)
+
+
+def burst(pilot: Pilot[None], *keys: str) -> None:
+    """Press keys as a terminal gives them that arrive together."""
+    for key in keys:
+        pilot.app.post_message(Key(key, key if len(key) == 1 else None))
 
 
 async def on_top(pilot: Pilot[Any], screen: type[Screen[Any]]) -> None:

@@ -38,6 +38,16 @@ def by_each(names: str, *cases: tuple[Any, ...]) -> pytest.MarkDecorator:
     )
 
 
+def launch_killed(trial: Trial, moment: str, whom: str) -> None:
+    """Launch a new run, and kill that at the moment at which it is held."""
+    run = trial.new()
+    with Held(trial.rig, moment) as held:
+        thread = trial.submit_in_background(run)
+        held.wait()
+        kill(trial, run, whom)
+    thread.join()
+
+
 @by_each("up down", ("direct", 6, 4), ("batch", 3, 2))
 def test_the_line_is_cut_at_any_place(trial: Trial, up: int, down: int) -> None:
     sizes = trial.submission_sizes()
@@ -204,12 +214,7 @@ def test_launches_of_the_same_selection_at_once_keep_their_jobs_apart(batch: Tri
 def test_a_batch_launch_is_killed_at_any_moment(batch: Trial) -> None:
     """The next launch, of the same selection, goes on at once, and none takes the other's job for its own."""
     for moment, whom in itertools.product(("before", "after"), (ONLY_LAUNCH_SH, WITH_ALL)):
-        run = batch.new()
-        with Held(batch.rig, moment) as held:
-            thread = batch.submit_in_background(run)
-            held.wait()
-            kill(batch, run, whom)
-        thread.join()
+        launch_killed(batch, moment, whom)
         batch.submit_in_background(batch.new()).join()
     batch.settle()
     assert batch.tally.ended == {"submitted": 7, "withdrawn": 1}
@@ -218,12 +223,7 @@ def test_a_batch_launch_is_killed_at_any_moment(batch: Trial) -> None:
 def test_nobody_waits_for_a_launch_that_is_dead(batch: Trial) -> None:
     """The first had made no job, the second has, and no third comes that would take its lock away."""
     for moment in ("before", "after"):
-        run = batch.new()
-        with Held(batch.rig, moment) as held:
-            thread = batch.submit_in_background(run)
-            held.wait()
-            kill(batch, run, WITH_ALL)
-        thread.join()
+        launch_killed(batch, moment, WITH_ALL)
     batch.settle()
     assert batch.tally.ended == {"submitted": 1, "withdrawn": 1}
 
@@ -244,12 +244,7 @@ def test_a_launch_is_killed_from_its_beginning_to_its_end(batch: Trial) -> None:
 
 def test_nemo_run_is_killed_at_any_moment(nemo_run: Trial) -> None:
     for moment, whom in itertools.product(("before", "after", "status"), (ONLY_LAUNCH_SH, WITH_ALL)):
-        run = nemo_run.new()
-        with Held(nemo_run.rig, moment) as held:
-            thread = nemo_run.submit_in_background(run)
-            held.wait()
-            kill(nemo_run, run, whom)
-        thread.join()
+        launch_killed(nemo_run, moment, whom)
     last = nemo_run.new()
     nemo_run.submit_in_background(last).join()
     nemo_run.settle()

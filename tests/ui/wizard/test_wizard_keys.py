@@ -28,6 +28,7 @@ from tests.kit.pilot import (
     NEMOTRON,
     SIZE,
     at_scale,
+    burst,
     choose,
     focused_list,
     loaded,
@@ -137,6 +138,17 @@ async def test_the_preview_is_recomputed_before_the_key_is_done(app: LlmbApp) ->
         await pilot.pause()
         field.insert_text_at_cursor("128")
         assert plan_of(wizard).selection.scale == 128
+
+
+async def test_keys_that_come_together_act_in_their_order(app: LlmbApp) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        wizard = await at_scale(pilot)
+        field = wizard.query_one("#other-scale", Input)
+        field.focus()
+        await pilot.pause()
+        burst(pilot, "7", "backspace", "2", "4", "tab")
+        await until(pilot, lambda: wizard.focused is not field, "the tab has left the field")
+        assert field.value == "24"
 
 
 async def test_going_back_keeps_every_answer(app: LlmbApp) -> None:
