@@ -48,6 +48,11 @@ class Launched:
         """Let a job end."""
         (self.folder / f"end-{name}").touch()
 
+    def over(self) -> bool:
+        """Ask Slurm once whether both have ended. A job that has just ended is COMPLETING first, which is no end yet."""
+        poll_jobs(self.services.clusters.cluster("rig"), self.services.runs, [self.run])
+        return not self.going()
+
 
 @pytest.fixture
 def launched(rig: Rig, tmp_path: Path) -> Iterator[Launched]:
@@ -87,10 +92,8 @@ def test_the_last_job_is_watched_and_the_other_is_seen(launched: Launched, watch
     assert launched.going(), "a job of it has not ended"
 
     launched.end("profile")
-    session, runs = launched.services.clusters.cluster("rig"), launched.services.runs
-    until(lambda: poll_jobs(session, runs, [launched.run]), "its end is seen")
+    until(launched.over, "its end is seen")
     assert states(launched.run) == {"profile": "COMPLETED", "plain": "COMPLETED"}
-    assert not launched.going()
     assert [job.state for job in watch().others] == ["COMPLETED"]
 
 
@@ -115,11 +118,5 @@ def test_the_other_job_may_end_first(launched: Launched) -> None:
 def test_cancelling_ends_them_all(launched: Launched, watch: Callable[[], RunState]) -> None:
     launched.services.feed.cancel(launched.run)
     assert watch().stage == "cancelled"
-    session, runs = launched.services.clusters.cluster("rig"), launched.services.runs
-
-    def over() -> bool:
-        poll_jobs(session, runs, [launched.run])
-        return not launched.going()
-
-    until(over, "both are known to have ended")
+    until(launched.over, "both are known to have ended")
     assert states(launched.run) == {"profile": "CANCELLED", "plain": "CANCELLED"}
