@@ -11,13 +11,13 @@ Answer = TypeVar("Answer")
 
 DEADLINE_S = 60.0
 """Long enough for a busy machine, and shorter than the 90 seconds after which the remote commands end by themselves."""
-_SHORTEST_S, _LONGEST_S = 0.01, 0.5
+_SHORTEST_S, _LONGEST_S = 0.01, 2.0
 
 
 def until(look: Callable[[], Answer], what: str = "", deadline_s: float = DEADLINE_S) -> Answer:
     """The first true answer of `look`. Raises TimeoutError that says what was waited for.
 
-    After a look that took long, as one that starts a program does, three times as long passes: what is waited for
+    After a look that took long, as one that starts a program does, six times as long passes: what is waited for
     needs the processor too.
     """
     ends = time.monotonic() + deadline_s
@@ -28,7 +28,7 @@ def until(look: Callable[[], Answer], what: str = "", deadline_s: float = DEADLI
         now = time.monotonic()
         if now > ends:
             raise TimeoutError(f"{what or _source(look)}: not within {deadline_s:g} s; the last answer was {answer!r}")
-        time.sleep(min(_LONGEST_S, max(_SHORTEST_S, 3 * (now - began))))
+        time.sleep(min(_LONGEST_S, max(_SHORTEST_S, 6 * (now - began))))
 
 
 def _source(look: Callable[[], object]) -> str:

@@ -48,7 +48,7 @@ def launch_killed(trial: Trial, moment: str, whom: str) -> None:
     thread.join()
 
 
-@by_each("up down", ("direct", 6, 4), ("batch", 3, 2))
+@by_each("up down", ("direct", 3, 2), ("batch", 1, 1))
 def test_the_line_is_cut_at_any_place(trial: Trial, up: int, down: int) -> None:
     sizes = trial.submission_sizes()
     trial.submit_on_cut_lines((cut,) for cut in places(sizes, up * TIMES, down * TIMES))
@@ -57,7 +57,7 @@ def test_the_line_is_cut_at_any_place(trial: Trial, up: int, down: int) -> None:
     assert set(trial.tally.ended) == {"submitted"}
 
 
-@by_each("up down", ("direct", 5, 3), ("batch", 3, 2))
+@by_each("up down", ("direct", 3, 2), ("batch", 2, 1))
 def test_the_line_is_cut_for_good(trial: Trial, up: int, down: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The program gives up, and asks when it is started again."""
     sizes = trial.submission_sizes()

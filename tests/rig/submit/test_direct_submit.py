@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from llmb_tui.errors import Trouble
+from tests.rig.campaign import TIMES
 from tests.rig.submit.laptop import KilledLaptops
 from tests.rig.submit.trial import Trial, places
 
@@ -21,7 +22,7 @@ def test_the_line_is_cut_again_and_again(trial: Trial) -> None:
     sizes = trial.submission_sizes()
     starts, looks = sizes[-2:-1], sizes[-1:]
     before = len(sizes) - 2
-    schedules = itertools.product(places(starts, 7, 3), places(looks, 2, 2))
+    schedules = itertools.product(places(starts, 3 * TIMES, 2 * TIMES), places(looks, TIMES, TIMES))
     trial.submit_on_cut_lines(
         [replace(first, call=before + 1), *(replace(then, call=before + n) for n in (2, 3))]
         for first, then in schedules
@@ -44,9 +45,9 @@ ONLY_SUBMIT_SH, WITH_SBATCH = "", "-"
 
 def test_the_submission_is_killed_on_the_login_node(trial: Trial) -> None:
     """A little later each time, from its beginning to its end."""
-    for number, whom in itertools.product(range(18), (ONLY_SUBMIT_SH, WITH_SBATCH)):
+    for number, whom in itertools.product(range(9 * TIMES), (ONLY_SUBMIT_SH, WITH_SBATCH)):
         run = trial.new()
-        command = ["perl", "-e", KILL, str(trial.traces(run) / "claim"), str(number / 1000), whom]
+        command = ["perl", "-e", KILL, str(trial.traces(run) / "claim"), str(number / TIMES / 500), whom]
         killer = threading.Thread(target=trial.rig.as_root, args=(command,))
         killer.start()
         with trial.session() as session, contextlib.suppress(Trouble):
@@ -59,9 +60,9 @@ def test_the_submission_is_killed_on_the_login_node(trial: Trial) -> None:
 
 def test_the_ssh_session_is_killed_on_the_login_node(trial: Trial) -> None:
     """A little later each time, from logging in to the answer."""
-    for number in range(25):
+    for number in range(12 * TIMES):
         run = trial.new()
-        killer = threading.Timer(number * 0.015, trial.rig.servers.end_sessions, ["login"])
+        killer = threading.Timer(number / TIMES * 0.03, trial.rig.servers.end_sessions, ["login"])
         killer.start()
         with trial.session() as session, contextlib.suppress(Trouble):
             trial.submit(session, run)
