@@ -49,7 +49,7 @@ class Launched:
         (self.folder / f"end-{name}").touch()
 
     def over(self) -> bool:
-        """Ask Slurm once whether both have ended. A job that has just ended is COMPLETING first, which is no end yet."""
+        """Ask Slurm once whether both have ended: a job is COMPLETING before that, which is no end yet."""
         poll_jobs(self.services.clusters.cluster("rig"), self.services.runs, [self.run])
         return not self.going()
 

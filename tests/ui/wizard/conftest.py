@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from textual._compositor import Compositor
+from textual._context import visible_screen_stack
+from textual.pilot import Pilot
+from textual.screen import Screen
 
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.services import Services
@@ -21,6 +27,37 @@ def _still(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("NO_COLOR", "TEXTUAL_THEME", "DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
+
+
+@pytest.fixture(autouse=True)
+def _frames_are_painted_when_looked_at(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A frame is painted when a test reads the screen, and where an app ends; nobody sees those in between.
+
+    They are a third of what these tests take. `tests/journey` paints each of them, and so does a test that is marked
+    `every_frame`.
+    """
+    if request.node.get_closest_marker("every_frame"):
+        return
+    paint, run_test = Compositor.render_update, LlmbApp.run_test
+
+    def paint_in_full(
+        compositor: Compositor, full: bool = False, screen_stack: list[Screen[Any]] | None = None, **options: bool
+    ) -> object:
+        if full:
+            return paint(compositor, full, screen_stack, **options)
+        visible_screen_stack.set(screen_stack or [])
+        compositor._dirty_regions.clear()
+        return None
+
+    @asynccontextmanager
+    async def ends_painted(app: LlmbApp, **options: Any) -> AsyncIterator[Pilot[None]]:
+        async with run_test(app, **options) as pilot:
+            yield pilot
+            if app.is_running:
+                app.export_screenshot()
+
+    monkeypatch.setattr(Compositor, "render_update", paint_in_full)
+    monkeypatch.setattr(LlmbApp, "run_test", ends_painted)
 
 
 @pytest.fixture(scope="session")

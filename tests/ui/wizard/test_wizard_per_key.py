@@ -24,6 +24,8 @@ from llmb_tui.wizard.answers import settled
 from llmb_tui.wizard.proposal import propose
 from tests.kit.pilot import SIZE, choose, loaded, on_top, until
 
+pytestmark = pytest.mark.every_frame
+
 
 def counted(monkeypatch: pytest.MonkeyPatch, calls: Counter[str], owner: Any, name: str) -> None:
     """Note each call of a function; a method notes the widget too."""
