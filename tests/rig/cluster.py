@@ -102,6 +102,7 @@ class Rig:
             REPOSITORY / "llmb_tui" / "demo", library / "demo", ignore=shutil.ignore_patterns("__pycache__")
         )
         shutil.copy(REPOSITORY / "llmb_tui" / "__init__.py", library)
+        shutil.copy(here / "container" / "rank_zero.py", library.parent)
         (self.knobs / "training").mkdir()
         (self.knobs / "training").chmod(0o1777)
         (self.knobs / "faults").mkdir()

@@ -128,7 +128,7 @@ def until_halfway(site: UpstreamSite, kind: str, reached: Callable[[UpstreamSite
     assert site.by_kind(run.join())[kind].status == "running", site.log(kind)
 
 
-def test_a_step_that_is_killed_or_fails_is_taken_up(make_site: MakeSite, outside: Outside) -> None:
+def test_what_is_killed_fails_or_is_removed_is_made_anew(make_site: MakeSite, outside: Outside) -> None:
     """One after the other in one place, so that what comes before a step is made once."""
     site = make_site("nemotron4-340b-25.12")
     kinds = list(site.steps())
@@ -146,12 +146,26 @@ def test_a_step_that_is_killed_or_fails_is_taken_up(make_site: MakeSite, outside
     assert not_done(site.run()) == {}, site.log("setup")
     assert {kind for kind in kinds if site.attempts(kind) == 2} == set(killed)
     assert leftovers(site) == []
+    what_is_removed_is_made_anew(site)
 
 
 def a_package_that_cannot_be_built_is_said(site: UpstreamSite) -> None:
     with site.rig.knob("faults/pip", "megatron-core"):
         state = failed(site.run(), "setup")
     assert (state.reason, "step's log" in state.fix) == ("A package could not be built.", True)
+
+
+def what_is_removed_is_made_anew(site: UpstreamSite) -> None:
+    found, _ = belongings(site.session(), load_presets(), (), {})
+    things = {thing.path: thing.kind for thing in found if not thing.kept}
+    environment, repository = f"venvs/{site.name}", site.paths.repository.removeprefix(f"{site.install}/")
+    assert (things[environment], things[repository]) == ("environment", "repository")
+    assert "image" in things.values()
+    assert remove(site.session(), chosen(found, [environment, repository])).kept == {}
+    assert not Path(site.paths.repository).exists()
+    assert not Path(site.paths.environment).exists()
+    assert not_done(site.run()) == {}
+    assert Path(site.paths.environment, "bin", "python").exists()
 
 
 def leftovers(site: UpstreamSite) -> list[Path]:
@@ -335,24 +349,3 @@ def test_a_lost_line_stops_nothing(make_site: MakeSite, outside: Outside) -> Non
         line.cut()
         assert not_done(site.by_kind(run.join())) == {}
     assert all(site.attempts(kind) == 1 for kind in site.steps())
-
-
-# What is removed is installed again
-
-
-def test_what_was_removed_of_an_install_is_made_anew(make_site: MakeSite) -> None:
-    name = "nemotron4-340b-25.12"
-    site = make_site(name)
-    give_token(site, "hf_token")
-    assert not_done(site.run()) == {}
-    found, _ = belongings(site.session(), load_presets(), (), {})
-    things = {thing.path: thing.kind for thing in found if not thing.kept}
-    repository = site.paths.repository.removeprefix(f"{site.install}/")
-    assert things[f"venvs/{name}"] == "environment"
-    assert things[repository] == "repository"
-    assert "image" in things.values()
-    assert remove(site.session(), chosen(found, [f"venvs/{name}", repository])).kept == {}
-    assert not Path(site.paths.repository).exists()
-    assert not Path(site.paths.environment).exists()
-    assert not_done(site.run()) == {}
-    assert Path(site.paths.environment, "bin", "python").exists()
