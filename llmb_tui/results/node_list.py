@@ -9,8 +9,8 @@ from itertools import groupby
 MOST_NODES = 65_536
 """A list of more is refused: no range of Slurm's own may be longer either (`MAX_RANGE` of its hostlist.c)."""
 _LONGEST = 1_000_000
-_PART = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9,-]+\])+")
-_PIECE = re.compile(r"[A-Za-z0-9._-]+|\[[0-9,-]+\]")
+_PIECE = re.compile(r"([A-Za-z0-9._-]+)|\[([0-9,-]+)\]|(,)|.", re.DOTALL)
+"""A part of a name, the numbers in a bracket, or the comma behind a name; anything else is in no list."""
 _RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 _NUMBERED = re.compile(r"(.*?)([0-9]{1,9})", re.DOTALL)
 
@@ -23,10 +23,19 @@ def expand(text: str) -> tuple[str, ...]:
     if len(text) > _LONGEST:
         raise ValueError("the list is too long")
     names: dict[str, None] = {}
-    for part in _parts(text):
-        names.update(dict.fromkeys(_names(part)))
-        if len(names) > MOST_NODES:
-            raise ValueError(f"the list has more than {MOST_NODES} nodes")
+    begun = [""]  # the names between two commas, as far as they are read
+    for piece in _PIECE.finditer(f"{text},") if text else ():
+        word, numbers, comma = piece.groups()
+        endings = [word] if word else list(_numbers(numbers)) if numbers else []
+        if endings:
+            _limit(len(begun) * len(endings))
+            begun = [name + ending for name in begun for ending in endings]
+        elif comma and begun != [""]:
+            names.update(dict.fromkeys(begun))
+            _limit(len(names))
+            begun = [""]
+        else:
+            raise ValueError(f"{text[:60]!r} names no nodes")
     return tuple(names)
 
 
@@ -46,28 +55,9 @@ def compress(names: Iterable[str]) -> str:
     return ",".join(word for _, _, word in sorted(words))
 
 
-def _parts(text: str) -> Iterator[str]:
-    """What stands between the commas that are in no bracket."""
-    depth = start = 0
-    for at, character in enumerate(text):
-        depth += {"[": 1, "]": -1}.get(character, 0)
-        if character == "," and depth == 0:
-            yield text[start:at]
-            start = at + 1
-    if text:
-        yield text[start:]
-
-
-def _names(part: str) -> list[str]:
-    if not _PART.fullmatch(part):
-        raise ValueError(f"{part[:60]!r} names no nodes")
-    names = [""]
-    for piece in _PIECE.findall(part):
-        endings = list(_numbers(piece[1:-1])) if piece.startswith("[") else [piece]
-        if len(names) * len(endings) > MOST_NODES:
-            raise ValueError(f"the list has more than {MOST_NODES} nodes")
-        names = [name + ending for name in names for ending in endings]
-    return names
+def _limit(count: int) -> None:
+    if count > MOST_NODES:
+        raise ValueError(f"the list has more than {MOST_NODES} nodes")
 
 
 def _numbers(text: str) -> Iterator[str]:

@@ -70,3 +70,8 @@ def test_there_and_back(nodes: list[str]) -> None:
 def test_what_is_no_list_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         expand(text)
+
+
+def test_a_long_word_before_what_is_in_no_list_is_refused_at_once() -> None:
+    with pytest.raises(ValueError, match="names no nodes"):
+        expand("a" * 100_000 + "!")
