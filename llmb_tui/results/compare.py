@@ -15,9 +15,8 @@ from statistics import fmean, stdev
 from typing import Literal
 
 from llmb_tui.plan.selection import PROCEDURE_NAMES, ProcedureId
-from llmb_tui.results.configuration import Configuration
 from llmb_tui.results.likeness import Likeness, Purpose, Remark, aspect_words, distinctions, likeness, run_names
-from llmb_tui.results.result import RunResult
+from llmb_tui.results.result import Configuration, RunResult
 from llmb_tui.results.statistics import mean_half_width, t_95, welch_half_width
 from llmb_tui.text import plural
 from llmb_tui.watch.state import ENDED

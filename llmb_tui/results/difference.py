@@ -15,10 +15,9 @@ from typing import Literal
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.plan.selection import PROCEDURE_TITLES
-from llmb_tui.results.configuration import configuration_of
 from llmb_tui.results.log_facts import LogFacts
 from llmb_tui.results.redact import hidden_value, without_secrets
-from llmb_tui.results.result import RunResult
+from llmb_tui.results.result import RunResult, configuration_of
 from llmb_tui.text import clean
 
 _OWN = frozenset(

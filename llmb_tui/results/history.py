@@ -7,9 +7,15 @@ from collections.abc import Iterable
 from functools import cache
 
 from llmb_tui.launch.runs import Runs
-from llmb_tui.results.configuration import Configuration, configuration_of
 from llmb_tui.results.log_facts import kept_facts, read_log
-from llmb_tui.results.result import LossDifference, RunResult, loss_difference, result_of
+from llmb_tui.results.result import (
+    Configuration,
+    LossDifference,
+    RunResult,
+    configuration_of,
+    loss_difference,
+    result_of,
+)
 from llmb_tui.watch.run_records import RunRecord, RunRecords
 
 

@@ -1,4 +1,7 @@
-"""`RunResult`: how one run came out, by its recipe's rule; and what its numbers rest on."""
+"""`RunResult`: how one run came out, by its recipe's rule; and what its numbers rest on.
+
+Runs of the same `Configuration` are repeats.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from llmb_tui.catalog.recipe import ResultRule
+from llmb_tui.catalog.recipe import ResultRule, Variant
 from llmb_tui.cluster.job import Job
 from llmb_tui.plan import throughput
-from llmb_tui.plan.plan import Plan
-from llmb_tui.plan.selection import ProcedureId
-from llmb_tui.results.configuration import Configuration, configuration_of
+from llmb_tui.plan.plan import Parallelism, Plan, Scaling
+from llmb_tui.plan.selection import ProcedureId, RunOptions
 from llmb_tui.results.log_facts import CheckpointTime, LogFacts
 from llmb_tui.results.statistics import Spread, spread
 from llmb_tui.text import plural
@@ -21,6 +23,29 @@ from llmb_tui.watch.report import state_word
 from llmb_tui.watch.run_records import RunRecord
 from llmb_tui.watch.state import Verdict
 from llmb_tui.watch.verdict import benchmark_s, rule_s, rule_words
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What a run trained: everything on which its step time depends, but the cluster and the procedure."""
+
+    workload: str
+    release: str
+    size: str
+    gpu: str
+    dtype: str
+    precision_variant: Variant | None
+    scale: int
+    """Number of GPUs."""
+    scaling: Scaling
+    layout: Parallelism
+    options: RunOptions
+    """What it did beside the benchmark itself."""
+
+    @property
+    def label(self) -> str:
+        """In a few words, such as `nemotron4 15b fp8 · 64 × H100`."""
+        return f"{self.workload} {self.size} {self.dtype} · {self.scale} × {self.gpu.upper()}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +102,6 @@ class RunResult:
     """One run. Times are seconds."""
 
     id: str
-    """Of the run."""
     plan: Plan
     """As it was shown before the run was submitted."""
     procedure: ProcedureId
@@ -149,6 +173,13 @@ class RunResult:
     def checkpoints(self) -> tuple[CheckpointTime, ...]:
         """Those that were saved and loaded; none where the log was not read."""
         return self.facts.checkpoints if self.facts else ()
+
+
+def configuration_of(plan: Plan) -> Configuration:
+    """That of a plan."""
+    what, of_plan = plan.selection, (plan.scaling, plan.parallelism, plan.options)
+    names = (what.workload, what.release, what.size, what.gpu, what.dtype)
+    return Configuration(*names, plan.precision_variant, what.scale, *of_plan)
 
 
 def result_of(record: RunRecord, facts: LogFacts | None = None) -> RunResult:
