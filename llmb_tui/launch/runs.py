@@ -18,7 +18,7 @@ from llmb_tui.errors import Trouble, trouble_of
 from llmb_tui.launch.run import Cancel, Run
 from llmb_tui.plan.selection import OLD_PROCEDURES
 from llmb_tui.store import documents
-from llmb_tui.store.files import file_trouble, held, write_atomic
+from llmb_tui.store.files import file_trouble, held, text_in, write_atomic
 from llmb_tui.store.paths import Places
 from llmb_tui.text import clean_line
 
@@ -64,9 +64,7 @@ class Runs:
 
     def script(self, run_id: str) -> str:
         """The batch script that is kept beside the run; empty where there is none."""
-        path = self.folder(run_id) / "script.sh"
-        with file_trouble("read", path):
-            return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+        return text_in(self.folder(run_id) / "script.sh")
 
     def has(self, run_id: str) -> bool:
         """True if the run was ever saved here."""

@@ -35,6 +35,12 @@ def make_private_directory(path: Path) -> None:
             directory.mkdir(mode=0o700, exist_ok=True)
 
 
+def text_in(path: Path) -> str:
+    """The text of one of our files; empty where there is none. Raises Trouble when it cannot be read."""
+    with file_trouble("read", path):
+        return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+
+
 def write_atomic(path: Path, data: bytes) -> None:
     """Replace the file by `data`, mode 0600: after a crash it holds all of the old bytes or all of the new.
 

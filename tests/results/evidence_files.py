@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from llmb_tui.results.archive.manifest import Manifest
+from llmb_tui.results.archive.manifest import Manifest, Member
 from llmb_tui.results.archive.pack import pack, sum_of, unpack
 
 if sys.version_info >= (3, 14):
@@ -67,7 +67,7 @@ def forged(archive: Path, folder: Path, change: Callable[[Path], None]) -> Path:
 
 def written(manifest: Manifest, inside: Path, file: Path) -> Path:
     """An archive of a folder with new sums."""
-    found = {member.name: replace(sum_of(inside / member.name), name=member.name) for member in manifest.members}
+    found = {member.name: Member(member.name, *sum_of(inside / member.name)) for member in manifest.members}
     presets = tuple(replace(preset, sha256=found[preset.name].sha256) for preset in manifest.presets)
     with file.open("wb") as out:
         pack(replace(manifest, members=tuple(found.values()), presets=presets).sealed(), inside, out)

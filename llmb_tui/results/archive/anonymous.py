@@ -16,7 +16,6 @@ import socket
 from collections.abc import Iterable
 from pathlib import Path
 
-from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.slurm.accounting import kept_rows
 from llmb_tui.cluster.slurm.profile import SlurmProfile
@@ -75,7 +74,9 @@ class Anonymizer:
     def learn_run(self, run: Run, profile: ClusterProfile | None) -> None:
         """The names that a run's record and its cluster's profile have."""
         if run.job is not None:
-            self._learn_job(run.job)
+            self._add_nodes(run.job.node_list)
+            for node in run.job.bad_nodes:
+                self._add_host(node.partition(" ")[0])
         self._clusters.add(run.cluster)
         if isinstance(profile, SlurmProfile):
             user, _, host = profile.host.rpartition("@")
@@ -84,12 +85,6 @@ class Anonymizer:
         elif profile is not None:
             self._add_host(profile.place.partition(":")[0])
             self._add(self._users, profile.app_id)
-
-    def _learn_job(self, job: Job) -> None:
-        with contextlib.suppress(ValueError):
-            self._hosts.update(expand(job.node_list))
-        for node in job.bad_nodes:
-            self._add_host(node.partition(" ")[0])
 
     def learn_file(self, path: Path) -> None:
         """The names that stand in a file where it is known that they are names. Raises Trouble."""
@@ -112,8 +107,7 @@ class Anonymizer:
         """Users and nodes of `sacct`'s lines."""
         for row in kept_rows(text):
             self._add(self._users, row.get("User", ""))
-            with contextlib.suppress(ValueError):
-                self._hosts.update(expand(row.get("NodeList", "").replace("None assigned", "")))
+            self._add_nodes(row.get("NodeList", "").replace("None assigned", ""))
 
     def replace_in(self, path: Path) -> None:
         """Write a file anew, with aliases in it. Raises Trouble."""
@@ -203,6 +197,10 @@ class Anonymizer:
             self._counts[kind] = self._counts.get(kind, 0) + 1
             self._aliases[key] = f"{kind}-{self._counts[kind]}"
         return self._aliases[key]
+
+    def _add_nodes(self, node_list: str) -> None:
+        with contextlib.suppress(ValueError):
+            self._hosts.update(expand(node_list))
 
     def _add_host(self, name: str) -> None:
         with contextlib.suppress(ValueError):

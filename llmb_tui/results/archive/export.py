@@ -8,7 +8,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,20 +20,22 @@ from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.results.archive.anonymous import Anonymizer
-from llmb_tui.results.archive.contents import (
-    KEPT_FILES,
-    WORDS,
-    RunFolders,
-    differences,
-    log_names,
-    missing_of,
+from llmb_tui.results.archive.contents import KEPT_FILES, WORDS, RunFolders, differences, log_names, missing_of
+from llmb_tui.results.archive.manifest import (
+    KIND,
+    LEFT_OUT,
+    SCHEMA,
+    Manifest,
+    Member,
+    Missing,
+    NotThisArchive,
+    PresetMember,
 )
-from llmb_tui.results.archive.manifest import KIND, LEFT_OUT, SCHEMA, Manifest, Missing, NotThisArchive, PresetMember
 from llmb_tui.results.archive.pack import pack, sum_of, unpack
 from llmb_tui.results.archive.secret_search import SecretSearch, known_secrets
 from llmb_tui.results.suite.suite import Suite
 from llmb_tui.store import documents
-from llmb_tui.store.files import file_trouble
+from llmb_tui.store.files import file_trouble, text_in
 from llmb_tui.toml.read import builtin_dir, toml_files
 from llmb_tui.watch.accounting import ACCOUNTING
 
@@ -100,7 +101,7 @@ class Exporter:
             if (recipe_id := run.plan.selection.recipe_id) not in presets:
                 missing.append(Missing(run.id, "preset", f"This program has none of {recipe_id}."))
         self._require_no_secret(folder, names := sorted(names))
-        members = {name: replace(sum_of(folder / name), name=name) for name in names}
+        members = {name: Member(name, *sum_of(folder / name)) for name in names}
         return Manifest(
             KIND,
             SCHEMA,
@@ -148,9 +149,7 @@ class Exporter:
         anonymizer = Anonymizer()
         for run in runs:
             anonymizer.learn_run(run, self._profiles.get(run.cluster))
-            accounting = folder / "runs" / run.id / ACCOUNTING
-            if accounting.is_file():
-                anonymizer.learn_accounting(accounting.read_text(encoding="utf-8", errors="replace"))
+            anonymizer.learn_accounting(text_in(folder / "runs" / run.id / ACCOUNTING))
         of_runs = [name for name in names if not name.startswith("presets/")]
         for name in of_runs:
             anonymizer.learn_file(folder / name)

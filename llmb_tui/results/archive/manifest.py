@@ -53,7 +53,6 @@ class Missing:
     """What would be evidence, and is not there."""
 
     run: str
-    """Id of the run."""
     what: str
     why: str
 
@@ -65,7 +64,6 @@ class PresetMember:
     recipe: str
     """`<workload>@<release>`."""
     name: str
-    """Of the member."""
     sha256: str
 
 

@@ -50,14 +50,14 @@ _KINDS = {
 }
 
 
-def sum_of(path: Path) -> Member:
-    """Size and sum of a file; the member has no name yet."""
+def sum_of(path: Path) -> tuple[int, str]:
+    """Size and SHA-256 of a file. Raises Trouble."""
     digest, size = hashlib.sha256(), 0
     with file_trouble("read", path), path.open("rb") as file:
         while piece := file.read(_PIECE):
             digest.update(piece)
             size += len(piece)
-    return Member("", size, digest.hexdigest())
+    return size, digest.hexdigest()
 
 
 def pack(manifest: Manifest, folder: Path, out: IO[bytes]) -> None:

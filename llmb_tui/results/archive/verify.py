@@ -21,6 +21,7 @@ from llmb_tui.results.archive.manifest import Manifest
 from llmb_tui.results.archive.pack import unpack
 from llmb_tui.results.suite.suite import Suite
 from llmb_tui.store import documents
+from llmb_tui.store.files import text_in
 from llmb_tui.text import plural
 from llmb_tui.watch.accounting import ACCOUNTING
 from llmb_tui.watch.verdict import THRESHOLD
@@ -95,7 +96,6 @@ class _Checks:
         self._presets = {preset.recipe: folder / preset.name for preset in manifest.presets}
         self._preset_check = PresetCheck()
         self.results: dict[str, Mapping[str, Any]] = {}
-        """What each run's log says now."""
 
     def of_run(self, run_id: str) -> Iterator[Finding]:
         """All that can be checked of a run."""
@@ -116,7 +116,7 @@ class _Checks:
                 words = "No log is in the archive; the same follows from what is said to have been read of it."
                 finding = Finding(run_id, what, "unknown", words)
             yield finding
-        yield from accounting_findings(run, self._runs.history.result(run_id), _text(place / ACCOUNTING))
+        yield from accounting_findings(run, self._runs.history.result(run_id), text_in(place / ACCOUNTING))
         if found["result.json"]["simulated"]:
             yield Finding(run_id, "simulated", "unknown", "Its log says that nothing was trained: the demo made it.")
         preset = self._presets.get(run.plan.selection.recipe_id)
@@ -150,11 +150,6 @@ def _document(path: Path) -> Any:
         return json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return None
-
-
-def _text(path: Path) -> str:
-    """Empty where there is none."""
-    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
 def _compared(run_id: str, what: str, said: Any, found: Any) -> Finding:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from llmb_tui.catalog.catalog import Catalog, Unknown
 from llmb_tui.launch.runs import Runs
 from llmb_tui.plan.over_scale import AtScale, over_scale
 from llmb_tui.plan.plan import Plan
+from llmb_tui.results.archive.pack import sum_of
 from llmb_tui.results.compare import group
 from llmb_tui.results.history import History, Losses
 from llmb_tui.results.notes import Notes
@@ -20,11 +20,9 @@ from llmb_tui.results.report.document import document
 from llmb_tui.results.report.reported_run import ReportedRun
 from llmb_tui.results.scaling import scaling_curves
 from llmb_tui.results.suite.suites import Suites
-from llmb_tui.store.files import file_trouble
+from llmb_tui.store.files import text_in
 from llmb_tui.watch.accounting import ACCOUNTING
 from llmb_tui.watch.run_records import RunRecords
-
-_PIECE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +62,7 @@ class Reports:
             script=without_secrets(self.runs.script(run_id)),
             script_sha256=_sha256(folder / "script.sh"),
             log_sha256=_sha256(folder / state.log_name),
-            accounting=without_secrets(_text(folder / ACCOUNTING)),
+            accounting=without_secrets(text_in(folder / ACCOUNTING)),
             loss_against_first=others.losses.against_first(result),
             note=self.notes.of(run_id).words,
             over_scale=self._over_scale(result.plan),
@@ -100,17 +98,5 @@ class _Others:
         """Those that differ in their scale alone."""
 
 
-def _text(path: Path) -> str:
-    """Of a file of ours; empty where there is none."""
-    with file_trouble("read", path):
-        return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
-
-
 def _sha256(path: Path) -> str:
-    found = hashlib.sha256()
-    if not path.is_file():
-        return ""
-    with path.open("rb") as file:
-        while data := file.read(_PIECE):
-            found.update(data)
-    return found.hexdigest()
+    return sum_of(path)[1] if path.is_file() else ""
