@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal
@@ -99,15 +99,19 @@ def read_log(path: Path, log_format: LogFormat | None = None) -> LogFacts:
 
     Raises Trouble (exit code 1) when it cannot be read.
     """
+    return facts_of(lambda: path.open("rb"), str(path), log_format)
+
+
+def facts_of(opened: Callable[[], BinaryIO], name: str, log_format: LogFormat | None) -> LogFacts:
+    """The same of what is opened so, wherever it lies; `name`: what it is called."""
     try:
-        with path.open("rb") as file:
-            return facts_of(file, log_format)
+        with opened() as file:
+            return _facts(file, log_format)
     except OSError as error:
-        raise Trouble(f"{path} cannot be read.", f"{error.strerror}.", "Name a training log.", exit_code=1) from error
+        raise Trouble(f"{name} cannot be read.", f"{error.strerror}.", "Name a training log.", exit_code=1) from error
 
 
-def facts_of(file: BinaryIO, log_format: LogFormat | None = None) -> LogFacts:
-    """The same of an open file, in pieces. Raises OSError."""
+def _facts(file: BinaryIO, log_format: LogFormat | None) -> LogFacts:
     parsers = {name: StepParser(name) for name in _FORMATS if log_format in (None, name)}
     steps: dict[LogFormat, list[Step]] = {name: [] for name in parsers}
     checkpoints: list[CheckpointTime] = []

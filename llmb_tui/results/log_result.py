@@ -59,13 +59,7 @@ def log_result(
         except Trouble as trouble:
             reason = f"What was written beside the log cannot be used: {trouble.what} {trouble.why}".rstrip()
     recipe = catalog.recipe(plan.selection.workload, plan.selection.release) if plan else None
-    try:
-        with log.open() as file:
-            facts = facts_of(file, recipe.launch.kind if recipe else None)
-    except OSError as error:
-        raise Trouble(
-            f"{log.name} cannot be read.", f"{error.strerror}.", "Name a training log.", exit_code=1
-        ) from error
+    facts = facts_of(log.open, log.name, recipe.launch.kind if recipe else None)
     rule = recipe.rule if recipe else LAST_STEP
     verdict, step_time_s = None, facts.steps[-1].step_time_s if facts.steps else None
     if plan is not None:
