@@ -10,7 +10,6 @@ from llmb_tui.plan.document import document as plan_document
 from llmb_tui.plan.plan import Plan
 from llmb_tui.results.compare import Comparison, Group
 from llmb_tui.results.difference import RunDifference
-from llmb_tui.results.likeness import Remark
 from llmb_tui.results.log_facts import LogFacts
 from llmb_tui.results.log_result import LAST_STEP, LogResult
 from llmb_tui.results.result import Figures, LossDifference, RunResult, figures_of, loss_check, steady_of
@@ -25,6 +24,7 @@ _ESTIMATE = ("step_time_s", "low_s", "high_s", "method", "anchor")
 _VERDICT = ("result", "ratio", "against")
 _CONFIGURATION = ("workload", "release", "size", "gpu", "dtype", "precision_variant", "scale", "scaling")
 _GROUP = ("mean_s", "noise_pct", "half_width_pct", "within_run_pct", "published_s", "of_published_pct")
+_REMARK = ("aspect", "words")
 _CONTRAST = ("difference_pct", "half_width_pct", "basis", "outcome", "words")
 _POINT = (
     "gpus", "tokens_per_s", "efficiency_pct", "efficiency_half_width_pct", "published_s", "published_efficiency_pct"
@@ -94,8 +94,8 @@ def comparison_document(
     left_out = dict(comparison.left_out)
     return {
         **_of(comparison.likeness, "purpose", "comparable"),
-        "refusals": [_remark(remark) for remark in comparison.likeness.refusals],
-        "warnings": [_remark(remark) for remark in comparison.likeness.warnings],
+        "refusals": [_of(remark, *_REMARK) for remark in comparison.likeness.refusals],
+        "warnings": [_of(remark, *_REMARK) for remark in comparison.likeness.warnings],
         "measure": comparison.measure,
         "runs": [_compared(run, left_out.get(run.id)) for run in comparison.runs],
         "groups": [_group(one, name) for one, name in zip(comparison.groups, comparison.names, strict=True)],
@@ -156,10 +156,6 @@ def _loss(facts: LogFacts, against: LossDifference | None) -> dict[str, Any] | N
     if check is None:
         return None
     return {**asdict(check), "words": check.words, "against_first": asdict(against) if against else None}
-
-
-def _remark(remark: Remark) -> dict[str, Any]:
-    return _of(remark, "aspect", "words")
 
 
 def _compared(run: RunResult, left_out: str | None) -> dict[str, Any]:

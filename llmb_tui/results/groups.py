@@ -107,11 +107,6 @@ class ResultGroup:
             for run, seconds in zip(one.runs, one.values_s, strict=True)
         )
 
-    @property
-    def last_at(self) -> float:
-        """When the newest run was made, Unix time."""
-        return self.first.made_at
-
     @cached_property
     def clusters(self) -> tuple[str, ...]:
         """Names, sorted."""

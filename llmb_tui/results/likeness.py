@@ -179,11 +179,7 @@ _ASPECTS: dict[Aspect, tuple[Callable[[RunResult], str], str, str]] = {
         "The step time differs with it.",
     ),
     "layout": (_layout, "They have other layouts", ""),
-    "options": (
-        _did("profile", "nccl_trace", "load_checkpoint"),
-        "They did other things that slow a run down",
-        "",
-    ),
+    "options": (_did("profile", "nccl_trace", "load_checkpoint"), "They did other things that slow a run down", ""),
     "extras": (_did("save_checkpoint", "hub_tokenizer"), "They had other options of the recipe", ""),
     "release": (lambda run: run.configuration.release, "They are of other releases of the recipe", ""),
     "container": (lambda run: run.plan.container or "unknown", "They ran in other containers", ""),

@@ -37,7 +37,7 @@ def test_repeats_are_one_row_with_their_mean_and_noise() -> None:
     assert one.ratio is not None
     assert math.isclose(one.ratio, (1.98 / 2.0 + 1.98 / 2.02 + 1.0) / 3)
     assert one.verdicts == {"PASS": 3}
-    assert one.last_at == CREATED_AT + 3 * DAY_S
+    assert one.first.made_at == CREATED_AT + 3 * DAY_S
 
 
 def test_a_run_that_was_slowed_down_counts_for_nothing_and_has_a_row_of_its_own() -> None:

@@ -20,7 +20,6 @@ from llmb_tui.results.suite.suite import SuiteKind
 Axis = Literal["workloads", "dtypes", "scales", "layouts"]
 """What multiplies beside the repeats; the names are those of the draft's fields."""
 Number = Literal["count", "at_most", "stop_after", "shuffle"]
-"""What is a number of a draft."""
 Workload = tuple[str, str, str]
 """Workload, release and size."""
 Value = Workload | str | int | Overrides

@@ -40,7 +40,6 @@ class DraftPlan:
     sent: SuitePlan | None = None
     """What would be submitted; None where that is nothing."""
     name: str = ""
-    """What the suite is called."""
     shared: str = ""
     """What all rows have in common, in a few words."""
     labels: Mapping[str, str] = field(default_factory=dict)

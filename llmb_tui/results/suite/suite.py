@@ -117,7 +117,8 @@ def make_suite(  # noqa: PLR0913 - what a suite has
         random.Random(shuffle).shuffle(rows)  # noqa: S311 - an order, no secret
         rows += last
     suite = Suite(name, kind, cluster, tuple(rows), at_most, stop_after, chain, shuffle)
-    return replace(suite, digest=_digest(suite))
+    content = json.dumps(asdict(replace(suite, name="")), sort_keys=True)
+    return replace(suite, digest=hashlib.sha256(content.encode()).hexdigest())
 
 
 def row_name(selection: Selection) -> str:
@@ -146,8 +147,3 @@ def _keyed(wanted: list[tuple[Selection, ProcedureId]]) -> list[SuiteRow]:
         seen[name] += 1
         rows.append(SuiteRow(f"{name} #{seen[name]}" if name in many else name, selection, procedure))
     return rows
-
-
-def _digest(suite: Suite) -> str:
-    document = asdict(replace(suite, name=""))
-    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()

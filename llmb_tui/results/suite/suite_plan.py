@@ -130,11 +130,7 @@ class SuiteNotReady(Trouble):
 
 
 def plan_suite(
-    suite: Suite,
-    catalog: Catalog,
-    profile: ClusterProfile | None,
-    policy: Policy,
-    free_nodes: int | None = None,
+    suite: Suite, catalog: Catalog, profile: ClusterProfile | None, policy: Policy, free_nodes: int | None = None
 ) -> SuitePlan:
     """What it will be on the cluster of `profile`; None: that is saved no more, and only the plans are looked at.
 

@@ -43,23 +43,23 @@ class RowProgress:
     @property
     def result(self) -> Result | None:
         """The verdict of a row that is done; None for any other, and without one."""
-        if self.standing != "done" or self.record is None or self.record.state.verdict is None:
-            return None
-        return self.record.state.verdict.result
+        verdict = self._done.state.verdict if self._done else None
+        return verdict.result if verdict else None
 
     @property
     def step_time_s(self) -> float | None:
         """By the recipe's rule, of a row that is done; None for any other."""
-        if self.standing != "done" or self.record is None:
-            return None
-        return rule_s(self.record.run.plan, self.record.run.rule, self.record.state.progress)
+        done = self._done
+        return rule_s(done.run.plan, done.run.rule, done.state.progress) if done else None
 
     @property
     def steps_s(self) -> tuple[float, ...]:
         """Step times after the warm-up, of a row that is done; none of any other."""
-        if self.standing != "done" or self.record is None:
-            return ()
-        return tuple(after_warm_up(self.record.state.progress.step_times_s))
+        return tuple(after_warm_up(self._done.state.progress.step_times_s)) if self._done else ()
+
+    @property
+    def _done(self) -> RunRecord | None:
+        return self.record if self.standing == "done" else None
 
     @property
     def left_s(self) -> float:
@@ -173,11 +173,9 @@ class SuiteProgress:
 
 def progress_of(plan: SuitePlan, records: Mapping[str, RunRecord], free_nodes: int | None = None) -> SuiteProgress:
     """How a suite stands, by the records of its runs, by run id; others may be among them."""
-    rows = []
-    for planned in plan.rows:
-        record = records.get(planned.row.run_id)
-        rows.append(RowProgress(planned, standing_of(record), record))
-    return SuiteProgress(plan, tuple(rows), free_nodes)
+    found = [(planned, records.get(planned.row.run_id)) for planned in plan.rows]
+    rows = tuple(RowProgress(planned, standing_of(record), record) for planned, record in found)
+    return SuiteProgress(plan, rows, free_nodes)
 
 
 def standing_of(record: RunRecord | None) -> Standing:

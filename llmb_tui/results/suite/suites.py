@@ -11,7 +11,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.clusters import Clusters
@@ -44,18 +44,16 @@ class SuiteChanged(Trouble):
         )
 
 
+@dataclass(frozen=True, slots=True)
 class Suites:
     """A suite's folder holds `suite.json`, and `lock`, which its submitter holds. Thread-safe."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - what a suite's standing depends on
-        self, places: Places, runs: Runs, records: RunRecords, catalog: Catalog, clusters: Clusters, policy: Policy
-    ) -> None:
-        self._directory = places.suites
-        self._runs = runs
-        self._records = records
-        self._catalog = catalog
-        self._clusters = clusters
-        self._policy = policy
+    places: Places
+    runs: Runs
+    run_records: RunRecords
+    catalog: Catalog
+    clusters: Clusters
+    policy: Policy
 
     def keep(self, suite: Suite, *, new: bool = False) -> Suite:
         """The suite with an id, and its rows with those of their runs; on the disk when this returns.
@@ -63,7 +61,7 @@ class Suites:
         Where one of the same content is unfinished, that one, unless a `new` one is wanted. Raises SuiteChanged where
         one of the same name is unfinished and asks for something else.
         """
-        with locked(self._directory):
+        with locked(self.places.suites):
             if (same := self.unfinished(suite, new=new)) is not None:
                 return same
             now = time.time()
@@ -84,12 +82,12 @@ class Suites:
 
     def save(self, suite: Suite) -> Suite:
         """Write it; it is on the disk when this returns."""
-        documents.save(self._directory / suite.id / "suite.json", suite)
+        documents.save(self.places.suites / suite.id / "suite.json", suite)
         return suite
 
     def change(self, suite_id: str, change: Callable[[Suite], Suite]) -> Suite:
         """The suite as it then is; no other change of another program is lost."""
-        with locked(self._directory):
+        with locked(self.places.suites):
             return self.save(change(self.load(suite_id)))
 
     def with_new_run(self, suite_id: str, row: SuiteRow) -> Suite:
@@ -100,7 +98,7 @@ class Suites:
         """Read one. Raises Trouble: exit code 1 if there is none, 2 if its file cannot be read."""
         if not self.has(suite_id):
             raise Trouble(f"There is no suite {clean_line(suite_id)[:80]}.", fix=_LISTS, exit_code=1)
-        path = self._directory / suite_id / "suite.json"
+        path = self.places.suites / suite_id / "suite.json"
         suite = documents.load(path, Suite)
         if suite.id != suite_id or not suite.rows or not all(row.run_id for row in suite.rows):
             why = "It is not the suite of this folder, or has rows without runs."
@@ -109,12 +107,12 @@ class Suites:
 
     def has(self, name: str) -> bool:
         """True for the id of a suite that was kept here."""
-        return bool(_ID.fullmatch(name)) and (self._directory / name / "suite.json").is_file()
+        return bool(_ID.fullmatch(name)) and (self.places.suites / name / "suite.json").is_file()
 
     def all(self) -> tuple[Suite, ...]:
         """Every suite, newest first. Raises Trouble for a file that cannot be read: what it has sent is not known."""
         try:
-            names = sorted(filter(_ID.fullmatch, os.listdir(self._directory)), reverse=True)
+            names = sorted(filter(_ID.fullmatch, os.listdir(self.places.suites)), reverse=True)
         except FileNotFoundError:
             return ()
         return tuple(self.load(name) for name in names if self.has(name))
@@ -122,40 +120,40 @@ class Suites:
     def run_ids(self, name: str) -> tuple[str, ...]:
         """The runs of a suite that were stored, in order; the run itself, for the id of a run. Raises Trouble."""
         if self.has(name):
-            return tuple(run_id for run_id in self.load(name).run_ids if self._runs.has(run_id))
+            return tuple(run_id for run_id in self.load(name).run_ids if self.runs.has(run_id))
         with contextlib.suppress(Trouble):  # of what can be no id at all
-            if self._runs.has(name):
+            if self.runs.has(name):
                 return (name,)
         raise Trouble(f"There is no run and no suite {clean_line(name)[:80]}.", fix=_LISTS, exit_code=1)
 
     def plan(self, suite: Suite, free_nodes: int | None = None) -> SuitePlan:
         """`plan_suite` on its cluster, as far as that is still saved."""
         try:
-            profile = self._clusters.profile(suite.cluster)
+            profile = self.clusters.profile(suite.cluster)
         except Trouble:
             if not suite.id:
                 raise
             profile = None
-        return plan_suite(suite, self._catalog, profile, self._policy, free_nodes)
+        return plan_suite(suite, self.catalog, profile, self.policy, free_nodes)
 
-    def progress(self, suite: Suite, free_nodes: int | None = None) -> SuiteProgress:
+    def progress(self, suite: Suite) -> SuiteProgress:
         """How it stands by what this machine has of its runs. Takes no connection."""
-        return progress_of(self.plan(suite, free_nodes), self.records(suite), free_nodes)
+        return progress_of(self.plan(suite), self.records(suite))
 
     def records(self, suite: Suite) -> dict[str, RunRecord]:
         """Those of its runs that were stored, by run id."""
-        stored = (run_id for run_id in suite.run_ids if self._runs.has(run_id))
-        return {run_id: self._records.record(self._runs.load(run_id)) for run_id in stored}
+        stored = (run_id for run_id in suite.run_ids if self.runs.has(run_id))
+        return {run_id: self.run_records.record(self.runs.load(run_id)) for run_id in stored}
 
     def lock(self, suite_id: str) -> contextlib.AbstractContextManager[bool]:
         """Hold a suite for this thread alone, among all programs here; False where another has it."""
-        return held(self._directory / suite_id)
+        return held(self.places.suites / suite_id)
 
     def _with_runs(self, rows: tuple[SuiteRow, ...], taken: Collection[str] = ()) -> tuple[SuiteRow, ...]:
         """Each with the id of a run that there is not yet."""
         ids: dict[str, None] = {}
         while len(ids) < len(rows):
-            if (run_id := new_run_id(time.time())) not in taken and not self._runs.has(run_id):
+            if (run_id := new_run_id(time.time())) not in taken and not self.runs.has(run_id):
                 ids[run_id] = None
         return tuple(replace(row, run_id=run_id) for row, run_id in zip(rows, ids, strict=True))
 

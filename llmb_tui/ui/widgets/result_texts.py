@@ -121,7 +121,7 @@ def group_row(group: ResultGroup, marked: bool, span: Span, trend_cells: int, gl
         "noise": (f"{repeats.noise_pct:.1f}", "plain") if repeats and repeats.noise_pct is not None else _NONE,
         "ratio": (percent(100 * group.ratio), "plain") if group.ratio is not None else _NONE,
         "result": _verdicts(group),
-        "last": (short_age(span.end - group.last_at), "quiet"),
+        "last": (short_age(span.end - group.first.made_at), "quiet"),
         "trend": _trend(group, span, trend_cells, glyphs),
     }
 
