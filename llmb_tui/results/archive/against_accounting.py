@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.slurm.accounting import kept_rows
 from llmb_tui.launch.run import Run
 from llmb_tui.results.archive.findings import Finding, compared
@@ -20,22 +20,11 @@ _MARGIN = 1.02
 _MARGIN_S = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Told:
-    """What accounting says of the last start of one job."""
-
-    state: str
-    name: str
-    nodes: int | None
-    elapsed_s: float | None
-
-
 def accounting_findings(run: Run, result: RunResult, text: str) -> Iterator[Finding]:
     """Nothing for a run without accounting, which is missing then."""
     if not text or not run.job_ids:
         return
-    told = _told(text)
-    last = told.get(run.job_ids[-1])
+    last = _jobs(text).get(run.job_ids[-1])
     if last is None:
         yield Finding(run.id, _WHAT, "differs", f"It does not name {run.words.job} {run.job_ids[-1]}.")
         return
@@ -61,29 +50,24 @@ def _trained_s(result: RunResult) -> float | None:
     return sum(step.step_time_s or 0.0 for step in result.facts.steps)
 
 
-def _told(text: str) -> dict[str, _Told]:
-    """By job, the last line of each."""
+def _jobs(text: str) -> dict[str, Job]:
+    """By their ids, each as its last start was."""
     try:
-        if text.startswith("["):
-            return dict(_of_workloads(json.loads(text)))
-        return {row.get("JobID", ""): _of_row(row) for row in kept_rows(text)}
+        found = map(_of_workload, json.loads(text)) if text.startswith("[") else map(_of_row, kept_rows(text))
+        return {job.id: job for job in found}
     except (ValueError, TypeError, AttributeError, RecursionError):
         return {}
 
 
-def _of_row(row: Mapping[str, str]) -> _Told:
-    state, name = row.get("State", "").partition(" ")[0], row.get("JobName", "")
+def _of_row(row: Mapping[str, str]) -> Job:
+    state = row.get("State", "").partition(" ")[0]
     nodes, elapsed = (int(cell) if (cell := row.get(key, "")).isdecimal() else None for key in ("NNodes", "ElapsedRaw"))
-    return _Told(state, name, nodes, elapsed)
+    return Job(row.get("JobID", ""), row.get("JobName", ""), state, nodes=nodes, elapsed_s=elapsed)
 
 
-def _of_workloads(workloads: list[dict[str, Any]]) -> Iterator[tuple[str, _Told]]:
-    for one in workloads:
-        phase = str(one.get("phase"))
-        ended = _PHASES.get(phase, "CANCELLED" if one.get("deletedAt") else phase)
-        nodes = one.get("requestedPods", {}).get("number")
-        elapsed = one.get("totalRunningTimeSeconds")
-        yield (
-            str(one.get("id")),
-            _Told(ended, str(one.get("name")), int(nodes) if nodes else None, float(elapsed) if elapsed else None),
-        )
+def _of_workload(one: dict[str, Any]) -> Job:
+    phase = str(one.get("phase"))
+    ended = _PHASES.get(phase, "CANCELLED" if one.get("deletedAt") else phase)
+    pods, elapsed = one.get("requestedPods", {}).get("number"), one.get("totalRunningTimeSeconds")
+    nodes, elapsed_s = int(pods) if pods else None, float(elapsed) if elapsed else None
+    return Job(str(one.get("id")), str(one.get("name")), ended, nodes=nodes, elapsed_s=elapsed_s)

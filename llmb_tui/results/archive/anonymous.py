@@ -64,8 +64,7 @@ class Anonymizer:
         self._hosts: set[str] = set()
         self._users: set[str] = set()
         self._clusters: set[str] = set()
-        self._aliases: dict[str, str] = {}
-        self._counts: dict[str, int] = {}
+        self._aliases: dict[str, dict[str, str]] = {}
         self._pattern: re.Pattern[bytes] | None = None
         with contextlib.suppress(OSError, KeyError):
             self._add(self._users, getpass.getuser())
@@ -192,11 +191,8 @@ class Anonymizer:
         return ",".join(self._alias("host", name) for name in names[:MOST_NODES])
 
     def _alias(self, kind: str, name: str) -> str:
-        key = f"{kind} {name}"
-        if key not in self._aliases:
-            self._counts[kind] = self._counts.get(kind, 0) + 1
-            self._aliases[key] = f"{kind}-{self._counts[kind]}"
-        return self._aliases[key]
+        known = self._aliases.setdefault(kind, {})
+        return known.setdefault(name, f"{kind}-{len(known) + 1}")
 
     def _add_nodes(self, node_list: str) -> None:
         with contextlib.suppress(ValueError):
