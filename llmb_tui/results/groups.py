@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from statistics import fmean
-from types import MappingProxyType
 from typing import Literal
 
 from llmb_tui.results.changes import Change, changes
@@ -21,7 +20,6 @@ Grouping = Literal["configuration", "cluster", "release", "tag", "none"]
 GROUPINGS: tuple[Grouping, ...] = ("configuration", "cluster", "release", "tag", "none")
 NoteOf = Mapping[str, Note]
 """What people say of runs, by their ids."""
-NO_NOTES: NoteOf = MappingProxyType({})
 _UNTAGGED = "without a tag"
 _WORST_FIRST: tuple[Result, ...] = ("FAIL", "WARN", "PASS")
 
@@ -127,13 +125,13 @@ def over(results: Iterable[RunResult]) -> list[RunResult]:
     return [result for result in results if result.state in ENDED]
 
 
-def narrow(results: Iterable[RunResult], words: str, notes: NoteOf = NO_NOTES) -> list[RunResult]:
+def narrow(results: Iterable[RunResult], words: str, notes: NoteOf) -> list[RunResult]:
     """The results in which each word stands, in upper or lower case, or in what is said of them."""
     wanted = words.lower().split()
     return [result for result in results if not wanted or _has(result, wanted, notes.get(result.id, NO_NOTE))]
 
 
-def grouped(results: Iterable[RunResult], by: Grouping, notes: NoteOf = NO_NOTES) -> list[ResultGroup]:
+def grouped(results: Iterable[RunResult], by: Grouping, notes: NoteOf) -> list[ResultGroup]:
     """Results as groups, the one with the newest run first. A run with several tags is in several groups."""
     members: dict[tuple[object, ...], list[RunResult]] = {}
     titles: dict[tuple[object, ...], str] = {}

@@ -99,11 +99,8 @@ def parse_train_timing(file: BinaryIO, name: str) -> UpstreamResult | None:
         trains = trains or bool(_TRAINS.search(line))
     if bridge:
         return _of_bridge(file)
-    return (
-        UpstreamResult("parse_train_timing", "Failed")
-        if trains and not name.startswith(("sbatch_", "vboost"))
-        else None
-    )
+    failed = trains and not name.startswith(("sbatch_", "vboost"))
+    return UpstreamResult("parse_train_timing", "Failed") if failed else None
 
 
 def _of_nemo(file: BinaryIO) -> UpstreamResult | None:

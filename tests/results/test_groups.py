@@ -28,7 +28,7 @@ FAILED = replace(make_result("bad"), state="failed", comparable=False, step_time
 
 
 def test_repeats_are_one_row_with_their_mean_and_noise() -> None:
-    (one,) = grouped([*REPEATS, at_day(FAILED, 3)], "configuration")
+    (one,) = grouped([*REPEATS, at_day(FAILED, 3)], "configuration", {})
     assert (one.title, one.scales, one.clusters, one.apart) == ("nemotron4 15b fp8", (64,), ("eos",), "")
     assert [run.id for run in one.runs] == ["bad", "r2", "r1", "r0"]
     assert (one.counted, one.left_out) == (3, {"it is failed": 1})
@@ -41,7 +41,7 @@ def test_repeats_are_one_row_with_their_mean_and_noise() -> None:
 
 
 def test_a_run_that_was_slowed_down_counts_for_nothing_and_has_a_row_of_its_own() -> None:
-    plain, other = grouped([at_day(make_result("a"), 1), make_result("b", selection=profiled())], "configuration")
+    plain, other = grouped([at_day(make_result("a"), 1), make_result("b", selection=profiled())], "configuration", {})
     assert plain.apart != other.apart
     assert "profile" in other.apart.lower()
     assert (other.counted, other.repeats, other.ratio, other.changed) == (0, None, None, ())
@@ -50,12 +50,12 @@ def test_a_run_that_was_slowed_down_counts_for_nothing_and_has_a_row_of_its_own(
 
 def test_rows_that_read_the_same_say_in_what_they_differ() -> None:
     results = [make_result("a"), make_result("b", selection=OTHER_LAYOUT), make_result("c", procedure="upstream")]
-    apart = {row.first.id: row.apart for row in grouped(results, "configuration")}
+    apart = {row.first.id: row.apart for row in grouped(results, "configuration", {})}
     assert "TP 4" in apart["b"]
     assert "TP 2" in apart["a"]
     assert apart["a"] != apart["c"]
     elsewhere = make_result("d", cluster="selene")
-    assert [row.apart for row in grouped([*REPEATS, elsewhere], "configuration")] == ["", ""]
+    assert [row.apart for row in grouped([*REPEATS, elsewhere], "configuration", {})] == ["", ""]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_what_they_are_grouped_by(by: Grouping, titles: list[str]) -> None:
 
 
 def test_step_times_of_different_configurations_are_no_figure_but_their_ratios_are() -> None:
-    (eos,) = grouped([make_result("a", 1.98), make_result("b", 3.98, LARGER)], "cluster")
+    (eos,) = grouped([make_result("a", 1.98), make_result("b", 3.98, LARGER)], "cluster", {})
     assert (eos.scales, eos.repeats, eos.counted) == ((64, 128), None, 2)
     assert eos.ratio is not None
     assert math.isclose(eos.ratio, 0.75)
@@ -92,7 +92,7 @@ def test_a_change_is_found_among_repeats_alone() -> None:
     times = (2.0, 2.01, 1.99, 2.0, 2.2, 2.19)
     slower = [at_day(make_result(f"s{day}", seconds), day) for day, seconds in enumerate(times)]
     other = [at_day(make_result(f"o{day}", 1.99, LARGER), day) for day in range(6)]
-    for row in (*grouped(slower, "configuration"), *grouped([*slower, *other], "cluster")):
+    for row in (*grouped(slower, "configuration", {}), *grouped([*slower, *other], "cluster", {})):
         ((repeats, change),) = row.changed
         assert repeats.runs[change.at].id == "s4"
         assert change.percent > 9

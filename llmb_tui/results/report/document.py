@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -51,7 +50,7 @@ _ROW: tuple[Column, ...] = (
 
 def document(runs: Sequence[ReportedRun], now: float, suites: Sequence[SuiteProgress] = ()) -> Document:
     """The report of these runs, and of the suites that they are of; `now` is Unix time. One of both is needed."""
-    made = f"Made by llmb-tui {__version__} on {time.strftime('%Y-%m-%d %H:%M UTC', time.gmtime(now))}."
+    made = f"Made by llmb-tui {__version__} on {moment(now)}."
     if len(runs) == 1 and not suites:
         (one,) = runs
         return Document(one.title, one.subtitle, (banner(one),), run_sections(one), made)

@@ -21,13 +21,12 @@ from llmb_tui.results.report.blocks import (
 from llmb_tui.results.table import unmarked
 from llmb_tui.text import clean, clean_line
 
-_NO_PICTURES: Mapping[str, str] = {}
 # What means something at the beginning of a line only.
 _LEADING = re.compile(r"^(\s*\d*)([-+#=:]|(?<=\d)[.)])(?=\s|$|[-=#:])")
 _TICKS = re.compile("`+")
 
 
-def markdown(document: Document, pictures: Mapping[str, str] = _NO_PICTURES) -> str:
+def markdown(document: Document, pictures: Mapping[str, str] = {}) -> str:
     """The report; a chart is its words, and the picture of `pictures` (path by name) where it has one."""
     parts = [f"# {escaped(document.title)}", escaped(document.subtitle)]
     parts += [_banner(banner) for banner in document.banners]

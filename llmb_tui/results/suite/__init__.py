@@ -2,9 +2,11 @@
 
 What a screen calls, from here downwards:
 
-- build or read one: `suite.make_suite`, `suite_file.read_suite`, `ready_made`;
-- show what it would be, at every key: `suite_plan.plan_suite` (pure);
-- keep it, find it again: `Services.suites`, a `suites.Suites`;
-- submit it: `runner.SuiteRunner`, in a thread;
-- show how it stands: `suite_progress.progress_of` with the records of the one feed of runs (pure).
+- choose one: `draft.SuiteDraft`; show what it would be, at every key: `draft_plan.plan_draft` (pure);
+- keep it after the one yes, find it again: `Services.suites`, a `suites.Suites`;
+- submit it: `Services.submissions`, which do it in threads;
+- show how it stands whenever a run has changed: `suite_progress.progress_of` with the records of the one feed (pure);
+- say what it has answered, at any time: `outcome.outcome_of` (pure).
+
+`suite_file.read_suite` reads one instead, `ready_made` makes one of a selection.
 """

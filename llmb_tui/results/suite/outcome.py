@@ -1,7 +1,4 @@
-"""`outcome_of`: what a suite as a whole has answered, by its kind; one verdict, and what it rests on. Pure.
-
-A screen calls it with the progress of a suite, at any time: as long as the suite goes on the result is None.
-"""
+"""`outcome_of`: what a suite as a whole has answered, by its kind; one verdict, and what it rests on. Pure."""
 
 from __future__ import annotations
 

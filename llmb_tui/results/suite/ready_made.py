@@ -1,8 +1,4 @@
-"""The suites that come with the program, made of one selection. Pure.
-
-A screen offers `SUITE_KINDS`, asks for a selection, and calls `ready_made`; `most_gpus` is how many the cluster's
-partition has. What came of one is `outcome.outcome_of`.
-"""
+"""The suites that come with the program, made of one selection. Pure."""
 
 from __future__ import annotations
 

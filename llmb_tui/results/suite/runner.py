@@ -4,8 +4,6 @@ The ids of all runs are stored before anything is sent, and each row is submitte
 an id at most once. So whatever ends this program, the next one finds by the ids what was sent, and sends the rest; what
 is unknown is settled by a look at the cluster. Only a run that certainly has no job and never will, because its
 submission never reached the cluster, gets another id and is sent again.
-
-A screen calls `submit` in a thread, with a `tell` that posts the words, and an event that ends it between two rows.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""`plan_suite`: what a suite will be, before anything is sent: each row, its blockers, and the sums. Pure.
-
-A screen calls `plan_suite` at every key and shows `SuitePlan.rows` as its table and the rest below it. `Nodes` says how
-many nodes are free; without that there is no `parallel_s`.
-"""
+"""`plan_suite`: what a suite will be, before anything is sent: each row, its blockers, and the sums. Pure."""
 
 from __future__ import annotations
 

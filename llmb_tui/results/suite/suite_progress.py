@@ -1,8 +1,4 @@
-"""`progress_of`: how a suite stands, folded from the records of its runs. Pure.
-
-A screen follows the one feed of runs, keeps the `RunRecord`s by run id, and calls `progress_of` with the suite's plan
-whenever one of them has changed; `SuiteProgress.rows` is its table, `words` one line for a list of suites.
-"""
+"""`progress_of`: how a suite stands, folded from the records of its runs. Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """`Suites`: the suites that this machine remembers, one folder each, and how they stand.
 
-A screen lists them by `all`, shows one by `progress`, and keeps a new one by `keep` after the one yes. Whoever takes a
-run or a suite as argument asks `run_ids`.
+Whoever takes a run or a suite as argument asks `run_ids`.
 """
 
 from __future__ import annotations

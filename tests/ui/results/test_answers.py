@@ -32,7 +32,7 @@ def repeats(name: str, times: Sequence[float], **changes: object) -> list[RunRes
 
 
 def of(results: Sequence[RunResult]) -> ResultGroup:
-    (one,) = grouped(results, "configuration")
+    (one,) = grouped(results, "configuration", {})
     return one
 
 
