@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import mmap
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,9 +20,6 @@ from llmb_tui.results.redact import TOKENS
 from llmb_tui.store import secret_store
 from llmb_tui.store.files import file_trouble
 
-_PIECE = 1 << 20
-_OVERLAP = 1 << 13
-"""No secret is longer."""
 _VARIABLES = (
     VARIABLE,
     "HF_TOKEN",
@@ -51,6 +49,7 @@ _SHAPES = {
     ),
 }
 _PATTERNS = {kind: re.compile(shape) for kind, shape in _SHAPES.items()}
+_LINE_END = re.compile(rb"\n")
 _SAME = re.compile(rb"(.)\1*")
 
 
@@ -63,19 +62,14 @@ class SecretSearch:
 
     def find(self, path: Path) -> tuple[int, str] | None:
         """Line, from 1 on, and kind of the first secret in a file; None where there is none. Raises Trouble."""
-        line = 1
         with file_trouble("read", path), path.open("rb") as file:
-            tail = b""
-            while data := file.read(_PIECE):
-                text = tail + data
-                if found := sorted(self._in(text)):
-                    at, kind = found[0]
-                    return line + text.count(b"\n", 0, at), kind
-                tail = text[-_OVERLAP:]
-                line += text.count(b"\n", 0, len(text) - len(tail))
-        return None
+            if os.fstat(file.fileno()).st_size == 0:  # which cannot be mapped
+                return None
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+                at, kind = min(self._in(text), default=(0, ""))
+                return (1 + sum(1 for _ in _LINE_END.finditer(text, 0, at)), kind) if kind else None
 
-    def _in(self, text: bytes) -> Iterator[tuple[int, str]]:
+    def _in(self, text: mmap.mmap) -> Iterator[tuple[int, str]]:
         """Where a secret of each kind first stands."""
         for kind, forms in self._known.items():
             yield from ((at, kind) for form in forms if (at := text.find(form)) >= 0)
