@@ -13,20 +13,18 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from llmb_tui.cluster.bandwidth import Limit
 from llmb_tui.cluster.failures import Disconnected, Unanswered, Unreachable
+from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.remote_file import Sample, Unreadable
 from llmb_tui.cluster.remotelog import RemoteLog
+from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
 from llmb_tui.results.left_files import LeftFile, LeftFiles
 from llmb_tui.store.files import file_trouble, make_private_directory
 from llmb_tui.watch.follow import Follower, LogReplaced
-
-if TYPE_CHECKING:
-    from llmb_tui.cluster.prompter import Prompter
-    from llmb_tui.cluster.session import Session
 
 _PUMP_S = 1.0
 _QUIET_S, _QUIET_LIMITED_S = 1.0, 20.0

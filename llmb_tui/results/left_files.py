@@ -5,17 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from llmb_tui.cluster.batch import ask
 from llmb_tui.cluster.remote_text import remote_text
+from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
+from llmb_tui.launch.run import Run
 from llmb_tui.launch.spec import RunaiSpec, UpstreamSpec
 from llmb_tui.text import clean_line
-
-if TYPE_CHECKING:
-    from llmb_tui.cluster.session import Session
-    from llmb_tui.launch.run import Run
 
 FileKind = Literal["profile", "trace", "log"]
 MOST = 2000

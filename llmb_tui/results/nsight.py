@@ -5,15 +5,12 @@ from __future__ import annotations
 import csv
 from dataclasses import dataclass
 from math import isfinite
-from typing import TYPE_CHECKING
 
+from llmb_tui.cluster.link import Link
 from llmb_tui.cluster.remote_text import remote_text
+from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
 from llmb_tui.text import clean_line, short_line
-
-if TYPE_CHECKING:
-    from llmb_tui.cluster.link import Link
-    from llmb_tui.cluster.session import Session
 
 TOP = 5
 """So many kernels are named."""

@@ -7,18 +7,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from llmb_tui.cluster.batch import ask
 from llmb_tui.cluster.llmb.files import MOST_BYTES
 from llmb_tui.cluster.remote_text import remote_text
+from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble, trouble_of
 from llmb_tui.launch.llmb.run import LlmbRun, describes_run, run_of
 from llmb_tui.results.upstream_rules import job_and_start
 from llmb_tui.text import clean_line
-
-if TYPE_CHECKING:
-    from llmb_tui.cluster.session import Session
 
 MOST = 500
 """Logs of one folder on a cluster; there are seldom more than one for each run."""

@@ -22,7 +22,6 @@ from llmb_tui.watch.run_records import RunRecord, RunRecords
 
 KEPT_FILES = ("script.sh", "beside.json", ACCOUNTING, READING, "facts.json")
 """Of a run's folder, beside its record and its logs."""
-DERIVED = ("plan.json", "settings.json", "environment.json", "result.json")
 WORDS = ("reasons", "no_verdict", "against", "rule", "why_failed")
 """Keys of `result.json` whose texts another version may put otherwise."""
 _ENVIRONMENT = ("env", "overridden", "mounts", "container_image", "image", "links", "token_file")

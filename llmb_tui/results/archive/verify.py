@@ -15,7 +15,7 @@ from llmb_tui.errors import Trouble
 from llmb_tui.results.archive.against_accounting import accounting_findings
 from llmb_tui.results.archive.against_preset import PresetCheck
 from llmb_tui.results.archive.anonymous import WHAT
-from llmb_tui.results.archive.contents import DERIVED, WORDS, RunFolders, differences, log_names
+from llmb_tui.results.archive.contents import WORDS, RunFolders, differences, log_names
 from llmb_tui.results.archive.findings import Finding
 from llmb_tui.results.archive.manifest import Manifest
 from llmb_tui.results.archive.pack import unpack
@@ -32,7 +32,7 @@ _UNKNOWABLE = (
     "logs can show that",
     "when the log last grew: it is noted, and no line says it",
 )
-_CHECKED = {
+_DOCUMENTS = {
     "plan.json": "plan against record",
     "settings.json": "settings against record",
     "environment.json": "environment against record",
@@ -100,7 +100,7 @@ class _Checks:
     def of_run(self, run_id: str) -> Iterator[Finding]:
         """All that can be checked of a run."""
         place = self._folder / "runs" / run_id
-        said = {name: _document(place / name) for name in DERIVED}
+        said = {name: _document(place / name) for name in _DOCUMENTS}
         try:
             _set_log_time(place, said["result.json"])
             run = self._runs.runs.load(run_id)
@@ -110,7 +110,7 @@ class _Checks:
             yield Finding(run_id, "record", "differs", f"It cannot be read: {words}"[:_LONGEST])
             return
         self.results[run_id] = found["result.json"]
-        for name, what in _CHECKED.items():
+        for name, what in _DOCUMENTS.items():
             finding = _compared(run_id, what, said[name], found[name])
             if name == "result.json" and finding.outcome == "agrees" and not log_names(place):
                 words = "No log is in the archive; the same follows from what is said to have been read of it."
