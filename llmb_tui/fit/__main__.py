@@ -1,28 +1,6 @@
-"""`python -m llmb_tui.fit`: fits the step model to the published rows and stores the coefficients in the presets."""
+"""`python -m llmb_tui.fit`."""
 
-from __future__ import annotations
-
-import sys
-from datetime import date
-
-from llmb_tui.catalog.load import load_presets, model_dir
-from llmb_tui.fit.observations import observations
-from llmb_tui.fit.solve import fit_model
-from llmb_tui.fit.store import document, write
-
-
-def main() -> None:
-    """Fit, write, and say what came out."""
-    catalog = load_presets()
-    sample = observations(catalog)
-    model = fit_model(sample.work, [each.step_time_s for each in sample.rows])
-    file = model_dir() / "coefficients.toml"
-    stored = document(catalog, sample, model, date.today().isoformat())
-    write(file, stored)
-    for part in ("rows", "terms", "errors"):
-        sys.stdout.write(f"{part}: {', '.join(f'{name} {value:g}' for name, value in stored[part].items())}\n")
-    sys.stdout.write(f"written: {file}\n")
-
+from llmb_tui.fit.store import main
 
 if __name__ == "__main__":
     main()

@@ -14,11 +14,10 @@ import numpy as np
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.fit.baselines import BASELINES, Baseline
-from llmb_tui.fit.observations import FITTED_ON, observations, published_rows
-from llmb_tui.fit.solve import fit_model
+from llmb_tui.fit.solve import FITTED_ON, fit_model, fitted_rows, published_rows
 from llmb_tui.plan import bands
 from llmb_tui.plan.estimate import expect
-from llmb_tui.plan.evidence import Evidence, evidence
+from llmb_tui.plan.evidence import Evidence, evidence, work_of
 from llmb_tui.plan.measurements import Key, Measurement, architecture, layout_of, measurements
 from llmb_tui.plan.plan import Expectation
 from llmb_tui.plan.resolved import ResolvedSelection, resolve
@@ -101,10 +100,8 @@ def _recipe(each: Measurement) -> str:
 def _in_sample(trial: Trial) -> list[Prediction]:
     """The model alone, without any anchor, on the rows that it was fitted on; the band is that of another model."""
     model, half = trial.model(), bands.quadrature(bands.CLUSTER, bands.SIZE)
-    return [
-        Prediction(row, Expectation(model.seconds(work), half, "modelled", "", ""), ())
-        for row, work in zip(trial.sample.rows, trial.sample.work, strict=True)
-    ]
+    steps = ((row, model.seconds(work_of(row, trial.chip))) for row in trial.fitted)
+    return [Prediction(row, Expectation(seconds, half, "modelled", "", ""), ()) for row, seconds in steps]
 
 
 def _summary(predictions: Sequence[Prediction]) -> dict[str, Any]:
@@ -152,7 +149,8 @@ class Trial:
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
         self.rows = published_rows(catalog)
-        self.sample = observations(catalog)
+        self.fitted = fitted_rows(catalog)
+        self.chip = catalog.chips[FITTED_ON]
         self._models: dict[frozenset[Measurement], StepModel] = {}
 
     def leave_out(self, rows: Iterable[Measurement], group: Group) -> list[Prediction]:
@@ -174,13 +172,12 @@ class Trial:
     def model(self, left_out: frozenset[Measurement] = frozenset()) -> StepModel:
         """The model fitted without some rows."""
         if left_out not in self._models:
-            sample = self.sample.without(left_out)
-            self._models[left_out] = fit_model(sample.work, [each.step_time_s for each in sample.rows])
+            self._models[left_out] = fit_model([each for each in self.fitted if each not in left_out], self.chip)
         return self._models[left_out]
 
     def _evidence(self, rows: tuple[Measurement, ...]) -> Evidence:
         present = set(rows)
-        left_out = frozenset(each for each in self.sample.rows if each not in present)
+        left_out = frozenset(each for each in self.fitted if each not in present)
         return evidence(self.catalog, rows, self.model(left_out))
 
     def _resolved(self, target: Measurement) -> ResolvedSelection:

@@ -19,9 +19,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.catalog.hardware import Chip
+from llmb_tui.plan.evidence import work_of
+from llmb_tui.plan.measurements import Measurement, measurements
 from llmb_tui.plan.physics import IN_STAGES, TIMES, Terms
 from llmb_tui.plan.step_model import StepModel
 
+FITTED_ON = "h100"
+"""The only GPU type that more than one model is published on. The others are reached by anchors: a factor that a fit
+found for a type with one model would be that model's."""
 _ERROR = 0.05
 """Standard deviation of the logarithm of a step time."""
 _STEPS = 100
@@ -59,13 +66,26 @@ PRIORS = {
 """By name of the term, and the share of stragglers for each doubling of the GPUs."""
 
 
-def fit_model(work: Sequence[Terms], step_times_s: Sequence[float]) -> StepModel:
-    """The model that fits these steps best. A few milliseconds; the same rows give the same coefficients."""
-    terms = np.array(work, dtype=float)
+def published_rows(catalog: Catalog) -> tuple[Measurement, ...]:
+    """Every row of every result table; worked examples are none."""
+    return tuple(each for each in measurements(catalog) if each.result is not None)
+
+
+def fitted_rows(catalog: Catalog) -> tuple[Measurement, ...]:
+    """All published rows of the GPU type that the model is fitted on."""
+    return tuple(each for each in published_rows(catalog) if each.row.gpu == FITTED_ON)
+
+
+def fit_model(rows: Sequence[Measurement], chip: Chip) -> StepModel:
+    """The model that fits these step times best, of a GPU type with these data rates.
+
+    A few milliseconds; the same rows give the same coefficients.
+    """
+    terms = np.array([work_of(each, chip) for each in rows], dtype=float)
     features = terms[:, : len(TIMES)].copy()
     features[:, : len(IN_STAGES)] *= 1 + terms[:, [Terms._fields.index("bubble")]]
     doublings = terms[:, Terms._fields.index("doublings")]
-    targets = np.log(step_times_s)
+    targets = np.log([each.step_time_s for each in rows])
     priors = [PRIORS[name] for name in (*TIMES, "stragglers")]
     mean, deviation = np.array([p.mean for p in priors]), np.array([p.deviation for p in priors])
 

@@ -1,18 +1,24 @@
-"""The fit as a file: what was found, from what, and how well it fits."""
+"""`python -m llmb_tui.fit`: fits the step model to the published rows and stores the coefficients in the presets."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import sys
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 
-from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.catalog.hardware import Chip
+from llmb_tui.catalog.load import load_presets, model_dir
 from llmb_tui.fit.accuracy import errors_of
-from llmb_tui.fit.observations import FITTED_ON, Observations
+from llmb_tui.fit.solve import FITTED_ON, fit_model, fitted_rows
+from llmb_tui.plan.evidence import work_of
 from llmb_tui.plan.measurements import Measurement, architecture, layout_of
 from llmb_tui.plan.physics import TIMES
 from llmb_tui.plan.step_model import StepModel
@@ -20,18 +26,27 @@ from llmb_tui.plan.step_model import StepModel
 _HEAD = "# Written by `make fit`: do not edit. The coefficients of the terms of llmb_tui/plan/physics.py.\n\n"
 
 
-def document(catalog: Catalog, sample: Observations, model: StepModel, date: str) -> dict[str, Any]:
-    """The coefficients with their inputs and errors, as the file holds them. `date` is YYYY-MM-DD."""
-    by_recipe: dict[str, int] = {}
-    for each in sample.rows:
-        by_recipe[each.recipe.id] = by_recipe.get(each.recipe.id, 0) + 1
+def main() -> None:
+    """Fit, write, and say what came out."""
+    catalog = load_presets()
+    rows, chip = fitted_rows(catalog), catalog.chips[FITTED_ON]
+    file = model_dir() / "coefficients.toml"
+    stored = document(rows, chip, fit_model(rows, chip), date.today().isoformat())
+    write(file, stored)
+    for part in ("rows", "terms", "errors"):
+        sys.stdout.write(f"{part}: {', '.join(f'{name} {value:g}' for name, value in stored[part].items())}\n")
+    sys.stdout.write(f"written: {file}\n")
+
+
+def document(rows: Sequence[Measurement], chip: Chip, model: StepModel, day: str) -> dict[str, Any]:
+    """The coefficients with their inputs and errors, as the file holds them. `day` is YYYY-MM-DD."""
     return {
-        "date": date,
+        "date": day,
         "gpu": FITTED_ON,
-        "inputs_sha256": inputs_sha256(catalog, sample),
+        "inputs_sha256": inputs_sha256(rows, chip),
         "stragglers": _short(model.stragglers),
-        "rows": by_recipe,
-        "errors": _errors(sample, model),
+        "rows": dict(Counter(each.recipe.id for each in rows)),
+        "errors": _errors(rows, chip, model),
         "terms": {name: _short(value) for name, value in zip(TIMES, model.weights, strict=True)},
     }
 
@@ -41,10 +56,9 @@ def write(file: Path, stored: dict[str, Any]) -> None:
     file.write_text(_HEAD + tomli_w.dumps(stored), encoding="utf-8")
 
 
-def inputs_sha256(catalog: Catalog, sample: Observations) -> str:
+def inputs_sha256(rows: Sequence[Measurement], chip: Chip) -> str:
     """Of all that the fit reads, so that coefficients from other inputs are noticed."""
-    chip = asdict(catalog.chips[FITTED_ON])
-    text = json.dumps([{**chip, "source": ""}, [_inputs(each) for each in sample.rows]], sort_keys=True)
+    text = json.dumps([{**asdict(chip), "source": ""}, [_inputs(each) for each in rows]], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -56,13 +70,12 @@ def _inputs(each: Measurement) -> list[Any]:
     return [each.recipe.id, model, runs, peaks["bf16"], peaks[row.dtype], each.step_time_s]
 
 
-def _errors(sample: Observations, model: StepModel) -> dict[str, float]:
-    dense = [index for index, each in enumerate(sample.rows) if each.model.experts == 1]
-    modelled = [model.seconds(work) for work in sample.work]
+def _errors(rows: Sequence[Measurement], chip: Chip, model: StepModel) -> dict[str, float]:
+    dense = [each for each in rows if each.model.experts == 1]
     errors: dict[str, float] = {}
-    for name, rows in (("all", range(len(modelled))), ("dense", dense)):
-        of_rows = errors_of([(modelled[k], sample.rows[k].step_time_s) for k in rows])
-        errors |= {f"{name}_{key}": value for key, value in of_rows.items()}
+    for name, group in (("all", rows), ("dense", dense)):
+        of_group = errors_of([(model.seconds(work_of(each, chip)), each.step_time_s) for each in group])
+        errors |= {f"{name}_{key}": value for key, value in of_group.items()}
     return errors
 
 

@@ -73,7 +73,7 @@ def evidence(catalog: Catalog, measurements: Iterable[Measurement], model: StepM
         row = each.row
         machine = bare.machine(row.gpu, each.recipe.gpus[row.gpu], row.dtype)
         if model and machine:
-            correction = math.log(each.step_time_s / model.seconds(_work(each, machine.chip)))
+            correction = math.log(each.step_time_s / model.seconds(work_of(each, machine.chip)))
             same = (each.recipe, each.release, each.variant, key_of(each))
             groups.setdefault(same, []).append(Anchor(each, correction))
     anchors: dict[str, list[Anchors]] = {}
@@ -86,7 +86,8 @@ def evidence(catalog: Catalog, measurements: Iterable[Measurement], model: StepM
 
 
 @lru_cache(maxsize=4096)
-def _work(each: Measurement, chip: Chip) -> Terms:
+def work_of(each: Measurement, chip: Chip) -> Terms:
+    """The work of the step that was measured, on a GPU of these data rates; cached, for accuracy asks often."""
     row = each.row
     return terms(each.model, Machine(each.recipe.gpus[row.gpu], chip, row.dtype), row.gpus, row)
 

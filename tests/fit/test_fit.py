@@ -12,23 +12,27 @@ import pytest
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.rows import results
-from llmb_tui.fit.observations import FITTED_ON, observations
-from llmb_tui.fit.solve import PRIORS, fit_model
+from llmb_tui.fit.solve import FITTED_ON, PRIORS, fit_model, fitted_rows
 from llmb_tui.fit.store import document, inputs_sha256, write
-from llmb_tui.plan.physics import TIMES
+from llmb_tui.plan.evidence import work_of
+from llmb_tui.plan.physics import TIMES, Terms
 from llmb_tui.plan.step_model import StepModel, step_model
 
 
 def refitted(catalog: Catalog) -> StepModel:
-    used = observations(catalog)
-    return fit_model(used.work, [each.step_time_s for each in used.rows])
+    return fit_model(fitted_rows(catalog), catalog.chips[FITTED_ON])
+
+
+def work(catalog: Catalog) -> list[Terms]:
+    """What each step of the fit's rows has to do."""
+    return [work_of(each, catalog.chips[FITTED_ON]) for each in fitted_rows(catalog)]
 
 
 def test_a_fit_gives_what_is_stored(catalog: Catalog) -> None:
     assert catalog.coefficients is not None
-    stored, used = catalog.coefficients, observations(catalog)
-    assert stored.inputs_sha256 == inputs_sha256(catalog, used), "other rows: run `make fit`"
-    found = document(catalog, used, refitted(catalog), stored.date)
+    stored, used, chip = catalog.coefficients, fitted_rows(catalog), catalog.chips[FITTED_ON]
+    assert stored.inputs_sha256 == inputs_sha256(used, chip), "other rows: run `make fit`"
+    found = document(used, chip, refitted(catalog), stored.date)
     assert found["terms"] == pytest.approx(stored.terms, rel=1e-3), "another fit: run `make fit`"
     assert found["stragglers"] == pytest.approx(stored.stragglers, rel=1e-2, abs=1e-5)
     assert found["errors"] == pytest.approx(stored.errors, abs=0.02)
@@ -36,12 +40,12 @@ def test_a_fit_gives_what_is_stored(catalog: Catalog) -> None:
 
 
 def test_nothing_near_a_fit_is_better(catalog: Catalog) -> None:
-    used = observations(catalog)
+    steps = list(zip(work(catalog), fitted_rows(catalog), strict=True))
     found, priors = refitted(catalog), [PRIORS[name] for name in (*TIMES, "stragglers")]
 
     def cost(weights: list[float]) -> float:
         model = StepModel(tuple(weights[:-1]), weights[-1])
-        off = [math.log(model.seconds(w) / each.step_time_s) for w, each in zip(used.work, used.rows, strict=True)]
+        off = [math.log(model.seconds(w) / each.step_time_s) for w, each in steps]
         held = [(weight - prior.mean) / prior.deviation for weight, prior in zip(weights, priors, strict=True)]
         return sum((one / 0.05) ** 2 for one in off) + sum(one**2 for one in held)
 
@@ -65,10 +69,10 @@ def test_no_published_row_of_the_gpu_is_missing(catalog: Catalog) -> None:
 
 def test_the_stored_model_explains_the_rows(catalog: Catalog) -> None:
     assert catalog.coefficients is not None
-    model, used = step_model(catalog.coefficients), observations(catalog)
+    model = step_model(catalog.coefficients)
     errors = [
-        abs(model.seconds(work) / each.step_time_s - 1)
-        for work, each in zip(used.work, used.rows, strict=True)
+        abs(model.seconds(one) / each.step_time_s - 1)
+        for one, each in zip(work(catalog), fitted_rows(catalog), strict=True)
         if each.model.experts == 1
     ]
     assert sum(errors) / len(errors) == pytest.approx(catalog.coefficients.errors["dense_mean_pct"] / 100, abs=2e-4)
@@ -83,27 +87,24 @@ def test_every_coefficient_is_possible(catalog: Catalog) -> None:
 
 
 def test_it_finds_a_model_that_made_the_steps(catalog: Catalog) -> None:
-    used = observations(catalog)
     true = StepModel(tuple(PRIORS[name].mean + 0.5 * PRIORS[name].deviation for name in TIMES), 0.004)
-    steps = [true.seconds(work) for work in used.work]
-    found = fit_model(used.work, steps)
-    for work, step in zip(used.work, steps, strict=True):
-        assert found.seconds(work) == pytest.approx(step, rel=0.01)
+    steps = [true.seconds(one) for one in work(catalog)]
+    rows = [replace(each, step_time_s=step) for each, step in zip(fitted_rows(catalog), steps, strict=True)]
+    found = fit_model(rows, catalog.chips[FITTED_ON])
+    for one, step in zip(work(catalog), steps, strict=True):
+        assert found.seconds(one) == pytest.approx(step, rel=0.01)
 
 
 def test_other_rows_make_another_fit_and_another_hash(catalog: Catalog) -> None:
-    used = observations(catalog)
-    fewer = used.without(used.rows[:1])
-    assert len(fewer.rows) == len(fewer.work) == 87
-    assert used.rows[0] not in fewer.rows
-    assert inputs_sha256(catalog, fewer) != inputs_sha256(catalog, used)
-    faster = {**catalog.chips, FITTED_ON: replace(catalog.chips[FITTED_ON], hbm_gb_s=4800.0)}
-    assert inputs_sha256(replace(catalog, chips=faster), used) != inputs_sha256(catalog, used)
+    rows, chip = fitted_rows(catalog), catalog.chips[FITTED_ON]
+    assert fit_model(rows[1:], chip) != fit_model(rows, chip)
+    assert inputs_sha256(rows[1:], chip) != inputs_sha256(rows, chip)
+    assert inputs_sha256(rows, replace(chip, hbm_gb_s=4800.0)) != inputs_sha256(rows, chip)
 
 
 def test_what_is_written_is_what_the_catalog_reads(catalog: Catalog, tmp_path: Path) -> None:
     file = tmp_path / "coefficients.toml"
-    write(file, document(catalog, observations(catalog), refitted(catalog), "2026-01-31"))
+    write(file, document(fitted_rows(catalog), catalog.chips[FITTED_ON], refitted(catalog), "2026-01-31"))
     stored = Path(__file__).parents[2] / "presets" / "model" / "coefficients.toml"
 
     def without_day(text: str) -> list[str]:
