@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
-from llmb_tui.catalog.recipe import ConfigTable, LaunchFacts, Model, Option, Recipe, ResultRule, ResultTable
+from llmb_tui.catalog.recipe import ConfigTable, LaunchFacts, Model, Recipe, ResultRule, ResultTable
 from llmb_tui.catalog.rows import PRINTED_COLUMNS, Row, gbs_by_rule, row_of, rows
 from llmb_tui.catalog.settings import LAYOUT, PLACEHOLDERS, SettingsGroup, applies, handed_on, placeholder_faults
-from llmb_tui.catalog.upstream_check import CLOCK, Faults, below, condition_faults, upstream_faults
+from llmb_tui.catalog.upstream_check import Faults, below, condition_faults, upstream_faults
 from llmb_tui.toml.lines import KeyPath
-
-# Names become parts of paths, job names and options, so they hold nothing that a shell or Slurm would read.
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
-RELEASE = re.compile(r"\d{1,9}(\.\d{1,9})*", re.ASCII)
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_OPTION = re.compile(r"[a-z][a-z-]*")
-_RECIPE_FIELD = re.compile(r"[a-z]\w*(\.[a-z]\w*(\[[A-Z]\w*\])?)*", re.ASCII)
 
 _NEEDED_COLUMNS = ("gpus", "tp", "pp", "cp", "mbs", "gbs")
 _MAY_BE_NA = ("ep", "vp")
@@ -29,7 +21,6 @@ def faults(recipe: Recipe) -> Faults:
         *_models(recipe),
         *_launch(recipe.launch, recipe),
         *_rule(recipe.rule, recipe.launch.steps),
-        *_options(recipe.options),
     ]
     for index, table in enumerate(recipe.tables):
         disagreements += below(("tables", index), _table(table, recipe))
@@ -42,15 +33,6 @@ def faults(recipe: Recipe) -> Faults:
 
 
 def _names(recipe: Recipe) -> Faults:
-    names: list[tuple[KeyPath, str]] = [(("workload",), recipe.workload)]
-    names += [(("gpus", gpu), gpu) for gpu in recipe.gpus]
-    names += [(("models", size), size) for size in recipe.models]
-    names += [(("dtypes", index), dtype) for index, dtype in enumerate(recipe.dtypes)]
-    for path, name in names:
-        if not _NAME.fullmatch(name):
-            yield path, f"{name!r} is no name: lower-case letters, digits and . _ - are"
-    if not RELEASE.fullmatch(recipe.release):
-        yield ("release",), f"{recipe.release!r} is no release: numbers with dots between them are"
     for field, value in (("dtypes", recipe.dtypes), ("gpus", recipe.gpus), ("models", recipe.models)):
         if not value:
             yield (field,), "is empty"
@@ -74,10 +56,6 @@ def _models(recipe: Recipe) -> Faults:
 
 
 def _launch(launch: LaunchFacts, recipe: Recipe) -> Faults:
-    for field in ("time_limit", "time_limit_strong"):
-        value = getattr(launch, field)
-        if value is not None and not CLOCK.fullmatch(value):
-            yield ("launch", field), f"{value!r} is not HH:MM:SS"
     if launch.kind == "nemo2" and set(launch.factories) != set(recipe.models):
         yield ("launch", "factories"), f"must have a factory for each of {_comma_list(recipe.models)}"
     for reason in placeholder_faults(launch.arguments):
@@ -103,19 +81,6 @@ def _settings(group: SettingsGroup, recipe: Recipe) -> Faults:
         for name, value in getattr(group, field).items():
             for reason in placeholder_faults(value):
                 yield (field, name), reason
-    patterns = (
-        ("recipe", _RECIPE_FIELD, "is no field of a recipe, such as `trainer.callbacks[TimingCallback].name`"),
-        ("env", _VARIABLE, "is no name of an environment variable"),
-        ("srun", _OPTION, "is no long option of srun"),
-    )
-    for field, pattern, reason in patterns:
-        yield from (((field, name), reason) for name in getattr(group, field) if not pattern.fullmatch(name))
-
-
-def _options(options: tuple[Option, ...]) -> Faults:
-    for index, option in enumerate(options):
-        if option.time_limit is not None and not CLOCK.fullmatch(option.time_limit):
-            yield ("options", index, "time_limit"), f"{option.time_limit!r} is not HH:MM:SS"
 
 
 def _rule(rule: ResultRule, steps: int) -> Faults:

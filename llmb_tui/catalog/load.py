@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from llmb_tui.catalog.catalog import BrokenPreset, Catalog
-from llmb_tui.catalog.check import RELEASE, faults
+from llmb_tui.catalog.check import faults
 from llmb_tui.catalog.hardware import Chip, Coefficients
-from llmb_tui.catalog.recipe import Recipe
+from llmb_tui.catalog.recipe import RELEASE, Recipe
 from llmb_tui.toml.read import FileProblem, builtin_dir, read_toml, toml_files
 
 _NAMED = re.compile(r"""^[ \t]*(workload|release)[ \t]*=[ \t]*["']([^"'\n]*)["']""", re.MULTILINE)
@@ -58,7 +58,8 @@ def _broken(problem: PresetProblem) -> BrokenPreset:
         text = ""
     named = {match[1]: match[2] for match in reversed(list(_NAMED.finditer(text)))}
     release = named.get("release", "")
-    return BrokenPreset(problem.what, named.get("workload"), release if RELEASE.fullmatch(release) else None)
+    is_release = re.fullmatch(RELEASE, release, re.ASCII) is not None
+    return BrokenPreset(problem.what, named.get("workload"), release if is_release else None)
 
 
 def model_dir() -> Path:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from llmb_tui.catalog.settings import STRICT, SettingsGroup
-from llmb_tui.catalog.upstream import UpstreamScripts
-from llmb_tui.toml.bounds import Bound
+from llmb_tui.catalog.upstream import CLOCK, UpstreamScripts
+from llmb_tui.toml.bounds import Bound, Spelled
 
 Scaling = Literal["weak", "strong"]
 Variant = Literal["delayed", "current", "mx"]
@@ -25,6 +25,10 @@ VARIANT_WORDS: dict[Variant | None, str] = {
 LogFormat = Literal["nemo2", "hydra"]
 Positive = Annotated[float, Bound(gt=0)]
 Count = Annotated[int, Bound(ge=1)]
+# Names become parts of paths, job names and options, so they hold nothing that a shell or Slurm would read.
+Name = Annotated[str, Spelled(r"[a-z0-9][a-z0-9._-]*", "{!r} is no name: lower-case letters, digits and . _ - are")]
+RELEASE = r"\d{1,9}(\.\d{1,9})*"
+Clock = Annotated[str, Spelled(CLOCK, "{!r} is not HH:MM:SS")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +205,8 @@ class Option:
     """False: documented, but the recipe's script does not read it."""
     steps: Count | None = None
     """Training steps of a run with it, where the recipe fixes them."""
-    time_limit: str | None = None
-    """Time limit `HH:MM:SS` of a run with it, where the recipe has another one for that."""
+    time_limit: Clock | None = None
+    """Time limit of a run with it, where the recipe has another one for that."""
     ends_run: bool = False
     """True: the run takes as many steps as the option's value says."""
     note: str | None = None
@@ -230,8 +234,8 @@ class LaunchFacts:
     """`nemo2`: our entry script builds NeMo's own recipe. `hydra`: the recipe's command with overrides."""
     source: str
     steps: Count = 50
-    time_limit: str = "00:30:00"
-    time_limit_strong: str | None = None
+    time_limit: Clock = "00:30:00"
+    time_limit_strong: Clock | None = None
     factories: dict[str, str] = field(default_factory=dict)
     """nemo2: `module:function` that makes NeMo's own recipe, by size."""
     arguments: dict[str, Any] = field(default_factory=dict)
@@ -259,15 +263,15 @@ class Recipe:
     """
 
     __pydantic_config__ = STRICT
-    workload: str
-    release: str
+    workload: Name
+    release: Annotated[str, Spelled(RELEASE, "{!r} is no release: numbers with dots between them are")]
     title: str
     source: str
     """Repository, tag and path of the README."""
-    gpus: dict[str, Gpu]
-    dtypes: tuple[str, ...]
+    gpus: dict[Name, Gpu]
+    dtypes: tuple[Name, ...]
     flops: Flops
-    models: dict[str, Model]
+    models: dict[Name, Model]
     tables: tuple[ConfigTable, ...]
     rule: ResultRule
     launch: LaunchFacts

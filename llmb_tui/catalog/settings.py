@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from string import Formatter
 from typing import Annotated, Any
 
-from llmb_tui.toml.bounds import Bound
+from llmb_tui.toml.bounds import Bound, Spelled
 
 STRICT = {"extra": "forbid", "strict": True, "allow_inf_nan": False}
 """How pydantic reads a dataclass of a preset; a plain dict, so that pydantic is not needed to use one."""
@@ -42,6 +42,15 @@ _CONDITION = re.compile(r"(?:(not) )?(\w+)(?: (>|<|==) (\d+))?", re.ASCII)
 # The whole of a value, or of an override of Hydra's.
 _HANDED_ON = re.compile(r"(?:[^{}=]*=)?\{(\w+)\}", re.ASCII)
 _COMPARE = {">": operator.gt, "<": operator.lt, "==": operator.eq}
+_RecipeField = Annotated[
+    str,
+    Spelled(
+        r"[a-z]\w*(\.[a-z]\w*(\[[A-Z]\w*\])?)*",
+        "is no field of a recipe, such as `trainer.callbacks[TimingCallback].name`",
+    ),
+]
+_Variable = Annotated[str, Spelled(r"[A-Za-z_][A-Za-z0-9_]*", "is no name of an environment variable")]
+_SrunOption = Annotated[str, Spelled(r"[a-z][a-z-]*", "is no long option of srun")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +69,15 @@ class SettingsGroup:
     note: str | None = None
     differs: str | None = None
     """What is otherwise than in NVIDIA's own scripts, in a few words for who reviews a run."""
-    recipe: dict[str, Any] = field(default_factory=dict)
+    recipe: dict[_RecipeField, Any] = field(default_factory=dict)
     """nemo2: fields of NeMo's recipe, as `remote/pretrain.py` reads them."""
     base: dict[str, Any] = field(default_factory=dict)
     """hydra: dotted fields of the base configuration."""
     overrides: tuple[str, ...] = ()
     """hydra: overrides on the command line, in their order."""
-    env: dict[str, str] = field(default_factory=dict)
+    env: dict[_Variable, str] = field(default_factory=dict)
     """Environment variables of the training."""
-    srun: dict[str, str | bool] = field(default_factory=dict)
+    srun: dict[_SrunOption, str | bool] = field(default_factory=dict)
     """Long options of the `srun` that starts the training; true for a flag."""
     prefix: tuple[str, ...] = ()
     """Words in front of the training's command, such as those of a profiler."""

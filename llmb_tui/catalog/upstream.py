@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from llmb_tui.catalog.settings import LAYOUT, PLACEHOLDERS, STRICT
-from llmb_tui.toml.bounds import Bound
+from llmb_tui.toml.bounds import Bound, Spelled
 
 PLACES = ("root", "repository", "scripts")
 GIVEN = (*LAYOUT, *"steps time_limit cpus_per_task vboost mounts".split())
@@ -19,6 +19,13 @@ GIVEN = (*LAYOUT, *"steps time_limit cpus_per_task vboost mounts".split())
 NAMES = (*PLACEHOLDERS, *PLACES, *"results account partition gpu size time_limit cpus_per_task vboost mounts".split())
 """What a placeholder may name; a product of them it may not be."""
 ALWAYS = ("hub_tokenizer", "vboost")
+CLOCK = r"\d+:\d\d:\d\d"
+# Names become parts of paths on the cluster.
+_BELOW = r"[A-Za-z0-9_][\w.+-]*(/[A-Za-z0-9_][\w.+-]*)*"
+_Below = Annotated[str, Spelled(_BELOW)]
+_Address = Annotated[str, Spelled(r"https://[A-Za-z0-9.-]+(/[A-Za-z0-9._-]+)+")]
+_Python = Annotated[str, Spelled(r"3\.\d+(\.\d+)?")]
+_Variable = Annotated[str, Spelled(r"[A-Z_][A-Z0-9_]*")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +39,12 @@ class Setup:
     imports_image: bool
     """Whether it imports the container image, which fails where the file is there already."""
     source: str
-    script: str = "setup.sh"
-    time_limit: str | None = None
+    script: _Below = "setup.sh"
+    time_limit: Annotated[str, Spelled(CLOCK)] | None = None
     """Of the job, `HH:MM:SS`, as the script itself says; None where it is no job."""
     needs_hub_token: bool = False
-    variables: dict[str, str] = field(default_factory=dict)
-    clear: tuple[str, ...] = ()
+    variables: dict[_Variable, str] = field(default_factory=dict)
+    clear: tuple[_Variable, ...] = ()
     """Variables that must not reach it with a value from the person's shell."""
     folders: tuple[str, ...] = ()
     """Directories that the launch needs and the script does not make."""
@@ -50,7 +57,7 @@ class Pin:
     """A package that is installed into the environment after the setup script, against a known fault."""
 
     __pydantic_config__ = STRICT
-    requirement: str
+    requirement: Annotated[str, Spelled(r"[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9.]+")]
     """For pip, with an exact version."""
     reason: str
     source: str
@@ -61,9 +68,9 @@ class Constraints:
     """Versions of what the scripts install without naming one, as they were at the release."""
 
     __pydantic_config__ = STRICT
-    file: str
+    file: _Below
     """In the folder `constraints` beside the preset: a constraints file as pip and uv read them."""
-    resolved: str
+    resolved: Annotated[str, Spelled(r"\d{4}-\d\d-\d\d")]
     """Day of the release; nothing in the file is younger but what it names as such."""
     reason: str
     source: str
@@ -86,8 +93,8 @@ class Commit:
     """What the setup script fetches by its id: without it, no later step can succeed."""
 
     __pydantic_config__ = STRICT
-    repository: str
-    commit: str
+    repository: _Address
+    commit: Annotated[str, Spelled(r"[0-9a-f]{40}")]
     """The whole id, 40 hexadecimal digits."""
     gpus: tuple[str, ...] = ()
     """GPU types that it is for; empty: all."""
@@ -98,7 +105,7 @@ class Variables:
     """Environment variables of the launch script. They apply where every condition holds (`catalog.settings`)."""
 
     __pydantic_config__ = STRICT
-    values: dict[str, str]
+    values: dict[_Variable, str]
     when: tuple[str, ...] = ()
     if_given: bool = False
     """True: each is one placeholder of `GIVEN`, and is set only where the selection or the profile says that."""
@@ -129,20 +136,20 @@ class LaunchScript:
     results: str
     """Where the results go."""
     source: str
-    script: str = "launch.sh"
+    script: _Below = "launch.sh"
     options: tuple[str, ...] = ()
     """sbatch: its options."""
     job_name: str = ""
     """sbatch: the job's name, which the script itself says."""
     log: str = ""
     """sbatch: path of the training log, `%j` being the job id."""
-    module: str = ""
+    module: Annotated[str, Spelled(r"[\w.{}]*")] = ""
     """Python module that it starts; importing it in `module_directory` proves the environment. sbatch: none."""
     module_directory: str = ""
     trace_results: str = ""
     """Where the results of a run with an NCCL trace go, if elsewhere."""
     needs_hub_token: bool = False
-    clear: tuple[str, ...] = ()
+    clear: tuple[_Variable, ...] = ()
     """Variables that it reads too and that no selection sets: a value from the person's shell must not reach it."""
     always: tuple[str, ...] = ()
     """Of `ALWAYS`, what it does whether or not it is asked for."""
@@ -156,21 +163,21 @@ class UpstreamScripts:
     """A release's own way from an empty directory to a job."""
 
     __pydantic_config__ = STRICT
-    repository: str
-    tag: str
-    folder: str
+    repository: _Address
+    tag: _Below
+    folder: _Below
     """Of the recipe in the repository."""
     root_variable: Literal["STAGE_PATH", "LLMB_INSTALL"]
     setup: Setup
     launch: LaunchScript
     source: str
-    checkout: str = "dgxc-benchmarking"
+    checkout: _Below = "dgxc-benchmarking"
     """Name of the repository's checkout below the root."""
-    images: str = ""
+    images: Annotated[str, Spelled(f"({_BELOW})?")] = ""
     """Directory below the root where the scripts look for the image; empty: the root itself."""
-    python: str | None = None
+    python: _Python | None = None
     """Oldest Python of the environment."""
-    python_exact: str | None = None
+    python_exact: _Python | None = None
     """The one Python that is right, such as `3.12`; None of both: no environment is needed."""
     constraints: Constraints | None = None
     """None: the scripts install no Python package."""

@@ -1,7 +1,8 @@
-"""`Bound`: what a number of a file must keep to, in its type, such as `Annotated[int, Bound(ge=1)]`."""
+"""`Bound` and `Spelled`: what a number or a text of a file must keep to, in its type: `Annotated[int, Bound(ge=1)]`."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 
@@ -14,3 +15,22 @@ class Bound:
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
         """The number's own schema, with the bounds."""
         return {**handler(source), **self._bounds}
+
+
+class Spelled:
+    """A regular expression for the whole of a text, and what is wrong with another text, which is its `{!r}`."""
+
+    def __init__(self, pattern: str, otherwise: str = "{!r} cannot be used here") -> None:
+        self._pattern = pattern
+        self._otherwise = otherwise
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        """The text's own schema, and this check after it."""
+        from pydantic_core import PydanticCustomError, core_schema  # noqa: PLC0415 - only who checks a file needs it
+
+        def check(text: str) -> str:
+            if not re.fullmatch(self._pattern, text, re.ASCII):
+                raise PydanticCustomError("spelling", "{words}", {"words": self._otherwise.format(text)})
+            return text
+
+        return core_schema.no_info_after_validator_function(check, handler(source))
