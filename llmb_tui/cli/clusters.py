@@ -9,15 +9,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 from llmb_tui.cli.flags import PROFILE_FLAGS, RUNAI_FLAGS, selection_mapping
-from llmb_tui.cli.output import print_json, print_line, print_table, say
+from llmb_tui.cli.output import answer, print_json, print_line, print_table, say
 from llmb_tui.cli.request import ask_for_selection, fill_from, print_command, request_of, say_problems
 from llmb_tui.cli.run_lines import Again
 from llmb_tui.cli.runs import settle
 from llmb_tui.cli.secrets import ask_for_key
-from llmb_tui.cli.user import confirm, has_terminal, is_terminal, require_changes, terminal_prompter, user_services
+from llmb_tui.cli.user import agree, has_terminal, is_terminal, require_changes, terminal_prompter, user_services
 from llmb_tui.cluster.failures import Disconnected, LoginNeeded, Unanswered, Unreachable
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.profile_fields import BESIDE, EMPTY, ProfileField, profile_of
@@ -81,10 +82,7 @@ def _add_cluster(services: Services, arguments: argparse.Namespace) -> int:
         raise Trouble(f"A cluster of the kind {arguments.kind} has no {', '.join(other)}.", fix=f"`{add}`", exit_code=1)
     profile = profile_by({**texts, "name": arguments.name, "read_only": ""})
     services.clusters.add(profile)
-    if arguments.json:
-        print_json(profile_document(profile))
-    else:
-        say(f"Saved. `llmb-tui doctor {profile.name}` checks it.")
+    answer(arguments, profile_document(profile), f"Saved. `llmb-tui doctor {profile.name}` checks it.")
     return 0
 
 
@@ -93,13 +91,9 @@ def _slurm_profile(texts: dict[str, str]) -> ClusterProfile:
     return profile_of(replace(EMPTY, **beside), texts)
 
 
-def _runai_profile(texts: dict[str, str]) -> ClusterProfile:
-    return runai_profile_of(RUNAI_EMPTY, texts)
-
-
 _KINDS: dict[str, tuple[Sequence[ProfileField], str, Callable[[dict[str, str]], ClusterProfile]]] = {
     "slurm": (PROFILE_FLAGS, _ADD, _slurm_profile),
-    "runai": (RUNAI_FLAGS, _ADD_RUNAI, _runai_profile),
+    "runai": (RUNAI_FLAGS, _ADD_RUNAI, partial(runai_profile_of, RUNAI_EMPTY)),
 }
 """By kind: its flags, the command that is shown, and what makes a profile of texts."""
 
@@ -343,16 +337,8 @@ def _agree(services: Services, request: RunRequest, *, yes: bool) -> None:
     """Say what a person should know, and ask. Raises NotReady where no look at the cluster is needed to refuse it."""
     refuse(request, impossible(request, services.policy))
     say_problems(request.plan.problems)
-    if yes:
-        return
-    if not has_terminal():
-        raise Trouble(
-            "Nothing was submitted.",
-            "There is no terminal to ask at.",
-            "Add --yes to submit without asking.",
-            exit_code=1,
-        )
-    plan = request.plan
-    cost = "unknown GPU-hours" if plan.gpu_hours is None else f"{plan.gpu_hours:.1f} GPU-hours and start-up"
-    if not confirm(f"Submit {plan.selection.scale} GPUs on {request.profile.name}, {cost}?"):
-        raise Trouble("Nothing was submitted.", exit_code=1)
+    if not yes:
+        plan = request.plan
+        cost = "unknown GPU-hours" if plan.gpu_hours is None else f"{plan.gpu_hours:.1f} GPU-hours and start-up"
+        question = f"Submit {plan.selection.scale} GPUs on {request.profile.name}, {cost}?"
+        agree(question, "Nothing was submitted.", "Add --yes to submit without asking.")

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from llmb_tui.cli.output import print_json, print_line, print_table, say
-from llmb_tui.cli.user import confirm, has_terminal, require_changes, terminal_prompter, user_services
+from llmb_tui.cli.user import agree, require_changes, terminal_prompter, user_services
 from llmb_tui.errors import Trouble
 from llmb_tui.results.housekeeping import KINDS, Belonging, belongings, chosen, measured, remove, total_size
 from llmb_tui.results.prune import held_by_suites
@@ -46,11 +46,8 @@ def _remove(services: Services, arguments: argparse.Namespace, things: Sequence[
     for one in things:
         say(f"  {one.path}  {KINDS[one.kind]}  {_size(one)}")
     if not arguments.yes:
-        if not has_terminal():
-            raise Trouble("Nothing was removed.", "There is no terminal to ask at.", "Add --yes.", exit_code=1)
         what = f"{plural(len(things), 'thing')}, {total_size(things)}, from {arguments.cluster}"
-        if not confirm(f"Remove {what}? It cannot be undone."):
-            raise Trouble("Nothing was removed.", exit_code=1)
+        agree(f"Remove {what}? It cannot be undone.", "Nothing was removed.", "Add --yes.")
     removal = remove(services.clusters.login_node(arguments.cluster), things, say)
     if arguments.json:
         outcome = {"removed": list(removal.removed), "kept": dict(removal.kept), "left": removal.left or None}

@@ -131,18 +131,15 @@ def _config(sub: argparse.ArgumentParser) -> None:
 
 
 def _on_cluster(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("cluster", metavar="CLUSTER")
     _add_procedure(sub)
     _add_selection(sub)
 
 
 def _llmb(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("cluster", metavar="CLUSTER")
     sub.add_argument("--open", metavar="JOB", help="remember this run of it, so that it is watched as ours are")
 
 
 def _secrets(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("cluster", metavar="CLUSTER")
     change = sub.add_mutually_exclusive_group()
     kinds = f"{{{','.join(SECRETS)}}}"
     change.add_argument(
@@ -170,7 +167,6 @@ def _submit(sub: argparse.ArgumentParser) -> None:
 
 
 def _disk(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("cluster", metavar="CLUSTER")
     text = "remove these for good, after a question: names as listed, ids of runs, or trash; never what is still needed"
     sub.add_argument("--remove", metavar="NAME", nargs="+", default=[], help=text)
     sub.add_argument("--yes", action="store_true", help="with --remove: without asking")
@@ -185,7 +181,6 @@ def _jobs(sub: argparse.ArgumentParser) -> None:
 
 
 def _note(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("run", metavar="RUN")
     sub.add_argument("text", metavar="TEXT", nargs="?", help="say this of it; empty takes the note away")
     text = "may be repeated; `jobs` and the list of runs show it"
     sub.add_argument("--tag", metavar="T", action="append", default=[], help=f"give it a tag; {text}")
@@ -193,7 +188,6 @@ def _note(sub: argparse.ArgumentParser) -> None:
 
 
 def _watch(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("run", metavar="RUN")
     sub.add_argument("--once", action="store_true", help="say how it stands and leave")
 
 
@@ -203,12 +197,7 @@ def _logs(sub: argparse.ArgumentParser) -> None:
 
 
 def _cancel(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("run", metavar="RUN")
     sub.add_argument("--yes", action="store_true", help="cancel without asking")
-
-
-def _one_run(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("run", metavar="RUN")
 
 
 def _results(sub: argparse.ArgumentParser) -> None:
@@ -232,7 +221,6 @@ def _compare(sub: argparse.ArgumentParser) -> None:
 
 
 def _fetch(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("run", metavar="RUN")
     for kind, text in (("profiles", "Nsight profiles"), ("traces", "traces"), ("logs", "logs")):
         sub.add_argument(f"--{kind}", action="store_true", help=f"{text}; without any of these three all")
     sub.add_argument("--to", metavar="DIR", help="folder to put them into (default: the run's id, here)")
@@ -299,8 +287,6 @@ _FLAGS: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
     "watch": _watch,
     "logs": _logs,
     "cancel": _cancel,
-    "suspend": _one_run,
-    "resume": _one_run,
     "results": _results,
     "compare": _compare,
     "fetch": _fetch,
@@ -310,7 +296,15 @@ _FLAGS: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
 }
 
 
+_ON_CLUSTER = ("doctor", "install", "llmb", "secrets", "disk")
+_OF_RUN = ("note", "watch", "cancel", "suspend", "resume", "fetch")
+
+
 def add_flags(sub: argparse.ArgumentParser, verb: str) -> None:
     """Give a verb's parser the flags that it alone has."""
+    if verb in _ON_CLUSTER:
+        sub.add_argument("cluster", metavar="CLUSTER")
+    if verb in _OF_RUN:
+        sub.add_argument("run", metavar="RUN")
     if verb in _FLAGS:
         _FLAGS[verb](sub)

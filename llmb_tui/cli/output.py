@@ -7,6 +7,7 @@ import json
 import math
 import os
 import sys
+from argparse import Namespace
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TextIO
 
@@ -50,6 +51,14 @@ def say(text: str, end: str = "\n") -> None:
     """Progress and remarks, for a person; never part of a verb's answer."""
     with contextlib.suppress(NoOutput):  # who closed it wants none
         _write(sys.stderr, clean(text) + end)
+
+
+def answer(arguments: Namespace, document: object, words: str) -> None:
+    """What a verb did that has nothing else to print: with `--json` a document, else said to a person."""
+    if arguments.json:
+        print_json(document)
+    else:
+        say(words)
 
 
 def print_line(text: str, end: str = "\n") -> None:

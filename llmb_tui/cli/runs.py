@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import os
 import threading
 from collections.abc import Callable, Sequence
+from itertools import chain
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from llmb_tui.cli.output import print_json, print_line, print_table, say
+from llmb_tui.cli.output import answer, print_json, print_line, print_table, say
 from llmb_tui.cli.run_lines import Again, line_teller
 from llmb_tui.cli.user import confirm, has_terminal, require_changes, terminal_prompter, user_services
-from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.refusal import WITH_INTENT
 from llmb_tui.launch.run import Run
@@ -24,7 +25,7 @@ from llmb_tui.watch.kept_runs import KeptRuns
 from llmb_tui.watch.lines import LineReader
 from llmb_tui.watch.logcopy import is_removed
 from llmb_tui.watch.report import cancel_words, document, state_word
-from llmb_tui.watch.runs_feed import LINE_TROUBLE, RunsFeed
+from llmb_tui.watch.runs_feed import LINE_TROUBLE
 from llmb_tui.watch.state import BAD_ENDS, ENDED, RunState
 
 _BAD_ENDS = {"refused", "withdrawn", *BAD_ENDS}
@@ -154,7 +155,7 @@ def watch_verb(arguments: argparse.Namespace) -> int:
 def logs_verb(arguments: argparse.Namespace) -> int:
     """Print the log of a run, or of a file; with `-f` until the run ends."""
     path = existing(arguments.run)
-    write = _json_line if arguments.json else _text_line
+    write: Callable[[str], None] = _json_line if arguments.json else print_line
     if path is not None and path.is_file():
         _print_whole(path, write)
         return 0
@@ -187,7 +188,8 @@ def logs_verb(arguments: argparse.Namespace) -> int:
 
     print_new(monitor.watch(print_new, threading.Event(), terminal_prompter()))
     for reader in readers.values():
-        _print_rest(reader, write)
+        for line in reader.last():
+            write(line)
     return 0
 
 
@@ -203,25 +205,14 @@ def _no_log(run: Run, state: RunState) -> str:
     )
 
 
-def _text_line(line: str) -> None:
-    print_line(line)
-
-
 def _json_line(line: str) -> None:
     print_json({"line": line})
 
 
 def _print_whole(path: Path, write: Callable[[str], None]) -> None:
     reader = LineReader(path)
-    for line in reader.new():
+    for line in chain(reader.new(), reader.last()):
         write(line)
-    _print_rest(reader, write)
-
-
-def _print_rest(reader: LineReader, write: Callable[[str], None]) -> None:
-    """The last line, where it has no end."""
-    if reader.rest:
-        write(reader.rest)
 
 
 def cancel_verb(arguments: argparse.Namespace) -> int:
@@ -234,58 +225,43 @@ def cancel_verb(arguments: argparse.Namespace) -> int:
     if run.submission == "intended":
         run = withdraw(services.runs, services.journal, run)
     if not run.job_ids:
-        return _nothing_to_cancel(run, as_json=arguments.json)
+        nothing = f"Run {run.id} is {run.submission} and has no job: nothing was cancelled. {run.note}".rstrip()
+        answer(arguments, {"id": run.id, "cancelled": []}, nothing)
+        return 0
     jobs = ", ".join(run.job_ids)
     if not arguments.yes and has_terminal() and not confirm(f"Cancel job {jobs} on {run.cluster}?"):
         raise Trouble("Nothing was cancelled.", exit_code=1)
     cancelled = services.feed.cancel(run, terminal_prompter())
-    if arguments.json:
-        print_json({"id": run.id, "cancelled": list(cancelled)})
-    else:
-        say(cancel_words(run, cancelled))
+    answer(arguments, {"id": run.id, "cancelled": list(cancelled)}, cancel_words(run, cancelled))
     say_cancel(services.runs.load(run.id))
     return 0
 
 
 def suspend_verb(arguments: argparse.Namespace) -> int:
     """Let a run's job give its nodes back; it stays, and can be resumed."""
-    return _change(arguments, "suspend", RunsFeed.suspend)
+    return _change(arguments, "suspend")
 
 
 def resume_verb(arguments: argparse.Namespace) -> int:
     """Let a suspended job of a run begin again."""
-    return _change(arguments, "resume", RunsFeed.resume)
+    return _change(arguments, "resume")
 
 
-def _change(arguments: argparse.Namespace, word: str, change: Callable[[RunsFeed, Run, Prompter | None], None]) -> int:
+def _change(arguments: argparse.Namespace, word: Literal["suspend", "resume"]) -> int:
     services = user_services(arguments)
     run = services.runs.load(arguments.run)
     require_changes(services, run.cluster)
     if not run.going or not run.job_ids:
         raise Trouble(f"Run {run.id} has no job to {word}: it is over, or has none yet.", exit_code=1)
-    change(services.feed, run, terminal_prompter())
-    if arguments.json:
-        print_json({"id": run.id, "asked": word})
-    else:
-        say(f"{run.cluster} was asked to {word} run {run.id}; `llmb-tui watch {run.id} --once` says how it stands.")
-    return 0
-
-
-def _nothing_to_cancel(run: Run, *, as_json: bool) -> int:
-    """A run that never got a job is over."""
-    if as_json:
-        print_json({"id": run.id, "cancelled": []})
-    else:
-        say(f"Run {run.id} is {run.submission} and has no job: nothing was cancelled. {run.note}".rstrip())
+    services.feed.change(run, word, terminal_prompter())
+    words = f"{run.cluster} was asked to {word} run {run.id}; `llmb-tui watch {run.id} --once` says how it stands."
+    answer(arguments, {"id": run.id, "asked": word}, words)
     return 0
 
 
 def existing(name: str) -> Path | None:
     """The path of that name; None where there is none, or it cannot be one."""
-    try:
-        return Path(name) if Path(name).exists() else None
-    except (OSError, ValueError):
-        return None
+    return Path(name) if os.path.exists(name) else None
 
 
 def exit_code(run: Run, state: RunState) -> int:

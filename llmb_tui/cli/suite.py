@@ -10,7 +10,7 @@ from typing import Any
 
 from llmb_tui.catalog.rows import rows
 from llmb_tui.cli.flags import selection_mapping
-from llmb_tui.cli.output import print_as, print_json, print_line, print_table, say
+from llmb_tui.cli.output import answer, print_as, print_json, print_line, print_table, say
 from llmb_tui.cli.user import confirm, has_terminal, read_line, require_changes, terminal_prompter, user_services
 from llmb_tui.errors import Trouble
 from llmb_tui.plan.plan import METHOD_NAMES
@@ -169,10 +169,7 @@ def _cancel(services: Services, arguments: argparse.Namespace) -> int:
     before = {row.planned.row.run_id for row in progress.rows if row.standing in ("unknown", "waiting", "running")}
     if not progress.over:
         progress = services.suite_runner.cancel(suite, _tell, terminal_prompter())
-    if arguments.json:
-        print_json({"id": suite.id, "cancelled": sorted(before)})
-    else:
-        say(progress.words)
+    answer(arguments, {"id": suite.id, "cancelled": sorted(before)}, progress.words)
     return 0
 
 

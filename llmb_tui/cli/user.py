@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, TextIO
 
 from llmb_tui.cli.output import say
+from llmb_tui.errors import Trouble
 from llmb_tui.store.paths import Places
 from llmb_tui.store.settings import Settings, load_settings
 from llmb_tui.text import clean
@@ -68,6 +69,14 @@ def confirm(question: str) -> bool:
     """Ask at the terminal; anything but yes is no."""
     say(f"{question} [y/N] ", end="")
     return read_line().strip().lower() in {"y", "yes"}
+
+
+def agree(question: str, nothing: str, fix: str) -> None:
+    """Ask at the terminal. Raises Trouble (exit code 1) with `nothing` where the answer is no, or nobody can answer."""
+    if not has_terminal():
+        raise Trouble(nothing, "There is no terminal to ask at.", fix, exit_code=1)
+    if not confirm(question):
+        raise Trouble(nothing, exit_code=1)
 
 
 class TerminalPrompter:

@@ -16,18 +16,13 @@ _TAIL_BYTES = 1 << 16
 _PIECE = 1 << 18
 
 
-def last_frame(line: bytes) -> bytes:
-    """What a terminal would show of a line that a progress bar repainted: the text after the last carriage return."""
-    return line.rstrip(b"\r").rpartition(b"\r")[2]
-
-
 def display_text(line: bytes) -> str:
     """One raw line without its newline, as text that a screen may show.
 
     The last frame only, decoded (what is no UTF-8 becomes U+FFFD), free of control characters, tabs as
     spaces, at most `SHOWN_CHARACTERS` and an ellipsis.
     """
-    frame = last_frame(line)
+    frame = line.rstrip(b"\r").rpartition(b"\r")[2]
     text = clean_line(frame[:_SHOWN_BYTES].decode("utf-8", "replace"))
     if len(text) > SHOWN_CHARACTERS or len(frame) > _SHOWN_BYTES:
         return text[:SHOWN_CHARACTERS] + "…"
@@ -94,7 +89,7 @@ class LineReader:
                 self._offset += len(data)
                 yield from self._splitter.feed(data)
 
-    @property
-    def rest(self) -> str:
-        """The unfinished last line; empty if there is none."""
-        return self._splitter.rest
+    def last(self) -> Iterator[str]:
+        """The last line, where it has no end."""
+        if self._splitter.rest:
+            yield self._splitter.rest

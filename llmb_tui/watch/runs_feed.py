@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from queue import Empty, SimpleQueue
-from typing import Protocol
+from typing import Literal, Protocol
 
 from llmb_tui.cluster.cluster import CancelOpen, Cluster, HalfAnswer, SchedulerTrouble
 from llmb_tui.cluster.failures import Disconnected, Unanswered, Unreachable
@@ -166,18 +166,11 @@ class RunsFeed:
             with contextlib.suppress(Trouble):
                 self.clusters.poller(run.cluster).poll_soon()
 
-    def suspend(self, run: Run, prompter: Prompter | None = None) -> None:
-        """Suspend the job of a run. Raises Trouble."""
-        self._change(run, prompter, lambda cluster: cluster.suspend(run.job_ids[-1]))
-
-    def resume(self, run: Run, prompter: Prompter | None = None) -> None:
-        """Resume the job of a run. Raises Trouble."""
-        self._change(run, prompter, lambda cluster: cluster.resume(run.job_ids[-1]))
-
-    def _change(self, run: Run, prompter: Prompter | None, change: Callable[[Cluster], None]) -> None:
+    def change(self, run: Run, what: Literal["suspend", "resume"], prompter: Prompter | None = None) -> None:
+        """Suspend the job of a run, or resume it. Raises Trouble."""
         cluster = self.clusters.cluster(run.cluster)
         cluster.connect(prompter)
-        change(cluster)
+        (cluster.suspend if what == "suspend" else cluster.resume)(run.job_ids[-1])
         with contextlib.suppress(Trouble):
             self.clusters.poller(run.cluster).poll_soon()
 

@@ -91,4 +91,4 @@ def test_a_reader_gives_each_line_once_and_the_unfinished_one_at_the_end(tmp_pat
         with path.open("ab") as file:
             file.write(data)
         assert list(reader.new()) == lines
-    assert reader.rest == "2%"
+    assert list(reader.last()) == ["2%"]

@@ -243,7 +243,7 @@ Leaving this screen stops the watching only; the job goes on."""
             return
         feed = self._services.feed
         with self._trouble_shown():
-            await in_daemon(feed.suspend if what == "suspend" else feed.resume, run, self._prompter)
+            await in_daemon(feed.change, run, what, self._prompter)
             self.trouble = None
             tell(self.app, f"{run.words.scheduler} was asked to {what} {named}.")
 
