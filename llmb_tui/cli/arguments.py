@@ -30,7 +30,7 @@ _VERBS = (
     ("submit", "clusters", "render and submit one run, or send one that was prepared"),
     ("suite", "suite", "many runs as one: plan, submit, watch, cancel or list"),
     ("jobs", "runs", "runs, newest first"),
-    ("note", "note", "what is said of a run, and its tags"),
+    ("note", "runs", "what is said of a run, and its tags"),
     ("watch", "runs", "follow a run until it ends"),
     ("logs", "runs", "the training log of a run, or a log file"),
     ("cancel", "runs", "cancel a run's job"),

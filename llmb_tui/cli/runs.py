@@ -1,4 +1,4 @@
-"""`jobs`, `watch`, `logs`, `cancel`: runs that were submitted."""
+"""`jobs`, `note`, `watch`, `logs`, `cancel`, `suspend`, `resume`: runs that were submitted."""
 
 from __future__ import annotations
 
@@ -256,6 +256,17 @@ def _change(arguments: argparse.Namespace, word: Literal["suspend", "resume"]) -
     services.feed.change(run, word, terminal_prompter())
     words = f"{run.cluster} was asked to {word} run {run.id}; `llmb-tui watch {run.id} --once` says how it stands."
     answer(arguments, {"id": run.id, "asked": word}, words)
+    return 0
+
+
+def note_verb(arguments: argparse.Namespace) -> int:
+    """Change the note or the tags of a run, where that is asked for; then say them."""
+    notes = user_services(arguments).notes
+    note = notes.change(arguments.run, arguments.text, arguments.tag, arguments.untag)
+    if arguments.json:
+        print_json({"id": arguments.run, "note": note.text, "tags": list(note.tags)})
+    elif note:
+        print_line(note.words)
     return 0
 
 

@@ -105,7 +105,7 @@ def _batched(resolved: ResolvedSelection, runs: Parallelism, dp: int, stages: It
 
 def _fastest(candidates: Iterable[ResolvedSelection], evidence: Evidence, most: int) -> list[ResolvedSelection]:
     """The `most` fastest by step time; of equal ones the one that is closest to the published layout."""
-    return heapq.nsmallest(most, candidates, key=lambda one: (_step_time_s(one, evidence), _distance(one)))
+    return heapq.nsmallest(most, candidates, key=lambda one: (_step_time_s(one, evidence), len(_differing(one))))
 
 
 def _step_time_s(resolved: ResolvedSelection, evidence: Evidence) -> float:
@@ -113,14 +113,9 @@ def _step_time_s(resolved: ResolvedSelection, evidence: Evidence) -> float:
     return expected.step_time_s if isinstance(expected, Expectation) else float("inf")
 
 
-def _distance(resolved: ResolvedSelection) -> int:
-    """In how many numbers a layout differs from the recipe's."""
-    return len(_differing(resolved, resolved.parallelism))
-
-
-def _differing(resolved: ResolvedSelection, runs: Parallelism) -> dict[str, int]:
+def _differing(resolved: ResolvedSelection) -> dict[str, int]:
     """The numbers of a layout that differ from the recipe's row, as a selection overrides them."""
-    row = resolved.base.row_for(resolved.selection.scale)
+    runs, row = resolved.parallelism, resolved.base.row_for(resolved.selection.scale)
     values = {name: getattr(runs, name) for name in _FREE if getattr(runs, name) != getattr(row, name)}
     return {name: value or 1 for name, value in values.items()}
 
@@ -135,7 +130,7 @@ def _with_published(best: list[ResolvedSelection], every: Iterable[ResolvedSelec
 
 def _layout(catalog: Catalog, selection: Selection, candidate: ResolvedSelection, evidence: Evidence) -> Layout:
     rest = {name: value for name, value in selection.overrides.set_fields().items() if name not in _FREE}
-    overrides = Overrides(**rest, **_differing(candidate, candidate.parallelism))
+    overrides = Overrides(**rest, **_differing(candidate))
     resolved = resolve(catalog, replace(selection, overrides=overrides))
     expected = expect(resolved, evidence)
     return Layout(

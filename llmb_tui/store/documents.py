@@ -5,17 +5,16 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from llmb_tui.errors import Trouble
 from llmb_tui.store.files import write_atomic
 from llmb_tui.text import clean_line
+from llmb_tui.toml.read import adapter
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
-    from pydantic import TypeAdapter
 
 _MEND = "Restore the file from a backup, or move it away."
 T = TypeVar("T", bound="DataclassInstance")
@@ -48,7 +47,7 @@ def load(path: Path, type_: type[T], today: Callable[[dict[str, Any]], dict[str,
         content = path.read_bytes()
         if today is not None:
             content = _converted(content, today)
-        document: T = _adapter(type_).validate_json(content, strict=True)
+        document: T = adapter(type_).validate_json(content, strict=True)
         return document
     except OSError as error:
         raise Trouble(f"Could not read {path}.", f"{error.strerror}.", "") from error
@@ -72,10 +71,3 @@ def _converted(content: bytes, today: Callable[[dict[str, Any]], dict[str, Any]]
         return content
     converted = today(document) if isinstance(document, dict) else document
     return content if converted == document else json.dumps(converted).encode()
-
-
-@cache
-def _adapter(type_: Any) -> TypeAdapter[Any]:
-    from pydantic import TypeAdapter  # noqa: PLC0415 - see `load`
-
-    return TypeAdapter(type_)

@@ -15,6 +15,18 @@ CONFIG_VARIABLE, STATE_VARIABLE = "LLMB_TUI_CONFIG_DIR", "LLMB_TUI_STATE_DIR"
 """Environment variables that name other directories than the platform's own."""
 
 
+class _Below:
+    """A path below one of the two directories."""
+
+    def __init__(self, directory: str, name: str) -> None:
+        self._directory = directory
+        self._name = name
+
+    def __get__(self, places: Places, _: type[Places]) -> Path:
+        directory: Path = getattr(places, self._directory)
+        return directory / self._name
+
+
 @dataclass(frozen=True, slots=True)
 class Places:
     """Where things are kept. Nothing is created here: `store.files` makes directories when it writes."""
@@ -24,57 +36,31 @@ class Places:
     state: Path
     """What this machine remembers of runs."""
 
+    settings = _Below("config", "config.toml")
+    """File of what is set for all clusters and runs."""
+    clusters = _Below("config", "clusters")
+    """Directory of cluster profiles, one TOML file each."""
+    presets = _Below("config", "presets")
+    """Directory of the user's own presets."""
+    failures = _Below("config", "failures")
+    """Directory of the user's own failure rules."""
+    runs = _Below("state", "runs")
+    """Directory of runs, one folder each."""
+    suites = _Below("state", "suites")
+    """Directory of suites, one folder each."""
+    catalog = _Below("state", "catalog.json")
+    """File with the presets as they were read last."""
+    runs_done = _Below("state", "runs-done.json")
+    """File with what is told of runs that are done, as it was made last."""
+    journal = _Below("state", "journal.jsonl")
+    """File that intents and their outcomes are written to before and after they happen."""
+
     @classmethod
     def of_user(cls) -> Places:
         """The platform's own directories, or LLMB_TUI_CONFIG_DIR and LLMB_TUI_STATE_DIR where they are set."""
         config = os.environ.get(CONFIG_VARIABLE) or platformdirs.user_config_dir(_APP, appauthor=False)
         state = os.environ.get(STATE_VARIABLE) or platformdirs.user_state_dir(_APP, appauthor=False)
         return cls(config=_absolute(config), state=_absolute(state))
-
-    @property
-    def settings(self) -> Path:
-        """File of what is set for all clusters and runs."""
-        return self.config / "config.toml"
-
-    @property
-    def clusters(self) -> Path:
-        """Directory of cluster profiles, one TOML file each."""
-        return self.config / "clusters"
-
-    @property
-    def presets(self) -> Path:
-        """Directory of the user's own presets."""
-        return self.config / "presets"
-
-    @property
-    def failures(self) -> Path:
-        """Directory of the user's own failure rules."""
-        return self.config / "failures"
-
-    @property
-    def runs(self) -> Path:
-        """Directory of runs, one folder each."""
-        return self.state / "runs"
-
-    @property
-    def suites(self) -> Path:
-        """Directory of suites, one folder each."""
-        return self.state / "suites"
-
-    @property
-    def catalog(self) -> Path:
-        """File with the presets as they were read last."""
-        return self.state / "catalog.json"
-
-    @property
-    def runs_done(self) -> Path:
-        """File with what is told of runs that are done, as it was made last."""
-        return self.state / "runs-done.json"
-
-    @property
-    def journal(self) -> Path:
-        """File that intents and their outcomes are written to before and after they happen."""
-        return self.state / "journal.jsonl"
 
 
 def _absolute(path: str) -> Path:

@@ -8,7 +8,6 @@ something, because it takes longer than the first frame.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from llmb_tui.store.files import locked, write_atomic
 from llmb_tui.text import clean_line
 from llmb_tui.toml.bounds import Bound
 from llmb_tui.toml.lines import line_of, syntax_line
+from llmb_tui.toml.read import parse_toml
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -151,7 +151,7 @@ def key_line(file: Path, key: str) -> int:
 def _document(file: Path) -> tuple[dict[str, Any], str]:
     try:
         text = file.read_text(encoding="utf-8")
-        document = _of_toml(text)
+        document = parse_toml(text)
     except FileNotFoundError:
         return {}, ""
     except OSError as error:
@@ -165,16 +165,6 @@ def _document(file: Path) -> tuple[dict[str, Any], str]:
     if isinstance(document.get("keys"), dict):
         document["keys"] = dict(_flat(document["keys"]))
     return document, text
-
-
-def _of_toml(text: str) -> dict[str, Any]:
-    """Most people have set nothing, and the first frame does not wait for a reader. Raises ValueError."""
-    if sys.version_info >= (3, 11):
-        import tomllib  # noqa: PLC0415 - see above
-    else:
-        import tomli as tomllib  # noqa: PLC0415 - see above
-
-    return tomllib.loads(text)
 
 
 def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
@@ -194,7 +184,7 @@ def _by_flag(flags: Sequence[str]) -> dict[str, Any]:
         if not equals or not key:
             raise SettingProblem(f"--set {flag}", key or "KEY", "It has the form KEY=VALUE.")
         try:
-            value: object = _of_toml(f"value = {text}")["value"]
+            value: object = parse_toml(f"value = {text}")["value"]
         except ValueError:
             value = text
         _put(document, key.partition("."), value)

@@ -87,10 +87,6 @@ def toml_files(directories: Sequence[Path]) -> Iterator[Path]:
 
 def read_toml(file: Path, form: type[T], problem: type[FileProblem]) -> tuple[T, str]:
     """What a file holds, and its text. Raises `problem`."""
-    if sys.version_info >= (3, 11):
-        import tomllib  # noqa: PLC0415 - presets that were kept are not parsed
-    else:
-        import tomli as tomllib  # noqa: PLC0415 - as above
     try:
         if file.exists() and not file.is_file():  # a pipe would be waited for
             raise problem(file, None, "", "cannot be read: it is no file")
@@ -102,7 +98,7 @@ def read_toml(file: Path, form: type[T], problem: type[FileProblem]) -> tuple[T,
         unread.fix = (trouble_of(error, path=file) or unread).fix
         raise unread from error
     try:
-        data = tomllib.loads(text)
+        data = parse_toml(text)
     except (ValueError, RecursionError) as error:  # the former also for an integer of thousands of digits
         raise problem(file, syntax_line(error), "", f"is not TOML: {error}") from error
     try:
@@ -111,8 +107,19 @@ def read_toml(file: Path, form: type[T], problem: type[FileProblem]) -> tuple[T,
         raise problem(file, None, "", f"cannot be used: {error}") from error
 
 
+def parse_toml(text: str) -> dict[str, Any]:
+    """The document. Raises ValueError."""
+    if sys.version_info >= (3, 11):
+        import tomllib  # noqa: PLC0415 - presets that were kept are not parsed, and most people have set nothing
+    else:
+        import tomli as tomllib  # noqa: PLC0415 - as above
+
+    return tomllib.loads(text)
+
+
 @functools.cache
-def _adapter(form: Any) -> TypeAdapter[Any]:
+def adapter(form: Any) -> TypeAdapter[Any]:
+    """What checks a document against a dataclass; cached."""
     from pydantic import TypeAdapter  # noqa: PLC0415 - takes long to import, and the first frame must not wait for it
 
     return TypeAdapter(form)
@@ -123,7 +130,7 @@ def _validated(file: Path, text: str, data: dict[str, Any], form: type[T], probl
 
     try:
         # By way of JSON, where strict mode takes an array for a tuple. TOML's dates have no JSON, and no field is one.
-        checked: T = _adapter(cast("Any", form)).validate_json(json.dumps(data, default=str))
+        checked: T = adapter(cast("Any", form)).validate_json(json.dumps(data, default=str))
     except ValidationError as error:
         raise problem.at(file, text, *_faults(error, data, problem.kind, form).items()) from error
     return checked
