@@ -24,10 +24,7 @@ Values = Mapping[str, Value]
 
 LAYOUT = tuple("tp pp cp ep vp mbs gbs seq_len layers".split())
 """What a configuration table says of a layout; `dp` and `ga` follow from it."""
-NUMBERS = (
-    *LAYOUT,
-    *"dp ga hidden vocab nodes gpus_per_node gpus steps profile_start profile_stop".split(),
-)
+NUMBERS = (*LAYOUT, *"dp ga hidden vocab nodes gpus_per_node gpus steps profile_start profile_stop".split())
 PLACEHOLDERS = (
     *NUMBERS,
     *"dtype fp8 pipelined strong all_ranks tokenizer results_dir none".split(),

@@ -10,15 +10,7 @@ from llmb_tui.cli.output import print_as, print_json, print_line, say
 from llmb_tui.cli.user import user_services
 from llmb_tui.errors import Trouble
 from llmb_tui.results.compare import MEASURE_WORDS, Comparison, compare
-from llmb_tui.results.comparison_tables import (
-    CHANGE,
-    NODE,
-    POINT,
-    RUN,
-    comparison_table,
-    contrasts_table,
-    groups_table,
-)
+from llmb_tui.results.comparison_tables import CHANGE, NODE, POINT, RUN, comparison_table, contrasts_table, groups_table
 from llmb_tui.results.difference import Ran, RunDifference, difference
 from llmb_tui.results.document import comparison_document, nodes_document
 from llmb_tui.results.likeness import PURPOSES

@@ -14,13 +14,7 @@ from llmb_tui.launch.prepared import LaunchPreview
 from llmb_tui.launch.procedure import preview
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.plan import Problem
-from llmb_tui.plan.selection import (
-    DEFAULT_PROCEDURE,
-    FIELDS,
-    PROCEDURE_NAMES,
-    PROCEDURE_TITLES,
-    Value,
-)
+from llmb_tui.plan.selection import DEFAULT_PROCEDURE, FIELDS, PROCEDURE_NAMES, PROCEDURE_TITLES, Value
 from llmb_tui.request import RunRequest
 from llmb_tui.services import Services
 

@@ -24,8 +24,6 @@ from llmb_tui.plan.resolved import ResolvedSelection, resolve
 from llmb_tui.plan.selection import Selection
 from llmb_tui.plan.step_model import StepModel
 
-Rows = Callable[[Measurement], bool]
-
 
 def accuracy(catalog: Catalog, progress: Callable[[str], None] = lambda _: None) -> dict[str, dict[str, Any]]:
     """By case: `n`, `mean_pct`, `p90_pct`, `worst_pct`, `coverage_pct` (of the band), and `baselines` with the same.

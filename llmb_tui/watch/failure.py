@@ -6,7 +6,7 @@ and among equals the first one: the ranks that follow only report that another d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from llmb_tui.cluster.job import Job
@@ -19,19 +19,10 @@ from llmb_tui.watch.lines import display_text
 _REACH = 2000
 
 
-def explain(line: bytes) -> Diagnosis | None:
-    """What one raw line says about a failure, or None."""
-    return _most_telling([line])
-
-
 def worst(data: bytes) -> Diagnosis | None:
     """The most telling failure line of `data`, which holds whole lines."""
-    return _most_telling(_suspects(data))
-
-
-def _most_telling(lines: Iterable[bytes]) -> Diagnosis | None:
     rule_set = rules("training")
-    matches = ((line, match) for line in lines if (match := rule_set.match(line.decode("utf-8", "replace"))))
+    matches = ((line, match) for line in _suspects(data) if (match := rule_set.match(line.decode("utf-8", "replace"))))
     line, match = max(matches, key=lambda pair: pair[1].weight, default=(b"", None))
     return replace(match.diagnosis(), line=display_text(line)) if match else None
 

@@ -17,10 +17,9 @@ import llmb_tui
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
 from llmb_tui.store.files import write_atomic
+from llmb_tui.watch.run_records import SETTLED_NS
 from llmb_tui.watch.state import RunState
 
-_SETTLED_NS = 1_000_000_000
-"""A file that changed more recently may have changed again without another time stamp."""
 _Stamp = list[list[Any]]
 
 
@@ -50,7 +49,7 @@ class KeptRuns:
         files = self._stamps.get(run.id)
         if run.going or run.cancel or run.submission != "submitted" or state.stage != "done" or state.link_note:
             return
-        if files and max(changed for *_, changed in files) < time.time_ns() - _SETTLED_NS:
+        if files and max(changed for *_, changed in files) < time.time_ns() - SETTLED_NS:
             self.done[run.id], self._changed = KeptRun(files, run.created_at, document), True
 
     def save(self) -> None:

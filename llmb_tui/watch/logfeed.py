@@ -79,7 +79,7 @@ class LogFeed(threading.Thread):
         self.job_moved(restarts)
         self._job_over.set()
 
-    def catch_up(self, *, job_over: bool = False) -> None:
+    def catch_up(self, *, job_over: bool) -> None:
         """Copy, in the caller's thread, what the newest log holds now, for at most a minute.
 
         Of a job that is over, what stands beside the log is posted too.

@@ -17,8 +17,8 @@ from llmb_tui.watch.local_run import LocalRun
 from llmb_tui.watch.state import RunState
 from llmb_tui.watch.verdict import THRESHOLD
 
-_SETTLED_NS = 1_000_000_000
-"""A folder that changed more recently may have changed again without another time stamp."""
+SETTLED_NS = 1_000_000_000
+"""A file or folder that changed more recently may have changed again without another time stamp."""
 
 _Stamp = tuple[tuple[str, int, int], ...]
 
@@ -121,7 +121,7 @@ def _look_into(folder: Path, entry: _CacheEntry | None) -> tuple[int, _Stamp]:
         for name in names:
             with contextlib.suppress(FileNotFoundError):
                 stats.append((name, os.stat(f"{folder}/{name}")))
-    settled = time.time_ns() - folder_ns > _SETTLED_NS
+    settled = time.time_ns() - folder_ns > SETTLED_NS
     return folder_ns if settled else 0, tuple((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)
 
 

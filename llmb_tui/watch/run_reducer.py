@@ -100,9 +100,7 @@ class RunReducer:
 
     def outran_slurm(self) -> bool:
         """True once when the log begins, and once when it has its last step: Slurm's answer is older than that."""
-        progress = self._log.progress
-        last = progress.steps_total is not None and progress.steps_done >= progress.steps_total
-        before, self._log_marks = self._log_marks, (self._log.size > 0, last)
+        before, self._log_marks = self._log_marks, (self._log.size > 0, self._log.progress.whole)
         return self._log_marks != before and not self.job_over
 
     def state(self, now: float, calls_per_minute: int = 0) -> RunState:
@@ -136,8 +134,7 @@ class RunReducer:
         """What an older version did not note, it had read if it had read anything."""
         log = self._log
         read = bool(log.size) if self._log_read is None else self._log_read
-        whole = log.progress.steps_total is not None and log.progress.steps_done >= log.progress.steps_total
-        return self._over and not read and not whole and self._run.job_log is not None
+        return self._over and not read and not log.progress.whole and self._run.job_log is not None
 
     def _take_job(self, event: JobUpdated) -> bool:
         if event.job and event.job.id != self._run.job_ids[-1]:
@@ -192,7 +189,8 @@ def stage_of(job: Job | None, progress: Progress, *, started: bool, ended: bool)
     knows and whose log ends before that has failed, though nobody says how.
     """
     if ended:
-        return _end(job, progress)
+        end = _ENDS.get(job.state, "failed") if job else "failed"
+        return "done" if progress.whole else end
     if job and job.waiting:
         return "queued"
     if job and job.state in _HALTED:
@@ -202,12 +200,6 @@ def stage_of(job: Job | None, progress: Progress, *, started: bool, ended: bool)
     if started:
         return "start"
     return "image" if job else "submitted"
-
-
-def _end(job: Job | None, progress: Progress) -> Stage:
-    if progress.steps_total and progress.steps_done >= progress.steps_total:
-        return "done"
-    return _ENDS.get(job.state, "failed") if job else "failed"
 
 
 def _whole(seconds: float | None) -> float | None:

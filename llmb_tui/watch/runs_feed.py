@@ -54,13 +54,7 @@ class RunsFeed:
     """One for each program. Thread-safe; only what says so asks a cluster, or a person."""
 
     def __init__(
-        self,
-        runs: Runs,
-        journal: Journal,
-        clusters: Connections,
-        *,
-        threshold: float,
-        timing: Timing,
+        self, runs: Runs, journal: Journal, clusters: Connections, *, threshold: float, timing: Timing
     ) -> None:
         self.records = RunRecords(runs, threshold)
         """How the runs stand by what is here."""

@@ -88,6 +88,11 @@ class Progress:
     before: str = ""
     """File name of the copy of what the log was before it began anew; empty where it did not."""
 
+    @property
+    def whole(self) -> bool:
+        """The log has the last step."""
+        return self.steps_total is not None and self.steps_done >= self.steps_total > 0
+
 
 @dataclass(frozen=True, slots=True)
 class RunState:
