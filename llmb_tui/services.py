@@ -91,7 +91,6 @@ class Services:
         for directory in (places.config, places.state):
             remove_leftovers(directory)
         self.journal = Journal(places.journal)
-        """The journal of intents."""
         use_own_rules(places.failures, self._tell)
 
     @_part

@@ -41,10 +41,6 @@ class BrokenPreset:
     workload: str | None
     release: str | None
 
-    def may_be(self, workload: str) -> bool:
-        """True unless it is of another workload."""
-        return self.workload in (None, workload)
-
 
 @dataclass(frozen=True, eq=False)
 class Catalog:
@@ -96,7 +92,8 @@ class Catalog:
         )
 
     def _broken(self, workload: str) -> tuple[BrokenPreset, ...]:
-        return tuple(preset for preset in self.broken if preset.may_be(workload.removeprefix(_PREFIX)))
+        """The presets that may be of this workload."""
+        return tuple(one for one in self.broken if one.workload in (None, workload.removeprefix(_PREFIX)))
 
     def workloads(self) -> tuple[str, ...]:
         """Names of all workloads, each once."""

@@ -35,7 +35,6 @@ Clock = Annotated[str, Spelled(CLOCK, "{!r} is not HH:MM:SS")]
 class Gpu:
     """A GPU type as the recipe counts it."""
 
-    __pydantic_config__ = STRICT
     gpus_per_node: Count
     memory_gb: Positive
     """Capacity of one GPU, decimal GB."""
@@ -50,7 +49,6 @@ class Gpu:
 class PrecisionVariant:
     """How a precision that comes in several is scaled: the step time differs with it."""
 
-    __pydantic_config__ = STRICT
     variant: Variant
     source: str
 
@@ -64,7 +62,6 @@ class Flops:
     mlp = (18 if gated else 12) * layers * ffn * hidden * experts per token, embedding = 6 * vocab * hidden.
     """
 
-    __pydantic_config__ = STRICT
     name: str
     """Short name for the screen, such as `grouped queries, full attention`."""
     grouped_queries: bool
@@ -78,7 +75,6 @@ class Flops:
 class Model:
     """Architecture of one size, with the numbers that the recipe's own FLOPs formula uses."""
 
-    __pydantic_config__ = STRICT
     layers: Count
     hidden: Count
     ffn: Count
@@ -124,7 +120,6 @@ class ConfigTable:
     as NA is the string "NA".
     """
 
-    __pydantic_config__ = STRICT
     size: str
     gpu: str
     dtypes: tuple[str, ...]
@@ -142,7 +137,6 @@ class ConfigTable:
 class Correction:
     """A cell where the recipe's script runs something else than its README prints."""
 
-    __pydantic_config__ = STRICT
     size: str
     column: str
     value: Count
@@ -156,7 +150,6 @@ class Correction:
 class ResultTable:
     """Published results, one list entry per scale, digits as printed."""
 
-    __pydantic_config__ = STRICT
     size: str
     gpu: str
     dtype: str
@@ -180,7 +173,6 @@ class ResultTable:
 class Example:
     """A step time that the text shows for one of the configurations, but no table: something to compare with."""
 
-    __pydantic_config__ = STRICT
     size: str
     gpu: str
     dtype: str
@@ -194,7 +186,6 @@ class Example:
 class Option:
     """A run option of the recipe: its variable, default and allowed values, as documented."""
 
-    __pydantic_config__ = STRICT
     name: str
     variable: str
     source: str
@@ -216,7 +207,6 @@ class Option:
 class ResultRule:
     """Which steps of a run count as its result."""
 
-    __pydantic_config__ = STRICT
     kind: Literal["last", "mean"]
     source: str
     first: Annotated[int, Bound(ge=0)] | None = None
@@ -229,7 +219,6 @@ class ResultRule:
 class LaunchFacts:
     """What starts the training in the container."""
 
-    __pydantic_config__ = STRICT
     kind: LogFormat
     """`nemo2`: our entry script builds NeMo's own recipe. `hydra`: the recipe's command with overrides."""
     source: str
@@ -248,7 +237,6 @@ class LaunchFacts:
 class Access:
     """What NVIDIA's own scripts need before they can be installed."""
 
-    __pydantic_config__ = STRICT
     hub_token: bool
     source: str
     python: str | None = None

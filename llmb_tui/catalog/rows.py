@@ -69,7 +69,6 @@ class ResultRow:
     release: str | None
     """The release that published it; None: the recipe's own."""
     variant: Variant | None = None
-    """Of the precision."""
 
 
 # Recipes live as long as the catalog, and there are few: the caches stay small.

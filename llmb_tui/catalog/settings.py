@@ -17,7 +17,7 @@ from typing import Annotated, Any
 from llmb_tui.toml.bounds import Bound, Spelled
 
 STRICT = {"extra": "forbid", "strict": True, "allow_inf_nan": False}
-"""How pydantic reads a dataclass of a preset; a plain dict, so that pydantic is not needed to use one."""
+"""How pydantic reads a file of presets, and the dataclasses in it; a plain dict, so that none needs pydantic."""
 
 Value = int | str | bool | list[int] | None
 Values = Mapping[str, Value]
@@ -54,7 +54,6 @@ _SrunOption = Annotated[str, Spelled(r"[a-z][a-z-]*", "is no long option of srun
 class SettingsGroup:
     """A group of settings. It applies where every filter and condition holds; of two groups the later one wins."""
 
-    __pydantic_config__ = STRICT
     source: str
     containers: tuple[str, ...] = ()
     """Image references that it is for; empty, as with the filters below: all."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from llmb_tui.catalog.settings import LAYOUT, PLACEHOLDERS, STRICT
+from llmb_tui.catalog.settings import LAYOUT, PLACEHOLDERS
 from llmb_tui.toml.bounds import Bound, Spelled
 
 PLACES = ("root", "repository", "scripts")
@@ -32,7 +32,6 @@ _Variable = Annotated[str, Spelled(r"[A-Z_][A-Z0-9_]*")]
 class Setup:
     """The script that installs the recipe. It is started in the recipe's folder."""
 
-    __pydantic_config__ = STRICT
     how: Literal["job", "login", "login-pty"]
     """`job`: by sbatch on one node. `login`: by bash on the login node; `login-pty`: with a terminal, because it calls
     `srun --pty`."""
@@ -56,7 +55,6 @@ class Setup:
 class Pin:
     """A package that is installed into the environment after the setup script, against a known fault."""
 
-    __pydantic_config__ = STRICT
     requirement: Annotated[str, Spelled(r"[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9.]+")]
     """For pip, with an exact version."""
     reason: str
@@ -67,7 +65,6 @@ class Pin:
 class Constraints:
     """Versions of what the scripts install without naming one, as they were at the release."""
 
-    __pydantic_config__ = STRICT
     file: _Below
     """In the folder `constraints` beside the preset: a constraints file as pip and uv read them."""
     resolved: Annotated[str, Spelled(r"\d{4}-\d\d-\d\d")]
@@ -82,7 +79,6 @@ class Constraints:
 class EnvironmentSize:
     """What the Python environment of the scripts takes, as it was measured."""
 
-    __pydantic_config__ = STRICT
     gb: Annotated[float, Bound(gt=0)]
     """Decimal GB of its files."""
     source: str
@@ -92,7 +88,6 @@ class EnvironmentSize:
 class Commit:
     """What the setup script fetches by its id: without it, no later step can succeed."""
 
-    __pydantic_config__ = STRICT
     repository: _Address
     commit: Annotated[str, Spelled(r"[0-9a-f]{40}")]
     """The whole id, 40 hexadecimal digits."""
@@ -104,7 +99,6 @@ class Commit:
 class Variables:
     """Environment variables of the launch script. They apply where every condition holds (`catalog.settings`)."""
 
-    __pydantic_config__ = STRICT
     values: dict[_Variable, str]
     when: tuple[str, ...] = ()
     if_given: bool = False
@@ -115,7 +109,6 @@ class Variables:
 class Flaw:
     """What a launch by the script goes wrong with, where every condition holds, and is too late to learn then."""
 
-    __pydantic_config__ = STRICT
     when: tuple[str, ...]
     reason: str
     fix: str
@@ -126,7 +119,6 @@ class Flaw:
 class LaunchScript:
     """The script that launches a run, and what it takes from its environment."""
 
-    __pydantic_config__ = STRICT
     how: Literal["bash", "sbatch"]
     """`bash`: on the login node in the recipe's Python environment, where NeMo-Run calls sbatch. `sbatch`: it is the
     batch script itself."""
@@ -134,7 +126,6 @@ class LaunchScript:
     """Where it is started."""
     variables: tuple[Variables, ...]
     results: str
-    """Where the results go."""
     source: str
     script: _Below = "launch.sh"
     options: tuple[str, ...] = ()
@@ -162,7 +153,6 @@ class LaunchScript:
 class UpstreamScripts:
     """A release's own way from an empty directory to a job."""
 
-    __pydantic_config__ = STRICT
     repository: _Address
     tag: _Below
     folder: _Below

@@ -65,8 +65,8 @@ def _show(places: Places, flags: Sequence[str], as_json: bool) -> int:
         in_force = {one.name: {"value": one.value, "from": one.source} for one in settings}
         print_json({"places": where, "settings": in_force, "clusters": clusters, "presets": presets})
         return 0
-    rows = list(_places(places))
-    rows += [(one.name, _as_text(one.value), _from(one, places)) for one in settings]
+    rows, in_file = list(_places(places)), str(places.settings)
+    rows += [(one.name, _as_text(one.value), in_file if one.source == "file" else one.source) for one in settings]
     for profile in profiles:
         for name, setting in _settings(profile).items():
             source = files[profile.name] if setting["from"] == "file" else setting["from"]
@@ -86,10 +86,6 @@ def _in_force(places: Places, flags: Sequence[str]) -> Iterator[Setting]:
     for name, key in sorted(keys_by_id().items()):
         if f"keys.{name}" not in names:
             yield Setting(f"keys.{name}", key, "default")
-
-
-def _from(setting: Setting, places: Places) -> str:
-    return str(places.settings) if setting.source == "file" else setting.source
 
 
 def _settings(profile: ClusterProfile) -> dict[str, dict[str, Any]]:

@@ -84,12 +84,11 @@ def _settings(install: LlmbInstall) -> dict[str, str]:
 def _installation(services: Services, install: LlmbInstall) -> dict[str, Any]:
     """The JSON object of an installation. No value of a variable is in it."""
     request, count = request_of(install)
-    fields = asdict(install)
+    names = ("path", "version", "release", "root", "repository", "cluster_name", "gpu_type", "architecture")
     workloads = known_workloads(services.catalog, install)
     environments = {workload.name: list(workload.environment) for workload in install.workloads}
     return {
-        **{name: fields[name] for name in ("path", "version", "release", "root", "repository", "cluster_name")},
-        **{name: fields[name] for name in ("gpu_type", "architecture")},
+        **{name: getattr(install, name) for name in names},
         "environment": list(install.environment),
         "settings": {**settings_of(install), "gpu_request": request},
         "gpus_per_node": count or None,
@@ -104,11 +103,7 @@ def _run(one: ImportableRun) -> dict[str, Any]:
     return {
         "job_id": run.job_id,
         "workload": run.workload,
-        "release": run.release or None,
-        "size": run.size or None,
-        "gpu": run.gpu or None,
-        "dtype": run.dtype or None,
-        "scale": run.scale or None,
+        **{name: getattr(run, name) or None for name in ("release", "size", "gpu", "dtype", "scale")},
         "submitted_at": run.written_at or None,
         "folder": run.folder,
         "changed": list(run.changed),

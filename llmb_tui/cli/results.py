@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, BinaryIO
@@ -19,7 +19,7 @@ from llmb_tui.plan.plan import Plan
 from llmb_tui.results.document import log_document, run_result, upstream_document
 from llmb_tui.results.history import Losses
 from llmb_tui.results.log_result import log_result
-from llmb_tui.results.table import Cell, Column, Form, Table, cell_text
+from llmb_tui.results.table import Cell, Column, Table, cell_text
 from llmb_tui.results.training_log import MOST, TrainingLog, cluster_logs, local_logs, newest_of_jobs, trains
 from llmb_tui.results.upstream_rules import Rule, UpstreamResult, counts_as_log, llmb_run, parse_train_timing
 from llmb_tui.watch.report import document
@@ -52,7 +52,8 @@ def results_verb(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(documents)
     else:
-        print_as(arguments.format, _table(documents, arguments.rule, arguments.format))
+        columns = _UPSTREAM if arguments.rule != "recipe" else _ALL if arguments.format == "csv" else _SHORT
+        print_as(arguments.format, Table.by(columns, documents))
         if arguments.format == "table" and arguments.rule == "recipe" and len(documents) == 1:
             for line in _details(documents[0]):
                 print_line(line)
@@ -161,12 +162,6 @@ class _Results:
         return run, state, 2
 
 
-def _table(documents: Sequence[_Document], rule: Rule, form: Form) -> Table:
-    """A row for each, of CSV with all that is known; else by the recipe's rule only what goes on a line."""
-    columns = _UPSTREAM if rule != "recipe" else _ALL if form == "csv" else _SHORT
-    return Table.by(columns, documents)
-
-
 def _details(one: _Document) -> Iterator[str]:
     """What a table has no room for, of one run."""
     result = one["result"]
@@ -235,6 +230,7 @@ _SHORT: tuple[Column, ...] = (
     ("MFU %", "result.mfu_pct"),
     ("verdict", _verdict),
 )
+"""What goes on a line."""
 _ALL: tuple[Column, ...] = (
     ("id", "id"),
     *((name, f"selection.{name}") for name in ("workload", "release", "size", "gpu", "dtype", "scale")),

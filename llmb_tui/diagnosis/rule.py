@@ -24,7 +24,6 @@ class Rule:
     Both may name a group of the pattern, and what is known at the stage (`FACTS`), as `{name}`.
     """
 
-    __pydantic_config__ = STRICT
     reason: str = ""
     fix: str = ""
     words: tuple[str, ...] = ()

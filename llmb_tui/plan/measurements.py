@@ -76,7 +76,6 @@ class Curve:
     release: str
     """Whose results these are: the recipe's own release, or another one with the same configurations."""
     variant: Variant | None
-    """Of the precision."""
     points: dict[int, ResultRow]
     """By number of GPUs, ascending."""
 

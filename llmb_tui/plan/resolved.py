@@ -93,7 +93,6 @@ class ResolvedSelection:
     """The overrides that can be used: those above zero."""
     parallelism: Parallelism
     variant: Variant | None
-    """Of the precision."""
 
     @property
     def listed(self) -> bool:

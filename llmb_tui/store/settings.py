@@ -17,7 +17,7 @@ from llmb_tui.errors import Trouble, trouble_of
 from llmb_tui.store.files import locked, write_atomic
 from llmb_tui.text import clean_line
 from llmb_tui.toml.bounds import Bound
-from llmb_tui.toml.lines import line_of, syntax_line
+from llmb_tui.toml.lines import Lines, syntax_line
 from llmb_tui.toml.read import parse_toml
 
 if TYPE_CHECKING:
@@ -143,9 +143,9 @@ def keep_theme(file: Path, theme: str) -> None:
 
 def key_line(file: Path, key: str) -> int:
     """1-based line of the file where a dotted key stands, or the nearest around it."""
-    text = _document(file)[1]
+    lines = Lines(_document(file)[1])
     table, _, name = key.partition(".")
-    return max(line_of(text, (table, name)), line_of(text, (table, *name.split("."))))
+    return max(lines.of((table, name)), lines.of((table, *name.split("."))))
 
 
 def _document(file: Path) -> tuple[dict[str, Any], str]:

@@ -40,11 +40,6 @@ class Lines:
         return next((self._lines[path[:end]] for end in range(len(path), 0, -1) if path[:end] in self._lines), 1)
 
 
-def line_of(text: str, path: KeyPath) -> int:
-    """The same, of one value."""
-    return Lines(text).of(path)
-
-
 def syntax_line(error: Exception) -> int | None:
     """1-based line that tomllib names in the message of its error; it has no attribute before Python 3.14."""
     _, _, tail = str(error).partition("at line ")

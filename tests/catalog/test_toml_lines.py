@@ -1,4 +1,4 @@
-"""`line_of` finds a value's line, whatever stands around it."""
+"""`Lines` finds a value's line, whatever stands around it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import tomli_w
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmb_tui.toml.lines import KeyPath, line_of
+from llmb_tui.toml.lines import KeyPath, Lines
 
 TEXT = '''\
 a = 1 # a comment with a [
@@ -62,7 +62,7 @@ c = 1
     ],
 )
 def test_a_value_is_found_on_its_line(path: KeyPath, line: int) -> None:
-    assert line_of(TEXT, path) == line
+    assert Lines(TEXT).of(path) == line
 
 
 _keys = st.text("abc.# =[]'", min_size=1, max_size=4)
@@ -97,4 +97,4 @@ def test_every_number_of_a_document_is_on_the_line_that_is_named(shape: dict[str
     text = tomli_w.dumps(document)
     lines = text.splitlines()
     for path, number in _leaves_of(document):
-        assert re.search(rf"\b{number}\b", lines[line_of(text, path) - 1]), (path, text)
+        assert re.search(rf"\b{number}\b", lines[Lines(text).of(path) - 1]), (path, text)
