@@ -33,9 +33,12 @@ def over_scale(catalog: Catalog, selection: Selection) -> tuple[AtScale, ...]:
     bare = replace(selection, steps=None, time_limit=None, options=NOTHING_MORE)
     resolved = resolve(catalog, bare)
     scales = {selection.scale, *resolved.base.rows, *_between_and_beyond(tuple(resolved.base.rows))}
-    points = (_at(catalog, replace(bare, scale=scale)) for scale in sorted(scales))
-    layers = resolved.parallelism.layers
-    return tuple(point for runs, point in points if point is not None and runs == layers)
+    plans = [_plan(catalog, replace(bare, scale=scale)) for scale in sorted(scales)]
+    return tuple(
+        AtScale(plan.selection.scale, plan.estimate, plan.published is not None)
+        for plan in plans
+        if plan.estimate is not None and plan.parallelism.layers == resolved.parallelism.layers
+    )
 
 
 def _between_and_beyond(scales: tuple[int, ...]) -> list[int]:
@@ -44,11 +47,5 @@ def _between_and_beyond(scales: tuple[int, ...]) -> list[int]:
     return [*powers, 2 * scales[-1]]
 
 
-# Moving over the scales of one selection asks for the same points again and again.
-@lru_cache(maxsize=512)
-def _at(catalog: Catalog, selection: Selection) -> tuple[int, AtScale | None]:
-    """The number of layers that run there, and the point."""
-    plan = make.plan(catalog, selection)
-    if plan.estimate is None:
-        return plan.parallelism.layers, None
-    return plan.parallelism.layers, AtScale(selection.scale, plan.estimate, plan.published is not None)
+# Moving over the scales of one selection asks for the same plans again and again.
+_plan = lru_cache(maxsize=512)(make.plan)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from llmb_tui.catalog.catalog import Catalog, Unknown
-from llmb_tui.catalog.recipe import ConfigTable, Gpu, Model, Recipe, Variant
+from llmb_tui.catalog.recipe import Gpu, Model, Recipe, Variant
 from llmb_tui.catalog.rows import Row, gbs_by_rule, rows
 from llmb_tui.plan.plan import Parallelism, Scaling
 from llmb_tui.plan.selection import Selection
@@ -68,15 +68,12 @@ def base_of(recipe: Recipe, size: str, gpu: str, dtype: str, strong: bool) -> Ba
     full = next(iter(whole.values()), None) or max(by_scale.values(), key=lambda row: row.layers)
     if gpu != selected_gpu and whole:
         by_scale = whole
-    return Base(gpu, dtype, scaling == "strong", by_scale, full, _table_with(full, tables).gbs_rule)
+    gbs_rule = next(t.gbs_rule for t in tables if any(cells[t.columns.index("gpus")] == full.gpus for cells in t.rows))
+    return Base(gpu, dtype, scaling == "strong", by_scale, full, gbs_rule)
 
 
 def _one_of(name: str, choices: Sequence[str]) -> str:
     return name if name in choices else choices[0]
-
-
-def _table_with(row: Row, tables: Iterable[ConfigTable]) -> ConfigTable:
-    return next(t for t in tables if any(cells[t.columns.index("gpus")] == row.gpus for cells in t.rows))
 
 
 @dataclass(frozen=True, slots=True)

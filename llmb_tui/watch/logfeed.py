@@ -69,15 +69,15 @@ class LogFeed(threading.Thread):
         self._copy = newest_copy(folder)
         self._follower = self._follow(self._copy)
 
-    def job_moved(self, restarts: int) -> None:
-        """The job changed its state; Slurm has started it again so often, and each time there may be another log."""
+    def job_moved(self, restarts: int, *, over: bool = False) -> None:
+        """The job changed its state; Slurm has started it again so often, and each time there may be another log.
+
+        If it is `over`, this ends when the copy is whole.
+        """
         self._restarts = restarts
         self._look_for_restarts.set()
-
-    def job_ended(self, restarts: int) -> None:
-        """The job is over: end when the copy is whole."""
-        self.job_moved(restarts)
-        self._job_over.set()
+        if over:
+            self._job_over.set()
 
     def catch_up(self, *, job_over: bool) -> None:
         """Copy, in the caller's thread, what the newest log holds now, for at most a minute.

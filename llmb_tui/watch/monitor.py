@@ -169,7 +169,7 @@ class Monitor:
                     self._poller.poll_soon()
                     local.take(event)
                 elif local.take(event) and log_feed:
-                    (log_feed.job_ended if local.reducer.job_over else log_feed.job_moved)(local.reducer.restarts)
+                    log_feed.job_moved(local.reducer.restarts, over=local.reducer.job_over)
             more = local.read()
             if local.reducer.outran_slurm():
                 self._poller.poll_soon()

@@ -52,9 +52,8 @@ def judge(
     doubts = [step_time.short] if step_time.short else []
     doubts += _slowed_down(plan.options)
     if estimate.method not in _TRUSTED:
-        doubts.append(
-            f"The expected step time is {METHOD_WORDS[estimate.method]}, not published for this configuration."
-        )
+        method = METHOD_WORDS[estimate.method]
+        doubts.append(f"The expected step time is {method}, not published for this configuration.")
     if ratio > FASTEST:
         doubts.append(
             f"{ratio:.3g} times as fast as expected, which no cluster explains: it was another configuration, or the "
@@ -63,21 +62,12 @@ def judge(
     if estimate.other_variant:
         doubts.append(estimate.other_variant)
     result, place = _compare(estimate, step_time.seconds, ratio, threshold)
-    saved = (
-        "A checkpoint was saved; the expected step time is that of a run without."
-        if plan.options.save_checkpoint
-        else ""
-    )
-    reasons = tuple(text for text in (step_time.note, place, *doubts, saved) if text)
-    return Verdict(
-        "WARN" if doubts else result,
-        ratio,
-        step_time.seconds,
-        _against(plan, estimate),
-        rule_words(rule),
-        reasons,
-        step_time.is_rule,
-    ), ""
+    reasons = [text for text in (step_time.note, place, *doubts) if text]
+    if plan.options.save_checkpoint:
+        reasons.append("A checkpoint was saved; the expected step time is that of a run without.")
+    result = "WARN" if doubts else result
+    against, seconds = _against(plan, estimate), step_time.seconds
+    return Verdict(result, ratio, seconds, against, rule_words(rule), tuple(reasons), step_time.is_rule), ""
 
 
 def naming(verdict: Verdict, otherwise: Sequence[str], progress: Progress) -> Verdict:
@@ -175,26 +165,20 @@ def _too_short(plan: Plan, rule: ResultRule, progress: Progress) -> str:
 
 
 def _why_not(plan: Plan, rule: ResultRule, progress: Progress, *, finished: bool) -> str:
-    total = _total(plan, progress)
-    if finished and not progress.steps_done:
+    done, total, counts = progress.steps_done, _total(plan, progress), rule_words(rule)
+    if not finished:
+        return f"Warm-up: the first {WARM_UP_STEPS} steps do not count." if done else "No step yet."
+    if not done:
         return f"No verdict: the run ended before its first step.{_anew(progress)}"
-    if finished:
-        return (
-            f"No verdict: the run ended after {progress.steps_done} of {total} steps, and what counts is the "
-            f"{rule_words(rule)}."
-            if progress.steps_done < total
-            else f"No verdict: the log has no step time for the {rule_words(rule)}.{_anew(progress)}"
-        )
-    if not progress.steps_done:
-        return "No step yet."
-    return f"Warm-up: the first {WARM_UP_STEPS} steps do not count."
+    if done < total:
+        return f"No verdict: the run ended after {done} of {total} steps, and what counts is the {counts}."
+    return f"No verdict: the log has no step time for the {counts}.{_anew(progress)}"
 
 
 def _anew(progress: Progress) -> str:
     """Why steps may be missing that were made."""
-    return (
-        f" The log began anew while it was copied; `{progress.before}` has what came before." if progress.before else ""
-    )
+    before = progress.before
+    return f" The log began anew while it was copied; `{before}` has what came before." if before else ""
 
 
 def _total(plan: Plan, progress: Progress) -> int:
