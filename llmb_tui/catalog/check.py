@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from llmb_tui.catalog.recipe import ConfigTable, LaunchFacts, Model, Recipe, ResultRule, ResultTable
 from llmb_tui.catalog.rows import PRINTED_COLUMNS, Row, gbs_by_rule, row_of, rows
 from llmb_tui.catalog.settings import LAYOUT, PLACEHOLDERS, SettingsGroup, applies, handed_on, placeholder_faults
-from llmb_tui.catalog.upstream_check import Faults, below, condition_faults, upstream_faults
+from llmb_tui.catalog.upstream_check import Faults, among, below, comma_list, condition_faults, upstream_faults
 from llmb_tui.toml.lines import KeyPath
 
 _NEEDED_COLUMNS = ("gpus", "tp", "pp", "cp", "mbs", "gbs")
@@ -36,10 +36,10 @@ def _names(recipe: Recipe) -> Faults:
     for field, value in (("dtypes", recipe.dtypes), ("gpus", recipe.gpus), ("models", recipe.models)):
         if not value:
             yield (field,), "is empty"
-    yield from _among(("precision_variants",), recipe.precision_variants, recipe.dtypes)
+    yield from among(("precision_variants",), recipe.precision_variants, recipe.dtypes)
     for gpu, facts in recipe.gpus.items():
         if set(facts.peak_tflops) != set(recipe.dtypes):
-            yield ("gpus", gpu, "peak_tflops"), f"must have a peak for each of {_comma_list(recipe.dtypes)}"
+            yield ("gpus", gpu, "peak_tflops"), f"must have a peak for each of {comma_list(recipe.dtypes)}"
 
 
 def _models(recipe: Recipe) -> Faults:
@@ -52,12 +52,12 @@ def _models(recipe: Recipe) -> Faults:
         if model.experts_per_token > model.experts:
             yield (*path, "experts_per_token"), f"more than {model.experts} experts"
         for field in ("save_min_gpus", "load_min_gpus"):
-            yield from _among((*path, field), getattr(model, field), recipe.gpus)
+            yield from among((*path, field), getattr(model, field), recipe.gpus)
 
 
 def _launch(launch: LaunchFacts, recipe: Recipe) -> Faults:
     if launch.kind == "nemo2" and set(launch.factories) != set(recipe.models):
-        yield ("launch", "factories"), f"must have a factory for each of {_comma_list(recipe.models)}"
+        yield ("launch", "factories"), f"must have a factory for each of {comma_list(recipe.models)}"
     for reason in placeholder_faults(launch.arguments):
         yield ("launch", "arguments"), reason
     if launch.kind == "hydra" and not launch.command:
@@ -66,10 +66,10 @@ def _launch(launch: LaunchFacts, recipe: Recipe) -> Faults:
 
 def _settings(group: SettingsGroup, recipe: Recipe) -> Faults:
     """Faults of one group of settings, with paths inside it."""
-    yield from _among(("containers",), group.containers, {gpu.container for gpu in recipe.gpus.values()})
-    yield from _among(("sizes",), group.sizes, recipe.models)
-    yield from _among(("gpus",), group.gpus, recipe.gpus)
-    yield from _among(("dtypes",), group.dtypes, recipe.dtypes)
+    yield from among(("containers",), group.containers, {gpu.container for gpu in recipe.gpus.values()})
+    yield from among(("sizes",), group.sizes, recipe.models)
+    yield from among(("gpus",), group.gpus, recipe.gpus)
+    yield from among(("dtypes",), group.dtypes, recipe.dtypes)
     yield from condition_faults(group.when)
     for field in ("overrides", "prefix"):
         for index, text in enumerate(getattr(group, field)):
@@ -94,19 +94,19 @@ def _rule(rule: ResultRule, steps: int) -> Faults:
 
 def _table(table: ConfigTable, recipe: Recipe) -> Faults:
     """Faults of one table of configurations, with paths inside it."""
-    yield from _among(("size",), [table.size], recipe.models)
-    yield from _among(("gpu",), [table.gpu], recipe.gpus)
-    yield from _among(("dtypes",), table.dtypes, recipe.dtypes)
+    yield from among(("size",), [table.size], recipe.models)
+    yield from among(("gpu",), [table.gpu], recipe.gpus)
+    yield from among(("dtypes",), table.dtypes, recipe.dtypes)
     if not table.dtypes:
         yield ("dtypes",), "is empty"
     try:
         gbs_by_rule(table.gbs_rule, 1)
     except (ValueError, ZeroDivisionError):
         yield ("gbs_rule",), f"{table.gbs_rule!r} is neither a fraction such as 252/576 nor `const` and a number"
-    yield from _among(("columns",), table.columns, ("gpus", *PRINTED_COLUMNS))
+    yield from among(("columns",), table.columns, ("gpus", *PRINTED_COLUMNS))
     missing = [name for name in _NEEDED_COLUMNS if name not in table.columns]
     if missing or len(set(table.columns)) != len(table.columns):
-        yield ("columns",), f"{_comma_list(missing)} missing" if missing else "a column stands there twice"
+        yield ("columns",), f"{comma_list(missing)} missing" if missing else "a column stands there twice"
         return
     for index, cells in enumerate(table.rows):
         if len(cells) != len(table.columns):
@@ -115,7 +115,7 @@ def _table(table: ConfigTable, recipe: Recipe) -> Faults:
         for position, (name, cell) in enumerate(zip(table.columns, cells, strict=True)):
             if (cell == "NA" and name not in _MAY_BE_NA) or (cell != "NA" and int(cell) < 1):
                 yield ("rows", index, position), f"{name} cannot be {cell}"
-    yield from _among(("notes",), table.notes, [str(cells[table.columns.index("gpus")]) for cells in table.rows])
+    yield from among(("notes",), table.notes, [str(cells[table.columns.index("gpus")]) for cells in table.rows])
 
 
 def _upstream(recipe: Recipe) -> Faults:
@@ -126,8 +126,8 @@ def _upstream(recipe: Recipe) -> Faults:
 
 def _corrections(recipe: Recipe) -> Faults:
     for index, correction in enumerate(recipe.corrections):
-        yield from _among(("corrections", index, "size"), [correction.size], recipe.models)
-        yield from _among(("corrections", index, "column"), [correction.column], LAYOUT)
+        yield from among(("corrections", index, "size"), [correction.size], recipe.models)
+        yield from among(("corrections", index, "column"), [correction.column], LAYOUT)
 
 
 def _rows(recipe: Recipe) -> Faults:
@@ -182,10 +182,8 @@ def _promises(recipe: Recipe) -> Faults:
             for cells in table.rows:
                 missing |= dict.fromkeys(_not_set(recipe, row_of(recipe, table, cells, dtype)))
         if missing:
-            yield (
-                ("tables", index),
-                f"no setting says {_comma_list(missing)}: NeMo's own would run, and not this table's",
-            )
+            reason = f"no setting says {comma_list(missing)}: NeMo's own would run, and not this table's"
+            yield ("tables", index), reason
 
 
 def _not_set(recipe: Recipe, row: Row) -> Iterator[str]:
@@ -214,7 +212,7 @@ def _results(recipe: Recipe) -> Faults:
     for index, table in enumerate(recipe.results):
         path = ("results", index)
         yield from _lengths(path, table)
-        yield from _among((*path, "notes"), table.notes, [str(gpus) for gpus in table.gpus])
+        yield from among((*path, "notes"), table.notes, [str(gpus) for gpus in table.gpus])
         for position, gpus in enumerate(table.gpus):
             key = (table.size, table.gpu, table.dtype, gpus, table.scaling)
             if key not in configured:
@@ -237,16 +235,3 @@ def _lengths(path: KeyPath, table: ResultTable) -> Faults:
         length = len(getattr(table, field))
         if length != len(table.gpus) and not (field == "days_per_1t_tokens" and length == 0):
             yield (*path, field), f"{length} values for {len(table.gpus)} scales"
-
-
-def _among(path: KeyPath, names: Iterable[str], allowed: Iterable[str]) -> Faults:
-    """Faults for the names that are not allowed; those that are keys of a table are pointed at one by one."""
-    allowed = tuple(allowed)
-    for name in names:
-        if name not in allowed:
-            where = (*path, name) if isinstance(names, dict) else path
-            yield where, f"{name!r} is none of {_comma_list(allowed)}"
-
-
-def _comma_list(names: Iterable[str]) -> str:
-    return ", ".join(names) or "none"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from string import Formatter
 
 from llmb_tui.catalog.settings import PLACEHOLDERS, holds
@@ -17,7 +17,7 @@ _CONSTRAINT = re.compile(r"[A-Za-z0-9][\w.-]*[=<]=[\w.+]+( ; [\w .'()<>=!*]+)?",
 _PLACED = re.compile(r"\{(\w+)\}(/.+)?", re.ASCII)
 
 
-def upstream_faults(procedure: UpstreamScripts, gpus: Iterable[str], ignored: Iterable[str]) -> Faults:
+def upstream_faults(procedure: UpstreamScripts, gpus: Collection[str], ignored: Iterable[str]) -> Faults:
     """Every disagreement. `ignored` are the documented variables that the recipe's scripts do not read."""
     if procedure.python and procedure.python_exact:
         yield ("python_exact",), "there is an oldest Python already"
@@ -26,11 +26,8 @@ def upstream_faults(procedure: UpstreamScripts, gpus: Iterable[str], ignored: It
             if not _CONSTRAINT.fullmatch(line):
                 reason = f"{line!r} is no `NAME==VERSION` or `NAME<=VERSION`, with or without a marker"
                 yield ("constraints", "file"), f"{constraints.file}: {reason}"
-    types = tuple(gpus)
     for index, commit in enumerate(procedure.commits):
-        for gpu in commit.gpus:
-            if gpu not in types:
-                yield ("commits", index, "gpus"), f"{gpu!r} is none of {', '.join(types)}"
+        yield from among(("commits", index, "gpus"), commit.gpus, gpus)
     yield from below("setup", _setup(procedure.setup))
     yield from below("launch", _launch(procedure.launch, set(ignored)))
 
@@ -107,6 +104,20 @@ def _unknown(path: KeyPath, text: str) -> Faults:
     for _, name, spec, conversion in parts:
         if name is not None and (name not in NAMES or spec or conversion):
             yield path, f"{text!r}: {{{name}}} is none of {', '.join(NAMES)}"
+
+
+def among(path: KeyPath, names: Iterable[str], allowed: Iterable[str]) -> Faults:
+    """Faults for the names that are not allowed; those that are keys of a table are pointed at one by one."""
+    allowed = tuple(allowed)
+    for name in names:
+        if name not in allowed:
+            where = (*path, name) if isinstance(names, dict) else path
+            yield where, f"{name!r} is none of {comma_list(allowed)}"
+
+
+def comma_list(names: Iterable[str]) -> str:
+    """The names; there may be none."""
+    return ", ".join(names) or "none"
 
 
 def below(path: str | KeyPath, faults: Faults) -> Faults:

@@ -22,7 +22,7 @@ from llmb_tui.plan.document import document
 from llmb_tui.plan.plan import METHOD_NAMES, Plan
 from llmb_tui.plan.request import plan_line, read_request
 from llmb_tui.plan.resolved import selections
-from llmb_tui.plan.selection import FIELDS
+from llmb_tui.plan.selection import FIELDS, Selection
 from llmb_tui.services import Services
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def _open(source: str) -> AbstractContextManager[TextIO]:
 def _list_row(plan: Plan) -> tuple[str, ...]:
     selection, estimate = plan.selection, plan.estimate
     return (
-        f"{selection.workload}@{selection.release}",
+        selection.recipe_id,
         selection.size,
         selection.gpu,
         selection.dtype,
@@ -145,16 +145,17 @@ def _list_row(plan: Plan) -> tuple[str, ...]:
     )
 
 
+def _words(selection: Selection) -> str:
+    gpus = f"{selection.scale} GPUs"
+    return f"{selection.recipe_id} {selection.size} · {selection.gpu.upper()} · {selection.dtype} · {gpus}"
+
+
 def print_plan(plan: Plan) -> None:
     """A plan for a person: what will run, how fast, and what stands in the way."""
-    selection, layout = plan.selection, plan.parallelism
-    print_line(
-        f"{selection.workload}@{selection.release} {selection.size} · {selection.gpu.upper()} · {selection.dtype} · "
-        f"{selection.scale} GPUs ({plan.nodes} × {plan.gpus_per_node}) · {plan.scaling} scaling"
-    )
+    print_line(f"{_words(plan.selection)} ({plan.nodes} × {plan.gpus_per_node}) · {plan.scaling} scaling")
     cells = (
         f"{FIELDS[name].label if name in FIELDS else name.upper()} {'–' if value is None else value}"
-        for name, value in asdict(layout).items()
+        for name, value in asdict(plan.parallelism).items()
     )
     print_line("  ".join(cells))
     if plan.estimate is not None:
@@ -183,11 +184,8 @@ def print_layouts(plan: Plan, ranking: Layouts, *, as_json: bool) -> None:
         best = [_layout_document(plan, layout) for layout in ranking.best]
         print_json({"selection": document(plan)["selection"], "valid": ranking.valid, "layouts": best})
         return
-    selection, runs = plan.selection, plan.parallelism
-    print_line(
-        f"{selection.workload}@{selection.release} {selection.size} · {selection.gpu.upper()} · {selection.dtype} · "
-        f"{selection.scale} GPUs · GBS {runs.gbs}, sequence {runs.seq_len}, {runs.layers} layers"
-    )
+    runs = plan.parallelism
+    print_line(f"{_words(plan.selection)} · GBS {runs.gbs}, sequence {runs.seq_len}, {runs.layers} layers")
     if ranking.best:
         print_table(_LAYOUT, map(_layout_row, ranking.best))
     print_line(

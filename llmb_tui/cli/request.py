@@ -47,7 +47,7 @@ def request_of(services: Services, arguments: argparse.Namespace) -> RunRequest:
 def fill_from(run: Run, arguments: argparse.Namespace) -> None:
     """Take what a run was for every flag of `submit` that is not given, and say what is otherwise."""
     chosen, changed = run.plan.selection, selection_mapping(arguments)
-    then: dict[str, Value] = {"workload": f"{chosen.workload}@{chosen.release}"}
+    then: dict[str, Value] = {"workload": chosen.recipe_id}
     for name, field in FIELDS.items():
         if field.has_flag:
             value = then.get(name, chosen.value(name))

@@ -123,7 +123,7 @@ def _compare(estimate: Estimate, seconds: float, ratio: float, threshold: float)
 def _against(plan: Plan, estimate: Estimate) -> str:
     base = f"{METHOD_WORDS[estimate.method]} {estimate.step_time_s:.4g} s, "
     if estimate.method == "published":
-        return base + f"{plan.selection.workload}@{plan.selection.release}"
+        return base + plan.selection.recipe_id
     return base + estimate.anchor
 
 
