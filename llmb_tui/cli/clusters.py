@@ -16,7 +16,7 @@ from llmb_tui.cli.flags import PROFILE_FLAGS, RUNAI_FLAGS, selection_mapping
 from llmb_tui.cli.output import answer, print_json, print_line, print_table, say
 from llmb_tui.cli.request import ask_for_selection, fill_from, print_command, request_of, say_problems
 from llmb_tui.cli.run_lines import Again
-from llmb_tui.cli.runs import settle
+from llmb_tui.cli.runs import print_run, settle
 from llmb_tui.cli.secrets import ask_for_key
 from llmb_tui.cli.user import agree, has_terminal, is_terminal, require_changes, terminal_prompter, user_services
 from llmb_tui.cluster.failures import Disconnected, LoginNeeded, Unanswered, Unreachable
@@ -38,8 +38,6 @@ from llmb_tui.plan.selection import DEFAULT_PROCEDURE
 from llmb_tui.preflight.report import Check, Preflight
 from llmb_tui.request import RunRequest
 from llmb_tui.services import Services
-from llmb_tui.watch.report import document
-from llmb_tui.watch.state import RunState
 
 _BROKEN = (Disconnected, LoginNeeded, Unanswered, Unreachable)
 """Before a submission, when nothing was sent yet: what became of one that has begun, `submit_once` says itself."""
@@ -200,7 +198,7 @@ def submit_verb(arguments: argparse.Namespace) -> int:
         run = submit(services, prepared, check(services, request, say), say)
     except _BROKEN as broken:
         raise NotSent(broken) from broken
-    return _print_run(run, as_json=arguments.json)
+    return print_run(run, as_json=arguments.json)
 
 
 def _resume(services: Services, arguments: argparse.Namespace) -> int:
@@ -234,15 +232,7 @@ def _resume(services: Services, arguments: argparse.Namespace) -> int:
     if run.submission in ("refused", "withdrawn"):
         trouble = withdrawal(run)
         raise Trouble(trouble.what, trouble.why, trouble.fix, exit_code=1)
-    return _print_run(_known(run), as_json=arguments.json)
-
-
-def _print_run(run: Run, *, as_json: bool) -> int:
-    if as_json:
-        print_json(document(run, RunState(run.id)))
-    else:
-        print_line(run.id)
-    return 0
+    return print_run(_known(run), as_json=arguments.json)
 
 
 def _dry_run(services: Services, request: RunRequest, *, as_json: bool) -> int:

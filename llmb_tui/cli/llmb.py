@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from llmb_tui.cli.output import print_json, print_line, print_table, say
+from llmb_tui.cli.runs import print_run
 from llmb_tui.cli.user import terminal_prompter, user_services
 from llmb_tui.cluster.llmb.find import find_installs
 from llmb_tui.cluster.llmb.install import LlmbInstall, request_of, settings_of
@@ -16,10 +17,7 @@ from llmb_tui.errors import Trouble
 from llmb_tui.launch.llmb.import_run import ImportableRun, import_run, importable_runs, list_importable_runs
 from llmb_tui.launch.llmb.run import list_runs
 from llmb_tui.launch.llmb.workloads import known_workloads, summary
-from llmb_tui.launch.run import Run
 from llmb_tui.services import Services
-from llmb_tui.watch.report import document
-from llmb_tui.watch.state import RunState
 
 _HEADINGS = ("job", "workload", "release", "GPUs", "submitted", "here as", "")
 
@@ -33,7 +31,9 @@ def llmb_verb(arguments: argparse.Namespace) -> int:
     if arguments.open is not None:
         runs = list_importable_runs(session, services.catalog, services.runs)
         run = import_run(services.catalog, services.runs, profile.name, _with_job(runs, profile.name, arguments.open))
-        return _say_opened(run, arguments.open, as_json=arguments.json)
+        if not arguments.json:
+            say(f"Job {arguments.open} of llmb-run is run {run.id} here: `llmb-tui watch {run.id}` follows it.")
+        return print_run(run, as_json=arguments.json)
     survey = find_installs(session, profile.install_dir)
     jobs = list_runs(session, [install.root for install in survey.installs])
     runs = importable_runs(services.catalog, services.runs, profile.name, jobs)
@@ -51,15 +51,6 @@ def llmb_verb(arguments: argparse.Namespace) -> int:
         say(f"No installation of NVIDIA's llmb-run was found on {arguments.cluster}.")
     if runs:
         print_table(_HEADINGS, [_row(one) for one in runs])
-    return 0
-
-
-def _say_opened(run: Run, job_id: str, *, as_json: bool) -> int:
-    if as_json:
-        print_json(document(run, RunState(run.id)))
-    else:
-        say(f"Job {job_id} of llmb-run is run {run.id} here: `llmb-tui watch {run.id}` follows it.")
-        print_line(run.id)
     return 0
 
 

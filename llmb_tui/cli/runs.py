@@ -82,6 +82,15 @@ def _print_runs(documents: Sequence[dict[str, Any]]) -> None:
     print_table((*_HEADINGS, "note"), [(*_row(one), note) for one, note in zip(documents, notes, strict=True)])
 
 
+def print_run(run: Run, *, as_json: bool) -> int:
+    """The id of a run that nobody has looked at yet, or its JSON object."""
+    if as_json:
+        print_json(document(run, RunState(run.id)))
+    else:
+        print_line(run.id)
+    return 0
+
+
 def settle(services: Services, run_id: str, *, patiently: bool = False) -> Run:
     """A run, after its cluster was asked about it if it is unknown; `patiently` again and again, until it is known.
 
