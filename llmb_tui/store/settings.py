@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 PREFIX = "LLMB_TUI_"
 """Of the environment variables; two underscores stand between a table and its key."""
-_STRICT = {"extra": "forbid"}
 
 Source = Literal["default", "file", "environment", "flag"]
 
@@ -34,7 +33,6 @@ Source = Literal["default", "file", "environment", "flag"]
 class VerdictSettings:
     """When a run passes."""
 
-    __pydantic_config__ = _STRICT
     threshold: Annotated[float, Bound(gt=0, le=1)] = 0.95
     """Smallest ratio of expected to measured step time that passes; 0.95 is the Exemplar programme's."""
 
@@ -43,7 +41,6 @@ class VerdictSettings:
 class LimitSettings:
     """What no run may exceed, and from where on a suite is agreed to by its number."""
 
-    __pydantic_config__ = _STRICT
     gpu_hours: Annotated[float, Bound(gt=0)] | None = None
     """GPU-hours of one run, by its GPUs and its time limit; None: no limit."""
     suite_gpu_hours: Annotated[float, Bound(gt=0)] = 1000.0
