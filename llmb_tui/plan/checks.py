@@ -123,9 +123,8 @@ def _values(resolved: ResolvedSelection) -> Iterator[Problem]:
     for name, value in resolved.selection.overrides.set_fields().items():
         if value < FIELDS[name].least:
             reason = f"{name.upper()} must be at least {FIELDS[name].least}, and is {value}."
-            yield error(
-                name, reason, f"Leave it at {getattr(resolved.parallelism, name) or 1}, or choose a larger one."
-            )
+            fix = f"Leave it at {getattr(resolved.parallelism, name) or 1}, or choose a larger one."
+            yield error(name, reason, fix)
 
 
 def _tensor_parallel(resolved: ResolvedSelection) -> Iterator[Problem]:
@@ -203,34 +202,19 @@ _COMPARED = ("pp", "cp", "ep", "vp", "mbs")
 
 def unusual_of(resolved: ResolvedSelection) -> Iterator[Problem]:
     """What is unusual about a layout, beside the published ones of the same model, GPU type and precision."""
-    yield from _beyond_a_node(resolved)
-    yield from _above_published(resolved)
-    yield from _waiting_stages(resolved)
-
-
-def _beyond_a_node(resolved: ResolvedSelection) -> Iterator[Problem]:
-    tp, reach = resolved.parallelism.tp, tensor_reach(resolved)
-    if tp > reach:
-        reason = (
-            f"TP {tp} reaches beyond a node of {resolved.gpu.gpus_per_node} GPUs, where the network is much slower."
-        )
+    runs, node, rows = resolved.parallelism, resolved.gpu.gpus_per_node, resolved.base.rows.values()
+    reach = tensor_reach(resolved)
+    if runs.tp > reach:
+        reason = f"TP {runs.tp} reaches beyond a node of {node} GPUs, where the network is much slower."
         yield warning("tp", reason, f"Choose TP {reach} or less.")
-
-
-def _above_published(resolved: ResolvedSelection) -> Iterator[Problem]:
-    rows = resolved.base.rows.values()
     for name in _COMPARED:
-        value = getattr(resolved.parallelism, name) or 1
+        value = getattr(runs, name) or 1
         most = max(getattr(row, name) or 1 for row in rows)
         if value > most:
             yield note(name, f"{name.upper()} {value} is above the published {most}.")
-
-
-def _waiting_stages(resolved: ResolvedSelection) -> Iterator[Problem]:
-    runs = resolved.parallelism
     if runs.pp == 1 or runs.vp:
         return
-    if all(row.vp for row in resolved.base.rows.values() if row.pp > 1) and resolved.base.full.pp > 1:
+    if all(row.vp for row in rows if row.pp > 1) and resolved.base.full.pp > 1:
         yield note("vp", f"PP {runs.pp} has no virtual stages, which the published pipelines have.")
     if runs.ga and runs.ga < runs.pp:
         yield note("pp", f"GA {runs.ga} is less than PP {runs.pp}: some stages always wait.")
