@@ -98,11 +98,10 @@ def _exact(resolved: ResolvedSelection, curve: Curve) -> Expectation:
     result = curve.points[scale]
     hardware = f"{scale} x {result.gpu.upper()}"
     anchor = f"{curve.name} {result.size} {result.dtype}, {hardware}, {result.step_time_s:g} s"
+    seconds, half = result.step_time_s, _half(resolved, curve)
     if is_own(curve, resolved.recipe):
-        return Expectation(result.step_time_s, _half(resolved, curve), "published", anchor, "published", result)
-    return Expectation(
-        result.step_time_s, _half(resolved, curve), "other_release", anchor, "published for another release"
-    )
+        return Expectation(seconds, half, "published", anchor, "published", result)
+    return Expectation(seconds, half, "other_release", anchor, "published for another release")
 
 
 def _between(resolved: ResolvedSelection, curve: Curve) -> Expectation | None:

@@ -154,9 +154,8 @@ def _alone(options: RunOptions) -> Iterator[Problem]:
     if options.load_checkpoint and len(exclusive) > 1:
         what = " and no ".join(option.label for option in exclusive if option.name != "load_checkpoint")
         reason = f"A run that loads a checkpoint takes one step: there is no {what} of it."
-        yield error(
-            "load_checkpoint", reason, f"Leave out the checkpoint, or the {what.replace(' and no', ' and the')}."
-        )
+        fix = f"Leave out the checkpoint, or the {what.replace(' and no', ' and the')}."
+        yield error("load_checkpoint", reason, fix)
     elif len(exclusive) > 1:
         reason = "An Nsight profile and an NCCL trace exclude each other, as the recipes say."
         yield error("nccl_trace", reason, "Leave out one of them.")
@@ -209,9 +208,7 @@ def _smallest_scale(resolved: ResolvedSelection, field: str, smallest: dict[str,
     scale, gpu = resolved.selection.scale, resolved.selection.gpu
     least = smallest.get(gpu)
     if least is not None and scale < least:
-        reason = (
-            f"The smallest scale at which a checkpoint was {verb} is {least} {gpu.upper()}: {scale} may not suffice."
-        )
-        yield warning(field, reason, f"Choose {least} GPUs or more.")
+        tested = f"The smallest scale at which a checkpoint was {verb} is {least} {gpu.upper()}"
+        yield warning(field, f"{tested}: {scale} may not suffice.", f"Choose {least} GPUs or more.")
     elif least is None and smallest:
         yield note(field, f"No scale at which a checkpoint was {verb} is published for {gpu.upper()}.")

@@ -48,9 +48,8 @@ class LocalLog:
                 raise OSError(0, "it is no file")
             file = self.path.open("rb")
         except OSError as error:
-            self.trouble = (
-                "" if isinstance(error, FileNotFoundError) else f"{self.path} cannot be read: {error.strerror}."
-            )
+            is_there = not isinstance(error, FileNotFoundError)
+            self.trouble = f"{self.path} cannot be read: {error.strerror}." if is_there else ""
             return False
         began, self.trouble, steps = self.size, "", list[Step]()
         with file:
