@@ -1,41 +1,26 @@
-"""`python -m llmb_tui.fit`: fits the step model to the published rows and stores the coefficients in the presets."""
+"""The fit as a file: what was found, from what, and how well it fits."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 
 from llmb_tui.catalog.hardware import Chip
-from llmb_tui.catalog.load import load_presets, model_dir
 from llmb_tui.fit.accuracy import errors_of
-from llmb_tui.fit.solve import FITTED_ON, fit_model, fitted_rows
+from llmb_tui.fit.solve import FITTED_ON
 from llmb_tui.plan.evidence import work_of
 from llmb_tui.plan.measurements import Measurement, architecture, layout_of
 from llmb_tui.plan.physics import TIMES
 from llmb_tui.plan.step_model import StepModel
 
 _HEAD = "# Written by `make fit`: do not edit. The coefficients of the terms of llmb_tui/plan/physics.py.\n\n"
-
-
-def main() -> None:
-    """Fit, write, and say what came out."""
-    catalog = load_presets()
-    rows, chip = fitted_rows(catalog), catalog.chips[FITTED_ON]
-    file = model_dir() / "coefficients.toml"
-    stored = document(rows, chip, fit_model(rows, chip), date.today().isoformat())
-    write(file, stored)
-    for part in ("rows", "terms", "errors"):
-        sys.stdout.write(f"{part}: {', '.join(f'{name} {value:g}' for name, value in stored[part].items())}\n")
-    sys.stdout.write(f"written: {file}\n")
 
 
 def document(rows: Sequence[Measurement], chip: Chip, model: StepModel, day: str) -> dict[str, Any]:
