@@ -39,9 +39,11 @@ class ProfileForm(Vertical, Generic[P, O]):
     HOW: ClassVar[str]
     """How it is reached, in words."""
 
-    def __init__(self, base: P) -> None:
+    def __init__(self, base: P, texts: dict[str, str]) -> None:
+        """`texts`: what the fields begin with, by name."""
         super().__init__()
         self.base = base
+        self._first_texts = texts
         self.fields = {one.name: Combo(one.name, one.title, one.hint) for one in (*self.REACH, *self.USE, *self.MORE)}
 
     def compose(self) -> ComposeResult:
@@ -55,7 +57,7 @@ class ProfileForm(Vertical, Generic[P, O]):
         yield from self._combos(self.MORE)
 
     def on_mount(self) -> None:
-        for name, text in self.texts_of(self.base).items():
+        for name, text in self._first_texts.items():
             self.fields[name].value = text
         self.say(line(("○ not read yet: ctrl+r", MUTED)))
 
@@ -79,10 +81,6 @@ class ProfileForm(Vertical, Generic[P, O]):
     def beside(self) -> Iterable[Widget]:
         """What is asked otherwise than by a field."""
         return ()
-
-    @abstractmethod
-    def texts_of(self, profile: P) -> dict[str, str]:
-        """The profile's values by field."""
 
     @abstractmethod
     def reachable(self) -> P:

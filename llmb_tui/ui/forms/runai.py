@@ -1,12 +1,14 @@
-"""`RunaiForm`: a cluster with Run:ai. Its secret is no field: connecting asks for it."""
+"""`RunaiForm`: a cluster with Run:ai, and what its project offers. Its secret is no field: connecting asks for it."""
 
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING
 
 from textual.content import Content
 
+from llmb_tui.cluster.profile_fields import parts_of
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.runai.profile import RunaiProfile, from_environment
 from llmb_tui.cluster.runai.profile_fields import (
@@ -18,12 +20,17 @@ from llmb_tui.cluster.runai.profile_fields import (
     runai_texts_of,
 )
 from llmb_tui.services import Services
+from llmb_tui.text import plural
 from llmb_tui.ui.forms.form import ProfileForm
-from llmb_tui.ui.runai_offers import offered, summary
 from llmb_tui.ui.text import line, lines
+from llmb_tui.wizard.choices import Choice
 
 if TYPE_CHECKING:
     from llmb_tui.cluster.runai.inventory import RunaiInventory
+    from llmb_tui.cluster.runai.values import Claim
+
+_PULLS = ("dockerRegistry", "ngcApiKey")
+_NOT_IN_A_LABEL = re.compile(r"[^a-z0-9]+")
 
 
 class RunaiForm(ProfileForm[RunaiProfile, "RunaiInventory"]):
@@ -33,10 +40,8 @@ class RunaiForm(ProfileForm[RunaiProfile, "RunaiInventory"]):
     HOW = "over HTTPS; the application's secret is asked when it is needed"
 
     def __init__(self, base: RunaiProfile | None) -> None:
-        super().__init__(base or from_environment(os.environ))
-
-    def texts_of(self, profile: RunaiProfile) -> dict[str, str]:
-        return runai_texts_of(profile)
+        base = base or from_environment(os.environ)
+        super().__init__(base, runai_texts_of(base))
 
     def reachable(self) -> RunaiProfile:
         return runai_reachable(self.base, self.texts)
@@ -57,3 +62,60 @@ class RunaiForm(ProfileForm[RunaiProfile, "RunaiInventory"]):
             self.fields[name].offer(choices)
         unsaid = (line(("! ", "$text-warning"), words) for words in offers.not_asked)
         return lines([line(("● ", "$text-success"), summary(offers)), *unsaid])
+
+
+def summary(offers: RunaiInventory) -> str:
+    """What was read, in one line."""
+    counts = (
+        plural(len(offers.project.quotas), "node pool"),
+        plural(len(offers.claims), "volume claim"),
+        plural(len(offers.credentials), "credential"),
+    )
+    return f"read: project {offers.project.name}, {', '.join(counts)}"
+
+
+def offered(offers: RunaiInventory, mounts: str) -> dict[str, tuple[Choice, ...]]:
+    """Choices by field of the profile; a claim comes beside the `mounts` that are entered."""
+    quotas = {quota.node_pool: quota for quota in offers.project.quotas}
+    names = dict.fromkeys((*quotas, *(pool.name for pool in offers.node_pools)))
+    pools = []
+    for name in names:
+        if (quota := quotas.get(name)) is None:
+            pools.append(Choice(name, name, disabled_reason="the project has no quota there"))
+            continue
+        limit = "no limit" if quota.limit is None else f"at most {quota.limit:g}"
+        detail = f"{quota.deserved:g} GPUs deserved, {limit}, {quota.allocated:g} in use"
+        pools.append(Choice(name, name, detail))
+    pulls = (one for one in offers.credentials if one.kind in _PULLS and one.secret)
+    tokens = (one for one in offers.credentials if one.kind == "genericSecret" and one.secret)
+    return {
+        "node_pool": tuple(pools),
+        "mounts": _mounts(offers.claims, parts_of(mounts)),
+        "image_pull_secret": tuple(Choice(one.secret, one.secret, f"{one.name}, {one.kind}") for one in pulls),
+        "hub_credential": tuple(Choice(one.name, one.name, f"with {', '.join(one.keys)}") for one in tokens),
+    }
+
+
+def _mounts(claims: tuple[Claim, ...], entered: tuple[str, ...]) -> tuple[Choice, ...]:
+    """Each claim that is not mounted yet, and all of them."""
+    known = {mount.rpartition(":")[2] for mount in entered}
+    new = {mount_of(claim): claim for claim in claims if claim.claim not in known}
+    choices = [
+        Choice(
+            ", ".join((*entered, mount)),
+            mount,
+            f"{claim.name}, {claim.status}" if claim.status else claim.name,
+            None if claim.is_usable else f"{claim.status} {claim.message}".rstrip(),
+        )
+        for mount, claim in new.items()
+    ]
+    usable = [mount for mount, claim in new.items() if claim.is_usable]
+    if len(usable) > 1:
+        choices.append(Choice(", ".join((*entered, *usable)), f"all {len(usable)}"))
+    return tuple(choices)
+
+
+def mount_of(claim: Claim) -> str:
+    """`NAME:PATH:CLAIM`."""
+    name = _NOT_IN_A_LABEL.sub("-", claim.name.lower()).strip("-")[:63].rstrip("-") or "data"
+    return f"{name}:{claim.path or f'/{name}'}:{claim.claim}"

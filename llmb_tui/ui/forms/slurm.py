@@ -1,8 +1,8 @@
-"""`SlurmForm`: a cluster with Slurm, through SSH or on this machine."""
+"""`SlurmForm`: a cluster with Slurm, through SSH or on this machine, and what it offers for its profile."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,13 +10,14 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
+from llmb_tui.cluster.llmb.install import LlmbInstall, request_of, settings_of
 from llmb_tui.cluster.profile_fields import EMPTY, MORE, REACH, USE, profile_of, reachable, texts_of
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.slurm.profile import GpuRequest, SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
+from llmb_tui.text import plural
 from llmb_tui.ui.forms.form import ProfileForm
-from llmb_tui.ui.profile_offers import offered, request_details, summary, with_llmb
 from llmb_tui.ui.text import line, lines
 from llmb_tui.ui.widgets.choices import ChoiceList
 from llmb_tui.wizard.choices import Choice
@@ -24,6 +25,7 @@ from llmb_tui.wizard.choices import Choice
 if TYPE_CHECKING:
     from llmb_tui.cluster.inventory import ClusterInventory
     from llmb_tui.cluster.llmb.find import LlmbInventory
+    from llmb_tui.cluster.slurm.partition import Partition
 
 _GPU_REQUESTS: tuple[tuple[GpuRequest, str], ...] = (
     ("gpus-per-node", "--gpus-per-node"),
@@ -39,7 +41,7 @@ class SlurmForm(ProfileForm[SlurmProfile, "tuple[ClusterInventory, LlmbInventory
     HOW = "as ssh would, with your configuration"
 
     def __init__(self, base: SlurmProfile | None) -> None:
-        super().__init__(base or EMPTY)
+        super().__init__(base or EMPTY, texts_of(base or EMPTY))
         self._requests = ChoiceList(self._choose_request, id="gpu-request")
         self._request_details: dict[str, str] = {}
 
@@ -48,9 +50,6 @@ class SlurmForm(ProfileForm[SlurmProfile, "tuple[ClusterInventory, LlmbInventory
 
     def on_mount(self) -> None:
         self._choose_request(self.base.gpu_request)
-
-    def texts_of(self, profile: SlurmProfile) -> dict[str, str]:
-        return texts_of(profile)
 
     def reachable(self) -> SlurmProfile:
         return replace(reachable(self.base, self.texts), install_dir=self.texts["install_dir"])
@@ -62,10 +61,8 @@ class SlurmForm(ProfileForm[SlurmProfile, "tuple[ClusterInventory, LlmbInventory
         self, services: Services, profile: SlurmProfile, prompter: Prompter
     ) -> tuple[ClusterInventory, LlmbInventory]:
         """And what NVIDIA's own tools have there; not to know that is no reason to say nothing."""
-        from llmb_tui.cluster.llmb.find import (
-            LlmbInventory,
-            find_installs,
-        )  # opens the cluster room, which loads paramiko
+        # It opens the cluster room, which loads paramiko.
+        from llmb_tui.cluster.llmb.find import LlmbInventory, find_installs
 
         inventory = services.clusters.inventory(profile, prompter)
         try:
@@ -112,3 +109,67 @@ def llmb_lines(llmb: LlmbInventory) -> list[Content]:
         for install in llmb.installs
     ]
     return [*installs, *(line(("! ", "$text-warning"), f"{one.what} {one.why}") for one in llmb.troubles)]
+
+
+def summary(offers: ClusterInventory) -> str:
+    """What was read, in one line."""
+    counts = [
+        plural(len(offers.accounts), "account") if offers.accounts else "no accounts kept",
+        plural(len(offers.partitions), "partition"),
+        plural(len(offers.reservations), "reservation") if offers.reservations else "",
+    ]
+    return "read: " + ", ".join(count for count in counts if count)
+
+
+def offered(offers: ClusterInventory) -> dict[str, tuple[Choice, ...]]:
+    """Choices by field of the profile, the likeliest first."""
+    accounts = sorted(offers.accounts, key=lambda account: account != offers.default_account)
+    likely = offers.default_partition
+    partitions = sorted(offers.partitions, key=lambda partition: (partition != likely, not partition.gpus))
+    return {
+        "account": tuple(Choice(a, a, "default" if a == offers.default_account else "") for a in accounts),
+        "partition": tuple(_partition(partition) for partition in partitions),
+        "cpu_partition": tuple(Choice(name, name) for name in offers.cpu_partitions),
+        "qos": tuple(Choice(name, name) for name in offers.qos),
+        "reservation": tuple(Choice(name, name) for name in offers.reservations),
+        "install_dir": tuple(
+            Choice(place.path, place.path, "" if place.free_gb is None else f"{place.free_gb:,.0f} GB free")
+            for place in offers.directories
+        ),
+    }
+
+
+def with_llmb(
+    choices: Mapping[str, tuple[Choice, ...]], installs: Iterable[LlmbInstall]
+) -> dict[str, tuple[Choice, ...]]:
+    """The choices, and first among them what the configurations of llmb-run say, marked as theirs."""
+    merged = dict(choices)
+    for install in reversed(tuple(installs)):
+        mark = f"in {_configuration(install)}"
+        for name, value in settings_of(install).items():
+            known = {choice.value: choice for choice in merged.get(name, ())}
+            choice = known.pop(value, Choice(value, value))
+            detail = f"{choice.detail}, {mark}" if choice.detail else mark
+            merged[name] = (replace(choice, detail=detail), *known.values())
+    return merged
+
+
+def request_details(installs: Iterable[LlmbInstall]) -> dict[str, str]:
+    """By GPU request, which configurations of llmb-run ask so."""
+    details: dict[str, str] = {}
+    for install in installs:
+        request, count = request_of(install)
+        words = f"{count} on a node, in {_configuration(install)}" if count else f"in {_configuration(install)}"
+        details[request] = f"{details[request]}; {words}" if request in details else words
+    return details
+
+
+def _configuration(install: LlmbInstall) -> str:
+    return f"llmb-run {install.release}'s configuration" if install.release else "llmb-run's configuration"
+
+
+def _partition(partition: Partition) -> Choice:
+    kinds = ", ".join(f"{gpus.count} × {gpus.type or 'GPU'}" for gpus in partition.gpus) or "no GPUs"
+    limit = "" if partition.time_limit_s is None else f", at most {partition.time_limit_s / 3600:g} h"
+    down = None if partition.is_up else "it is down"
+    return Choice(partition.name, partition.name, f"{plural(partition.nodes, 'node')}, {kinds}{limit}", down)

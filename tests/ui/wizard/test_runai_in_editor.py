@@ -16,7 +16,7 @@ from llmb_tui.cluster.runai.values import Claim, NodePool, Project
 from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import Secret
-from llmb_tui.ui.runai_offers import offered
+from llmb_tui.ui.forms.runai import offered
 from llmb_tui.ui.screens.cluster_editor import ClusterEditor
 from llmb_tui.ui.screens.wizard import WizardScreen
 from llmb_tui.ui.widgets.choices import ChoiceList
