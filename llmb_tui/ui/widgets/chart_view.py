@@ -12,22 +12,12 @@ from textual.widget import Widget
 
 from llmb_tui.results.chart import Chart, Point, Role, Series
 from llmb_tui.ui.units import seconds
-from llmb_tui.ui.widgets.plot import (
-    UNICODE,
-    Glyphs,
-    Kind,
-    Part,
-    Scale,
-    labelled,
-    painted,
-    round_scale,
-    terminal_glyphs,
-)
+from llmb_tui.ui.widgets import plot
+from llmb_tui.ui.widgets.plot import UNICODE, Canvas, Glyphs, Kind, Part, Scale
 
 LEAST_SIZE = (30, 6)
 """Columns and rows; in less there is nothing to see."""
 _COLUMNS_A_TICK = 10
-_Canvas = list[list[Part]]
 
 _KINDS: dict[Role, Kind] = {
     "expected": "axis",
@@ -50,10 +40,10 @@ def chart_rows(chart: Chart, size: tuple[int, int], glyphs: Glyphs = UNICODE, th
         chart = _with_this(chart, this)
     width, height = size
     if width < LEAST_SIZE[0] or height < LEAST_SIZE[1]:
-        return [[(" " * width, "blank")] for _ in range(height)]
-    scale = round_scale(max(chart.y.low, 0.0), chart.y.high, height - 3)
+        return plot.blank(width, height)
+    scale = plot.round_scale(max(chart.y.low, 0.0), chart.y.high, height - 3)
     plot_width = width - scale.label_width - 2
-    canvas: _Canvas = [[(" ", "blank")] * plot_width for _ in range(scale.rows)]
+    canvas = plot.blank(plot_width, scale.rows)
     _draw_bands(canvas, chart, scale, glyphs)
     _draw_rules(canvas, chart, scale, glyphs)
     for series in chart.series:
@@ -66,10 +56,10 @@ def chart_rows(chart: Chart, size: tuple[int, int], glyphs: Glyphs = UNICODE, th
     areas = [f"{glyphs.band} {one.label}" for one in chart.bands]
     indent = " " * (scale.label_width + 2)
     return [
-        [(f"{chart.y.title}   {'  '.join(marks)}"[:width].ljust(width), "axis")],
-        *(labelled(scale, row, canvas[row], glyphs) for row in reversed(range(scale.rows))),
-        [((indent + _ticks(chart, plot_width))[:width].ljust(width), "axis")],
-        [(f"{indent}{chart.x.title}   {'  '.join(areas)}"[:width].ljust(width), "axis")],
+        plot.text_row(f"{chart.y.title}   {'  '.join(marks)}", width),
+        *plot.labelled(scale, canvas, glyphs),
+        plot.text_row(indent + _ticks(chart, plot_width), width),
+        plot.text_row(f"{indent}{chart.x.title}   {'  '.join(areas)}", width),
     ]
 
 
@@ -96,13 +86,13 @@ def _column(chart: Chart, x: float, width: int) -> int:
     return round(chart.x.place(x) * (width - 1))
 
 
-def _put(canvas: _Canvas, row: int, column: int, part: Part) -> None:
+def _put(canvas: Canvas, row: int, column: int, part: Part) -> None:
     """Outside of the plot nothing is drawn."""
     if 0 <= row < len(canvas) and 0 <= column < len(canvas[0]):
         canvas[row][column] = part
 
 
-def _draw_bands(canvas: _Canvas, chart: Chart, scale: Scale, glyphs: Glyphs) -> None:
+def _draw_bands(canvas: Canvas, chart: Chart, scale: Scale, glyphs: Glyphs) -> None:
     width = len(canvas[0])
     for band in chart.bands:
         places = [(_column(chart, x, width), low, high) for x, low, high in band.points]
@@ -110,11 +100,11 @@ def _draw_bands(canvas: _Canvas, chart: Chart, scale: Scale, glyphs: Glyphs) -> 
             for column in range(max(left, 0), min(right, width - 1) + 1):
                 part = (column - left) / (right - left) if right > left else 0.0
                 low, high = (a + (b - a) * part for a, b in zip(before, after, strict=True))
-                for row in range(max(scale.row(low), 0), min(scale.row(high), scale.rows - 1) + 1):
+                for row in scale.rows_between(low, high):
                     _put(canvas, row, column, (glyphs.band, "band"))
 
 
-def _draw_rules(canvas: _Canvas, chart: Chart, scale: Scale, glyphs: Glyphs) -> None:
+def _draw_rules(canvas: Canvas, chart: Chart, scale: Scale, glyphs: Glyphs) -> None:
     width = len(canvas[0])
     for rule in chart.rules:
         kind = _KINDS[rule.role]
@@ -126,7 +116,7 @@ def _draw_rules(canvas: _Canvas, chart: Chart, scale: Scale, glyphs: Glyphs) -> 
                 _put(canvas, scale.row(rule.at), column, (glyphs.flat, kind))
 
 
-def _label_rules(canvas: _Canvas, chart: Chart, scale: Scale, free: Sequence[str]) -> None:
+def _label_rules(canvas: Canvas, chart: Chart, scale: Scale, free: Sequence[str]) -> None:
     """A level's label at an end of it, an upright's beside its top; where something stands already, elsewhere."""
     width = len(canvas[0])
     for rule in chart.rules:
@@ -140,7 +130,7 @@ def _label_rules(canvas: _Canvas, chart: Chart, scale: Scale, free: Sequence[str
         _write(canvas, places, text, kind, free)
 
 
-def _draw_series(canvas: _Canvas, chart: Chart, series: Series, scale: Scale, glyphs: Glyphs) -> None:
+def _draw_series(canvas: Canvas, chart: Chart, series: Series, scale: Scale, glyphs: Glyphs) -> None:
     width, kind = len(canvas[0]), _KINDS[series.role]
     if series.joined:
         for column, value in _between(chart, series.points, width):
@@ -163,7 +153,7 @@ def _between(chart: Chart, points: Sequence[Point], width: int) -> Iterator[tupl
             yield column, before.y + (after.y - before.y) * (column - left) / (right - left)
 
 
-def _label_points(canvas: _Canvas, chart: Chart, series: Series, scale: Scale, free: Sequence[str]) -> None:
+def _label_points(canvas: Canvas, chart: Chart, series: Series, scale: Scale, free: Sequence[str]) -> None:
     """Above, below or beside each point that has a label, where there is room."""
     width = len(canvas[0])
     for point in series.points:
@@ -176,7 +166,7 @@ def _label_points(canvas: _Canvas, chart: Chart, series: Series, scale: Scale, f
         _write(canvas, places, text, _KINDS[series.role], free)
 
 
-def _write(canvas: _Canvas, places: Sequence[tuple[int, int]], text: str, kind: Kind, free: Sequence[str]) -> None:
+def _write(canvas: Canvas, places: Sequence[tuple[int, int]], text: str, kind: Kind, free: Sequence[str]) -> None:
     """At the first of these (row, column) where it covers only what may be covered; nowhere without one."""
     for row, column in places:
         if 0 <= row < len(canvas) and column >= 0 and column + len(text) <= len(canvas[0]):
@@ -211,4 +201,4 @@ class ChartView(Widget):
         if self.chart is None:
             return Content("")
         size = self.content_size
-        return painted(chart_rows(self.chart, (size.width, size.height), terminal_glyphs(), self.this))
+        return plot.painted(chart_rows(self.chart, (size.width, size.height), plot.terminal_glyphs(), self.this))

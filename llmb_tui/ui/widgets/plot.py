@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import Literal
 
 from textual.content import Content
@@ -13,6 +15,8 @@ from llmb_tui.ui.text import MUTED
 
 Kind = Literal["axis", "band", "line", "outside", "now", "blank"]
 Part = tuple[str, Kind]
+Canvas = list[list[Part]]
+"""The cells of a plot, the lowest row first."""
 
 _NICE = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
 _STYLES: dict[Kind, str] = {
@@ -72,6 +76,10 @@ class Scale:
         # Half a row counts up for every value, so that what is inside the band is drawn inside it.
         return math.floor((value - self.bottom) / self.step + 0.5)
 
+    def rows_between(self, low: float, high: float) -> range:
+        """Those rows of the plot that a range covers."""
+        return range(max(self.row(low), 0), min(self.row(high), self.rows - 1) + 1)
+
     def label(self, row: int) -> str:
         """A row's value."""
         return f"{self.bottom + row * self.step:.{self.decimals}f}"
@@ -99,18 +107,26 @@ def round_scale(low: float, high: float, rows: int) -> Scale:
     raise AssertionError("ten times the span always holds it")
 
 
-def labelled(scale: Scale, row: int, cells: list[Part], glyphs: Glyphs, label_width: int = 0) -> list[Part]:
-    """A row of the plot behind its label; on a high plot every other row has one."""
-    named = scale.rows <= 5 or row % 2 == 0
-    label = scale.label(row) if named else ""
+def blank(width: int, rows: int) -> Canvas:
+    """A plot on which nothing is drawn yet."""
+    return [[(" ", "blank")] * width for _ in range(rows)]
+
+
+def text_row(text: str, width: int) -> list[Part]:
+    """A line of the chart beside its plots, as wide as all others."""
+    return [(text[:width].ljust(width), "axis")]
+
+
+def labelled(scale: Scale, canvas: Canvas, glyphs: Glyphs, label_width: int = 0) -> list[list[Part]]:
+    """The rows of a plot from its top, each behind its label; on a high plot every other row has one."""
     width = max(label_width, scale.label_width)
-    parts: list[Part] = [(f"{label:>{width}} {glyphs.tick if named else glyphs.edge}", "axis")]
-    for character, kind in cells:
-        if parts[-1][1] == kind:
-            parts[-1] = (parts[-1][0] + character, kind)
-        else:
-            parts.append((character, kind))
-    return parts
+    rows: list[list[Part]] = []
+    for row in reversed(range(scale.rows)):
+        named = scale.rows <= 5 or row % 2 == 0
+        label = scale.label(row) if named else ""
+        cells: list[Part] = [(f"{label:>{width}} {glyphs.tick if named else glyphs.edge}", "axis"), *canvas[row]]
+        rows.append([("".join(text for text, _ in part), kind) for kind, part in groupby(cells, key=itemgetter(1))])
+    return rows
 
 
 def painted(rows: list[list[Part]]) -> Content:

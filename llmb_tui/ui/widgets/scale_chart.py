@@ -11,7 +11,8 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from llmb_tui.ui.widgets.plot import UNICODE, Glyphs, Part, labelled, painted, round_scale, terminal_glyphs
+from llmb_tui.ui.widgets import plot
+from llmb_tui.ui.widgets.plot import UNICODE, Glyphs, Part
 
 if TYPE_CHECKING:
     from llmb_tui.plan.over_scale import AtScale
@@ -64,32 +65,32 @@ def scale_lines(
     legend = f"{glyphs.full} published {glyphs.hollow} estimated {glyphs.band} band"
     if not points or height < LEAST_HEIGHT:
         words = "no step time over the GPUs can be given" if not points else ""
-        return [_line(words if row == 0 else "", width) for row in range(height)]
+        return [plot.text_row(words if row == 0 else "", width) for row in range(height)]
     two = height >= _TWO_FROM_HEIGHT
     times = [_seconds(point.estimate) for point in points]
     shares = [_mfu(point.estimate) for point in points]
     rows = (height - 3) // 2 if two else height - 3
     labels = max(_LABELS, *(len(f"{value:.2f}") for values in times for value in values))
     axis = Axis(tuple(points), width - labels - 2)
-    lines = [_line(f"{'step time, s':<15}{legend}", width)]
+    lines = [plot.text_row(f"{'step time, s':<15}{legend}", width)]
     lines += _plot(axis, times, chosen, height - 3 - rows if two else rows, glyphs)
     if two:
-        lines += [_line("MFU, %", width), *_plot(axis, shares, chosen, rows, glyphs)]
+        lines += [plot.text_row("MFU, %", width), *_plot(axis, shares, chosen, rows, glyphs)]
     gpus = axis.row_of_words(lambda point: f"[{point.gpus}]" if point.gpus == chosen else str(point.gpus), chosen)
-    lines.append(_line(f"{'GPUs':<{labels + 2}}{gpus}", width))
+    lines.append(plot.text_row(f"{'GPUs':<{labels + 2}}{gpus}", width))
     if not two:
         figures = axis.row_of_words(lambda point: f"{point.estimate.mfu_pct:.0f}", chosen)
-        lines.append(_line(f"{'MFU %':<{labels + 2}}{figures}", width))
+        lines.append(plot.text_row(f"{'MFU %':<{labels + 2}}{figures}", width))
     return lines
 
 
 def _plot(axis: Axis, values: Sequence[Values], chosen: int, rows: int, glyphs: Glyphs) -> list[list[Part]]:
-    scale = round_scale(min(low for low, _, _ in values), max(high for _, _, high in values), rows)
-    canvas: list[list[Part]] = [[(" ", "blank")] * axis.width for _ in range(rows)]
+    scale = plot.round_scale(min(low for low, _, _ in values), max(high for _, _, high in values), rows)
+    canvas = plot.blank(axis.width, rows)
     columns = [axis.column(point.gpus) for point in axis.points]
     for column in range(columns[0], columns[-1] + 1):
         low, high = _band_at(column, columns, values)
-        for row in range(max(scale.row(low), 0), min(scale.row(high), rows - 1) + 1):
+        for row in scale.rows_between(low, high):
             canvas[row][column] = (glyphs.band, "band")
     for column, point, (_, value, _) in zip(columns, axis.points, values, strict=True):
         if point.gpus == chosen:
@@ -98,8 +99,7 @@ def _plot(axis: Axis, values: Sequence[Values], chosen: int, rows: int, glyphs: 
                     cells[column] = (glyphs.chosen, "now")
         mark = glyphs.full if point.published else glyphs.hollow
         canvas[scale.row(value)][column] = (mark, "now" if point.gpus == chosen else "line")
-    labels = max(_LABELS, scale.label_width)
-    return [labelled(scale, row, canvas[row], glyphs, labels) for row in reversed(range(rows))]
+    return plot.labelled(scale, canvas, glyphs, _LABELS)
 
 
 def _band_at(column: int, columns: Sequence[int], values: Sequence[Values]) -> tuple[float, float]:
@@ -122,10 +122,6 @@ def _mfu(estimate: Estimate) -> Values:
     return work / estimate.high_s, estimate.mfu_pct, work / estimate.low_s
 
 
-def _line(text: str, width: int) -> list[Part]:
-    return [(text[:width].ljust(width), "axis")]
-
-
 class ScaleChart(Widget):
     """The chart of the selection that is previewed."""
 
@@ -134,4 +130,4 @@ class ScaleChart(Widget):
 
     def render(self) -> Content:
         size = self.content_size
-        return painted(scale_lines(self.points, self.chosen, (size.width, size.height), terminal_glyphs()))
+        return plot.painted(scale_lines(self.points, self.chosen, (size.width, size.height), plot.terminal_glyphs()))

@@ -11,7 +11,8 @@ from textual.content import Content
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.plan import METHOD_WORDS, Estimate
 from llmb_tui.ui.units import band
-from llmb_tui.ui.widgets.plot import UNICODE, Glyphs, Part, Scale, labelled, painted, round_scale, terminal_glyphs
+from llmb_tui.ui.widgets import plot
+from llmb_tui.ui.widgets.plot import UNICODE, Canvas, Glyphs, Part, Scale
 from llmb_tui.ui.widgets.run_parts import RunCard
 from llmb_tui.watch.state import RunState
 
@@ -31,7 +32,7 @@ def make_scale(values: Sequence[float], expected: tuple[float, float] | None, ro
     anchors = [*middle, *((expected[0] - margin, expected[1] + margin) if expected else ())]
     near = [v for v in values if min(anchors) / _REACH <= v <= max(anchors) * _REACH]
     low, high = min([*anchors, *near]), max([*anchors, *near])
-    return round_scale(low, high, rows)
+    return plot.round_scale(low, high, rows)
 
 
 def columns(step_times: Iterable[tuple[int, float]], last_step: int, width: int) -> list[float]:
@@ -65,25 +66,26 @@ def chart_lines(
     width, height = size
     if not step_times and expected is None:
         text = "no step yet"
-        return [[((text if line == height // 2 else "").center(width)[:width], "axis")] for line in range(height)]
+        return [plot.text_row((text if line == height // 2 else "").center(width), width) for line in range(height)]
     with_x_axis = height >= _X_AXIS_FROM_HEIGHT
     scale = make_scale([seconds for _, seconds in step_times], expected, height - with_x_axis)
     now_text = f" {glyphs.arrow} {step_times[-1][1]:.{max(scale.decimals, 2)}f}" if step_times else ""
     plot_width = width - scale.label_width - 2 - len(now_text)
     if plot_width < 4 or scale.rows < 2:
-        return [[(" " * width, "blank")] for _ in range(height)]
+        return plot.blank(width, height)
     last_step = max((total or 1) - 1, step_times[-1][0] if step_times else 0)
-    canvas = _canvas(scale, expected, plot_width + len(now_text), glyphs)
+    canvas = plot.blank(plot_width + len(now_text), scale.rows)
+    for row in scale.rows_between(*expected) if expected else ():
+        canvas[row] = [(glyphs.band, "band")] * len(canvas[row])
     values = columns(step_times, last_step, plot_width)
     _draw_line(canvas, scale, values, glyphs)
     if values:
         row = min(max(scale.row(values[-1]), 0), scale.rows - 1)
         for offset, character in enumerate(now_text):
             canvas[row][len(values) + offset] = (character, "now")
-    lines = [labelled(scale, row, canvas[row], glyphs) for row in reversed(range(scale.rows))]
+    lines = plot.labelled(scale, canvas, glyphs)
     if with_x_axis:
-        axis = " " * (scale.label_width + 2) + _x_labels(last_step, plot_width)
-        lines.append([(axis[:width].ljust(width), "axis")])
+        lines.append(plot.text_row(" " * (scale.label_width + 2) + _x_labels(last_step, plot_width), width))
     return lines
 
 
@@ -96,15 +98,7 @@ def expected_caption(estimate: Estimate | None, width: int, glyphs: Glyphs = UNI
     return full if len(full) <= width else short
 
 
-def _canvas(scale: Scale, expected: tuple[float, float] | None, width: int, glyphs: Glyphs) -> list[list[Part]]:
-    rows: list[list[Part]] = [[(" ", "blank")] * width for _ in range(scale.rows)]
-    if expected is not None:
-        for row in range(max(scale.row(expected[0]), 0), min(scale.row(expected[1]), scale.rows - 1) + 1):
-            rows[row] = [(glyphs.band, "band")] * width
-    return rows
-
-
-def _draw_line(canvas: list[list[Part]], scale: Scale, values: Sequence[float], glyphs: Glyphs) -> None:
+def _draw_line(canvas: Canvas, scale: Scale, values: Sequence[float], glyphs: Glyphs) -> None:
     before: int | None = None
     for column, seconds in enumerate(values):
         exact = scale.row(seconds)
@@ -157,14 +151,14 @@ class StepChart(RunCard):
             (estimate.low_s, estimate.high_s) if estimate else None,
             state.progress.steps_total or run.plan.steps,
             (self.content_size.width, self.content_size.height),
-            terminal_glyphs(),
+            plot.terminal_glyphs(),
         )
-        return painted(lines)
+        return plot.painted(lines)
 
     def _entitle(self) -> None:
         if self.training_run is not None:
-            width = self.content_size.width - 2
-            self.border_subtitle = Content(expected_caption(self.training_run.plan.estimate, width, terminal_glyphs()))
+            estimate, width = self.training_run.plan.estimate, self.content_size.width - 2
+            self.border_subtitle = Content(expected_caption(estimate, width, plot.terminal_glyphs()))
 
     on_resize = _entitle
 
