@@ -3,52 +3,38 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from threading import Event
 
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.catalog.recipe import Recipe
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import Trouble
-from llmb_tui.plan.selection import NEW_RUN_PROCEDURES
+from llmb_tui.launch.policy import Policy
+from llmb_tui.launch.prepared import LaunchPreview
+from llmb_tui.launch.run import Run
+from llmb_tui.launch.step_state import StepState
+from llmb_tui.plan.plan import Problem
+from llmb_tui.plan.selection import NEW_RUN_PROCEDURES, ProcedureId
+from llmb_tui.preflight.report import Check, Preflight
+from llmb_tui.request import RunRequest
 from llmb_tui.services import Services
-from llmb_tui.wizard import events
+from llmb_tui.wizard import effects, events
 from llmb_tui.wizard.answers import Answers, answers_of
-from llmb_tui.wizard.effects import (
-    ClusterTask,
-    Install,
-    Prepare,
-    PrepareAhead,
-    Probe,
-    ReadOwnResults,
-    ReadRuns,
-    Submit,
-)
 from llmb_tui.wizard.state import Rules, Task
 from llmb_tui.wizard.transitions import Change
 from llmb_tui.wizard.update import open_wizard
 
-if TYPE_CHECKING:
-    from llmb_tui.catalog.catalog import Catalog
-    from llmb_tui.catalog.recipe import Recipe
-    from llmb_tui.cluster.profile import ClusterProfile
-    from llmb_tui.cluster.prompter import Prompter
-    from llmb_tui.launch.policy import Policy
-    from llmb_tui.launch.prepared import LaunchPreview
-    from llmb_tui.launch.run import Run
-    from llmb_tui.launch.step_state import StepState
-    from llmb_tui.plan.plan import Problem
-    from llmb_tui.plan.selection import ProcedureId
-    from llmb_tui.preflight.report import Check, Preflight
-    from llmb_tui.request import RunRequest
-
 Tell = Callable[[events.Event], None]
-_TASKS: dict[type[ClusterTask], Task] = {
-    Probe: "probe",
-    Install: "install",
-    Prepare: "prepare",
-    PrepareAhead: "prepare ahead",
-    Submit: "submit",
+_TASKS: dict[type[effects.ClusterTask], Task] = {
+    effects.Probe: "probe",
+    effects.Install: "install",
+    effects.Prepare: "prepare",
+    effects.PrepareAhead: "prepare ahead",
+    effects.Submit: "submit",
 }
 
 
@@ -120,43 +106,43 @@ def load_procedures() -> None:
         procedure(name)
 
 
-def read(effect: ReadRuns | ReadOwnResults, services: Services) -> events.Event:
+def read(effect: effects.ReadRuns | effects.ReadOwnResults, services: Services) -> events.Event:
     """Read the runs, or the results of a cluster: the first time that reads the logs of all runs. Raises `Trouble`."""
-    if isinstance(effect, ReadOwnResults):
+    if isinstance(effect, effects.ReadOwnResults):
         return events.OwnResultsRead(effect.cluster, services.local_results.of(effect.cluster))
     runs, launched = services.runs.all(), effect.launched
     newer = next((run for run in runs if launched is not None and run.id == launched.id), launched)
     return events.RunsRead(tuple(run for run in runs if run.going), newer)
 
 
-def perform(task: ClusterTask, services: Services, prompter: Prompter, tell: Tell, stop: threading.Event) -> None:
+def perform(task: effects.ClusterTask, services: Services, prompter: Prompter, tell: Tell, stop: Event) -> None:
     """Do it, and tell what comes of it. `stop` ends the following of an install, and not the install."""
     name, request = _TASKS[type(task)], task.request
     try:
         match task:
-            case Probe():
+            case effects.Probe():
                 _probe(task, services, prompter, tell)
-            case Install():
+            case effects.Install():
                 services.clusters.cluster(request.profile).connect(prompter)
                 installer = services.launcher.installer(request)
                 steps = installer.run(lambda known: tell(events.StepsChanged(request, known)), stop)
                 tell(events.StepsChanged(request, steps))
-            case Prepare():
+            case effects.Prepare():
                 tell(events.Prepared(request, services.launcher.prepare(request, prompter)))
-            case PrepareAhead():
+            case effects.PrepareAhead():
                 with contextlib.suppress(Trouble):  # who gets to Review is told
                     tell(events.Prepared(request, services.launcher.prepare(request)))
-            case Submit():
+            case effects.Submit():
                 services.clusters.cluster(request.profile).connect(prompter)
                 tell(events.Submitted(request, _submit(task, services, tell)))
     except Trouble as trouble:
-        run_over = isinstance(task, Submit) and _is_over(task.prepared.run.id, services)
+        run_over = isinstance(task, effects.Submit) and _is_over(task.prepared.run.id, services)
         tell(events.Failed(request, name, trouble, run_over))
     finally:
         tell(events.TaskEnded(request, name))
 
 
-def _probe(probe: Probe, services: Services, prompter: Prompter, tell: Tell) -> None:
+def _probe(probe: effects.Probe, services: Services, prompter: Prompter, tell: Tell) -> None:
     """Who did not ask for it is asked nothing, nor told that nobody can connect: that is left for the person to do."""
     request = probe.request
     cluster = services.clusters.cluster(request.profile)
@@ -177,7 +163,7 @@ def _probe(probe: Probe, services: Services, prompter: Prompter, tell: Tell) -> 
             tell(events.EarlyChecked(request, services.launcher.early_checks(request)))
 
 
-def _submit(submit: Submit, services: Services, tell: Tell) -> Run:
+def _submit(submit: effects.Submit, services: Services, tell: Tell) -> Run:
     from llmb_tui.launch.readiness import ClusterEvidence
 
     evidence = ClusterEvidence(submit.preflight, submit.steps)

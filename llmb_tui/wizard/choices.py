@@ -172,10 +172,7 @@ def _scalings(recipe: Recipe, full: Answers, of_gpu: list[Row]) -> tuple[Choice,
     only = f"{recipe.id} is {next(iter(offered), '')} only"
     return tuple(
         Choice(scaling, scaling, detail, None if scaling in offered or not offered else only)
-        for scaling, detail in (
-            ("weak", "global batch grows with the GPUs"),
-            ("strong", "global batch stays constant"),
-        )
+        for scaling, detail in (("weak", "global batch grows with the GPUs"), ("strong", "global batch stays constant"))
     )
 
 

@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
+from llmb_tui.catalog.recipe import Recipe
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.launch.prepared import LaunchPreview
 from llmb_tui.plan.make import plan as make_plan
-from llmb_tui.plan.selection import DEFAULT_PROCEDURE, NEW_RUN_PROCEDURES, Overrides
+from llmb_tui.plan.plan import Problem
+from llmb_tui.plan.selection import DEFAULT_PROCEDURE, NEW_RUN_PROCEDURES, Overrides, ProcedureId
 from llmb_tui.request import RunRequest, procedure_on, procedures_on
 from llmb_tui.wizard.answers import Answers, recipe_of, selection, settled
 from llmb_tui.wizard.state import ObjectionKey, Proposal, Rules
 from llmb_tui.wizard.steps import StepId
-
-if TYPE_CHECKING:
-    from llmb_tui.catalog.recipe import Recipe
-    from llmb_tui.cluster.profile import ClusterProfile
-    from llmb_tui.launch.prepared import LaunchPreview
-    from llmb_tui.plan.plan import Problem
-    from llmb_tui.plan.selection import ProcedureId
 
 # Who types a layout asks for the plan without it at every key.
 _usual_plan = lru_cache(maxsize=8)(make_plan)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.request import RunRequest
 from llmb_tui.wizard import effects
 from llmb_tui.wizard.gates import comes_first, observed, submit_blocker
 from llmb_tui.wizard.proposal import objection_key, propose
 from llmb_tui.wizard.state import ClusterState, Task, WizardState
 from llmb_tui.wizard.steps import StepId
-
-if TYPE_CHECKING:
-    from llmb_tui.cluster.profile import ClusterProfile
 
 Change = tuple[WizardState, tuple[effects.Effect, ...]]
 
@@ -71,9 +69,9 @@ def go(state: WizardState, step: StepId) -> Change:
         and cluster.link == "connected"
         and not (cluster.steps or cluster.tasks & {"probe", "install"})
     ):
-        return _then(effects.Arrive(), probe(state, attended=True))
+        return then((effects.Arrive(),), probe(state, attended=True))
     elif step is StepId.REVIEW:
-        return _then(effects.Arrive(), prepare(state))
+        return then((effects.Arrive(),), prepare(state))
     return state, (effects.Arrive(),)
 
 
@@ -102,19 +100,29 @@ def install(state: WizardState) -> Change:
 
 def prepare(state: WizardState) -> Change:
     """Make the script, or the command, unless it is there or cannot be."""
-    request, cluster = state.proposal.request, state.cluster
-    if cluster.prepared is not None or cluster.preparing or request is None or not request.plan.launchable:
+    request = _preparable(state)
+    if request is None:
         return state, ()
-    return replace(state, cluster=begun(cluster, "prepare")), (effects.Prepare(request),)
+    return replace(state, cluster=begun(state.cluster, "prepare")), (effects.Prepare(request),)
 
 
 def prepare_ahead(state: WizardState) -> Change:
-    """Have it made by the time that Review is entered. Nobody asked for it, so what went wrong before stays told."""
-    request, cluster = state.proposal.request, state.cluster
-    if cluster.prepared is not None or cluster.preparing or request is None or not request.plan.launchable:
+    """On a cluster that is connected, have it made by the time that Review is entered.
+
+    Nobody asked for it, so what went wrong before stays told.
+    """
+    request, cluster = _preparable(state), state.cluster
+    if request is None or cluster.link != "connected":
         return state, ()
     cluster = replace(cluster, tasks=cluster.tasks | {"prepare ahead"})
     return replace(state, cluster=cluster), (effects.PrepareAhead(request),)
+
+
+def _preparable(state: WizardState) -> RunRequest | None:
+    """What a script can be made for; None where it is there, or is being made."""
+    request, cluster = state.proposal.request, state.cluster
+    known = cluster.prepared is not None or cluster.preparing
+    return request if request is not None and request.plan.launchable and not known else None
 
 
 def ask_to_submit(state: WizardState) -> Change:
@@ -144,5 +152,6 @@ def read_again(state: WizardState) -> tuple[effects.Effect, ...]:
     return (effects.ReadRuns(state.cluster.launched), *own_results(state))
 
 
-def _then(first: effects.Effect, change: Change) -> Change:
-    return change[0], (first, *change[1])
+def then(first: tuple[effects.Effect, ...], change: Change) -> Change:
+    """A change after other effects."""
+    return change[0], (*first, *change[1])

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.launch.run import Run
 from llmb_tui.plan.selection import PROCEDURE_NAMES
 from llmb_tui.preflight.report import NETWORK_VARIABLES, PATH_VARIABLES
+from llmb_tui.request import RunRequest
 from llmb_tui.wizard import effects, events
 from llmb_tui.wizard.answers import Answers, answer, answers_of, command
 from llmb_tui.wizard.gates import following, observed, problems, submit_blocker
@@ -28,13 +31,9 @@ from llmb_tui.wizard.transitions import (
     probe,
     read_again,
     repropose,
+    then,
     unknown_cluster,
 )
-
-if TYPE_CHECKING:
-    from llmb_tui.cluster.profile import ClusterProfile
-    from llmb_tui.launch.run import Run
-    from llmb_tui.request import RunRequest
 
 
 def open_wizard(
@@ -155,8 +154,7 @@ def _copy(state: WizardState) -> Change:
 
 def _again(state: WizardState) -> Change:
     state, first = go(replace(state, cluster=replace(state.cluster, prepared=None, launched=None)), StepId.WORKLOAD)
-    state, ahead = prepare_ahead(state) if state.cluster.link == "connected" else (state, ())
-    return state, (*first, *ahead)
+    return then(first, prepare_ahead(state))
 
 
 def _run_again(state: WizardState, run: Run) -> Change:
@@ -172,7 +170,7 @@ def _run_again(state: WizardState, run: Run) -> Change:
     cluster = replace(state.cluster, prepared=None, launched=None)
     state, first = repropose(replace(state, answers=answers, cluster=cluster))
     state, arrived = go(state, StepId.SCALE)
-    state, ahead = prepare_ahead(state) if state.cluster.link == "connected" else (state, ())
+    state, ahead = prepare_ahead(state)
     return state, (*first, *arrived, *ahead, effects.Tell(*_as_before(state, run)))
 
 
@@ -210,8 +208,7 @@ def _profile_saved(state: WizardState, event: events.ProfileSaved) -> Change:
     profiles = tuple(sorted(saved.values(), key=lambda one: f"{one.name}.toml"))  # as their files are
     answers = replace(state.answers, cluster=event.profile.name)
     state, first = repropose(replace(state, answers=answers, profiles=profiles))
-    state, probes = probe(state, attended=True)
-    return state, (*first, *probes)
+    return then(first, probe(state, attended=True))
 
 
 def _submit(state: WizardState, event: events.SubmitAgreed) -> Change:
@@ -291,7 +288,7 @@ def _link_changed(state: WizardState, event: events.ConnectionChanged, present: 
     banner = cluster.banner if event.banner is None else event.banner
     changed = replace(state, cluster=replace(cluster, link=event.link, banner=banner))
     if present:
-        return prepare_ahead(changed) if event.link == "connected" else (changed, ())
+        return prepare_ahead(changed)
     return changed, (effects.StartRestTimer(),) if event.link != cluster.link else ()
 
 
