@@ -20,7 +20,7 @@ from llmb_tui.services import Services
 from llmb_tui.store.settings import Settings, keep_theme
 from llmb_tui.ui.daemon import in_daemon
 from llmb_tui.ui.key_order import KeyOrder
-from llmb_tui.ui.prompter import Ask, ModalPrompter
+from llmb_tui.ui.prompter import ModalPrompter
 from llmb_tui.ui.screens.wizard import WizardScreen
 from llmb_tui.ui.text import tell
 
@@ -93,13 +93,6 @@ class LlmbApp(KeyOrder):
         if self._also_told is not None:
             self._also_told(problem)
         self.call_later(tell, self, f"Passed over: {problem}", "warning")
-
-    def on_ask(self, event: Ask) -> None:
-        def give(result: object) -> None:
-            if not event.result.done():
-                event.result.set_result(result)
-
-        self.push_screen(event.dialog(), give)
 
     def on_unmount(self) -> None:
         """Let no waiting thread hold the program."""

@@ -48,10 +48,5 @@ def native_tool(
 def _feed(command: tuple[str, ...], data: bytes) -> None:
     with contextlib.suppress(OSError, subprocess.TimeoutExpired):
         subprocess.run(
-            command,
-            input=data,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            timeout=_DEADLINE_S,
-            check=False,
+            command, input=data, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=_DEADLINE_S, check=False
         )

@@ -5,9 +5,8 @@ hold the terminal for its whole deadline. Every screen uses it in the same way, 
 
     @work(group="read", exclusive=True, exit_on_error=False)
     async def _read(self) -> None:
-        try:
+        with trouble_shown(self.app):
             answer = await in_daemon(call, argument)
-        except Trouble as trouble:
             ...
 """
 
@@ -15,9 +14,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from typing import ParamSpec, TypeVar
+from contextlib import contextmanager
+from typing import Any, ParamSpec, TypeVar
+
+from textual.app import App
 
 from llmb_tui.crash import place_of
 from llmb_tui.errors import Trouble, trouble_of
@@ -50,6 +52,17 @@ async def in_daemon(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
 
     threading.Thread(target=run, daemon=True).start()
     return await asyncio.wrap_future(outcome)
+
+
+@contextmanager
+def trouble_shown(app: App[Any]) -> Iterator[None]:
+    """Trouble within is shown in a dialog, and what follows it there is left out."""
+    try:
+        yield
+    except Trouble as trouble:
+        from llmb_tui.ui.dialogs import Failure  # not needed for the first frame
+
+        app.push_screen(Failure(trouble))
 
 
 def _defect(error: Exception) -> Defect:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, ClassVar, Generic, TypeVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Generic, TypeVar
 
 from textual import on
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ModalScreen, Screen
-from textual.widgets import Button, Input, Static
+from textual.widgets import Button, Checkbox, Input, Static
 
 from llmb_tui.errors import Trouble
 from llmb_tui.results.notes import LONGEST_NOTE, Note
-from llmb_tui.text import clean
+from llmb_tui.text import clean, plural
 from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.text import MUTED, line, lines, plain, told
 from llmb_tui.ui.widgets.choices import ChoiceList
@@ -215,15 +215,6 @@ class Failure(Dialog[None]):
         copy(self.app, clean(str(self._trouble)), "The text")
 
 
-@contextmanager
-def trouble_shown(app: App[Any]) -> Iterator[None]:
-    """Trouble within is shown in a dialog, and what follows it there is left out."""
-    try:
-        yield
-    except Trouble as trouble:
-        app.push_screen(Failure(trouble))
-
-
 class Help(Dialog[None]):
     """The keys that work on the screen below, and what it is for."""
 
@@ -245,3 +236,33 @@ class Help(Dialog[None]):
     def body(self) -> ComposeResult:
         with Scroller():
             yield Static(self._text, markup=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportTarget:
+    """What was answered."""
+
+    file: Path
+    anonymous: bool
+
+
+class ExportDialog(Dialog[ExportTarget | None]):
+    """The file, and a box for what is taken out of it."""
+
+    def __init__(self, count: int, name: str) -> None:
+        """`count` runs go in; `name` is offered for the file."""
+        super().__init__("Export")
+        self._count = count
+        self._offered = name
+
+    def body(self) -> ComposeResult:
+        words = f"{plural(self._count, 'run')} as one file that a second person can check with `llmb-tui verify`."
+        yield Static(line(words), markup=False)
+        yield Input(str(Path.cwd() / self._offered), compact=True, id="export-file")
+        yield Checkbox("without host and user names, addresses and home paths", compact=True, id="export-anonymous")
+        yield Static(line(("enter in the first line writes it, tab goes to the box, escape does neither.", MUTED)))
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        name = event.value.strip()
+        anonymous = self.query_one("#export-anonymous", Checkbox).value
+        self.dismiss(ExportTarget(Path(name).expanduser(), anonymous) if name else None)

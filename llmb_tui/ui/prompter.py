@@ -4,20 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import Any
 
 from textual.app import App
-from textual.message import Message
 from textual.screen import ModalScreen
-
-
-@dataclass
-class Ask(Message):
-    """A thread wants a dialog to be shown; its result goes into `result`."""
-
-    dialog: Callable[[], ModalScreen[Any]]
-    result: Future[Any]
 
 
 class ModalPrompter:
@@ -52,8 +42,11 @@ class ModalPrompter:
         result: Future[Any] = Future()
         self._waiting.add(result)  # before the look whether all was given up, so that one of the two sees the other
         try:
-            if self._given_up or not self._app.post_message(Ask(dialog, result)):
-                return None
-            return result.result()
+            asked = not self._given_up and self._app.call_later(self._show, dialog, result)
+            return result.result() if asked else None
         finally:
             self._waiting.discard(result)
+
+    def _show(self, dialog: Callable[[], ModalScreen[Any]], result: Future[Any]) -> None:
+        """In the app: the dialog's answer goes into `result`, unless all was given up meanwhile."""
+        self._app.push_screen(dialog(), lambda answer: None if result.done() else result.set_result(answer))

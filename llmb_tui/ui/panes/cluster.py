@@ -80,10 +80,7 @@ def link_parts(state: WizardState) -> tuple[Paragraph, ...]:
     if state.proposal.profile is None:
         return (text(("No cluster is chosen: n enters a new one.", MUTED)),)
     if cluster.link != "connected":
-        heads = {
-            "connecting": ("◐ connecting …", "$text-warning"),
-            "failed": ("✗ no connection", "$text-error"),
-        }
+        heads = {"connecting": ("◐ connecting …", "$text-warning"), "failed": ("✗ no connection", "$text-error")}
         parts = [text(heads.get(cluster.link, ("○ not asked yet: enter connects and checks", MUTED)))]
     else:
         word = ""

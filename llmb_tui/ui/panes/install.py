@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Static
 
+from llmb_tui.launch.step_state import StepState
 from llmb_tui.plan.selection import PROCEDURE_TITLES
 from llmb_tui.ui.panes.pane import Pane
 from llmb_tui.ui.text import MUTED, line, say, told
 from llmb_tui.ui.units import gauge
 from llmb_tui.ui.widgets.texts import Paragraph, Paragraphs, Scroller, text
 from llmb_tui.wizard.gates import no_login_node, observed
+from llmb_tui.wizard.state import WizardState
 from llmb_tui.wizard.steps import StepId
-
-if TYPE_CHECKING:
-    from llmb_tui.launch.step_state import StepState
-    from llmb_tui.wizard.state import WizardState
 
 _STATUS = {
     "missing": ("○ missing", MUTED),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -12,9 +12,11 @@ from textual.reactive import var
 from textual.timer import Timer
 from textual.widgets import Static
 
+from llmb_tui.launch.run import Run
 from llmb_tui.plan.options import chosen_options
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import PROCEDURE_NAMES
+from llmb_tui.request import RunRequest
 from llmb_tui.text import plural
 from llmb_tui.ui import units
 from llmb_tui.ui.clipboard import copy
@@ -24,12 +26,8 @@ from llmb_tui.ui.widgets.run_header import what_runs
 from llmb_tui.ui.widgets.texts import Paragraph, Paragraphs, Scroller, fact, text
 from llmb_tui.wizard.answers import command
 from llmb_tui.wizard.gates import blockers, comes_first, other_layout
+from llmb_tui.wizard.state import Launch, WizardState
 from llmb_tui.wizard.steps import StepId
-
-if TYPE_CHECKING:
-    from llmb_tui.launch.run import Run
-    from llmb_tui.request import RunRequest
-    from llmb_tui.wizard.state import Launch, WizardState
 
 _TICK_S = 1.0
 

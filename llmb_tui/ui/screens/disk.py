@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual import getters, on, work
 from textual.app import ComposeResult
@@ -14,17 +14,10 @@ from textual.widgets import DataTable, Static
 
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
+from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
-from llmb_tui.results.housekeeping import (
-    KINDS,
-    Belonging,
-    Removal,
-    belongings,
-    chosen,
-    measured,
-    remove,
-    total_size,
-)
+from llmb_tui.results import housekeeping
+from llmb_tui.results.housekeeping import KINDS, Belonging, Removal, total_size
 from llmb_tui.results.prune import held_by_suites
 from llmb_tui.services import Services
 from llmb_tui.text import plural, size_text
@@ -33,9 +26,6 @@ from llmb_tui.ui.dialogs import Confirm, Failure
 from llmb_tui.ui.text import MUTED, Part, line, lines
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable, Row, TableColumn, Tone, room_beside
-
-if TYPE_CHECKING:
-    from llmb_tui.cluster.session import Session
 
 _COLUMNS = (
     TableColumn("mark", "", 1),
@@ -106,13 +96,13 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
 
     @work(group="disk", exclusive=True, exit_on_error=False)
     async def action_remove(self) -> None:
-        things = chosen(tuple(self._things.values()), sorted(self._marked))
+        things = housekeeping.chosen(tuple(self._things.values()), sorted(self._marked))
         question = removal_question(self._profile.name, things)
         if not things or not await self.app.push_screen_wait(Confirm("Remove", question, "Remove it", "Keep it")):
             return
         self._say(("◐ ", "$text-warning"), "removing …")
         try:
-            removal = await in_daemon(lambda: remove(self._session(), things, self._tell))
+            removal = await in_daemon(lambda: housekeeping.remove(self._session(), things, self._tell))
         except Trouble as trouble:
             self._say(("✗ ", "$text-error"), f"{trouble.what} {trouble.why}")
             self.app.push_screen(Failure(trouble))
@@ -139,8 +129,10 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
         session.connect(self._prompter)
         services = self._services
         held = held_by_suites(services.suites, self._profile.name)
-        things, _ = belongings(session, services.catalog, services.runs.all(), held)
-        return tuple(sorted(measured(session, things, self._tell), key=lambda one: one.size or 0, reverse=True))
+        things, _ = housekeeping.belongings(session, services.catalog, services.runs.all(), held)
+        return tuple(
+            sorted(housekeeping.measured(session, things, self._tell), key=lambda one: one.size or 0, reverse=True)
+        )
 
     def _session(self) -> Session:
         return self._services.clusters.login_node(self._profile.name)
@@ -192,8 +184,8 @@ def row_of(one: Belonging, marked: bool, room: int) -> Row:
 
 def summary(things: Sequence[Belonging]) -> str:
     """How much there is, and how much of it could go."""
-    can = [one for one in things if not one.kept]
-    return f"{plural(len(things), 'thing')}, {total_size(things)}; {total_size(can)} of it can be removed."
+    can = total_size([one for one in things if not one.kept])
+    return f"{plural(len(things), 'thing')}, {total_size(things)}; {can} of it can be removed."
 
 
 def removal_question(cluster: str, things: Sequence[Belonging]) -> Content:

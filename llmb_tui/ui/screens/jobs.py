@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual import getters, on, work
 from textual.app import ComposeResult
@@ -17,24 +17,20 @@ from textual.widgets import DataTable, Input, Static
 
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.launch.job_words import JobWords
+from llmb_tui.launch.run import Run
 from llmb_tui.results.notes import tags_in
 from llmb_tui.services import Services
 from llmb_tui.text import plural
-from llmb_tui.ui.daemon import in_daemon
-from llmb_tui.ui.dialogs import Confirm, NoteDialog, trouble_shown
+from llmb_tui.ui.daemon import in_daemon, trouble_shown
+from llmb_tui.ui.dialogs import Confirm, NoteDialog
 from llmb_tui.ui.screens.runs_screen import RunsScreen
 from llmb_tui.ui.text import MUTED, line, lines, tell
-from llmb_tui.ui.widgets.job_table import JobTable
-from llmb_tui.ui.widgets.job_texts import cancel_question, heading, what_is_missing
+from llmb_tui.ui.widgets.job_table import JobTable, cancel_question, what_is_missing
 from llmb_tui.ui.widgets.key_bar import KeyBar
-from llmb_tui.ui.widgets.row_filter import RowFilter
+from llmb_tui.ui.widgets.keyed_table import RowFilter
 from llmb_tui.ui.widgets.run_header import jobs_of, what_runs
 from llmb_tui.ui.widgets.status_bar import notice
-from llmb_tui.watch.run_records import RunsChanged
-
-if TYPE_CHECKING:
-    from llmb_tui.launch.run import Run
-    from llmb_tui.watch.run_records import RunRecord
+from llmb_tui.watch.run_records import RunRecord, RunsChanged
 
 _LINES = 8
 _AGE_EVERY_S = 2.0
@@ -246,8 +242,7 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
         """Say above the rows how many there are, and below them what could not be read or asked."""
         observes, listed = self._services.policy.observes, self.table.clusters
         notices = {name: notice(one, observes(one)) for name, one in self._profiles.items() if name in listed}
-        self.head.update(heading(self.table.counts, notices))
-        prepared, cancels = self.table.counts.prepared, self.table.open_cancels
-        notes = what_is_missing(self._event.silent, self._event.unreadable, prepared, cancels)
+        self.head.update(self.table.heading(notices))
+        notes = what_is_missing(self._event.silent, self._event.unreadable, self.table.open_ends)
         self.note.update(line(("! " + "  ".join(notes), "$text-warning")))
         self.set_class(bool(notes), "-noted")

@@ -16,8 +16,7 @@ from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
-from llmb_tui.ui.daemon import in_daemon
-from llmb_tui.ui.dialogs import trouble_shown
+from llmb_tui.ui.daemon import in_daemon, trouble_shown
 from llmb_tui.ui.text import MUTED, Part, line, tell
 from llmb_tui.ui.units import age
 from llmb_tui.ui.widgets.choices import ChoiceList

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.screen import Screen
 
-from llmb_tui.results.report.blocks import Document
+from llmb_tui.results.report import blocks
 from llmb_tui.results.report.markdown import markdown
+from llmb_tui.results.table import Table
 from llmb_tui.ui.clipboard import copy
+from llmb_tui.ui.text import MUTED, hanging, line
+from llmb_tui.ui.widgets.chart_view import chart_rows
 from llmb_tui.ui.widgets.key_bar import KeyBar
-from llmb_tui.ui.widgets.report_text import report_rows
+from llmb_tui.ui.widgets.plot import painted, terminal_glyphs
 from llmb_tui.ui.widgets.texts import Lines, Scroller
+
+_STYLES = {"PASS": "bold $text-success", "WARN": "bold $text-warning", "FAIL": "bold $text-error", "": "bold"}
+_CHART_HEIGHT = 13
+_WIDEST_CHART = 100
+_LABEL = 22
+_GAP = 2
+"""Cells between two columns of a table."""
 
 
 class ReportScreen(Screen[None]):
@@ -31,7 +43,7 @@ class ReportScreen(Screen[None]):
         Binding("q,escape,r", "dismiss", "Back", key_display="q", id="report.leave", tooltip="Leave the report"),
     ]
 
-    def __init__(self, report: Document) -> None:
+    def __init__(self, report: blocks.Document) -> None:
         super().__init__()
         self._report = report
 
@@ -42,3 +54,79 @@ class ReportScreen(Screen[None]):
 
     def action_copy(self) -> None:
         copy(self.app, markdown(self._report), "The report as Markdown")
+
+
+def report_rows(document: blocks.Document, width: int) -> list[Content]:
+    """The whole report in rows of that many cells; none is longer but those of a file that is shown to the letter."""
+    rows = [line((document.title, "bold")), *_folded(document.subtitle, width, MUTED)]
+    for banner in document.banners:
+        rows += [Content(""), *_banner(banner, width)]
+    for section in document.sections:
+        rows += [Content(""), *_section(section, width)]
+    return [*rows, Content(""), *_folded(document.made, width, MUTED)]
+
+
+def _section(section: blocks.Section, width: int) -> Iterator[Content]:
+    yield line((section.title, "bold underline" if section.level == 2 else "bold"))
+    for at, block in enumerate(section.blocks):
+        if at:
+            yield Content("")
+        yield from _block(block, width)
+
+
+def _block(block: blocks.Block, width: int) -> Iterator[Content]:
+    match block:
+        case blocks.Text(text):
+            yield from _folded(text, width)
+        case blocks.Bullets(items):
+            for item in items:
+                yield from hanging(line(("· ", "$text-accent")), line(item), width)
+        case blocks.Facts(facts):
+            label = min(_LABEL, width // 3)
+            for fact in facts:
+                head = line((fact.label.ljust(label), MUTED), " ")
+                if len(fact.label) > label:
+                    yield line((fact.label, MUTED))
+                    head = line(" " * (label + 1))
+                yield from hanging(head, line(fact.value), width)
+        case blocks.Grid(caption, table):
+            yield from _folded(caption, width, MUTED)
+            yield from _table(table, width)
+        case blocks.Picture(_, chart):
+            yield line((chart.title, "bold"))
+            size = (min(width, _WIDEST_CHART), _CHART_HEIGHT)
+            yield from painted(chart_rows(chart, size, terminal_glyphs())).split("\n")
+            yield from _folded(" ".join((chart.summary, *chart.notes)), width, MUTED)
+        case blocks.Listing(title, content):
+            yield line((f"{title}:", MUTED))
+            for row in content.splitlines():
+                yield from hanging(line("  "), line(row), width)
+        case blocks.Banner():
+            yield from _banner(block, width)
+
+
+def _banner(banner: blocks.Banner, width: int) -> list[Content]:
+    return hanging(line((f"{banner.result or 'No verdict'} ", _STYLES[banner.result])), line(banner.words), width)
+
+
+def _table(table: Table, width: int) -> Iterator[Content]:
+    """Columns where they fit; else each row under its name."""
+    rows = table.texts()
+    widths = [max(len(row[at]) for row in (table.headings, *rows)) for at in range(len(table.headings))]
+    if sum(widths) + _GAP * (len(widths) - 1) <= width:
+        for at, row in enumerate((list(table.headings), *rows)):
+            cells = [
+                cell.rjust(wide) if right else cell.ljust(wide)
+                for cell, wide, right in zip(row, widths, table.numeric, strict=True)
+            ]
+            text = (" " * _GAP).join(cells)
+            yield line(text) if at else line((text, MUTED))
+        return
+    for row in rows:
+        parts = [f"{heading} {cell}".strip() for heading, cell in zip(table.headings[1:], row[1:], strict=True)]
+        yield line((row[0], "bold"))
+        yield from hanging(line("  "), line(", ".join(parts)), width)
+
+
+def _folded(text: str, width: int, style: str = "") -> list[Content]:
+    return hanging(Content(""), line((text, style)), width)

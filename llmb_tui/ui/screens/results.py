@@ -23,12 +23,11 @@ from llmb_tui.ui.daemon import in_daemon
 from llmb_tui.ui.screens.runs_screen import RunsScreen
 from llmb_tui.ui.text import MUTED, line, lines, say, tell
 from llmb_tui.ui.widgets.chart_view import ChartView
-from llmb_tui.ui.widgets.job_texts import what_is_missing
+from llmb_tui.ui.widgets.job_table import what_is_missing
 from llmb_tui.ui.widgets.key_bar import KeyBar
-from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable
+from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable, RowFilter
 from llmb_tui.ui.widgets.plot import terminal_glyphs
-from llmb_tui.ui.widgets.result_list import Asked, ResultList, result_list
-from llmb_tui.ui.widgets.row_filter import RowFilter
+from llmb_tui.ui.widgets.result_texts import Asked, ResultList, result_list
 
 if TYPE_CHECKING:
     from llmb_tui.ui.widgets.answers import Answer
@@ -43,7 +42,7 @@ class ResultRows(KeyedTable):
     """Groups, or runs."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "select_cursor", "Open", id="results.open", tooltip="Open the runs of a row, or the run"),
+        Binding("enter", "select_cursor", "Open", id="results.open", tooltip="Open the runs of a row, or the run")
     ]
 
 
@@ -157,7 +156,7 @@ A step time is the mean of the runs that count: those that ended well and did no
         self._show()
 
     def action_compare(self) -> None:
-        from llmb_tui.ui.result_answers import compare_marked
+        from llmb_tui.ui.screens.result_view import compare_marked
 
         marked = list(self._marked.values())
         runs = [run for one in marked for run in one.runs]
@@ -165,14 +164,14 @@ A step time is the mean of the runs that count: those that ended well and did no
 
     def action_scaling(self) -> None:
         """Of what is marked, or of all that has to do with the row."""
-        from llmb_tui.ui.result_answers import scaling_of
+        from llmb_tui.ui.screens.result_view import scaling_of
 
         runs, row = self._chosen_runs(), None if self._marked else self._row
         self._view("scaling", lambda: scaling_of(self._services, runs, row), row.runs if row else runs)
 
     def action_nodes(self) -> None:
         """Of what is marked, or of all on the row's cluster: nodes are told apart by whatever ran on them."""
-        from llmb_tui.ui.result_answers import nodes_of
+        from llmb_tui.ui.screens.result_view import nodes_of
 
         clusters = () if self._row is None or self._marked else self._row.clusters
         runs = [run for run in self._chosen_runs() if not clusters or run.cluster in clusters]
@@ -193,8 +192,8 @@ A step time is the mean of the runs that count: those that ended well and did no
 
     @work(group="export", exclusive=True, exit_on_error=False)
     async def action_export(self) -> None:
-        from llmb_tui.ui.result_answers import export_runs
-        from llmb_tui.ui.screens.export import ExportDialog
+        from llmb_tui.ui.dialogs import ExportDialog
+        from llmb_tui.ui.screens.result_view import export_runs
 
         runs = self._runs_to_hand_over()
         ids = [run.id for run in runs]
@@ -212,7 +211,7 @@ A step time is the mean of the runs that count: those that ended well and did no
 
     @work(group="save", exclusive=True, exit_on_error=False)
     async def action_save(self) -> None:
-        from llmb_tui.ui.screens.save_charts import ask_and_save
+        from llmb_tui.ui.screens.result_view import ask_and_save
 
         if self._list and self._list.chart:
             await ask_and_save(self.app, [self._list.chart])
@@ -253,7 +252,7 @@ A step time is the mean of the runs that count: those that ended well and did no
         from llmb_tui.watch.runs_feed import HERE  # loads paramiko, in a thread of the feed
 
         here = {name: why for name, why in event.silent.items() if name == HERE[0]}
-        missing = " ".join(what_is_missing(here, event.unreadable, 0, ()))
+        missing = " ".join(what_is_missing(here, event.unreadable))
         self.call_later(self._take_changes, self._services.history.of(event.changed), event.gone, missing)
 
     def _take_changes(self, results: Iterable[RunResult], gone: Iterable[str], missing: str) -> None:

@@ -33,8 +33,7 @@ from llmb_tui.ui.text import MUTED, line, lines, tell
 from llmb_tui.ui.units import gpu_hours
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.log_pane import LogPane
-from llmb_tui.ui.widgets.run_header import RunHeader, StageLine, job_text, what_runs
-from llmb_tui.ui.widgets.run_notice import LOG_IN, notice_text
+from llmb_tui.ui.widgets.run_header import LOG_IN, RunHeader, StageLine, job_text, notice_text, what_runs
 from llmb_tui.ui.widgets.run_parts import Metrics, VerdictCard
 from llmb_tui.ui.widgets.status_bar import notice
 from llmb_tui.ui.widgets.step_chart import StepChart
@@ -156,13 +155,9 @@ Leaving this screen stops the watching only; the job goes on."""
         run = self.training_run
         if run is None:
             return
-        question = lines(
-            [
-                line("Submit ", (what_runs(run), "bold"), f" on {run.cluster}, as it was agreed to?"),
-                Content(""),
-                line((f"Cost: {gpu_hours(run.plan.gpu_hours)} and start-up. The cluster is checked first.", MUTED)),
-            ]
-        )
+        what = line("Submit ", (what_runs(run), "bold"), f" on {run.cluster}, as it was agreed to?")
+        cost = f"Cost: {gpu_hours(run.plan.gpu_hours)} and start-up. The cluster is checked first."
+        question = lines([what, Content(""), line((cost, MUTED))])
         if not await self.app.push_screen_wait(Confirm("Submit", question, "Submit it", "Not now")):
             return
         self.trouble, self.sending = None, f"Connecting to {run.cluster}."
@@ -358,15 +353,13 @@ Leaving this screen stops the watching only; the job goes on."""
         return [*((name, self._folder / name) for name in names), ("script", self._folder / "script.sh")]
 
     def _goes_on(self, run: Run) -> bool:
-        return bool(run.job_ids) and not (self._has_ended() and self._others_have_ended())
+        """The job that is watched, or another one of the run."""
+        others = self.run_state.others if self.run_state is not None else ()
+        return bool(run.job_ids) and not (self._has_ended() and all(other.finished for other in others))
 
     def _has_ended(self) -> bool:
         state = self.run_state
         return state is not None and (state.stage in ENDED or (state.job is not None and state.job.finished))
-
-    def _others_have_ended(self) -> bool:
-        """The run's jobs beside the one that is watched."""
-        return self.run_state is None or all(other.finished for other in self.run_state.others)
 
     def _is_possible(self, action: str, run: Run) -> bool:
         """What changes the run, as it stands now."""

@@ -14,8 +14,7 @@ from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
-from llmb_tui.ui.daemon import in_daemon
-from llmb_tui.ui.dialogs import trouble_shown
+from llmb_tui.ui.daemon import in_daemon, trouble_shown
 from llmb_tui.watch.run_records import RunsChanged
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual import getters, on, work
 from textual.app import ComposeResult
@@ -14,18 +14,23 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import DataTable, Input, Static
 
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import Trouble
+from llmb_tui.plan.layouts import Layout
 from llmb_tui.results.suite.draft import SuiteDraft, offers, taken_out
 from llmb_tui.results.suite.draft_plan import DraftPlan, kinds, plan_draft
+from llmb_tui.results.suite.suite import Suite
 from llmb_tui.results.suite.suite_file import file_name, suite_toml
-from llmb_tui.results.suite.suite_plan import Nodes
+from llmb_tui.results.suite.suite_plan import Nodes, PlannedRow, SuitePlan
 from llmb_tui.results.suite.suites import SuiteChanged
+from llmb_tui.services import Services
 from llmb_tui.store.files import write_atomic
-from llmb_tui.ui.capacity import capacity
 from llmb_tui.ui.clipboard import copy
-from llmb_tui.ui.daemon import in_daemon
-from llmb_tui.ui.dialogs import AskLine, Confirm, Failure, trouble_shown
-from llmb_tui.ui.screens.suite_dialogs import SuitesDialog, TypeHours, submit_question
+from llmb_tui.ui.daemon import in_daemon, trouble_shown
+from llmb_tui.ui.dialogs import AskLine, Confirm, Failure
+from llmb_tui.ui.screens.suite_dialogs import SuitesDialog, TypeHours, capacity, submit_question
 from llmb_tui.ui.text import MUTED, line, lines, tell
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.keyed_table import KeyedTable
@@ -33,15 +38,6 @@ from llmb_tui.ui.widgets.status_bar import notice
 from llmb_tui.ui.widgets.suite_form import SuiteForm
 from llmb_tui.ui.widgets.suite_texts import about_row, draft_columns, draft_rows, draft_sums, heading
 from llmb_tui.ui.widgets.texts import Paragraphs, Scroller, fact
-
-if TYPE_CHECKING:
-    from llmb_tui.catalog.catalog import Catalog
-    from llmb_tui.cluster.profile import ClusterProfile
-    from llmb_tui.cluster.prompter import Prompter
-    from llmb_tui.plan.layouts import Layout
-    from llmb_tui.results.suite.suite import Suite, SuiteKind
-    from llmb_tui.results.suite.suite_plan import PlannedRow, SuitePlan
-    from llmb_tui.services import Services
 
 _PATIENCE_S = 0.5
 """What takes longer is said to be at work."""
@@ -53,7 +49,7 @@ class DraftRows(KeyedTable):
     """The runs of a suite that is being chosen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "select_cursor", "Choices", show=False, id="suite.choices", tooltip="Back to the choices"),
+        Binding("enter", "select_cursor", "Choices", show=False, id="suite.choices", tooltip="Back to the choices")
     ]
 
 
@@ -189,8 +185,7 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
 
     @work(group="submit", exclusive=True, exit_on_error=False)
     async def action_submit(self) -> None:
-        sent = self._sent
-        if sent is None:
+        if (sent := self._sent) is None:
             return
         if blockers := [problem for _, problem in sent.blockers]:
             tell(self.app, f"{blockers[0].reason} {blockers[0].fix}".rstrip(), "warning")
@@ -206,10 +201,8 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
         """One yes that names the GPU-hours; above the operator's own limit their number."""
         question, limit = submit_question(plan, self._capacity), self._services.policy.suite_gpu_hours
         if plan.gpu_hours > limit:
-            typed = await self.app.push_screen_wait(TypeHours(question, plan.gpu_hours, limit))
-            return typed is not None
-        yes = await self.app.push_screen_wait(Confirm("Submit", question, "Submit them", "Not now"))
-        return yes is True
+            return await self.app.push_screen_wait(TypeHours(question, plan.gpu_hours, limit)) is not None
+        return await self.app.push_screen_wait(Confirm("Submit", question, "Submit them", "Not now")) is True
 
     async def _send(self, suite: Suite, *, new: bool) -> None:
         """Keep it, send it in a thread that no screen holds, and watch it."""
@@ -234,8 +227,7 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
 
     @work(group="write", exclusive=True, exit_on_error=False)
     async def action_write(self) -> None:
-        sent = self._sent
-        if sent is None:
+        if (sent := self._sent) is None:
             return
         title = "Write the suite"
         words = line("A file that `llmb-tui suite` reads, and that a person may change:")
@@ -308,7 +300,9 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
             waits.stop()
         if draft is self.draft:
             self.plan = plan
-            self._show_plan()
+            self._show_rows()
+            self.sums.parts = draft_sums(plan, self._capacity)
+            self._show_choices()
 
     def _say_planning(self) -> None:
         self.sums.parts = (fact("◐ planning", "the rows above are those of the choices before"),)
@@ -316,9 +310,7 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
     async def _show_kinds(self) -> None:
         if self._catalog is None:
             return
-        known: tuple[tuple[SuiteKind, str, str], ...]
-        known = await in_daemon(kinds, self.draft, self._catalog, self._capacity)
-        self.form.show_kinds(known)
+        self.form.show_kinds(await in_daemon(kinds, self.draft, self._catalog, self._capacity))
 
     # What is shown.
 
@@ -329,28 +321,16 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
         self.form.show(self.draft, offers(self.draft, self._catalog, self._layouts), name)
         self.refresh_bindings()
 
-    def _show_plan(self) -> None:
+    def _show_rows(self) -> None:
         plan = self.plan
         if plan is None:
             return
-        self._show_rows()
-        self.sums.parts = draft_sums(plan, self._capacity)
-        self._show_choices()
-
-    def _show_head(self, plan: DraftPlan) -> None:
-        left = line(
-            (" Suite", "bold"),
-            f"   {plan.shared or plan.name or 'nothing chosen'}",
-            (f"   on {self.draft.cluster}, {self.draft.procedure}", MUTED),
-        )
+        chosen = f"   {plan.shared or plan.name or 'nothing chosen'}"
+        left = line((" Suite", "bold"), chosen, (f"   on {self.draft.cluster}, {self.draft.procedure}", MUTED))
         words = notice(self._profile, self._observed) if self._profile else ""
         self.head.update(heading(left, words, self.size.width))
-
-    def _show_rows(self) -> None:
-        if self.plan is not None:
-            self._show_head(self.plan)
-            self.table.show(draft_columns(self.table.size.width), draft_rows(self.plan))
-            self._show_about()
+        self.table.show(draft_columns(self.table.size.width), draft_rows(plan))
+        self._show_about()
 
     @on(DataTable.RowHighlighted)
     def _show_about(self) -> None:

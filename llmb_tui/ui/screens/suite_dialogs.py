@@ -1,4 +1,4 @@
-"""The dialogs of suites: the one yes, and the list of those that were submitted."""
+"""The dialogs of suites: the one yes, with the nodes that it counts on, and the list of those that were submitted."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Static
 
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import Trouble
 from llmb_tui.results.suite.suite import Suite
-from llmb_tui.results.suite.suite_plan import Nodes, SuitePlan
+from llmb_tui.results.suite.suite_plan import Nodes, SuitePlan, nodes_of
 from llmb_tui.services import Services
 from llmb_tui.ui.daemon import in_daemon
 from llmb_tui.ui.dialogs import AskLine, ListDialog
@@ -36,6 +38,16 @@ def submit_question(plan: SuitePlan, nodes: Nodes) -> Content:
             line(("The cluster is checked for every run first. What is sent goes on when this program ends.", MUTED)),
         ]
     )
+
+
+def capacity(services: Services, profile: ClusterProfile, prompter: Prompter | None = None) -> Nodes:
+    """In a thread. Nothing is known where it has no partitions. `prompter` answers what connecting asks.
+
+    Raises Trouble.
+    """
+    if profile.no_login_node:
+        return Nodes(askable=False)
+    return nodes_of(services.clusters.inventory(profile, prompter).partitions, profile)
 
 
 class TypeHours(AskLine):

@@ -16,17 +16,16 @@ from llmb_tui.results.suite.draft_plan import names
 from llmb_tui.results.suite.suite_file import file_name
 from llmb_tui.results.suite.suite_progress import OVER, RowProgress, SuiteProgress, log_to_read, progress_of
 from llmb_tui.text import plural
-from llmb_tui.ui.capacity import capacity
 from llmb_tui.ui.clipboard import copy
-from llmb_tui.ui.daemon import in_daemon
-from llmb_tui.ui.dialogs import Confirm, Failure, trouble_shown
+from llmb_tui.ui.daemon import in_daemon, trouble_shown
+from llmb_tui.ui.dialogs import Confirm, Failure
 from llmb_tui.ui.screens.runs_screen import RunsScreen
+from llmb_tui.ui.screens.suite_dialogs import capacity
 from llmb_tui.ui.text import MUTED, line, lines, say, tell
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.keyed_table import KeyedTable
 from llmb_tui.ui.widgets.status_bar import notice
-from llmb_tui.ui.widgets.suite_texts import heading
-from llmb_tui.ui.widgets.suite_watch_texts import progress_columns, progress_rows, progress_sums
+from llmb_tui.ui.widgets.suite_texts import heading, progress_columns, progress_rows, progress_sums
 from llmb_tui.ui.widgets.texts import Paragraphs
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ class SuiteRows(KeyedTable):
     """The runs of a suite."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "select_cursor", "Open", id="suite.open", tooltip="Open the run"),
+        Binding("enter", "select_cursor", "Open", id="suite.open", tooltip="Open the run")
     ]
 
 
@@ -156,9 +155,8 @@ The verdict of a run is the recipe's rule against the figure that was expected o
 
     @work(group="export", exclusive=True, exit_on_error=False)
     async def action_export(self) -> None:
-        from llmb_tui.ui.result_answers import export_runs
-        from llmb_tui.ui.screens.export import ExportDialog
-        from llmb_tui.ui.screens.result_view import ResultView
+        from llmb_tui.ui.dialogs import ExportDialog
+        from llmb_tui.ui.screens.result_view import ResultView, export_runs
 
         progress = self.progress
         if progress is None:

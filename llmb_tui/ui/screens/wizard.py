@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual import getters, on, work
@@ -20,7 +21,7 @@ from textual.widgets import Input
 from textual.worker import get_current_worker
 
 from llmb_tui.errors import Trouble
-from llmb_tui.ui.daemon import in_daemon
+from llmb_tui.ui.daemon import in_daemon, trouble_shown
 from llmb_tui.ui.screens.wizard_body import WizardBody
 from llmb_tui.ui.text import tell
 from llmb_tui.ui.widgets.choices import ChoiceList
@@ -44,6 +45,8 @@ _PULSE_S = 1.0
 # A probe of the cluster waits until the answers rest this long.
 _REST_S = 0.8
 _SUITE_STEPS = (StepId.SCALE, StepId.REVIEW)
+_SUITE_BASE = ("base", "procedure", "cluster")
+"""What a draft of a suite was begun with."""
 _STRAIGHT = "Straight to a step"
 
 _KEYS: list[BindingType] = [
@@ -230,9 +233,9 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
 
         match effect:
             case effects.Probe():
-                self._probe(effect)
+                self.run_worker(self._perform(effect), group="probe", exclusive=True, exit_on_error=False)
             case effects.Install() | effects.Prepare() | effects.PrepareAhead() | effects.Submit():
-                self._perform(effect)
+                self.run_worker(self._perform(effect), group="task", exit_on_error=False)
             case effects.ReadRuns() | effects.ReadOwnResults():
                 self._read(effect)
             case effects.StartRestTimer():
@@ -296,14 +299,9 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         from llmb_tui.results.suite.draft import draft_of
         from llmb_tui.ui.screens.suite import SuiteScreen
 
-        draft = draft_of(wanted.selection, wanted.procedure, wanted.cluster)
-        before = self._suite
-        if before is not None and (before.base, before.procedure, before.cluster) == (
-            draft.base,
-            draft.procedure,
-            draft.cluster,
-        ):
-            draft = before
+        draft, base = draft_of(wanted.selection, wanted.procedure, wanted.cluster), attrgetter(*_SUITE_BASE)
+        if self._suite is not None and base(self._suite) == base(draft):
+            draft = self._suite
 
         def keep(left: SuiteDraft | None) -> None:
             self._suite = left
@@ -323,11 +321,8 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         profile = replace(asked.profile, env=tuple(taken.items()))
         if profile == asked.profile:
             return
-        try:
+        with trouble_shown(self.app):
             await in_daemon(self._services.clusters.change, asked.profile, profile)
-        except Trouble as trouble:
-            self._tell_failure(trouble)
-        else:
             self.dispatch(ProfileSaved(profile))
 
     # What goes on in threads.
@@ -362,21 +357,11 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
     async def _read(self, effect: effects.ReadRuns | effects.ReadOwnResults) -> None:
         from llmb_tui.ui.wizard_effects import read
 
-        try:
+        with trouble_shown(self.app):
             self.dispatch(await in_daemon(read, effect, self._services))
-        except Trouble as trouble:
-            self._tell_failure(trouble)
 
-    @work(group="probe", exclusive=True, exit_on_error=False)
-    async def _probe(self, probe: effects.Probe) -> None:
-        await self._in_thread(probe)
-
-    @work(group="task", exit_on_error=False)
     async def _perform(self, task: effects.ClusterTask) -> None:
-        await self._in_thread(task)
-
-    async def _in_thread(self, task: effects.ClusterTask) -> None:
-        """Do it; a probe that another one has replaced tells nothing any more."""
+        """Do it in a thread; a probe that another one has replaced tells nothing any more."""
         from llmb_tui.ui.wizard_effects import perform
 
         worker = get_current_worker()
@@ -385,15 +370,8 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
             if not worker.is_cancelled:
                 self.call_later(self.dispatch, event)
 
-        try:
+        with trouble_shown(self.app):
             await in_daemon(perform, task, self._services, self._prompter, tell_wizard, self._stop)
-        except Trouble as trouble:
-            self._tell_failure(trouble)
-
-    def _tell_failure(self, trouble: Trouble) -> None:
-        from llmb_tui.ui.dialogs import Failure
-
-        self.app.push_screen(Failure(trouble))
 
     def _feel_link(self) -> None:
         """Show how the connection to the chosen cluster is, which may break while nobody uses it."""

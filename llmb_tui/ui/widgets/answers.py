@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 from textual.content import Content
@@ -93,24 +94,18 @@ def side_by_side(names: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]
     for begin in range(0, len(names), fitting):
         part = slice(begin, begin + fitting)
         found += [Content("")] if begin else []
-        heads = [_folded(name, column - 2) for name in names[part]]
-        for at in range(max(map(len, heads))):
-            cells = [(head[at] if at < len(head) else "").ljust(column) for head in heads]
-            found.append(line(" " * _NAMES, ("".join(cells).rstrip(), "bold")))
+        found += _row("", names[part], column, "bold")
         for name, values in rows:
             found += _row(name, values[part], column)
     return found
 
 
-def _row(name: str, cells: Sequence[str], column: int) -> Iterator[Content]:
-    folded = [_folded(cell, column - 2) for cell in cells]
-    for at in range(max(map(len, folded))):
-        texts = [(cell[at] if at < len(cell) else "").ljust(column) for cell in folded]
-        yield line((f"{'' if at else name:<{_NAMES}}", MUTED), "".join(texts).rstrip())
-
-
-def _folded(text: str, width: int) -> list[str]:
-    return [str(part).rstrip() for part in line(text).wrap(width)] or [""]
+def _row(name: str, cells: Sequence[str], column: int, style: str = "") -> Iterator[Content]:
+    """As many lines as the cell takes that is folded most often."""
+    folded = [[str(part).rstrip() for part in line(cell).wrap(column - 2)] for cell in cells]
+    for at, texts in enumerate(zip_longest(*folded, fillvalue="")):
+        row = "".join(text.ljust(column) for text in texts).rstrip()
+        yield line((f"{'' if at else name:<{_NAMES}}", MUTED if name else ""), (row, style))
 
 
 def _figures(marked: Sequence[ResultGroup], newest: Sequence[RunResult]) -> list[tuple[str, list[str]]]:
@@ -206,10 +201,7 @@ def _differing(difference: RunDifference) -> Iterator[Paragraph]:
     for part in dict.fromkeys(change.part for change in difference.changes):
         for at, change in enumerate(one for one in difference.changes if one.part == part):
             head = line((f"{'' if at else part:<{_NAMES - 2}}", MUTED))
-            yield (
-                head,
-                line(f"{change.name}: ", (change.before or "not set", ""), " → ", (change.after or "not set", "")),
-            )
+            yield head, line(f"{change.name}: ", change.before or "not set", " → ", change.after or "not set")
     for text in difference.texts:
         yield from _text_diff(text)
     for sentence in difference.unknown:
@@ -328,11 +320,8 @@ def exported(file: Path, size: int, manifest: Manifest) -> Answer:
 
 def _cells(texts: Sequence[str], widths: Sequence[int]) -> str:
     """The first to the left, figures to the right."""
-    cells = [
-        f"{text:>{width}}" if at else f"{text:<{width}}"
-        for at, (text, width) in enumerate(zip(texts, widths, strict=True))
-    ]
-    return "".join(cells)
+    figures = (text.rjust(width) for text, width in zip(texts[1:], widths[1:], strict=True))
+    return texts[0].ljust(widths[0]) + "".join(figures)
 
 
 def _texts(paragraphs: Iterable[Paragraph]) -> Rows:

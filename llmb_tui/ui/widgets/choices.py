@@ -109,67 +109,59 @@ class ChoiceList(VerticalList):
         self._choose = choose
         self._numbers = numbers
         self._choices: tuple[Choice, ...] = ()
-        self._shown: tuple[Choice, ...] = ()
-        self._chosen = ""
-        self._needle = ""
-
-    @property
-    def chosen(self) -> str:
-        """Value of the chosen choice."""
-        return self._chosen
-
-    @property
-    def shown(self) -> tuple[Choice, ...]:
+        self.shown: tuple[Choice, ...] = ()
         """The choices that match the filter."""
-        return self._shown
+        self.chosen = ""
+        """Value of the chosen choice."""
+        self._needle = ""
 
     def show(self, choices: tuple[Choice, ...], chosen: str) -> None:
         """Show these choices, one of them as chosen. Nothing is chosen by being shown."""
-        if choices == self._choices and chosen == self._chosen:
+        if choices == self._choices and chosen == self.chosen:
             return
-        before, self._chosen = self._chosen, chosen
-        if choices == self._choices:
-            self._mark(before)
-            self._mark(chosen)
-            self._point()
+        before, self.chosen = self.chosen, chosen
+        if choices != self._choices:
+            self._choices = choices
+            self._fill()
             return
-        self._choices = choices
-        self._fill()
+        self._mark(before)
+        self._mark(chosen)
+        self._point()
 
     def filter(self, needle: str) -> None:
         """Show only the choices in which every typed word occurs; choose the first where the chosen one is gone."""
         self._needle = needle
         self._fill()
-        enabled = [choice for choice in self._shown if choice.disabled_reason is None]
-        if enabled and all(choice.value != self._chosen for choice in self._shown):
+        enabled = [choice for choice in self.shown if choice.disabled_reason is None]
+        if enabled and all(choice.value != self.chosen for choice in self.shown):
             self._choose(enabled[0].value)
 
     def watch_highlighted(self, highlighted: int | None) -> None:
         super().watch_highlighted(highlighted)
         if highlighted is None:
             return
-        choice = self._shown[highlighted]
-        if choice.disabled_reason is None and choice.value != self._chosen:
+        choice = self.shown[highlighted]
+        if choice.disabled_reason is None and choice.value != self.chosen:
             self._choose(choice.value)
 
     def _fill(self) -> None:
         words = self._needle.lower().split()
-        self._shown = tuple(choice for choice in self._choices if all(word in choice.searched for word in words))
+        self.shown = tuple(choice for choice in self._choices if all(word in choice.searched for word in words))
         self.set_options(
-            Option(self._row(choice), disabled=choice.disabled_reason is not None) for choice in self._shown
+            Option(self._row(choice), disabled=choice.disabled_reason is not None) for choice in self.shown
         )
         self._point()
 
     def _point(self) -> None:
-        self.highlighted = next((at for at, choice in enumerate(self._shown) if choice.value == self._chosen), None)
+        self.highlighted = next((at for at, choice in enumerate(self.shown) if choice.value == self.chosen), None)
 
     def _mark(self, value: str) -> None:
-        for index, choice in enumerate(self._shown):
+        for index, choice in enumerate(self.shown):
             if choice.value == value:
                 self.replace_option_prompt_at_index(index, self._row(choice))
 
     def _row(self, choice: Choice) -> Content:
-        chosen = choice.value == self._chosen
+        chosen = choice.value == self.chosen
         width = max((len(one.label) for one in self._choices), default=0)
         label = choice.label.rjust(width) if self._numbers else choice.label.ljust(width)
         if choice.disabled_reason is not None:

@@ -177,10 +177,7 @@ def _measured_here(measured: MeasuredHere | None, width: int) -> list[Content]:
 
 
 def _throughput(plan: Plan, e: Estimate, width: int) -> list[Content]:
-    rates = [
-        [units.tokens_per_s(e.tokens_per_s)],
-        [f"{e.tflops_per_gpu:,.0f} of {e.peak_tflops:,.0f} TFLOPS/GPU"],
-    ]
+    rates = [[units.tokens_per_s(e.tokens_per_s)], [f"{e.tflops_per_gpu:,.0f} of {e.peak_tflops:,.0f} TFLOPS/GPU"]]
     share: list[list[Part]] = [[units.percent(e.mfu_pct)]]
     if plan.published is not None:
         apart = abs(plan.published.mfu_pct - e.mfu_pct) > _MFU_APART
@@ -218,13 +215,19 @@ def _cost_text(plan: Plan) -> str:
 
 def _flow(label: str, texts: Sequence[Sequence[Part]], width: int) -> list[Content]:
     """A label and texts beside each other, each of them in a row of its own where the width does not do."""
-    rows = [_row(label, *texts[0])]
-    for text in texts[1:]:
-        longer = rows[-1] + line("   ", *text)
+    first, *others = (line(*text) for text in texts)
+    return _beside([_row(label, first), *others], "   ", _row(""), width)
+
+
+def _beside(parts: Sequence[Content], gap: str, indent: Content, width: int) -> list[Content]:
+    """Parts in one row with gaps between them; one for which the width does not do begins another row."""
+    rows = [parts[0]]
+    for part in parts[1:]:
+        longer = rows[-1] + gap + part
         if longer.cell_length <= width:
             rows[-1] = longer
         else:
-            rows.append(_row("", *text))
+            rows.append(indent + part)
     return rows
 
 
@@ -254,14 +257,7 @@ def time_parts(parts: Breakdown, width: int) -> list[Content]:
         line((f"{block} ", style), f"{name} {_share(seconds[name] / total)}")
         for name, (block, style) in _BLOCKS.items()
     ]
-    legend = words[0]
-    for word in words[1:]:
-        if legend.cell_length + 2 + word.cell_length <= width:
-            legend = legend + line("  ") + word
-        else:
-            rows.append(legend)
-            legend = word
-    return [*rows, legend]
+    return [*rows, *_beside(words, "  ", Content(""), width)]
 
 
 def _cells(shares: list[float], width: int) -> list[int]:

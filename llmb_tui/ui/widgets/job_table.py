@@ -1,23 +1,136 @@
-"""`JobTable`: a row for each run, newest first. It writes what changed, and keeps the cursor on its run."""
+"""`JobTable`: a row for each run, newest first, and what is said around the rows."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, ClassVar
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import ClassVar
 
 from textual.binding import Binding, BindingType
+from textual.content import Content
 
+from llmb_tui.cluster.job import TERMINAL_STATES
 from llmb_tui.launch.run import Run
+from llmb_tui.plan.plan import METHOD_WORDS
 from llmb_tui.results.notes import NO_NOTE, Note
-from llmb_tui.ui.widgets.job_texts import BAR_CELLS, Counts, age_cell, has_words, job_row
-from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable, Row, TableColumn
-
-if TYPE_CHECKING:
-    from llmb_tui.watch.run_records import RunRecord, RunsChanged
-
+from llmb_tui.text import plural
+from llmb_tui.ui.text import MUTED, Part, line, lines
+from llmb_tui.ui.units import bare_seconds, filled, percent, short_age
+from llmb_tui.ui.widgets.keyed_table import Cell, Key, KeyedTable, Row, TableColumn, Tone
+from llmb_tui.ui.widgets.run_header import what_runs
+from llmb_tui.ui.widgets.run_parts import RESULTS
+from llmb_tui.watch.run_records import RunRecord, RunsChanged
+from llmb_tui.watch.state import Result, RunState, Stage
 
 _WIDE_FROM = 116
+STAGES: dict[Stage, Cell] = {
+    "queued": ("◐ queued", "warning"),
+    "image": ("● image", "now"),
+    "start": ("● start", "now"),
+    "warm-up": ("● warm-up", "now"),
+    "measuring": ("● measuring", "now"),
+    "suspended": ("‖ suspended", "warning"),
+    "completing": ("● completing", "now"),
+    "done": ("✓ done", "good"),
+    "failed": ("✗ failed", "bad"),
+    "timeout": ("✗ timeout", "bad"),
+    "node_fail": ("✗ node fail", "bad"),
+    "cancelled": ("■ cancelled", "quiet"),
+}
+_SUBMISSIONS: dict[str, Cell] = {
+    "unknown": ("? unknown", "warning"),
+    "refused": ("✗ refused", "bad"),
+    "withdrawn": ("✗ withdrawn", "bad"),
+    "intended": ("○ prepared", "quiet"),
+}
+_BY_STATE: dict[str, Cell] = {
+    "PENDING": STAGES["queued"],
+    "RUNNING": ("● running", "now"),
+    "COMPLETED": STAGES["done"],
+    "SUSPENDED": STAGES["suspended"],
+    "CANCELLED": STAGES["cancelled"],
+}
+_TONES: dict[Result, Tone] = {"PASS": "good", "WARN": "warning", "FAIL": "bad"}
+BAR_CELLS = 4
+_NAMED_IN_QUESTION = 8
+
+
+def job_row(run: Run, state: RunState, marked: bool, now: float, note: Note = NO_NOTE) -> Row:
+    """The cells of a run by column, and what is said of it, which has none. `now` is Unix time."""
+    selection, estimate = run.plan.selection, run.plan.estimate
+    progress, verdict = state.progress, state.verdict
+    total = progress.steps_total or run.plan.steps
+    against = f"{percent(verdict.ratio * 100)} of {METHOD_WORDS[estimate.method]}" if verdict and estimate else ""
+    return {
+        "mark": ("x", "now") if marked else ("•" if note else "", "quiet"),
+        "state": state_cell(run, state),
+        "workload": (f"{selection.workload} {selection.size} {selection.dtype}", "plain"),
+        "scale": (f"{selection.scale}×{selection.gpu.upper()}", "plain"),
+        "where": (run.cluster, "plain"),
+        "procedure": (run.procedure, "quiet"),
+        "steps": (f"{progress.steps_done}/{total}" if progress.steps_done else "–", "plain"),
+        "bar": (filled(progress.steps_done, total, BAR_CELLS), "now"),
+        "median": ("–" if progress.median_s is None else bare_seconds(progress.median_s), "plain"),
+        "against": (against, "plain"),
+        "verdict": result_cell(verdict.result) if verdict else ("–", "quiet"),
+        "age": age_cell(run, now),
+        "note": (note.words, "plain"),
+    }
+
+
+def age_cell(run: Run, now: float) -> Cell:
+    """How long ago it was submitted, at `now`, Unix time."""
+    return short_age(now - (run.submitted_at or run.created_at)), "quiet"
+
+
+def result_cell(result: Result) -> Cell:
+    """Glyph and word."""
+    return f"{RESULTS[result][0]} {result}", _TONES[result]
+
+
+def state_cell(run: Run, state: RunState) -> Cell:
+    """Glyph and word: the submission while it is open, else the stage, else what its scheduler last said."""
+    if run.submission != "submitted":
+        return _SUBMISSIONS[run.submission]
+    if state.stage in STAGES:
+        return STAGES[state.stage]
+    said = run.job_state or "submitted"
+    if said in _BY_STATE:
+        return _BY_STATE[said]
+    return STAGES["failed"] if said in TERMINAL_STATES else (f"○ {said.lower()}", "quiet")
+
+
+def has_words(run_id: str, row: Row, words: Sequence[str]) -> bool:
+    """True if a row has every word, all lower case, in its id or a cell."""
+    text = " ".join([run_id, *(cell for cell, _ in row.values())]).lower() if words else ""
+    return all(word in text for word in words)
+
+
+def what_is_missing(silent: Mapping[str, str], unreadable: int, beside: Sequence[str] = ()) -> list[str]:
+    """What the rows do not say: what could not be asked or read, and what else is known that is `beside` them."""
+    notes = [f"{cluster} could not be asked: {why}" for cluster, why in silent.items()]
+    notes += beside
+    if unreadable:
+        notes.append(f"{plural(unreadable, 'run file')} could not be read: `llmb-tui jobs` says why.")
+    return notes
+
+
+def cancel_question(runs: Sequence[Run]) -> Content:
+    """What would be cancelled, and withdrawn."""
+    named = runs[:_NAMED_IN_QUESTION]
+    jobs = Counter(run.words for run in runs for _ in run.job_ids)
+    prepared = sum(not run.job_ids for run in runs)
+    what = [f"Cancel {words.count(number)}" for words, number in jobs.items()]
+    what += [f"Withdraw {plural(prepared, 'run')} of which nothing was sent"] * bool(prepared)
+    rows = [line(f"{'; '.join(what)}?"), Content("")]
+    for run in named:
+        job = f"{', '.join(run.job_ids) or 'not sent':<10}"
+        rows.append(line((job, "bold"), f"  {what_runs(run)} · {run.cluster}"))
+    if len(runs) > len(named):
+        rows.append(line((f"and {len(runs) - len(named)} more", MUTED)))
+    rows += [Content(""), *(line((words.cancelling, MUTED)) for words in jobs)] if jobs else []
+    return lines(rows)
 
 
 def job_columns(width: int) -> list[TableColumn]:
@@ -86,18 +199,31 @@ class JobTable(KeyedTable):
         runs = [record.run for run_id, record in self._records.items() if run_id in chosen]
         return list(filter(_can_end, runs))
 
-    @property
-    def counts(self) -> Counts:
-        """How many runs there are."""
+    def heading(self, notices: Mapping[str, str]) -> Content:
+        """The line above the rows; `notices` are what has to be said of clusters, by name; empty for nothing."""
         runs = [record.run for record in self._records.values()]
         going, prepared = sum(run.going for run in runs), sum(run.submission == "intended" for run in runs)
-        return Counts(len(runs), going, prepared, len(self.shown), len(self._marked))
+        words = f"{going} going · {len(runs) - going - prepared} ended" if runs else "none yet"
+        words += f" · {prepared} prepared" if prepared else ""
+        parts: list[Part] = [("Runs", "bold"), f"   {words}"]
+        if len(self.shown) != len(runs):
+            parts.append((f"   {len(self.shown)} shown", "$text-accent"))
+        if self._marked:
+            parts.append((f"   {len(self._marked)} marked", "$text-accent"))
+        for cluster, notice in sorted(notices.items()):
+            parts += ["   ", (f" {cluster}: {notice} ", "reverse")] if notice else []
+        if not runs:
+            parts.append(("   The wizard's last step submits one.", MUTED))
+        return line(*parts)
 
     @property
-    def open_cancels(self) -> list[str]:
-        """What is known of cancels whose answer was lost, of runs that go on."""
-        runs = (record.run for record in self._records.values())
-        return [run.cancel_note for run in runs if run.going and run.cancel_note]
+    def open_ends(self) -> list[str]:
+        """What is known of cancels whose answer was lost, and what can be done with runs that were not sent."""
+        runs = [record.run for record in self._records.values()]
+        notes = [run.cancel_note for run in runs if run.going and run.cancel_note]
+        if any(run.submission == "intended" for run in runs):
+            notes.append("What is prepared was not sent: its own screen submits it, c withdraws it.")
+        return notes
 
     @property
     def clusters(self) -> set[str]:

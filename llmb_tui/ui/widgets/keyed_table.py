@@ -1,4 +1,7 @@
-"""`KeyedTable`: rows with keys, as wide as the terminal. It writes what changed, and the cursor stays on its row."""
+"""`KeyedTable`: rows with keys, as wide as the terminal. It writes what changed, and the cursor stays on its row.
+
+`RowFilter` narrows them.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from rich.text import Text
+from textual import on
 from textual.binding import Binding, BindingType
 from textual.coordinate import Coordinate
-from textual.widgets import DataTable
+from textual.widgets import DataTable, Input
 
 from llmb_tui.text import clean_line
 
@@ -113,3 +117,28 @@ class KeyedTable(DataTable[Text]):
         if column.figures:
             text = f"{text:>{column.width}}"
         return Text(clean_line(text), style, no_wrap=True, overflow="ellipsis")
+
+
+class RowFilter(Input):
+    """The screen shows the rows that its `value` lets through."""
+
+    DEFAULT_CSS = "RowFilter { display: none; margin: 0 1; }"
+
+    def __init__(self, placeholder: str, id: str) -> None:  # noqa: A002 - Textual's own name
+        super().__init__(placeholder=placeholder, id=id, compact=True)
+
+    def ask(self) -> None:
+        self.display = True
+        self.screen.set_focus(self)  # at once: the next key is the filter's already
+
+    def forget(self) -> bool:
+        """Let all rows through; False where it is not seen."""
+        seen = self.display
+        self.value = ""
+        self.to_rows()
+        return seen
+
+    @on(Input.Submitted)
+    def to_rows(self) -> None:
+        self.display = bool(self.value)
+        self.screen.set_focus(self.screen.query_one(KeyedTable))

@@ -63,15 +63,12 @@ class LogLines(Protocol):
     @property
     def lines(self) -> int:
         """How many there are."""
-        ...
 
     def read(self, first: int, count: int) -> list[str]:
         """Some of them, clean."""
-        ...
 
     def find(self, pattern: re.Pattern[str], start: int, direction: Literal[1, -1] = 1) -> int | None:
         """The first match from `start` on; slow, for threads."""
-        ...
 
 
 class LogView(ScrollView, can_focus=True):

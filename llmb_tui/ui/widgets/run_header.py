@@ -1,4 +1,4 @@
-"""The lines over a run: which it is, where it runs, how its job and the link are, and how far it is."""
+"""The lines over a run: which it is, where it runs, how its job and the link are, how far it is, and what is wrong."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from textual.content import Content
 from textual.reactive import reactive
 
 from llmb_tui.cluster.job import pending_reason
+from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.selection import PROCEDURE_TITLES
-from llmb_tui.text import plural
-from llmb_tui.ui.text import MUTED, line, lines
+from llmb_tui.text import capital, plural
+from llmb_tui.ui.text import MUTED, line, lines, told
 from llmb_tui.ui.units import age, clock, gauge, moment
 from llmb_tui.ui.widgets.run_parts import RunPart
-from llmb_tui.watch.state import Link, RunState, Stage
+from llmb_tui.watch.state import ENDED, FAILED, Link, RunState, Stage
 
 _LINKS: dict[Link, tuple[str, str, str]] = {
     "live": ("●", "live", "$text-success"),
@@ -34,6 +35,19 @@ ENDS: dict[Stage, tuple[str, str]] = {
 _JOINT = " ── "
 _GAP = 3
 _BAR_CELLS = (10, 40)
+LOG_IN = lines(
+    [
+        line(("The connection broke, and the cluster has a question before it lets us in again.", "bold")),
+        line(("The job goes on meanwhile, and nothing of its log is lost. l logs in.", MUTED)),
+    ]
+)
+
+_SUBMISSIONS = {
+    "unknown": "It is not known whether this {job} was submitted.",
+    "refused": "{scheduler} refused the {job}.",
+    "withdrawn": "This run has no {job}, and never will.",
+    "intended": "This run was prepared, and nothing of it was sent.",
+}
 
 
 def header_lines(run: Run, notice: str, state: RunState, width: int) -> tuple[Content, Content]:
@@ -213,3 +227,35 @@ class StageLine(RunPart):
 
     def draw(self, run: Run, state: RunState) -> Content:  # noqa: ARG002 - as the others are given
         return stage_line(state, self.content_size.width)
+
+
+def notice_text(run: Run | None, state: RunState | None, trouble: Trouble | None) -> Content:
+    """The notice; empty where there is nothing to say."""
+    if trouble is not None:
+        return told(trouble)
+    if run is not None and run.submission != "submitted":
+        words = run.words
+        told_first = _SUBMISSIONS[run.submission].format(scheduler=words.scheduler, job=words.job)
+        parts = [line((told_first, "bold")), line(run.note)]
+        if run.submission == "unknown":
+            parts.append(
+                line(f"{capital(words.job)} name {run.job_name}. Nothing is submitted again before that is known.")
+            )
+            parts.append(line(("While the cluster answers it is asked again by itself; u asks now.", MUTED)))
+        if run.submission == "intended":
+            parts.append(line(("s submits it as it was agreed to, w withdraws it.", MUTED)))
+        return lines([part for part in parts if part])
+    if state is None:
+        return Content("")
+    failure = state.progress.failure
+    if state.stage in FAILED and failure is not None:
+        told_by_log = told(Trouble(failure.reason, failure.line, failure.fix))
+        return lines([told_by_log, line(("e goes to the first error in the log.", MUTED))])
+    if state.link == "closed" and state.stage not in ENDED and state.link_note:
+        return lines([line((state.link_note, "bold")), line(("The job is not touched. t tries again.", MUTED))])
+    # A lost link tells its own note in the header; here it is the scheduler or the log that gives trouble.
+    notes = (state.slurm_note, state.link_note) if state.link == "live" else ()
+    verdict = state.verdict if state.stage in ENDED else None
+    doubts = verdict.reasons if verdict is not None and verdict.result != "PASS" else ()
+    cancel = run.cancel_note if run is not None else ""
+    return lines(list(map(line, filter(None, (cancel, *doubts, " ".join(filter(None, notes)))))))

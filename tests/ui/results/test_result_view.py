@@ -12,12 +12,10 @@ from textual.widgets import Input
 
 from llmb_tui.errors import Trouble
 from llmb_tui.results.archive.verify import verify
-from llmb_tui.ui.dialogs import AskLine, Failure
-from llmb_tui.ui.screens.export import ExportDialog
+from llmb_tui.ui.dialogs import AskLine, ExportDialog, Failure
 from llmb_tui.ui.screens.report import ReportScreen
-from llmb_tui.ui.screens.result_view import ResultView
+from llmb_tui.ui.screens.result_view import ResultView, save_charts
 from llmb_tui.ui.screens.results import ResultsScreen
-from llmb_tui.ui.screens.save_charts import save_charts
 from llmb_tui.ui.widgets.chart_view import ChartView
 from tests.kit.history import Past
 from tests.kit.pilot import SIZE, actions, on_screen, on_top, text_of, until

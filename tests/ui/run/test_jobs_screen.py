@@ -21,8 +21,7 @@ from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.run import Cancel, Run
 from llmb_tui.ui.screens.jobs import JobsScreen
 from llmb_tui.ui.screens.run import RunScreen
-from llmb_tui.ui.widgets.job_table import JobTable
-from llmb_tui.ui.widgets.job_texts import job_row, state_cell
+from llmb_tui.ui.widgets.job_table import JobTable, job_row, state_cell
 from llmb_tui.watch.job_poller import JobPoller
 from llmb_tui.watch.state import RunState
 from tests.kit.pilot import SIZE, on_screen, on_top, text_of, until

@@ -13,9 +13,8 @@ from textual.pilot import Pilot
 from llmb_tui.launch.run import Run
 from llmb_tui.results.report.blocks import Banner, Bullets, Document, Fact, Facts, Grid, Listing, Section, Text
 from llmb_tui.results.table import Table
-from llmb_tui.ui.screens.report import ReportScreen
+from llmb_tui.ui.screens.report import ReportScreen, report_rows
 from llmb_tui.ui.screens.run import RunScreen
-from llmb_tui.ui.widgets.report_text import report_rows
 from llmb_tui.ui.widgets.texts import Lines
 from tests.kit.pilot import on_top, until
 from tests.kit.runs import make_run

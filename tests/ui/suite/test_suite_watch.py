@@ -17,13 +17,12 @@ from llmb_tui.errors import Trouble
 from llmb_tui.launch.policy import Policy
 from llmb_tui.results.suite.submissions import Sending
 from llmb_tui.results.suite.suite_progress import log_to_read
-from llmb_tui.ui.dialogs import Confirm
-from llmb_tui.ui.screens.export import ExportDialog
+from llmb_tui.ui.dialogs import Confirm, ExportDialog
 from llmb_tui.ui.screens.report import ReportScreen
 from llmb_tui.ui.screens.result_view import ResultView
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.ui.screens.suite_watch import SuiteRows, SuiteWatchScreen
-from llmb_tui.ui.widgets.suite_watch_texts import progress_sums
+from llmb_tui.ui.widgets.suite_texts import progress_sums
 from tests.kit.pilot import SIZE, actions, by_head, on_screen, on_top, text_of, until
 from tests.ui.run.run_states import log_text
 from tests.ui.suite.conftest import SUITE_ID, SuiteServices

@@ -16,8 +16,7 @@ from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Overrides, Selection
 from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
-from llmb_tui.ui.panes.layout import LayoutPart
-from llmb_tui.ui.panes.scale import ScalePane
+from llmb_tui.ui.panes.scale import LayoutPart, ScalePane
 from llmb_tui.ui.screens import layouts as layouts_screen
 from llmb_tui.ui.screens.layouts import LayoutsDialog
 from llmb_tui.ui.screens.wizard import WizardScreen
