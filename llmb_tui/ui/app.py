@@ -146,7 +146,6 @@ class LlmbApp(KeyOrder):
         """Every action of the screen that has a tooltip, and Textual's own."""
         for node, binding, enabled, _ in screen.active_bindings.values():
             if enabled and binding.tooltip and binding.description and not binding.system:
-                yield SystemCommand(
-                    binding.description, binding.tooltip, partial(self.run_action, binding.action, node)
-                )
+                act = partial(self.run_action, binding.action, node)
+                yield SystemCommand(binding.description, binding.tooltip, act)
         yield from super().get_system_commands(screen)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Generic, TypeVar
 
@@ -43,7 +42,6 @@ class Dialog(ModalScreen[_Result], Generic[_Result]):
             yield from self.body()
 
     def body(self) -> ComposeResult:
-        """What is in the box."""
         raise NotImplementedError
 
 
@@ -83,14 +81,12 @@ class HostKey(Confirm):
 
     def __init__(self, host: str, key_type: str, fingerprint: str) -> None:
         question = lines(
-            [
-                line("The host key of ", (host, "bold"), " is not known on this machine yet."),
-                Content(""),
-                line((f"{key_type:<14}", MUTED), (fingerprint, "bold")),
-                Content(""),
-                line("Compare it with what the cluster's operator publishes."),
-                line("If it is the right one, it is remembered and not asked again."),
-            ]
+            line("The host key of ", (host, "bold"), " is not known on this machine yet."),
+            Content(""),
+            line((f"{key_type:<14}", MUTED), (fingerprint, "bold")),
+            Content(""),
+            line("Compare it with what the cluster's operator publishes."),
+            line("If it is the right one, it is remembered and not asked again."),
         )
         super().__init__("Unknown host key", question, "It is the right key", "Do not connect")
 
@@ -231,23 +227,15 @@ class Help(Dialog[None]):
             keys.setdefault(one.binding.tooltip, []).append(below.app.get_key_display(one.binding))
         for tooltip, names in keys.items():
             rows.append(line((f"{' '.join(dict.fromkeys(names)):<12}", "bold"), tooltip))
-        self._text = lines(rows)
+        self._text = lines(*rows)
 
     def body(self) -> ComposeResult:
         with Scroller():
             yield Static(self._text, markup=False)
 
 
-@dataclass(frozen=True, slots=True)
-class ExportTarget:
-    """What was answered."""
-
-    file: Path
-    anonymous: bool
-
-
-class ExportDialog(Dialog[ExportTarget | None]):
-    """The file, and a box for what is taken out of it."""
+class ExportDialog(Dialog[tuple[Path, bool] | None]):
+    """Into which file runs are exported, and whether without names."""
 
     def __init__(self, count: int, name: str) -> None:
         """`count` runs go in; `name` is offered for the file."""
@@ -265,4 +253,4 @@ class ExportDialog(Dialog[ExportTarget | None]):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         name = event.value.strip()
         anonymous = self.query_one("#export-anonymous", Checkbox).value
-        self.dismiss(ExportTarget(Path(name).expanduser(), anonymous) if name else None)
+        self.dismiss((Path(name).expanduser(), anonymous) if name else None)

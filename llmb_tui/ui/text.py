@@ -37,7 +37,7 @@ def _clean_part(part: Part) -> Part:
     return clean_line(part) if isinstance(part, str) else (clean_line(part[0]), part[1])
 
 
-def lines(rows: list[Content]) -> Content:
+def lines(*rows: Content) -> Content:
     """Rows under each other."""
     return Content("\n").join(rows)
 
@@ -53,7 +53,7 @@ def told(trouble: Trouble) -> Content:
     """An error as its three parts: what happened, why, what to do."""
     parts = [Content.styled(clean(trouble.what), "bold")]
     parts += [plain(part) for part in (trouble.why, trouble.fix) if part]
-    return lines(parts)
+    return lines(*parts)
 
 
 def say(static: Static, text: Content | str) -> None:

@@ -55,9 +55,8 @@ def read_start(services: Services) -> Change:
         answers = replace(answers, cluster=profiles[0].name if len(profiles) == 1 else None)
     if answers.recipe is None and len(profiles) == 1:
         answers = replace(answers, recipe=_first_that_runs(catalog, profiles[0]))
-    return open_wizard(
-        wizard_rules(catalog, services.policy), answers, profiles, tuple(run for run in runs if run.going)
-    )
+    going = tuple(run for run in runs if run.going)
+    return open_wizard(wizard_rules(catalog, services.policy), answers, profiles, going)
 
 
 def _first_that_runs(catalog: Catalog, profile: ClusterProfile) -> str | None:
@@ -167,9 +166,8 @@ def _submit(submit: effects.Submit, services: Services, tell: Tell) -> Run:
     from llmb_tui.launch.readiness import ClusterEvidence
 
     evidence = ClusterEvidence(submit.preflight, submit.steps)
-    return services.launcher.submit(
-        submit.prepared, evidence, lambda words: tell(events.LaunchSaid(submit.request, words))
-    )
+    say = partial(events.LaunchSaid, submit.request)
+    return services.launcher.submit(submit.prepared, evidence, lambda words: tell(say(words)))
 
 
 def _is_over(run_id: str, services: Services) -> bool:

@@ -170,11 +170,8 @@ def input_problems(answers: Answers) -> tuple[Problem, ...]:
         if (number := getattr(answers, name)) is not None and number < FIELDS[name].least
     ]
     if answers.time_limit is not None and not _TIME_LIMIT.fullmatch(answers.time_limit):
-        problems.append(
-            Problem(
-                "time_limit", "error", "This is not a time limit.", "Type HH:MM:SS, such as 00:30:00, or D-HH:MM:SS."
-            )
-        )
+        fix = "Type HH:MM:SS, such as 00:30:00, or D-HH:MM:SS."
+        problems.append(Problem("time_limit", "error", "This is not a time limit.", fix))
     return tuple(problems)
 
 

@@ -148,8 +148,7 @@ def _workload(recipe: Recipe, size: str) -> Choice:
 
 
 def _gpu(recipe: Recipe, full: Answers, of_size: list[Row], gpu: str) -> Choice:
-    facts = recipe.gpus.get(gpu)
-    if facts is None:
+    if (facts := recipe.gpus.get(gpu)) is None:
         return Choice(gpu, gpu.upper(), disabled_reason=f"not in {recipe.id}")
     detail = f"{facts.memory_gb:g} GB  {facts.gpus_per_node} per node"
     listed = any(row.gpu == gpu for row in of_size)

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING, Literal
 
 from llmb_tui.plan.selection import ProcedureId, Selection
@@ -198,9 +199,5 @@ class WizardState:
 
     def concerns(self, request: RunRequest) -> bool:
         """Whether the request is the present one. Problems that were learned since do not make it another."""
-        mine = self.proposal.request
-        return mine is not None and (mine.profile, mine.plan.selection, mine.procedure) == (
-            request.profile,
-            request.plan.selection,
-            request.procedure,
-        )
+        what = attrgetter("profile", "plan.selection", "procedure")
+        return self.proposal.request is not None and what(self.proposal.request) == what(request)

@@ -100,8 +100,7 @@ def install(state: WizardState) -> Change:
 
 def prepare(state: WizardState) -> Change:
     """Make the script, or the command, unless it is there or cannot be."""
-    request = _preparable(state)
-    if request is None:
+    if (request := _preparable(state)) is None:
         return state, ()
     return replace(state, cluster=begun(state.cluster, "prepare")), (effects.Prepare(request),)
 
@@ -130,10 +129,9 @@ def ask_to_submit(state: WizardState) -> Change:
     cluster = state.cluster
     if cluster.prepared is None or cluster.launched is not None or submit_blocker(state):
         return state, ()
-    first = comes_first(state)
-    return state, (
-        effects.Tell(first) if first else effects.AskToSubmit(cluster.prepared, state.proposal.launch.starts),
-    )
+    if first := comes_first(state):
+        return state, (effects.Tell(first),)
+    return state, (effects.AskToSubmit(cluster.prepared, state.proposal.launch.starts),)
 
 
 def begun(cluster: ClusterState, task: Task) -> ClusterState:

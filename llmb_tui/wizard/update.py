@@ -160,13 +160,11 @@ def _again(state: WizardState) -> Change:
 def _run_again(state: WizardState, run: Run) -> Change:
     """With what a run was, at the step with its scale; where that cannot be, the answers stay as they are."""
     chosen = run.plan.selection
-    recipe = next(
-        (r for r in state.rules.catalog.recipes if (r.workload, r.release) == (chosen.workload, chosen.release)), None
-    )
-    if recipe is None or chosen.size not in recipe.models:
-        what = f"{chosen.workload}@{chosen.release} {chosen.size}"
-        return state, (effects.Tell(f"Run {run.id} cannot be made again: no preset has {what} any more."),)
     answers = answers_of(chosen, run.cluster, run.procedure)
+    recipe = next((one for one in state.rules.catalog.recipes if one.id == answers.recipe), None)
+    if recipe is None or chosen.size not in recipe.models:
+        what = f"{answers.recipe} {chosen.size}"
+        return state, (effects.Tell(f"Run {run.id} cannot be made again: no preset has {what} any more."),)
     cluster = replace(state.cluster, prepared=None, launched=None)
     state, first = repropose(replace(state, answers=answers, cluster=cluster))
     state, arrived = go(state, StepId.SCALE)
@@ -271,13 +269,11 @@ def _heard(state: WizardState, event: events.Report) -> Change:  # noqa: PLR0911
         case events.CheckDone(_, report, whole):
             if not whole:
                 return replace(state, cluster=replace(cluster, checked=report)), ()
-            cluster = replace(cluster, preflight=report)
-            return _weigh(replace(state, cluster=cluster), event.request, cluster)
+            return _weigh(replace(state, cluster=replace(cluster, preflight=report)), event.request)
         case events.Prepared(_, prepared):
             return replace(state, cluster=replace(cluster, prepared=prepared)), ()
         case events.StepsChanged(request, steps):
-            cluster = replace(cluster, steps=steps)
-            return _weigh(replace(state, cluster=cluster), request, cluster)
+            return _weigh(replace(state, cluster=replace(cluster, steps=steps)), request)
 
 
 def _link_changed(state: WizardState, event: events.ConnectionChanged, present: bool) -> Change:
@@ -294,14 +290,18 @@ def _link_changed(state: WizardState, event: events.ConnectionChanged, present: 
 
 def _early_checked(state: WizardState, event: events.EarlyChecked, present: bool) -> Change:
     request = event.request
-    known = state.checked_early | {objection_key(request, request.procedure)}
-    cluster = replace(state.cluster, early=event.checks) if present else state.cluster
-    state = replace(state, checked_early=known, cluster=cluster)
-    return _weigh(state, request, cluster if present else ClusterState(early=event.checks))
+    state = replace(state, checked_early=state.checked_early | {objection_key(request, request.procedure)})
+    if not present:
+        return _weigh(state, request, ClusterState(early=event.checks))
+    return _weigh(replace(state, cluster=replace(state.cluster, early=event.checks)), request)
 
 
-def _weigh(state: WizardState, request: RunRequest, known: ClusterState) -> Change:
-    """What a cluster has shown to stand against procedures is kept, until a later look shows that it does not."""
+def _weigh(state: WizardState, request: RunRequest, known: ClusterState | None = None) -> Change:
+    """What a cluster has shown to stand against procedures is kept, until a later look shows that it does not.
+
+    `known`: what was learned of another request than the present one.
+    """
+    known = known or state.cluster
     checks = (*(known.preflight.checks if known.preflight is not None else ()), *known.early)
     shown = {
         objection_key(request, name): problem

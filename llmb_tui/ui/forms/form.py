@@ -63,7 +63,6 @@ class ProfileForm(Vertical, Generic[P, O]):
 
     @property
     def texts(self) -> dict[str, str]:
-        """What stands in the fields, by name."""
         return {name: field.value for name, field in self.fields.items()}
 
     def say(self, text: Content) -> None:
@@ -71,7 +70,6 @@ class ProfileForm(Vertical, Generic[P, O]):
         self.query_one("#read", Static).update(text)
 
     def at_fault(self, trouble: Trouble) -> Combo | None:
-        """The field that a trouble is about, if it is about one."""
         name = field_at_fault(trouble, (*self.REACH, *self.USE, *self.MORE))
         return None if name is None else self.fields[name]
 

@@ -61,7 +61,7 @@ class RunaiForm(ProfileForm[RunaiProfile, "RunaiInventory"]):
         for name, choices in offered(offers, self.texts["mounts"]).items():
             self.fields[name].offer(choices)
         unsaid = (line(("! ", "$text-warning"), words) for words in offers.not_asked)
-        return lines([line(("● ", "$text-success"), summary(offers)), *unsaid])
+        return lines(line(("● ", "$text-success"), summary(offers)), *unsaid)
 
 
 def summary(offers: RunaiInventory) -> str:

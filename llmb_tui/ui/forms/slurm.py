@@ -78,8 +78,10 @@ class SlurmForm(ProfileForm[SlurmProfile, "tuple[ClusterInventory, LlmbInventory
         self._choose_request(self.base.gpu_request)
         if not self.fields["partition"].value and inventory.gpu_request is not None:
             self._choose_request(inventory.gpu_request)
-        self._fill(inventory)
-        return lines([line(("● ", "$text-success"), summary(inventory)), *llmb_lines(llmb)])
+        likely = inventory.with_defaults(EMPTY)  # where there is no answer yet
+        for name in ("account", "partition", "install_dir"):
+            self.fields[name].value = self.fields[name].value or getattr(likely, name)
+        return lines(line(("● ", "$text-success"), summary(inventory)), *llmb_lines(llmb))
 
     def choose_transport(self, value: str) -> None:
         self.base = replace(self.base, transport="local" if value == "local" else "ssh")
@@ -87,13 +89,6 @@ class SlurmForm(ProfileForm[SlurmProfile, "tuple[ClusterInventory, LlmbInventory
             self.fields["name"].value = "local"
         for field in REACH[1:]:
             self.fields[field.name].display = value == "ssh"
-
-    def _fill(self, offers: ClusterInventory) -> None:
-        """Put the likeliest answer where there is none."""
-        likely = offers.with_defaults(EMPTY)
-        for name in ("account", "partition", "install_dir"):
-            field = self.fields[name]
-            field.value = field.value or getattr(likely, name)
 
     def _choose_request(self, value: str) -> None:
         request = next(request for request, _ in _GPU_REQUESTS if request == value)

@@ -90,8 +90,7 @@ def link_parts(state: WizardState) -> tuple[Paragraph, ...]:
         parts = [text(("● connected", "$text-success"), f"   {word}")]
         if cluster.banner.strip():
             parts.append(text((" ".join(cluster.banner.split())[:_BANNER], MUTED)))
-    trouble = cluster.trouble_of("probe")
-    if trouble is not None:
+    if trouble := cluster.trouble_of("probe"):
         parts.append(text(told(trouble)))
     return tuple(parts)
 
@@ -104,11 +103,11 @@ def variable_questions(asked: AskForVariables) -> tuple[tuple[Content, Mapping[s
         values = [line(f"  {variable}={value}") for variable, value in asked.network]
         cost = "Without them NCCL may take TCP or the wrong adapters, which can cost tens of percent."
         head = line("Give every job on ", (name, "bold"), " what a login shell sets?")
-        questions.append((lines([head, *values, line((cost, MUTED))]), dict(asked.network)))
+        questions.append((lines(head, *values, line((cost, MUTED))), dict(asked.network)))
     for variable, value in asked.paths:
         head = line("Give every job on ", (name, "bold"), f" the {variable} of a login shell?")
         warning = line(("It reaches into the container, whose own libraries it may replace.", "$text-warning"))
-        questions.append((lines([head, line(f"  {value}"), warning]), {variable: value}))
+        questions.append((lines(head, line(f"  {value}"), warning), {variable: value}))
     return tuple(questions)
 
 

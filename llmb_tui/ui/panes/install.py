@@ -60,8 +60,7 @@ class InstallPane(Pane):
         say(self.query_one("#install-title", Static), line(("Install", "b"), "  ", (hint, "dim")))
         self.query_one("#install-progress", Paragraphs).parts = progress(state)
         parts = [part for step in state.cluster.steps for part in step_parts(step)]
-        trouble = state.cluster.trouble_of("install")
-        if trouble is not None:
+        if trouble := state.cluster.trouble_of("install"):
             parts += [text(Content("")), text(told(trouble))]
         self.query_one("#install-rows", Paragraphs).parts = tuple(parts)
 

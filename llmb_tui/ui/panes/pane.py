@@ -34,7 +34,6 @@ class Pane(VerticalScroll, can_focus=False, inherit_bindings=False):
         self.dispatch = dispatch
 
     def give(self, field: str, value: str) -> None:
-        """The person gave a field this value."""
         from llmb_tui.wizard.events import Answered
 
         self.dispatch(Answered(field, value))

@@ -153,7 +153,7 @@ def agreement(request: RunRequest, starts: str = "") -> Content:
         rows += [Content(""), line(f"{starts}.")]
     if profile.notice:
         rows.append(line((profile.notice, "$text-warning")))
-    return lines(rows)
+    return lines(*rows)
 
 
 def run_facts(run: Run | None) -> tuple[Paragraph, ...]:
@@ -196,8 +196,7 @@ def launch_facts(state: WizardState) -> tuple[Paragraph, ...]:
         profile = state.proposal.profile
         words = command(plan.selection, profile.name if profile else None, state.procedure)
         return (*facts, fact("command", (words, MUTED)), *_as_prepared(state))
-    trouble = state.cluster.trouble_of("prepare")
-    if trouble is not None:
+    if trouble := state.cluster.trouble_of("prepare"):
         facts.append(fact("✗ not ready", (f"{trouble.what} {trouble.why} {trouble.fix}", "$text-error")))
     if not plan.launchable:
         return tuple(facts)
@@ -214,14 +213,12 @@ def launch_facts(state: WizardState) -> tuple[Paragraph, ...]:
 
 def _as_prepared(state: WizardState) -> tuple[Paragraph, ...]:
     """What the cluster's profile sets otherwise than the recipe, and where the job is not what the recipe makes."""
-    prepared = state.cluster.prepared
-    if prepared is None:
+    if (prepared := state.cluster.prepared) is None:
         return ()
     words = "{}, from the cluster's profile; the recipe has {}"
-    changes = (
-        fact(name, (words.format(yours, theirs), "$text-warning")) for name, theirs, yours in prepared.overridden
-    )
-    return (*changes, *(fact("note", note) for note in prepared.notes))
+    set_otherwise = [(name, words.format(yours, theirs)) for name, theirs, yours in prepared.overridden]
+    facts = [fact(name, (change, "$text-warning")) for name, change in set_otherwise]
+    return (*facts, *(fact("note", note) for note in prepared.notes))
 
 
 def command_of(state: WizardState) -> str:

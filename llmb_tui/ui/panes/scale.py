@@ -40,7 +40,7 @@ from llmb_tui.wizard.steps import StepId
 
 _TYPED = tuple(option for option in OPTIONS if option.kind != "switch")
 _LIMITS: dict[Kind, dict[str, Any]] = {
-    "number": {"restrict": "[0-9]*", "max_length": 7},
+    "number": {"digits": 7},
     "text": {},
     "path": {"max_length": LONGEST_PATH},
 }
@@ -70,11 +70,9 @@ class ScalePane(Pane):
         super().__init__(dispatch)
         self._scales = FindableChoices(partial(self.give, "scale"), numbers=True, id="scale")
         self._scaling = ChoiceList(partial(self.give, "scaling"), id="scaling")
-        self._other = TextField(
-            partial(self.give, "scale"), restrict="[0-9]*", max_length=6, placeholder="any number", id="other-scale"
-        )
+        self._other = TextField(partial(self.give, "scale"), digits=6, placeholder="any number", id="other-scale")
         self._layout = LayoutPart(self.give)
-        self._steps = TextField(partial(self.give, "steps"), restrict="[0-9]*", max_length=7, id="steps")
+        self._steps = TextField(partial(self.give, "steps"), digits=7, id="steps")
         self._limit = TextField(partial(self.give, "time_limit"), restrict="[0-9:-]*", max_length=11, id="time-limit")
         self._switches = Switches(self.give, id="switches")
         self._typed = {
@@ -201,13 +199,10 @@ class LayoutPart(Vertical):
     """A field for each number of the layout, what is to be said of them, and the ways to all of them at once."""
 
     def __init__(self, give: Callable[[str, str], None]) -> None:
-        """`give` gives a field a value."""
         super().__init__(id="layout")
         self._give = give
         self._fields = {
-            field.name: TextField(
-                partial(give, field.name), restrict="[0-9]*", max_length=7, id=f"layout-{field.flag.removeprefix('--')}"
-            )
+            field.name: TextField(partial(give, field.name), digits=7, id=f"layout-{field.flag.removeprefix('--')}")
             for field in LAYOUT
         }
 

@@ -122,7 +122,7 @@ configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. 
         try:
             offers = await in_daemon(form.read, self._services, profile, self._prompter)
         except Trouble as trouble:
-            form.say(lines([line(("✗ it could not be read", "$text-error")), told(trouble)]))
+            form.say(lines(line(("✗ it could not be read", "$text-error")), told(trouble)))
             return
         form.say(form.take(offers))
         if any(form.fields[field.name].has_focus_within for field in form.REACH):

@@ -130,9 +130,8 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
         services = self._services
         held = held_by_suites(services.suites, self._profile.name)
         things, _ = housekeeping.belongings(session, services.catalog, services.runs.all(), held)
-        return tuple(
-            sorted(housekeeping.measured(session, things, self._tell), key=lambda one: one.size or 0, reverse=True)
-        )
+        known = housekeeping.measured(session, things, self._tell)
+        return tuple(sorted(known, key=lambda one: one.size or 0, reverse=True))
 
     def _session(self) -> Session:
         return self._services.clusters.login_node(self._profile.name)
@@ -149,9 +148,8 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
     def _show_rows(self) -> None:
         room = max(room_beside(_COLUMNS, self.size.width - 2), _LEAST)
         columns = (*_COLUMNS, TableColumn("name", "name", room))
-        self.table.show(
-            columns, {key: row_of(one, one.path in self._marked, room) for key, one in self._things.items()}
-        )
+        rows = {key: row_of(one, one.path in self._marked, room) for key, one in self._things.items()}
+        self.table.show(columns, rows)
         self._show_note()
 
     @on(DataTable.RowHighlighted)
@@ -197,7 +195,7 @@ def removal_question(cluster: str, things: Sequence[Belonging]) -> Content:
     rows += [line(one.path) for one in things[:_NAMED_IN_QUESTION]]
     if len(things) > _NAMED_IN_QUESTION:
         rows.append(line((f"and {len(things) - _NAMED_IN_QUESTION} more", MUTED)))
-    return lines([*rows, Content(""), line(("It cannot be undone. Records, plans and verdicts of runs stay.", MUTED))])
+    return lines(*rows, Content(""), line(("It cannot be undone. Records, plans and verdicts of runs stay.", MUTED)))
 
 
 def outcome(removal: Removal) -> str:

@@ -144,8 +144,7 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
 
     @work(group="note", exclusive=True, exit_on_error=False)
     async def action_note(self) -> None:
-        record = self.table.record
-        if record is None:
+        if (record := self.table.record) is None:
             return
         notes, run_id, before = self._services.notes, record.run.id, self.table.note
         answer = await self.app.push_screen_wait(NoteDialog(f"{what_runs(record.run)} · {run_id}", before))
@@ -230,10 +229,9 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
         self.last_lines.border_title = line(f"last lines · {what_runs(run)}")
         self.last_lines.border_subtitle = line(" · ".join(filter(None, (jobs_of(run), run.results))))
         none = "Its copy was removed here." if record.state.log_removed else "There is no log here yet."
-        self.last_lines.update(lines([*map(line, rows)]) if rows else line((none, MUTED)))
+        self.last_lines.update(lines(*map(line, rows)) if rows else line((none, MUTED)))
 
     def _show_note(self) -> None:
-        """What is said of the run under the cursor, below the rows."""
         said = self.table.note.words
         self.said.update(line(said))
         self.set_class(bool(said), "-said")

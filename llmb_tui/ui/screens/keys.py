@@ -150,4 +150,4 @@ def about(need: SecretNeed) -> Content:
     if need.how_long:
         rows.append(line(("takes     ", MUTED), need.how_long))
     rows.append(line(("It goes over the connection into a file that only you can read there.", MUTED)))
-    return lines(rows)
+    return lines(*rows)

@@ -69,7 +69,7 @@ class LayoutsDialog(ListDialog):
         if valid.valid <= len(valid.best):
             counted = f"every valid layout: {valid.valid:,}"
         legend = ("   ● published  ! unusual", MUTED)
-        self.say(lines([line((counted, "bold"), legend), line((_HEAD, MUTED))]))
+        self.say(lines(line((counted, "bold"), legend), line((_HEAD, MUTED))))
         own = layout_text(self._selection.overrides)
         published = (value for value, layout in self._layouts.items() if layout.published)
         chosen = own if own in self._layouts else next(published, next(iter(self._layouts)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import getters, on, work
@@ -58,14 +58,11 @@ A run is judged by the preset of its own release: one that no preset has cannot 
     said = getters.query_one("#llmb-said", Static)
     note = getters.query_one("#llmb-note", Static)
 
-    def __init__(
-        self, services: Services, prompter: Prompter, cluster: str | None, clock: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, services: Services, prompter: Prompter, cluster: str | None) -> None:
         super().__init__()
         self._services = services
         self._prompter = prompter
         self._cluster = cluster or ""
-        self._clock = clock
         self._profiles: tuple[ClusterProfile, ...] = ()
         self._runs: dict[Key, ImportableRun] = {}
         self._of = ""
@@ -95,8 +92,7 @@ A run is judged by the preset of its own release: one that no preset has cannot 
 
     @on(DataTable.RowSelected)
     def _selected(self) -> None:
-        one = self._chosen
-        if one is None:
+        if (one := self._chosen) is None:
             return
         if can_open(one):
             self._open(one)
@@ -179,7 +175,7 @@ A run is judged by the preset of its own release: one that no preset has cannot 
 
     def _show_rows(self) -> None:
         columns = (*_COLUMNS, TableColumn("why", "", max(room_beside(_COLUMNS, self.size.width - 2), _LEAST)))
-        now = self._clock()
+        now = time.time()
         self.table.show(columns, {key: row_of(one, now) for key, one in self._runs.items()})
         self._show_note()
 

@@ -32,7 +32,7 @@ from llmb_tui.services import Services
 from llmb_tui.store.files import file_trouble
 from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.daemon import in_daemon, trouble_shown
-from llmb_tui.ui.dialogs import AskLine, ExportTarget
+from llmb_tui.ui.dialogs import AskLine
 from llmb_tui.ui.text import MUTED, line, say, tell, told
 from llmb_tui.ui.widgets.answers import Answer, by_nodes, compared, exported, over_scales
 from llmb_tui.ui.widgets.chart_view import ChartView
@@ -45,9 +45,8 @@ async def ask_and_save(app: App[Any], charts: Sequence[Chart]) -> None:
     """Ask for a folder and write them there; inside a worker."""
     files = "1 SVG file goes" if len(charts) == 1 else f"{len(charts)} SVG files go"
     words = line(f"The folder into which {files}; none that is there is replaced.")
-    folder = await app.push_screen_wait(
-        AskLine("Save charts", words, str(Path.cwd()), "enter writes, escape does not.")
-    )
+    question = AskLine("Save charts", words, str(Path.cwd()), "enter writes, escape does not.")
+    folder = await app.push_screen_wait(question)
     if folder and folder.strip():
         with trouble_shown(app):
             written = await in_daemon(save_charts, charts, Path(folder.strip()).expanduser())
@@ -166,14 +165,15 @@ def nodes_of(results: Sequence[RunResult]) -> Answer:
 
 
 def export_runs(
-    services: Services, run_ids: Sequence[str], target: ExportTarget, suites: Sequence[Suite] = ()
+    services: Services, run_ids: Sequence[str], target: tuple[Path, bool], suites: Sequence[Suite] = ()
 ) -> Answer:
-    """Write an archive of runs that are over, and of suites; what became of it.
+    """Write an archive of runs that are over, and of suites; what became of it. `target`: as `ExportDialog` answers.
 
     Raises Trouble: then there is no file.
     """
-    manifest = services.exporter.export(run_ids, target.file, suites, anonymous=target.anonymous)
-    return exported(target.file, target.file.stat().st_size, manifest)
+    file, anonymous = target
+    manifest = services.exporter.export(run_ids, file, suites, anonymous=anonymous)
+    return exported(file, file.stat().st_size, manifest)
 
 
 def _telling(group: ResultGroup) -> RunResult:

@@ -26,7 +26,6 @@ from llmb_tui.ui.widgets.chart_view import ChartView
 from llmb_tui.ui.widgets.job_table import what_is_missing
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable, RowFilter
-from llmb_tui.ui.widgets.plot import terminal_glyphs
 from llmb_tui.ui.widgets.result_texts import Asked, ResultList, result_list
 
 if TYPE_CHECKING:
@@ -223,7 +222,6 @@ A step time is the mean of the runs that count: those that ended well and did no
         return narrow(over(self._results.values()), self.words.value, self._notes)
 
     def _view(self, title: str, work_out: Callable[[], Answer], runs: Iterable[RunResult]) -> None:
-        """Open what is worked out of runs."""
         from llmb_tui.ui.screens.result_view import ResultView
 
         clusters = {run.cluster for run in runs}
@@ -256,7 +254,6 @@ A step time is the mean of the runs that count: those that ended well and did no
         self.call_later(self._take_changes, self._services.history.of(event.changed), event.gone, missing)
 
     def _take_changes(self, results: Iterable[RunResult], gone: Iterable[str], missing: str) -> None:
-        """`missing`: what could not be read."""
         self._has_heard, self._missing = True, missing
         for run_id in gone:
             self._results.pop(run_id, None)
@@ -299,7 +296,6 @@ A step time is the mean of the runs that count: those that ended well and did no
             frozenset(self._marked),
             self._clock(),
             self.size.width,
-            terminal_glyphs(),
             self._notices(),
             self._missing,
         )
@@ -324,4 +320,4 @@ A step time is the mean of the runs that count: those that ended well and did no
     def tell_about_row(self) -> None:
         key, shown, row = self.table.chosen, self._list, self._row
         self.chart.this = row.first.id if row and shown and shown.lists_runs else ""
-        say(self.about, lines(shown.about(key)) if shown and key in shown.groups else line(""))
+        say(self.about, lines(*shown.about(key)) if shown and key in shown.groups else line(""))

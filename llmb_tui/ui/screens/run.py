@@ -135,8 +135,7 @@ Leaving this screen stops the watching only; the job goes on."""
 
     @work(group="log-in", exclusive=True, exit_on_error=False)
     async def action_log_in(self) -> None:
-        profile = self._profile
-        if profile is None:
+        if (profile := self._profile) is None:
             return
         with self._trouble_shown():
             await in_daemon(lambda: self._services.clusters.cluster(profile.name).connect(self._prompter))
@@ -152,12 +151,11 @@ Leaving this screen stops the watching only; the job goes on."""
 
     @work(group="submission", exclusive=True, exit_on_error=False)
     async def action_submit(self) -> None:
-        run = self.training_run
-        if run is None:
+        if (run := self.training_run) is None:
             return
         what = line("Submit ", (what_runs(run), "bold"), f" on {run.cluster}, as it was agreed to?")
         cost = f"Cost: {gpu_hours(run.plan.gpu_hours)} and start-up. The cluster is checked first."
-        question = lines([what, Content(""), line((cost, MUTED))])
+        question = lines(what, Content(""), line((cost, MUTED)))
         if not await self.app.push_screen_wait(Confirm("Submit", question, "Submit it", "Not now")):
             return
         self.trouble, self.sending = None, f"Connecting to {run.cluster}."
@@ -184,10 +182,9 @@ Leaving this screen stops the watching only; the job goes on."""
     async def action_withdraw(self) -> None:
         from llmb_tui.launch.submit import withdraw  # loads paramiko
 
-        run = self.training_run
-        if run is None:
+        if (run := self.training_run) is None:
             return
-        question = lines([line("Withdraw ", (what_runs(run), "bold"), "?"), line("Nothing of it was sent.")])
+        question = lines(line("Withdraw ", (what_runs(run), "bold"), "?"), line("Nothing of it was sent."))
         if not await self.app.push_screen_wait(Confirm("Withdraw", question, "Withdraw it", "Keep it")):
             return
         with self._trouble_shown():
@@ -201,14 +198,12 @@ Leaving this screen stops the watching only; the job goes on."""
             return
         words = run.words
         question = lines(
-            [
-                line("Cancel ", (words.named(run.job_ids), "bold"), f" on {run.cluster}?"),
-                Content(""),
-                line(what_runs(run)),
-                job_text(run, self.run_state or RunState(run.id)),
-                Content(""),
-                line((words.cancelling, MUTED)),
-            ]
+            line("Cancel ", (words.named(run.job_ids), "bold"), f" on {run.cluster}?"),
+            Content(""),
+            line(what_runs(run)),
+            job_text(run, self.run_state or RunState(run.id)),
+            Content(""),
+            line((words.cancelling, MUTED)),
         )
         if not await self.app.push_screen_wait(Confirm("Cancel", question, f"Cancel the {words.job}", "Keep it")):
             return
@@ -229,11 +224,10 @@ Leaving this screen stops the watching only; the job goes on."""
 
     @work(group="suspend", exclusive=True, exit_on_error=False)
     async def _suspend_or_resume(self, what: Literal["suspend", "resume"], follows: str) -> None:
-        run = self.training_run
-        if run is None:
+        if (run := self.training_run) is None:
             return
         named = run.words.named(run.job_ids[-1:])
-        question = lines([line(capital(what), " ", (named, "bold"), f" on {run.cluster}?"), line((follows, MUTED))])
+        question = lines(line(capital(what), " ", (named, "bold"), f" on {run.cluster}?"), line((follows, MUTED)))
         if not await self.app.push_screen_wait(Confirm(capital(what), question, capital(what), "Leave it")):
             return
         feed = self._services.feed
@@ -254,8 +248,7 @@ Leaving this screen stops the watching only; the job goes on."""
 
     @work(group="settle", exclusive=True, exit_on_error=False)
     async def action_settle(self) -> None:
-        run = self.training_run
-        if run is None:
+        if (run := self.training_run) is None:
             return
         with self._trouble_shown():
             self.training_run = settled = await in_daemon(lambda: self._services.feed.settle(run.id, self._prompter))

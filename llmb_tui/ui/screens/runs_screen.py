@@ -53,7 +53,6 @@ class RunsScreen(Screen[None]):
         """Read what is shown beside the runs."""
 
     def let_go(self) -> None:
-        """Follow no more."""
         self.workers.cancel_group(self, "follow")
         if self._following is not None:
             self._following.end()

@@ -14,7 +14,6 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import DataTable, Input, Static
 
-from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import Trouble
@@ -91,7 +90,6 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
         """What is chosen so far: who comes back is given it again."""
         self.plan: DraftPlan | None = None
         """None until the first one is made."""
-        self._catalog: Catalog | None = None
         self._profile: ClusterProfile | None = None
         self._capacity = Nodes()
         self._layouts: tuple[Layout, ...] = ()
@@ -130,7 +128,6 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
 
     @property
     def row(self) -> PlannedRow | None:
-        """The row under the cursor."""
         chosen = self.table.chosen
         return next((row for row in self.plan.rows if row.row.key == chosen), None) if self.plan else None
 
@@ -172,10 +169,8 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
     async def action_layouts(self) -> None:
         from llmb_tui.plan.layouts import layouts
 
-        if self._catalog is None:
-            return
         with trouble_shown(self.app):
-            self._layouts = (await in_daemon(layouts, self._catalog, self.draft.base, _LAYOUTS)).best
+            self._layouts = (await in_daemon(layouts, self._services.catalog, self.draft.base, _LAYOUTS)).best
             self._show_choices()
             self.form.arrive_at("layouts")
 
@@ -209,7 +204,7 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
         try:
             kept = await in_daemon(lambda: self._services.suites.keep(suite, new=new))
         except SuiteChanged as trouble:
-            what = lines([line(trouble.what), line(trouble.why), Content(""), line("Begin another one beside it?")])
+            what = lines(line(trouble.what), line(trouble.why), Content(""), line("Begin another one beside it?"))
             if await self.app.push_screen_wait(Confirm("Submit", what, "Begin another", "Leave it")):
                 await self._send(suite, new=True)
             return
@@ -255,7 +250,7 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
     @work(group="start", exit_on_error=False)
     async def _start(self) -> None:
         try:
-            self._catalog, self._profile = await in_daemon(self._read)
+            self._profile = await in_daemon(self._services.clusters.profile, self.draft.cluster)
         except Trouble as trouble:
             self.app.push_screen(Failure(trouble), lambda _: self.dismiss(self.draft))
             return
@@ -266,14 +261,9 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
         await self._show_kinds()
         await self._look(None)
 
-    def _read(self) -> tuple[Catalog, ClusterProfile]:
-        """In a thread."""
-        return self._services.catalog, self._services.clusters.profile(self.draft.cluster)
-
     async def _look(self, prompter: Prompter | None) -> None:
         """How many nodes are free; who did not ask for it is told nothing of why that is not known."""
-        profile = self._profile
-        if profile is None:
+        if (profile := self._profile) is None:
             return
         try:
             self._capacity = await in_daemon(capacity, self._services, profile, prompter)
@@ -290,12 +280,12 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
 
     async def _plan_now(self) -> None:
         """A plan that another draft has overtaken is not shown."""
-        catalog, profile, draft = self._catalog, self._profile, self.draft
-        if catalog is None or profile is None:
+        services, draft = self._services, self.draft
+        if (profile := self._profile) is None:
             return
         waits = self.set_timer(_PATIENCE_S, self._say_planning)
         try:
-            plan = await in_daemon(plan_draft, draft, catalog, profile, self._services.policy, self._capacity)
+            plan = await in_daemon(plan_draft, draft, services.catalog, profile, services.policy, self._capacity)
         finally:
             waits.stop()
         if draft is self.draft:
@@ -308,22 +298,17 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
         self.sums.parts = (fact("◐ planning", "the rows above are those of the choices before"),)
 
     async def _show_kinds(self) -> None:
-        if self._catalog is None:
-            return
-        self.form.show_kinds(await in_daemon(kinds, self.draft, self._catalog, self._capacity))
+        self.form.show_kinds(await in_daemon(kinds, self.draft, self._services.catalog, self._capacity))
 
     # What is shown.
 
     def _show_choices(self) -> None:
-        if self._catalog is None:
-            return
         name = self.plan.name if self.plan and not self.draft.name else ""
-        self.form.show(self.draft, offers(self.draft, self._catalog, self._layouts), name)
+        self.form.show(self.draft, offers(self.draft, self._services.catalog, self._layouts), name)
         self.refresh_bindings()
 
     def _show_rows(self) -> None:
-        plan = self.plan
-        if plan is None:
+        if (plan := self.plan) is None:
             return
         chosen = f"   {plan.shared or plan.name or 'nothing chosen'}"
         left = line((" Suite", "bold"), chosen, (f"   on {self.draft.cluster}, {self.draft.procedure}", MUTED))

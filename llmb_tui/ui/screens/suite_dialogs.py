@@ -28,15 +28,13 @@ def submit_question(plan: SuitePlan, nodes: Nodes) -> Content:
     """What one says yes to."""
     suite = plan.suite
     return lines(
-        [
-            line("Submit ", (suite.name, "bold"), f" on {suite.cluster}?"),
-            Content(""),
-            line(*cost(plan)),
-            line(*takes(plan, replace(nodes, askable=False))),
-            line(suite.conduct),
-            Content(""),
-            line(("The cluster is checked for every run first. What is sent goes on when this program ends.", MUTED)),
-        ]
+        line("Submit ", (suite.name, "bold"), f" on {suite.cluster}?"),
+        Content(""),
+        line(*cost(plan)),
+        line(*takes(plan, replace(nodes, askable=False))),
+        line(suite.conduct),
+        Content(""),
+        line(("The cluster is checked for every run first. What is sent goes on when this program ends.", MUTED)),
     )
 
 
@@ -61,7 +59,7 @@ class TypeHours(AskLine):
             line((above, "$text-warning")),
             line("Type the number ", (self._hours, "bold"), " and enter to submit it."),
         ]
-        super().__init__("Submit", lines(words))
+        super().__init__("Submit", lines(*words))
 
     def take(self, text: str) -> None:
         """Another number is no yes."""

@@ -118,7 +118,6 @@ The verdict of a run is the recipe's rule against the figure that was expected o
 
     @property
     def row(self) -> RowProgress | None:
-        """The row under the cursor."""
         progress, chosen = self.progress, self.table.chosen
         return next((row for row in progress.rows if row.planned.row.key == chosen), None) if progress else None
 
@@ -158,8 +157,7 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         from llmb_tui.ui.dialogs import ExportDialog
         from llmb_tui.ui.screens.result_view import ResultView, export_runs
 
-        progress = self.progress
-        if progress is None:
+        if (progress := self.progress) is None:
             return
         suite = progress.plan.suite
         ids = [row.record.run.id for row in progress.rows if row.record is not None]
@@ -175,17 +173,14 @@ The verdict of a run is the recipe's rule against the figure that was expected o
 
     @work(group="cancel", exclusive=True, exit_on_error=False)
     async def action_cancel(self) -> None:
-        progress = self.progress
-        if progress is None:
+        if (progress := self.progress) is None:
             return
         suite = progress.plan.suite
         going, unsent = progress.count("waiting", "running", "unknown"), progress.count("not sent")
         question = lines(
-            [
-                line("Cancel ", (suite.name, "bold"), f" on {suite.cluster}?"),
-                line(f"{plural(going, 'run')} that wait or run, and {plural(unsent, 'run')} not sent yet."),
-                line(("What has ended stays.", MUTED)),
-            ]
+            line("Cancel ", (suite.name, "bold"), f" on {suite.cluster}?"),
+            line(f"{plural(going, 'run')} that wait or run, and {plural(unsent, 'run')} not sent yet."),
+            line(("What has ended stays.", MUTED)),
         )
         if not await self.app.push_screen_wait(Confirm("Cancel", question, "Cancel the suite", "Keep it")):
             return
@@ -317,8 +312,7 @@ The verdict of a run is the recipe's rule against the figure that was expected o
     # What is shown.
 
     def _show(self) -> None:
-        progress = self.progress
-        if progress is None:
+        if (progress := self.progress) is None:
             return
         suite = progress.plan.suite
         shared, labels = names(suite.rows)

@@ -26,7 +26,6 @@ from llmb_tui.ui.screens.wizard_body import WizardBody
 from llmb_tui.ui.text import tell
 from llmb_tui.ui.widgets.choices import ChoiceList
 from llmb_tui.ui.widgets.key_bar import KeyBar
-from llmb_tui.ui.widgets.rail import Rail
 from llmb_tui.ui.widgets.status_bar import StatusBar
 from llmb_tui.wizard.steps import TITLES, StepId
 
@@ -119,21 +118,19 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         self._pulse = self.set_interval(_PULSE_S, self._feel_link)
 
     def on_screen_suspend(self) -> None:
-        if self._pulse is not None:
-            self._pulse.pause()
-        if self.state is not None:
-            from llmb_tui.wizard.events import Covered
-
-            self.dispatch(Covered())
+        self._be_in_front(False)
 
     def on_screen_resume(self) -> None:
         """A run may have ended while it was watched."""
-        if self._pulse is not None:
-            self._pulse.resume()
-        if self.state is not None:
-            from llmb_tui.wizard.events import Resumed
+        self._be_in_front(True)
 
-            self.dispatch(Resumed())
+    def _be_in_front(self, in_front: bool) -> None:
+        if self._pulse is not None:
+            (self._pulse.resume if in_front else self._pulse.pause)()
+        if self.state is not None:
+            from llmb_tui.wizard import events
+
+            self.dispatch(events.Resumed() if in_front else events.Covered())
 
     def on_unmount(self) -> None:
         self._stop.set()
@@ -173,10 +170,6 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
     def _enter(self) -> None:
         self.action_ask("enter")
 
-    @on(Rail.Chosen)
-    def _rail_clicked(self, event: Rail.Chosen) -> None:
-        self.action_go(event.step)
-
     def action_go(self, step: int) -> None:
         from llmb_tui.wizard.events import StepTaken
 
@@ -206,7 +199,6 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         self.app.push_screen(DiskScreen(self._services, self._prompter, profile))
 
     def run_again(self, run: Run) -> None:
-        """Take what a run was as the answers."""
         from llmb_tui.wizard.events import RunAgain
 
         self.dispatch(RunAgain(run))

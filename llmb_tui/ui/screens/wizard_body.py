@@ -68,7 +68,6 @@ class WizardBody(Horizontal):
 
     @property
     def pane(self) -> Pane:
-        """The form of the current step."""
         return self.query_one(f"#{_id(self._step)}", Pane)
 
     def watch_state(self, before: WizardState | None, state: WizardState | None) -> None:

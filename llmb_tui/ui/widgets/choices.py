@@ -43,7 +43,10 @@ class TextField(Input):
         Binding("down", "app.focus_next", "TextField below", show=False, id="field.down", tooltip="The field below"),
     ]
 
-    def __init__(self, typed: Callable[[str], None], classes: str = "", **options: Any) -> None:
+    def __init__(self, typed: Callable[[str], None], classes: str = "", digits: int = 0, **options: Any) -> None:
+        """`digits`: it takes so many at most, and nothing else."""
+        if digits:
+            options |= {"restrict": "[0-9]*", "max_length": digits}
         super().__init__(classes=f"{classes} {_COMPACT}", compact=True, select_on_focus=False, **options)
         self._typed = typed
 
@@ -147,9 +150,7 @@ class ChoiceList(VerticalList):
     def _fill(self) -> None:
         words = self._needle.lower().split()
         self.shown = tuple(choice for choice in self._choices if all(word in choice.searched for word in words))
-        self.set_options(
-            Option(self._row(choice), disabled=choice.disabled_reason is not None) for choice in self.shown
-        )
+        self.set_options(Option(self._row(one), disabled=one.disabled_reason is not None) for one in self.shown)
         self._point()
 
     def _point(self) -> None:

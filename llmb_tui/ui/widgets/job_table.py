@@ -130,7 +130,7 @@ def cancel_question(runs: Sequence[Run]) -> Content:
     if len(runs) > len(named):
         rows.append(line((f"and {len(runs) - len(named)} more", MUTED)))
     rows += [Content(""), *(line((words.cancelling, MUTED)) for words in jobs)] if jobs else []
-    return lines(rows)
+    return lines(*rows)
 
 
 def job_columns(width: int) -> list[TableColumn]:
@@ -184,12 +184,10 @@ class JobTable(KeyedTable):
 
     @property
     def record(self) -> RunRecord | None:
-        """The run under the cursor."""
         return self._records.get(self.chosen or "")
 
     @property
     def note(self) -> Note:
-        """What is said of the run under the cursor."""
         return self._notes.get(self.chosen or "", NO_NOTE)
 
     @property
@@ -258,7 +256,6 @@ class JobTable(KeyedTable):
         self._show([run_id])
 
     def filter(self, words: str) -> None:
-        """Show only the rows that have all of these words."""
         self._words = words.lower().split()
         self._show()
 

@@ -47,7 +47,6 @@ class LogFilter:
 
     @property
     def lines(self) -> int:
-        """Number of matching lines so far."""
         return len(self._numbers)
 
     def number(self, line: int) -> int:
@@ -55,7 +54,6 @@ class LogFilter:
         return self._numbers[line]
 
     def read(self, first: int, count: int) -> list[str]:
-        """Some of the matching lines."""
         numbers = self._numbers[max(first, 0) : max(first, 0) + count]
         if not numbers or numbers[-1] - numbers[0] >= _CHUNK_LINES:
             return [text for number in numbers for text in self._index.read(number, 1)]

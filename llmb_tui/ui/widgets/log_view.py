@@ -188,7 +188,6 @@ class LogView(ScrollView, can_focus=True):
             self._moved()
 
     def visible_lines(self) -> list[str]:
-        """The lines in view, whole."""
         return self.source.read(self.scroll_offset.y, self.size.height)
 
     def action_follow(self) -> None:
@@ -330,8 +329,7 @@ class LogView(ScrollView, can_focus=True):
     def _show_match(self, number: int, pattern: re.Pattern[str]) -> None:
         """Move sideways when the match is outside of the view."""
         text = "".join(self.source.read(number, 1))
-        match = pattern.search(text)
-        if match is None:
+        if (match := pattern.search(text)) is None:
             return
         start, end = cell_len(text[: match.start()]), cell_len(text[: match.end()])
         width = self.line_width

@@ -81,12 +81,10 @@ class Scale:
         return range(max(self.row(low), 0), min(self.row(high), self.rows - 1) + 1)
 
     def label(self, row: int) -> str:
-        """A row's value."""
         return f"{self.bottom + row * self.step:.{self.decimals}f}"
 
     @property
     def label_width(self) -> int:
-        """Cells that the longest label takes."""
         return max(len(self.label(0)), len(self.label(self.rows - 1)))
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from textual import events
 from textual.content import Content
-from textual.message import Message
 from textual.reactive import var
 
 from llmb_tui.ui.text import MUTED, hanging, line
@@ -31,12 +29,6 @@ class Rail(WrappedLines):
     current: var[StepId] = var(StepId.WORKLOAD)
     steps: var[tuple[StepStatus, ...]] = var(tuple(StepStatus(step, "open", "") for step in StepId))
 
-    @dataclass
-    class Chosen(Message):
-        """A step was clicked."""
-
-        step: StepId
-
     def watch_state(self, state: WizardState | None) -> None:
         if state is not None:
             from llmb_tui.wizard.gates import statuses
@@ -52,10 +44,10 @@ class Rail(WrappedLines):
     def rows(self, width: int) -> list[Content]:
         return [self._one_line()] if self.size.height == 1 else [row for row, _ in self._rows(width)]
 
-    def on_click(self, event: events.Click) -> None:
-        rows = self._rows(self.size.width)
-        if self.size.height > 1 and 0 <= event.y - self.gutter.top < len(rows):
-            self.post_message(self.Chosen(rows[event.y - self.gutter.top][1]))
+    async def on_click(self, event: events.Click) -> None:
+        rows, row = self._rows(self.size.width), event.y - self.gutter.top
+        if self.size.height > 1 and 0 <= row < len(rows):
+            await self.run_action(f"screen.go({int(rows[row][1])})")
 
     def _rows(self, width: int) -> list[tuple[Content, StepId]]:
         rows = []

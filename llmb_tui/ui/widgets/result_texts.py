@@ -22,7 +22,7 @@ from llmb_tui.ui.text import MUTED, Part, line
 from llmb_tui.ui.units import bare_seconds, percent, seconds, short_age
 from llmb_tui.ui.widgets.job_table import STAGES, result_cell
 from llmb_tui.ui.widgets.keyed_table import Cell, Key, Row, TableColumn, room_beside
-from llmb_tui.ui.widgets.plot import UNICODE, Glyphs
+from llmb_tui.ui.widgets.plot import terminal_glyphs
 
 WIDE_FROM = 116
 _ROOMY_FROM = 132
@@ -35,13 +35,8 @@ _LEAST_HEIGHT = 0.1
 MARK: Cell = ("x", "now")
 NO_MARK: Cell = ("", "plain")
 _NONE: Cell = ("–", "quiet")
-_HEADINGS: dict[Grouping, str] = {
-    "configuration": "configuration",
-    "cluster": "cluster",
-    "release": "recipe release",
-    "tag": "tag",
-    "none": "workload",
-}
+_HEADINGS: dict[Grouping, str] = {"release": "recipe release", "none": "workload"}
+"""Where it is another word than that of the grouping."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +55,6 @@ class Asked:
     """Unix time."""
     width: int
     """Cells of the terminal."""
-    glyphs: Glyphs = UNICODE
     notices: tuple[tuple[str, str], ...] = ()
     """(cluster, what has to be said of it)."""
     missing: str = ""
@@ -145,7 +139,7 @@ def result_list(asked: Asked) -> ResultList:
         columns = group_columns(asked.by, asked.width, len(clusters) > 1, span.name)
         cells = next((column.width for column in columns if column.key == "trend"), 0)
         for key, one in groups.items():
-            rows[key] = group_row(one, key in asked.marked, span, cells, asked.glyphs)
+            rows[key] = group_row(one, key in asked.marked, span, cells)
     chart = history_chart(found) if within and within.repeats else None
     return ResultList(asked, len(ended), len(found), clusters, tuple(columns), groups, rows, chart)
 
@@ -169,7 +163,7 @@ class Span:
 def group_columns(by: Grouping, width: int, several_clusters: bool, span: str) -> list[TableColumn]:
     """Of groups, for a terminal of that many cells. The trend over the span takes what is left on a wide one."""
     wide = width >= WIDE_FROM
-    columns = [TableColumn("mark", "", 1), TableColumn("title", _HEADINGS[by], 20 if wide else 19)]
+    columns = [TableColumn("mark", "", 1), TableColumn("title", _HEADINGS.get(by, by), 20 if wide else 19)]
     columns.append(TableColumn("scale", "scale", 10))
     if several_clusters and by != "cluster":
         columns.append(TableColumn("where", "where", 8 if wide else 6))
@@ -211,7 +205,7 @@ def run_columns(width: int, several_clusters: bool) -> list[TableColumn]:
     return columns
 
 
-def group_row(group: ResultGroup, marked: bool, span: Span, trend_cells: int, glyphs: Glyphs = UNICODE) -> Row:
+def group_row(group: ResultGroup, marked: bool, span: Span, trend_cells: int) -> Row:
     """The cells of a group by column. The trend is over the span, whose end is now."""
     repeats, scales, clusters = group.repeats, group.scales, group.clusters
     gpus = {run.configuration.gpu.upper() for run in group.runs}
@@ -230,7 +224,7 @@ def group_row(group: ResultGroup, marked: bool, span: Span, trend_cells: int, gl
         "ratio": (percent(100 * group.ratio), "plain") if group.ratio is not None else _NONE,
         "result": _verdicts(group),
         "last": (short_age(span.end - group.first.made_at), "quiet"),
-        "trend": _trend(group, span, trend_cells, glyphs),
+        "trend": _trend(group, span, trend_cells),
     }
 
 
@@ -328,7 +322,7 @@ def change_words(repeats: Group, change: Change, now: float, *, named: bool) -> 
     return f"{label}{abs(change.percent):.1f} % {word} since {_day(first.made_at, now)}, run {first.id} ({figures})"
 
 
-def _trend(group: ResultGroup, span: Span, cells: int, glyphs: Glyphs) -> Cell:
+def _trend(group: ResultGroup, span: Span, cells: int) -> Cell:
     """The step times over the span, drawn; and since when they are others."""
     if cells < _SPARK_CELLS:
         return "", "plain"
@@ -340,11 +334,11 @@ def _trend(group: ResultGroup, span: Span, cells: int, glyphs: Glyphs) -> Cell:
         words = f" {word} since {day}"
         if len(words) > cells - _SPARK_CELLS:
             words = f" {word} {day}"
-    drawn = spark(group.relative, span, _SPARK_CELLS if cells < 2 * _SPARK_CELLS + 20 else 2 * _SPARK_CELLS, glyphs)
+    drawn = spark(group.relative, span, _SPARK_CELLS if cells < 2 * _SPARK_CELLS + 20 else 2 * _SPARK_CELLS)
     return f"{drawn}{words}", "warning" if words.startswith(" slower") else "plain"
 
 
-def spark(values: Sequence[tuple[float, float]], span: Span, cells: int, glyphs: Glyphs = UNICODE) -> str:
+def spark(values: Sequence[tuple[float, float]], span: Span, cells: int) -> str:
     """(Unix time, step time ÷ mean) over a span, one character for each part of it.
 
     A part with several runs shows their mean, one without any is blank.
@@ -359,8 +353,9 @@ def spark(values: Sequence[tuple[float, float]], span: Span, cells: int, glyphs:
         return " " * cells
     low = min(known)
     height = max(max(known) - low, _LEAST_HEIGHT)
-    top = len(glyphs.levels) - 1
-    return "".join(" " if mean is None else glyphs.levels[round((mean - low) / height * top)] for mean in means)
+    levels = terminal_glyphs().levels
+    tops = (None if mean is None else round((mean - low) / height * (len(levels) - 1)) for mean in means)
+    return "".join(" " if top is None else levels[top] for top in tops)
 
 
 def _end(state: str) -> Cell:

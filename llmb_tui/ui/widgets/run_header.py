@@ -36,10 +36,8 @@ _JOINT = " ── "
 _GAP = 3
 _BAR_CELLS = (10, 40)
 LOG_IN = lines(
-    [
-        line(("The connection broke, and the cluster has a question before it lets us in again.", "bold")),
-        line(("The job goes on meanwhile, and nothing of its log is lost. l logs in.", MUTED)),
-    ]
+    line(("The connection broke, and the cluster has a question before it lets us in again.", "bold")),
+    line(("The job goes on meanwhile, and nothing of its log is lost. l logs in.", MUTED)),
 )
 
 _SUBMISSIONS = {
@@ -147,7 +145,7 @@ class RunHeader(RunPart):
         if results := run.results:
             words = f"{PROCEDURE_TITLES[run.procedure]} · results in "
             rows.append(line((words, MUTED), results).truncate(width, ellipsis=True))
-        return lines(rows)
+        return lines(*rows)
 
 
 def reached(state: RunState) -> Stage:
@@ -238,24 +236,22 @@ def notice_text(run: Run | None, state: RunState | None, trouble: Trouble | None
         told_first = _SUBMISSIONS[run.submission].format(scheduler=words.scheduler, job=words.job)
         parts = [line((told_first, "bold")), line(run.note)]
         if run.submission == "unknown":
-            parts.append(
-                line(f"{capital(words.job)} name {run.job_name}. Nothing is submitted again before that is known.")
-            )
-            parts.append(line(("While the cluster answers it is asked again by itself; u asks now.", MUTED)))
+            named = f"{capital(words.job)} name {run.job_name}. Nothing is submitted again before that is known."
+            parts += [line(named), line(("While the cluster answers it is asked again by itself; u asks now.", MUTED))]
         if run.submission == "intended":
             parts.append(line(("s submits it as it was agreed to, w withdraws it.", MUTED)))
-        return lines([part for part in parts if part])
+        return lines(*filter(None, parts))
     if state is None:
         return Content("")
     failure = state.progress.failure
     if state.stage in FAILED and failure is not None:
         told_by_log = told(Trouble(failure.reason, failure.line, failure.fix))
-        return lines([told_by_log, line(("e goes to the first error in the log.", MUTED))])
+        return lines(told_by_log, line(("e goes to the first error in the log.", MUTED)))
     if state.link == "closed" and state.stage not in ENDED and state.link_note:
-        return lines([line((state.link_note, "bold")), line(("The job is not touched. t tries again.", MUTED))])
+        return lines(line((state.link_note, "bold")), line(("The job is not touched. t tries again.", MUTED)))
     # A lost link tells its own note in the header; here it is the scheduler or the log that gives trouble.
     notes = (state.slurm_note, state.link_note) if state.link == "live" else ()
     verdict = state.verdict if state.stage in ENDED else None
     doubts = verdict.reasons if verdict is not None and verdict.result != "PASS" else ()
     cancel = run.cancel_note if run is not None else ""
-    return lines(list(map(line, filter(None, (cancel, *doubts, " ".join(filter(None, notes)))))))
+    return lines(*map(line, filter(None, (cancel, *doubts, " ".join(filter(None, notes))))))

@@ -83,35 +83,30 @@ class RunCard(RunPart):
     """
 
     def entitle(self, title: str) -> None:
-        """Say over the frame what is in it."""
         if title != self.border_title:  # assigned, all of it is painted again
             self.border_title = title
 
 
 def metric_rows(progress: Progress, plan: Plan, trend: Trend = "") -> list[tuple[str, str, str]]:
     """(name, value so far, expected value) for each metric; a value that is not known is `–`."""
-    expected = plan.estimate
-    last = progress.last
+    last, estimate = progress.last, plan.estimate
     # Neither is the step time of the run: that is what the recipe's rule gives, in the verdict.
     name, step_time = "median step", progress.median_s
     if step_time is None:
         name, step_time = "last step", last.step_time_s if last else None
     loss = last.loss if last else None
     peak = last.memory_peak_bytes if last else None
+    step = tokens = mfu = ""
+    if estimate is not None:
+        step, tokens = seconds(estimate.step_time_s), tokens_per_s(estimate.tokens_per_s)
+        mfu = percent(estimate.mfu_pct)
+    room = f"of {plan.memory.capacity_gb:.0f} GB" if plan.memory else ""
     return [
-        (name, _figure(step_time, seconds), seconds(expected.step_time_s) if expected else ""),
-        (
-            "tokens/s",
-            _figure(progress.tokens_per_s, tokens_per_s),
-            tokens_per_s(expected.tokens_per_s) if expected else "",
-        ),
-        ("MFU", _figure(progress.mfu_pct, percent), percent(expected.mfu_pct) if expected else ""),
+        (name, _figure(step_time, seconds), step),
+        ("tokens/s", _figure(progress.tokens_per_s, tokens_per_s), tokens),
+        ("MFU", _figure(progress.mfu_pct, percent), mfu),
         ("loss", f"{_figure(loss, '{:.2f}'.format)} {trend}".strip(), ""),
-        (
-            "memory",
-            _figure(peak and peak / 1e9, gigabytes),
-            f"of {plan.memory.capacity_gb:.0f} GB" if plan.memory else "",
-        ),
+        ("memory", _figure(peak and peak / 1e9, gigabytes), room),
     ]
 
 
@@ -184,17 +179,14 @@ def result_word(verdict: Verdict) -> Content:
 
 def verdict_card(state: RunState, against: str, procedure: str) -> Content:
     """The verdict with its ratio, its rule and its reasons; or why there is none. `against` names what 100 % is."""
-    verdict = state.verdict
-    if verdict is None:
+    if (verdict := state.verdict) is None:
         return line((state.no_verdict or "No verdict yet.", MUTED))
     doubtful = verdict.result != "PASS"
     return lines(
-        [
-            Content.assemble(result_word(verdict), f"   {ratio_text(verdict, against)}"),
-            line(f"{_measured(verdict)} against {verdict.against}"),
-            line((f"counts: {verdict.rule} · {procedure}", MUTED)),
-            *(line((reason, "$text-warning" if doubtful else MUTED)) for reason in verdict.reasons),
-        ]
+        Content.assemble(result_word(verdict), f"   {ratio_text(verdict, against)}"),
+        line(f"{_measured(verdict)} against {verdict.against}"),
+        line((f"counts: {verdict.rule} · {procedure}", MUTED)),
+        *(line((reason, "$text-warning" if doubtful else MUTED)) for reason in verdict.reasons),
     )
 
 

@@ -37,7 +37,6 @@ class Axis:
     width: int
 
     def column(self, gpus: int) -> int:
-        """Where a scale stands."""
         first, last = math.log2(self.points[0].gpus), math.log2(self.points[-1].gpus)
         free = self.width - 1 - 2 * _MARGIN
         return _MARGIN + (round((math.log2(gpus) - first) / (last - first) * free) if last > first else free // 2)
@@ -67,8 +66,9 @@ def scale_lines(
         words = "no step time over the GPUs can be given" if not points else ""
         return [plot.text_row(words if row == 0 else "", width) for row in range(height)]
     two = height >= _TWO_FROM_HEIGHT
-    times = [_seconds(point.estimate) for point in points]
-    shares = [_mfu(point.estimate) for point in points]
+    estimates = [point.estimate for point in points]
+    times = [(estimate.low_s, estimate.step_time_s, estimate.high_s) for estimate in estimates]
+    shares = list(map(_mfu, estimates))
     rows = (height - 3) // 2 if two else height - 3
     labels = max(_LABELS, *(len(f"{value:.2f}") for values in times for value in values))
     axis = Axis(tuple(points), width - labels - 2)
@@ -110,10 +110,6 @@ def _band_at(column: int, columns: Sequence[int], values: Sequence[Values]) -> t
     part = (column - columns[left]) / span if span else 0.0
     before, after = values[left], values[right]
     return before[0] + (after[0] - before[0]) * part, before[2] + (after[2] - before[2]) * part
-
-
-def _seconds(estimate: Estimate) -> Values:
-    return estimate.low_s, estimate.step_time_s, estimate.high_s
 
 
 def _mfu(estimate: Estimate) -> Values:

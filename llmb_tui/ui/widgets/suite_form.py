@@ -49,9 +49,7 @@ class SuiteForm(VerticalScroll, can_focus=False, inherit_bindings=False):
         self._kinds = ChoiceList(self._choose_kind, id="suite-kind")
         self._axes = {axis: Switches(self._switch, id=f"suite-{axis}") for axis in _AXES}
         self._numbers = {
-            name: TextField(
-                partial(self._number, name), id=f"suite-{name.replace('_', '-')}", restrict="[0-9]*", max_length=4
-            )
+            name: TextField(partial(self._number, name), id=f"suite-{name.replace('_', '-')}", digits=4)
             for name in _NUMBERS
         }
         self._called_so = TextField(self._called, id="suite-name", max_length=_LONGEST_NAME)
@@ -76,7 +74,6 @@ class SuiteForm(VerticalScroll, can_focus=False, inherit_bindings=False):
             yield self._called_so
 
     def arrive(self) -> None:
-        """Put the focus where the person starts."""
         (self._axes["scales"] if self.query_one("#suite-axes").display else self._kinds).focus()
 
     def arrive_at(self, axis: Axis) -> None:

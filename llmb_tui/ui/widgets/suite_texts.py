@@ -103,16 +103,10 @@ def about_row(planned: PlannedRow, out: bool) -> tuple[Paragraph, ...]:
         glyph, _ = units.SEVERITIES[problem.severity]
         parts.append(fact(f"{glyph} {problem.severity}", problem.reason, (f" {problem.fix}".rstrip(), MUTED)))
     if (estimate := planned.plan.estimate) is not None:
-        parts.insert(1, fact("expected", *_expected(planned), (f", {estimate.anchor}", MUTED)))
+        words = f"{units.seconds(estimate.step_time_s)}, {units.band(estimate.low_s, estimate.high_s)}"
+        source = f" {METHOD_WORDS[estimate.method]}, {estimate.anchor}"
+        parts.insert(1, fact("expected", words, (source, MUTED)))
     return tuple(parts)
-
-
-def _expected(planned: PlannedRow) -> tuple[Part, ...]:
-    estimate = planned.plan.estimate
-    if estimate is None:
-        return ()
-    words = f"{units.seconds(estimate.step_time_s)}, {units.band(estimate.low_s, estimate.high_s)}"
-    return words, (f" {METHOD_WORDS[estimate.method]}", MUTED)
 
 
 def draft_sums(plan: DraftPlan, nodes: Nodes) -> tuple[Paragraph, ...]:

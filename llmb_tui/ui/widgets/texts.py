@@ -62,13 +62,12 @@ class WrappedLines(Widget):
         return self._wrapped[1]
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002 - Textual's
-        """As many lines as they take at this width."""
         return len(self.wrapped(width))
 
     def render(self) -> Content:
         width = self.size.width
         self._painted = tuple(self.wrapped(width))
-        return lines([row.truncate(width, ellipsis=True) for row in self._painted])
+        return lines(*(row.truncate(width, ellipsis=True) for row in self._painted))
 
     def changed(self) -> None:
         """Paint what is another now, and lay out again only where the number of lines is."""
@@ -189,7 +188,7 @@ class ScrolledRemarks(ScrollView, inherit_bindings=False):
     on_resize = watch_problems
 
     def render(self) -> Content:
-        return lines(self.wrapped(self._width))
+        return lines(*self.wrapped(self._width))
 
     def render_line(self, y: int) -> Strip:
         if self._strips is None:
