@@ -42,22 +42,23 @@ def heading(left: Content, notice: str, width: int) -> Content:
 
 def draft_columns(width: int) -> tuple[TableColumn, ...]:
     """Those that a table of so many cells has room for; what a row is called takes what is left."""
-    fixed = [TableColumn("gpus", "GPUs", 5, figures=True), TableColumn("nodes", "nodes", 5, figures=True)]
-    fixed.append(TableColumn("step", "step, s", 7, figures=True))
-    if width >= _BAND_FROM:
-        fixed.append(TableColumn("band", "band", 13, figures=True))
-    if width >= _SOURCE_FROM:
-        fixed.append(TableColumn("source", "", 13))
-    fixed.append(TableColumn("hours", "GPU-h", 7, figures=True))
-    fixed.append(TableColumn("limit", "limit", 8, figures=True))
-    return with_name("run", "run", width, fixed)
+    fixed = [
+        TableColumn("gpus", "GPUs", 5, figures=True),
+        TableColumn("nodes", "nodes", 5, figures=True),
+        TableColumn("step", "step, s", 7, figures=True),
+        *([TableColumn("band", "band", 13, figures=True)] if width >= _BAND_FROM else ()),
+        *([TableColumn("source", "", 13)] if width >= _SOURCE_FROM else ()),
+        TableColumn("hours", "GPU-h", 7, figures=True),
+        TableColumn("limit", "limit", 8, figures=True),
+    ]
+    return _with_name(width, fixed)
 
 
-def with_name(key: str, heading: str, width: int, fixed: Sequence[TableColumn]) -> tuple[TableColumn, ...]:
+def _with_name(width: int, fixed: Sequence[TableColumn]) -> tuple[TableColumn, ...]:
     """These columns behind a mark and a name, which is as wide as there is room."""
     mark = TableColumn("mark", "", 1)
     room = max(room_beside((mark, *fixed), width - 1), _LEAST)
-    return mark, TableColumn(key, heading, room), *fixed
+    return mark, TableColumn("run", "run", room), *fixed
 
 
 def draft_rows(plan: DraftPlan) -> dict[Key, Row]:
@@ -104,8 +105,8 @@ def about_row(planned: PlannedRow, out: bool) -> tuple[Paragraph, ...]:
         parts.append(fact(f"{glyph} {problem.severity}", problem.reason, (f" {problem.fix}".rstrip(), MUTED)))
     if (estimate := planned.plan.estimate) is not None:
         words = f"{units.seconds(estimate.step_time_s)}, {units.band(estimate.low_s, estimate.high_s)}"
-        source = f" {METHOD_WORDS[estimate.method]}, {estimate.anchor}"
-        parts.insert(1, fact("expected", words, (source, MUTED)))
+        method, anchor = f" {METHOD_WORDS[estimate.method]}", f", {estimate.anchor}"
+        parts.insert(1, fact("expected", words, (method, MUTED), (anchor, MUTED)))
     return tuple(parts)
 
 
@@ -170,7 +171,7 @@ def progress_columns(width: int) -> tuple[TableColumn, ...]:
         TableColumn("verdict", "result", 6),
         *([TableColumn("job", "job", 9)] if wide else ()),
     ]
-    return with_name("run", "run", width, fixed)
+    return _with_name(width, fixed)
 
 
 def progress_rows(progress: SuiteProgress, labels: Mapping[str, str]) -> dict[Key, Row]:
