@@ -80,8 +80,8 @@ _Holder = TypeVar("_Holder", Answers, Overrides, RunOptions)
 def answer(answers: Answers, field: str, value: str) -> Answers:  # noqa: PLR0911 - one for each kind of field
     """The answers with one more given: a choice's value, or a text as it was typed. Empty takes the answer back.
 
-    `field` is a name of `FIELDS`, of which `workload` is `recipe/size`; or `scaling`, or `procedure`, or `layout`,
-    which is the whole layout as `layout_text` writes it.
+    `field` is a name of `FIELDS`, of which `workload` is `recipe/size`; or `scaling`, `procedure` or `cluster`, or
+    `layout`, which is the whole layout as `layout_text` writes it.
     """
     match field:
         case "workload":
@@ -89,6 +89,8 @@ def answer(answers: Answers, field: str, value: str) -> Answers:  # noqa: PLR091
             return replace(answers, recipe=recipe, size=size)
         case "scaling":
             return replace(answers, strong=value == "strong")
+        case "cluster":
+            return replace(answers, cluster=value)
         case "layout":
             return replace(answers, overrides=_layout(value))
         case "procedure":

@@ -31,13 +31,6 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterPicked:
-    """A saved cluster was chosen."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
 class StepTaken:
     """The person goes straight to a step."""
 
@@ -89,13 +82,10 @@ class FailureRead:
 
 
 @dataclass(frozen=True, slots=True)
-class Covered:
-    """Another screen is over the wizard's."""
+class InFront:
+    """The wizard's screen is in front again, or another one is over it."""
 
-
-@dataclass(frozen=True, slots=True)
-class Resumed:
-    """The wizard's screen is in front again."""
+    now: bool
 
 
 # What time and this machine's files say.
@@ -202,8 +192,8 @@ class TaskEnded(ClusterEvent):
     task: Task
 
 
-Deed = RunAgain | Answered | ClusterPicked | StepTaken | Asked | ProfileSaved | SubmitAgreed | FailureRead
+Deed = RunAgain | Answered | StepTaken | Asked | ProfileSaved | SubmitAgreed | FailureRead
 Report = (
     ConnectionChanged | CheckDone | EarlyChecked | StepsChanged | Prepared | LaunchSaid | Submitted | Failed | TaskEnded
 )
-Event = Deed | Covered | Resumed | Rested | RunsRead | OwnResultsRead | Report
+Event = Deed | InFront | Rested | RunsRead | OwnResultsRead | Report

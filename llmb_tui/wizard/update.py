@@ -46,13 +46,11 @@ def open_wizard(
     return state, (effects.Arrive(), effects.StartRestTimer(), *own_results(state))
 
 
-def update(state: WizardState, event: events.Event) -> Change:  # noqa: PLR0911, PLR0912 - a case for each event
+def update(state: WizardState, event: events.Event) -> Change:  # noqa: PLR0911 - a case for each event
     """What an event makes of the wizard."""
     match event:
         case events.Answered(field, value):
             return _answered(state, answer(state.answers, field, value))
-        case events.ClusterPicked(name):
-            return _answered(state, replace(state.answers, cluster=name))
         case events.RunAgain(run):
             return _run_again(state, run)
         case events.StepTaken(step):
@@ -67,10 +65,8 @@ def update(state: WizardState, event: events.Event) -> Change:  # noqa: PLR0911,
             return prepare(state)
         case events.Rested():
             return _rested(state)
-        case events.Covered():
-            return replace(state, in_front=False), ()
-        case events.Resumed():
-            return replace(state, in_front=True), read_again(state)
+        case events.InFront(now):
+            return replace(state, in_front=now), read_again(state) if now else ()
         case events.RunsRead():
             return _with_runs(state, event), ()
         case events.OwnResultsRead():

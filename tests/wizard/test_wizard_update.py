@@ -38,19 +38,17 @@ from llmb_tui.wizard.events import (
     Answered,
     Asked,
     CheckDone,
-    ClusterPicked,
     ConnectionChanged,
-    Covered,
     EarlyChecked,
     Failed,
     FailureRead,
+    InFront,
     LaunchSaid,
     OwnResultsRead,
     Prepared,
     ProfileSaved,
     Report,
     Rested,
-    Resumed,
     RunAgain,
     RunsRead,
     StepsChanged,
@@ -146,7 +144,7 @@ class TestSteps:
 
     def test_the_same_answer_again_changes_nothing(self, wizard: Wizard) -> None:
         assert update(wizard.state, Answered("scale", "16")) == (wizard.state, ())
-        assert update(wizard.state, ClusterPicked("eos")) == (wizard.state, ())
+        assert update(wizard.state, Answered("cluster", "eos")) == (wizard.state, ())
 
     def test_what_is_no_selection_has_no_plan_and_keeps_the_answers(self, wizard: Wizard) -> None:
         wizard.tell(Answered("time_limit", "1"))
@@ -269,11 +267,11 @@ class TestOtherRequests:
         assert wizard.state.cluster.link == "connected"
 
     def test_another_cluster_forgets_the_connection_too(self, wizard: Wizard) -> None:
-        effects = wizard.installed().tell(ClusterPicked("selene"))
+        effects = wizard.installed().tell(Answered("cluster", "selene"))
         assert wizard.state.cluster.link == "unknown"
         assert ReadOwnResults("selene") in effects
         assert of_kind(wizard.tell(Rested()), Probe)
-        wizard.tell(ClusterPicked("gone"))
+        wizard.tell(Answered("cluster", "gone"))
         assert (wizard.state.cluster.link, wizard.state.proposal.profile) == ("none", None)
 
     def test_what_does_not_hold_is_not_taken(self, wizard: Wizard) -> None:
@@ -302,7 +300,7 @@ class TestOtherRequests:
 
     def test_the_connection_of_another_cluster_does_not(self, wizard: Wizard) -> None:
         earlier = wizard.request
-        wizard.tell(ClusterPicked("selene"))
+        wizard.tell(Answered("cluster", "selene"))
         assert wizard.tell(ConnectionChanged(earlier, "connected")) == ()
         assert wizard.state.cluster.link == "unknown"
 
@@ -497,8 +495,8 @@ class TestSubmission:
         assert wizard.step() is StepId.RUN, "what was submitted is not submitted again"
         assert wizard.tell(Asked("submit")) == ()
 
-    @pytest.mark.parametrize("gone", [StepTaken(StepId.SCALE), Covered(), Answered("scale", "32")])
-    def test_who_has_gone_elsewhere_is_told(self, wizard: Wizard, gone: StepTaken | Covered | Answered) -> None:
+    @pytest.mark.parametrize("gone", [StepTaken(StepId.SCALE), InFront(False), Answered("scale", "32")])
+    def test_who_has_gone_elsewhere_is_told(self, wizard: Wizard, gone: StepTaken | InFront | Answered) -> None:
         request, run = wizard.request, replace(draft_of(wizard.request).run, submission="submitted", job_ids=("7",))
         wizard.tell(gone)
         step = wizard.step()
@@ -510,7 +508,7 @@ class TestSubmission:
 
     def test_one_that_is_not_known_to_be_submitted_is_told_so(self, wizard: Wizard) -> None:
         request, run = wizard.request, replace(draft_of(wizard.request).run, submission="unknown")
-        (told, *_) = wizard.tell(Covered(), Submitted(request, run))[-3:]
+        (told, *_) = wizard.tell(InFront(False), Submitted(request, run))[-3:]
         assert isinstance(told, Tell)
         assert "not known" in told.words
 
@@ -549,7 +547,7 @@ class TestSubmission:
 
 class TestReadings:
     def test_who_comes_back_reads_again(self, wizard: Wizard) -> None:
-        assert wizard.tell(Covered(), Resumed()) == (ReadRuns(None), ReadOwnResults("eos"))
+        assert wizard.tell(InFront(False), InFront(True)) == (ReadRuns(None), ReadOwnResults("eos"))
 
     def test_the_launched_run_is_taken_over_and_no_other(self, wizard: Wizard) -> None:
         run = draft_of(wizard.request).run
@@ -567,7 +565,11 @@ class TestReadings:
     def test_results_of_the_chosen_cluster_are_measured_and_of_another_are_not(self, wizard: Wizard) -> None:
         result = OwnResult("run-a", wizard.plan, 2.5, 0.0, "direct")
         seen = []
-        for event in (OwnResultsRead("selene", (result,)), OwnResultsRead("eos", (result,)), ClusterPicked("selene")):
+        for event in (
+            OwnResultsRead("selene", (result,)),
+            OwnResultsRead("eos", (result,)),
+            Answered("cluster", "selene"),
+        ):
             wizard.tell(event)
             seen.append(wizard.state.measured.step_time_s if wizard.state.measured else None)
         assert seen == [None, 2.5, None]
@@ -601,7 +603,7 @@ class TestCommits:
         assert wizard.against() == ()
         wizard.tell(Answered("workload", "nemotron4@25.04/15b"))
         assert wizard.against() == (NOT_PUBLIC,)
-        wizard.tell(ClusterPicked("selene"))
+        wizard.tell(Answered("cluster", "selene"))
         assert wizard.against() == ()
 
     def test_a_later_look_that_finds_them_corrects_it_and_one_that_cannot_tell_does_not(self, wizard: Wizard) -> None:

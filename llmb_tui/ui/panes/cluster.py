@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
@@ -15,7 +16,6 @@ from llmb_tui.ui.text import MUTED, line, lines, told
 from llmb_tui.ui.widgets.choices import FindableChoices
 from llmb_tui.ui.widgets.texts import Paragraph, Paragraphs, label, text
 from llmb_tui.wizard.choices import Choice
-from llmb_tui.wizard.events import ClusterPicked
 from llmb_tui.wizard.steps import StepId
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class ClusterPane(Pane):
 
     def __init__(self, dispatch: Dispatch) -> None:
         super().__init__(dispatch)
-        self._list = FindableChoices(lambda name: dispatch(ClusterPicked(name)), id="clusters")
+        self._list = FindableChoices(partial(self.give, "cluster"), id="clusters")
 
     def compose(self) -> ComposeResult:
         yield label("Saved clusters", first=True)

@@ -128,9 +128,9 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         if self._pulse is not None:
             (self._pulse.resume if in_front else self._pulse.pause)()
         if self.state is not None:
-            from llmb_tui.wizard import events
+            from llmb_tui.wizard.events import InFront
 
-            self.dispatch(events.Resumed() if in_front else events.Covered())
+            self.dispatch(InFront(in_front))
 
     def on_unmount(self) -> None:
         self._stop.set()

@@ -22,7 +22,7 @@ from llmb_tui.ui.screens.wizard_body import WizardBody
 from llmb_tui.ui.widgets.choices import ChoiceList
 from llmb_tui.ui.widgets.preview import Preview
 from llmb_tui.ui.widgets.rail import Rail
-from llmb_tui.wizard.events import ClusterPicked
+from llmb_tui.wizard.events import Answered
 from llmb_tui.wizard.steps import StepId
 from tests.kit.pilot import (
     NEMOTRON,
@@ -326,7 +326,7 @@ async def test_what_is_on_a_cluster_opens_from_its_step(app: LlmbApp) -> None:
     again = LlmbApp(app.services)
     async with again.run_test(size=SIZE) as pilot:
         wizard = await loaded(pilot)
-        wizard.dispatch(ClusterPicked("eos"))
+        wizard.dispatch(Answered("cluster", "eos"))
         await pilot.press("4", "d")
         await on_top(pilot, DiskScreen)
         await pilot.press("q")
