@@ -1,4 +1,4 @@
-"""The dialogs: a yes that must be clear, a host key, a line or a secret, one of a list, an error, the help."""
+"""The dialogs: a clear yes, a host key, a line or a secret, a note, an export, one of a list, an error, the help."""
 
 from __future__ import annotations
 
@@ -143,6 +143,28 @@ class NoteDialog(Dialog[tuple[str, str] | None]):
         self.dismiss((self.query_one("#note-text", Input).value, self.query_one("#note-tags", Input).value))
 
 
+class ExportDialog(Dialog[tuple[Path, bool] | None]):
+    """Into which file runs are exported, and whether without names."""
+
+    def __init__(self, count: int, name: str) -> None:
+        """`count` runs go in; `name` is offered for the file."""
+        super().__init__("Export")
+        self._count = count
+        self._offered = name
+
+    def body(self) -> ComposeResult:
+        words = f"{plural(self._count, 'run')} as one file that a second person can check with `llmb-tui verify`."
+        yield Static(line(words), markup=False)
+        yield Input(str(Path.cwd() / self._offered), compact=True, id="export-file")
+        yield Checkbox("without host and user names, addresses and home paths", compact=True, id="export-anonymous")
+        yield Static(line(("enter in the first line writes it, tab goes to the box, escape does neither.", MUTED)))
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        name = event.value.strip()
+        anonymous = self.query_one("#export-anonymous", Checkbox).value
+        self.dismiss((Path(name).expanduser(), anonymous) if name else None)
+
+
 class ListDialog(Dialog[str]):
     """One of a list is taken, which is made in a thread while it says so; the answer is the value of the choice."""
 
@@ -232,25 +254,3 @@ class Help(Dialog[None]):
     def body(self) -> ComposeResult:
         with Scroller():
             yield Static(self._text, markup=False)
-
-
-class ExportDialog(Dialog[tuple[Path, bool] | None]):
-    """Into which file runs are exported, and whether without names."""
-
-    def __init__(self, count: int, name: str) -> None:
-        """`count` runs go in; `name` is offered for the file."""
-        super().__init__("Export")
-        self._count = count
-        self._offered = name
-
-    def body(self) -> ComposeResult:
-        words = f"{plural(self._count, 'run')} as one file that a second person can check with `llmb-tui verify`."
-        yield Static(line(words), markup=False)
-        yield Input(str(Path.cwd() / self._offered), compact=True, id="export-file")
-        yield Checkbox("without host and user names, addresses and home paths", compact=True, id="export-anonymous")
-        yield Static(line(("enter in the first line writes it, tab goes to the box, escape does neither.", MUTED)))
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        name = event.value.strip()
-        anonymous = self.query_one("#export-anonymous", Checkbox).value
-        self.dismiss((Path(name).expanduser(), anonymous) if name else None)

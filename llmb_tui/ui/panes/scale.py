@@ -39,11 +39,7 @@ from llmb_tui.wizard.state import WizardState
 from llmb_tui.wizard.steps import StepId
 
 _TYPED = tuple(option for option in OPTIONS if option.kind != "switch")
-_LIMITS: dict[Kind, dict[str, Any]] = {
-    "number": {"digits": 7},
-    "text": {},
-    "path": {"max_length": LONGEST_PATH},
-}
+_LIMITS: dict[Kind, dict[str, Any]] = {"number": {"digits": 7}, "path": {"max_length": LONGEST_PATH}}
 _PLACEHOLDERS: dict[Kind, str] = {"path": "a directory on the cluster"}
 _IN_A_ROW = 3
 """Fields of the layout."""
@@ -77,7 +73,10 @@ class ScalePane(Pane):
         self._switches = Switches(self.give, id="switches")
         self._typed = {
             one.name: TextField(
-                partial(self.give, one.name), id=one.flag.removeprefix("--"), classes=one.kind, **_LIMITS[one.kind]
+                partial(self.give, one.name),
+                id=one.flag.removeprefix("--"),
+                classes=one.kind,
+                **_LIMITS.get(one.kind, {}),
             )
             for one in _TYPED
         }

@@ -41,18 +41,6 @@ from llmb_tui.ui.widgets.result_texts import notice_parts
 from llmb_tui.ui.widgets.texts import Lines, Scroller
 
 
-async def ask_and_save(app: App[Any], charts: Sequence[Chart]) -> None:
-    """Ask for a folder and write them there; inside a worker."""
-    files = "1 SVG file goes" if len(charts) == 1 else f"{len(charts)} SVG files go"
-    words = line(f"The folder into which {files}; none that is there is replaced.")
-    question = AskLine("Save charts", words, str(Path.cwd()), "enter writes, escape does not.")
-    folder = await app.push_screen_wait(question)
-    if folder and folder.strip():
-        with trouble_shown(app):
-            written = await in_daemon(save_charts, charts, Path(folder.strip()).expanduser())
-            tell(app, f"Written: {', '.join(map(str, written))}")
-
-
 class ResultView(Screen[None]):
     """It shows what it is given, and forgets it when it is left."""
 
@@ -118,6 +106,18 @@ class ResultView(Screen[None]):
     async def action_save(self) -> None:
         if self._answer:
             await ask_and_save(self.app, self._answer.charts)
+
+
+async def ask_and_save(app: App[Any], charts: Sequence[Chart]) -> None:
+    """Ask for a folder and write them there; inside a worker."""
+    files = "1 SVG file goes" if len(charts) == 1 else f"{len(charts)} SVG files go"
+    words = line(f"The folder into which {files}; none that is there is replaced.")
+    question = AskLine("Save charts", words, str(Path.cwd()), "enter writes, escape does not.")
+    folder = await app.push_screen_wait(question)
+    if folder and folder.strip():
+        with trouble_shown(app):
+            written = await in_daemon(save_charts, charts, Path(folder.strip()).expanduser())
+            tell(app, f"Written: {', '.join(map(str, written))}")
 
 
 def save_charts(charts: Sequence[Chart], folder: Path) -> list[Path]:
