@@ -74,7 +74,7 @@ def probe(session: Session, place: SubmissionDir, how: ProbeMode = "look") -> Su
     Either may be repeated. Raises what `Session.run` raises.
     """
     # What it starts takes this over, and so do the job's own files.
-    script = f"umask {session.profile.umask}\n" + remote_text("status.sh", *place.reading)
+    script = f"umask {session.profile.umask}\n" + remote_text("group.sh", "status.sh", *place.reading)
     return parse(session.run_script(script, [place.folder, how, place.helper, *place.arguments]).stdout)
 
 

@@ -1,14 +1,12 @@
-# Who submits a run, and when that was over: what submit.sh and launch.sh have in common. The folder of the traces is
-# the current one. It then holds claim (a symbolic link to nowhere that says who did it: user@host, process group, Unix
+# Who submits a run, and when that was over: what submit.sh and launch.sh have in common. Behind group.sh. The folder of
+# the traces is the current one. It then holds claim (a symbolic link to nowhere that says who did it: user@host, process group, Unix
 # time) and exit (exit code, Unix time). Nothing is ever done twice: whoever cannot create claim leaves, and nobody
 # removes it.
 
 # claimed: true for the first who asks, and never again.
 claimed() {
     # A link is there with its words or not at all; a file could be left empty, and then nobody would know whose it is.
-    group=$(ps -o pgid= -p $$)
-    group=${group##* }
-    ln -s "$(id -un)@$(uname -n) $group $(date +%s)" claim 2>/dev/null
+    ln -s "$(id -un)@$(uname -n) $(group_of "$$") $(date +%s)" claim 2>/dev/null
 }
 
 # ended CODE: nothing more will come.

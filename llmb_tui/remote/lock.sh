@@ -43,11 +43,9 @@ abandoned() {
     [ -d "$1" ] && [ "$(cat "$1/owner" 2>/dev/null)" = "$before" ]
 }
 
-# at_work: behind `abandoned`: true while anything lives that the owner of the lock, on this node, has started.
+# at_work: behind `abandoned`, and group.sh: true while anything lives that the owner of the lock, on this node, has started.
 at_work() {
     case $before in "$(id -un)@$(uname -n)."*) ;; *) return 1 ;; esac
     leader=${before#"$(id -un)@$(uname -n)."}
-    ps -A -o pgid= -o stat= | awk -v group="${leader%%.*}" '
-        $1 == group && $2 !~ /^Z/ { alive = 1 }
-        END { exit !alive }'
+    group_lives "${leader%%.*}"
 }

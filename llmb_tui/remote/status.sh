@@ -1,5 +1,5 @@
 # What a submission has left on the cluster: FOLDER is where, HOW is `look`, or `start` (by HELPER, unless somebody
-# did), or `withdraw` (so that nothing ever will be submitted).
+# did), or `withdraw` (so that nothing ever will be submitted). Behind group.sh:
 #
 #     status.sh FOLDER HOW HELPER [ARGUMENT]...
 #
@@ -28,9 +28,8 @@ claim=$(readlink claim)
 owner=${claim%% *}
 group=${claim#* }
 if [ "${owner##*@}" = "$(uname -n)" ] && [ ! -e exit ]; then
-    ps -A -o pgid= -o stat= | awk -v group="${group%% *}" '
-        $1 == group && $2 !~ /^Z/ { alive = 1 }
-        END { if (NR && group && !alive) print "gone" }'
+    group=${group%% *}
+    if [ "$group" ] && ! group_lives "$group"; then echo gone; fi
 fi
 echo "claim $claim"
 echo "now $(date +%s)"

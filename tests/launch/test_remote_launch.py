@@ -25,7 +25,7 @@ class Recipe:
         self.launches = folder / "launches"
         self.launches.mkdir()
         self.helper = folder / "launch.sh"
-        self.helper.write_text(remote_text("claim.sh", "lock.sh", "launch.sh"))
+        self.helper.write_text(remote_text("group.sh", "claim.sh", "lock.sh", "launch.sh"))
         self.index = folder / ".slurm_jobs"
         (folder / "keys").mkdir()
         (folder / TOKEN_FILE).write_text(f"{TOKEN}\n")

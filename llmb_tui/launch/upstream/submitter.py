@@ -43,7 +43,7 @@ class UpstreamSubmitter(LoginNodeSubmitter):
     def preparation(self, script: str) -> Preparation:
         """The command, and what runs it."""
         folder = self.place.folder
-        helper = remote_text("claim.sh", "lock.sh", "launch.sh")
+        helper = remote_text("group.sh", "claim.sh", "lock.sh", "launch.sh")
         return Preparation(
             needed=self._spec.needed,
             folder=folder,

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from tests.recipes.outside import Outside, of
 from tests.rig.cluster import Rig
 from tests.rig.submit.intents import Intents, Laptop, Tally
 from tests.rig.submit.trial import Trial
-from tests.rig.submit.upstream_intents import SELECTIONS, UpstreamIntents, telling_sbatch
+from tests.rig.submit.upstream_intents import UpstreamIntents, telling_sbatch
 from tests.told import told
 
 _AT_MOST_ONCE = "at-most-once"
@@ -58,32 +59,42 @@ def trial(request: pytest.FixtureRequest) -> Trial:
     return trial
 
 
-@pytest.fixture(scope="session")
-def _recipes(rig: Rig) -> Iterator[dict[str, UpstreamIntents]]:
-    """Two recipes, installed once for all tests of the process."""
+@contextmanager
+def _installed(rig: Rig, name: str) -> Iterator[UpstreamIntents]:
     outside = of(rig)
     with pytest.MonkeyPatch.context() as monkeypatch, outside.reachable():
         outside.use_presets(monkeypatch)
         outside.need_little("nemo_run")
-        catalog = load_presets()
-        made = {name: UpstreamIntents(rig, catalog, name) for name in SELECTIONS}
+        made = UpstreamIntents(rig, load_presets(), name)
     yield made
-    for intents in made.values():
-        intents.site.close()
+    made.site.close()
+
+
+@pytest.fixture(scope="session")
+def _nemotron(rig: Rig) -> Iterator[UpstreamIntents]:
+    """Installed once for all tests of the process, as the next."""
+    with _installed(rig, "nemotron4-25.04") as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def _grok(rig: Rig) -> Iterator[UpstreamIntents]:
+    with _installed(rig, "grok1-25.02") as made:
+        yield made
 
 
 @pytest.fixture
-def nemo_run(_recipes: dict[str, UpstreamIntents], outside: Outside, laptop: Laptop, tally: Tally) -> Iterator[Trial]:
+def nemo_run(_nemotron: UpstreamIntents, outside: Outside, laptop: Laptop, tally: Tally) -> Iterator[Trial]:
     """Launches of Nemotron4 25.04, where NeMo-Run calls sbatch."""
     with telling_sbatch(outside.rig):
-        yield Trial(outside.rig, _recipes["nemotron4-25.04"], laptop, tally)
+        yield Trial(outside.rig, _nemotron, laptop, tally)
 
 
 @pytest.fixture
-def batch(_recipes: dict[str, UpstreamIntents], outside: Outside, laptop: Laptop, tally: Tally) -> Iterator[Trial]:
+def batch(_grok: UpstreamIntents, outside: Outside, laptop: Laptop, tally: Tally) -> Iterator[Trial]:
     """Launches of Grok1 25.02, whose launch script is the batch script."""
     with telling_sbatch(outside.rig):
-        yield Trial(outside.rig, _recipes["grok1-25.02"], laptop, tally)
+        yield Trial(outside.rig, _grok, laptop, tally)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
