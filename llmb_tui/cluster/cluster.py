@@ -41,10 +41,6 @@ class Cluster(Protocol):
     def health(self) -> LinkHealth:
         """What is known of the connection at this moment. Never waits."""
 
-    @property
-    def calls_last_minute(self) -> int:
-        """Questions sent in the last 60 seconds."""
-
     def connect(self, prompter: Prompter | None = None) -> None:
         """Connect unless that is done. `prompter` answers what that asks; None: nobody, and such a question fails."""
 

@@ -19,7 +19,7 @@ from llmb_tui.cluster.slurm.accounting import (
     parse_associations,
     qos_of,
 )
-from llmb_tui.cluster.slurm.partition import SINFO_FORMAT, Gpus, Partition, parse_partitions
+from llmb_tui.cluster.slurm.partition import SINFO_FORMAT, Partition, parse_partitions
 from llmb_tui.cluster.slurm.profile import LOCAL, GpuRequest, SlurmProfile
 from llmb_tui.cluster.slurm.trouble import SlurmTrouble, slurm_trouble
 from llmb_tui.cluster.validation import PATH, matches
@@ -89,10 +89,6 @@ class ClusterInventory:
         if not any(partition.gpus for partition in self.partitions):
             return ()
         return tuple(partition.name for partition in self.partitions if not partition.gpus)
-
-    def gpus(self, partition: str) -> tuple[Gpus, ...]:
-        """The kinds of GPUs in a partition."""
-        return next((one.gpus for one in self.partitions if one.name == partition), ())
 
     def with_defaults(self, profile: SlurmProfile) -> SlurmProfile:
         """The profile with what matches in every field that is needed and empty."""

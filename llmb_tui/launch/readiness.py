@@ -35,7 +35,6 @@ class NotReady(Trouble):
     """A run may not start. Exit code 2 where checks of the cluster itself failed, else 1."""
 
     def __init__(self, request: RunRequest, against: Sequence[Problem]) -> None:
-        self.blockers = tuple(against)
         # What the cluster lacks is told together with what it does not give.
         fields = {REQUEST: CLUSTER}
         first, name = fields.get(against[0].field, against[0].field), request.profile.name

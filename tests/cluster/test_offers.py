@@ -42,7 +42,7 @@ def test_everything_that_a_profile_needs_is_offered() -> None:
     assert found.qos == ("normal", "gold")
     assert found.reservations == ("bench", "maint_1")
     assert found.gpu_request == "gpus-per-node"
-    assert found.gpus("small") == (Gpus("h100", 8),)
+    assert found.partitions[2].gpus == (Gpus("h100", 8),)
     assert found.cpu_partitions == ("login", "cpu")
     assert found.directories == (Directory("/lustre/me/llmb", 1024.0), Directory("/scratch/me/llmb", None))
 

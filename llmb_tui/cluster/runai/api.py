@@ -36,7 +36,6 @@ from llmb_tui.cluster.runai.values import (
     kept,
 )
 from llmb_tui.errors import Trouble
-from llmb_tui.rates import CallRate
 from llmb_tui.text import clean_line
 
 T = TypeVar("T", bound=BaseModel)
@@ -77,14 +76,8 @@ class RunaiApi(AsksOnce):
         self._path = urlsplit(profile.base_url).path.rstrip("/")
         self._token = Token(self._server.name, profile.app_id, secret, self._grant)
         self._closed = threading.Event()
-        self._calls = CallRate()
         self.skew_s: float | None = None
         """By how much the server's clock is ahead of this machine's; None before its first answer."""
-
-    @property
-    def calls_last_minute(self) -> int:
-        """Questions sent in the last 60 seconds."""
-        return self._calls.last_minute
 
     @property
     def server_time(self) -> float:
@@ -355,7 +348,6 @@ class RunaiApi(AsksOnce):
         raise AssertionError
 
     def _send(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None, ends: float) -> Answer:
-        self._calls.count()
         began = time.time()
         answer = self._server.ask(method, path, headers, body, ends=ends, most=LONGEST_ANSWER)
         if (date := _date(answer.headers.get("date", ""))) is not None:

@@ -10,13 +10,7 @@ from typing import TypeVar
 
 from llmb_tui.cluster.base import ClusterBase
 from llmb_tui.cluster.cluster import CancelOpen, Cluster, SchedulerTrouble
-from llmb_tui.cluster.failures import (
-    AuthenticationFailed,
-    Disconnected,
-    LoginNeeded,
-    Unanswered,
-    Unreachable,
-)
+from llmb_tui.cluster.failures import AuthenticationFailed, Disconnected, LoginNeeded, Unanswered, Unreachable
 from llmb_tui.cluster.job import TERMINAL_STATES, Job
 from llmb_tui.cluster.job_log import JobLog
 from llmb_tui.cluster.link import LinkHealth, LinkState, Pulse, note
@@ -59,11 +53,6 @@ class RunaiCluster(ClusterBase):
     def health(self) -> LinkHealth:
         """What is known of the last question. Never waits."""
         return LinkHealth(self.state, None, note(self.state, Pulse(), trying_again=False, next_try_s=None))
-
-    @property
-    def calls_last_minute(self) -> int:
-        """Questions sent in the last 60 seconds."""
-        return self.api.calls_last_minute
 
     def connect(self, prompter: Prompter | None = None) -> None:
         """Log in unless that is done; the secret is asked for where it is not known, and kept where a person says so.

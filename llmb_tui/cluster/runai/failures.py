@@ -20,13 +20,13 @@ class ApiTrouble(SchedulerTrouble):
         """Of HTTP; 200 where what came with it is not of the contract."""
 
 
-def refusal(server: str, asked: str, answer: Answer, *, whose: str = "the application") -> ApiTrouble:
+def refusal(server: str, asked: str, answer: Answer) -> ApiTrouble:
     """What it means that a question was answered with this status. `asked` says what for, as in `create a workload`."""
     status = answer.status
     words = words_of(answer)
     what, fix = f"{server} refused to {asked}.", "Mend what it says, and try again."
     if status in _WITHOUT_HELP:
-        what, fix = _WITHOUT_HELP[status].format(server=server, asked=asked), _FIXES[status].format(whose=whose)
+        what, fix = _WITHOUT_HELP[status].format(server=server, asked=asked), _FIXES[status]
     elif 300 <= status < 400:
         what = f"{server} sends to another address, to {asked}."
         fix = "Give the URL that it sends to as the base URL, if it is yours. Nothing was sent there."
@@ -43,7 +43,7 @@ _WITHOUT_HELP = {
     429: "{server} is asked too often, to {asked}.",
 }
 _FIXES = {
-    401: "Check the application id and its secret, and that {whose} is not disabled.",
+    401: "Check the application id and its secret, and that the application is not disabled.",
     404: "Check the base URL, which ends in /api/v1, and that what is asked for was not deleted.",
     409: "Look at what is there.",
     429: "Wait a minute, then try again.",

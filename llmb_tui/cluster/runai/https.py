@@ -338,6 +338,6 @@ def _untrusted(name: str, error: ssl.SSLCertVerificationError) -> WrongServer:
     return WrongServer(f"The certificate of {name} is not trusted.", why, fix)
 
 
-def bundle_of(variables: Mapping[str, str] = os.environ) -> str | None:
+def bundle_of() -> str | None:
     """The file of certificates that `requests`, and so NVIDIA's own tools, would trust."""
-    return variables.get("REQUESTS_CA_BUNDLE") or None
+    return os.environ.get("REQUESTS_CA_BUNDLE")

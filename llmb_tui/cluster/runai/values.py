@@ -81,7 +81,6 @@ class Project(_Said):
     phase: Text = _at("status", "phase")
     """`Ready` where workloads can run."""
     message: Text = _at("status", "phaseMessage")
-    namespace: Text = _at("status", "namespace")
     default_node_pools: tuple[Text, ...] = ()
     """Those that a workload uses which names none, in this order."""
     resources: tuple[_InPool, ...] = ()
@@ -106,7 +105,6 @@ class ClusterFacts(_Said):
     """One cluster of the control plane."""
 
     name: Text
-    version: Text = ""
     state: Text = _at("status", "state")
     """`Connected` where it is."""
 
@@ -115,8 +113,6 @@ class NodePool(_Said):
     """One node pool."""
 
     name: Text
-    status: Text = ""
-    is_default: bool = False
 
 
 class Node(_Said):
@@ -139,7 +135,6 @@ class Claim(_Said):
     claim: Text = _at("spec", "claimName")
     """In Kubernetes."""
     path: Text = _at("spec", "path")
-    read_only: bool = Field(False, validation_alias=AliasPath("spec", "readOnly"))
     status: Text = _at("status", "status")
     message: Text = _at("status", "message")
 
@@ -263,7 +258,6 @@ class Event(_Said):
     """`Normal` or `Warning`."""
     reason: Text = ""
     message: Text = ""
-    about: Text = _at("involvedObject", "name")
 
 
 class Pod(_Said):

