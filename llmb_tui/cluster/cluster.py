@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
+from llmb_tui.cluster.failures import Disconnected, ObserverMode, Unreachable
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.job_log import JobLog
 from llmb_tui.cluster.link import LinkHealth, LinkState
@@ -14,20 +15,21 @@ from llmb_tui.cluster.remote_file import JobOutput
 from llmb_tui.errors import Trouble
 
 T = TypeVar("T")
+_ASKED_AGAIN = 2
 
 
 class Cluster(Protocol):
-    """One cluster that is always there, asked from any thread. Nothing is connected before the first question.
+    """One cluster that is always there, asked from any thread; the base of each kind.
+
+    Nothing is connected before the first question.
 
     Questions raise Disconnected, Unreachable, LoginNeeded and DeadlinePassed. Only `connect` asks a person anything.
     """
 
+    profile: ClusterProfile
+    """How it is reached, and what is asked of it."""
     read_only: bool
     """Observer mode: whatever would change the cluster is refused."""
-
-    @property
-    def profile(self) -> ClusterProfile:
-        """How it is reached, and what is asked of it."""
 
     @property
     def state(self) -> LinkState:
@@ -52,9 +54,21 @@ class Cluster(Protocol):
 
     def require_changes(self) -> None:
         """Raise `ObserverMode` where the cluster is only looked at: called by whatever would change it."""
+        if self.read_only:
+            raise ObserverMode(self.profile)
 
     def patiently(self, ask: Callable[[], T]) -> T:
-        """What `ask` answers, which only looks: asked again, twice at most, where the connection breaks meanwhile."""
+        """What `ask` answers, which only looks: asked again, twice at most, where the connection breaks meanwhile.
+
+        Raises what `ask` raises.
+        """
+        for _ in range(_ASKED_AGAIN):
+            try:
+                return ask()
+            except (Disconnected, Unreachable):
+                if self.state == "closed":
+                    raise
+        return ask()
 
     def close(self) -> None:
         """Close the connections for good."""

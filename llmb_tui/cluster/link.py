@@ -131,8 +131,38 @@ class Stream(ABC):
         self.close()
 
 
-class Link(ABC):
-    """One live link. Its methods may be called from several threads."""
+class Commands(ABC):
+    """What runs commands on a login node, and so scripts. Its methods may be called from several threads."""
+
+    @abstractmethod
+    def run(
+        self, argv: Sequence[str], *, stdin: bytes = b"", deadline_s: float = 20.0, only_looks: bool = False
+    ) -> Completed:
+        """Run one command to its end, within `deadline_s` seconds for everything.
+
+        `only_looks`: it changes nothing and reads no stdin. Such a command may go a quicker way, on which it is not
+        known before it is sent that the link is dead; and past its deadline, or without the link, it may be killed.
+        Raises DeadlinePassed, AnswerTooLong, Disconnected, and Trouble when the server runs no commands.
+        """
+
+    def run_script(
+        self,
+        script: str,
+        args: Sequence[str] = (),
+        *,
+        stdin: bytes = b"",
+        deadline_s: float = 20.0,
+        only_looks: bool = False,
+    ) -> Completed:
+        """Run a POSIX sh script, whatever the login shell is; `args` are its $1, $2 and so on.
+
+        Raises what `run` raises.
+        """
+        return self.run(["sh", "-c", script, "sh", *args], stdin=stdin, deadline_s=deadline_s, only_looks=only_looks)
+
+
+class Link(Commands):
+    """One live link."""
 
     host: str
     """How the login node is named in errors, clean of control characters."""
@@ -152,17 +182,6 @@ class Link(ABC):
         """How well it answers at this moment."""
 
     @abstractmethod
-    def run(
-        self, argv: Sequence[str], *, stdin: bytes = b"", deadline_s: float = 20.0, only_looks: bool = False
-    ) -> Completed:
-        """Run one command to its end, within `deadline_s` seconds for everything.
-
-        `only_looks`: it changes nothing and reads no stdin. Such a command may go a quicker way, on which it is not
-        known before it is sent that the link is dead; and past its deadline, or without the link, it may be killed.
-        Raises DeadlinePassed, AnswerTooLong, Disconnected, and Trouble when the server runs no commands.
-        """
-
-    @abstractmethod
     def stream(self, argv: Sequence[str]) -> Stream:
         """Start one long-running command, within 20 seconds, and read its output as it comes.
 
@@ -172,21 +191,6 @@ class Link(ABC):
     @abstractmethod
     def close(self) -> None:
         """End the link: whoever waits on it gets Disconnected. Commands may live on there, streams do not."""
-
-    def run_script(
-        self,
-        script: str,
-        args: Sequence[str] = (),
-        *,
-        stdin: bytes = b"",
-        deadline_s: float = 20.0,
-        only_looks: bool = False,
-    ) -> Completed:
-        """Run a POSIX sh script, whatever the login shell is; `args` are its $1, $2 and so on.
-
-        Raises what `run` raises.
-        """
-        return self.run(["sh", "-c", script, "sh", *args], stdin=stdin, deadline_s=deadline_s, only_looks=only_looks)
 
     def write_file(self, path: str, data: bytes) -> None:
         """Replace the file at the absolute path by `data`, all of it or none; mode 0600. Its directory must exist.

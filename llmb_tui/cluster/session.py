@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from llmb_tui.cluster.base import AsksOnce, ClusterBase
+from llmb_tui.cluster.base import AsksOnce
+from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.failures import Disconnected
-from llmb_tui.cluster.link import Completed, Link, LinkHealth, LinkState, Pulse, Stream, note
+from llmb_tui.cluster.link import Commands, Completed, Link, LinkHealth, LinkState, Pulse, Stream, note
 from llmb_tui.cluster.local import LocalConnection
 from llmb_tui.cluster.prompter import Prompter, Unattended
 from llmb_tui.cluster.reconnector import Reconnector
@@ -17,14 +18,13 @@ from llmb_tui.errors import Trouble
 from llmb_tui.rates import CallRate
 
 if TYPE_CHECKING:
-    from llmb_tui.cluster.cluster import Cluster
     from llmb_tui.cluster.ssh.connection import Connection
     from llmb_tui.cluster.ssh.keys import UnlockedKeys
 
 T = TypeVar("T")
 
 
-class Session(AsksOnce, ClusterBase):
+class Session(AsksOnce, Commands, Cluster):
     """Runs commands on a cluster from any thread. Nothing is connected before the first command.
 
     A command whose outcome is unknown is never run again: it raises Disconnected or DeadlinePassed. One that only looks
@@ -98,27 +98,12 @@ class Session(AsksOnce, ClusterBase):
 
         return self.once((tuple(argv), stdin), lambda: self._on_live(run, only_looks))
 
-    def run_script(
-        self,
-        script: str,
-        args: Sequence[str] = (),
-        *,
-        stdin: bytes = b"",
-        deadline_s: float = 20.0,
-        only_looks: bool = False,
-    ) -> Completed:
-        """`Link.run_script` on a live link."""
-
-        def run(link: Link) -> Completed:
-            return link.run_script(script, args, stdin=stdin, deadline_s=deadline_s, only_looks=only_looks)
-
-        return self.once((script, tuple(args), stdin), lambda: self._on_live(run, only_looks))
-
     def stream(self, argv: Sequence[str], *, bulk: bool = False) -> Stream:
         """`Link.stream` on a live link; `bulk`: on a connection of its own where logging in again asks nobody."""
 
         def start(link: Link) -> Stream:
-            own = self.bulk.stream(argv) if bulk and self._may_have_two(link) else None
+            may_have_two = self.profile.transport == "ssh" and link.asks_nobody
+            own = self.bulk.stream(argv) if bulk and may_have_two else None
             return own or link.stream(argv)
 
         return self._on_live(start)
@@ -142,9 +127,6 @@ class Session(AsksOnce, ClusterBase):
         from llmb_tui.cluster.ssh.connect import connect
 
         return connect(self.profile, prompter, unlocked=self._unlocked)
-
-    def _may_have_two(self, link: Link) -> bool:
-        return self.profile.transport == "ssh" and link.asks_nobody
 
     def _on_live(self, use: Callable[[Link], T], only_looks: bool = False) -> T:
         try:

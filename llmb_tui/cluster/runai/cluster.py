@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from typing import TypeVar
 
-from llmb_tui.cluster.base import ClusterBase
 from llmb_tui.cluster.cluster import CancelOpen, Cluster, SchedulerTrouble
 from llmb_tui.cluster.failures import AuthenticationFailed, Disconnected, LoginNeeded, Unanswered, Unreachable
 from llmb_tui.cluster.job import TERMINAL_STATES, Job
@@ -26,8 +25,8 @@ from llmb_tui.errors import Trouble
 T = TypeVar("T")
 
 
-class RunaiCluster(ClusterBase):
-    """A `Cluster`: what Run:ai is asked as one application, from any thread."""
+class RunaiCluster(Cluster):
+    """What Run:ai is asked as one application, from any thread."""
 
     profile: RunaiProfile
 
