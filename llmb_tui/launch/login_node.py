@@ -1,4 +1,4 @@
-"""`LoginNodeSubmitter`, `LoginNodeDelivery`: submit from a login node, by a helper that no cut line stops.
+"""`LoginNodeDelivery`: submit from a login node, by a helper that no cut line stops.
 
 The helper of `remote/` runs detached there, and the files that it leaves (`submission_status.py`) say what happened,
 however often the line was cut. It outlives its SSH session, except where systemd-logind kills what a user leaves behind
@@ -20,7 +20,7 @@ from llmb_tui.cluster.slurm.partition import Partition
 from llmb_tui.errors import Trouble
 from llmb_tui.launch import submission_status
 from llmb_tui.launch.delivery import Jobs, Outcome, Tell
-from llmb_tui.launch.refusal import NEVER_SENT, NEVER_TAKEN, PartitionLookup
+from llmb_tui.launch.refusal import NEVER_SENT, NEVER_TAKEN, refusal
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.submission_status import SubmissionDir, SubmissionStatus
 from llmb_tui.text import clean
@@ -54,8 +54,8 @@ class Preparation:
     """File below the home directory with the Hugging Face token, if it has to be there."""
 
 
-class LoginNodeSubmitter(ABC):
-    """What a procedure that submits from a login node says of one run."""
+class LoginNodeDelivery(ABC):
+    """A `Delivery` by a helper on the login node: what a procedure says of one run is in a class of its own."""
 
     place: SubmissionDir
     """Where it leaves its traces."""
@@ -63,6 +63,11 @@ class LoginNodeSubmitter(ABC):
     """What submits, by its name."""
     answers_within_s: float
     """How long an answer is waited for."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        """Raises Trouble (exit code 1) for a cluster without a login node."""
+        self._session = login_node(cluster)
+        self._begun = SubmissionStatus()
 
     @abstractmethod
     def preparation(self, script: str) -> Preparation:
@@ -80,7 +85,7 @@ class LoginNodeSubmitter(ABC):
         """
 
     @abstractmethod
-    def jobs(self, session: Session, status: SubmissionStatus) -> Jobs:
+    def jobs(self, status: SubmissionStatus) -> Jobs:
         """The jobs. Raises Trouble when Slurm has to be asked and does not answer."""
 
     @abstractmethod
@@ -92,35 +97,25 @@ class LoginNodeSubmitter(ABC):
         """Why it ended as it did, in its own words; empty where nothing says."""
 
     @abstractmethod
-    def refusal(self, run: Run, partitions: PartitionLookup) -> Trouble:
-        """The error for a person, from the `reason` that a refused run remembers; `partitions` are the cluster's."""
-
-    @abstractmethod
     def progress(self, status: SubmissionStatus) -> str:
         """What it is doing, one clean line; empty where nothing says."""
 
-
-class LoginNodeDelivery:
-    """A `Delivery` by a helper on the login node."""
-
-    def __init__(self, cluster: Cluster, submitter: LoginNodeSubmitter) -> None:
-        """Raises Trouble (exit code 1) for a cluster without a login node."""
-        self._session = login_node(cluster)
-        self._submitter = submitter
-        self._begun = SubmissionStatus()
+    def refusal(self, run: Run) -> Trouble:
+        """What sbatch's words mean."""
+        return refusal(run, self._partitions)
 
     def sent_before(self) -> bool:
         """Whether there are traces of it, or jobs."""
-        status = submission_status.probe(self._session, self._submitter.place)
-        return bool(status.owner) or self._submitter.jobs(self._session, status) != Jobs()
+        status = self._probe("look")
+        return bool(status.owner) or self.jobs(status) != Jobs()
 
     def prepare(self, script: str) -> None:
         """Put into the run's folder what the job needs."""
-        _prepare(self._session, self._submitter.preparation(script))
+        _prepare(self._session, self.preparation(script))
 
     def begin(self) -> None:
         """Start the helper; who claims the submission first is the only one to do it."""
-        self._begun = submission_status.probe(self._session, self._submitter.place, "start")
+        self._begun = self._probe("start")
 
     def answer(self, tell: Tell) -> Outcome:
         """Wait until it is settled or the time is up; the session mends a broken line meanwhile."""
@@ -128,64 +123,69 @@ class LoginNodeDelivery:
 
     def look(self, *, withdraw: bool) -> Outcome:
         """What its traces mean."""
-        how: submission_status.ProbeMode = "withdraw" if withdraw else "look"
-        return self._outcome(submission_status.probe(self._session, self._submitter.place, how))
+        return self._outcome(self._probe("withdraw" if withdraw else "look"))
 
-    def refusal(self, run: Run) -> Trouble:
-        """What the words of what submits mean."""
-        return self._submitter.refusal(run, lambda: _partitions(self._session))
+    def _probe(self, how: submission_status.ProbeMode) -> SubmissionStatus:
+        return submission_status.probe(self._session, self.place, how)
 
     def _outcome(self, status: SubmissionStatus) -> Outcome:
         """What the traces mean. Raises Trouble when Slurm has to be asked and does not answer."""
         if status.withdrawn:
             return Outcome("withdrawn", NEVER_SENT)
-        if never := self._submitter.never(status):
+        if never := self.never(status):
             return Outcome("refused", never)
         late = status.over and status.age_s > _TAKEN_WITHIN_S
-        jobs = self._submitter.jobs(self._session, status)
+        jobs = self.jobs(status)
         if late and jobs == Jobs():
             time.sleep(_ASK_AGAIN_AFTER_S)
-            jobs = self._submitter.jobs(self._session, status)
+            jobs = self.jobs(status)
         if jobs.ids:
             return Outcome("submitted", jobs.note, jobs, status.age_s)
         return self._without_jobs(status, jobs.question, late=late)
 
     def _without_jobs(self, status: SubmissionStatus, question: str, *, late: bool) -> Outcome:
         """Why no job is known."""
-        reason, program = self._submitter.reason(status), self._submitter.program
-        words = f"{program} said: {reason}" if reason else ""
+        reason = self.reason(status)
+        words = f"{self.program} said: {reason}" if reason else ""
         if question:
             return Outcome("unknown", question)
-        if status.over and not self._submitter.may_still_come(status):
+        if status.over and not self.may_still_come(status):
             return Outcome("refused", reason)
         if late:
-            return Outcome("withdrawn", f"{NEVER_TAKEN.format(program)} {words}".strip())
+            return Outcome("withdrawn", f"{NEVER_TAKEN.format(self.program)} {words}".strip())
         return Outcome("unknown", self._open_question(status, words))
 
     def _wait(self, status: SubmissionStatus, tell: Tell) -> SubmissionStatus:
         """Look until the submission is settled or the time is up; a command that was lost on the way is sent again."""
-        until = time.monotonic() + self._submitter.answers_within_s
+        until = time.monotonic() + self.answers_within_s
         pause = _FIRST_PAUSE_S
-        tell(self._submitter.progress(status))
-        while not (status.settled or self._submitter.answered(status)) and time.monotonic() < until:
+        tell(self.progress(status))
+        while not (status.settled or self.answered(status)) and time.monotonic() < until:
             time.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE_S)
             try:
-                status = submission_status.probe(self._session, self._submitter.place, "start")
+                status = self._probe("start")
             except (Disconnected, Unanswered, Unreachable):
                 if self._session.state == "closed":
                     raise
-            tell(self._submitter.progress(status))
+            tell(self.progress(status))
         return status
 
     def _open_question(self, status: SubmissionStatus, words: str) -> str:
-        no_job, program = "No job of its name is known to Slurm yet.", self._submitter.program
+        no_job = "No job of its name is known to Slurm yet."
         if status.over:
-            return f"{no_job} {program} ended without an answer; Slurm may still take it. {words}".strip()
+            return f"{no_job} {self.program} ended without an answer; Slurm may still take it. {words}".strip()
         if status.owner:
-            says = self._submitter.progress(status)
-            return f"{no_job} {program} was started by {status.owner}, and has not answered. {says}".strip()
+            says = self.progress(status)
+            return f"{no_job} {self.program} was started by {status.owner}, and has not answered. {says}".strip()
         return f"{no_job} The connection broke while the submission was on its way."
+
+    def _partitions(self) -> list[Partition]:
+        """The cluster's partitions, to explain a refusal; none when it does not say."""
+        try:
+            return partitions(self._session)
+        except Trouble:
+            return []
 
 
 def _prepare(session: Session, preparation: Preparation) -> None:
@@ -222,11 +222,3 @@ def _prepare(session: Session, preparation: Preparation) -> None:
         )
     for path, text in preparation.files:
         session.write_file(path, text.encode())
-
-
-def _partitions(session: Session) -> list[Partition]:
-    """The cluster's partitions, to explain a refusal; none when it does not say."""
-    try:
-        return partitions(session)
-    except Trouble:
-        return []

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.cluster.slurm.client import cancel, find_jobs, look, partitions
+from llmb_tui.cluster.slurm.client import find_jobs, partitions
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.slurm.trouble import SlurmTrouble
 from llmb_tui.demo.cluster import DemoCluster
@@ -45,46 +45,46 @@ def submit(session: SlurmCluster, name: str, *options: str, script: str = "sleep
 
 def test_a_job_from_submission_to_its_end(session: SlurmCluster) -> None:
     job_id = submit(session, "llmb-a.run one", "--nodes=2", "--gpus-per-node=8", "--time=01:00:00")
-    assert look(session, [job_id])[job_id].name == "llmb-a.run one"
-    until(lambda: look(session, [job_id])[job_id].state == "RUNNING")
-    job = look(session, [job_id, "999999"])[job_id]
+    assert session.look([job_id])[job_id].name == "llmb-a.run one"
+    until(lambda: session.look([job_id])[job_id].state == "RUNNING")
+    job = session.look([job_id, "999999"])[job_id]
     assert (job.nodes, job.finished, job.exit_code) == (2, False, None)
 
-    cancel(session, job_id)
-    until(lambda: look(session, [job_id])[job_id].finished)
-    job = look(session, [job_id])[job_id]
+    session.cancel(job_id)
+    until(lambda: session.look([job_id])[job_id].finished)
+    job = session.look([job_id])[job_id]
     assert job.state == "CANCELLED"
     assert job.exit_code is not None
-    cancel(session, job_id)
+    session.cancel(job_id)
 
 
 def test_when_a_job_starts_and_where(demo: DemoCluster, session: SlurmCluster) -> None:
     fault(demo, "queue-wait", "1e6")
-    waits = look(session, [submit(session, "waits", "--nodes=2")])
+    waits = session.look([submit(session, "waits", "--nodes=2")])
     assert [job.starts_at for job in waits.values()] == [pytest.approx(time.time() + 1e6, abs=1e5)]
     fault(demo, "queue-wait", "0")
     job_id = submit(session, "runs", "--nodes=2")
-    until(lambda: look(session, [job_id])[job_id].state == "RUNNING")
-    job = look(session, [job_id])[job_id]
+    until(lambda: session.look([job_id])[job_id].state == "RUNNING")
+    job = session.look([job_id])[job_id]
     assert (job.starts_at, job.node_list) == (None, "demo[001-002]")
 
 
 def test_a_job_that_fails_tells_its_exit_code(session: SlurmCluster) -> None:
     job_id = submit(session, "fails", "--nodes=1", script="exit 3")
-    until(lambda: look(session, [job_id])[job_id].finished)
-    job = look(session, [job_id])[job_id]
+    until(lambda: session.look([job_id])[job_id].finished)
+    job = session.look([job_id])[job_id]
     assert (job.state, job.exit_code) == ("FAILED", "3:0")
 
 
 def test_unknown_jobs_are_absent_and_none_asks_nothing(session: SlurmCluster) -> None:
-    assert look(session, []) == {}
+    assert session.look([]) == {}
     assert session.state != "live"
-    assert look(session, ["424242"]) == {}
+    assert session.look(["424242"]) == {}
 
 
 def test_jobs_are_found_by_their_exact_name_whether_they_go_on_or_ended(session: SlurmCluster) -> None:
     ended = submit(session, "acct-acct.x_abc", "--nodes=1", script="true")
-    until(lambda: look(session, [ended])[ended].finished)
+    until(lambda: session.look([ended])[ended].finished)
     going = submit(session, "acct-acct.x_abc", "--nodes=1")
     submit(session, "acct-acct.x_abcd", "--nodes=1")
     assert [job.id for job in find_jobs(session, "acct-acct.x_abc")] == [ended, going]
@@ -94,15 +94,15 @@ def test_jobs_are_found_by_their_exact_name_whether_they_go_on_or_ended(session:
 def test_accounting_may_be_off(demo: DemoCluster, session: SlurmCluster) -> None:
     fault(demo, "no-accounting")
     job_id = submit(session, "quiet", "--nodes=1", script="exit 3")
-    until(lambda: look(session, [job_id])[job_id].finished)
-    job = look(session, [job_id, "424242"])[job_id]
+    until(lambda: session.look([job_id])[job_id].finished)
+    job = session.look([job_id, "424242"])[job_id]
     assert (job.state, job.exit_code) == ("FAILED", "3:0")
     assert [job.id for job in find_jobs(session, "quiet")] == [job_id]
 
 
 @pytest.mark.parametrize("job_id", ["", "1; rm -rf /", "-1", "1 2", "1\n2"])
 def test_what_is_no_job_id_never_reaches_the_cluster(session: SlurmCluster, job_id: str) -> None:
-    for refused in (lambda: look(session, [job_id]), lambda: cancel(session, job_id)):
+    for refused in (lambda: session.look([job_id]), lambda: session.cancel(job_id)):
         with pytest.raises(Trouble, match="no Slurm job id"):
             refused()
     assert session.state != "live"
@@ -130,7 +130,7 @@ def test_a_cluster_without_slurm(demo: DemoCluster, session: SlurmCluster) -> No
     for name in ("squeue", "sinfo"):
         (demo.root / "bin" / name).unlink()
     with pytest.raises(SlurmTrouble, match="squeue"):
-        look(session, ["1"])
+        session.look(["1"])
     with pytest.raises(SlurmTrouble):
         partitions(session)
     assert not run_preflight(session, cluster_checks(Needs(demo.profile, PLAN))).passed

@@ -17,7 +17,7 @@ from llmb_tui.cluster.batch import NO_ANSWER, Answer, batch_answers, batch_scrip
 from llmb_tui.cluster.job import Job, pending_reason, words_of_job
 from llmb_tui.cluster.link import Completed
 from llmb_tui.cluster.slurm.accounting import KEPT, kept_text, parse_sacct, unless_it_hangs
-from llmb_tui.cluster.slurm.client import _look_commands, parse_bad_nodes, read_jobs
+from llmb_tui.cluster.slurm.client import look_commands, parse_bad_nodes, read_jobs
 from llmb_tui.cluster.slurm.partition import (
     Gpus,
     NodeGroup,
@@ -187,7 +187,7 @@ def test_accounting_that_fails_is_told_from_a_controller_that_hangs_in_one_line(
 
 
 def test_a_look_waits_for_accounting_some_seconds_only() -> None:
-    commands = _look_commands(["1"])
+    commands = look_commands(["1"])
     assert "limited 40 squeue" in commands["squeue"]
     assert "limited 8 sacct" in commands["sacct"]
 
@@ -208,7 +208,7 @@ def test_accounting_is_asked_about_what_left_the_queue_however_many_jobs_there_a
         (tmp_path / name).write_text(f"#!/bin/sh\necho {name} >> {calls}\n{does}\n")
         (tmp_path / name).chmod(0o755)
     done = subprocess.run(
-        ["sh", "-c", batch_script(_look_commands(list(states)), "T")],
+        ["sh", "-c", batch_script(look_commands(list(states)), "T")],
         capture_output=True,
         env={"PATH": f"{tmp_path}:{os.environ['PATH']}"},
         check=True,

@@ -14,7 +14,7 @@ import pytest
 from llmb_tui.catalog.load import load_presets
 from llmb_tui.cluster.inventory import read_inventory
 from llmb_tui.cluster.remote_text import remote_text
-from llmb_tui.cluster.slurm.client import bad_nodes, cancel, find_jobs, look, own_jobs, partitions, slurm_version
+from llmb_tui.cluster.slurm.client import find_jobs, own_jobs, partitions, slurm_version
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.demo.command import ACCOUNTING, CLIENTS
@@ -109,10 +109,10 @@ def ask_everything(cluster: DemoCluster, session: SlurmCluster) -> None:
     began = time.time() - 1
     import_in_a_job(cluster, session)
     (job,) = own_jobs(session, began)
-    assert look(session, [job.id])[job.id].exit_code == "0:0"
+    assert session.look([job.id])[job.id].exit_code == "0:0"
     assert [found.id for found in find_jobs(session, job.name)] == [job.id]
-    assert bad_nodes(session, "demo[001-002]") == ()
-    cancel(session, job.id)
+    assert session.bad_nodes("demo[001-002]") == ()
+    session.cancel(job.id)
     snapshot = re.search(r"exec (squeue .*)", remote_text("launch.sh"))
     assert snapshot
     assert session.run_script(snapshot[1]).stdout == f"{job.id}\n"

@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from llmb_tui.cluster.slurm.profile import SlurmProfile
-from llmb_tui.launch.direct.submitter import direct_spec
+from llmb_tui.launch.direct.delivery import direct_spec
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from llmb_tui.ui.app import LlmbApp

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.demo.cluster import DemoCluster
-from llmb_tui.launch.direct.submitter import direct_spec
+from llmb_tui.launch.direct.delivery import direct_spec
 from llmb_tui.launch.runs import Runs
 from llmb_tui.plan import make
 from llmb_tui.services import Services
@@ -19,7 +19,7 @@ from tests.journey.journey_selections import NEMOTRON, Call
 from tests.kit.demo import fault
 from tests.kit.pilot import SIZE, loaded, shown_run_state, until
 from tests.kit.runs import NEMOTRON as SELECTION
-from tests.kit.runs import submitter_of
+from tests.kit.runs import delivery_of
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_a_cluster_that_does_not_answer_leaves_it_unknown(call: Call, cluster: D
 
 def test_a_submission_that_never_began_is_withdrawn(call: Call, places: Places, unknown: str) -> None:
     run = Runs(places).load(unknown)
-    for trace in Path(submitter_of(run).place.folder).iterdir():
+    for trace in Path(delivery_of(run).place.folder).iterdir():
         trace.unlink()
     for output in Path(direct_spec(run).task_dir).glob("sbatch_*"):
         output.unlink()

@@ -9,13 +9,14 @@ from typing import Any
 from llmb_tui.catalog.load import load_presets
 from llmb_tui.catalog.recipe import ResultRule
 from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.launch.direct.delivery import DirectDelivery
 from llmb_tui.launch.direct.spec_of import launch_spec
-from llmb_tui.launch.direct.submitter import DirectSubmitter
-from llmb_tui.launch.login_node import LoginNodeSubmitter
+from llmb_tui.launch.login_node import LoginNodeDelivery
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.spec import LaunchSpec
-from llmb_tui.launch.upstream.submitter import UpstreamSubmitter, upstream_spec_of
+from llmb_tui.launch.upstream.delivery import UpstreamDelivery, upstream_spec_of
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Estimate, Memory, Parallelism, Plan
 from llmb_tui.plan.selection import ProcedureId, Selection
@@ -115,9 +116,13 @@ def make_run(run_id: str = "k3f9a2", task_dir: Path | None = None, **changes: An
     return replace(run, **changes)
 
 
-def submitter_of(run: Run) -> LoginNodeSubmitter:
-    """How it is submitted from a login node."""
-    return DirectSubmitter(run.spec) if isinstance(run.spec, LaunchSpec) else UpstreamSubmitter(upstream_spec_of(run))
+def delivery_of(run: Run) -> LoginNodeDelivery:
+    """How it is submitted from a login node, which cannot be reached."""
+    cluster = SlurmCluster(SlurmProfile(run.cluster, "none", "a", "b", "/none"))
+    cluster.close()
+    if isinstance(run.spec, LaunchSpec):
+        return DirectDelivery(cluster, run.spec)
+    return UpstreamDelivery(cluster, upstream_spec_of(run))
 
 
 def slurm(profile: ClusterProfile) -> SlurmProfile:

@@ -9,14 +9,14 @@ import pytest
 
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.demo.cluster import DemoCluster
+from llmb_tui.launch.direct.delivery import DirectDelivery, direct_spec
 from llmb_tui.launch.direct.install import entry_path
-from llmb_tui.launch.direct.submitter import DirectSubmitter, direct_spec
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.submit import reconcile, submit_once
 from llmb_tui.store.journal import Journal
 from llmb_tui.store.paths import Places
-from tests.kit.runs import submitter_of
+from tests.kit.runs import delivery_of
 from tests.launch.launch_cases import MakeRun, replace_command
 
 SCRIPT = "#!/bin/bash\n#SBATCH --nodes=8\n"
@@ -63,13 +63,13 @@ class Stage:
         self.run = make_run(self.profile)
         self.next_job_is_of(self.run)
         self.task = Path(direct_spec(self.run).task_dir)
-        self.place = submitter_of(self.run).place
+        self.place = delivery_of(self.run).place
         self.traces = Path(self.place.folder)
         self.install()
 
     def give_up_after(self, seconds: float) -> None:
         """How long a submission waits for Slurm's answer."""
-        self._monkeypatch.setattr(DirectSubmitter, "answers_within_s", seconds)
+        self._monkeypatch.setattr(DirectDelivery, "answers_within_s", seconds)
 
     def close(self) -> None:
         (self.folder / "go").touch()

@@ -9,7 +9,7 @@ import pytest
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.direct.submitter import direct_spec
+from llmb_tui.launch.direct.delivery import direct_spec
 from llmb_tui.launch.llmb.import_run import ImportableRun, import_run, importable_runs
 from llmb_tui.launch.llmb.run import LlmbRun, run_of
 from llmb_tui.launch.runs import Runs

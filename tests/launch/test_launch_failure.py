@@ -9,7 +9,7 @@ import pytest
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.upstream.output import launch_failure, launch_reason, may_have_been_submitted
-from tests.kit.runs import submitter_of
+from tests.kit.runs import delivery_of
 from tests.launch.launch_cases import MakeRun
 from tests.launch.launched_cases import NEMO_RUN
 
@@ -103,7 +103,7 @@ def test_slurms_own_words_are_explained_as_in_the_direct_procedure(make_run: Mak
 
 
 def explained(run: Run) -> Trouble:
-    return submitter_of(run).refusal(run, tuple)
+    return delivery_of(run).refusal(run)
 
 
 def _refused(run: Run, note: str) -> Run:

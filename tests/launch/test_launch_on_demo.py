@@ -15,9 +15,9 @@ from llmb_tui.cluster.slurm.client import find_jobs
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.errors import Trouble
+from llmb_tui.launch.direct.delivery import direct_spec
 from llmb_tui.launch.direct.install import direct_install
 from llmb_tui.launch.direct.render import render
-from llmb_tui.launch.direct.submitter import direct_spec
 from llmb_tui.launch.install import Installer
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
@@ -26,7 +26,7 @@ from llmb_tui.request import RunRequest
 from llmb_tui.store.journal import Journal
 from llmb_tui.store.paths import Places
 from tests.kit.demo import drop_connections, end_jobs, fault
-from tests.kit.runs import submitter_of
+from tests.kit.runs import delivery_of
 from tests.kit.waiting import until
 from tests.launch.launch_cases import PROFILE, ROWS, MakePlan, MakeRun, MakeSpec
 
@@ -100,7 +100,7 @@ def test_a_line_that_is_dropped_while_sbatch_answers_gives_one_known_job(
 ) -> None:
     fault(cluster, "answer-delay", "1")
     run = make_run(cluster.profile)
-    claim = Path(submitter_of(run).place.folder) / "claim"
+    claim = Path(delivery_of(run).place.folder) / "claim"
 
     def drop() -> None:
         until(claim.is_symlink)

@@ -10,7 +10,6 @@ import pytest
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cluster.failures import ObserverMode
-from llmb_tui.cluster.slurm.client import cancel
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.launch.direct.install import direct_install
 from llmb_tui.launch.direct.render import render
@@ -126,7 +125,7 @@ def test_submit_itself_refuses_before_anything_happens(
 
 
 CHANGES: dict[str, Callable[[SlurmCluster, RunRequest], object]] = {
-    "cancel": lambda session, _: cancel(session, "101"),
+    "cancel": lambda session, _: session.cancel("101"),
     "install": lambda session, asked: Installer(session, PROFILE, direct_install(asked)).run(print, None),  # type: ignore[arg-type]
     "give a key": lambda session, _: put_secret(session, SecretValue("ngc", "nvapi-0123456789")),
     "forget a key": lambda session, _: forget_secret(session, "ngc"),

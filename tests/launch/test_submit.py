@@ -13,8 +13,8 @@ import pytest
 from llmb_tui.cluster.failures import LoginNeeded
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.errors import Trouble
+from llmb_tui.launch.direct.delivery import direct_spec
 from llmb_tui.launch.direct.install import entry_path
-from llmb_tui.launch.direct.submitter import direct_spec
 from llmb_tui.launch.refusal import NEVER_SENT
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from llmb_tui.launch.direct.submitter import direct_spec
+from llmb_tui.launch.direct.delivery import direct_spec
 from llmb_tui.store.paths import Places
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.watch.parse import StepParser

@@ -13,7 +13,7 @@ from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.services import Services
 from llmb_tui.store.paths import CONFIG_VARIABLE, STATE_VARIABLE, Places
 from llmb_tui.ui.wizard_effects import read_start
-from tests.kit.runs import submitter_of
+from tests.kit.runs import delivery_of
 
 DIRECT, UPSTREAM, LLMB = "251121080102aaaa", "251121090102bbbb", "llmb48123abcd"
 
@@ -34,7 +34,7 @@ def test_its_runs_have_the_procedures_of_today(places: Places) -> None:
         UPSTREAM: "upstream",
         LLMB: "llmb",
     }
-    folders = {run_id: submitter_of(runs[run_id]).place.folder for run_id in (DIRECT, UPSTREAM)}
+    folders = {run_id: delivery_of(runs[run_id]).place.folder for run_id in (DIRECT, UPSTREAM)}
     assert folders[DIRECT].endswith(f"_{DIRECT}/submit")
     assert folders[UPSTREAM] == f"/lustre/llmb/published/llama3.1-25.04/.llmb-tui/launches/{UPSTREAM}"
     assert runs[UPSTREAM].results == "/lustre/llmb/published/llama3.1-25.04/experiments/e/e_1/p"

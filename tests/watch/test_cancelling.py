@@ -15,7 +15,6 @@ from llmb_tui.cluster.cluster import CancelOpen, SchedulerTrouble
 from llmb_tui.cluster.failures import Disconnected
 from llmb_tui.cluster.job import ENDED_UNHEARD, Job
 from llmb_tui.cluster.link import Completed
-from llmb_tui.cluster.slurm import client
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.slurm.trouble import AccountingTrouble, SlurmTrouble
 from llmb_tui.errors import Trouble
@@ -200,7 +199,7 @@ def test_what_scancel_says_when_its_answer_is_lost(exit_code: int, words: str, k
         SimpleNamespace(require_changes=lambda: None, run_script=lambda *_, **__: Completed(exit_code, "", words)),
     )
     with pytest.raises(SchedulerTrouble) as caught:
-        client.cancel(session, "7")
+        SlurmCluster.cancel(session, "7")
     assert type(caught.value) is kind
 
 

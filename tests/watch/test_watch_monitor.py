@@ -13,12 +13,11 @@ import pytest
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.cluster.slurm.client import cancel
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.demo.cluster import DemoCluster
+from llmb_tui.launch.direct.delivery import direct_spec
 from llmb_tui.launch.direct.install import direct_install
 from llmb_tui.launch.direct.render import render
-from llmb_tui.launch.direct.submitter import direct_spec
 from llmb_tui.launch.install import Installer
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
@@ -232,7 +231,7 @@ def test_a_cancelled_run(site: Site, watch: Watch) -> None:
     run = site.launch()
     watching = watch(run)
     watching.wait_for(lambda state: state.progress.steps_done == 10)
-    cancel(site.session(), run.job_ids[0])
+    site.session().cancel(run.job_ids[0])
     final = watching.end()
     assert (final.stage, final.verdict, final.progress.failure) == ("cancelled", None, None)
     assert "after 10 of 50 steps" in final.no_verdict
@@ -448,7 +447,7 @@ def test_a_single_look_copies_what_there_is(site: Site) -> None:
     assert (noted.stage, noted.job) == ("measuring", None)
     assert "squeue" in noted.slurm_note
     fault(site.cluster, "controller-down", None)
-    cancel(site.session(), run.job_ids[0])
+    site.session().cancel(run.job_ids[0])
     while (state := site.monitor(run).once()).stage != "cancelled":
         assert time.monotonic() < ends, state
     assert "after 10 of 50 steps" in state.no_verdict

@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Sequence
 from copy import copy
+from dataclasses import dataclass
 from typing import TypeVar
 
 from llmb_tui.cluster.cluster import CancelOpen, Cluster, SchedulerTrouble
@@ -16,13 +17,26 @@ from llmb_tui.cluster.link import LinkHealth, LinkState, Pulse, note
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.remote_file import JobOutput
 from llmb_tui.cluster.runai.api import RunaiApi
+from llmb_tui.cluster.runai.failures import ApiTrouble
 from llmb_tui.cluster.runai.output import RunaiOutput
 from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.cluster.runai.secret import AppSecret
-from llmb_tui.cluster.runai.values import Event, Kind, Project, Workload, job_of
+from llmb_tui.cluster.runai.values import Claim, Credential, Event, Kind, NodePool, Project, Workload, job_of
 from llmb_tui.errors import Trouble
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class RunaiInventory:
+    """What the project has, as far as the application may ask."""
+
+    project: Project
+    node_pools: tuple[NodePool, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    credentials: tuple[Credential, ...] = ()
+    not_asked: tuple[str, ...] = ()
+    """What it may not ask, a sentence each."""
 
 
 class RunaiCluster(Cluster):
@@ -92,6 +106,22 @@ class RunaiCluster(Cluster):
                 exit_code=1,
             )
         return project
+
+    def inventory(self) -> RunaiInventory:
+        """What the project has to choose from. Raises Trouble where not even the project is seen."""
+        project, not_asked = self.patiently(self.project), []
+
+        def ask(question: Callable[[str], list[T]], about: str) -> tuple[T, ...]:
+            try:
+                return tuple(self.patiently(lambda: question(about)))
+            except ApiTrouble as trouble:
+                not_asked.append(f"{trouble.what} {trouble.why}".rstrip())
+                return ()
+
+        pools = ask(self.api.node_pools, project.cluster_id)
+        claims = ask(self.api.claims, project.id)
+        credentials = ask(self.api.credentials, project.id)
+        return RunaiInventory(project, pools, claims, credentials, tuple(not_asked))
 
     def close(self) -> None:
         """Ask nothing more."""

@@ -1,4 +1,4 @@
-"""Slurm through its commands: what its jobs are doing, and the few things that are asked of it.
+"""Slurm through its commands: what its jobs are doing, and the few things that are asked of it beside `SlurmCluster`.
 
 Each function is one remote call. A controller that hangs makes each of Slurm's commands wait until its own time
 limit has passed (10 seconds, more on large sites), so none is asked after one that failed.
@@ -12,24 +12,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from llmb_tui.cluster.batch import NO_ANSWER, Answer, run_batch
-from llmb_tui.cluster.cluster import CancelOpen
-from llmb_tui.cluster.failures import DeadlinePassed, Disconnected
+from llmb_tui.cluster.failures import DeadlinePassed
 from llmb_tui.cluster.job import ENDED_UNHEARD, Job, OwnJob
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.quoting import one_line, shell_join
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.accounting import (
     accounting_is_off,
-    kept,
-    kept_text,
     parse_sacct,
     sacct,
     unless_it_hangs,
 )
 from llmb_tui.cluster.slurm.partition import SINFO_FORMAT, NodeGroup, Partition, parse_partitions
-from llmb_tui.cluster.slurm.queue import JOB_ID, LIMIT_S, SEPARATOR, UNIX_TIMES, parse_squeue, rows, squeue, unix_time
+from llmb_tui.cluster.slurm.queue import LIMIT_S, SEPARATOR, UNIX_TIMES, parse_squeue, rows, squeue, unix_time
 from llmb_tui.cluster.slurm.trouble import AccountingTrouble, silence, slurm_trouble
-from llmb_tui.errors import Trouble
 from llmb_tui.text import clean, clean_line
 
 Version = tuple[int, int]
@@ -41,39 +37,13 @@ SRUN_OUTPUT_SINCE: Version = (23, 2)
 
 _DEADLINE_S = 2.0 * LIMIT_S + 20.0
 """Of a call that asks the queue, whether accounting answers, then accounting."""
-_ONE_DEADLINE_S = LIMIT_S + 5.0
-_ENDED_WITHIN_S = 8
+ONE_DEADLINE_S = LIMIT_S + 5.0
+ENDED_WITHIN_S = 8
 """A look does not wait longer for what accounting knows of jobs by their ids."""
 _DAYS_BACK = 8
 # Columns of an `OwnJob`; the name comes last: it may hold anything.
 OWN_QUEUED = "JobID SubmitTime WorkDir Command Name".split()
 OWN_ENDED = "JobIDRaw Submit WorkDir JobName".split()
-
-_ALREADY_ENDED = re.compile(r"already completing or completed|Invalid job id specified", re.IGNORECASE)
-# scancel lost the controller while it was talking to it; a failure to connect is not among them.
-_ANSWER_LOST = re.compile(
-    r"timed out|timeout|zero bytes|connection reset|broken pipe|(?:send|receive|shutdown) failure|transport endpoint",
-    re.I,
-)
-# A person's profile may restrict `scancel` to some jobs, or make it ask.
-_SCANCEL = """\
-unset SCANCEL_ACCOUNT SCANCEL_BATCH SCANCEL_INTERACTIVE SCANCEL_NAME SCANCEL_PARTITION SCANCEL_QOS SCANCEL_STATE
-exec scancel "$1"
-"""
-
-
-def look(session: Session, job_ids: Sequence[str]) -> dict[str, Job]:
-    """What Slurm knows of these jobs of the user, by id; a job that it does not know is absent.
-
-    Accounting is asked only about jobs that the queue has let go. Raises AccountingTrouble when that does not answer,
-    SlurmTrouble when Slurm cannot say, and what `Session.run` raises.
-    """
-    if not job_ids:
-        return {}
-    for job_id in job_ids:
-        _check_id(job_id)
-    jobs = read_jobs(_ask(session, _look_commands(job_ids)), job_ids)
-    return {job_id: jobs[job_id] for job_id in job_ids if job_id in jobs}
 
 
 def find_jobs(session: Session, job_name: str) -> list[Job]:
@@ -90,7 +60,7 @@ def find_jobs(session: Session, job_name: str) -> list[Job]:
         "sacct": f'[ "$rc_squeue" -ne 0 ] || {unless_it_hangs(ended)}',
         "owner": "id -u",
     }
-    answers = _ask(session, commands)
+    answers = ask(session, commands)
     # A job that the queue names is found, whatever accounting says.
     queued = [job.id for job in parse_squeue(answers["squeue"].text) if job.name == job_name]
     jobs = read_jobs(answers, queued).values()
@@ -109,7 +79,7 @@ def own_jobs(session: Session, since: float) -> tuple[OwnJob, ...]:
         "squeue": f"({squeue(OWN_QUEUED)})",
         "sacct": f'[ "$rc_squeue" -ne 0 ] || ({UNIX_TIMES}; {unless_it_hangs(ended)})',
     }
-    answers = _ask(session, commands)
+    answers = ask(session, commands)
     for program, answer in answers.items():
         if answer.exit_code != 0 and not (program == "sacct" and accounting_is_off(answer)):
             raise slurm_trouble(program, answer)
@@ -121,68 +91,12 @@ def own_jobs(session: Session, since: float) -> tuple[OwnJob, ...]:
 
 def going_jobs(session: Session) -> tuple[Job, ...]:
     """The user's jobs that wait or run. Raises SlurmTrouble when Slurm cannot say, and what `Session.run` raises."""
-    answer = _ask(session, {"squeue": f"({squeue()})"})["squeue"]
-    if answer.exit_code != 0:
-        raise slurm_trouble("squeue", answer)
-    return tuple(job for job in parse_squeue(answer.text) if not job.finished)
-
-
-def cancel(session: Session, job_id: str) -> bool:
-    """Cancel a job; False for one that has ended already.
-
-    Raises CancelOpen where Slurm may do so although it has not said so, SlurmTrouble when it refuses, `ObserverMode`,
-    and what `Session.run` raises where nothing was sent.
-    """
-    session.require_changes()
-    _check_id(job_id)
-    try:
-        result = session.run_script(_SCANCEL, [job_id], deadline_s=_ONE_DEADLINE_S)
-    except DeadlinePassed as late:
-        raise CancelOpen("Slurm", job_id, silence("scancel")) from late
-    except Disconnected as broken:
-        if broken.may_have_run:
-            raise CancelOpen("Slurm", job_id, broken) from broken
-        raise
-    if result.exit_code == 0:
-        return True
-    if _ALREADY_ENDED.search(result.stderr):
-        return False
-    trouble = slurm_trouble("scancel", Answer(result.exit_code, result.stderr))
-    if _ANSWER_LOST.search(result.stderr):
-        raise CancelOpen("Slurm", job_id, trouble)
-    raise trouble
-
-
-def bad_nodes(session: Session, node_list: str) -> tuple[str, ...]:
-    """Those of these nodes that do not work, such as `cn003 is down: Not responding`.
-
-    Raises SlurmTrouble when Slurm cannot say, and what `Session.run` raises.
-    """
-    nodes = one_line(node_list, "the node list")
-    command = shell_join(["sinfo", "-h", "-N", "-n", nodes, "-o", SEPARATOR.join(("%N", "%T", "%E"))])
-    answer = _ask(session, {"sinfo": command})["sinfo"]
-    if answer.exit_code != 0:
-        raise slurm_trouble("sinfo", answer)
-    return parse_bad_nodes(answer.text)
-
-
-def accounting(session: Session, job_ids: Sequence[str]) -> str:
-    """What accounting has written down of jobs that are over: the heading, and a line for each start of each.
-
-    Empty as long as it has not heard of the end of all of them. Raises AccountingTrouble when it cannot say, and what
-    `Session.run` raises.
-    """
-    for job_id in job_ids:
-        _check_id(job_id)
-    answer = _ask(session, {"sacct": kept(job_ids, _ENDED_WITHIN_S)})["sacct"]
-    if answer.exit_code != 0:
-        raise slurm_trouble("sacct", answer)
-    return kept_text(answer.text, job_ids)
+    return tuple(job for job in parse_squeue(said(session, "squeue", f"({squeue()})")) if not job.finished)
 
 
 def partitions(session: Session) -> list[Partition]:
     """All partitions that the user may see. Raises SlurmTrouble, and what `Session.run` raises."""
-    result = session.run(["sinfo", "-h", "-o", SINFO_FORMAT], deadline_s=_ONE_DEADLINE_S, only_looks=True)
+    result = session.run(["sinfo", "-h", "-o", SINFO_FORMAT], deadline_s=ONE_DEADLINE_S, only_looks=True)
     if result.exit_code != 0:
         raise slurm_trouble("sinfo", Answer(result.exit_code, result.stderr))
     return parse_partitions(result.stdout)
@@ -246,7 +160,7 @@ def parse_version(text: str) -> Version | None:
     return (int(match[1]), int(match[2])) if match else None
 
 
-def _look_commands(job_ids: Sequence[str]) -> dict[str, str]:
+def look_commands(job_ids: Sequence[str]) -> dict[str, str]:
     """Ask the queue, then accounting about those of the jobs that neither wait nor run there."""
     # One pass over the queue, however many jobs are asked about; where it fails, accounting is asked about all of them.
     choose = f"""\
@@ -255,7 +169,7 @@ ended=$({{ printf '%s\\n' {shell_join(job_ids)} ''; printf '%s\\n' "$queue"; }} 
 NF > 2 && ($2 == "PENDING" || $2 == "RUNNING") {{ goes_on[$1] = 1 }}
 END {{ for (at = 1; at <= count; at++) if (!(ids[at] in goes_on)) {{ printf "%s%s", comma, ids[at]; comma = "," }} }}
 ') || ended={shell_join([",".join(job_ids)])}"""
-    of_these = f'{sacct("-j", limit_s=_ENDED_WITHIN_S)} "$ended"'
+    of_these = f'{sacct("-j", limit_s=ENDED_WITHIN_S)} "$ended"'
     return {
         "squeue": f"queue=$({squeue()}); rc=$?; printf '%s\\n' \"$queue\"; (exit $rc)",
         "sacct": f'{choose}\n[ "$rc_squeue" -ne 0 ] || [ -z "$ended" ] || {of_these}',
@@ -263,7 +177,16 @@ END {{ for (at = 1; at <= count; at++) if (!(ids[at] in goes_on)) {{ printf "%s%
     }
 
 
-def _ask(session: Session, commands: Mapping[str, str]) -> dict[str, Answer]:
+def said(session: Session, program: str, command: str) -> str:
+    """What one of Slurm's programs says. Raises SlurmTrouble where it fails, and what `Session.run` raises."""
+    answer = ask(session, {program: command})[program]
+    if answer.exit_code != 0:
+        raise slurm_trouble(program, answer)
+    return answer.text
+
+
+def ask(session: Session, commands: Mapping[str, str]) -> dict[str, Answer]:
+    """The answers to several commands, in one call. Raises SlurmTrouble where none comes in time."""
     try:
         return run_batch(session, commands, _DEADLINE_S)
     except DeadlinePassed as late:
@@ -280,8 +203,3 @@ def _join(queued: Job, ended: Job | None) -> Job:
 def _number(job: Job | OwnJob) -> int:
     """By which jobs are in the order of their submission."""
     return int(re.split(r"[_+]", job.id)[0])
-
-
-def _check_id(job_id: str) -> None:
-    if not JOB_ID.fullmatch(job_id):
-        raise Trouble(f"{clean_line(job_id)!r} is no Slurm job id.", "", "Job ids are numbers.", exit_code=1)

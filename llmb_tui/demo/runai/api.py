@@ -35,14 +35,20 @@ class Api:
     def __init__(self, tokens: Tokens, workloads: Workloads) -> None:
         self._tokens, self._workloads = tokens, workloads
         ours, one = rf"/clusters/{facts.CLUSTER}", r"/api/v1/workloads/(?P<id>[^/]+)"
+        asset = "/api/v1/asset"
         of_kind = rf"/api/v1/workloads/{_KIND}/(?P<id>[^/]+)"
         routes: tuple[tuple[str, str, Callable[..., Response], set[str]], ...] = (
             ("GET", "/api/v1/org-unit/projects", self._projects, _FILTERED),
             ("GET", f"/api/v1{ours}", lambda _: json_response(200, documents.cluster()), set()),
-            ("GET", f"/api/v1{ours}/nodes", self._nodes, _PAGE),
+            ("GET", f"/api/v1{ours}/nodes", lambda r: _page(r, "nodes", documents.nodes(), following=False), _PAGE),
             ("GET", f"/v1/k8s{ours}/node-pools", lambda _: json_response(200, documents.node_pools()), set()),
-            ("GET", "/api/v1/asset/datasource/pvc", self._claims, {"projectId", "statusInfo"}),
-            ("GET", "/api/v1/asset/credentials", self._credentials, {"projectId"}),
+            (
+                "GET",
+                f"{asset}/datasource/pvc",
+                lambda r: _assets(r, documents.claims()),
+                {"projectId", "statusInfo"},
+            ),
+            ("GET", f"{asset}/credentials", lambda r: _assets(r, documents.credentials()), {"projectId"}),
             ("GET", "/api/v1/workloads", self._list, {*_FILTERED, "deleted", "sortBy", "sortOrder"}),
             ("POST", f"/api/v1/workloads/{_KIND}", self._create, set()),
             ("DELETE", of_kind, self._delete, set()),
@@ -83,15 +89,6 @@ class Api:
     def _projects(self, request: Request) -> Response:
         project = documents.project(self._workloads.allocated(), self._workloads.limits)
         return _page(request, "projects", [project])
-
-    def _nodes(self, request: Request) -> Response:
-        return _page(request, "nodes", documents.nodes(), following=False)
-
-    def _claims(self, request: Request) -> Response:
-        return _assets(request, documents.claims())
-
-    def _credentials(self, request: Request) -> Response:
-        return _assets(request, documents.credentials())
 
     def _list(self, request: Request) -> Response:
         now = self._workloads.clock()

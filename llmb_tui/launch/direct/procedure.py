@@ -7,11 +7,10 @@ from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.session import login_node
 from llmb_tui.cluster.slurm.client import slurm_version
 from llmb_tui.cluster.slurm.params import sbatch_options
+from llmb_tui.launch.direct.delivery import DirectDelivery, direct_spec
 from llmb_tui.launch.direct.install import direct_install
 from llmb_tui.launch.direct.spec_of import launch_spec, wants_segment
-from llmb_tui.launch.direct.submitter import DirectSubmitter, direct_spec
 from llmb_tui.launch.install_step import InstallPlan, brought_image
-from llmb_tui.launch.login_node import LoginNodeDelivery
 from llmb_tui.launch.naming import image_path
 from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
 from llmb_tui.launch.procedure import Intent, Procedure
@@ -72,6 +71,6 @@ class DirectProcedure(Procedure):
         run = Run.of(request, spec, intent.at)
         return PreparedRun(request, run, intent.render(spec), spec.overridden, spec.notes)
 
-    def delivery(self, run: Run, cluster: Cluster) -> LoginNodeDelivery:
+    def delivery(self, run: Run, cluster: Cluster) -> DirectDelivery:
         """A submission by `sbatch` on the login node."""
-        return LoginNodeDelivery(cluster, DirectSubmitter(direct_spec(run)))
+        return DirectDelivery(cluster, direct_spec(run))

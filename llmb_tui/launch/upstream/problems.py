@@ -16,27 +16,16 @@ from llmb_tui.plan.resolved import base_of
 from llmb_tui.plan.selection import LAYOUT
 from llmb_tui.request import RunRequest
 
+_BY_THEIR_NAMES = (
+    "acctg-freq constraint core-spec gpu-bind gpu-freq gpus-per-node gres hint network profile qos reservation signal "
+    "thread-spec threads-per-core wckey"
+)
 SBATCH_VARIABLES = {
-    "acctg-freq": "SBATCH_ACCTG_FREQ",
-    "constraint": "SBATCH_CONSTRAINT",
-    "core-spec": "SBATCH_CORE_SPEC",
-    "gpu-bind": "SBATCH_GPU_BIND",
-    "gpu-freq": "SBATCH_GPU_FREQ",
-    "gpus-per-node": "SBATCH_GPUS_PER_NODE",
-    "gres": "SBATCH_GRES",
-    "hint": "SBATCH_HINT",
+    **{name: f"SBATCH_{name.replace('-', '_').upper()}" for name in _BY_THEIR_NAMES.split()},
     "mem": "SBATCH_MEM_PER_NODE",
-    "network": "SBATCH_NETWORK",
-    "profile": "SBATCH_PROFILE",
-    "qos": "SBATCH_QOS",
-    "reservation": "SBATCH_RESERVATION",
     "segment": "SBATCH_SEGMENT_SIZE",
-    "signal": "SBATCH_SIGNAL",
     "switches": "SBATCH_REQ_SWITCH",
-    "thread-spec": "SBATCH_THREAD_SPEC",
-    "threads-per-core": "SBATCH_THREADS_PER_CORE",
     "time": "SBATCH_TIMELIMIT",
-    "wckey": "SBATCH_WCKEY",
 }
 """Options with a value that sbatch also takes from its environment, where they come before those of the script
 (sbatch(1), Input environment variables): the only way to one where NeMo-Run writes the script and calls sbatch."""

@@ -11,7 +11,6 @@ from llmb_tui.cluster.slurm.client import SRUN_OUTPUT_SINCE, Version, slurm_vers
 from llmb_tui.cluster.slurm.params import sbatch_options
 from llmb_tui.cluster.validation import NAME, PATH
 from llmb_tui.launch.install_step import InstallPlan, brought_folder, brought_image
-from llmb_tui.launch.login_node import LoginNodeDelivery
 from llmb_tui.launch.naming import check_pattern, experiment_name, image_path, nemo_run_name
 from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
 from llmb_tui.launch.procedure import Intent, Procedure
@@ -21,9 +20,9 @@ from llmb_tui.launch.settings import other_vboost, refuse_errors
 from llmb_tui.launch.spec import UpstreamSpec
 from llmb_tui.launch.upstream.command import UpstreamCommand, differences, upstream_command
 from llmb_tui.launch.upstream.commits import commits_group
+from llmb_tui.launch.upstream.delivery import UpstreamDelivery, upstream_spec_of
 from llmb_tui.launch.upstream.install import brought_sources, set_up_note, upstream_install
 from llmb_tui.launch.upstream.paths import scripts_of, upstream_paths
-from llmb_tui.launch.upstream.submitter import UpstreamSubmitter, upstream_spec_of
 from llmb_tui.preflight.check_group import CheckGroup
 from llmb_tui.preflight.needs import Needs
 from llmb_tui.request import RunRequest
@@ -95,9 +94,9 @@ class UpstreamProcedure(Procedure):
         spec = upstream_spec(request, intent.run_id, version)
         return PreparedRun(request, Run.of(request, spec, intent.at), spec.command)
 
-    def delivery(self, run: Run, cluster: Cluster) -> LoginNodeDelivery:
+    def delivery(self, run: Run, cluster: Cluster) -> UpstreamDelivery:
         """The launch script on the login node."""
-        return LoginNodeDelivery(cluster, UpstreamSubmitter(upstream_spec_of(run)))
+        return UpstreamDelivery(cluster, upstream_spec_of(run))
 
 
 def _starts(launch: LaunchScript) -> str:

@@ -26,7 +26,7 @@ from llmb_tui.ui.text import line, lines
 from llmb_tui.wizard.choices import Choice
 
 if TYPE_CHECKING:
-    from llmb_tui.cluster.runai.inventory import RunaiInventory
+    from llmb_tui.cluster.runai.cluster import RunaiInventory
     from llmb_tui.cluster.runai.values import Claim
 
 _PULLS = ("dockerRegistry", "ngcApiKey")
@@ -51,11 +51,10 @@ class RunaiForm(ProfileForm[RunaiProfile, "RunaiInventory"]):
 
     def read(self, services: Services, profile: RunaiProfile, prompter: Prompter) -> RunaiInventory:
         from llmb_tui.cluster.runai.cluster import runai_of  # loads pydantic and certificates
-        from llmb_tui.cluster.runai.inventory import read_runai
 
         cluster = runai_of(services.clusters.cluster(profile))
         cluster.connect(prompter)
-        return read_runai(cluster)
+        return cluster.inventory()
 
     def take(self, offers: RunaiInventory) -> Content:
         for name, choices in offered(offers, self.texts["mounts"]).items():

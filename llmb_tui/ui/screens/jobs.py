@@ -16,8 +16,7 @@ from textual.timer import Timer
 from textual.widgets import DataTable, Input, Static
 
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.launch.job_words import JobWords
-from llmb_tui.launch.run import Run
+from llmb_tui.launch.run import JobWords, Run
 from llmb_tui.results.notes import tags_in
 from llmb_tui.services import Services
 from llmb_tui.text import plural
@@ -183,7 +182,8 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
             return
         if not await self.app.push_screen_wait(Confirm("Cancel", cancel_question(wanted), "Cancel them", "Keep them")):
             return
-        cancelled, withdrawn = Counter[JobWords](), 0
+        cancelled: Counter[JobWords] = Counter()
+        withdrawn = 0
         for run in wanted:
             with trouble_shown(self.app):
                 if run.submission == "intended":

@@ -14,7 +14,7 @@ import pytest
 from llmb_tui.cluster.cluster import CancelOpen
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.slurm.accounting import DEFAULT_ACCOUNT
-from llmb_tui.cluster.slurm.client import bad_nodes, cancel, find_jobs, look, own_jobs
+from llmb_tui.cluster.slurm.client import find_jobs, own_jobs
 from llmb_tui.cluster.slurm.trouble import AccountingTrouble, SlurmTrouble
 from llmb_tui.store.journal import Journal
 from llmb_tui.watch.events import JobUpdated, PollFailed, WatchEvent
@@ -41,7 +41,7 @@ def in_state(site: Site, job_id: str, condition: Callable[[Job], object]) -> Job
     found: list[Job] = []
 
     def fits() -> bool:
-        found[:] = look(site.session, [job_id]).values()
+        found[:] = site.session.look([job_id]).values()
         return bool(found) and bool(condition(found[0]))
 
     until(fits, f"job {job_id} is as expected")
@@ -57,7 +57,7 @@ def test_jobs_of_every_kind_in_one_look(site: Site) -> None:
     fails = submitted(site, "-p", "cpu", "-J", "fails", script="#!/bin/sh\nexit 3\n")
     in_state(site, fails, lambda job: job.finished)
     in_state(site, waits, lambda job: job.starts_at)
-    jobs = look(site.session, [runs, waits, held, after, fails, "999999"])
+    jobs = site.session.look([runs, waits, held, after, fails, "999999"])
     assert jobs.keys() == {runs, waits, held, after, fails}
     assert (jobs[runs].name, jobs[runs].nodes, jobs[runs].node_list) == ("grö ße|with pipe", 4, "cn[001-004]")
     assert (jobs[waits].state, jobs[waits].reason) == ("PENDING", "Resources")
@@ -81,7 +81,7 @@ def test_a_persons_own_settings_of_slurms_commands_change_nothing(site: Site) ->
     try:
         assert site.session.run(["printenv", "SQUEUE_PARTITION"]).stdout == "cpu\n"
         in_state(site, job_id, lambda job: job.state == "RUNNING")
-        cancel(site.session, job_id)
+        site.session.cancel(job_id)
         assert in_state(site, job_id, lambda job: job.finished).state == "CANCELLED"
     finally:
         profile.write_text(before)
@@ -89,11 +89,11 @@ def test_a_persons_own_settings_of_slurms_commands_change_nothing(site: Site) ->
 
 def test_cancelling(site: Site) -> None:
     job_id = submitted(site)
-    cancel(site.session, job_id)
+    site.session.cancel(job_id)
     job = in_state(site, job_id, lambda job: job.finished and job.reason)
     assert (job.state, job.reason) == ("CANCELLED", "cancelled by its owner")
-    cancel(site.session, job_id)
-    cancel(site.session, "999999")
+    site.session.cancel(job_id)
+    site.session.cancel("999999")
 
 
 def test_a_cancel_whose_answer_is_lost_with_the_line_is_settled_by_the_next_look(site: Site) -> None:
@@ -103,7 +103,7 @@ def test_a_cancel_whose_answer_is_lost_with_the_line_is_settled_by_the_next_look
     with Line(site.rig.port()) as line:
         whole = CutSession(site.profile, line)
         for _ in range(2):  # the first call of a connection is larger
-            cancel(whole, "999999")
+            whole.cancel("999999")
         whole.close()
         # The first call asks the queue; the second is the cancel, of whose answer only half comes.
         session = CutSession(site.profile, line, Cut(2, down=whole.sizes[1][1] // 2, stays=True))
@@ -129,12 +129,12 @@ def test_a_job_of_somebody_else_is_not_cancelled(site: Site) -> None:
     command = ["sbatch", "--parsable", "-A", "llmbench", "-o", "/dev/null", "--wrap", "sleep 600"]
     job_id = site.rig.as_root(command, check=True).stdout.strip()
     with pytest.raises(SlurmTrouble) as caught:
-        cancel(site.session, job_id)
+        site.session.cancel(job_id)
     assert "denied" in caught.value.why
     assert "somebody else" in caught.value.fix
     assert job_id in site.rig.squeue()
     # The queue is asked for the operator's own jobs; accounting may have heard of the other one by now.
-    assert all("queue no longer has it" in job.reason for job in look(site.session, [job_id]).values())
+    assert all("queue no longer has it" in job.reason for job in site.session.look([job_id]).values())
 
 
 def test_jobs_are_found_by_name_after_their_end_too(site: Site) -> None:
@@ -153,7 +153,7 @@ def test_a_controller_that_hangs_costs_one_wait_and_changes_no_job(site: Site) -
         seen = len(watched.states)
         began = time.monotonic()
         with pytest.raises(SlurmTrouble) as caught:
-            look(site.session, [watched.job_id, "999999"])
+            site.session.look([watched.job_id, "999999"])
         waited_s = time.monotonic() - began
         state = watched.wait_for(lambda state: state.slurm_note, after=seen)
     assert "timed out" in caught.value.why
@@ -170,10 +170,10 @@ def test_without_its_database_the_queue_goes_on(site: Site) -> None:
     in_state(site, runs, lambda job: job.state == "RUNNING")
     in_state(site, ended, lambda job: job.finished)
     with site.rig.database_down():
-        jobs = look(site.session, [runs, ended])
+        jobs = site.session.look([runs, ended])
         assert (jobs[runs].state, jobs[ended].state, jobs[ended].exit_code) == ("RUNNING", "FAILED", "4:0")
         with pytest.raises(SlurmTrouble, match="sacct"):
-            look(site.session, [runs, "999999"])
+            site.session.look([runs, "999999"])
 
 
 def test_accounting_that_hangs_is_told_from_the_controller_and_keeps_no_run_from_its_end(
@@ -186,7 +186,7 @@ def test_accounting_that_hangs_is_told_from_the_controller_and_keeps_no_run_from
     with site.rig.database_hung():
         assert [job.id for job in find_jobs(site.session, "queued")] == [queued]
         for ask in (
-            lambda: look(site.session, [queued, "999999"]),
+            lambda: site.session.look([queued, "999999"]),
             lambda: find_jobs(site.session, "nosuchname"),
             lambda: own_jobs(site.session, time.time() - 60.0),
         ):
@@ -216,15 +216,15 @@ def test_a_cluster_without_accounting(site_without_accounting: Site) -> None:
     job_id = submitted(site, "-J", "quiet", script="#!/bin/sh\nexit 4\n")
     job = in_state(site, job_id, lambda job: job.finished)
     assert (job.state, job.exit_code) == ("FAILED", "4:0")
-    assert look(site.session, [job_id, "999999"]).keys() == {job_id}
+    assert site.session.look([job_id, "999999"]).keys() == {job_id}
     assert job_id in [job.id for job in find_jobs(site.session, "quiet")]
 
 
 def test_nodes_that_do_not_work(site: Site) -> None:
-    assert bad_nodes(site.session, "cn[001-004]") == ()
+    assert site.session.bad_nodes("cn[001-004]") == ()
     site.rig.as_root("scontrol update NodeName=cn002 State=DRAIN Reason='fan broken'", check=True)
     try:
-        assert bad_nodes(site.session, "cn[001-004]") == ("cn002 is drained: fan broken",)
+        assert site.session.bad_nodes("cn[001-004]") == ("cn002 is drained: fan broken",)
     finally:
         site.rig.as_root("scontrol update NodeName=cn002 State=RESUME", check=True)
 

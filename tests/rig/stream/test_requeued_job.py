@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
-from llmb_tui.launch.direct.submitter import direct_spec
+from llmb_tui.launch.direct.delivery import direct_spec
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store.paths import Places
 from llmb_tui.watch.job_poller import JobPoller

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.launch.direct.delivery import direct_spec
 from llmb_tui.launch.direct.install import entry_path
-from llmb_tui.launch.direct.submitter import direct_spec
 from llmb_tui.launch.naming import image_path
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs

@@ -18,8 +18,8 @@ import pytest
 
 from llmb_tui.cluster.job_log import JobLog
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.direct.submitter import DirectSubmitter
-from llmb_tui.launch.upstream.submitter import UpstreamSubmitter
+from llmb_tui.launch.direct.delivery import DirectDelivery
+from llmb_tui.launch.upstream.delivery import UpstreamDelivery
 from tests.kit.waiting import until
 from tests.rig.campaign import TIMES
 from tests.rig.submit.intents import Laptop
@@ -61,8 +61,8 @@ def test_the_line_is_cut_at_any_place(trial: Trial, up: int, down: int) -> None:
 def test_the_line_is_cut_for_good(trial: Trial, up: int, down: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The program gives up, and asks when it is started again."""
     sizes = trial.submission_sizes()
-    for submitter in (DirectSubmitter, UpstreamSubmitter):
-        monkeypatch.setattr(submitter, "answers_within_s", 0.2)
+    for delivery in (DirectDelivery, UpstreamDelivery):
+        monkeypatch.setattr(delivery, "answers_within_s", 0.2)
     cuts = places(sizes, up * TIMES, down * TIMES, stays=True)
     trial.submit_on_cut_lines((cut,) for cut in cuts if cut.call >= len(sizes) - 1)
     trial.settle()

@@ -22,7 +22,7 @@ AT_ONCE = 9
 
 def test_the_controller_hangs_when_sbatch_asks_it(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of nine submissions three are killed while they wait, three lose their SSH session, and all time out."""
-    monkeypatch.setattr("llmb_tui.launch.direct.submitter.DirectSubmitter.answers_within_s", 1.0)
+    monkeypatch.setattr("llmb_tui.launch.direct.delivery.DirectDelivery.answers_within_s", 1.0)
     monkeypatch.setattr("llmb_tui.launch.login_node._TAKEN_WITHIN_S", 40.0)
     runs = [trial.new() for _ in range(AT_ONCE)]
     with trial.rig.controller_hung():

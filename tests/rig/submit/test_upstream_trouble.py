@@ -9,7 +9,7 @@ import pytest
 
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.submission_status import probe
-from tests.kit.runs import submitter_of
+from tests.kit.runs import delivery_of
 from tests.kit.waiting import until
 from tests.rig.submit.test_slurm_in_trouble import asked
 from tests.rig.submit.trial import Trial
@@ -170,10 +170,10 @@ def _now(trial: Trial) -> int:
 
 def test_a_launch_that_was_withdrawn_cannot_begin_later(batch: Trial) -> None:
     run = batch.new()
-    place = submitter_of(run).place
+    place = delivery_of(run).place
     with batch.session() as session:
         session.run(["mkdir", "-p", place.folder])
-        for path, text in submitter_of(run).preparation("echo never").files:
+        for path, text in delivery_of(run).preparation("echo never").files:
             session.write_file(path, text.encode())
         assert probe(session, place, "withdraw").withdrawn
         assert probe(session, place, "start").withdrawn

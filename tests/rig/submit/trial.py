@@ -12,7 +12,7 @@ from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.submit import reconcile, submit_once
-from tests.kit.runs import submitter_of
+from tests.kit.runs import delivery_of
 from tests.kit.waiting import until
 from tests.rig.cluster import Rig
 from tests.rig.line import Line
@@ -69,7 +69,7 @@ class Trial:
 
     def traces(self, run: Run) -> Path:
         """Folder with the traces of a submission, as this machine sees it: where the cluster does."""
-        return Path(submitter_of(run).place.folder)
+        return Path(delivery_of(run).place.folder)
 
     def group(self, run: Run) -> int:
         """Process group of the submission on the login node, once it has begun."""

@@ -11,7 +11,7 @@ from textual.events import Paste
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
-from llmb_tui.cluster.runai.inventory import RunaiInventory
+from llmb_tui.cluster.runai.cluster import RunaiInventory
 from llmb_tui.cluster.runai.values import Claim, NodePool, Project
 from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp

@@ -1,14 +1,13 @@
-"""`DirectSubmitter`: our own batch script is given to sbatch, and the job's name is the run's alone."""
+"""`DirectDelivery`: our own batch script is given to sbatch, and the job's name is the run's alone."""
 
 from __future__ import annotations
 
+from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.remote_text import remote_text
-from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.client import find_jobs
-from llmb_tui.errors import Trouble
 from llmb_tui.launch.delivery import Jobs
-from llmb_tui.launch.login_node import LoginNodeSubmitter, Preparation
-from llmb_tui.launch.refusal import PartitionLookup, may_have_been_accepted, reason, refusal
+from llmb_tui.launch.login_node import LoginNodeDelivery, Preparation
+from llmb_tui.launch.refusal import may_have_been_accepted, reason
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.launch.submission_status import SubmissionDir, SubmissionStatus
@@ -21,13 +20,14 @@ def direct_spec(run: Run) -> LaunchSpec:
     return run.spec
 
 
-class DirectSubmitter(LoginNodeSubmitter):
+class DirectDelivery(LoginNodeDelivery):
     """One run by the direct procedure."""
 
     program = "sbatch"
     answers_within_s = 90.0
 
-    def __init__(self, spec: LaunchSpec) -> None:
+    def __init__(self, cluster: Cluster, spec: LaunchSpec) -> None:
+        super().__init__(cluster)
         self._spec = spec
         self.script_path = f"{spec.experiment_dir}/{spec.task}_sbatch.sh"
         """Where the batch script is put: where NeMo-Run would."""
@@ -66,10 +66,10 @@ class DirectSubmitter(LoginNodeSubmitter):
             return ""
         return self.reason(status)
 
-    def jobs(self, session: Session, status: SubmissionStatus) -> Jobs:
+    def jobs(self, status: SubmissionStatus) -> Jobs:
         """What sbatch answered, else the jobs that have an output file, else those of the run's name."""
         ids = self._answer(status) or self._with_output(status)
-        return Jobs(ids or tuple(job.id for job in find_jobs(session, self._spec.job_name)))
+        return Jobs(ids or tuple(job.id for job in find_jobs(self._session, self._spec.job_name)))
 
     def may_still_come(self, status: SubmissionStatus) -> bool:
         """True unless sbatch said that Slurm does not want the job."""
@@ -78,10 +78,6 @@ class DirectSubmitter(LoginNodeSubmitter):
     def reason(self, status: SubmissionStatus) -> str:
         """What sbatch said."""
         return "" if status.exit_code is None else reason(status.exit_code, status.words)
-
-    def refusal(self, run: Run, partitions: PartitionLookup) -> Trouble:
-        """What sbatch's words mean."""
-        return refusal(run, partitions)
 
     def progress(self, status: SubmissionStatus) -> str:
         """What sbatch complains about while it tries."""

@@ -1,14 +1,14 @@
-"""`UpstreamSubmitter`: the recipe's own launch script submits, and fixes the names of its jobs."""
+"""`UpstreamDelivery`: the recipe's own launch script submits, and fixes the names of its jobs."""
 
 from __future__ import annotations
 
+from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.remote_text import remote_text
-from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.client import own_jobs
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.delivery import Jobs
-from llmb_tui.launch.login_node import LoginNodeSubmitter, Preparation
-from llmb_tui.launch.refusal import SBATCH, PartitionLookup, refusal
+from llmb_tui.launch.login_node import LoginNodeDelivery, Preparation
+from llmb_tui.launch.refusal import SBATCH
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.spec import UpstreamSpec
 from llmb_tui.launch.submission_status import SubmissionDir, SubmissionStatus
@@ -23,13 +23,14 @@ def upstream_spec_of(run: Run) -> UpstreamSpec:
     return run.spec
 
 
-class UpstreamSubmitter(LoginNodeSubmitter):
+class UpstreamDelivery(LoginNodeDelivery):
     """One run by NVIDIA's own scripts."""
 
     answers_within_s = 600.0
     """Importing NeMo alone may take minutes where the file system is busy."""
 
-    def __init__(self, spec: UpstreamSpec) -> None:
+    def __init__(self, cluster: Cluster, spec: UpstreamSpec) -> None:
+        super().__init__(cluster)
         self._spec = spec
         self.program = spec.script
         where = spec.root if spec.how == "bash" else spec.directory
@@ -62,11 +63,11 @@ class UpstreamSubmitter(LoginNodeSubmitter):
             return ""
         return status.words or "It was ended on the cluster before the launch script was started."
 
-    def jobs(self, session: Session, status: SubmissionStatus) -> Jobs:
+    def jobs(self, status: SubmissionStatus) -> Jobs:
         """Those that the launch has named, else what has come meanwhile; never without a look at Slurm."""
         if not status.moment("began"):
             return Jobs()
-        return jobs_of_launch(self._spec, status, own_jobs(session, status.moment("began") - CLOCKS_APART_S))
+        return jobs_of_launch(self._spec, status, own_jobs(self._session, status.moment("began") - CLOCKS_APART_S))
 
     def may_still_come(self, status: SubmissionStatus) -> bool:
         """Unless it is certain that sbatch was not called, or was told that Slurm does not want the job."""
@@ -76,9 +77,9 @@ class UpstreamSubmitter(LoginNodeSubmitter):
         """What sbatch said, or the last lines of the output."""
         return launch_reason(self._spec.script, status.exit_code, status.words) if status.over else ""
 
-    def refusal(self, run: Run, partitions: PartitionLookup) -> Trouble:
+    def refusal(self, run: Run) -> Trouble:
         """What sbatch's words mean, where they are sbatch's; else those of the launch script."""
-        return refusal(run, partitions) if run.note.startswith(SBATCH) else launch_failure(run.note)
+        return super().refusal(run) if run.note.startswith(SBATCH) else launch_failure(run.note)
 
     def progress(self, status: SubmissionStatus) -> str:
         """The last line of its output."""
