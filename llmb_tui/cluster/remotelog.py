@@ -84,7 +84,7 @@ class _Gunzip:
 
 
 class Tail:
-    """The bytes of a remote file from an offset on, as they come. To be closed."""
+    """A `FileTail`."""
 
     def __init__(self, stream: Stream, path: str, known: bytes) -> None:
         """`known`: what stands before the offset."""
@@ -96,13 +96,11 @@ class Tail:
         self._rest = b""
         self._speak_at = 0.0
         self.changed = False
-        """It is no longer the same log: other bytes stand where reading stopped, or the file is another one or gone."""
         self.proof: Proof | None = None
-        """What the file was when reading began; None if there is none."""
 
     @property
     def fills_gap(self) -> bool:
-        """It ends when it has given what the file held when it began; read on with another one."""
+        """As `FileTail.fills_gap`."""
         return self._unpacker is not None
 
     def begin(self, sample: Sample) -> None:
@@ -134,7 +132,7 @@ class Tail:
             self._unpacker, self._damaged = zstd.ZstdDecompressor(), zstd.ZstdError
 
     def read(self, timeout_s: float) -> bytes | None:
-        """The next bytes; None when none came within `timeout_s`; b"" at the end. Raises Disconnected, Trouble."""
+        """As `FileTail.read`."""
         if time.monotonic() >= self._speak_at:
             self._stream.speak()
             self._speak_at = time.monotonic() + _SPEAK_EVERY_S
@@ -194,10 +192,7 @@ class RemoteLog:
         self._limit = limit
 
     def prove(self, sample: Sample, known: bytes) -> Proof | None:  # noqa: ARG002 - the checksum is made there
-        """What the file is, with the checksum of a sample of it; None if there is none.
-
-        Raises what a `Session` raises, and Trouble when it cannot be read.
-        """
+        """As `RemoteFile.prove`."""
         result = self._session.run_script(remote_text(*self._proof), self._args(sample, 0), only_looks=True)
         match = _HEADER.search(result.stdout.encode())
         if match is None:
@@ -205,10 +200,7 @@ class RemoteLog:
         return _proof(match, sample, self.path, result.stderr)
 
     def tail(self, sample: Sample, offset: int, known: bytes) -> Tail:
-        """The bytes from `offset` on, before which stands what is `known`, with the same proof as `prove`.
-
-        Raises what a `Session` raises, and Trouble when it cannot be read.
-        """
+        """As `RemoteFile.tail`."""
         script = remote_text(*self._proof, "log_tail.sh")
         by_perl = (remote_text("log_tail.pl"), str(SILENCE_S))
         argv = ["sh", "-c", _LEASE, str(LEASE_S), script, "sh", *self._args(sample, offset), *by_perl]

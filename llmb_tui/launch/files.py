@@ -23,7 +23,7 @@ def config_files(request: RunRequest, settings: Applied) -> tuple[tuple[str, str
     Raises Trouble (exit code 1) when a Hydra recipe's settings contradict each other.
     """
     recipe, plan = request.recipe, request.plan
-    plan_json = ("configs/plan.json", _json(document(plan) | {"steps": plan.steps}))
+    plan_json = ("configs/plan.json", as_json(document(plan) | {"steps": plan.steps}))
     if recipe.launch.kind == "hydra":
         names = [word.removeprefix(_NAME) for word in recipe.launch.command if word.startswith(_NAME)]
         base = base_configuration(settings.base, settings.overrides)
@@ -33,10 +33,11 @@ def config_files(request: RunRequest, settings: Applied) -> tuple[tuple[str, str
         "arguments": fill(recipe.launch.arguments, plan_values(request)),
         "settings": settings.recipe,
     }
-    return (plan_json, ("configs/launch.json", _json(launch)))
+    return (plan_json, ("configs/launch.json", as_json(launch)))
 
 
-def _json(value: object) -> str:
+def as_json(value: object) -> str:
+    """A text that a person can read."""
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 

@@ -56,13 +56,9 @@ class Launcher:
         request needs.
         """
         if isinstance(target, RunRequest):
-            profile, groups = target.profile, self._groups(target)
-        else:
-            profile, groups = (
-                target,
-                (*cluster_checks(needs_of(target, self.sources)), llmb_group(self.catalog, target)),
-            )
-        return run_preflight(self.cluster_of(profile), groups, on_progress)
+            return run_preflight(self.cluster_of(target.profile), self._groups(target), on_progress)
+        groups = (*cluster_checks(needs_of(target, self.sources)), llmb_group(self.catalog, target))
+        return run_preflight(self.cluster_of(target), groups, on_progress)
 
     def _groups(self, request: RunRequest) -> tuple[CheckGroup, ...]:
         """Everything that a preflight asks for a request, in its order."""

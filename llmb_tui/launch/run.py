@@ -120,7 +120,9 @@ class Run:
     @property
     def results(self) -> str:
         """Folder on the cluster with what a person may look for after it; empty where there is no such."""
-        return self.spec.results_in(self.log) if self.spec else ""
+        if isinstance(self.spec, UpstreamSpec):
+            return self.spec.results_in(self.log)
+        return self.spec.results if isinstance(self.spec, RunaiSpec) else ""
 
     @property
     def dependency(self) -> str:
@@ -176,7 +178,10 @@ class Run:
         if cancel is not None and cancel.job_id == job.id:
             cancel = cancel.settled(job, now)
         run = replace(self.with_state(job.id, job.state), cancel=cancel)
-        return replace(run, job=_lasting(job)) if job.id in self.job_ids[-1:] else run
+        if job.id not in self.job_ids[-1:]:
+            return run
+        # Without what is another at each look while it goes on.
+        return replace(run, job=job if job.finished else replace(job, elapsed_s=None, starts_at=None, reason=""))
 
     def with_state(self, job_id: str, state: str) -> Run:
         """The run with what Slurm says of one of its jobs; a job that is none of its own changes nothing."""
@@ -185,8 +190,3 @@ class Run:
         if job_id == self.job_ids[-1]:
             return replace(self, job_state=state)
         return replace(self, other_states=tuple({**dict(self.other_states), job_id: state}.items()))
-
-
-def _lasting(job: Job) -> Job:
-    """What is known of a job, without what is another at each look while it goes on."""
-    return job if job.finished else replace(job, elapsed_s=None, starts_at=None, reason="")

@@ -62,10 +62,6 @@ class LaunchSpec:
     otherwise: tuple[str, ...] = ()
     """What a step time depends on, and was otherwise in the runs that the expected one rests on: a few words each."""
 
-    def results_in(self, log: JobLog | None) -> str:  # noqa: ARG002 - as every spec has it
-        """None but the log, which is copied."""
-        return ""
-
     @property
     def log(self) -> JobLog:
         """Where the job writes, as NeMo-Run names it."""
@@ -169,7 +165,3 @@ class RunaiSpec:
     def log(self) -> JobLog:
         """Every start of the workload writes anew, into the log of its first pod."""
         return JobLog(self.workload)
-
-    def results_in(self, log: JobLog | None) -> str:  # noqa: ARG002 - as every spec has it
-        """The folder on a volume."""
-        return self.results

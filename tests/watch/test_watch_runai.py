@@ -78,12 +78,13 @@ class Watched:
 
 
 def _with(run: Run, placed: Placed, **spec: Any) -> tuple[Run, str]:
-    from llmb_tui.launch.runai.workload import creation_request, script_of
+    from llmb_tui.launch.files import as_json
+    from llmb_tui.launch.runai.workload import creation_request
     from llmb_tui.launch.spec import RunaiSpec
 
     assert isinstance(run.spec, RunaiSpec)
     changed = replace(run.spec, **spec)
-    return replace(run, spec=changed), script_of(creation_request(changed, placed))
+    return replace(run, spec=changed), as_json(creation_request(changed, placed))
 
 
 class Following:

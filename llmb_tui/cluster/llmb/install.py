@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from llmb_tui.cluster.llmb.files import read_yaml, unreadable
 from llmb_tui.cluster.profile_check import WrongField, check_profile
@@ -20,9 +19,6 @@ from llmb_tui.cluster.slurm.params import PROFILE_FIELDS
 from llmb_tui.cluster.slurm.profile import GpuRequest, SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.text import clean_line
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
 
 CONFIG = "cluster_config.yaml"
 Options = tuple[tuple[str, str], ...]
@@ -177,23 +173,16 @@ def _as_version_2(content: Mapping[str, Any]) -> dict[str, Any]:
 
 def _parse(file: str, content: Mapping[str, Any]) -> _Config:
     """The configuration in the types that it should have. Raises Trouble, which names the key that has not."""
-    from pydantic import ValidationError  # noqa: PLC0415 - costs 0.1 s, and the first frame needs none
+    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - costs 0.1 s, and the first frame needs none
 
     keys = {key: value for key, value in content.items() if value is not None}
     try:
-        config: _Config = _adapter().validate_python(keys)
+        config: _Config = TypeAdapter(_Config).validate_python(keys)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
         key = ".".join(map(str, first["loc"]))
         raise unreadable(file, f"Its key `{key}` is not what llmb-run has there: {first['msg']}.") from None
     return config
-
-
-@cache
-def _adapter() -> TypeAdapter[_Config]:
-    from pydantic import TypeAdapter  # noqa: PLC0415 - see `_parse`
-
-    return TypeAdapter(_Config)
 
 
 def _targets(section: Mapping[str, Any]) -> tuple[Options, Options]:

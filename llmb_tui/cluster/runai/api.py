@@ -121,15 +121,13 @@ class RunaiApi(AsksOnce):
 
     def claims(self, project_id: str) -> list[Claim]:
         """The volume claims that the project may mount, as far as Run:ai manages them."""
-        asked, query = "list the volume claims", {"projectId": project_id, "statusInfo": "true"}
-        found, _ = self._page(asked, "/asset/datasource/pvc", "entries", query)
-        return [self._checked(Claim, one, asked) for one in found]
+        query = {"projectId": project_id, "statusInfo": "true"}
+        return self._first(Claim, "list the volume claims", "/asset/datasource/pvc", "entries", query)
 
     def credentials(self, project_id: str) -> list[Credential]:
         """The credentials that the project may use."""
-        asked, query = "list the credentials", {"projectId": project_id}
-        found, _ = self._page(asked, "/asset/credentials", "entries", query)
-        return [self._checked(Credential, one, asked) for one in found]
+        query = {"projectId": project_id}
+        return self._first(Credential, "list the credentials", "/asset/credentials", "entries", query)
 
     def create(self, kind: Kind, body: Mapping[str, Any]) -> str:
         """Make a workload whose name is in the body and belongs to nothing else, and give its id. It is asked for once.
@@ -194,9 +192,8 @@ class RunaiApi(AsksOnce):
 
     def events(self, workload_id: str) -> list[Event]:
         """The newest events of a workload."""
-        asked, path = "look at a workload's events", f"/workloads/{_word(workload_id)}/events"
-        found, _ = self._page(asked, path, "events", {"sortOrder": "desc", "limit": "50"})
-        return [self._checked(Event, event, asked) for event in found]
+        path, query = f"/workloads/{_word(workload_id)}/events", {"sortOrder": "desc", "limit": "50"}
+        return self._first(Event, "look at a workload's events", path, "events", query)
 
     def pods(self, workload_id: str) -> list[Pod]:
         """The pods of a workload."""
@@ -245,6 +242,11 @@ class RunaiApi(AsksOnce):
         if isinstance(workload_id, str) and workload_id:
             return workload_id
         raise malformed(self._server.name, asked, "The answer holds no id")
+
+    def _first(self, kind: type[T], asked: str, path: str, key: str, query: Mapping[str, str]) -> list[T]:
+        """The items of a list that does not come in pages, or of its first page, each checked."""
+        found, _ = self._page(asked, path, key, query)
+        return [self._checked(kind, item, asked) for item in found]
 
     def _listed(
         self, kind: type[T], asked: str, path: str, key: str, query: Mapping[str, str] | None = None

@@ -32,19 +32,18 @@ _SHORTEST = 32
 
 
 class PodTail:
-    """The bytes of a pod's log from an offset on, as they come. To be closed."""
+    """A `FileTail` of a pod's log."""
 
     fills_gap = False
     changed = False
 
     def __init__(self, proof: Proof | None, reply: Reply | None = None, rest: bytes = b"") -> None:
         self.proof = proof
-        """What the log was when reading began; None if there is none."""
         self._reply = reply
         self._rest = rest
 
     def read(self, timeout_s: float) -> bytes | None:
-        """The next bytes; None when none came within `timeout_s`; b"" at the end. Raises Disconnected."""
+        """As `FileTail.read`."""
         if self._rest:
             rest, self._rest = self._rest, b""
             return rest
@@ -105,18 +104,12 @@ class PodLog:
         self._url = f"/api/v1/namespaces/{quote(namespace, safe='')}/pods/{quote(pod, safe='')}/log"
 
     def prove(self, sample: Sample, known: bytes) -> Proof | None:
-        """What the log is, with the checksum of a sample of it; None if there is none. `known`: the end of the sample.
-
-        Raises what `Kube.open` raises, and ApiTrouble.
-        """
+        """As `RemoteFile.prove`. Raises what `Kube.open` raises, and ApiTrouble."""
         begun = self._whole(sample)
         return None if begun is None else self._proof(begun, sample, known)[0]
 
     def tail(self, sample: Sample, offset: int, known: bytes) -> PodTail:
-        """The bytes from `offset` on, before which stands what is `known`, with the same proof as `prove`.
-
-        Raises as `prove` does.
-        """
+        """As `RemoteFile.tail`. Raises as `prove` does."""
         reply = self._open(follow=True)
         if reply is None:
             return PodTail(None)

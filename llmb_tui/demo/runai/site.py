@@ -39,6 +39,7 @@ class DemoRunai(DemoSite):
         self.project, self.claims = facts.PROJECT, facts.CLAIMS
         self.ca_file, self.kubeconfig = self.root / "ca.pem", self.root / "kubeconfig"
         self.tokens = Tokens(token_s, clock)
+        self.app_id, self.app_secret = self.tokens.app_id, self.tokens.app_secret
         self._clock = clock
         self._handler = handler
         self._listeners: list[Listener] = []
@@ -81,16 +82,6 @@ class DemoRunai(DemoSite):
             ca_file=str(self.ca_file),
             notice=self.notice,
         )
-
-    @property
-    def app_id(self) -> str:
-        """The application that may come in."""
-        return self.tokens.app_id
-
-    @property
-    def app_secret(self) -> str:
-        """Its secret; another one for each site that is made."""
-        return self.tokens.app_secret
 
     def drop_connections(self) -> None:
         """Cut every connection, without a word."""

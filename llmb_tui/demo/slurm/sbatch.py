@@ -125,8 +125,7 @@ def _job(store: Store, args: Namespace, path: str) -> DemoJob:
 
 
 def _trial(store: Store, job: DemoJob) -> int:
-    with store.locked():
-        busy = store.busy()
+    busy = store.busy_now()
     nodes = [name for name in facts.NODES if name not in busy] or list(facts.NODES)
     sys.stderr.write(
         f"sbatch: Job {store.next_id()} to start at {notation.stamp(job.eligible)}"

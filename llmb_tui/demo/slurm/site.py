@@ -80,8 +80,7 @@ def _nodes(store: Store, names: list[str]) -> str:
     missing = [name for name in names if name not in facts.NODES]
     if missing:
         raise Refusal(f"Node {missing[0]} not found")
-    with store.locked():
-        busy = store.busy()
+    busy = store.busy_now()
     partitions = ",".join(facts.PARTITIONS)
     return "".join(
         f"NodeName={name} Arch=x86_64 CPUTot={facts.CPUS_PER_NODE} Gres={facts.GRES} "
@@ -96,8 +95,7 @@ def _line(cells: dict[str, str], pattern: str) -> str:
 
 def _rows(store: Store, names: list[str], *, each: bool) -> Iterator[dict[str, str]]:
     """By letter, the cells for the nodes of a partition that are in the same state, or for each of them."""
-    with store.locked():
-        busy = store.busy()
+    busy = store.busy_now()
     states = {name: "allocated" if name in busy else "idle" for name in facts.NODES if name in names}
     for partition in facts.PARTITIONS.values():
         for state in ("allocated", "idle"):

@@ -106,8 +106,13 @@ class Store:
             job for job in self.all() if job.active or (job.closed and time.time() - job.closed < facts.MIN_JOB_AGE_S)
         ]
 
+    def busy_now(self) -> set[str]:
+        """Nodes that have a job."""
+        with self.locked():
+            return self.busy()
+
     def busy(self) -> set[str]:
-        """Nodes that have a job; call it with the lock held."""
+        """The same, while the lock is held."""
         jobs = (self._settled(self.read(number)) for number in self._ids())
         return {name for job in jobs if job.active for name in job.node_names}
 

@@ -11,6 +11,7 @@ from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.runai.cluster import RunaiCluster, runai_of
 from llmb_tui.cluster.runai.values import HUB_KEYS
 from llmb_tui.errors import Trouble
+from llmb_tui.launch.files import as_json
 from llmb_tui.launch.naming import container
 from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
 from llmb_tui.launch.procedure import Intent, Procedure
@@ -24,7 +25,6 @@ from llmb_tui.launch.runai.workload import (
     problems,
     profile_of,
     runai_spec,
-    script_of,
 )
 from llmb_tui.launch.secret import REGISTRY
 from llmb_tui.launch.spec import RunaiSpec
@@ -101,7 +101,7 @@ class RunaiProcedure(Procedure):
         runai = runai_of(cluster)
         spec = runai_spec(request, intent.run_id)
         runai.connect(intent.prompter)
-        script = script_of(creation_request(spec, _placed(runai, spec)))
+        script = as_json(creation_request(spec, _placed(runai, spec)))
         return PreparedRun(request, Run.of(request, spec, intent.at), script, spec.overridden, spec.notes)
 
     def delivery(self, run: Run, cluster: Cluster) -> RunaiDelivery:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import gzip
 import io
-import json
 import posixpath
 import re
 import tarfile
@@ -216,11 +215,6 @@ def workload_name(experiment: str, run_id: str) -> str:
     if len(words) > room:  # no half of a number, such as gpus25 of gpus256
         words = words[: room + 1].rpartition("-")[0] or words[:room]
     return f"{words}-{run_id}"
-
-
-def script_of(body: dict[str, Any]) -> str:
-    """The request as a person reads it before it is sent; `json.loads` gives it back."""
-    return json.dumps(body, indent=2, ensure_ascii=False) + "\n"
 
 
 def _files(request: RunRequest, settings: Applied) -> tuple[tuple[str, str], ...]:

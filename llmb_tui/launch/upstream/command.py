@@ -19,11 +19,8 @@ from llmb_tui.request import RunRequest
 
 # The same of srun, for a setup script that calls it on the login node.
 _SRUN_VARIABLES = {
-    "constraint": "SLURM_CONSTRAINT",
-    "gpus-per-node": "SLURM_GPUS_PER_NODE",
-    "gres": "SLURM_GRES",
-    "qos": "SLURM_QOS",
-    "reservation": "SLURM_RESERVATION",
+    name: SBATCH_VARIABLES[name].replace("SBATCH_", "SLURM_")
+    for name in ("constraint", "gpus-per-node", "gres", "qos", "reservation")
 }
 
 

@@ -15,8 +15,9 @@ import pytest
 from llmb_tui.cluster.runai.cluster import RunaiCluster
 from llmb_tui.cluster.runai.https import trusting
 from llmb_tui.errors import Trouble
+from llmb_tui.launch.files import as_json
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.runai.workload import Placed, creation_request, script_of, workload_name
+from llmb_tui.launch.runai.workload import Placed, creation_request, workload_name
 from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.spec import RunaiSpec
 from llmb_tui.launch.submit import reconcile, submit_once
@@ -94,7 +95,7 @@ class SubmitSite:
     def script(self, run: Run) -> str:
         """The request that creates it."""
         assert isinstance(run.spec, RunaiSpec)
-        return script_of(creation_request(run.spec, self._placed))
+        return as_json(creation_request(run.spec, self._placed))
 
     def submit(self, run: Run, cluster: RunaiCluster) -> Run:
         """Submit it, as one program on this machine does."""

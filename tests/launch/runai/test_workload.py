@@ -19,6 +19,7 @@ from llmb_tui.cluster.profile_check import WrongField
 from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.cluster.runai.profile_check import check_runai_profile
 from llmb_tui.errors import Trouble
+from llmb_tui.launch.files import as_json
 from llmb_tui.launch.naming import new_run_id
 from llmb_tui.launch.procedure import procedure, unavailable
 from llmb_tui.launch.runai.workload import (
@@ -28,7 +29,6 @@ from llmb_tui.launch.runai.workload import (
     creation_request,
     packed_files,
     problems,
-    script_of,
     start_script,
     workload_name,
 )
@@ -114,7 +114,7 @@ def test_all_that_the_profile_asks_for_is_in_the_request() -> None:
         "secret": {"name": "genericsecret-huggingface", "key": "HF_TOKEN"},
     }
     assert variables["QUOTED"]["value"] == "a 'b' \"c\" $$(d)", "Kubernetes would fill in what is between the brackets"
-    assert json.loads(script_of(body)) == body
+    assert json.loads(as_json(body)) == body
 
 
 def test_the_default_of_the_project_is_asked_for_by_asking_for_nothing() -> None:

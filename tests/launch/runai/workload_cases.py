@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from llmb_tui.cluster.runai.profile import RunaiProfile
+from llmb_tui.launch.files import as_json
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.runai.workload import Placed, creation_request, runai_spec, script_of
+from llmb_tui.launch.runai.workload import Placed, creation_request, runai_spec
 from llmb_tui.launch.spec import RunaiSpec
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Selection
@@ -44,4 +45,4 @@ def spec_of(request: RunRequest, run_id: str = RUN_ID) -> RunaiSpec:
 def intent(request: RunRequest, placed: Placed = PLACED, run_id: str = RUN_ID) -> tuple[Run, str]:
     """A run that is not yet submitted, and the request that would create it."""
     spec = spec_of(request, run_id)
-    return Run.of(request, spec, 1_760_000_000.0), script_of(creation_request(spec, placed))
+    return Run.of(request, spec, 1_760_000_000.0), as_json(creation_request(spec, placed))
