@@ -11,8 +11,7 @@ from typing import Any
 from llmb_tui.cli.output import print_json, print_line, print_table, say
 from llmb_tui.cli.runs import print_run
 from llmb_tui.cli.user import terminal_prompter, user_services
-from llmb_tui.cluster.llmb.find import find_installs
-from llmb_tui.cluster.llmb.install import LlmbInstall, request_of, settings_of
+from llmb_tui.cluster.llmb.install import LlmbInstall, find_installs, request_of, settings_of
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.llmb.import_run import ImportableRun, import_run, importable_runs, list_importable_runs
 from llmb_tui.launch.llmb.run import list_runs

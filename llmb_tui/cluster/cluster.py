@@ -1,9 +1,13 @@
-"""`Cluster`: everything in which kinds of cluster differ for who looks after a job; a kind is a folder."""
+"""`Cluster`: everything in which kinds of cluster differ for who looks after a job; a kind is a folder.
+
+`AsksOnce` is what does not repeat its questions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from copy import copy
+from typing import Any, Protocol, TypeVar
 
 from llmb_tui.cluster.failures import Disconnected, ObserverMode, Unreachable
 from llmb_tui.cluster.job import Job
@@ -15,6 +19,7 @@ from llmb_tui.cluster.remote_file import JobOutput
 from llmb_tui.errors import Trouble
 
 T = TypeVar("T")
+Asked = TypeVar("Asked", bound="AsksOnce")
 _ASKED_AGAIN = 2
 
 
@@ -107,6 +112,28 @@ class Cluster(Protocol):
 
     def output(self, log: JobLog, job_id: str) -> JobOutput:
         """What a job writes."""
+
+
+class AsksOnce:
+    """Answers questions, each time anew unless it is one that is `asking_once`."""
+
+    answers: dict[Hashable, Any] | None = None
+    """What was answered so far; None: nothing is kept."""
+
+    def asking_once(self: Asked) -> Asked:
+        """The same for checks that follow each other at once: a question that was answered is not asked again."""
+        once = copy(self)
+        once.answers = {}
+        return once
+
+    def once(self, question: Hashable, ask: Callable[[], T]) -> T:
+        """What `ask` answers to a question, or has answered."""
+        if self.answers is None:
+            return ask()
+        if question not in self.answers:
+            self.answers[question] = ask()
+        answer: T = self.answers[question]
+        return answer
 
 
 class SchedulerTrouble(Trouble):

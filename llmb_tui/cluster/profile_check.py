@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import get_args
 
 from llmb_tui.cluster.quoting import one_line
+from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.cluster.slurm.params import sbatch_options
 from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, GpuRequest, SlurmProfile, Transport
 from llmb_tui.cluster.validation import ENV_NAME, FEATURES, HOSTS, MEMORY, MOUNT_FLAGS, NAME, NAMES, PATH, matches
@@ -29,8 +31,11 @@ _ONE_NAME = "It takes letters, digits and . _ + @ = -, and does not begin with a
 _ABSOLUTE = "Give an absolute path on the cluster's shared file system, of letters, digits and . _ + @ = - only."
 _SEVERAL = "It is the name of a partition, or several separated by commas."
 _ONE_WORD = "It is one word that does not begin with a dash."
-_RULES: dict[str, tuple[re.Pattern[str], str]] = {
-    "name": (_PROFILE_NAME, "Use at most 64 letters, digits, dots, dashes and underscores."),
+Rules = Mapping[str, tuple[re.Pattern[str], str]]
+"""Of fields by their names: what a text has to match, and what to do about one that does not."""
+NAME_RULES: Rules = {"name": (_PROFILE_NAME, "Use at most 64 letters, digits, dots, dashes and underscores.")}
+_RULES: Rules = {
+    **NAME_RULES,
     "host": (_WORD, _ONE_WORD),
     "user": (_WORD, _ONE_WORD),
     "account": (NAME, _ONE_NAME),
@@ -64,10 +69,7 @@ class WrongField(Trouble):
 
 def check_profile(profile: SlurmProfile) -> None:
     """Raise `WrongField`, naming the first field that cannot be right."""
-    for field in fields(profile):
-        value = getattr(profile, field.name)
-        if isinstance(value, str):
-            check_text(field.name, value)
+    check_texts(profile, _RULES, _NOT_EMPTY)
     if profile.port is not None and not 1 <= profile.port <= 65535:
         raise WrongField("port", str(profile.port), "Ports go from 1 to 65535; SSH's own is 22.")
     if profile.segment is not None and profile.segment < 1:
@@ -93,18 +95,27 @@ def split_mount(mount: str) -> tuple[str, str, str]:
     return source, target, flags
 
 
-def check_text(name: str, value: str) -> None:
-    """Raise `WrongField` for what does not print, looks like a secret, or does not suit the field of that name."""
+def check_texts(profile: SlurmProfile | RunaiProfile, rules: Rules, not_empty: Mapping[str, str]) -> None:
+    """Raise `WrongField`, naming the first text that cannot be right by the rules, or that must not be empty and is."""
+    for field in fields(profile):
+        name, value = field.name, getattr(profile, field.name)
+        if not isinstance(value, str):
+            continue
+        _check_text(name, value)
+        if name in rules and not matches(rules[name][0], value):
+            raise WrongField(name, value, rules[name][1])
+        if name in not_empty and not value:
+            raise WrongField(name, value, not_empty[name])
+
+
+def _check_text(name: str, value: str) -> None:
+    """Raise `WrongField` for what does not print, or looks like a secret."""
     try:
         one_line(value, name)
     except Trouble as trouble:
         raise WrongField(name, value, trouble.fix, trouble.why) from trouble
     if _SECRET_VALUE.search(value):
         raise _secret(name)
-    if name in _RULES and not matches(_RULES[name][0], value):
-        raise WrongField(name, value, _RULES[name][1])
-    if name in _NOT_EMPTY and not value:
-        raise WrongField(name, value, _NOT_EMPTY[name])
 
 
 def _check_mounts(mounts: tuple[str, ...]) -> None:
@@ -129,7 +140,7 @@ def check_env(env: tuple[tuple[str, str], ...]) -> None:
             raise WrongField(field, value, "Leave it out.", "The batch script itself runs by this variable.")
         if _SECRET_NAME.search(name) or _SECRET_VALUE.search(value):
             raise _secret(field)
-        check_text(field, value)
+        _check_text(field, value)
 
 
 def _secret(field: str) -> WrongField:

@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from llmb_tui.cluster.base import AsksOnce
-from llmb_tui.cluster.cluster import Cluster
+from llmb_tui.cluster.cluster import AsksOnce, Cluster
 from llmb_tui.cluster.failures import Disconnected
 from llmb_tui.cluster.link import Commands, Completed, Link, LinkHealth, LinkState, Pulse, Stream, note
 from llmb_tui.cluster.local import LocalConnection

@@ -92,7 +92,6 @@ class DemoCluster(DemoSite):
         return self.root / "keys" / f"{name}_ecdsa"
 
     def _key(self, name: str) -> paramiko.PKey:
-        """The key of that name; made once and kept."""
         path = self._key_file(name)
         if not path.exists():
             fresh = path.with_suffix(".new")

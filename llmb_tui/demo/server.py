@@ -147,13 +147,11 @@ class _Connection(paramiko.ServerInterface):
             self._socket.close()
 
     def end(self) -> None:
-        """Close the connection and stop its commands."""
         for command in self._commands:
             command.stop()
         self._transport.close()
 
     def join(self) -> None:
-        """Wait for the threads of the connection."""
         self._transport.join(STOP_S)
         for command in self._commands:
             command.join(STOP_S)
@@ -172,12 +170,10 @@ class _Connection(paramiko.ServerInterface):
         return "publickey"
 
     def check_auth_publickey(self, username: str, key: paramiko.PKey) -> int:
-        """The one user with the one key."""
         known = username == self._account.name and key == self._account.key
         return AUTH_SUCCESSFUL if known else AUTH_FAILED
 
     def get_banner(self) -> tuple[str, str]:
-        """What the client shows before the login."""
         return self._account.banner, "en-GB"
 
     def check_channel_request(self, kind: str, _chanid: int) -> int:

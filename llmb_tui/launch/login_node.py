@@ -144,7 +144,6 @@ class LoginNodeDelivery(ABC):
         return self._without_jobs(status, jobs.question, late=late)
 
     def _without_jobs(self, status: SubmissionStatus, question: str, *, late: bool) -> Outcome:
-        """Why no job is known."""
         reason = self.reason(status)
         words = f"{self.program} said: {reason}" if reason else ""
         if question:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 from llmb_tui.catalog.recipe import LogFormat, ResultRule
 from llmb_tui.cluster.job import TERMINAL_STATES, Job
@@ -15,6 +15,7 @@ from llmb_tui.plan.selection import ProcedureId
 from llmb_tui.request import RunRequest
 from llmb_tui.text import plural
 
+Spec = TypeVar("Spec", LaunchSpec, UpstreamSpec, RunaiSpec)
 Submission = Literal["intended", "submitted", "refused", "withdrawn", "unknown"]
 CancelOutcome = Literal["asked for", "carried out", "not carried out"]
 """`asked for`: it may still be carried out."""
@@ -111,6 +112,12 @@ class Run:
         rule, log_format = recipe.rule, recipe.launch.kind
         procedure = request.procedure
         return cls(spec.run_id, request.plan, spec, rule, log_format, procedure, cluster, now, log_read=False)
+
+    def spec_as(self, kind: type[Spec]) -> Spec:
+        """What it was submitted from. Raises TypeError for a run of another procedure."""
+        if not isinstance(self.spec, kind):
+            raise TypeError(f"run {self.id} has no {kind.__name__}")
+        return self.spec
 
     @property
     def job_log(self) -> JobLog | None:

@@ -74,7 +74,6 @@ def _groups(request: RunRequest, values: Values) -> Iterator[SettingsGroup]:
 
 
 def _last(values: Iterable[T | None]) -> T | None:
-    """The last value that is set."""
     non_empty = [value for value in values if value]
     return non_empty[-1] if non_empty else None
 

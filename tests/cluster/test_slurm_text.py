@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmb_tui.cluster.base import AsksOnce
 from llmb_tui.cluster.batch import NO_ANSWER, Answer, batch_answers, batch_script, run_batch
+from llmb_tui.cluster.cluster import AsksOnce
 from llmb_tui.cluster.job import Job, pending_reason, words_of_job
 from llmb_tui.cluster.link import Completed
 from llmb_tui.cluster.slurm.accounting import KEPT, kept_text, parse_sacct, unless_it_hangs

@@ -13,7 +13,6 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from llmb_tui.cluster.slurm.profile import SlurmProfile
-from llmb_tui.launch.direct.delivery import direct_spec
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from llmb_tui.ui.app import LlmbApp
@@ -22,6 +21,7 @@ from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.wizard.steps import StepId
 from tests.kit import waiting
 from tests.kit.pilot import SIZE, choose, loaded, marks, on_top, shown_run_state, submit, until
+from tests.kit.runs import direct_spec
 from tests.rig.cluster import Rig
 from tests.rig.line import Line
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.demo.cluster import DemoCluster
-from llmb_tui.launch.direct.delivery import direct_spec
 from llmb_tui.launch.runs import Runs
 from llmb_tui.plan import make
 from llmb_tui.services import Services
@@ -19,7 +18,7 @@ from tests.journey.journey_selections import NEMOTRON, Call
 from tests.kit.demo import fault
 from tests.kit.pilot import SIZE, loaded, shown_run_state, until
 from tests.kit.runs import NEMOTRON as SELECTION
-from tests.kit.runs import delivery_of
+from tests.kit.runs import delivery_of, direct_spec
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from llmb_tui.launch.direct.spec_of import launch_spec
 from llmb_tui.launch.login_node import LoginNodeDelivery
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.spec import LaunchSpec
-from llmb_tui.launch.upstream.delivery import UpstreamDelivery, upstream_spec_of
+from llmb_tui.launch.upstream.delivery import UpstreamDelivery
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Estimate, Memory, Parallelism, Plan
 from llmb_tui.plan.selection import ProcedureId, Selection
@@ -120,9 +120,12 @@ def delivery_of(run: Run) -> LoginNodeDelivery:
     """How it is submitted from a login node, which cannot be reached."""
     cluster = SlurmCluster(SlurmProfile(run.cluster, "none", "a", "b", "/none"))
     cluster.close()
-    if isinstance(run.spec, LaunchSpec):
-        return DirectDelivery(cluster, run.spec)
-    return UpstreamDelivery(cluster, upstream_spec_of(run))
+    return DirectDelivery(cluster, run) if isinstance(run.spec, LaunchSpec) else UpstreamDelivery(cluster, run)
+
+
+def direct_spec(run: Run) -> LaunchSpec:
+    """What a run by the direct procedure was submitted from."""
+    return run.spec_as(LaunchSpec)
 
 
 def slurm(profile: ClusterProfile) -> SlurmProfile:

@@ -9,14 +9,14 @@ import pytest
 
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.demo.cluster import DemoCluster
-from llmb_tui.launch.direct.delivery import DirectDelivery, direct_spec
+from llmb_tui.launch.direct.delivery import DirectDelivery
 from llmb_tui.launch.direct.install import entry_path
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.submit import reconcile, submit_once
 from llmb_tui.store.journal import Journal
 from llmb_tui.store.paths import Places
-from tests.kit.runs import delivery_of
+from tests.kit.runs import delivery_of, direct_spec
 from tests.launch.launch_cases import MakeRun, replace_command
 
 SCRIPT = "#!/bin/bash\n#SBATCH --nodes=8\n"

@@ -9,11 +9,11 @@ import pytest
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.direct.delivery import direct_spec
 from llmb_tui.launch.llmb.import_run import ImportableRun, import_run, importable_runs
 from llmb_tui.launch.llmb.run import LlmbRun, run_of
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store.paths import Places
+from tests.kit.runs import direct_spec
 
 SECRET = "hf_abcdefghijklmnopqrstuvwxyz"
 TASK = "pretrain_nemotron4_340b_fp8_gpus256_tp8_pp4_cp1_vp12_mbs1_gbs64"
@@ -211,7 +211,7 @@ def test_it_is_remembered_as_llmb_runs_and_never_as_one_of_ours(catalog: Catalog
     assert (run.created_at, run.submitted_at, run.log) == (1769029518.0, 1769029518.0, found().log)
     assert (run.rule.kind, run.log_format, run.cluster, run.going) == ("mean", "nemo2", "eos", True)
     assert runs.load(run.id) == run
-    with pytest.raises(TypeError, match="not by the direct procedure"):
+    with pytest.raises(TypeError, match="no LaunchSpec"):
         _ = direct_spec(run)
 
 

@@ -15,7 +15,6 @@ from llmb_tui.cluster.slurm.client import find_jobs
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.direct.delivery import direct_spec
 from llmb_tui.launch.direct.install import direct_install
 from llmb_tui.launch.direct.render import render
 from llmb_tui.launch.install import Installer
@@ -26,7 +25,7 @@ from llmb_tui.request import RunRequest
 from llmb_tui.store.journal import Journal
 from llmb_tui.store.paths import Places
 from tests.kit.demo import drop_connections, end_jobs, fault
-from tests.kit.runs import delivery_of
+from tests.kit.runs import delivery_of, direct_spec
 from tests.kit.waiting import until
 from tests.launch.launch_cases import PROFILE, ROWS, MakePlan, MakeRun, MakeSpec
 

@@ -9,9 +9,9 @@ import pytest
 from llmb_tui.cluster.slurm.partition import Partition, parse_partitions
 from llmb_tui.diagnosis.load import builtin_rules_dir, load_rules
 from llmb_tui.diagnosis.rule import FACTS, Rule
-from llmb_tui.launch.direct.delivery import direct_spec
 from llmb_tui.launch.refusal import NEVER_SENT, facts_of, may_have_been_accepted, reason, refusal, withdrawal
 from llmb_tui.launch.run import Run
+from tests.kit.runs import direct_spec
 from tests.launch.launch_cases import MakeRun
 
 FAILED = "sbatch: error: Batch job submission failed: "

@@ -13,7 +13,6 @@ import pytest
 from llmb_tui.cluster.failures import LoginNeeded
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.direct.delivery import direct_spec
 from llmb_tui.launch.direct.install import entry_path
 from llmb_tui.launch.refusal import NEVER_SENT
 from llmb_tui.launch.run import Run
@@ -22,6 +21,7 @@ from llmb_tui.launch.submission_status import probe
 from llmb_tui.launch.submit import NotSent, reconcile, submit_once, withdraw
 from llmb_tui.store.paths import Places
 from tests.kit.demo import drop_connections
+from tests.kit.runs import direct_spec
 from tests.kit.waiting import until
 from tests.launch.cutting_session import WHENS, CuttingSession, When
 from tests.launch.launch_cases import RUN_ID, MakeRun, replace_command

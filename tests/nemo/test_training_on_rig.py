@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from llmb_tui.launch.direct.delivery import direct_spec
 from llmb_tui.store.paths import Places
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.watch.parse import StepParser
 from llmb_tui.wizard.steps import StepId
 from tests.journey.test_rig_journey import brought_image, remote_log, saved, walk_to_review
 from tests.kit.pilot import SIZE, choose, loaded, marks, shown_run_state, submit, until
+from tests.kit.runs import direct_spec
 from tests.nemo.shrunken import PRESET, container_options
 from tests.rig.cluster import Rig
 

@@ -15,7 +15,6 @@ from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.demo.cluster import DemoCluster
-from llmb_tui.launch.direct.delivery import direct_spec
 from llmb_tui.launch.direct.install import direct_install
 from llmb_tui.launch.direct.render import render
 from llmb_tui.launch.install import Installer
@@ -33,7 +32,7 @@ from llmb_tui.watch.run_records import RunRecords
 from llmb_tui.watch.state import RunState
 from tests.cluster.login_node import Person
 from tests.kit.demo import drop_connections, end_jobs, fault, refuse
-from tests.kit.runs import NEMOTRON, intended_run, request_for
+from tests.kit.runs import NEMOTRON, direct_spec, intended_run, request_for
 
 SPEED = 120.0
 DEADLINE_S = 60.0

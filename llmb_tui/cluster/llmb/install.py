@@ -1,4 +1,6 @@
-"""`LlmbInstall`: an installation of NVIDIA's llmb-install and llmb-run, as its `cluster_config.yaml` has it. Pure.
+"""`LlmbInstall`: an installation of NVIDIA's llmb-install and llmb-run, as its `cluster_config.yaml` has it.
+
+`find_installs` looks for them on a cluster: few places are looked at, none deeply.
 
 Facts: `llmb_install/config/cluster.py` and `llmb_run/config_manager.py` of NVIDIA/dgxc-benchmarking at v25.05 to v25.12
 (version 1: a section `launcher`, no number) and v26.02 to v26.06.01 (version 2). The file holds tokens in clear text:
@@ -13,14 +15,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from llmb_tui.cluster.llmb.files import read_yaml, unreadable
+from llmb_tui.cluster.llmb.files import ask, read_yaml, unreadable
 from llmb_tui.cluster.profile_check import WrongField, check_profile
+from llmb_tui.cluster.remote_text import remote_text
+from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.params import PROFILE_FIELDS
 from llmb_tui.cluster.slurm.profile import GpuRequest, SlurmProfile
+from llmb_tui.cluster.validation import PATH, matches
 from llmb_tui.errors import Trouble
 from llmb_tui.text import clean_line
 
 CONFIG = "cluster_config.yaml"
+_MOST = 4
+_DEADLINE_S = 30.0
 Options = tuple[tuple[str, str], ...]
 """Long option of `sbatch` and its value; an empty one for a flag."""
 
@@ -80,6 +87,46 @@ class LlmbInstall:
     def name(self) -> str:
         """What it is called on a screen."""
         return f"llmb-run {self.release} installation" if self.release else "llmb-run installation"
+
+
+@dataclass(frozen=True, slots=True)
+class LlmbInventory:
+    """What a cluster has of NVIDIA's own tools."""
+
+    installs: tuple[LlmbInstall, ...] = ()
+    """Of the profile's own directory first, then of `$LLMB_INSTALL`, then others."""
+    troubles: tuple[Trouble, ...] = ()
+    """One for each configuration that cannot be used."""
+
+
+def find_installs(session: Session, install_dir: str) -> LlmbInventory:
+    """Look for installations, in one remote call: there, where the login shell says, where sites keep such things.
+
+    `install_dir` is the profile's and may be empty. Raises Trouble where it cannot be looked, and what
+    `Session.run_script` raises.
+    """
+    places = [install_dir.rstrip("/")] if matches(PATH, install_dir) else []
+    answers = ask(session, remote_text("places.sh", "llmb_installs.sh"), _MOST, places, _DEADLINE_S)
+    texts: dict[str, dict[str, str]] = {}
+    for kind, path, text in answers:
+        texts.setdefault(path, {})[kind] = text
+    installs, troubles = [], []
+    for path, files in texts.items():
+        try:
+            if "config" not in files:
+                raise unreadable(f"{path}/{CONFIG}", "You may not read it.")
+            installs.append(
+                install_of(
+                    path,
+                    files["config"],
+                    release=files.get("release", ""),
+                    images=files.get("images", "").splitlines(),
+                    venvs=files.get("venvs", "").splitlines(),
+                )
+            )
+        except Trouble as trouble:
+            troubles.append(trouble)
+    return LlmbInventory(tuple(installs), tuple(troubles))
 
 
 def install_of(

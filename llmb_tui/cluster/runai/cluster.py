@@ -18,7 +18,7 @@ from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.remote_file import JobOutput
 from llmb_tui.cluster.runai.api import RunaiApi
 from llmb_tui.cluster.runai.failures import ApiTrouble
-from llmb_tui.cluster.runai.output import RunaiOutput
+from llmb_tui.cluster.runai.pod_log import RunaiOutput
 from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.cluster.runai.secret import AppSecret
 from llmb_tui.cluster.runai.values import Claim, Credential, Event, Kind, NodePool, Project, Workload, job_of
@@ -177,7 +177,6 @@ class RunaiCluster(Cluster):
         self._ask(change, workload.kind, job_id)
 
     def _going(self, job_id: str) -> Workload | None:
-        """The workload, unless it is over."""
         workload = self._ask(self.api.look, [job_id]).get(job_id)
         return None if workload is None or workload.state in TERMINAL_STATES else workload
 

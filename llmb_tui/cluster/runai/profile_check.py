@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
 
-from llmb_tui.cluster.profile_check import OWN_TARGETS, WrongField, check_env, check_text
+from llmb_tui.cluster.profile_check import NAME_RULES, OWN_TARGETS, Rules, WrongField, check_env, check_texts
 from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.cluster.validation import PATH, matches
 
@@ -14,7 +13,8 @@ _LAST_PORT = 65535
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _ONE_NAME = "It takes letters, digits, dots, dashes and underscores, and begins and ends with a letter or digit."
-_RULES: dict[str, tuple[re.Pattern[str], str]] = {
+_RULES: Rules = {
+    **NAME_RULES,
     "base_url": (_BASE_URL, "Give https://HOST/api/v1, with the host name that you open Run:ai's pages by."),
     "app_id": (_NAME, f"It is the id of an application or service account in Run:ai. {_ONE_NAME}"),
     "project": (_NAME, _ONE_NAME),
@@ -29,15 +29,7 @@ _OWN_ENV = ("LLMB_FILES", "RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 def check_runai_profile(profile: RunaiProfile) -> None:
     """Raise `WrongField`, naming the first field that cannot be right."""
-    for field in fields(profile):
-        value = getattr(profile, field.name)
-        if not isinstance(value, str):
-            continue
-        check_text(field.name, value)
-        if field.name in _RULES and not _RULES[field.name][0].fullmatch(value):
-            raise WrongField(field.name, value, _RULES[field.name][1])
-        if field.name in _FILES and not value:
-            raise WrongField(field.name, value, "Give the path of a file, or leave the field out.")
+    check_texts(profile, _RULES, dict.fromkeys(_FILES, "Give the path of a file, or leave the field out."))
     port = re.search(r":([0-9]+)/", profile.base_url)
     if port is not None and not 1 <= int(port[1]) <= _LAST_PORT:
         raise WrongField("base_url", profile.base_url, f"Ports go from 1 to {_LAST_PORT}.")

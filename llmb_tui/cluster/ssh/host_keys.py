@@ -175,7 +175,6 @@ def _parse(line: str, file: Path) -> _Entry | None:
 
 
 def _hash_matches(hosts: str, name: str) -> bool:
-    """Whether this is the name, hashed."""
     try:
         return paramiko.HostKeys.hash_host(name, hosts) == hosts
     except (ValueError, AssertionError):  # not in base64, or of another length

@@ -42,7 +42,6 @@ def make(folder: Path) -> ssl.SSLContext:
 def _pem(
     signer: ec.EllipticCurvePrivateKey, name: str, key: ec.EllipticCurvePrivateKey, *extensions: x509.ExtensionType
 ) -> bytes:
-    """The certificate of a key, signed by the authority."""
     subject, issuer = (x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)]) for text in (name, _AUTHORITY))
     now = datetime.datetime.now(datetime.timezone.utc)
     builder = x509.CertificateBuilder(issuer, subject, key.public_key(), x509.random_serial_number())

@@ -13,22 +13,15 @@ from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.launch.submission_status import SubmissionDir, SubmissionStatus
 
 
-def direct_spec(run: Run) -> LaunchSpec:
-    """What a run by this procedure was submitted from. Raises TypeError for another run."""
-    if not isinstance(run.spec, LaunchSpec):
-        raise TypeError(f"run {run.id} is not by the direct procedure")
-    return run.spec
-
-
 class DirectDelivery(LoginNodeDelivery):
     """One run by the direct procedure."""
 
     program = "sbatch"
     answers_within_s = 90.0
 
-    def __init__(self, cluster: Cluster, spec: LaunchSpec) -> None:
+    def __init__(self, cluster: Cluster, run: Run) -> None:
         super().__init__(cluster)
-        self._spec = spec
+        spec = self._spec = run.spec_as(LaunchSpec)
         self.script_path = f"{spec.experiment_dir}/{spec.task}_sbatch.sh"
         """Where the batch script is put: where NeMo-Run would."""
         self.place = SubmissionDir(

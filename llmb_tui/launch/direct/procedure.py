@@ -7,7 +7,7 @@ from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.session import login_node
 from llmb_tui.cluster.slurm.client import slurm_version
 from llmb_tui.cluster.slurm.params import sbatch_options
-from llmb_tui.launch.direct.delivery import DirectDelivery, direct_spec
+from llmb_tui.launch.direct.delivery import DirectDelivery
 from llmb_tui.launch.direct.install import direct_install
 from llmb_tui.launch.direct.spec_of import launch_spec, wants_segment
 from llmb_tui.launch.install_step import InstallPlan, brought_image
@@ -73,4 +73,4 @@ class DirectProcedure(Procedure):
 
     def delivery(self, run: Run, cluster: Cluster) -> DirectDelivery:
         """A submission by `sbatch` on the login node."""
-        return DirectDelivery(cluster, direct_spec(run))
+        return DirectDelivery(cluster, run)

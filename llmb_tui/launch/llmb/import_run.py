@@ -14,7 +14,7 @@ from typing import Any
 
 from llmb_tui.catalog.catalog import Catalog, Unknown
 from llmb_tui.catalog.recipe import Recipe
-from llmb_tui.cluster.llmb.find import find_installs
+from llmb_tui.cluster.llmb.install import find_installs
 from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.llmb.run import LlmbRun, list_runs

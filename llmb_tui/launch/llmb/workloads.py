@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cluster.cluster import Cluster
-from llmb_tui.cluster.llmb.find import LlmbInventory, find_installs
-from llmb_tui.cluster.llmb.install import LlmbInstall, LlmbWorkload
+from llmb_tui.cluster.llmb.install import LlmbInstall, LlmbInventory, LlmbWorkload, find_installs
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.session import login_node
 from llmb_tui.cluster.slurm.profile import SlurmProfile

@@ -27,11 +27,8 @@ class RunaiDelivery:
     """A `Delivery` by one request, for a name that is this run's alone."""
 
     def __init__(self, cluster: RunaiCluster, run: Run) -> None:
-        """Raises TypeError for a run by another procedure."""
-        if not isinstance(run.spec, RunaiSpec):
-            raise TypeError(f"run {run.id} is no workload of Run:ai")
         self._cluster = cluster
-        self._spec = run.spec
+        self._spec = run.spec_as(RunaiSpec)
         self._sent_at = run.sent_at
         self._body: dict[str, object] = {}
         self._outcome: Outcome | None = None

@@ -16,22 +16,15 @@ from llmb_tui.launch.upstream.jobs import CLOCKS_APART_S, jobs_of_launch
 from llmb_tui.launch.upstream.output import batch_job, last_line, launch_failure, launch_reason, may_have_been_submitted
 
 
-def upstream_spec_of(run: Run) -> UpstreamSpec:
-    """What a run by this procedure was submitted from. Raises TypeError for another run."""
-    if not isinstance(run.spec, UpstreamSpec):
-        raise TypeError(f"run {run.id} is not by NVIDIA's own scripts")
-    return run.spec
-
-
 class UpstreamDelivery(LoginNodeDelivery):
     """One run by NVIDIA's own scripts."""
 
     answers_within_s = 600.0
     """Importing NeMo alone may take minutes where the file system is busy."""
 
-    def __init__(self, cluster: Cluster, spec: UpstreamSpec) -> None:
+    def __init__(self, cluster: Cluster, run: Run) -> None:
         super().__init__(cluster)
-        self._spec = spec
+        spec = self._spec = run.spec_as(UpstreamSpec)
         self.program = spec.script
         where = spec.root if spec.how == "bash" else spec.directory
         self.place = SubmissionDir(

@@ -159,7 +159,6 @@ def _log(job: _Candidate) -> JobLog | None:
 
 
 def _name(spec: UpstreamSpec, task: Task) -> str:
-    """The name that NeMo-Run gives to a task's job."""
     return f"{spec.job_name.removesuffix(spec.experiment)}{task.name}"
 
 

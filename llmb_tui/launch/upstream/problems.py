@@ -123,7 +123,6 @@ def _training(request: RunRequest) -> Iterator[Problem]:
 
 
 def _flaws(procedure: UpstreamScripts, values: Values) -> Iterator[Problem]:
-    """What goes wrong in the procedure itself."""
     for flaw in procedure.launch.flaws:
         if all(holds(condition, values) for condition in flaw.when):
             yield Problem("procedure", "warning", flaw.reason, flaw.fix)

@@ -20,7 +20,7 @@ from llmb_tui.launch.settings import other_vboost, refuse_errors
 from llmb_tui.launch.spec import UpstreamSpec
 from llmb_tui.launch.upstream.command import UpstreamCommand, differences, upstream_command
 from llmb_tui.launch.upstream.commits import commits_group
-from llmb_tui.launch.upstream.delivery import UpstreamDelivery, upstream_spec_of
+from llmb_tui.launch.upstream.delivery import UpstreamDelivery
 from llmb_tui.launch.upstream.install import brought_sources, set_up_note, upstream_install
 from llmb_tui.launch.upstream.paths import scripts_of, upstream_paths
 from llmb_tui.preflight.check_group import CheckGroup
@@ -96,7 +96,7 @@ class UpstreamProcedure(Procedure):
 
     def delivery(self, run: Run, cluster: Cluster) -> UpstreamDelivery:
         """The launch script on the login node."""
-        return UpstreamDelivery(cluster, upstream_spec_of(run))
+        return UpstreamDelivery(cluster, run)
 
 
 def _starts(launch: LaunchScript) -> str:

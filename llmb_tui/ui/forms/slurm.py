@@ -24,7 +24,7 @@ from llmb_tui.wizard.choices import Choice
 
 if TYPE_CHECKING:
     from llmb_tui.cluster.inventory import ClusterInventory
-    from llmb_tui.cluster.llmb.find import LlmbInventory
+    from llmb_tui.cluster.llmb.install import LlmbInventory
     from llmb_tui.cluster.slurm.partition import Partition
 
 _GPU_REQUESTS: tuple[tuple[GpuRequest, str], ...] = (
@@ -62,7 +62,7 @@ class SlurmForm(ProfileForm[SlurmProfile, "tuple[ClusterInventory, LlmbInventory
     ) -> tuple[ClusterInventory, LlmbInventory]:
         """And what NVIDIA's own tools have there; not to know that is no reason to say nothing."""
         # It opens the cluster room, which loads paramiko.
-        from llmb_tui.cluster.llmb.find import LlmbInventory, find_installs
+        from llmb_tui.cluster.llmb.install import LlmbInventory, find_installs
 
         inventory = services.clusters.inventory(profile, prompter)
         try:

@@ -11,13 +11,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
-from llmb_tui.launch.direct.delivery import direct_spec
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store.paths import Places
 from llmb_tui.watch.job_poller import JobPoller
 from llmb_tui.watch.monitor import Monitor
 from llmb_tui.watch.state import RunState
-from tests.kit.runs import NEMOTRON, intended_run, request_for
+from tests.kit.runs import NEMOTRON, direct_spec, intended_run, request_for
 from tests.rig.cluster import Rig
 
 DEADLINE_S = 120.0

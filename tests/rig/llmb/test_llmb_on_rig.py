@@ -13,8 +13,7 @@ import pytest
 
 from llmb_tui.catalog.load import load_presets
 from llmb_tui.cli import main
-from llmb_tui.cluster.llmb.find import LlmbInventory, find_installs
-from llmb_tui.cluster.llmb.install import settings_of
+from llmb_tui.cluster.llmb.install import LlmbInventory, find_installs, settings_of
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Selection

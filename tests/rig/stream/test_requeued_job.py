@@ -6,13 +6,12 @@ import threading
 from pathlib import Path
 
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
-from llmb_tui.launch.direct.delivery import direct_spec
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store.paths import Places
 from llmb_tui.watch.job_poller import JobPoller
 from llmb_tui.watch.monitor import Monitor
 from llmb_tui.watch.state import RunState
-from tests.kit.runs import make_run, make_spec
+from tests.kit.runs import direct_spec, make_run, make_spec
 from tests.kit.waiting import until
 from tests.rig.cluster import Rig
 from tests.rig.stream import log_writer

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from llmb_tui.cluster.slurm.profile import SlurmProfile
-from llmb_tui.launch.direct.delivery import direct_spec
 from llmb_tui.launch.direct.install import entry_path
 from llmb_tui.launch.naming import image_path
 from llmb_tui.launch.run import Run
@@ -19,7 +18,7 @@ from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.store.journal import Journal
 from llmb_tui.store.paths import Places
-from tests.kit.runs import NEMOTRON, intended_run, request_for
+from tests.kit.runs import NEMOTRON, direct_spec, intended_run, request_for
 from tests.rig.cluster import Rig
 
 HELD = "--hold"
