@@ -42,7 +42,8 @@ class Cluster(Protocol):
 
     @property
     def banner(self) -> str:
-        """What it greets with, clean; empty before the first connection."""
+        """What it greets with, clean; empty before the first connection, and for a kind that does not greet."""
+        return ""
 
     @property
     def health(self) -> LinkHealth:

@@ -26,11 +26,6 @@ class JobLog:
         """Where the training logs are."""
         return self.training.rpartition("/")[0]
 
-    @property
-    def one_for_all(self) -> bool:
-        """Every start of the job writes to the same file: after it, or over it from its beginning."""
-        return "%r" not in self.training
-
     def path(self, job_id: str, restart: int = 0) -> str:
         """The training log of one start of a job."""
         return self.training.replace("%j", job_id).replace("%r", str(restart))

@@ -64,7 +64,7 @@ def load_profiles(
 
 def load_profile(path: Path) -> ClusterProfile:
     """The cluster in one file. Raises ProfileProblem."""
-    profile, text = _read_runai(path) if is_runai(path) else _read_slurm(path)
+    profile, text = _read(path)
     try:
         _check(profile)
     except WrongField as wrong:
@@ -103,16 +103,12 @@ def is_runai(path: Path) -> bool:
         return False
 
 
-def _read_slurm(path: Path) -> tuple[SlurmProfile, str]:
-    document, text = read_toml(path, _Slurm, ProfileProblem)
-    return SlurmProfile(**{**asdict(document), "env": tuple(document.env.items())}), text
-
-
-def _read_runai(path: Path) -> tuple[RunaiProfile, str]:
-    document, text = read_toml(path, _Runai, ProfileProblem)
+def _read(path: Path) -> tuple[ClusterProfile, str]:
+    form: type[_Slurm | _Runai] = _Runai if is_runai(path) else _Slurm
+    document, text = read_toml(path, form, ProfileProblem)
     values = {**asdict(document), "env": tuple(document.env.items())}
-    del values["kind"]
-    return RunaiProfile(**values), text
+    kind = RunaiProfile if values.pop("kind", None) else SlurmProfile
+    return kind(**values), text
 
 
 def _check(profile: ClusterProfile) -> None:

@@ -159,7 +159,7 @@ class LoginNodeDelivery(ABC):
         until = time.monotonic() + self.answers_within_s
         pause = _FIRST_PAUSE_S
         tell(self.progress(status))
-        while not (status.settled or self.answered(status)) and time.monotonic() < until:
+        while not (status.over or status.withdrawn or self.answered(status)) and time.monotonic() < until:
             time.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE_S)
             try:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
-from llmb_tui.catalog.settings import SettingsGroup, Values, applies, fill
+from llmb_tui.catalog.settings import Values, applies, fill
 from llmb_tui.errors import Trouble
 from llmb_tui.plan.plan import Problem
 from llmb_tui.request import RunRequest
@@ -46,7 +46,9 @@ def refuse_errors(what: str, problems: Iterable[Problem]) -> None:
 def applied(request: RunRequest) -> Applied:
     """What the preset sets for the plan. Of two groups that set the same, the later one wins."""
     values = plan_values(request)
-    groups = list(_groups(request, values))
+    selection = request.plan.selection
+    names = (request.plan.container, selection.size, selection.gpu, selection.dtype)
+    groups = [group for group in request.recipe.settings if applies(group, names, values)]
     return Applied(
         recipe=_merged([group.recipe for group in groups], values),
         base=_merged([group.base for group in groups], values),
@@ -65,12 +67,6 @@ def other_vboost(request: RunRequest, *, vboost: bool) -> Iterator[str]:
     estimate = request.plan.estimate
     if estimate is not None and estimate.vboost != vboost:
         yield "vboost on" if vboost else "vboost off"
-
-
-def _groups(request: RunRequest, values: Values) -> Iterator[SettingsGroup]:
-    selection = request.plan.selection
-    names = (request.plan.container, selection.size, selection.gpu, selection.dtype)
-    yield from (group for group in request.recipe.settings if applies(group, names, values))
 
 
 def _last(values: Iterable[T | None]) -> T | None:

@@ -49,11 +49,6 @@ class SubmissionStatus:
     """Names and values that only one of the procedures has; not clean."""
 
     @property
-    def settled(self) -> bool:
-        """True when nothing more will happen on the cluster."""
-        return self.over or self.withdrawn
-
-    @property
     def withdrawn(self) -> bool:
         """True when it is certain that nothing was submitted and never will be."""
         return self.owner == _WITHDRAWN

@@ -9,7 +9,7 @@ from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.runai.cluster import RunaiCluster, runai_of
 from llmb_tui.cluster.runai.failures import ApiTrouble
 from llmb_tui.cluster.runai.profile_check import split_claim
-from llmb_tui.cluster.runai.values import HUB_KEYS, Node, Project
+from llmb_tui.cluster.runai.values import HUB_KEYS, Project
 from llmb_tui.preflight.check_group import CheckGroup, failed, ok, unserved, warning
 from llmb_tui.preflight.needs import RunaiNeeds
 from llmb_tui.preflight.report import Check, Preflight
@@ -110,18 +110,15 @@ def _hardware(cluster: RunaiCluster, needs: RunaiNeeds, project: Project) -> Che
     except ApiTrouble as trouble:
         return _unknown("gpu-type", "GPU type", needed, trouble)
     mine = [node for node in nodes if node.node_pool in pools and node.gpus]
-    fitting = [node for node in mine if _is(node, gpu) and node.gpus >= plan.gpus_per_node and node.status == "Ready"]
+    # A driver names them as in `NVIDIA H100 80GB HBM3`.
+    of_type = [node for node in mine if gpu.lower() in _DOTS.split(node.gpu_type.lower())]
+    fitting = [node for node in of_type if node.gpus >= plan.gpus_per_node and node.status == "Ready"]
     kinds = ", ".join(sorted({f"{node.gpus} × {node.gpu_type}" for node in mine})) or "no node with a GPU"
     found = f"{len(fitting)} such nodes; in {' and '.join(pools)}: {kinds}"
     if len(fitting) >= plan.nodes:
         return ok("gpu-type", "GPU type", found, needed)
     fix = "Choose the node pool that has them, or another GPU type or fewer GPUs."
     return failed("gpu-type", "GPU type", found, needed, fix)
-
-
-def _is(node: Node, gpu: str) -> bool:
-    """Whether a driver's name, such as `NVIDIA H100 80GB HBM3`, is that of a GPU type."""
-    return gpu.lower() in _DOTS.split(node.gpu_type.lower())
 
 
 def _claims(cluster: RunaiCluster, needs: RunaiNeeds, project: Project) -> Iterator[Check]:

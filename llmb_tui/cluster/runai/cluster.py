@@ -58,11 +58,6 @@ class RunaiCluster(Cluster):
         return self._state
 
     @property
-    def banner(self) -> str:
-        """It greets with nothing."""
-        return ""
-
-    @property
     def health(self) -> LinkHealth:
         """What is known of the last question. Never waits."""
         return LinkHealth(self.state, None, note(self.state, Pulse(), trying_again=False, next_try_s=None))

@@ -45,11 +45,6 @@ class NodeGroup:
         """False for nodes that are down, drained or do not respond."""
         return self.state.rstrip("~#!%$@^-+") in _WORKING_STATES
 
-    @property
-    def idle(self) -> bool:
-        """True for nodes that run nothing and are promised to nobody."""
-        return self.state.rstrip("~#") == "idle"
-
 
 @dataclass(frozen=True, slots=True)
 class Partition:
@@ -69,8 +64,8 @@ class Partition:
 
     @property
     def idle_nodes(self) -> int:
-        """Those that run nothing now."""
-        return sum(group.nodes for group in self.groups if group.idle)
+        """Those that run nothing now, and are promised to nobody."""
+        return sum(group.nodes for group in self.groups if group.state.rstrip("~#") == "idle")
 
     @property
     def gpus(self) -> tuple[Gpus, ...]:

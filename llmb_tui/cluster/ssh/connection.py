@@ -40,7 +40,6 @@ class Connection(Link):
         self._channels = Channels(transport, self.host, asks_nobody=asks_nobody)
         self._shell = Shell(self._channels, self.host)
         self._heartbeat = Heartbeat(transport, self._shell.speak, on_close)
-        self._heartbeat.start()
 
     @property
     def alive(self) -> bool:

@@ -54,16 +54,16 @@ class Heartbeat:
     """Asks while the transport lives, and closes it when no answer comes."""
 
     def __init__(self, transport: HeardTransport, on_beat: Callable[[], None], on_end: Callable[[], None]) -> None:
-        """`on_beat` is called before each question."""
+        """Begins at once, in threads of its own, which end with the transport.
+
+        `on_beat` is called before each question, `on_end` once, at the end.
+        """
         self._transport = transport
         self._on_beat = on_beat
         self._on_end = on_end
         self._round_trip_s: float | None = None
         self._asked_at: float | None = None
         self._awake_at = 0.0
-
-    def start(self) -> None:
-        """Begin, in threads of its own, which end with the transport; `on_end` is then called once."""
         for part in (self._ask, self._watch):
             threading.Thread(target=part, name="ssh-heartbeat", daemon=True).start()
 

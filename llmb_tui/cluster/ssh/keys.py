@@ -100,7 +100,8 @@ class Keys:
 
     def _candidate(self, path: str) -> Candidate | None:
         """The key that a file holds or names: the agent's, one unlocked before, or the file's own."""
-        public = _public_half(path)
+        # In the open part of the private one, in the file itself, or beside it; empty if there is none.
+        public = _open_part(_file(path)) or _public_file(_file(path)) or _public_file(_file(f"{path}.pub"))
         key = self._agent_keys.get(public) or self._unlocked.get(_version(path))
         if key is None and public[4:].startswith(b"sk-"):
             self.unusable.append(f"key {path} (on a security key: `ssh-add {path}` lets the agent use it)")
@@ -193,11 +194,6 @@ def _load(path: str, passphrase: str | None) -> paramiko.PKey:
         except paramiko.SSHException:
             continue  # another kind of key, or a wrong passphrase: paramiko does not tell them apart
     raise paramiko.SSHException("not a private key that can be read here, or a wrong passphrase; an agent may hold it")
-
-
-def _public_half(path: str) -> bytes:
-    """The public key in the open part of a private one, in the file itself, or beside it; empty if there is none."""
-    return _open_part(_file(path)) or _public_file(_file(path)) or _public_file(_file(f"{path}.pub"))
 
 
 def _public_file(file: Path) -> bytes:

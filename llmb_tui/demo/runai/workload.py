@@ -122,7 +122,7 @@ class Workload:
     @property
     def container_trouble(self) -> tuple[str, str] | None:
         """Reason and message of what keeps its containers from being started, as an event says them."""
-        if not facts.image_exists(self.spec.image):
+        if not facts.IMAGES.fullmatch(self.spec.image):
             return "BackOff", f'Back-off pulling image "{self.spec.image}"'
         known = {(f"{facts.SECRET_PREFIX}{name}", key) for name, key in facts.SECRETS.items()}
         for variable in self.spec.environment_variables:

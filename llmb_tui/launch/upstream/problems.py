@@ -63,7 +63,9 @@ def problems_of(request: RunRequest, placeholders: Set[str], values: Values) -> 
     yield from _options(procedure, request.plan, str(values["root"]))
     yield from _profile(procedure, profile, ignored)
     yield from _training(request)
-    yield from _flaws(procedure, values)
+    for flaw in procedure.launch.flaws:
+        if all(holds(condition, values) for condition in flaw.when):
+            yield Problem("procedure", "warning", flaw.reason, flaw.fix)
     if procedure.launch.how == "bash":
         yield from _slurm(profile)
 
@@ -120,12 +122,6 @@ def _training(request: RunRequest) -> Iterator[Problem]:
         if name in variables or settings.env.get(name, value) != value:
             reason = f"{name} is not {value}, as the cluster's profile says: the procedure sets it itself."
             yield Problem(f"env.{name}", "warning", reason, _TAKE_OUT)
-
-
-def _flaws(procedure: UpstreamScripts, values: Values) -> Iterator[Problem]:
-    for flaw in procedure.launch.flaws:
-        if all(holds(condition, values) for condition in flaw.when):
-            yield Problem("procedure", "warning", flaw.reason, flaw.fix)
 
 
 def _slurm(profile: SlurmProfile) -> Iterator[Problem]:
