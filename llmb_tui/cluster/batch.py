@@ -29,6 +29,8 @@ class Answer:
     """Its stdout, and its stderr among it: remote text, not cleaned."""
 
 
+TIMED_OUT = 124
+"""Exit code of what `limited` had to end."""
 NO_ANSWER = Answer(-1, "")
 """Of a command that the batch did not come to."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from llmb_tui.cluster.batch import NO_ANSWER, Answer, run_batch
+from llmb_tui.cluster.batch import NO_ANSWER, TIMED_OUT, Answer, run_batch
 from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.failures import DeadlinePassed
 from llmb_tui.cluster.session import login_node
@@ -20,8 +20,6 @@ CheckGroup = Callable[[Cluster, Preflight], Iterable[Check]]
 ADMINISTRATORS = "Ask the cluster's administrators."
 _LONGEST = 400
 """Characters of what was found that are shown; some programs answer with megabytes."""
-TIMED_OUT = 124
-"""Exit code of what `limited` had to end."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from llmb_tui.cluster.batch import NO_ANSWER
+from llmb_tui.cluster.batch import NO_ANSWER, TIMED_OUT
 from llmb_tui.cluster.inventory import fitting_request, parse_config
 from llmb_tui.cluster.slurm.partition import NodeGroup, Partition, parse_partitions, parse_time
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.plan.plan import Plan
-from llmb_tui.preflight.check_group import ADMINISTRATORS, TIMED_OUT, Answers, failed, first_line, ok, unserved, warning
+from llmb_tui.preflight.check_group import ADMINISTRATORS, Answers, failed, first_line, ok, unserved, warning
 from llmb_tui.preflight.needs import Needs, architecture_of
 from llmb_tui.preflight.report import Check
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from llmb_tui.cluster.batch import TIMED_OUT
 from llmb_tui.cluster.inventory import CONFIG, IF_IT_ANSWERS, parse_config
 from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.cluster.remote_text import remote_text
@@ -19,16 +20,7 @@ from llmb_tui.cluster.slurm.params import arguments_of, gpu_options, sbatch_opti
 from llmb_tui.cluster.slurm.partition import SINFO_FORMAT
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.plan.plan import Plan
-from llmb_tui.preflight.check_group import (
-    ADMINISTRATORS,
-    TIMED_OUT,
-    Answers,
-    CommandChecks,
-    failed,
-    first_line,
-    ok,
-    warning,
-)
+from llmb_tui.preflight.check_group import ADMINISTRATORS, Answers, CommandChecks, failed, first_line, ok, warning
 from llmb_tui.preflight.needs import Needs
 from llmb_tui.preflight.partition import parse_settings, partition_checks
 from llmb_tui.preflight.report import Check

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmb_tui.cluster.batch import Answer
+from llmb_tui.cluster.batch import TIMED_OUT, Answer
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.plan.plan import Plan
-from llmb_tui.preflight.check_group import TIMED_OUT, Answers, clean_check
+from llmb_tui.preflight.check_group import Answers, clean_check
 from llmb_tui.preflight.needs import Needs
 from llmb_tui.preflight.report import Check, Preflight
 from llmb_tui.preflight.scheduler import slurm_checks, slurm_group

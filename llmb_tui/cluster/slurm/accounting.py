@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from llmb_tui.cluster.batch import Answer
+from llmb_tui.cluster.batch import TIMED_OUT, Answer
 from llmb_tui.cluster.job import TERMINAL_STATES, Job
 from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.cluster.slurm.partition import parse_count, parse_time
@@ -25,9 +25,6 @@ KEPT = (
 ASSOCIATIONS = 'limited 6 sacctmgr -nP show assoc user="$(id -un)" format=cluster,account,partition,qos,defaultqos'
 """For `run_batch`; answers about every cluster of the site's database."""
 DEFAULT_ACCOUNT = 'limited 6 sacctmgr -nP show user "$(id -un)" format=defaultaccount'
-
-TIMED_OUT = 124
-"""Exit code of `timeout` when it ended the command."""
 
 _OFF = re.compile(r"accounting storage is disabled|not running a supported accounting_storage", re.IGNORECASE)
 

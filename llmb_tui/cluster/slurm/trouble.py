@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from llmb_tui.cluster.batch import Answer
+from llmb_tui.cluster.batch import TIMED_OUT, Answer
 from llmb_tui.cluster.cluster import HalfAnswer, SchedulerTrouble
 from llmb_tui.cluster.job import Job
-from llmb_tui.cluster.slurm.accounting import TIMED_OUT
 from llmb_tui.diagnosis.rules import rules
 from llmb_tui.text import clean
 
