@@ -45,12 +45,16 @@ class Workloads:
         identity, now = str(uuid.uuid4()), self.clock()
         name = str(body["name"])
         with self._guard:
-            if any(one.name == name for one in self.all()):
+            if self.is_taken(name):
                 raise NameTakenError(name)
             workload = Workload(identity, kind, name, body, self._speed, created=now, queued=now, knobs=self._knobs())
             self._all[identity] = workload
             self._write(workload)
         return workload
+
+    def is_taken(self, name: str) -> bool:
+        """Whether a workload of that name is there."""
+        return any(one.name == name for one in self.all())
 
     def all(self, *, deleted: bool = False) -> list[Workload]:
         """Those that are there, or those that were deleted; the newest first."""

@@ -179,7 +179,7 @@ def test_without_its_database_the_queue_goes_on(site: Site) -> None:
 def test_accounting_that_hangs_is_told_from_the_controller_and_keeps_no_run_from_its_end(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("llmb_tui.cluster.slurm.client._ENDED_WITHIN_S", 1)
+    monkeypatch.setattr("llmb_tui.cluster.slurm.client.ENDED_WITHIN_S", 1)
     monkeypatch.setattr("llmb_tui.cluster.slurm.accounting.DEFAULT_ACCOUNT", DEFAULT_ACCOUNT.replace("6", "1"))
     queued = submitted(site, "--hold", "-J", "queued")
     steps = "for step in {0..49}; do echo Training epoch 0, iteration $step/49 '| train_step_timing in s: 5.0'; done"
