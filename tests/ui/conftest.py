@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 import textual
+from textual.css.model import RuleSet
+from textual.css.stylesheet import Stylesheet
 
 from tests.conftest import NOT_RUN
 
@@ -32,4 +34,20 @@ def _never_frozen() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as monkeypatch:
         nothing = {name: lambda: None for name in ("collect", "freeze", "enable")}
         monkeypatch.setattr("llmb_tui.ui.app.gc", SimpleNamespace(**nothing))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _styles_once() -> Iterator[None]:
+    """The styles of a widget are parsed once in each process, not by each of its hundreds of apps."""
+    parse, parsed = Stylesheet._parse_rules, dict[Any, list[RuleSet]]()
+
+    def once(sheet: Stylesheet, *source: Any, **options: Any) -> list[RuleSet]:
+        key = (source, *sorted(options.items()), *sorted(sheet._variables.items()))
+        if key not in parsed:
+            parsed[key] = parse(sheet, *source, **options)
+        return parsed[key]
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(Stylesheet, "_parse_rules", once)
         yield
