@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import html
-import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from textual._compositor import LayoutUpdate
 from textual.app import App
 from textual.events import Key
 from textual.pilot import Pilot
@@ -183,15 +182,11 @@ def by_head(parts: tuple[Paragraph, ...]) -> dict[str, str]:
     return {str(head).strip(): str(body) for head, body in parts}
 
 
-_CELL = 12.2
-_TEXT = re.compile(r'<text[^>]* x="([\d.]+)"[^>]*-line-(\d+)\)">([^<]*)</text>')
-
-
 def rows(app: App[Any]) -> list[str]:
-    """The text of the screen, row by row, as wide as the terminal at most."""
-    lines = [""] * app.size.height
-    for x, number, text in _TEXT.findall(app.export_screenshot()):
-        lines[int(number)] = lines[int(number)].ljust(round(float(x) / _CELL)) + html.unescape(text)
+    """The text of the screen, row by row, as it would be painted in full."""
+    painted = app.screen._compositor.render_update(full=True, screen_stack=app._background_screens)
+    assert isinstance(painted, LayoutUpdate)
+    lines = ("".join(strip.text for strip in strips) for strips in painted.strips)
     return [line.replace("\u00a0", " ").rstrip() for line in lines]
 
 

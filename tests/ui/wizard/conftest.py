@@ -54,7 +54,7 @@ def _frames_are_painted_when_looked_at(request: pytest.FixtureRequest, monkeypat
         async with run_test(app, **options) as pilot:
             yield pilot
             if app.is_running:
-                app.export_screenshot()
+                app.screen._compositor.render_update(full=True)
 
     monkeypatch.setattr(Compositor, "render_update", paint_in_full)
     monkeypatch.setattr(LlmbApp, "run_test", ends_painted)
