@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,15 +13,21 @@ from tests.kit.waiting import until
 
 
 @contextmanager
-def ssh_agent(socket: Path, *keys: Path) -> Iterator[Path]:
-    """An agent at `socket` that holds the keys, in this order."""
-    command = ["ssh-agent", "-D", "-a", str(socket)]
+def ssh_agent(place: Path, *keys: Path) -> Iterator[Path]:
+    """An agent with its socket at `place` that holds the keys, in this order."""
+    command = ["ssh-agent", "-D", "-a", str(place)]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as agent:
         try:
-            until(socket.exists)
+            until(lambda: _listens(place), "the agent listens")
             for key in keys:
-                environment = os.environ | {"SSH_AUTH_SOCK": str(socket)}
+                environment = os.environ | {"SSH_AUTH_SOCK": str(place)}
                 subprocess.run(["ssh-add", "-q", str(key)], check=True, stdin=subprocess.DEVNULL, env=environment)
-            yield socket
+            yield place
         finally:
             agent.terminate()
+
+
+def _listens(place: Path) -> bool:
+    """Its socket is there a moment before it can be connected to."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        return connection.connect_ex(str(place)) == 0
