@@ -1,7 +1,7 @@
-# Who submits a run, and when that was over: what submit.sh and launch.sh have in common. Behind group.sh. The folder of
-# the traces is the current one. It then holds claim (a symbolic link to nowhere that says who did it: user@host, process group, Unix
-# time) and exit (exit code, Unix time). Nothing is ever done twice: whoever cannot create claim leaves, and nobody
-# removes it.
+# Who submits a run, and when that was over: what submit.sh and launch.sh have in common, behind group.sh. The folder of
+# the traces is the current one. It then holds claim (a symbolic link to nowhere that says who did it: user@host,
+# process group, Unix time) and exit (exit code, Unix time). Nothing is ever done twice: whoever cannot create claim
+# leaves, and nobody removes it.
 
 # claimed: true for the first who asks, and never again.
 claimed() {

@@ -1,5 +1,5 @@
-# Process groups of this node. A look at all of its processes takes long where many people work, and is the last resort:
-# Linux's own table costs no program.
+# Process groups of this node. Linux's own table of one process costs no program; all processes are listed only where
+# that does not answer, as it takes long where many people work.
 
 # group_of PID: the process group of a process.
 group_of() {
@@ -13,14 +13,15 @@ group_of() {
 
 # group_lives GROUP: true while any process of it does. One that has ended and that nobody has waited for does not.
 group_lives() {
-    kill -0 "-$1" 2>/dev/null || [ -d "/proc/$1" ] || return 1 # that of somebody else is not ours to signal
-    # Those count here as well; but a leader, which most groups have to their end, says for itself that it lives.
+    # Most groups have their leader to the end. Another process may have got the number of one that is gone.
     if read -r process 2>/dev/null <"/proc/$1/stat"; then
-        case ${process##*) } in
+        set -- "$1" ${process##*) }
+        case "$2 $4" in
             [ZX]*) ;;
-            *) return 0 ;;
+            *" $1") return 0 ;;
         esac
     fi
+    # What cannot be listed counts as alive: nothing is taken for over that may go on.
     ps -A -o pgid= -o stat= | awk -v group="$1" '
         $1 == group && $2 !~ /^Z/ { alive = 1 }
         END { exit !(alive || !NR) }'

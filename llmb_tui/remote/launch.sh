@@ -1,5 +1,5 @@
-# Starts a recipe's own launch script, at most once however often this is started. Run detached, behind claim.sh and
-# lock.sh:
+# Starts a recipe's own launch script, at most once however often this is started. Run detached, behind group.sh,
+# claim.sh and lock.sh:
 #
 #     sh launch.sh FOLDER INDEX TOKEN
 #

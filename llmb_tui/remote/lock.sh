@@ -43,7 +43,8 @@ abandoned() {
     [ -d "$1" ] && [ "$(cat "$1/owner" 2>/dev/null)" = "$before" ]
 }
 
-# at_work: behind `abandoned`, and group.sh: true while anything lives that the owner of the lock, on this node, has started.
+# at_work: behind `abandoned`, and group.sh: true while anything lives that the owner of the lock, on this node, has
+# started.
 at_work() {
     case $before in "$(id -un)@$(uname -n)."*) ;; *) return 1 ;; esac
     leader=${before#"$(id -un)@$(uname -n)."}

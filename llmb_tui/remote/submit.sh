@@ -1,4 +1,5 @@
-# Gives a batch script to Slurm, at most once however often this is started. Run detached, behind claim.sh:
+# Gives a batch script to Slurm, at most once however often this is started. Run detached, behind group.sh and
+# claim.sh:
 #
 #     sh submit.sh FOLDER SCRIPT
 #

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter
 from typing import TYPE_CHECKING, Literal
 
 from llmb_tui.plan.selection import ProcedureId, Selection
@@ -199,5 +198,9 @@ class WizardState:
 
     def concerns(self, request: RunRequest) -> bool:
         """Whether the request is the present one. Problems that were learned since do not make it another."""
-        what = attrgetter("profile", "plan.selection", "procedure")
-        return self.proposal.request is not None and what(self.proposal.request) == what(request)
+        mine = self.proposal.request
+        return mine is not None and _identity(mine) == _identity(request)
+
+
+def _identity(request: RunRequest) -> tuple[object, ...]:
+    return request.profile, request.plan.selection, request.procedure

@@ -24,6 +24,7 @@ from llmb_tui.cluster.slurm.profile import GpuRequest, SlurmProfile
 from llmb_tui.cluster.validation import PATH, matches
 from llmb_tui.errors import Trouble
 from llmb_tui.text import clean_line
+from llmb_tui.toml.read import adapter
 
 CONFIG = "cluster_config.yaml"
 _MOST = 4
@@ -220,11 +221,11 @@ def _as_version_2(content: Mapping[str, Any]) -> dict[str, Any]:
 
 def _parse(file: str, content: Mapping[str, Any]) -> _Config:
     """The configuration in the types that it should have. Raises Trouble, which names the key that has not."""
-    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - costs 0.1 s, and the first frame needs none
+    from pydantic import ValidationError  # noqa: PLC0415 - costs 0.1 s, and the first frame needs none
 
     keys = {key: value for key, value in content.items() if value is not None}
     try:
-        config: _Config = TypeAdapter(_Config).validate_python(keys)
+        config: _Config = adapter(_Config).validate_python(keys)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
         key = ".".join(map(str, first["loc"]))
