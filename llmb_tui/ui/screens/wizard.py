@@ -225,9 +225,9 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
 
         match effect:
             case effects.Probe():
-                self.run_worker(self._perform(effect), group="probe", exclusive=True, exit_on_error=False)
+                self._probe(effect)
             case effects.Install() | effects.Prepare() | effects.PrepareAhead() | effects.Submit():
-                self.run_worker(self._perform(effect), group="task", exit_on_error=False)
+                self._take_up(effect)
             case effects.ReadRuns() | effects.ReadOwnResults():
                 self._read(effect)
             case effects.StartRestTimer():
@@ -351,6 +351,16 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
 
         with trouble_shown(self.app):
             self.dispatch(await in_daemon(read, effect, self._services))
+
+    # What these do is described, or Textual would keep a text of all that the effect holds.
+
+    @work(group="probe", exclusive=True, exit_on_error=False, description="probe")
+    async def _probe(self, probe: effects.Probe) -> None:
+        await self._perform(probe)
+
+    @work(group="task", exit_on_error=False, description="task")
+    async def _take_up(self, task: effects.ClusterTask) -> None:
+        await self._perform(task)
 
     async def _perform(self, task: effects.ClusterTask) -> None:
         """Do it in a thread; a probe that another one has replaced tells nothing any more."""

@@ -18,6 +18,8 @@ Part = tuple[str, Kind]
 Canvas = list[list[Part]]
 """The cells of a plot, the lowest row first."""
 
+_SAME = 1e-6
+"""Values that differ by no more than this part of them are drawn as one: no label that fits tells them apart."""
 _NICE = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
 _STYLES: dict[Kind, str] = {
     "axis": MUTED,
@@ -90,7 +92,7 @@ class Scale:
 
 def round_scale(low: float, high: float, rows: int) -> Scale:
     """A scale with round labels that holds both values; `low` must not be negative."""
-    if high == low:
+    if high - low <= high * _SAME:
         low, high = low * 0.95, high * 1.05 or 1.0
     gaps = max(rows - 1, 1)
     exponent = math.floor(math.log10((high - low) / gaps))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from llmb_tui.ui.widgets.plot import ASCII
@@ -68,6 +68,7 @@ def test_a_value_in_the_band_gets_a_row_of_the_band(low: float, factor: float, p
 
 
 @given(st.lists(SECONDS, min_size=1, max_size=50), BANDS, st.integers(2, 30))
+@example([10000.0, 9999.999999999998], None, 3)
 def test_labels_differ_from_row_to_row(values: list[float], expected: tuple[float, float] | None, rows: int) -> None:
     scale = make_scale(values, expected, rows)
     labels = [float(scale.label(row)) for row in range(rows)]
