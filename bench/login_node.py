@@ -18,7 +18,10 @@ from bench._rounds import Row, children_s, cpu_of, in_turns, python, versions
 _SCRIPT = """\
 import sys
 from llmb_tui.cluster.batch import batch_script
-from llmb_tui.cluster.slurm.client import look_commands
+try:
+    from llmb_tui.cluster.slurm.client import look_commands
+except ImportError:  # an older version
+    from llmb_tui.cluster.slurm.client import _look_commands as look_commands
 print(batch_script(look_commands(list(map(str, range(int(sys.argv[1]))))), "T"))
 """
 _FOLLOW = """\
