@@ -1,24 +1,29 @@
-"""`KeyBar` is made again when its keys differ, and only then."""
+"""`KeyBar` is painted again when its keys differ, and only then."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import ClassVar
 
+import pytest
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Button
-from textual.widgets._footer import FooterKey
 
-from llmb_tui.ui.widgets.key_bar import KeyBar
+from llmb_tui.ui.widgets.key_bar import KeyBar, ShownKey
 
 
 class Keys(App[None]):
     """One key that can be forbidden, and one that comes with the focus."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("a", "one", "One")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("a", "one", "One", tooltip="Does one")]
     allowed: bool | None = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.done: list[str] = []
 
     class Other(Button):
         """Has a key of its own."""
@@ -36,31 +41,63 @@ class Keys(App[None]):
         yield KeyBar()
 
     def action_one(self) -> None:
-        """Does nothing."""
+        self.done.append("One")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
         return self.allowed if action == "one" else True
 
 
-async def settled(pilot: Pilot[None]) -> list[FooterKey]:
-    """The widgets of the keys, once every change has reached the screen."""
+async def settled(pilot: Pilot[None]) -> tuple[ShownKey, ...]:
+    """The keys, once every change has reached the screen."""
     for _ in range(3):
         await pilot.pause()
-    return list(pilot.app.query(FooterKey))
+    return pilot.app.query_one(KeyBar).keys
 
 
-def words(keys: list[FooterKey]) -> list[tuple[str, bool]]:
-    return [(key.description, key.has_class("-disabled")) for key in keys if "-command-palette" not in key.classes]
+def words(keys: tuple[ShownKey, ...]) -> list[tuple[str, bool]]:
+    return [(key.words.plain, not key.enabled) for key in keys]
 
 
-async def test_the_keys_stay_while_they_are_the_same() -> None:
+async def test_the_keys_are_painted_once_while_they_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     app = Keys()
     async with app.run_test() as pilot:
-        before = await settled(pilot)
-        assert words(before) == [("One", False)]
+        assert words(await settled(pilot)) == [("a One", False)]
+        painted, render = Counter[str](), KeyBar.render
+        monkeypatch.setattr(KeyBar, "render", lambda bar: painted.update(["again"]) or render(bar))
         app.query_one("#second").focus()
         app.screen.refresh_bindings()
-        assert await settled(pilot) == before
+        await settled(pilot)
+        assert not painted
+        app.query_one("#other").focus()
+        await settled(pilot)
+        assert painted
+
+
+async def test_a_click_is_the_key_and_one_that_is_forbidden_does_nothing() -> None:
+    app = Keys()
+    async with app.run_test() as pilot:
+        await settled(pilot)
+        assert app.done == []
+        await pilot.click(KeyBar, offset=(3, 0))
+        assert app.done == ["One"]
+        await pilot.click(KeyBar, offset=(30, 0))
+        app.allowed = None
+        app.screen.refresh_bindings()
+        await settled(pilot)
+        await pilot.click(KeyBar, offset=(3, 0))
+        await settled(pilot)
+        assert app.done == ["One"]
+
+
+async def test_the_tooltip_is_that_of_the_key_under_the_mouse() -> None:
+    app = Keys()
+    async with app.run_test() as pilot:
+        await settled(pilot)
+        told = []
+        for column in (0, 4, 30):
+            await pilot.hover(KeyBar, offset=(column, 0))
+            told.append(app.query_one(KeyBar).tooltip)
+        assert told == ["Does one", "Does one", None]
 
 
 async def test_another_key_and_one_that_is_forbidden_are_seen() -> None:
@@ -68,10 +105,10 @@ async def test_another_key_and_one_that_is_forbidden_are_seen() -> None:
     async with app.run_test() as pilot:
         await settled(pilot)
         app.query_one("#other").focus()
-        assert words(await settled(pilot)) == [("Two", False), ("One", False)]
+        assert words(await settled(pilot)) == [("b Two", False), ("a One", False)]
         app.allowed = None
         app.screen.refresh_bindings()
-        assert words(await settled(pilot)) == [("Two", False), ("One", True)]
+        assert words(await settled(pilot)) == [("b Two", False), ("a One", True)]
         app.allowed = False
         app.screen.refresh_bindings()
         app.query_one("#first").focus()
@@ -85,10 +122,10 @@ async def test_what_changes_while_another_window_is_in_front_is_seen_afterwards(
         app.app_focus = False
         app.allowed = None
         app.screen.refresh_bindings()
-        assert words(await settled(pilot)) == [("One", False)]
+        assert words(await settled(pilot)) == [("a One", False)]
         app.app_focus = True
         app.screen.refresh_bindings()
-        assert words(await settled(pilot)) == [("One", True)]
+        assert words(await settled(pilot)) == [("a One", True)]
 
 
 async def test_what_changes_while_the_screen_is_covered_is_seen_when_it_is_back() -> None:
@@ -101,4 +138,4 @@ async def test_what_changes_while_the_screen_is_covered_is_seen_when_it_is_back(
             app.allowed = None if app.allowed else True
             below.refresh_bindings()
             app.pop_screen()
-            assert words(await settled(pilot)) == [("One", app.allowed is None)]
+            assert words(await settled(pilot)) == [("a One", app.allowed is None)]

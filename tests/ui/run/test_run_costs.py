@@ -35,8 +35,8 @@ async def test_lines_that_come_lay_out_nothing(
             monkeypatch.setattr(
                 kind, "draw", lambda *given, was=original: drawn.update([was.__qualname__]) or was(*given)
             )
-        recompose = KeyBar.recompose
-        monkeypatch.setattr(KeyBar, "recompose", lambda bar: drawn.update(["keys"]) or recompose(bar))
+        render = KeyBar.render
+        monkeypatch.setattr(KeyBar, "render", lambda bar: drawn.update(["keys"]) or render(bar))
         log = services.runs.folder("k3f9a2") / first.log_name
         for more in range(1, 6):
             with log.open("a") as file:
