@@ -50,8 +50,13 @@ def make_site(outside: Outside, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mak
         site.close()
 
 
-def not_done(states: dict[str, StepState]) -> dict[str, StepState]:
-    return {kind: state for kind, state in states.items() if state.status != "done"}
+def not_done(states: dict[str, StepState]) -> dict[str, str]:
+    """Each with its state and why, in a few words: what failed is seen in a short report."""
+    return {
+        kind: f"{state.status}: {state.detail} {state.reason}"
+        for kind, state in states.items()
+        if state.status != "done"
+    }
 
 
 def give_token(site: UpstreamSite, token: str) -> None:
@@ -164,7 +169,7 @@ def what_is_removed_is_made_anew(site: UpstreamSite) -> None:
     assert remove(site.session(), chosen(found, [environment, repository])).kept == {}
     assert not Path(site.paths.repository).exists()
     assert not Path(site.paths.environment).exists()
-    assert not_done(site.run()) == {}
+    assert not_done(site.run()) == {}, site.log("setup")
     assert Path(site.paths.environment, "bin", "python").exists()
 
 
