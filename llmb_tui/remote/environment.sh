@@ -13,6 +13,7 @@ environment() {
         return
     fi
     touch "$unfinished"
+    rm -f "$stamp" # of one that was removed: its Python is there again long before pip
     rm -rf "$environment".old.*
     if [ -e "$environment" ]; then
         if [ ! -d "$environment/bin" ] && [ "$(ls -A "$environment")" ]; then

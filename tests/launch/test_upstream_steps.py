@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -276,6 +277,21 @@ def test_an_environment_is_made_used_and_made_anew(site: UpstreamInstall) -> Non
     assert "made anew" in site.run("environment")
     assert site.done("environment")
     assert not note.exists()
+
+
+def test_an_environment_that_was_removed_is_not_there_before_it_is_whole_again(
+    site: UpstreamInstall, copying: str
+) -> None:
+    site.made("directories", "environment")
+    made = Path(site.steps()["environment"].args[0])
+    shutil.rmtree(made)
+    Path(copying).write_text(f"""#!/bin/sh
+case "$1 $2" in "-m venv") mkdir -p "$3/bin" && ln -s "{sys.executable}" "$3/bin/python" && exit 1 ;; esac
+exec "{sys.executable}" "$@"
+""")
+    site.fails("environment")
+    assert (made / "bin" / "python").exists()
+    assert not site.done("environment"), "the next step would begin before pip is there"
 
 
 def test_pip_that_was_lost_while_it_was_replaced_is_made_anew(tmp_path: Path) -> None:
