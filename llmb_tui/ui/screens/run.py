@@ -27,6 +27,7 @@ from llmb_tui.launch.run import Run
 from llmb_tui.preflight.report import Preflight
 from llmb_tui.services import Services
 from llmb_tui.text import capital
+from llmb_tui.ui.compositor import RowCompositor
 from llmb_tui.ui.daemon import Defect, in_daemon
 from llmb_tui.ui.dialogs import Confirm
 from llmb_tui.ui.text import MUTED, line, lines, tell
@@ -86,6 +87,7 @@ Leaving this screen stops the watching only; the job goes on."""
 
     def __init__(self, services: Services, prompter: Prompter, run_id: str) -> None:
         super().__init__()
+        self._compositor = RowCompositor()
         self._services = services
         self._prompter = prompter
         self._run_id = run_id

@@ -14,6 +14,7 @@ from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
+from llmb_tui.ui.compositor import RowCompositor
 from llmb_tui.ui.daemon import in_daemon, trouble_shown
 from llmb_tui.watch.run_records import RunsChanged
 
@@ -26,6 +27,7 @@ class RunsScreen(Screen[None]):
 
     def __init__(self, services: Services, prompter: Prompter) -> None:
         super().__init__()
+        self._compositor = RowCompositor()
         self._services = services
         self._prompter = prompter
         self._profiles: Mapping[str, ClusterProfile] = {}

@@ -21,6 +21,7 @@ from textual.widgets import Input
 from textual.worker import get_current_worker
 
 from llmb_tui.errors import Trouble
+from llmb_tui.ui.compositor import RowCompositor
 from llmb_tui.ui.daemon import in_daemon, trouble_shown
 from llmb_tui.ui.screens.wizard_body import WizardBody
 from llmb_tui.ui.text import tell
@@ -90,6 +91,7 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
 
     def __init__(self, services: Services, prompter: Prompter) -> None:
         super().__init__()
+        self._compositor = RowCompositor()
         self._services = services
         self._prompter = prompter
         self._stop = threading.Event()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from rich.segment import Segment
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -14,6 +15,8 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import Reactive
+from textual.strip import Strip
+from textual.visual import Visual
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -107,6 +110,9 @@ class VerticalList(OptionList, inherit_bindings=False):
 class ChoiceList(VerticalList):
     """The highlighted choice is the chosen one: what depends on it follows in the same frame."""
 
+    highlighted: Reactive[int | None] = Reactive["int | None"](None, repaint=False)
+    """Only the rows that look another way are painted."""
+
     def __init__(self, choose: Callable[[str], None], numbers: bool = False, **options: Any) -> None:
         super().__init__(**options)
         self._choose = choose
@@ -127,9 +133,8 @@ class ChoiceList(VerticalList):
             self._choices = choices
             self._fill()
             return
-        self._mark(before)
-        self._mark(chosen)
-        self._point()
+        self._paint(self._row_of(before), self._row_of(chosen))
+        self.highlighted = self._row_of(chosen)
 
     def filter(self, needle: str) -> None:
         """Show only the choices in which every typed word occurs; choose the first where the chosen one is gone."""
@@ -139,7 +144,8 @@ class ChoiceList(VerticalList):
         if enabled and all(choice.value != self.chosen for choice in self.shown):
             self._choose(enabled[0].value)
 
-    def watch_highlighted(self, highlighted: int | None) -> None:
+    def watch_highlighted(self, before: int | None, highlighted: int | None) -> None:  # type: ignore[override]
+        self._paint(before, highlighted)
         super().watch_highlighted(highlighted)
         if highlighted is None:
             return
@@ -151,24 +157,36 @@ class ChoiceList(VerticalList):
         words = self._needle.lower().split()
         self.shown = tuple(choice for choice in self._choices if all(word in choice.searched for word in words))
         self.set_options(Option(self._row(one), disabled=one.disabled_reason is not None) for one in self.shown)
-        self._point()
+        self.highlighted = self._row_of(self.chosen)
 
-    def _point(self) -> None:
-        self.highlighted = next((at for at, choice in enumerate(self.shown) if choice.value == self.chosen), None)
+    def _row_of(self, value: str) -> int | None:
+        return next((at for at, choice in enumerate(self.shown) if choice.value == value), None)
 
-    def _mark(self, value: str) -> None:
-        for index, choice in enumerate(self.shown):
-            if choice.value == value:
-                self.replace_option_prompt_at_index(index, self._row(choice))
+    def _paint(self, *rows: int | None) -> None:
+        for row in rows:
+            if row is not None:
+                self.refresh_line(row)
 
     def _row(self, choice: Choice) -> Content:
-        chosen = choice.value == self.chosen
+        """Without the mark of the chosen one."""
         width = max((len(one.label) for one in self._choices), default=0)
         label = choice.label.rjust(width) if self._numbers else choice.label.ljust(width)
         if choice.disabled_reason is not None:
-            return line(("✗ ", "$text-error") if chosen else "  ", (f"{label}  – {choice.disabled_reason}", MUTED))
+            return line("  ", (f"{label}  – {choice.disabled_reason}", MUTED))
         dot = "" if choice.published is None else "● " if choice.published else "○ "
-        return line("▸ " if chosen else "  ", label, "  ", dot, choice.detail)
+        return line("  ", label, "  ", dot, choice.detail)
+
+    def render_line(self, y: int) -> Strip:
+        """The mark is no part of a row's text: Textual makes all texts anew where one is another."""
+        strip, row = super().render_line(y), self.scroll_offset.y + y
+        if row >= len(self.shown) or self.shown[row].value != self.chosen:
+            return strip
+        if self.shown[row].disabled_reason is None:
+            mark = Strip([Segment("▸ ", next(iter(strip)).style)])
+        else:
+            style = self.get_visual_style("option-list--option", "option-list--option-disabled")
+            mark = Visual.to_strips(self, line(("✗ ", "$text-error")), 2, 1, style)[0]
+        return Strip.join([mark, strip.crop(2)])
 
 
 class FindableChoices(Vertical):

@@ -47,7 +47,6 @@ class WrappedLines(Widget):
     """Subclasses say what the lines are, and call `changed` when they are others."""
 
     DEFAULT_CSS = "WrappedLines { height: auto; }"
-    _painted: tuple[Content, ...] = ()
     _wrapped: tuple[object, list[Content]] | None = None
 
     def rows(self, width: int) -> list[Content]:
@@ -65,20 +64,28 @@ class WrappedLines(Widget):
         return len(self.wrapped(width))
 
     def render(self) -> Content:
+        """All of it, as a person selects it."""
         width = self.size.width
-        self._painted = tuple(self.wrapped(width))
-        return lines(*(row.truncate(width, ellipsis=True) for row in self._painted))
+        return lines(*(row.truncate(width, ellipsis=True) for row in self.wrapped(width)))
+
+    def render_line(self, y: int) -> Strip:
+        if self.text_selection is not None:
+            return super().render_line(y)
+        width = self.size.width
+        rows = self.wrapped(width)
+        if y >= len(rows):
+            return Strip.blank(width, self.visual_style.rich_style)
+        return Visual.to_strips(self, rows[y].truncate(width, ellipsis=True), width, 1, self.visual_style)[0]
 
     def changed(self) -> None:
         """Paint what is another now, and lay out again only where the number of lines is."""
         before = self._wrapped[1] if self._wrapped is not None else []
         self._wrapped = None
         rows = self.wrapped(self.size.width)
-        if len(rows) != len(before) or (self._painted and len(rows) != len(self._painted)):
+        if len(rows) != len(before):
             self.refresh(layout=self.styles.auto_dimensions)
-        if len(rows) != len(self._painted):
             return
-        pairs = enumerate(zip(rows, self._painted, strict=True))
+        pairs = enumerate(zip(rows, before, strict=True))
         others = [Region(0, y, self.size.width, 1) for y, (new, old) in pairs if not new.is_same(old)]
         if others:
             self.refresh(*others)

@@ -1,0 +1,39 @@
+"""`RowCompositor`: paints of each widget the rows in which something has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from textual._compositor import ChopsUpdate, Compositor
+from textual.geometry import Region
+from textual.strip import Strip
+
+
+class RowCompositor(Compositor):
+    """For a screen whose keys change a few lines of many widgets.
+
+    Textual's own asks every widget between the first changed line and the last for all of its lines, and drops those
+    that did not change.
+    """
+
+    _changed: tuple[Region, ...] = ()
+    """While changes are painted; empty while all is."""
+
+    def render_partial_update(self) -> ChopsUpdate | None:
+        self._changed = tuple(self._dirty_regions)
+        try:
+            return super().render_partial_update()
+        finally:
+            self._changed = ()
+
+    def _get_renders(self, crop: Region | None = None) -> Iterable[tuple[Region, Region, list[Strip]]]:
+        if not self._changed:
+            yield from super()._get_renders(crop)
+            return
+        for widget, (region, clip) in self.visible_widgets.items():
+            seen = region.intersection(clip)
+            changed = [part for one in self._changed if (part := one.intersection(seen))]
+            if changed:
+                top, bottom = min(part.y for part in changed), max(part.bottom for part in changed)
+                rows = Region(seen.x, top, seen.width, bottom - top)
+                yield region, rows, widget.render_lines(rows.translate(-region.offset))
