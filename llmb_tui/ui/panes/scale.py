@@ -119,10 +119,11 @@ class ScalePane(Pane):
             opens[name]()
 
     def action_layout(self) -> None:
+        self._layout.open()
         self._open("#layout", self._layout.first)
 
     def action_layouts(self) -> None:
-        self._layout.add_class("-open")
+        self._layout.open()
         self.dispatch(Asked("layouts"))
 
     def action_recipes_layout(self) -> None:
@@ -200,6 +201,7 @@ class LayoutPart(Vertical):
     def __init__(self, give: Callable[[str, str], None]) -> None:
         super().__init__(id="layout")
         self._give = give
+        self._state: WizardState | None = None
         self._fields = {
             field.name: TextField(partial(give, field.name), digits=7, id=f"layout-{field.flag.removeprefix('--')}")
             for field in LAYOUT
@@ -221,9 +223,20 @@ class LayoutPart(Vertical):
         """Where a person starts."""
         return self._fields[LAYOUT[0].name]
 
+    def open(self) -> None:
+        """From now on it is seen, also with the recipe's own layout."""
+        self.add_class("-open")
+        if self._state is not None:
+            self.show(self._state)
+
     def show(self, state: WizardState) -> None:
-        """An empty field takes the recipe's value, which stands in it pale."""
+        """An empty field takes the recipe's value, which stands in it pale. Nothing is done for what is not seen."""
+        self._state = state
         answers, proposal = state.answers, state.proposal
+        given = bool(answers.overrides.set_fields())
+        self.set_class(given, "-on")
+        if not given and not self.has_class("-open"):
+            return
         for name, field in self._fields.items():
             value = value_of(answers, name)
             # What was typed stays as it was typed; a layout from the list reaches the field that has the focus too.
@@ -231,8 +244,6 @@ class LayoutPart(Vertical):
                 field.value = value
             field.placeholder = shown(proposal.usual.parallelism, FIELDS[name]) if proposal.usual else ""
         self.query_one("#layout-checks", Paragraphs).parts = layout_checks(proposal.usual, proposal.plan)
-        given = bool(answers.overrides.set_fields())
-        self.set_class(given, "-on")
         self.query_one("#recipes-layout", Button).disabled = not given
         if self.has_focus_within:
             # The checks may have become more lines.

@@ -145,13 +145,15 @@ class ChoiceList(VerticalList):
             self._choose(enabled[0].value)
 
     def watch_highlighted(self, before: int | None, highlighted: int | None) -> None:  # type: ignore[override]
+        """In the place of Textual's, whose message to all widgets above nobody hears."""
         self._paint(before, highlighted)
-        super().watch_highlighted(highlighted)
         if highlighted is None:
             return
         choice = self.shown[highlighted]
-        if choice.disabled_reason is None and choice.value != self.chosen:
-            self._choose(choice.value)
+        if choice.disabled_reason is None:
+            self.scroll_to_highlight()
+            if choice.value != self.chosen:
+                self._choose(choice.value)
 
     def _fill(self) -> None:
         words = self._needle.lower().split()
