@@ -33,6 +33,7 @@ class LlmbApp(KeyOrder):
 
     TITLE = "llmb-tui"
     CSS_PATH = "app.tcss"
+    ALLOW_IN_MAXIMIZED_VIEW = "KeyBar"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("question_mark", "keys", "Help", key_display="?", id="app.help", tooltip="Keys and what they do"),
         Binding("q", "quit", "Quit", show=False, id="app.quit", tooltip="Leave; what runs on a cluster goes on there"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from textual import events
@@ -80,6 +80,10 @@ class KeyBar(Widget):
     def on_leave(self) -> None:
         self.pointed = None
 
+    def watch_keys(self) -> None:
+        """Another key may stand under the mouse now."""
+        self.pointed = None
+
     def watch_pointed(self, pointed: ShownKey | None) -> None:
         self.tooltip = pointed.tooltip if pointed is not None else None
 
@@ -112,15 +116,19 @@ class KeyBar(Widget):
     def _update(self) -> None:
         self._is_due = False
         # Textual asks the screen on top what the keys of a pane do, so those of one that is covered are not known.
-        if not self.is_attached or self.screen is not self.app.screen:
-            return
-        active = self.screen.active_bindings
-        # Where several keys do the same, the first is shown.
-        by_action = {one.binding.action: one for one in reversed(active.values()) if one.binding.show}
-        shown = dict.fromkeys(one.binding.action for one in active.values() if one.binding.show)
-        self.keys = tuple(self._shown(by_action[action]) for action in shown)
-        palette = active.get(self.app.COMMAND_PALETTE_BINDING) if self._has_palette else None
-        self.palette = self._shown(palette) if palette is not None else None
+        if self.is_attached and self.screen is self.app.screen:
+            active = self.screen.active_bindings
+            self.keys = self.keys_of(active)
+            palette = active.get(self.app.COMMAND_PALETTE_BINDING) if self._has_palette else None
+            self.palette = self._shown(palette) if palette is not None else None
+
+    def keys_of(self, active: Mapping[str, ActiveBinding]) -> tuple[ShownKey, ...]:
+        """Those to be shown; where several keys do the same, the first."""
+        shown: dict[str, ActiveBinding] = {}
+        for one in active.values():
+            if one.binding.show:
+                shown.setdefault(one.binding.action, one)
+        return tuple(map(self._shown, shown.values()))
 
     def _shown(self, active: ActiveBinding) -> ShownKey:
         """A key as the app's keymap has it, and as the screen allows it."""

@@ -24,6 +24,7 @@ from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.ui.widgets.job_table import JobTable, job_row, state_cell
 from llmb_tui.watch.job_poller import JobPoller
 from llmb_tui.watch.state import RunState
+from tests.kit.frames import Frames
 from tests.kit.pilot import SIZE, on_screen, on_top, text_of, until
 from tests.kit.runs import make_run
 from tests.ui.run.run_states import log_text
@@ -41,6 +42,19 @@ async def listed(pilot: Any, app: App[None], count: int) -> None:
     done = {"31/50", "50/50", "3/50", "10/50"} if count == 6 else set()
     await until(pilot, lambda: done <= {cell for row in cells(app) for cell in row}, "every log read")
     await pilot.pause()
+
+
+async def test_frames_of_the_list_add_up_to_the_whole_screen(
+    open_jobs: OpenJobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app, _ = open_jobs()
+    frames = Frames(app, monkeypatch)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await listed(pilot, app, 6)
+        for key in ("down", "down", "right", "right", "end", "space", "home", "up"):
+            await pilot.press(key)
+            await pilot.pause()
+            assert frames.cells == frames.whole(), key
 
 
 async def test_each_run_has_a_row_with_what_is_known_of_it(open_jobs: OpenJobs) -> None:

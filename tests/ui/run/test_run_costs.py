@@ -15,6 +15,7 @@ from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.log_view import LogView
 from llmb_tui.ui.widgets.run_header import RunHeader
 from llmb_tui.ui.widgets.step_chart import StepChart
+from tests.kit.frames import Frames
 from tests.kit.pilot import SIZE, text_of, until
 from tests.ui.run.run_states import STATES, log_text
 
@@ -45,3 +46,24 @@ async def test_lines_that_come_lay_out_nothing(
             await until(pilot, lambda more=more: view.source.lines == 42 + 20 * more, "the lines")
             await pilot.pause()
     assert drawn == {"RunHeader.draw": 5}
+
+
+@pytest.mark.parametrize("size", [(120, 36), (80, 24)])
+async def test_frames_of_a_run_add_up_to_the_whole_screen(
+    open_run: Callable[..., tuple[App[None], Any]], monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
+) -> None:
+    first = STATES["measuring"]
+    app, services = open_run(first, log=log_text(31))
+    frames = Frames(app, monkeypatch)
+    async with app.run_test(size=size) as pilot:
+        view = app.screen.query_one(LogView)
+        await until(pilot, lambda: view.source.lines == 42 and "● live" in text_of(app, RunHeader), "the run")
+        log = services.runs.folder("k3f9a2") / first.log_name
+        for more, key in enumerate("k k j slash o escape end pageup tab".split(), start=1):
+            with log.open("a") as file:
+                file.write("0: NCCL INFO Channel 00\n" * 20)
+            app.screen.post_message(RunScreen.StateChanged(replace(first, log_bytes=first.log_bytes + more)))
+            await until(pilot, lambda more=more: view.source.lines == 42 + 20 * more, "the lines")
+            await pilot.press(key)
+            await pilot.pause()
+            assert frames.cells == frames.whole(), key

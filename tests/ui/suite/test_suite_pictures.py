@@ -25,7 +25,7 @@ MIXED = replace(DRAFT, scales=(16, 24, 64), dtypes=("bf16", "fp8"), at_most=2, s
 async def keys_are_shown(pilot: Pilot[Any]) -> None:
     """The key bar shows a frame later that the keys do something else."""
     bar = pilot.app.screen.query_one(KeyBar)
-    await until(pilot, lambda: not bar._is_due, "the keys")
+    await until(pilot, lambda: not bar._is_due and bar.keys == bar.keys_of(bar.screen.active_bindings), "the keys")
     await pilot.pause()
 
 

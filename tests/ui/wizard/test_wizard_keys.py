@@ -36,6 +36,7 @@ from tests.kit.pilot import (
     on_screen,
     on_top,
     plan_of,
+    rows,
     step_of,
     text_of,
     until,
@@ -116,6 +117,16 @@ async def test_the_first_three_steps_by_keyboard(app: LlmbApp) -> None:
             64,
         )
         assert [marks(pilot)[one] for one in list(StepId)[:4]] == ["done", "done", "done", "open"]
+
+
+async def test_what_was_chosen_and_became_impossible_has_a_cross_in_its_list(app: LlmbApp) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        wizard = await loaded(pilot)
+        wizard.dispatch(Answered("workload", "nemotron4-340b@25.12/340b"))
+        wizard.dispatch(Answered("gpu", "gb200"))
+        wizard.dispatch(Answered("workload", NEMOTRON))
+        await pilot.press("2")
+        assert [row for row in rows(app) if "✗ GB200" in row and " – " in row]
 
 
 async def test_the_preview_follows_each_key(app: LlmbApp) -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from rich.cells import cell_len
-from textual._compositor import Compositor, CompositorUpdate
+from textual._compositor import Compositor
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
 from llmb_tui.plan.make import plan
 from llmb_tui.ui.app import LlmbApp
@@ -27,6 +25,7 @@ from llmb_tui.ui.widgets.preview import Preview
 from llmb_tui.ui.widgets.rail import Rail
 from llmb_tui.wizard.answers import settled
 from llmb_tui.wizard.proposal import propose
+from tests.kit.frames import Frames
 from tests.kit.pilot import SIZE, choose, loaded, on_top, until
 
 pytestmark = pytest.mark.every_frame
@@ -136,55 +135,24 @@ async def test_a_key_makes_the_rows_of_a_list_that_it_changes(app: LlmbApp, monk
         await pilot.pause()
         for kind in (ChoiceList, Rail, KeyBar):
             counted(monkeypatch, made, kind, "render_line")
+        counted(monkeypatch, made, Input, "refresh")
         await pilot.press("down")
         await pilot.pause()
     assert made == {"render_line of ChoiceList#None": 2, "render_line of Rail#None": 1}
-
-
-class Terminal:
-    """What a terminal shows that gets every frame: for each cell its character with the style that was sent for it."""
-
-    def __init__(self, app: LlmbApp) -> None:
-        self._console = app.console
-        self.cells: dict[tuple[int, int], str] = {}
-
-    def take(self, frame: CompositorUpdate | None) -> None:
-        row = column = 0
-        style = ""
-        for move, control, text in _SENT.findall(frame.render_segments(self._console) if frame else ""):
-            if move:
-                row, column = (int(number) - 1 for number in move.split(";"))
-            elif control:
-                style = "" if control == "0" else control
-            for character in text:
-                self.cells[row, column] = f"{style} {character}"
-                column += cell_len(character)
-
-
-_SENT = re.compile(r"\x1b\[(\d+;\d+)H|\x1b\[([\d;]*)m|([^\x1b\n]+)")
 
 
 @pytest.mark.parametrize("size", [(120, 36), (80, 24)])
 async def test_frames_of_changes_add_up_to_the_whole_screen(
     app: LlmbApp, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
 ) -> None:
-    terminal, paint = Terminal(app), Compositor.render_update
-
-    def painted(compositor: Compositor, *given: Any, **named: Any) -> object:
-        frame = paint(compositor, *given, **named)
-        terminal.take(frame if isinstance(frame, CompositorUpdate) else None)
-        return frame
-
-    monkeypatch.setattr(Compositor, "render_update", painted)
+    frames = Frames(app, monkeypatch)
     keys = "3 down down up tab 7 backspace tab 4 l tab tab 2 escape o down space left right p p slash x escape 1 end 7"
     async with app.run_test(size=size) as pilot:
-        wizard = await loaded(pilot)
+        await loaded(pilot)
         for key in keys.split():
             await pilot.press(key)
             await pilot.pause()
-            whole = Terminal(app)
-            whole.take(wizard._compositor.render_full_update())
-            assert terminal.cells == whole.cells, key
+            assert frames.cells == frames.whole(), key
 
 
 def goes_on(timer: Any) -> bool:

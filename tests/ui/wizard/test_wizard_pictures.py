@@ -25,7 +25,19 @@ from llmb_tui.ui.screens.wizard import WizardScreen
 from llmb_tui.ui.widgets.texts import Paragraphs
 from llmb_tui.wizard.events import Submitted
 from llmb_tui.wizard.state import ClusterState
-from tests.kit.pilot import NEMOTRON, choose, know, loaded, on_top, plan_of, request_of, rows, until, wizard_of
+from tests.kit.pilot import (
+    NEMOTRON,
+    choose,
+    know,
+    loaded,
+    on_screen,
+    on_top,
+    plan_of,
+    request_of,
+    rows,
+    until,
+    wizard_of,
+)
 from tests.ui.wizard.found_states import CHECKED, EOS, INSTALLED, INSTALLING, PASSED, Still, draft_of
 
 Drive = Callable[[Pilot[None]], Awaitable[object]]
@@ -217,3 +229,14 @@ async def test_a_cluster_that_does_not_answer_says_why_and_what_to_do(services: 
         await on_eos(pilot, "4", ClusterState(link="failed", trouble=trouble, failed="probe"))
         assert rows(app)[0].endswith("simulated, clock x60   ✗ eos no connection")
         assert [row.strip() for row in rows(app)[5:9]] == ["✗ no connection", trouble.what, trouble.why, trouble.fix]
+
+
+async def test_the_keys_are_seen_beside_a_script_that_fills_the_screen(services: Services) -> None:
+    services.clusters.save(EOS)
+    app = LlmbApp(services)
+    async with app.run_test(size=SMALL) as pilot:
+        await at_review(pilot)
+        await pilot.press("z")
+        await pilot.pause()
+        assert "What will run" not in on_screen(app)
+        assert "z Zoom" in rows(app)[-1]

@@ -1,0 +1,50 @@
+"""`Frames`: what a terminal shows that got every frame, beside what a whole screen would be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+from textual._compositor import Compositor, CompositorUpdate
+from textual.app import App
+
+_SENT = re.compile(r"\x1b\[(\d+;\d+)H|\x1b\[([\d;]*)m|([^\x1b\n]+)")
+Cells = dict[tuple[int, int], str]
+
+
+class Frames:
+    """For each cell its character with the style that was sent for it. Only for screens that are never covered."""
+
+    def __init__(self, app: App[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+        self._app = app
+        self.cells: Cells = {}
+        paint: Callable[..., object] = Compositor.render_update
+
+        def painted(compositor: Compositor, *given: Any, **named: Any) -> object:
+            frame = paint(compositor, *given, **named)
+            if isinstance(frame, CompositorUpdate):
+                self._put(frame, self.cells)
+            return frame
+
+        monkeypatch.setattr(Compositor, "render_update", painted)
+
+    def whole(self) -> Cells:
+        """The screen as it would be painted in full now."""
+        cells: Cells = {}
+        self._put(self._app.screen._compositor.render_full_update(), cells)
+        return cells
+
+    def _put(self, frame: CompositorUpdate, cells: Cells) -> None:
+        row = column = 0
+        style = ""
+        for move, control, text in _SENT.findall(frame.render_segments(self._app.console)):
+            if move:
+                row, column = (int(number) - 1 for number in move.split(";"))
+            elif control:
+                style = "" if control == "0" else control
+            for character in text:
+                cells[row, column] = f"{style} {character}"
+                column += cell_len(character)
