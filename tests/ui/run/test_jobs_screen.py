@@ -21,7 +21,7 @@ from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.run import Cancel, Run
 from llmb_tui.ui.screens.jobs import JobsScreen
 from llmb_tui.ui.screens.run import RunScreen
-from llmb_tui.ui.widgets.job_table import JobTable, job_row, state_cell
+from llmb_tui.ui.widgets.job_table import JobTable, job_columns, job_row, state_cell
 from llmb_tui.watch.job_poller import JobPoller
 from llmb_tui.watch.state import RunState
 from tests.kit.frames import Frames
@@ -55,6 +55,13 @@ async def test_frames_of_the_list_add_up_to_the_whole_screen(
             await pilot.press(key)
             await pilot.pause()
             assert frames.cells == frames.whole(), key
+
+
+@pytest.mark.parametrize(("terminal", "together"), [(80, 78), (120, 119)])
+def test_the_columns_have_room_for_what_stands_in_them(terminal: int, together: int) -> None:
+    width = {column.key: column.width for column in job_columns(terminal)}
+    assert sum(width.values()) + len(width) == together
+    assert width.get("against", 99) >= len("100.0 % of published")
 
 
 async def test_each_run_has_a_row_with_what_is_known_of_it(open_jobs: OpenJobs) -> None:
