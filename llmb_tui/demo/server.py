@@ -98,10 +98,11 @@ class Server:
 
     def refuse(self, refused: bool) -> None:
         """Let nobody connect any more, or again. Connections that exist stay."""
-        if not refused:
+        listens = self._thread.is_alive()
+        if not refused and not listens:
             self._listener = _Listener(self.port, self._welcome)
             self.start()
-        elif self._thread.is_alive():
+        elif refused and listens:
             self._listener.shutdown()
             self._listener.server_close()
             self._thread.join()

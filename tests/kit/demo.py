@@ -28,6 +28,12 @@ def fault(cluster: DemoCluster, name: str, text: str | None = "") -> None:
         path.write_text(text)
 
 
+def clear_faults(cluster: DemoCluster) -> None:
+    """Switch all faults off."""
+    for path in faults.folder(cluster.root / "slurm").iterdir():
+        path.unlink()
+
+
 def drop_connections(cluster: DemoCluster) -> None:
     """Cut every SSH connection."""
     assert cluster.server

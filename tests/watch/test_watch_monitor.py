@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import SimpleQueue
@@ -31,14 +33,17 @@ from llmb_tui.watch.monitor import _receive as monitor_receive
 from llmb_tui.watch.run_records import RunRecords
 from llmb_tui.watch.state import RunState
 from tests.cluster.login_node import Person
-from tests.kit.demo import drop_connections, end_jobs, fault, refuse
+from tests.kit.demo import clear_faults, drop_connections, end_jobs, fault, refuse
 from tests.kit.runs import NEMOTRON, direct_spec, intended_run, request_for
 
-SPEED = 120.0
+SPEED = 300.0
 DEADLINE_S = 60.0
+IMAGE = b"hsqs, simulated"
 HYDRA = Selection("grok1", "25.02", "314b", "h100", "bf16", 64)
 
 _SCRIPTS: dict[str, str] = {}
+_NUMBERS = itertools.count(1)
+"""Of the runs: what they write lies on one cluster."""
 
 
 @dataclass
@@ -50,7 +55,6 @@ class Site:
     places: Places
     sessions: list[SlurmCluster] = field(default_factory=list)
     pollers: list[JobPoller] = field(default_factory=list)
-    count: int = 0
 
     @property
     def runs(self) -> Runs:
@@ -61,16 +65,9 @@ class Site:
         return self.sessions[-1]
 
     def launch(self, selection: Selection = NEMOTRON) -> Run:
-        """Install what the run needs, render, submit."""
-        self.count += 1
+        """Render and submit, on a cluster on which what the run needs is installed."""
         request = request_for(selection, self.cluster.profile)
-        run = replace(intended_run(request, f"testrun{self.count}"), created_at=time.time())
-        image = Path(direct_spec(run).container_image)
-        image.parent.mkdir(parents=True, exist_ok=True)
-        image.write_bytes(b"hsqs, simulated")  # importing it takes seconds, and is not what is watched here
-        installer = Installer(self.session(), request.slurm, direct_install(request))
-        done = installer.run(lambda _: None, threading.Event())
-        assert {state.status for state in done} == {"done"}
+        run = replace(intended_run(request, f"testrun{next(_NUMBERS)}"), created_at=time.time())
         return submit_once(self.session(), self.runs, Journal(self.places.journal), run, self._script(run))
 
     def log_of(self, run: Run, restart: int = 0) -> Path:
@@ -89,17 +86,34 @@ class Site:
         return _SCRIPTS[key].replace("@ROOT@", root).replace("@ID@", run.id)
 
 
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoCluster]:
+    """One for all, on which both recipes are installed."""
+    with DemoCluster(tmp_path_factory.mktemp("watched") / "demo", speed=SPEED) as demo:
+        with closing(SlurmCluster(demo.profile)) as session:
+            for selection in (NEMOTRON, HYDRA):
+                request = request_for(selection, demo.profile)
+                image = Path(direct_spec(intended_run(request, "installed")).container_image)
+                image.parent.mkdir(parents=True, exist_ok=True)
+                image.write_bytes(IMAGE)  # importing it takes seconds, and is not what is watched here
+                installer = Installer(session, request.slurm, direct_install(request))
+                done = installer.run(lambda _: None, threading.Event())
+                assert {state.status for state in done} == {"done"}
+        yield demo
+
+
 @pytest.fixture
-def site(tmp_path: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+def site(cluster: DemoCluster, tmp_path: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
-    with DemoCluster(tmp_path / "demo", speed=SPEED) as cluster:
-        made = Site(cluster, catalog, Places(tmp_path / "config", tmp_path / "state"))
-        yield made
-        for poller in made.pollers:
-            poller.close()
-        for session in made.sessions:
-            session.close()
-        end_jobs(cluster)
+    made = Site(cluster, catalog, Places(tmp_path / "config", tmp_path / "state"))
+    yield made
+    refuse(cluster, False)
+    for poller in made.pollers:
+        poller.close()
+    for session in made.sessions:
+        session.close()
+    clear_faults(cluster)
+    end_jobs(cluster)
 
 
 class Watching:
@@ -219,8 +233,12 @@ def test_a_run_that_fails_says_why_and_has_no_verdict(site: Site, watch: Watch) 
 def test_a_container_that_does_not_start_is_explained_by_the_batch_output(site: Site, watch: Watch) -> None:
     fault(site.cluster, "queue-wait", "120")
     run = site.launch()
-    Path(direct_spec(run).container_image).unlink()
-    final = watch(run).end()
+    image = Path(direct_spec(run).container_image)
+    image.unlink()
+    try:
+        final = watch(run).end()
+    finally:
+        image.write_bytes(IMAGE)
     assert (final.stage, final.verdict) == ("failed", None)
     assert final.why_failed == "The container could not be started."
 
@@ -382,7 +400,7 @@ def test_a_replaced_log_is_said_and_the_copy_kept(site: Site, watch: Watch) -> N
 
 def unknown_host(site: Site) -> SlurmCluster:
     """A session whose first connection asks whether the host's key is the right one."""
-    site.sessions.append(SlurmCluster(replace(site.cluster.profile, known_hosts=str(site.cluster.root / "nobody"))))
+    site.sessions.append(SlurmCluster(replace(site.cluster.profile, known_hosts=str(site.places.state / "nobody"))))
     return site.sessions[-1]
 
 
