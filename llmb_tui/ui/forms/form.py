@@ -42,7 +42,7 @@ class ProfileForm(Vertical, Generic[P, O]):
     def __init__(self, base: P, texts: dict[str, str]) -> None:
         """`texts`: what the fields begin with, by name."""
         super().__init__()
-        self.base = base
+        self.base = self._first_base = base
         self._first_texts = texts
         self.fields = {one.name: Combo(one.name, one.title, one.hint) for one in (*self.REACH, *self.USE, *self.MORE)}
 
@@ -64,6 +64,11 @@ class ProfileForm(Vertical, Generic[P, O]):
     @property
     def texts(self) -> dict[str, str]:
         return {name: field.value for name, field in self.fields.items()}
+
+    @property
+    def has_changed(self) -> bool:
+        """Something was entered, or taken over from what the cluster offers."""
+        return self.base != self._first_base or self.texts != {**dict.fromkeys(self.fields, ""), **self._first_texts}
 
     def say(self, text: Content) -> None:
         """Say between the fields how the reading stands."""

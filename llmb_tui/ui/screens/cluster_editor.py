@@ -18,6 +18,7 @@ from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
 from llmb_tui.ui.daemon import in_daemon
+from llmb_tui.ui.dialogs import Confirm
 from llmb_tui.ui.forms.form import ProfileForm
 from llmb_tui.ui.forms.runai import RunaiForm
 from llmb_tui.ui.forms.slurm import SlurmForm
@@ -44,7 +45,7 @@ configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+r", "read", "Connect and read", id="editor.read", tooltip="Ask the cluster what it offers"),
         Binding("ctrl+s", "save", "Save", id="editor.save", tooltip="Save the cluster and check it"),
-        Binding("escape", "dismiss", "Leave", id="editor.leave", tooltip="Leave without saving"),
+        Binding("escape", "leave", "Leave", id="editor.leave", tooltip="Leave without saving"),
     ]
 
     def __init__(self, services: Services, prompter: Prompter, base: ClusterProfile | None) -> None:
@@ -116,6 +117,14 @@ configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. 
             self._blame(trouble)
         else:
             self.dismiss(profile)
+
+    @work(group="leave", exclusive=True)
+    async def action_leave(self) -> None:
+        """What was entered is lost then: that takes a second key."""
+        lost = any(form.is_mounted and form.has_changed for form in self._forms.values())
+        question = line("What you entered here is not saved, and is lost when you leave.")
+        if not lost or await self.app.push_screen_wait(Confirm("Leave", question, "Leave", "Stay")):
+            self.dismiss(None)
 
     @work(group="read", exclusive=True, exit_on_error=False)
     async def _read(self, form: ProfileForm[Any, Any], profile: ClusterProfile) -> None:

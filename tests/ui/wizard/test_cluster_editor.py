@@ -12,7 +12,7 @@ from textual.widgets import Input, Static
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
-from llmb_tui.ui.dialogs import HostKey
+from llmb_tui.ui.dialogs import Confirm, HostKey
 from llmb_tui.ui.screens.cluster_editor import ClusterEditor
 from llmb_tui.ui.screens.wizard import WizardScreen
 from llmb_tui.ui.widgets.choices import ChoiceList
@@ -102,8 +102,32 @@ async def test_what_cannot_be_right_is_said_where_it_was_typed(services: Service
         assert "secret" in said(pilot, "fault")
         assert app.screen.query_one("#profile-account", Input).value == "research"
         assert services.clusters.profiles() == ()
+
+
+async def test_what_was_typed_is_lost_by_no_single_key(services: Services) -> None:
+    services.clusters.save(EOS)
+    app = LlmbApp(services)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await loaded(pilot)
+        await pilot.press("4", "e")
+        await on_top(pilot, ClusterEditor)
         await pilot.press("escape")
+        await on_top(pilot, WizardScreen)  # nothing was entered
+
+        await pilot.press("e")
+        await on_top(pilot, ClusterEditor)
+        await fill(pilot, partition="debug")
+        for stays in ("escape", "enter", "n"):
+            await pilot.press("escape")
+            await on_top(pilot, Confirm)
+            await pilot.press(stays)
+            await on_top(pilot, ClusterEditor)
+        assert app.screen.query_one("#profile-partition", Input).value == "debug"
+        await pilot.press("escape")
+        await on_top(pilot, Confirm)
+        await pilot.press("y")
         await on_top(pilot, WizardScreen)
+    assert services.clusters.profile(EOS.name) == EOS
 
 
 async def test_a_cluster_that_cannot_be_reached_can_still_be_saved(services: Services) -> None:
