@@ -38,7 +38,7 @@ quick: $(VENV)/.ready
 # The tests with a rig or a screen, or those named by TESTS, again and again: none may fail even once.
 steady: $(VENV)/.ready
 	$(BIN)/python -m tests.rig packages
-	$(BIN)/python -m tests.kit.repeat --times $(TIMES) $(TESTS)
+	$(BIN)/python -m tests.kit.repeat --times $(TIMES) --workers $(WORKERS) $(TESTS)
 
 # Submissions and streams whose line is cut at random bytes and times, TIMES as many as in `make test`.
 campaign: $(VENV)/.ready

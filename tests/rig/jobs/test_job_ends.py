@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from llmb_tui.watch.state import RunState
+from tests.kit.waiting import until
 from tests.rig.jobs.watched import Site
 
 TWO_TASKS = ("-N", "1", "-n", "2")
@@ -14,8 +15,13 @@ def failure(state: RunState) -> tuple[str, str]:
 
 
 def accounting(site: Site) -> list[dict[str, str]]:
-    """What was kept of the first run that was watched, line by line."""
-    heading, *lines = (site.runs.folder("rigrun1") / "accounting.txt").read_text().splitlines()
+    """What was kept of the first run that was watched, line by line.
+
+    Slurm's database may hear of an end late; then it is asked again at each look at the run.
+    """
+    kept, monitor = site.runs.folder("rigrun1") / "accounting.txt", site.watched[0].monitor
+    until(lambda: kept.exists() or not monitor.once(), "accounting has heard of the end")
+    heading, *lines = kept.read_text().splitlines()
     return [dict(zip(heading.split("|"), line.split("|"), strict=True)) for line in lines]
 
 
