@@ -28,6 +28,8 @@ _SOURCES = Sources()
 _LOOK_EVERY_S = 1.0
 _ASK_SLURM_EVERY_S = 10.0
 _STARTS_WITHIN_S = 30.0
+# What a job has written on another node is seen late: NFS remembers for a minute what was not there.
+_JOB_SEEN_WITHIN_S = 90.0
 _START_DEADLINE_S = 60.0
 _LINK_PATIENCE_S = 300.0
 _LONGEST_JOB_NAME = 200
@@ -74,7 +76,7 @@ class Installer:
         self._session.require_changes()
         starts: dict[str, int] = {}
         first_tried: dict[str, float] = {}
-        started_at = 0.0
+        alive_at = 0.0
         last_states: tuple[StepState, ...] = ()
         while True:
             probes = self._probes_patiently(stop, on_silence)
@@ -88,18 +90,20 @@ class Installer:
             step, now = open_steps[0]
             if now.state in ("running", "waiting"):
                 starts.setdefault(step.id, 1)
+                alive_at = time.monotonic()
             elif now.state in ("failed", "gone") and step.id in starts:
                 return states
             elif now.state == "missing" and step.id in starts:
-                if time.monotonic() > started_at + _STARTS_WITHIN_S:
-                    raise _not_started(step)
+                patience_s = _JOB_SEEN_WITHIN_S if step.in_job else _STARTS_WITHIN_S
+                if time.monotonic() > alive_at + patience_s:
+                    raise _not_started(step, patience_s)
             elif starts.get(step.id, 0) >= _MOST_STARTS:
                 raise _ended_again(step)
             else:
                 silence = self._start(step)
                 if silence is None:
                     starts[step.id] = starts.get(step.id, 0) + 1
-                    started_at = time.monotonic()
+                    alive_at = time.monotonic()
                 else:
                     on_silence(silence)
                     if time.monotonic() > first_tried.setdefault(step.id, time.monotonic()) + _LINK_PATIENCE_S:
@@ -159,7 +163,7 @@ class Installer:
                     "Choose an install directory that you may write to, on a file system that all nodes share.",
                 )
             self._session.write_file(f"{folder}/step.sh", _step_script(self._umask, folder, step).encode())
-            script = remote_text("lock.sh", "start.sh")
+            script = remote_text("lock.sh", "sbatch.sh", "start.sh")
             self._session.run_script(script, [folder, *job], deadline_s=_START_DEADLINE_S)
             self._asked_slurm_at = None
         except (Disconnected, DeadlinePassed, Unreachable) as silence:
@@ -170,10 +174,10 @@ class Installer:
         return f"{self._folder}/{step.id}"
 
 
-def _not_started(step: InstallStep) -> Trouble:
+def _not_started(step: InstallStep, patience_s: float) -> Trouble:
     return Trouble(
         f"{step.title}: the step does not start on the cluster.",
-        f"{_STARTS_WITHIN_S:.0f} seconds after it was started, nothing of it is there.",
+        f"Nothing of it has been there for {patience_s:.0f} seconds.",
         "Some login nodes end what a closed session leaves behind (KillUserProcesses): ask the administrators.",
     )
 

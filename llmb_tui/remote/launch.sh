@@ -73,11 +73,7 @@ give_lock_back() {
 
 # What is there now, so that what comes can be told from it.
 snapshot() {
-    # A person's profile may set filters. The command is to have them as they are.
-    (
-        unset SQUEUE_ACCOUNT SQUEUE_LICENSES SQUEUE_NAMES SQUEUE_PARTITION SQUEUE_QOS SQUEUE_STATES
-        exec squeue --me -a -h -t all -o %A
-    ) >queue.new || return 1
+    queue --me -t all -o %A >queue.new || return 1
     mv queue.new queue
     : >index
     if [ -s "$index" ]; then cp "$index" index || return 1; fi

@@ -15,9 +15,17 @@ alive() {
     case $process in Z*) return 1 ;; esac
 }
 
+# queue OPTION...: squeue, without what a person's profile may filter it by, and hidden partitions too.
+queue() {
+    (
+        unset SQUEUE_ACCOUNT SQUEUE_LICENSES SQUEUE_NAMES SQUEUE_PARTITION SQUEUE_QOS SQUEUE_STATES
+        exec squeue -a -h "$@"
+    )
+}
+
 # gone JOB: true when Slurm does not know the job as waiting or running. What Slurm cannot say is no.
 gone() {
-    if said=$(squeue -h -j "$1" -o %i 2>&1); then
+    if said=$(queue -j "$1" -o %i 2>&1); then
         [ -z "$said" ]
     else
         case $said in *"Invalid job id"*) true ;; *) false ;; esac

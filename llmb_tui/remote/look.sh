@@ -11,7 +11,11 @@ look() {
     ask=$1 folder=$2 growing=$3
     shift 3
     whole=yes
-    for path; do [ -d "$path" ] || [ -s "$path" ] || whole=no; done
+    for path; do
+        # That it was missing a moment ago is remembered by NFS, until the directory is opened.
+        for _ in "${path%/*}"/*; do break; done
+        [ -d "$path" ] || [ -s "$path" ] || whole=no
+    done
     code=0
     for end in "$folder"/ended.*; do if [ -d "$end" ]; then code=${end##*.}; fi; done
     state=missing queued= job= measured='0 0 0 0'
@@ -30,7 +34,7 @@ look() {
         state=waiting
         if [ "$ask" = ask ]; then
             if gone "$job"; then state=gone; fi
-            queued=$(squeue -h -j "$job" -o '%r|%S' 2>/dev/null)
+            queued=$(queue -j "$job" -o '%r|%S' 2>/dev/null)
         fi
     fi
     if [ "$state" = done ] && [ -f "$1" ]; then

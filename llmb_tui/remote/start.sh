@@ -1,4 +1,5 @@
-# Starts FOLDER/step.sh detached, or as a job called NAME where this node has no COMMAND, or no COMMAND is named:
+# Starts FOLDER/step.sh detached, or as a job called NAME where this node has no COMMAND, or no COMMAND is named (behind
+# lock.sh and sbatch.sh):
 #
 #     start.sh FOLDER NAME COMMAND [OPTION_OF_SBATCH]...     NAME is empty where it is never a job
 #
@@ -32,10 +33,9 @@ refused() {
 }
 
 at_work=PENDING,CONFIGURING,RUNNING,SUSPENDED
-job=$(squeue -h -u "$(id -un)" -n "$name" -t "$at_work" -o %i 2>&1) || refused "$job"
+job=$(queue -u "$(id -un)" -n "$name" -t "$at_work" -o %i 2>refusal) || refused "$(cat refusal)"
 if [ -z "$job" ]; then
-    # Slurm prefers these to what is asked for here.
-    for variable in $(env | sed -n 's/^\(SBATCH_[A-Za-z0-9_]*\)=.*/\1/p'); do unset "$variable"; done
+    no_sbatch_variables
     rm -f job.out
     job=$(sbatch --parsable "--job-name=$name" --output=job.out --no-requeue "$@" step.sh 2>refusal </dev/null) ||
         refused "$(cat refusal)"

@@ -1,5 +1,5 @@
-# Gives a batch script to Slurm, at most once however often this is started. Run detached, behind group.sh and
-# claim.sh:
+# Gives a batch script to Slurm, at most once however often this is started. Run detached, behind group.sh,
+# claim.sh and sbatch.sh:
 #
 #     sh submit.sh FOLDER SCRIPT
 #
@@ -7,10 +7,6 @@
 cd "$1" || exit 1
 claimed || exit 0
 
-# Slurm prefers these to the lines of the script, and the script is what was agreed to.
-for name in $(env | sed -n 's/^\(SBATCH_[A-Za-z0-9_]*\)=.*/\1/p'); do
-    unset "$name"
-done
-
+no_sbatch_variables
 sbatch --parsable "$2" </dev/null >answer 2>refusal
 ended "$?"

@@ -113,9 +113,9 @@ def ask_everything(cluster: DemoCluster, session: SlurmCluster) -> None:
     assert [found.id for found in find_jobs(session, job.name)] == [job.id]
     assert session.bad_nodes("demo[001-002]") == ()
     session.cancel(job.id)
-    snapshot = re.search(r"exec (squeue .*)", remote_text("launch.sh"))
+    snapshot = re.search(r"queue (--me .*) >", remote_text("launch.sh"))
     assert snapshot
-    assert session.run_script(snapshot[1]).stdout == f"{job.id}\n"
+    assert session.run_script(f"{remote_text('lock.sh')}queue {snapshot[1]}").stdout == f"{job.id}\n"
     assert f"\n{job.id}|" in session.accounting([job.id])
     assert session.run_script("scontrol show hostnames 'demo[001-002]'").stdout == "demo001\ndemo002\n"
 

@@ -23,7 +23,7 @@ class Cluster:
         self.folder.mkdir()
         self.calls = folder / "calls"
         self.helper = folder / "submit.sh"
-        self.helper.write_text(remote_text("group.sh", "claim.sh", "submit.sh"))
+        self.helper.write_text(remote_text("group.sh", "claim.sh", "sbatch.sh", "submit.sh"))
         self.script = folder / "a script.sh"
         self.script.write_text("#!/bin/bash\n")
         self.programs = folder / "bin"

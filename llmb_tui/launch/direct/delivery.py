@@ -39,7 +39,7 @@ class DirectDelivery(LoginNodeDelivery):
         folders = {path.rpartition("/")[0] for path in (*(copy for _, copy in copies), *(path for path, _ in files))}
         # NeMo-Run starts every task in code/.
         folders |= {self.place.folder, f"{spec.task_dir}/code", *spec.folders}
-        helper = remote_text("group.sh", "claim.sh", "submit.sh")
+        helper = remote_text("group.sh", "claim.sh", "sbatch.sh", "submit.sh")
         return Preparation(
             needed=(spec.container_image, *(source for source, _ in copies)),
             folder=spec.task_dir,

@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -198,8 +200,22 @@ def test_or_of_the_gpu_partition(site: Site, rig: Rig) -> None:
     assert b"Host: cn00" in site.image.read_bytes()
 
 
+@contextmanager
+def bashrc(rig: Rig, *lines: str) -> Iterator[None]:
+    """The operator's profile with these lines, within the block."""
+    profile = rig.home / ".bashrc"
+    before = profile.read_text() if profile.exists() else ""
+    profile.write_text(before + "".join(f"{line}\n" for line in lines))
+    try:
+        yield
+    finally:
+        profile.write_text(before)
+
+
 def test_a_second_start_finds_the_running_job(site: Site, rig: Rig) -> None:
-    with enroot_on_nodes_only(rig), Line(rig.port("login")) as line:
+    """Whatever the operator's own squeue leaves out."""
+    filters = bashrc(rig, "export SQUEUE_PARTITION=cpu SQUEUE_STATES=PENDING SQUEUE_ACCOUNT=other")
+    with filters, enroot_on_nodes_only(rig), Line(rig.port("login")) as line:
         first = import_halfway(site, InBackground(site.installer(line.profile(site.profile))))
         job = job_of(site)
         line.cut()
