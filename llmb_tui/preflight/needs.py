@@ -58,6 +58,8 @@ class Needs:
     """File that says that the install is whole: once it is there, git fetches nothing, and the environment is there."""
     hub_each_run: bool = False
     """True where every run fetches from the model hub, and not only the install."""
+    sbatch_variables: bool = False
+    """True where the job's sbatch heeds the person's own SBATCH_ variables, as NVIDIA's scripts let it."""
     sources: Sources = Sources()
 
     @property

@@ -67,7 +67,10 @@ def _usable(settings: dict[str, str], profile: SlurmProfile, who: str) -> Check:
         return unserved("partition", "Partition", f"{name} is {state}", needed, fix)
     if not _may(settings, "Accounts", [profile.account]):
         fix = "Choose a partition or an account that go together."
-        return failed("partition", "Partition", f"{name} is not for account {profile.account}", needed, fix)
+        if profile.account in _denied(settings, "Accounts"):
+            return failed("partition", "Partition", f"{name} is not for account {profile.account}", needed, fix)
+        fix = f"{fix} Newer Slurm lets an account below an allowed one in, too: the trial says so."
+        return warning("partition", "Partition", f"{name} names {settings['AllowAccounts']}", needed, fix)
     if profile.qos is not None and not _may(settings, "Qos", [profile.qos]):
         fix = "Choose a partition or a QOS that go together."
         return failed("partition", "Partition", f"{name} is not for QOS {profile.qos}", needed, fix)
@@ -81,8 +84,11 @@ def _usable(settings: dict[str, str], profile: SlurmProfile, who: str) -> Check:
 def _may(settings: dict[str, str], what: str, mine: list[str]) -> bool:
     """Whether a partition's lists let any of mine in."""
     allowed = settings.get(f"Allow{what}", "ALL").split(",")
-    denied = settings.get(f"Deny{what}", "").split(",")
-    return ("ALL" in allowed or bool(set(mine) & set(allowed))) and not set(mine) & set(denied)
+    return ("ALL" in allowed or bool(set(mine) & set(allowed))) and not set(mine) & _denied(settings, what)
+
+
+def _denied(settings: dict[str, str], what: str) -> set[str]:
+    return set(settings.get(f"Deny{what}", "").split(","))
 
 
 def _time_limit(settings: PartitionSettings, plan: Plan) -> Check:

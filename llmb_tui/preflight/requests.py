@@ -19,7 +19,9 @@ from llmb_tui.text import clean_line
 
 QOS = "limited 6 sacctmgr -nP show qos format=name,maxwall,maxtres,maxtrespu,grptres"
 """For `run_batch`."""
-_FEATURE = re.compile(r"[A-Za-z_][\w.+:=@/-]*")
+_NONE = "(null)"
+_COUNT = re.compile(r"\*\d+")
+_FEATURE = re.compile(r"[\w.+:=@/-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +58,13 @@ def _reservation(answers: Answers, name: str, needs: Needs) -> Check:
         fix = "Leave the reservation out, or set it to one that was found."
         return failed("reservation", "Reservation", ", ".join(reservations) or "there is none", name, fix)
     record, user = reservations[name], answers["who"].text.partition("\n")[0]
-    users, accounts = (record.get(key, "(null)").split(",") for key in ("Users", "Accounts"))
-    if (users, accounts) != (["(null)"], ["(null)"]) and user not in users and account not in accounts:
-        fix = "Leave the reservation out, or ask to be taken in."
-        return failed("reservation", "Reservation", f"{name} is not for {user} or {account}", name, fix)
+    by_user, by_account = _lists(record.get("Users", _NONE), user), _lists(record.get("Accounts", _NONE), account)
+    if not by_user and not by_account and (by_user, by_account) != (None, None):
+        found, fix = f"{name} is not for {user} or {account}", "Leave the reservation out, or ask to be taken in."
+        if by_account is None or record["Accounts"].startswith("-"):
+            return failed("reservation", "Reservation", found, name, fix)
+        fix = f"{fix} An account below one of those is let in, too: the trial says so."
+        return warning("reservation", "Reservation", f"{name} names {record['Accounts']}", name, fix)
     nodes = record.get("NodeCnt", "")
     if plan is not None and nodes.isdecimal() and int(nodes) < plan.nodes:
         found, fix = f"{name} has {nodes} nodes", "Choose fewer GPUs, or a larger reservation."
@@ -70,11 +75,18 @@ def _reservation(answers: Answers, name: str, needs: Needs) -> Check:
     return ok("reservation", "Reservation", f"{name}, until {record.get('EndTime', 'a time unknown')}", name)
 
 
+def _lists(names: str, mine: str) -> bool | None:
+    """Whether a reservation's list lets me in: names behind a dash are of those who are left out. None: no list."""
+    if names == _NONE:
+        return None
+    return (f"-{mine}" not in names.split(",")) if names.startswith("-") else mine in names.split(",")
+
+
 def _constraint(answers: Answers, constraint: str, profile: SlurmProfile) -> Check:
     partitions = profile.partition.split(",")
     groups = [g for p in parse_partitions(answers["nodes"].text) if p.name in partitions for g in p.groups]
     features = dict.fromkeys(feature for group in groups for feature in group.features)
-    missing = [word for word in _FEATURE.findall(constraint) if word not in features]
+    missing = [word for word in _FEATURE.findall(_COUNT.sub("", constraint)) if word not in features]
     if missing:
         found = f"no node has {', '.join(missing)}; there is {', '.join(features) or 'no feature at all'}"
         fix = "Correct the cluster's constraint, or leave it out."

@@ -74,9 +74,10 @@ def slurm_group(needs: Needs) -> CommandChecks:
         excluded = shell_join(["scontrol", "-o", "show", "node", profile.exclude])
         commands["exclude"] = f"{IF_IT_ANSWERS}{excluded} 2>&1 | grep -v '^NodeName='"
     if needs.plan is not None:
-        commands["trial"] = (
-            IF_IT_ANSWERS + "limited 10 " + shell_join(["sbatch", *to, *_trial_options(profile, needs.plan)])
-        )
+        trial = "limited 10 " + shell_join(["sbatch", *to, *_trial_options(profile, needs.plan)])
+        if not needs.sbatch_variables:
+            trial = f"(\n{remote_text('sbatch.sh')}no_sbatch_variables\n{trial}\n)"
+        commands["trial"] = IF_IT_ANSWERS + trial
     return CommandChecks(commands, lambda answers: slurm_checks(answers, needs), deadline_s=25)
 
 
@@ -152,7 +153,7 @@ def _trial_options(profile: SlurmProfile, plan: Plan) -> list[str]:
     options = (*gpu_options(profile, plan.gpus_per_node), *sbatch_options(profile))
     return [
         *(f"--nodes={plan.nodes}", f"--ntasks-per-node={plan.gpus_per_node}", f"--time={plan.time_limit}"),
-        *("--mem=0", "--exclusive", *arguments_of(options), "--output=/dev/null", "--wrap=true"),
+        *(f"--mem={profile.memory}", "--exclusive", *arguments_of(options), "--output=/dev/null", "--wrap=true"),
     ]
 
 

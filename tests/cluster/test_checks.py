@@ -81,8 +81,8 @@ FAULTS: list[tuple[dict[str, Answer], str, str, str]] = [
     (
         {"partition": Answer(0, PARTITION.replace("Accounts=ALL", "Accounts=x,y"))},
         "partition",
-        "failed",
-        "go together",
+        "warning",
+        "an account below an allowed one",
     ),
     (
         {"partition": Answer(0, PARTITION.replace("Accounts=ALL", "Accounts=ALL DenyAccounts=llmbench"))},
@@ -263,6 +263,13 @@ RESERVATION = (
     "NodeCnt=9 CoreCnt=112 Features=(null) PartitionName=(null) Flags=SPEC_NODES TRES=cpu=112 Users=me Groups=(null) "
     "Accounts=(null) Licenses=(null) State=ACTIVE BurstBuffer=(null) Watts=n/a MaxStartDelay=(null) \n"
 )
+
+
+def for_accounts(names: str) -> str:
+    """The reservation, for these accounts alone."""
+    return RESERVATION.replace("Users=me", "Users=(null)").replace("Accounts=(null)", f"Accounts={names}")
+
+
 FEATURES = nodes("9|idle|gpu:h100:8|hbm3,rack1")
 
 
@@ -287,6 +294,21 @@ FEATURES = nodes("9|idle|gpu:h100:8|hbm3,rack1")
         ),
         (
             {"reservation": "bench"},
+            {"reservations": Answer(0, RESERVATION.replace("Users=me", "Users=-me"))},
+            "reservation",
+            "failed",
+            "not for me or llmbench",
+        ),
+        *(
+            ({"reservation": "bench"}, {"reservations": Answer(0, for_accounts(names))}, "reservation", status, words)
+            for names, status, words in (
+                ("up", "warning", "bench names up"),
+                ("-guests", "ok", "until 2026"),
+                ("-guests,-llmbench", "failed", "not for me or llmbench"),
+            )
+        ),
+        (
+            {"reservation": "bench"},
             {"reservations": Answer(0, RESERVATION.replace("Cnt=9", "Cnt=2"))},
             "reservation",
             "failed",
@@ -301,6 +323,7 @@ FEATURES = nodes("9|idle|gpu:h100:8|hbm3,rack1")
         ),
         ({"constraint": "hbm3&rack1*2"}, FEATURES, "constraint", "ok", "nodes with"),
         ({"constraint": "hbm3&rack7"}, FEATURES, "constraint", "failed", "no node has rack7; there is hbm3, rack1"),
+        ({"constraint": "[80gb*2&8xh100]"}, nodes("9|idle|gpu:h100:8|80gb,8xh100"), "constraint", "ok", "nodes with"),
         ({"constraint": "hbm3"}, {}, "constraint", "failed", "no feature at all"),
         ({"exclude": "cn[001-002]"}, {}, "exclude", "ok", "known"),
         ({"exclude": "cn9"}, {"exclude": Answer(0, "Node cn9 not found\n")}, "exclude", "failed", "cn9 not found"),
@@ -343,8 +366,15 @@ def test_what_is_not_asked_for_is_not_looked_at() -> None:
 
 def test_every_value_of_a_profile_is_one_word_of_its_command() -> None:
     profile = replace(PROFILE, account="$(id)", partition="a;b", exclude="c d", slurm_params="comment=e f;")
-    trial = shlex.split(slurm_group(Needs(profile, PLAN)).commands["trial"])
+    trial = shlex.split(slurm_group(Needs(profile, PLAN)).commands["trial"], comments=True)
     assert {"--account=$(id)", "--partition=a;b", "--exclude=c d", "--comment=e f"} <= set(trial)
+
+
+def test_the_trial_is_of_the_very_job() -> None:
+    ours = slurm_group(Needs(replace(PROFILE, memory="4000G"), PLAN)).commands["trial"]
+    assert "--mem=4000G" in shlex.split(ours, comments=True)
+    assert "no_sbatch_variables\n" in ours
+    assert "no_sbatch_variables" not in slurm_group(Needs(PROFILE, PLAN, sbatch_variables=True)).commands["trial"]
 
 
 answers = st.builds(

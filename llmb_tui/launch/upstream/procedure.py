@@ -73,6 +73,7 @@ class UpstreamProcedure(Procedure):
             hub=scripts.setup.needs_hub_token or by_launch or plan.options.hub_tokenizer,
             set_up=set_up_note(request) if plan.container else "",
             hub_each_run=plan.options.hub_tokenizer or by_launch,
+            sbatch_variables=True,
         )
 
     def checks(self, request: RunRequest) -> tuple[CheckGroup, ...]:
