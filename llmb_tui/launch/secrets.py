@@ -81,7 +81,7 @@ def secret_states(session: Session, *, keyring: bool = False) -> tuple[SecretSta
     """
     files = [_FILES[secret_id] for secret_id in SECRETS]
     result = session.run_script(remote_text("secret_states.sh"), files, only_looks=True)
-    lines = [line.split() for line in result.stdout.splitlines()]
+    lines = [line.split() for line in result.stdout.splitlines()[-len(SECRETS) :]]  # a login shell may print before
     if [len(words) for words in lines] != [2] * len(SECRETS):
         raise Trouble("It could not be found out which keys are on the cluster.", clean(result.stderr).strip())
     return tuple(
@@ -146,7 +146,7 @@ def put_secret(session: Session, secret: SecretValue) -> str:
     """
     session.require_changes()
     result = session.run_script(_PREPARE, [SECRETS_FOLDER, _FILES[secret.id]])
-    path = result.stdout.rstrip("\n")
+    path = result.stdout.rstrip("\n").rpartition("\n")[2]  # a login shell may print before
     if result.exit_code != 0 or not path.startswith("/"):
         raise Trouble(
             f"The {TITLES[secret.id]} could not be put on the cluster.",

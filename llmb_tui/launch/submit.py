@@ -32,7 +32,7 @@ class NotSent(Trouble):
         # Of the connection it is told what may have run, which was no submission.
         broke = isinstance(trouble, (Disconnected, Unanswered))
         why = "That was before anything was sent." if broke else trouble.why
-        fix = WITH_INTENT.format(run.id) if run else "Submit it again." if broke else ""
+        fix = WITH_INTENT.format(run.id) if run else "Submit it again."
         super().__init__(
             f"Nothing was submitted. {trouble.what}", why, f"{trouble.fix}\n{fix}".strip(), trouble.exit_code
         )
@@ -175,7 +175,7 @@ class _Submission:
         except Trouble as trouble:
             with contextlib.suppress(Trouble):  # no room here
                 self._runs.save(replace(self._run, note=trouble.what))
-            raise NotSent(trouble, self._run) from trouble
+            raise NotSent(trouble, self._run if self._runs.has(self._run.id) else None) from trouble
 
     def _begin(self) -> None:
         """Start the submission on the cluster. Raises Trouble where it is certain that this did not come to it."""

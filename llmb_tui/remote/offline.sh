@@ -14,6 +14,15 @@ offline() {
         export PIP_NO_INDEX=1 PIP_FIND_LINKS="$brought/wheels"
     fi
     case $(echo "$brought"/*.bundle) in "$brought/*.bundle") return 0 ;; esac
+    fits=
+    for url; do
+        url=${url%.git}
+        if [ -s "$brought/${url##*/}.bundle" ]; then fits=yes; fi
+    done
+    if [ -z "$fits" ]; then
+        echo "No bundle in $brought has the name of a repository of this recipe: they come from the network."
+        return 0
+    fi
     for url; do
         url=${url%.git}
         bundle=$brought/${url##*/}.bundle

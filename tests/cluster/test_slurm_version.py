@@ -12,6 +12,7 @@ from llmb_tui.cluster.slurm.client import SEGMENT_SINCE, Version, parse_version
         ("slurm 24.11.5-nv1\n", (24, 11)),
         ("slurm-wlm 23.11.4\n", (23, 11)),
         ("Welcome to node2\nslurm 25.05.0-0rc1\n", (25, 5)),
+        ("Welcome to login1 (Rocky Linux 8.10)\nslurm 24.11.5\n", (24, 11)),
         ("", None),
         ("sbatch: command not found", None),
     ],

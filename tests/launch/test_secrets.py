@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,6 +34,7 @@ from llmb_tui.launch.secrets import (
 from llmb_tui.preflight.needs import Sources
 from llmb_tui.request import RunRequest
 from llmb_tui.store import secret_store
+from tests.cluster.login_node import LoginNode
 from tests.launch.launch_cases import PROFILE, ROWS, MakePlan, replace_command
 from tests.rig.install.web import LAYERS, Web
 
@@ -156,6 +158,20 @@ def test_a_key_is_put_there_for_its_owner_alone(cluster: DemoCluster, session: S
     path.with_name(f"{path.name}.0123abcd.part").write_text(KEY)  # of a write that was killed
     forget_secret(session, "ngc")
     assert list(path.parent.iterdir()) == []
+
+
+def test_what_a_login_shell_prints_is_no_part_of_an_answer(tmp_path: Path) -> None:
+    node = LoginNode(tmp_path)
+    node.shell_prints = "Welcome.\nQuota: 80 % used.\n"
+    try:
+        with closing(SlurmCluster(node.profile())) as session:
+            session.connect()
+            assert [state.on_cluster for state in secret_states(session)] == [False, False]
+            path = put_secret(session, secret_of("ngc", KEY))
+            assert KEY in Path(path).read_text()
+            assert [state.on_cluster for state in secret_states(session)] == [True, False]
+    finally:
+        node.close()
 
 
 def test_a_home_directory_that_cannot_be_written_is_told(cluster: DemoCluster, session: SlurmCluster) -> None:

@@ -404,6 +404,20 @@ def test_what_was_submitted_is_not_withdrawn(stage: Stage) -> None:
     assert withdraw(stage.runs, stage.journal, run).submission == "unknown"
 
 
+def test_a_full_disk_before_anything_is_stored_offers_no_run_that_is_not_there(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise Trouble("Could not write run.json.", "No space left on device.", "Make room.")
+
+    for name in ("save", "save_script"):
+        monkeypatch.setattr(Runs, name, full)
+    with pytest.raises(NotSent) as caught:
+        stage.submit()
+    assert caught.value.fix == "Make room.\nSubmit it again."
+    assert stage.jobs() == []
+
+
 def test_a_full_disk_after_the_job_was_sent_names_the_job(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     save = Runs.save
 

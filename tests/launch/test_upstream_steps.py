@@ -228,6 +228,15 @@ def test_a_bundle_stands_in_for_no_repository_whose_name_it_begins(site: Upstrea
     assert "NeMo-Run" in site.fails("commits")[-1]
 
 
+def test_bundles_of_other_repositories_leave_it_to_the_network(site: UpstreamInstall) -> None:
+    site.made("directories")
+    offline = site.install / "offline"
+    offline.mkdir()
+    site.git("-C", str(site.upstream / "NeMo"), "bundle", "create", str(offline / "NeMo-main.bundle"), "--all")
+    assert "No bundle in" in site.run("commits")
+    assert site.done("commits")
+
+
 def test_a_bundle_without_the_commit_is_said(site: UpstreamInstall) -> None:
     site.made("directories")
     with_bundles(site, "NeMo", "recipes")

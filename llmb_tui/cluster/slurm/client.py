@@ -155,8 +155,8 @@ def parse_bad_nodes(text: str) -> tuple[str, ...]:
 
 
 def parse_version(text: str) -> Version | None:
-    """Year and month in a text such as `slurm 23.11.4`."""
-    match = re.search(r"\b(\d+)\.(\d+)", text, re.ASCII)
+    """Year and month in a text such as `slurm 23.11.4`, or `slurm-wlm 22.05.8`; a login shell may print before it."""
+    match = re.search(r"\bslurm\S*\s+(\d+)\.(\d+)", text, re.ASCII | re.IGNORECASE)
     return (int(match[1]), int(match[2])) if match else None
 
 
