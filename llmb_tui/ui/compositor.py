@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from textual._compositor import ChopsUpdate, Compositor
-from textual.geometry import Region
+from textual._compositor import ChopsUpdate, Compositor, CompositorMap, ReflowResult
+from textual.geometry import Region, Size
 from textual.strip import Strip
+from textual.widget import Widget
 
 
 class RowCompositor(Compositor):
@@ -18,6 +19,17 @@ class RowCompositor(Compositor):
 
     _changed: tuple[Region, ...] = ()
     """While changes are painted; empty while all is."""
+
+    _laid_out: CompositorMap = {}  # noqa: RUF012 - replaced, never changed
+    """After the layout before."""
+
+    def reflow(self, parent: Widget, size: Size) -> ReflowResult:
+        """Where a size was asked for between two layouts, Textual compares with a map that has the change already."""
+        result = super().reflow(parent, size)
+        changes = self._full_map.items() ^ self._laid_out.items()
+        self._laid_out = self._full_map
+        self._dirty_regions.update(filter(None, (place.clip.intersection(place.region) for _, place in changes)))
+        return result
 
     def render_partial_update(self) -> ChopsUpdate | None:
         self._changed = tuple(self._dirty_regions)

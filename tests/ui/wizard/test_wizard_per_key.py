@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from llmb_tui.plan.make import plan
+from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import Help
 from llmb_tui.ui.screens.jobs import JobsScreen
@@ -26,7 +28,8 @@ from llmb_tui.ui.widgets.rail import Rail
 from llmb_tui.wizard.answers import settled
 from llmb_tui.wizard.proposal import propose
 from tests.kit.frames import Frames
-from tests.kit.pilot import SIZE, choose, loaded, on_top, until
+from tests.kit.pilot import SIZE, choose, know, loaded, on_top, plan_of, state_of, until
+from tests.ui.wizard.found_states import EOS, draft_of
 
 pytestmark = pytest.mark.every_frame
 
@@ -150,6 +153,22 @@ async def test_frames_of_changes_add_up_to_the_whole_screen(
     async with app.run_test(size=size) as pilot:
         await loaded(pilot)
         for key in keys.split():
+            await pilot.press(key)
+            await pilot.pause()
+            assert frames.cells == frames.whole(), key
+
+
+async def test_a_chart_that_is_turned_to_after_the_script_was_scrolled_is_painted(
+    app: LlmbApp, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its parts are asked for their sizes between two layouts."""
+    services.clusters.save(EOS)
+    frames = Frames(app, monkeypatch)
+    async with app.run_test(size=(120, 30)) as pilot:
+        wizard = await loaded(pilot)
+        await pilot.press("6")
+        await know(pilot, wizard, replace(state_of(wizard).cluster, prepared=draft_of(plan_of(wizard))))
+        for key in "p p down p".split():
             await pilot.press(key)
             await pilot.pause()
             assert frames.cells == frames.whole(), key
