@@ -60,7 +60,8 @@ class Confirm(Dialog[bool]):
         self._labels = {"no": no, "yes": yes}
 
     def body(self) -> ComposeResult:
-        yield Static(self._question, markup=False)
+        with Scroller():
+            yield Static(self._question, markup=False)
         with Horizontal(classes="buttons"):
             for name, words in self._labels.items():
                 yield Button(plain(words), id=name, compact=True)
@@ -73,7 +74,7 @@ class Confirm(Dialog[bool]):
         self.dismiss(event.button.id == "yes")
 
     def action_other(self) -> None:
-        self.focus_next()
+        self.query_one("#no" if self.query_one("#yes").has_focus else "#yes", Button).focus()
 
 
 class HostKey(Confirm):
@@ -201,7 +202,7 @@ class ListDialog(Dialog[str]):
 
     @on(ChoiceList.Taken)
     def take(self) -> None:
-        if self.choices.chosen:
+        if self.choices.shown:
             self.dismiss(self.choices.chosen)
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
@@ -214,17 +215,30 @@ class ListDialog(Dialog[str]):
 class Failure(Dialog[None]):
     """An error: what happened, why as far as is known, what to do."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("c", "copy", "Copy", id="failure.copy", tooltip="Copy the text")]
+    AUTO_FOCUS = "#close"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("c", "copy", "Copy", id="failure.copy", tooltip="Copy the text"),
+        Binding("enter", "dismiss", "Close", show=False, id="failure.close", tooltip="Close the error"),
+    ]
 
     def __init__(self, trouble: Trouble) -> None:
         super().__init__("It did not work")
         self._trouble = trouble
 
     def body(self) -> ComposeResult:
-        with Scroller(can_focus=False):
+        with Scroller():
             yield Static(told(self._trouble), markup=False)
         with Horizontal(classes="buttons"):
             yield Button("Close", id="close", compact=True)
+
+    def on_mount(self) -> None:
+        self.call_after_refresh(self._let_scroll)
+
+    def _let_scroll(self) -> None:
+        """What is longer than the screen has the keys."""
+        text = self.query_one(Scroller)
+        if text.max_scroll_y:
+            text.focus()
 
     def on_button_pressed(self) -> None:
         self.dismiss(None)

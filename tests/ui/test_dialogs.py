@@ -6,9 +6,36 @@ import pytest
 from textual.screen import Screen
 
 from llmb_tui.errors import Trouble
-from llmb_tui.ui.dialogs import Failure
+from llmb_tui.ui.dialogs import Confirm, Failure
+from llmb_tui.ui.text import plain
 from tests.kit.pilot import on_screen, until
 from tests.ui.run.conftest import Host
+
+LONG = "\n".join(f"line {number}" for number in range(40))
+
+
+async def test_a_long_failure_is_scrolled_to_its_end_and_closed_at_24_lines() -> None:
+    app = Host(Screen)
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.push_screen(Failure(Trouble("It broke.", LONG, "The end.")))
+        await pilot.pause()
+        assert "Close" in on_screen(app)
+        await pilot.press("end")
+        await until(pilot, lambda: "The end." in on_screen(app), "the end of it is seen")
+        await pilot.press("enter")
+        assert not isinstance(app.screen, Failure)
+
+
+async def test_a_long_question_keeps_its_answers_in_sight_at_24_lines() -> None:
+    app = Host(Screen)
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.push_screen(Confirm("Remove", plain(f"{LONG}\nIt cannot be undone."), "Remove it", "Keep it"))
+        await pilot.pause()
+        assert "Remove it" in on_screen(app)
+        await pilot.press("shift+tab", "end")
+        await until(pilot, lambda: "It cannot be undone." in on_screen(app), "the end of it is seen")
+        await pilot.press("y")
+        assert not isinstance(app.screen, Confirm)
 
 
 async def test_a_failure_that_is_copied_reaches_the_desktops_tool_too_and_says_so(

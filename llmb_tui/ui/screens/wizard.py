@@ -17,6 +17,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.screen import Screen
 from textual.timer import Timer
+from textual.widget import Widget
 from textual.widgets import Input
 from textual.worker import get_current_worker
 
@@ -101,6 +102,8 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         self._refused: frozenset[events.Action] = frozenset()
         self._suite: SuiteDraft | None = None
         """What was chosen of the last suite."""
+        self._left_field: Widget | None = None
+        """What had the focus before the preview took the place of the form."""
         self._early: list[events.Event] | None = []
         """What happened before all panes were there; None from then on."""
 
@@ -186,9 +189,22 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
     def action_preview(self) -> None:
         """Turn to the next of what does not fit together: the form, the whole preview, the chart."""
         if self.has_class("-narrow") and not self.has_class("-preview"):
+            self._left_field = self.focused
             self.add_class("-preview")
         elif not self.body.preview.turn():
             self.remove_class("-preview")
+            self._come_back()
+
+    def on_resize(self) -> None:
+        """A wide screen shows the form beside the preview that was turned to."""
+        if not self.has_class("-narrow"):
+            self._come_back()
+
+    def _come_back(self) -> None:
+        """To the field that was left, which loses the focus while the form is hidden."""
+        field, self._left_field = self._left_field, None
+        if field is not None and self.focused is None:
+            self.call_after_refresh(self.set_focus, field)
 
     def action_disk(self) -> None:
         """What is on the chosen cluster; without one there is nothing to look at."""
@@ -283,7 +299,7 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         """Open it; an answer that is no refusal is an event."""
 
         def answered(answer: _Answer | None) -> None:
-            if answer:
+            if answer is not None and answer is not False:
                 self.dispatch(event_of(answer))
 
         self.app.push_screen(screen, answered)
@@ -351,8 +367,10 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
     async def _read(self, effect: effects.ReadRuns | effects.ReadOwnResults) -> None:
         from llmb_tui.ui.wizard_effects import read
 
-        with trouble_shown(self.app):
+        try:
             self.dispatch(await in_daemon(read, effect, self._services))
+        except Trouble as trouble:  # nobody has asked for it: a dialog would come again whenever it is closed
+            tell(self.app, f"{trouble.what} {trouble.why}".rstrip(), "warning")
 
     # What these do is described, or Textual would keep a text of all that the effect holds.
 

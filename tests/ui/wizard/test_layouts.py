@@ -262,6 +262,19 @@ async def test_a_layout_from_the_list_fills_the_fields(app: LlmbApp) -> None:
             assert field(wizard, name).value == given.get(name, ""), name
 
 
+async def test_the_published_layout_is_taken_from_the_list(app: LlmbApp) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        wizard = await at_scale(pilot)
+        await pilot.press("l", "8", "ctrl+l")
+        dialog = await listed(pilot)
+        choices = dialog.query_one("#choices", ChoiceList)
+        choices.highlighted = next(at for at, one in enumerate(choices.shown) if one.published)
+        await pilot.press("enter")
+        await on_top(pilot, WizardScreen)
+        assert overrides(wizard) == Overrides()
+        assert field(wizard, "tp").value == ""
+
+
 async def test_the_list_opens_and_answers_by_mouse(app: LlmbApp) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         wizard = await at_scale(pilot)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import threading
 from dataclasses import replace
 from typing import Any
@@ -14,6 +15,7 @@ from textual.widgets import Input, Static
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.load import load_presets
 from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.panes.pane import Pane
 from llmb_tui.ui.screens.disk import DiskScreen
@@ -227,6 +229,37 @@ async def test_letters_do_not_get_into_a_number(app: LlmbApp) -> None:
         wizard = await at_scale(pilot)
         await pilot.press("tab", *"q1y2")
         assert wizard.query_one("#other-scale", Input).value == "12"
+
+
+async def test_the_preview_gives_the_focus_back_to_the_field_that_was_left(app: LlmbApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        wizard = await at_scale(pilot)
+        steps = wizard.query_one("#steps", Input)
+        steps.focus()
+        await pilot.press("escape")
+        left = app.focused
+        assert left is not None
+        await pilot.press("p", "p", "p")
+        await until(pilot, lambda: app.focused is left, "the list of scales is there again")
+        await pilot.press("p")
+        await pilot.resize_terminal(120, 36)
+        await until(pilot, lambda: app.focused is left, "it has the keys where there is room for both")
+
+
+async def test_a_read_that_nobody_asked_for_fails_in_passing(
+    app: LlmbApp, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dialog would come again whenever it is closed: the wizard reads when it is seen."""
+
+    def broken(*_: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    async with app.run_test(size=SIZE) as pilot:
+        wizard = await loaded(pilot)
+        monkeypatch.setattr(type(services.runs), "listing", broken)
+        await pilot.press("question_mark", "escape")
+        await until(pilot, lambda: app._notifications, "it is said")
+        assert app.screen is wizard
 
 
 async def test_steps_and_time_limit_change_the_run(app: LlmbApp) -> None:
