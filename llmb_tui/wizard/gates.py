@@ -115,7 +115,8 @@ def refused(state: WizardState) -> frozenset[Action]:
         return frozenset({"install", "keys"})
     if state.step in (StepId.CLUSTER, StepId.INSTALL) and no_login_node(state):
         return frozenset({"variables", "keys"})
-    return frozenset({"submit"}) if state.step is StepId.REVIEW and submit_blocker(state) else frozenset()
+    sent = state.cluster.launched is not None
+    return frozenset({"submit"}) if state.step is StepId.REVIEW and (sent or submit_blocker(state)) else frozenset()
 
 
 def summary(state: WizardState, step: StepId) -> str:

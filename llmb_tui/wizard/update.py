@@ -108,7 +108,21 @@ def _enter(state: WizardState) -> Change:
 
 def _check(state: WizardState) -> Change:
     """Connect and check; without a cluster, enter one."""
-    return probe(state, attended=True) if state.proposal.profile is not None else (state, (effects.EditCluster(None),))
+    if state.proposal.profile is None:
+        return state, (effects.EditCluster(None),)
+    if state.cluster.tasks & {"install", "submit"}:
+        return state, (effects.Tell("The cluster is at work for you: check it when that is done."),)
+    if state.proposal.request is None:
+        return state, (effects.Tell(_first_error(state)),)
+    return probe(state, attended=True)
+
+
+def _first_error(state: WizardState) -> str:
+    """What stands against the choices; a cluster is checked for a run that could be."""
+    steps = (StepId.WORKLOAD, StepId.HARDWARE, StepId.SCALE)
+    errors = (one for step in steps for one in problems(state, step) if one.severity == "error")
+    error = next(errors, None)
+    return f"{error.reason} {error.fix}".strip() if error is not None else "Choose a workload first."
 
 
 def _show_keys(state: WizardState) -> Change:

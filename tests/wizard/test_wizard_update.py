@@ -181,7 +181,8 @@ class TestLooks:
     def test_no_cluster_and_no_selection_are_not_looked_at(self, catalog: Catalog) -> None:
         assert Wizard(catalog, cluster=None).tell(Rested()) == ()
         wizard = Wizard(catalog, replace(NEMOTRON, time_limit="1"))
-        assert wizard.tell(Rested(), Asked("check")) == ()
+        (said,) = wizard.tell(Rested(), Asked("check"))
+        assert said == Tell("This is not a time limit. Type HH:MM:SS, such as 00:30:00, or D-HH:MM:SS.")
         wizard.tell(Answered("time_limit", ""))
         assert of_kind(wizard.tell(Rested()), Probe), "it was not tried yet"
 
@@ -205,7 +206,7 @@ class TestLooks:
             wizard.connected().tell(Asked("install"))
         else:
             wizard.at_review().tell(SubmitAgreed(draft_of(wizard.request), 0.0))
-        assert wizard.tell(Asked("check")) == ()
+        assert wizard.tell(Asked("check")) == (Tell("The cluster is at work for you: check it when that is done."),)
         assert wizard.state.cluster.link == "connected"
 
     def test_without_a_cluster_one_is_entered(self, catalog: Catalog) -> None:

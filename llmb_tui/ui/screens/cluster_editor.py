@@ -45,7 +45,7 @@ configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+r", "read", "Connect and read", id="editor.read", tooltip="Ask the cluster what it offers"),
         Binding("ctrl+s", "save", "Save", id="editor.save", tooltip="Save the cluster and check it"),
-        Binding("escape", "leave", "Leave", id="editor.leave", tooltip="Leave without saving"),
+        Binding("q,escape", "leave", "Leave", key_display="esc", id="editor.leave", tooltip="Leave without saving"),
     ]
 
     def __init__(self, services: Services, prompter: Prompter, base: ClusterProfile | None) -> None:
@@ -56,6 +56,7 @@ configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. 
         self._kinds = ChoiceList(self._choose_kind, id="transport")
         self._forms: dict[str, ProfileForm[Any, Any]] = {}
         self._kind = "ssh"
+        self._is_saving = False
         if not isinstance(base, SlurmProfile):
             self._forms["runai"] = RunaiForm(base)
             self._kind = "runai"
@@ -108,8 +109,12 @@ configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. 
         form.say(line(("◐ connecting …", "$text-warning")))
         self._read(form, profile)
 
-    @work(group="save", exclusive=True, exit_on_error=False)
+    @work(group="save", exit_on_error=False)
     async def action_save(self) -> None:
+        """Once, however often the key comes meanwhile."""
+        if self._is_saving:
+            return
+        self._is_saving = True
         try:
             profile = self.form.profile()
             await in_daemon(self._services.clusters.change, self._read_before, profile)
@@ -117,10 +122,14 @@ configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. 
             self._blame(trouble)
         else:
             self.dismiss(profile)
+        finally:
+            self._is_saving = False
 
     @work(group="leave", exclusive=True)
     async def action_leave(self) -> None:
         """What was entered is lost then: that takes a second key."""
+        if self._is_saving:
+            return
         lost = any(form.is_mounted and form.has_changed for form in self._forms.values())
         question = line("What you entered here is not saved, and is lost when you leave.")
         if not lost or await self.app.push_screen_wait(Confirm("Leave", question, "Leave", "Stay")):

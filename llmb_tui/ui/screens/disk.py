@@ -23,7 +23,7 @@ from llmb_tui.services import Services
 from llmb_tui.text import plural, size_text
 from llmb_tui.ui.daemon import in_daemon
 from llmb_tui.ui.dialogs import Confirm, Failure
-from llmb_tui.ui.text import MUTED, Part, line, lines
+from llmb_tui.ui.text import MUTED, Part, line, lines, tell
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable, Row, TableColumn, Tone, room_beside
 
@@ -97,8 +97,11 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
     @work(group="disk", exclusive=True, exit_on_error=False)
     async def action_remove(self) -> None:
         things = housekeeping.chosen(tuple(self._things.values()), sorted(self._marked))
+        if not things:
+            tell(self.app, "Nothing is marked: x marks a thing.", "warning")
+            return
         question = removal_question(self._profile.name, things)
-        if not things or not await self.app.push_screen_wait(Confirm("Remove", question, "Remove it", "Keep it")):
+        if not await self.app.push_screen_wait(Confirm("Remove", question, "Remove it", "Keep it")):
             return
         self._say(("◐ ", "$text-warning"), "removing …")
         try:

@@ -67,6 +67,7 @@ async def test_what_stays_says_why_and_what_is_marked_goes_after_a_yes(open_disk
         assert "images/brought.sqsh   ✗ stays: This program did not install it." in text_of(app, "#disk-note")
         await pilot.press("x", "D")
         assert isinstance(app.screen, DiskScreen)
+        assert [one.message for one in app._notifications] == ["Nothing is marked: x marks a thing."]
         await pilot.press("down", "x")
         assert f"{IMAGE}   x marks it" in text_of(app, "#disk-note")
         await pilot.press("D")

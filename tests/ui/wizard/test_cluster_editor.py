@@ -17,7 +17,7 @@ from llmb_tui.ui.screens.cluster_editor import ClusterEditor
 from llmb_tui.ui.screens.wizard import WizardScreen
 from llmb_tui.ui.widgets.choices import ChoiceList
 from llmb_tui.wizard.steps import StepId
-from tests.kit.pilot import choose, loaded, marks, on_top, until
+from tests.kit.pilot import burst, choose, loaded, marks, on_top, state_of, until
 from tests.kit.runs import slurm
 from tests.ui.wizard.found_states import EOS
 
@@ -117,8 +117,9 @@ async def test_what_was_typed_is_lost_by_no_single_key(services: Services) -> No
         await pilot.press("e")
         await on_top(pilot, ClusterEditor)
         await fill(pilot, partition="debug")
-        for stays in ("escape", "enter", "n"):
-            await pilot.press("escape")
+        app.screen.query_one("#gpu-request").focus()  # where q is no letter
+        for leaves, stays in (("escape", "escape"), ("escape", "enter"), ("q", "n")):
+            await pilot.press(leaves)
             await on_top(pilot, Confirm)
             await pilot.press(stays)
             await on_top(pilot, ClusterEditor)
@@ -128,6 +129,19 @@ async def test_what_was_typed_is_lost_by_no_single_key(services: Services) -> No
         await pilot.press("y")
         await on_top(pilot, WizardScreen)
     assert services.clusters.profile(EOS.name) == EOS
+
+
+async def test_a_cluster_is_saved_once_by_a_key_that_comes_twice(services: Services) -> None:
+    app = LlmbApp(services)
+    async with app.run_test(size=(120, 40)) as pilot:
+        wizard = await loaded(pilot)
+        await pilot.press("4", "n")
+        await on_top(pilot, ClusterEditor)
+        await fill(pilot, name="eos", host="h", account="a", partition="p", install_dir="/lustre/llmb")
+        burst(pilot, "ctrl+s", "ctrl+s", "escape")
+        await on_top(pilot, WizardScreen)
+        await until(pilot, lambda: [one.name for one in state_of(wizard).profiles] == ["eos"], "the wizard knows it")
+    assert [one.name for one in services.clusters.profiles()] == ["eos"]
 
 
 async def test_a_cluster_that_cannot_be_reached_can_still_be_saved(services: Services) -> None:
