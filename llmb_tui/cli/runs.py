@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -21,6 +22,7 @@ from llmb_tui.launch.submit import withdraw
 from llmb_tui.plan.selection import PROCEDURE_TITLES
 from llmb_tui.results.notes import Note
 from llmb_tui.services import Services
+from llmb_tui.watch.accounting import ACCOUNTING
 from llmb_tui.watch.kept_runs import KeptRuns
 from llmb_tui.watch.lines import LineReader
 from llmb_tui.watch.logcopy import is_removed
@@ -135,8 +137,9 @@ def watch_verb(arguments: argparse.Namespace) -> int:
         what = f"Nothing of run {run.id} was sent yet, so there is nothing to watch."
         raise Trouble(what, run.note, WITH_INTENT.format(run.id), exit_code=1)
     say_intent(run)
+    last = _last_state(services, run)
     if arguments.once:
-        state = services.feed.monitor(run.id).once(terminal_prompter())
+        state = last or services.feed.monitor(run.id).once(terminal_prompter())
         run = services.runs.load(run.id)
         for note in filter(None, (state.link_note, state.slurm_note)):
             say(note)
@@ -149,7 +152,10 @@ def watch_verb(arguments: argparse.Namespace) -> int:
     if not arguments.json:
         print_line(f"run {run.id} on {run.cluster}, {PROCEDURE_TITLES[run.procedure]}")
     tell = _json_teller(run) if arguments.json else line_teller(print_line)
-    state = services.feed.monitor(run.id).watch(tell, threading.Event(), terminal_prompter())
+    if last:
+        tell(state := last)
+    else:
+        state = services.feed.monitor(run.id).watch(tell, threading.Event(), terminal_prompter())
     say_cancel(services.runs.load(run.id))
     if not arguments.json:
         print_line(final_line(state))
@@ -159,6 +165,23 @@ def watch_verb(arguments: argparse.Namespace) -> int:
         say(f"{run.cluster}: the run is not followed any more. {state.link_note}".rstrip())
         return 2
     return exit_code(run, state)
+
+
+def _last_state(services: Services, run: Run) -> RunState | None:
+    """How a run stands by what is here, where it is over or has no job; None where its cluster may change that.
+
+    What else the cluster has of one that is over is asked for once more, and nobody minds if it cannot be.
+    """
+    state = services.feed.record(run.id).state
+    if not run.job_ids:
+        return state
+    if run.going or state.stage not in ENDED or state.log_unread:
+        return None
+    if run.log_read is False or not (services.runs.folder(run.id) / ACCOUNTING).exists():
+        with contextlib.suppress(Trouble):
+            services.feed.monitor(run.id).once()
+        state = services.feed.record(run.id).state
+    return state
 
 
 def logs_verb(arguments: argparse.Namespace) -> int:
@@ -175,16 +198,17 @@ def logs_verb(arguments: argparse.Namespace) -> int:
         at = f", to {run.job_log.path(run.job_ids[-1], 0)}" if run.job_log else ""
         say(f"The copy of this log was removed here (`jobs --prune`). It was written on {run.cluster}{at}.")
         return 0
+    last = services.feed.record(run.id).state
+    if not run.job_ids or (last.stage in ENDED and not last.log_unread and run.log_read is not False):
+        _print_log(services, run, last, write)
+        return 0
     monitor = services.feed.monitor(run.id)
     if not arguments.follow:
         state = monitor.once(terminal_prompter())
         lost = state.link == "lost"
         for note in filter(None, ("" if lost else state.link_note, state.slurm_note)):
             say(note)
-        if not state.log_bytes:
-            say(_no_log(run, state))
-        else:
-            _print_whole(services.runs.folder(run.id) / state.log_name, write)
+        _print_log(services, run, state, write)
         if lost:
             raise Trouble(f"What {run.cluster} has of the log could not be read now.", state.link_note)
         return 0
@@ -200,6 +224,14 @@ def logs_verb(arguments: argparse.Namespace) -> int:
         for line in reader.last():
             write(line)
     return 0
+
+
+def _print_log(services: Services, run: Run, state: RunState, write: Callable[[str], None]) -> None:
+    """What is here of a run's log, or why nothing is."""
+    if state.log_bytes:
+        _print_whole(services.runs.folder(run.id) / state.log_name, write)
+    else:
+        say(_no_log(run, state))
 
 
 def _no_log(run: Run, state: RunState) -> str:
@@ -227,8 +259,10 @@ def _print_whole(path: Path, write: Callable[[str], None]) -> None:
 def cancel_verb(arguments: argparse.Namespace) -> int:
     """Cancel every job of a run, after a yes where there is a terminal."""
     services = user_services(arguments)
-    require_changes(services, services.runs.load(arguments.run).cluster)
-    run = settle(services, arguments.run)
+    run = services.runs.load(arguments.run)
+    if run.going or run.submission in ("intended", "unknown"):
+        require_changes(services, run.cluster)
+        run = settle(services, run.id)
     if run.submission == "unknown":
         raise Trouble(f"It is not known yet whether run {run.id} has a job. Nothing was cancelled.", run.note)
     if run.submission == "intended":
@@ -236,6 +270,10 @@ def cancel_verb(arguments: argparse.Namespace) -> int:
     if not run.job_ids:
         nothing = f"Run {run.id} is {run.submission} and has no job: nothing was cancelled. {run.note}".rstrip()
         answer(arguments, {"id": run.id, "cancelled": []}, nothing)
+        return 0
+    if not run.going:
+        answer(arguments, {"id": run.id, "cancelled": []}, cancel_words(run, ()))
+        say_cancel(run)
         return 0
     jobs = ", ".join(run.job_ids)
     if not arguments.yes and has_terminal() and not confirm(f"Cancel job {jobs} on {run.cluster}?"):

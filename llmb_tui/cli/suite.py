@@ -22,7 +22,7 @@ from llmb_tui.results.suite.ready_made import most_gpus, ready_made
 from llmb_tui.results.suite.suite import SUITE_KINDS, Suite, SuiteKind, make_suite
 from llmb_tui.results.suite.suite_file import read_suite
 from llmb_tui.results.suite.suite_plan import Nodes, SuiteNotReady, SuitePlan, nodes_of
-from llmb_tui.results.suite.suite_progress import RowProgress, SuiteProgress
+from llmb_tui.results.suite.suite_progress import RowProgress, SuiteProgress, log_to_read
 from llmb_tui.results.table import Column, Table
 from llmb_tui.services import Services
 from llmb_tui.text import plural
@@ -120,13 +120,16 @@ def _watch(services: Services, arguments: argparse.Namespace) -> int:
     suite = _kept(services, arguments)
     runner, changed = services.suite_runner, threading.Event()
     lost, last = "", None
-    try:
-        services.clusters.cluster(suite.cluster).connect(terminal_prompter())
-    except LINE_TROUBLE as trouble:
-        lost = trouble.what
+    ended = _is_over(runner.progress(suite.id))
+    if not ended:
+        try:
+            services.clusters.cluster(suite.cluster).connect(terminal_prompter())
+        except LINE_TROUBLE as trouble:
+            lost = trouble.what
     if arguments.once:
-        services.feed.poll()
-        lost = runner.look(suite.id, going_too=True) or lost
+        if not ended:
+            services.feed.poll()
+            lost = runner.look(suite.id, going_too=True) or lost
         if lost:
             say(f"{suite.cluster}: {lost}")
         progress = runner.progress(suite.id)
@@ -136,7 +139,7 @@ def _watch(services: Services, arguments: argparse.Namespace) -> int:
     try:
         while True:
             changed.clear()
-            now = runner.look(suite.id, going_too=True)
+            now = "" if ended else runner.look(suite.id, going_too=True)
             if now and now != lost:
                 say(f"{suite.cluster}: {now}")
             lost = now
@@ -157,11 +160,17 @@ def _watch(services: Services, arguments: argparse.Namespace) -> int:
     return _exit_code(progress)
 
 
+def _is_over(progress: SuiteProgress) -> bool:
+    """Nothing of it goes on, and the logs of its runs were read: its cluster can say nothing more."""
+    return progress.over and log_to_read(progress, "", set()) is None
+
+
 def _cancel(services: Services, arguments: argparse.Namespace) -> int:
     """Cancel what goes on, and send nothing more."""
     suite = _kept(services, arguments)
-    require_changes(services, suite.cluster)
     progress = services.suites.progress(suite)
+    if not progress.over:
+        require_changes(services, suite.cluster)
     going, rest = progress.count("unknown", "waiting", "running"), progress.count("not sent")
     question = f"Cancel suite {suite.id}, {plural(going, 'job')} and {plural(rest, 'run')} that are not sent?"
     if not progress.over and not arguments.yes and has_terminal() and not confirm(question):
