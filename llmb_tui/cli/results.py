@@ -18,6 +18,7 @@ from llmb_tui.launch.run import Run
 from llmb_tui.plan.plan import Plan
 from llmb_tui.results.document import log_document, run_result, upstream_document
 from llmb_tui.results.history import Losses
+from llmb_tui.results.log_facts import unreadable
 from llmb_tui.results.log_result import log_result
 from llmb_tui.results.table import Cell, Column, Table, cell_text
 from llmb_tui.results.training_log import MOST, TrainingLog, cluster_logs, local_logs, newest_of_jobs, trains
@@ -33,7 +34,8 @@ _Document = dict[str, Any]
 def results_verb(arguments: argparse.Namespace) -> int:
     """How each run came out, by its recipe's rule or by one of NVIDIA's own.
 
-    What more there is of a run's log is read first. A cluster that does not answer is asked once, and answers 2.
+    What more there is of a run's log is read first. A cluster that does not answer is asked once, and answers 2, as a
+    log among others does that cannot be read.
     """
     results = _Results(arguments)
     documents: list[_Document] = []
@@ -42,7 +44,7 @@ def results_verb(arguments: argparse.Namespace) -> int:
     for name in names:
         try:
             for one, code in results.of(name):
-                documents.append(one)
+                documents.extend([one] if one is not None else [])
                 codes.append(code)
         except Trouble as trouble:
             if trouble.exit_code == 1 or len(names) == 1:
@@ -74,8 +76,8 @@ class _Results:
         """Those of a suite that were stored; what is none stands for itself."""
         return self._services.suites.run_ids(name) if self._services.suites.has(name) else (name,)
 
-    def of(self, name: str) -> Iterator[tuple[_Document, int]]:
-        """Of a run, a path or `CLUSTER:PATH`. Raises Trouble."""
+    def of(self, name: str) -> Iterator[tuple[_Document | None, int]]:
+        """Of a run, a path or `CLUSTER:PATH`; None for a log among others that cannot be read. Raises Trouble."""
         path = existing(name)
         if path is not None:
             yield from self._of_logs(local_logs(path), name, one=path.is_file())
@@ -98,19 +100,27 @@ class _Results:
         session.connect(terminal_prompter())
         return cluster_logs(session, path, lambda done, of: say(f"{cluster}: {done} of {of} logs read"))
 
-    def _of_logs(self, logs: list[TrainingLog], name: str, *, one: bool) -> Iterator[tuple[_Document, int]]:
+    def _of_logs(self, logs: list[TrainingLog], name: str, *, one: bool) -> Iterator[tuple[_Document | None, int]]:
         """By the files and the starts of jobs that count by the rule; a log that was named counts in any case."""
         by_script = self._rule == "parse_train_timing"
         counted = logs if one else [log for log in logs if (counts_as_log if by_script else trains)(log.file_name)]
         if not counted:
             say(f"There is no log of a training (`*.out`) below {name}.")
         newest = [(log, ()) for log in counted] if by_script or one else newest_of_jobs(counted)
-        threshold = self._services.settings.verdict.threshold
+        plan = self._plan if newest else None
         for log, earlier in newest:
-            said = self._upstream(log.open, log.file_name, log.run.framework if log.run else "")
-            if said is None and by_script and not one:
+            try:
+                said = self._upstream_of(log)
+                if said is None and by_script and not one:
+                    continue
+                threshold = self._services.settings.verdict.threshold
+                result = log_result(self._services.catalog, log, earlier, plan, threshold)
+            except Trouble as trouble:
+                if one:
+                    raise
+                say(f"llmb-tui: {trouble.what} {trouble.why}")
+                yield None, 2
                 continue
-            result = log_result(self._services.catalog, log, earlier, self._plan, threshold)
             failed = result.verdict is not None and result.verdict.by_rule and result.verdict.result == "FAIL"
             yield self._with(log_document(result), said), 3 if failed else 0
 
@@ -123,6 +133,12 @@ class _Results:
         name = run.job_log.path(run.job_ids[-1]).rpartition("/")[2] if run.job_log and run.job_ids else log.name
         framework = "nemo" if run.log_format == "hydra" else ""
         return self._with(one, self._upstream(lambda: log.open("rb"), name, framework, missing=not log.is_file())), code
+
+    def _upstream_of(self, log: TrainingLog) -> UpstreamResult | None:
+        try:
+            return self._upstream(log.open, log.file_name, log.run.framework if log.run else "")
+        except OSError as error:
+            raise unreadable(log.name, error) from error
 
     def _upstream(
         self, log: Callable[[], BinaryIO], name: str, framework: str, *, missing: bool = False

@@ -108,7 +108,12 @@ def facts_of(opened: Callable[[], BinaryIO], name: str, log_format: LogFormat | 
         with opened() as file:
             return _facts(file, log_format)
     except OSError as error:
-        raise Trouble(f"{name} cannot be read.", f"{error.strerror}.", "Name a training log.", exit_code=1) from error
+        raise unreadable(name, error) from error
+
+
+def unreadable(name: str, error: OSError) -> Trouble:
+    """What is said of a log that cannot be read."""
+    return Trouble(f"{name} cannot be read.", f"{error.strerror}.", "Name a training log.", exit_code=1)
 
 
 def _facts(file: BinaryIO, log_format: LogFormat | None) -> LogFacts:

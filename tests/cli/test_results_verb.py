@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.plan.document import document
 from llmb_tui.plan.make import plan
+from llmb_tui.results import training_log
 from llmb_tui.results.suite.suite import make_suite
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
@@ -158,6 +160,39 @@ def test_a_person_says_what_a_log_has_trained(home: Path, tmp_path: Path) -> Non
     assert (going["step_time_s"], going["steps_done"]) == (None, 20)
     assert "So far" in going["verdict"]["reasons"][0]
     assert "scale" in verbs.run(("results", str(file), "-w", "nemotron4"), verbs.environment(home)).stderr
+
+
+@pytest.mark.parametrize("rule", ["recipe", "llmb-run", "parse_train_timing"])
+@pytest.mark.parametrize("reads", [False, True], ids=["not opened", "broken off"])
+def test_a_log_that_cannot_be_read_hides_no_other(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rule: str, *, reads: bool
+) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    for job in (1, 2, 3):
+        (folder / f"log-a.t_{job}_0.out").write_text(log())
+    opened = training_log._open
+
+    class BreaksOff(io.FileIO):
+        def readinto(self, _: object) -> int:
+            raise OSError(errno.EIO, "Input/output error")
+
+    def open_or_fail(file: Path) -> BinaryIO:
+        if file.name != "log-a.t_2_0.out":
+            return opened(file)
+        if reads:
+            return io.BufferedReader(BreaksOff(file))
+        raise PermissionError(errno.EACCES, "Permission denied", str(file))
+
+    monkeypatch.setattr(training_log, "_open", open_or_fail)
+    done = verbs.run(("results", str(folder), "--json", "--rule", rule), verbs.environment(home))
+    assert done.returncode == 2
+    assert [Path(one["id"]).name for one in json.loads(done.stdout)] == ["log-a.t_1_0.out", "log-a.t_3_0.out"]
+    why = "Input/output error" if reads else "Permission denied"
+    assert done.stderr == f"llmb-tui: {folder}/log-a.t_2_0.out cannot be read. {why}.\n"
+    alone = verbs.run(("results", f"{folder}/log-a.t_2_0.out", "--rule", rule), verbs.environment(home))
+    assert (alone.returncode, alone.stdout) == (1, "")
+    assert "Name a training log." in alone.stderr
 
 
 @pytest.fixture
