@@ -95,10 +95,11 @@ def _submit(services: Services, arguments: argparse.Namespace) -> int:
         raise SuiteNotReady(plan.suite, ((row.row if row else None, problem) for row, problem in plan.blockers))
     if going is not None:
         progress = services.suites.progress(going)
-        say(f"Suite {going.id} goes on: {progress.words}")
         if not (progress.unfinished and progress.count("not sent", "refused", "unknown")):
-            _print_progress(progress, as_json=arguments.json)
-            return 0
+            if not progress.stopped:
+                say(f"Suite {going.id} {'is over' if progress.over else 'goes on'}: {progress.words}")
+            return _say_submitted(progress, as_json=arguments.json)
+        say(f"Suite {going.id} goes on: {progress.words}")
     _agree(services, plan, going, arguments)
     kept = going or services.suites.keep(suite, new=arguments.new)
     say(f"suite {kept.id}, {kept.name} on {kept.cluster}")
@@ -107,11 +108,17 @@ def _submit(services: Services, arguments: argparse.Namespace) -> int:
     except KeyboardInterrupt as interrupt:
         fix = f"`llmb-tui suite submit {kept.id}` goes on, `llmb-tui suite cancel {kept.id}` ends it."
         raise Trouble(f"Interrupted: suite {kept.id} is not submitted to its end.", "", fix, 130) from interrupt
+    return _say_submitted(progress, as_json=arguments.json)
+
+
+def _say_submitted(progress: SuiteProgress, *, as_json: bool) -> int:
+    """How a suite stands of which nothing is sent now; 1 where some of its runs have no job."""
+    suite = progress.plan.suite
     if progress.stopped:
         say(f"Nothing more is sent: {progress.words}")
     elif refused := progress.count("refused"):
-        say(f"{plural(refused, 'run')} refused: `llmb-tui suite submit {kept.id}` sends them again.")
-    _print_progress(progress, as_json=arguments.json)
+        say(f"{plural(refused, 'run')} refused: `llmb-tui suite submit {suite.id}` sends them again.")
+    _print_progress(progress, as_json=as_json)
     return 1 if progress.count("not sent", "refused") else 0
 
 

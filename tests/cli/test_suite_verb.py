@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from llmb_tui.cluster.profiles import save_profile
 from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, SlurmProfile
 from llmb_tui.launch.runs import Runs
+from llmb_tui.results.suite.suite import make_suite
+from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from tests.kit import verbs
+from tests.kit.runs import NEMOTRON, make_run
 from tests.kit.verbs import Completed
 
 FILE = """
@@ -149,3 +154,42 @@ def test_what_was_not_submitted_is_not_watched(tmp_path: Path, file: Path) -> No
     assert "was not submitted" in suite(tmp_path, "watch", str(file), code=1).stderr
     assert json.loads(suite(tmp_path, "list", "--json").stdout) == []
     assert "There is no suite yet" in suite(tmp_path, "list").stderr
+
+
+def stored(home: Path, *states: str, **conduct: Any) -> str:
+    """A suite of three runs, of which the first were sent and are in these states."""
+    services = Services(Places(home / "config", home / "state"))
+    suite = make_suite("mine", "eos", [(NEMOTRON, "direct")] * 3, **conduct)
+    rows = tuple(replace(row, run_id=f"row{at}") for at, row in enumerate(suite.rows))
+    services.suites.save(replace(suite, id="s251123080000aaaa", rows=rows))
+    for row, state in zip(rows, states, strict=False):
+        services.runs.save(make_run(row.run_id, job_state=state, log_read=True))
+        (services.runs.folder(row.run_id) / "log").write_text(
+            "".join(f"Training epoch 0, iteration {at}/49 | train_step_timing in s: 1.98\n" for at in range(50))
+            if state == "COMPLETED"
+            else ""
+        )
+    return "s251123080000aaaa"
+
+
+@pytest.mark.usefixtures("file")
+@pytest.mark.parametrize(
+    ("states", "conduct", "code", "says"),
+    [
+        (("FAILED",), {"stop_after": 1}, 1, "Nothing more is sent: 0 of 3 runs done · 1 failed · 2 not sent"),
+        (("COMPLETED",), {"cancelled": True}, 1, "Nothing more is sent: 1 of 3 runs done: 1 PASS · 2 not sent"),
+        (("COMPLETED",) * 3, {}, 0, "Suite s251123080000aaaa is over: 3 of 3 runs done: 3 PASS"),
+        (("RUNNING",) * 3, {}, 0, "Suite s251123080000aaaa goes on: 0 of 3 runs done · 3 running"),
+    ],
+)
+def test_a_suite_of_which_nothing_is_sent_says_why(
+    tmp_path: Path, states: tuple[str, ...], conduct: dict[str, Any], code: int, says: str
+) -> None:
+    cancelled = conduct.pop("cancelled", False)
+    suite_id = stored(tmp_path, *states, **conduct)
+    if cancelled:
+        services = Services(Places(tmp_path / "config", tmp_path / "state"))
+        services.suites.change(suite_id, lambda one: replace(one, cancelled=True))
+    done = suite(tmp_path, "submit", suite_id, "--yes", "--json", code=code)
+    assert done.stderr == f"{says}\n"
+    assert json.loads(done.stdout)["id"] == suite_id
