@@ -18,6 +18,7 @@ from llmb_tui.cli.user import confirm, has_terminal, require_changes, terminal_p
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.refusal import WITH_INTENT
 from llmb_tui.launch.run import Run
+from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.submit import withdraw
 from llmb_tui.plan.selection import PROCEDURE_TITLES
 from llmb_tui.results.notes import Note
@@ -151,11 +152,13 @@ def watch_verb(arguments: argparse.Namespace) -> int:
         return 2 if state.link == "lost" else exit_code(run, state)
     if not arguments.json:
         print_line(f"run {run.id} on {run.cluster}, {PROCEDURE_TITLES[run.procedure]}")
-    tell = _json_teller(run) if arguments.json else line_teller(print_line)
+    tell = _json_teller(services.runs, run) if arguments.json else line_teller(print_line)
     if last:
         tell(state := last)
     else:
         state = services.feed.monitor(run.id).watch(tell, threading.Event(), terminal_prompter())
+        if arguments.json:
+            tell(state)  # a cancel may have been settled since
     say_cancel(services.runs.load(run.id))
     if not arguments.json:
         print_line(final_line(state))
@@ -339,11 +342,14 @@ def final_line(state: RunState) -> str:
     return f"verdict: {verdict_words(verdict.result, verdict.ratio, verdict.reasons, f' of {method}')}"
 
 
-def _json_teller(run: Run) -> Callable[[RunState], None]:
+def _json_teller(runs: Runs, run: Run) -> Callable[[RunState], None]:
+    """A `publish` that prints each change; what is not in a state, such as a cancel, is read anew each time."""
     last_document: dict[str, object] = {}
 
     def publish(state: RunState) -> None:
-        nonlocal last_document
+        nonlocal last_document, run
+        with contextlib.suppress(Trouble):  # it cannot be read at the moment
+            run = runs.load(run.id)
         now = document(run, state)
         if now != last_document:
             last_document = now

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from llmb_tui.cli import main
+from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.run import Cancel, CancelOutcome, Run, Submission
 from llmb_tui.services import Services
@@ -115,6 +118,36 @@ def test_a_cancel_whose_answer_was_lost_is_said(
         said = capsys.readouterr()
         assert f'"cancel": "{outcome}"' in said.out
         assert (note in said.err) == (words != ["jobs"] or outcome != "carried out"), "lists name what is open"
+
+
+def test_the_lines_of_a_watch_say_what_became_of_a_cancel(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Another program asks for it while this one watches, and it is carried out."""
+    run = make_run()
+    run_id = machine.remember(run, 10)
+    runs = machine.services.runs
+
+    class Cancelled:
+        def watch(self, publish: Callable[[RunState], None], *_: object) -> RunState:
+            going = machine.services.feed.record(run_id).state
+            publish(going)
+            runs.save_cancel(run_id, Cancel("48123", 0.0))
+            publish(going)
+            ended = replace(going, stage="cancelled")
+            publish(ended)
+            runs.save_states(runs.load(run_id), [Job("48123", "", "CANCELLED")])
+            return ended
+
+    monkeypatch.setattr(RunsFeed, "monitor", lambda *_: Cancelled())
+    assert main(["watch", run_id, "--json"]) == 4
+    said = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(one["state"], one["cancel"]) for one in said] == [
+        ("measuring", None),
+        ("measuring", "asked for"),
+        ("cancelled", "asked for"),
+        ("cancelled", "carried out"),
+    ]
 
 
 def test_of_several_runs_the_first_that_applies(machine: Machine) -> None:
