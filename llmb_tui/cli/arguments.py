@@ -64,6 +64,18 @@ class _Parser(argparse.ArgumentParser):
             add_flags(self, verb)
         return super().parse_known_args(args, namespace)
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """As argparse does; where that fails as all answers are written, which takes a while to import."""
+        try:
+            file.write(message)
+            file.flush()
+        except BrokenPipeError:
+            raise
+        except (AttributeError, OSError, ValueError):  # closed, full, or without a character of it
+            from llmb_tui.cli.output import print_line
+
+            print_line(message, end="")
+
     def error(self, message: str) -> NoReturn:
         """A wrong request."""
         raise Trouble(message, fix=self.format_usage().strip(), exit_code=1)

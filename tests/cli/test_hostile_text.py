@@ -82,6 +82,10 @@ def test_an_ascii_terminal_gets_what_it_can_show(monkeypatch: pytest.MonkeyPatch
     [
         ("config path >&-", 2, "could not be written"),
         ("config path --json >/dev/full", 2, "could not be written"),
+        ("--help >/dev/full", 2, "No space left on device"),
+        ("--version >/dev/full", 2, "No space left on device"),
+        ("watch --help >/dev/full", 2, "No space left on device"),
+        ("--help >&-", 2, "stdout is closed"),
         ("config path 2>&-", 0, ""),
         ("nothing 2>&-", 1, ""),
         ("plan --from - <&-", 1, "stdin is closed"),
@@ -96,6 +100,13 @@ def test_streams_that_are_closed_or_full(how: str, code: int, said: str, tmp_pat
     assert not re.search("Traceback|fault of its own", done.stderr + done.stdout)
     assert "Exception ignored" not in done.stderr
     assert not ("2>&-" in how and "llmb-tui:" in done.stdout), "messages are not answers"
+
+
+def test_help_is_there_whatever_the_terminal_can_show(tmp_path: Path) -> None:
+    helped, plainly = (_sh("--help", tmp_path, PYTHONIOENCODING=encoding) for encoding in ("utf-8", "ascii"))
+    assert (helped.returncode, plainly.returncode, plainly.stderr) == (0, 0, "")
+    assert "--host …" in helped.stdout
+    assert plainly.stdout == helped.stdout.replace("…", "?")
 
 
 def test_directories_that_cannot_be_found(tmp_path: Path) -> None:
