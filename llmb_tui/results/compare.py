@@ -19,7 +19,7 @@ from llmb_tui.results.likeness import Likeness, Purpose, Remark, aspect_words, d
 from llmb_tui.results.result import Configuration, RunResult
 from llmb_tui.results.statistics import mean_half_width, t_95, welch_half_width
 from llmb_tui.text import plural
-from llmb_tui.watch.state import ENDED
+from llmb_tui.watch.state import ENDED, LONGEST_STEP_S, SHORTEST_STEP_S
 
 Measure = Literal["rule", "median"]
 Basis = Literal["repeats", "one side's repeats", "single runs", "unknown"]
@@ -225,7 +225,10 @@ def value_s(run: RunResult, measure: Measure) -> float | None:
 
 def why_left_out(run: RunResult, measure: Measure = "rule") -> str:
     """Why a run tells nothing about others; empty where it does."""
-    if run.comparable and value_s(run, measure) is not None:
+    value = value_s(run, measure)
+    if value is not None and not SHORTEST_STEP_S <= value <= LONGEST_STEP_S:
+        return f"its step time, {value:.3g} s, is none that a step can take"
+    if run.comparable and value is not None:
         return ""
     if run.state != "done":
         return f"it is {run.state}{'' if run.state in _OVER else ', as far as is known here'}"

@@ -14,7 +14,7 @@ from math import isfinite
 from llmb_tui.catalog.recipe import LogFormat
 from llmb_tui.diagnosis.rule import Diagnosis
 from llmb_tui.watch.failure import worst
-from llmb_tui.watch.state import Step
+from llmb_tui.watch.state import LONGEST_STEP_S, SHORTEST_STEP_S, Step
 
 # Longest record that is read as a step; they have some 300 bytes.
 _RECORD = 2000
@@ -181,7 +181,7 @@ def _usual_step(found: re.Match[bytes]) -> Step | None:
     iteration, last, peak, allocated, loss, seconds, tflops, samples = found.groups()
     try:
         time_s, loss_now, speed = float(seconds), float(loss), float(tflops) if tflops else None
-        if time_s <= 0 or not isfinite(time_s + loss_now + (speed or 0.0)):
+        if not SHORTEST_STEP_S <= time_s <= LONGEST_STEP_S or not isfinite(loss_now + (speed or 0.0)):
             return None
         return Step(
             int(iteration),
@@ -242,8 +242,8 @@ def _tqdm_frames(text: bytes, begin: int) -> Iterator[tuple[int, Step]]:
 def _values(record: bytes, gap: bytes, mark: bytes, names: dict[bytes, str]) -> dict[str, float]:
     """The values of a record by our own names.
 
-    A value that is no number is left out: another rank's text may have come into it. So is a step time of zero. A loss
-    that is not finite is one of the things that a run is looked at for.
+    A value that is no number is left out: another rank's text may have come into it. So is a step time that no step
+    takes, such as zero. A loss that is not finite is one of the things that a run is looked at for.
     """
     values = dict[str, float]()
     for item in record.split(gap):
@@ -255,6 +255,8 @@ def _values(record: bytes, gap: bytes, mark: bytes, names: dict[bytes, str]) -> 
             value = float(text)
         except ValueError:
             continue
-        if name == "loss" or (isfinite(value) and (value > 0 or name != "step_time_s")):
+        if name == "step_time_s" and not SHORTEST_STEP_S <= value <= LONGEST_STEP_S:
+            continue
+        if name == "loss" or isfinite(value):
             values[name] = value
     return values

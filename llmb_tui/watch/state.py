@@ -30,6 +30,8 @@ BAD_ENDS: tuple[Stage, ...] = (*FAILED, "cancelled")
 ENDED: tuple[Stage, ...] = ("done", *BAD_ENDS)
 Link = Literal["live", "connecting", "lost", "closed"]
 Result = Literal["PASS", "WARN", "FAIL"]
+SHORTEST_STEP_S, LONGEST_STEP_S = 1e-6, 1e9
+"""No step takes less or more: what does so in a log is a fault of the log, and reckoning with it may overflow."""
 
 
 class Step(NamedTuple):

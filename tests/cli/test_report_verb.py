@@ -11,9 +11,10 @@ from xml.etree import ElementTree as Xml
 import pytest
 
 from llmb_tui.launch.runs import Runs
+from llmb_tui.plan.make import plan
 from llmb_tui.store.paths import Places
 from tests.kit import verbs
-from tests.kit.runs import CREATED_AT, make_run
+from tests.kit.runs import CATALOG, CREATED_AT, NEMOTRON, make_run
 from tests.kit.verbs import Completed
 
 STEP = "Training epoch 0, iteration {0}/49 | global_step: {0} | train_step_timing in s: {1} | consumed_samples: {0}\n"
@@ -108,3 +109,19 @@ def test_a_run_that_is_not_there_leaves_no_file(home: Path) -> None:
     assert done.returncode == 1
     assert "no run and no suite nothere" in done.stderr
     assert not (home / "r.html").exists()
+
+
+@pytest.mark.parametrize("absurd", ["1e300", "1e308", "1e-300"])
+def test_a_step_time_that_no_step_takes_spoils_no_report(home: Path, absurd: str) -> None:
+    """The report of a run looks at those of other scales as well."""
+    runs = Runs(Places(home / "config", home / "state"))
+    for gpus in (16, 32):
+        made = plan(CATALOG, replace(NEMOTRON, scale=gpus))
+        runs.save(make_run(f"at{gpus}", plan=made, job_state="COMPLETED", log_read=True))
+        seconds = 1.98 if gpus == 32 else absurd
+        (runs.folder(f"at{gpus}") / "log").write_text("".join(STEP.format(at, seconds) for at in range(50)))
+    for words in (("at32",), ("at16",), ("at16", "at32")):
+        done = report(home, *words, "-o", str(home / f"{'-'.join(words)}.html"))
+        assert done.returncode == 0, done.stderr
+    done = verbs.run(("compare", "at16", "at32"), verbs.environment(home))
+    assert "fault" not in done.stderr

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from llmb_tui.results.compare import why_left_out
 from llmb_tui.results.comparison_tables import POINT
 from llmb_tui.results.scaling import scaling_curves
 from llmb_tui.results.table import Table
@@ -47,3 +48,12 @@ def test_one_scale_is_no_curve_and_precisions_are_two() -> None:
     both = [replace(NEMOTRON, dtype=dtype, scale=gpus) for dtype in ("bf16", "fp8") for gpus in (16, 64)]
     assert scaling_curves([make_result("a"), make_result("b")]) == ()
     assert len(scaling_curves([make_result(f"r{at}", 2.0, one) for at, one in enumerate(both)])) == 2
+
+
+@pytest.mark.parametrize("absurd", [1e300, 1e-300])
+def test_a_step_time_that_no_step_takes_is_on_no_curve(absurd: float) -> None:
+    times = {16: absurd, 32: 2.0, 64: 2.05, 128: absurd}
+    runs = [make_result(f"r{gpus}", s, replace(NEMOTRON, scale=gpus)) for gpus, s in times.items()]
+    (curve,) = scaling_curves(runs)
+    assert [point.gpus for point in curve.points] == [32, 64]
+    assert why_left_out(runs[0]) == f"its step time, {absurd:g} s, is none that a step can take"

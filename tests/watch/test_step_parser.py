@@ -221,7 +221,7 @@ def test_a_value_that_another_rank_broke_is_left_out(nemo_line: Callable[..., st
     assert [(s.index, s.step_time_s, s.loss) for s in steps_of(torn)] == [(3, None, 12.81)]
 
 
-@pytest.mark.parametrize("seconds", ["0", "0.0", "nan", "inf", "-1.5"])
+@pytest.mark.parametrize("seconds", ["0", "0.0", "nan", "inf", "-1.5", "1e300", "1e-300"])
 def test_what_cannot_be_a_step_time_is_left_out(nemo_line: Callable[..., str], seconds: str) -> None:
     assert [s.step_time_s for s in steps_of(nemo_line(0, seconds))] == [None]
 
