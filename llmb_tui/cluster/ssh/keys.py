@@ -89,7 +89,7 @@ class Keys:
         except (paramiko.SSHException, OSError) as error:
             self.unusable.append(f"the agent at {self._settings.agent} ({reason(error)})")
             return
-        self._agent_keys = {key.asbytes(): key for key in self._agent.get_keys()}
+        self._agent_keys = {key.blob: _AgentKey(key) for key in self._agent.get_keys()}
 
     def _in_file(self, path: str) -> Iterator[Candidate]:
         candidate = self._candidate(path)
@@ -159,6 +159,16 @@ class _Agent(AgentSSH):
 
     def close(self) -> None:
         self._socket.close()
+
+
+class _AgentKey(AgentKey):
+    """A key or a certificate as the agent has it. Paramiko's own takes an RSA certificate for the key in it."""
+
+    def __init__(self, key: AgentKey) -> None:
+        super().__init__(key.agent, key.blob, key.comment)
+
+    def asbytes(self) -> bytes:
+        return self.blob
 
 
 def reason(error: Exception) -> str:
@@ -237,6 +247,6 @@ def _certified(private: Callable[[], paramiko.PKey | None], certificate: paramik
     key = private()
     if key is None:
         return None
-    twin = AgentKey(key.agent, key.blob, key.comment) if isinstance(key, AgentKey) else copy.copy(key)
+    twin = _AgentKey(key) if isinstance(key, AgentKey) else copy.copy(key)
     twin.load_certificate(paramiko.Message(certificate.asbytes()))
     return twin

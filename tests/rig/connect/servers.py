@@ -54,7 +54,7 @@ def without_keys(rig: Rig, tmp_path: Path, endpoint: str, *lines: str) -> SlurmP
     return replace(rig.profile(endpoint), ssh_config=str(config), known_hosts=None)
 
 
-def new_key(path: Path, passphrase: str = "") -> Path:
+def new_key(path: Path, passphrase: str = "", kind: str = "ed25519") -> Path:
     """A key that no server knows."""
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", passphrase, "-f", str(path)], check=True)
+    subprocess.run(["ssh-keygen", "-q", "-t", kind, "-N", passphrase, "-f", str(path)], check=True)
     return path

@@ -223,6 +223,24 @@ def test_a_certificate_in_a_file_of_its_own_fits_the_agents_key(login: Rig, tmp_
         assert log_in(without_keys(login, tmp_path, "login", *lines))
 
 
+@pytest.mark.parametrize("kind", ["rsa", "ecdsa", "ed25519"])
+def test_an_agent_may_hold_a_key_with_its_certificate_or_the_certificate_alone(
+    login: Rig, tmp_path: Path, authority: Path, kind: str
+) -> None:
+    key = new_key(tmp_path / "key", kind=kind)
+    sign(authority, key, Path(f"{key}-cert.pub"))
+    with (
+        with_options(login, "login", f"TrustedUserCAKeys {login.directory}/ssh/authority.pub"),
+        ssh_agent(tmp_path / "agent", key) as socket,  # which takes the certificate that lies beside the key
+    ):
+        profile = without_keys(login, tmp_path, "login", f"IdentityAgent {socket}")
+        assert log_in(profile)
+        Path(f"{key}-cert.pub").unlink()
+        environment = os.environ | {"SSH_AUTH_SOCK": str(socket)}
+        subprocess.run(["ssh-add", "-q", "-d", f"{key}.pub"], check=True, stdin=subprocess.DEVNULL, env=environment)
+        assert log_in(profile)
+
+
 _AT_A_TERMINAL = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))"
 
 
