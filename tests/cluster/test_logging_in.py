@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import stat
 import subprocess
@@ -118,6 +119,23 @@ def test_the_agents_keys_are_offered_and_spare_the_passphrase(
         log_in(node, profile=replace(node.profile(), identity_file=str(tmp_path / "held")))
         log_in(node, profile=replace(node.profile(), identity_file=str(tmp_path / "held.pub")))
     assert set(sent(node, "publickey")) == {node.user_key.get_base64()}
+
+
+def test_an_agents_key_is_used_whatever_its_comment_holds(
+    node: LoginNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_key(tmp_path / "latin 1")
+    node.user_key = make_key(tmp_path / "held")
+    command = ["ssh-keygen", "-q", "-c", "-C", os.fsdecode(b"K\xe4the"), "-f", str(tmp_path / "latin 1")]
+    subprocess.run(command, check=True)
+    with ssh_agent(tmp_path / "agent", tmp_path / "latin 1", tmp_path / "held") as socket:
+        monkeypatch.setenv("SSH_AUTH_SOCK", str(socket))
+        profile = replace(node.profile(), identity_file=None)
+        log_in(node, profile=profile)
+
+        node.user_key = make_key(tmp_path / "another")
+        with pytest.raises(AuthenticationFailed, match="the agent's key K\N{REPLACEMENT CHARACTER}the"):
+            log_in(node, profile=profile)
 
 
 def test_a_password_is_asked_for_when_no_key_will_do(node: LoginNode) -> None:

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import paramiko
-from paramiko.agent import AgentKey, AgentSSH
+from paramiko.agent import SSH2_AGENT_IDENTITIES_ANSWER, AgentKey, AgentSSH, cSSH2_AGENTC_REQUEST_IDENTITIES
 
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.ssh.openssh import HostSettings
@@ -51,7 +51,7 @@ class Keys:
         self._prompter = prompter
         self._unlocked = unlocked
         self._agent: _Agent | None = None
-        self._agent_keys: dict[bytes, AgentKey] = {}
+        self._agent_keys: dict[bytes, _AgentKey] = {}
         self.unusable: list[str] = []
         """Keys that could not be offered, each with the reason."""
         self.has_asked = False
@@ -89,7 +89,7 @@ class Keys:
         except (paramiko.SSHException, OSError) as error:
             self.unusable.append(f"the agent at {self._settings.agent} ({reason(error)})")
             return
-        self._agent_keys = {key.blob: _AgentKey(key) for key in self._agent.get_keys()}
+        self._agent_keys = {key.blob: key for key in self._agent.keys}
 
     def _in_file(self, path: str) -> Iterator[Candidate]:
         candidate = self._candidate(path)
@@ -113,7 +113,7 @@ class Keys:
         except (paramiko.SSHException, OSError, ValueError) as error:
             self.unusable.append(f"key {path} ({reason(error)})")
             return None
-        return Candidate(f"key {path}", key.asbytes(), isinstance(key, AgentKey), lambda: key)
+        return Candidate(f"key {path}", key.asbytes(), isinstance(key, _AgentKey), lambda: key)
 
     def _with_certificates(self, candidate: Candidate, files: tuple[str, ...]) -> Iterator[Candidate]:
         for file in dict.fromkeys(files):
@@ -144,7 +144,7 @@ class Keys:
 
 
 class _Agent(AgentSSH):
-    """The agent at a socket. Paramiko's own only looks at SSH_AUTH_SOCK."""
+    """The agent at a socket. Paramiko's own only looks at SSH_AUTH_SOCK, and takes every comment for UTF-8."""
 
     def __init__(self, path: str) -> None:
         super().__init__()
@@ -152,7 +152,7 @@ class _Agent(AgentSSH):
         try:
             self._socket.settimeout(_AGENT_DEADLINE_S)
             self._socket.connect(path)
-            self._connect(self._socket)  # type: ignore[attr-defined]  # the stubs leave out what subclasses need
+            self.keys = self._listed()
         except BaseException:
             self._socket.close()
             raise
@@ -160,12 +160,18 @@ class _Agent(AgentSSH):
     def close(self) -> None:
         self._socket.close()
 
+    def _listed(self) -> tuple[_AgentKey, ...]:
+        self._conn = self._socket
+        # The stubs leave out what subclasses need.
+        kind, answer = self._send_message(cSSH2_AGENTC_REQUEST_IDENTITIES)  # type: ignore[attr-defined]
+        if kind != SSH2_AGENT_IDENTITIES_ANSWER:
+            raise paramiko.SSHException("it does not list its keys")
+        held = [(answer.get_binary(), answer.get_binary()) for _ in range(answer.get_int())]
+        return tuple(_AgentKey(self, blob, comment.decode(errors="replace")) for blob, comment in held)
+
 
 class _AgentKey(AgentKey):
     """A key or a certificate as the agent has it. Paramiko's own takes an RSA certificate for the key in it."""
-
-    def __init__(self, key: AgentKey) -> None:
-        super().__init__(key.agent, key.blob, key.comment)
 
     def asbytes(self) -> bytes:
         return self.blob
@@ -247,6 +253,6 @@ def _certified(private: Callable[[], paramiko.PKey | None], certificate: paramik
     key = private()
     if key is None:
         return None
-    twin = _AgentKey(key) if isinstance(key, AgentKey) else copy.copy(key)
+    twin = _AgentKey(key.agent, key.blob, key.comment) if isinstance(key, _AgentKey) else copy.copy(key)
     twin.load_certificate(paramiko.Message(certificate.asbytes()))
     return twin
