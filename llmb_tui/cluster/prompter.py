@@ -9,7 +9,8 @@ class Prompter(Protocol):
     """Answers questions. It is called from the thread that connects or from one of the connection's own.
 
     Prompts are clean of control characters, may have several lines, and name the host where it asks. Answers are
-    used once and kept nowhere; only a key that a passphrase unlocked may be held in memory.
+    used once and kept nowhere; only a key that a passphrase unlocked may be held in memory, and an accepted host key
+    that goes into no file.
     """
 
     def accept_host_key(self, host: str, key_type: str, fingerprint: str) -> bool:

@@ -18,6 +18,7 @@ from llmb_tui.rates import CallRate
 
 if TYPE_CHECKING:
     from llmb_tui.cluster.ssh.connection import Connection
+    from llmb_tui.cluster.ssh.host_keys import AcceptedKeys
     from llmb_tui.cluster.ssh.keys import UnlockedKeys
 
 T = TypeVar("T")
@@ -41,6 +42,7 @@ class Session(AsksOnce, Commands, Cluster):
         """Observer mode: whatever would change the cluster is refused."""
         self._dialer = Reconnector(self._dial, profile.name or profile.host)
         self._unlocked: UnlockedKeys = {}
+        self._accepted: AcceptedKeys = set()
         self.bulk = Bulk(lambda: self._over_ssh(Unattended()))
         """The second connection, for long streams."""
         self._calls = CallRate()
@@ -125,7 +127,7 @@ class Session(AsksOnce, Commands, Cluster):
     def _over_ssh(self, prompter: Prompter) -> Connection:
         from llmb_tui.cluster.ssh.connect import connect
 
-        return connect(self.profile, prompter, unlocked=self._unlocked)
+        return connect(self.profile, prompter, unlocked=self._unlocked, accepted=self._accepted)
 
     def _on_live(self, use: Callable[[Link], T], only_looks: bool = False) -> T:
         try:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from llmb_tui.cluster.failures import HostKeyChanged, HostKeyUnknown
 from llmb_tui.cluster.prompter import Unattended
-from llmb_tui.cluster.ssh.host_keys import KnownHosts, ServerKey
+from llmb_tui.cluster.ssh.host_keys import AcceptedKeys, KnownHosts, ServerKey
 from tests.cluster.login_node import Person
 
 ONE = ServerKey("ssh-ed25519", b"one")
@@ -133,10 +133,34 @@ def test_nobody_may_accept_a_key_where_the_user_wants_known_ones_only(tmp_path: 
     assert not file.exists()
 
 
-def test_an_accepted_key_is_kept_nowhere_where_the_user_has_no_file(tmp_path: Path) -> None:
-    hosts = KnownHosts([Path(os.devnull), tmp_path / "system"])
-    hosts.check("eos", 22, ONE, Person(accepts=True))
+def test_an_accepted_key_is_held_for_its_host_alone_where_the_user_has_no_file(tmp_path: Path) -> None:
+    files, accepted = [Path(os.devnull), tmp_path / "system"], AcceptedKeys()
+    KnownHosts(files, accepted=accepted).check("eos", 22, ONE, Person(accepts=True))
     assert not (tmp_path / "system").exists()
+
+    hosts = KnownHosts(files, accepted=accepted)
+    hosts.check("EOS", 22, ONE, Unattended())
+    hosts.check("eos", 22, ONE, None)
+    for name, port, key in (("eos", 22, TWO), ("eos", 2222, ONE), ("other", 22, ONE)):
+        with pytest.raises(HostKeyUnknown):
+            hosts.check(name, port, key, Unattended())
+
+
+@pytest.mark.parametrize("content", [line("eos", TWO), "@revoked " + line("eos")])
+def test_a_file_has_the_last_word_over_a_key_that_was_accepted(tmp_path: Path, content: str) -> None:
+    files, accepted = [Path(os.devnull), tmp_path / "system"], AcceptedKeys()
+    KnownHosts(files, accepted=accepted).check("eos", 22, ONE, Person(accepts=True))
+    files[1].write_text(content)
+    with pytest.raises(HostKeyChanged):
+        KnownHosts(files, accepted=accepted).check("eos", 22, ONE, Person(accepts=True))
+
+
+def test_a_key_that_went_into_a_file_is_asked_about_again_once_it_is_taken_out(tmp_path: Path) -> None:
+    file, accepted = tmp_path / "known_hosts", AcceptedKeys()
+    KnownHosts([file], accepted=accepted).check("eos", 22, ONE, Person(accepts=True))
+    file.unlink()
+    with pytest.raises(HostKeyUnknown):
+        KnownHosts([file], accepted=accepted).check("eos", 22, ONE, Unattended())
 
 
 def test_a_changed_key_names_the_file_that_knows_another(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -143,6 +144,36 @@ def test_a_key_that_was_unlocked_once_asks_nobody_again(
     node.cut()
     assert session.run(["echo", "back"]).stdout == "back\n"
     assert len(person.prompts) == 1
+
+
+def test_a_host_key_that_goes_into_no_file_is_asked_about_once(
+    node: LoginNode, opened: Callable[[SlurmCluster], SlurmCluster]
+) -> None:
+    person = Person(accepts=True)
+    session = opened(SlurmCluster(replace(node.profile(), known_hosts=os.devnull)))
+    session.connect(person)
+    with session.stream(["echo", "long"], bulk=True) as stream:
+        assert stream.read(10) == b"long\n"
+    assert session.bulk.alive
+    node.cut()
+    until(lambda: session.state == "live" and len(node.transports) == 3)
+    assert session.run(["echo", "back"]).stdout == "back\n"
+    assert len(person.host_keys) == 1
+
+
+def test_another_host_key_than_the_accepted_one_is_left_to_a_person(
+    node: LoginNode, opened: Callable[[SlurmCluster], SlurmCluster]
+) -> None:
+    person = Person(accepts=True)
+    session = opened(SlurmCluster(replace(node.profile(), known_hosts=os.devnull)))
+    session.connect(person)
+    node.host_keys = [make_key(node.directory / "other_host_key")]
+    node.cut()
+    until(lambda: session.state == "needs-login")
+    with pytest.raises(LoginNeeded):
+        session.run(["true"])
+    session.connect(person)
+    assert len({fingerprint for _, _, fingerprint in person.host_keys}) == 2
 
 
 def test_a_login_that_is_refused_later_is_left_to_a_person(

@@ -16,6 +16,7 @@ from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.ssh.authentication import KeysLeft, Login
 from llmb_tui.cluster.ssh.connection import Connection
 from llmb_tui.cluster.ssh.handshake import ConnectionRefused, LoginTransport, shake_hands
+from llmb_tui.cluster.ssh.host_keys import AcceptedKeys
 from llmb_tui.cluster.ssh.keys import UnlockedKeys
 from llmb_tui.cluster.ssh.openssh import HostSettings, jump_route
 from llmb_tui.cluster.ssh.sockets import ProxyCommand, Through, open_tcp, open_through
@@ -32,19 +33,27 @@ _MOST_CONNECTIONS = 6
 _Hop = tuple[LoginTransport, HostSettings]
 
 
-def connect(profile: SlurmProfile, prompter: Prompter, *, unlocked: UnlockedKeys | None = None) -> Connection:
+def connect(
+    profile: SlurmProfile,
+    prompter: Prompter,
+    *,
+    unlocked: UnlockedKeys | None = None,
+    accepted: AcceptedKeys | None = None,
+) -> Connection:
     """Connect, check the host keys and log in, on every host of the way; questions go to `prompter`.
 
-    `unlocked` holds the keys whose passphrase was typed; given again it spares the question.
+    `unlocked` holds the keys whose passphrase was typed, `accepted` the host keys that go into no file; given again
+    they spare the question.
     Raises BadSshConfig, Unreachable, HostKeyUnknown, HostKeyChanged or AuthenticationFailed.
     """
+    accepted = AcceptedKeys() if accepted is None else accepted
     banners = []
     asks_nobody = True
     with ExitStack() as opened:
         before: _Hop | None = None
         for settings in jump_route(profile):
             with Login(settings, prompter, {} if unlocked is None else unlocked) as login:
-                transport = _log_in(login, before, opened)
+                transport = _log_in(login, before, accepted, opened)
             banners.append(login.banner.decode(errors="replace"))
             asks_nobody &= login.asks_nobody
             before = transport, settings
@@ -53,12 +62,12 @@ def connect(profile: SlurmProfile, prompter: Prompter, *, unlocked: UnlockedKeys
     return Connection(transport, profile.host, banner, asks_nobody=asks_nobody, on_close=closing.close)
 
 
-def _log_in(login: Login, before: _Hop | None, opened: ExitStack) -> LoginTransport:
+def _log_in(login: Login, before: _Hop | None, accepted: AcceptedKeys, opened: ExitStack) -> LoginTransport:
     """A transport that is logged in; `opened` closes it."""
     why = ""
     for _ in range(_MOST_CONNECTIONS):
         with ExitStack() as attempt:
-            transport = _reach(login.settings, before, login.prompter, attempt)
+            transport = _reach(login.settings, before, login.prompter, accepted, attempt)
             try:
                 login.run(transport)
             except KeysLeft as left:
@@ -69,7 +78,9 @@ def _log_in(login: Login, before: _Hop | None, opened: ExitStack) -> LoginTransp
     raise login.failure(why)
 
 
-def _reach(settings: HostSettings, before: _Hop | None, prompter: Prompter, opened: ExitStack) -> LoginTransport:
+def _reach(
+    settings: HostSettings, before: _Hop | None, prompter: Prompter, accepted: AcceptedKeys, opened: ExitStack
+) -> LoginTransport:
     """A transport whose host key is known; `opened` closes it. Refusals of a busy server are waited for."""
     gives_up = time.monotonic() + _REFUSED_S
     pause_s = _FIRST_PAUSE_S
@@ -77,7 +88,7 @@ def _reach(settings: HostSettings, before: _Hop | None, prompter: Prompter, open
         with ExitStack() as attempt:
             transport, proxy = _open(settings, before, attempt)
             try:
-                shake_hands(transport, settings, prompter)
+                shake_hands(transport, settings, prompter, accepted)
             except ConnectionRefused as refusal:
                 if proxy is not None and (words := proxy.last_words):
                     raise _proxy_failed(settings, words) from refusal

@@ -11,7 +11,7 @@ from llmb_tui.cluster.failures import Unreachable
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.ssh.channels import LINK_ERRORS
 from llmb_tui.cluster.ssh.heartbeat import HeardTransport
-from llmb_tui.cluster.ssh.host_keys import KnownHosts, ServerKey
+from llmb_tui.cluster.ssh.host_keys import AcceptedKeys, KnownHosts, ServerKey
 from llmb_tui.cluster.ssh.openssh import SSH_PORT, HostSettings
 from llmb_tui.text import clean_line
 
@@ -35,12 +35,12 @@ class ConnectionRefused(Unreachable):
     """The server closed the connection without an SSH greeting, as a busy one does (MaxStartups)."""
 
 
-def shake_hands(transport: LoginTransport, settings: HostSettings, prompter: Prompter) -> None:
-    """Agree on keys with the server, then decide about its host key.
+def shake_hands(transport: LoginTransport, settings: HostSettings, prompter: Prompter, accepted: AcceptedKeys) -> None:
+    """Agree on keys with the server, then decide about its host key. `accepted`: as `KnownHosts` takes it.
 
     Raises ConnectionRefused, Unreachable, HostKeyUnknown or HostKeyChanged.
     """
-    known_hosts = KnownHosts(settings.known_hosts, hashed=settings.hash_known_hosts)
+    known_hosts = KnownHosts(settings.known_hosts, hashed=settings.hash_known_hosts, accepted=accepted)
     # A host with an alias is known by that alone.
     host, port = (settings.host_key_alias, SSH_PORT) if settings.host_key_alias else (settings.host, settings.port)
     options = transport.get_security_options()

@@ -40,6 +40,10 @@ class ServerKey:
         return "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
 
 
+AcceptedKeys = set[tuple[str, ServerKey]]
+"""Keys that were accepted and go into no file, each with its host's name: known for the life of one session."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Entry:
     """One line of a known_hosts file."""
@@ -59,12 +63,14 @@ class _Entry:
 class KnownHosts:
     """The known keys of all hosts. `files` are read; an accepted key is appended to the first.
 
-    `hashed`: the host's name is hashed there (HashKnownHosts).
+    `hashed`: the host's name is hashed there (HashKnownHosts). `accepted` holds those that go into no file; given
+    again it spares the question.
     """
 
-    def __init__(self, files: Sequence[Path], *, hashed: bool = False) -> None:
+    def __init__(self, files: Sequence[Path], *, hashed: bool = False, accepted: AcceptedKeys | None = None) -> None:
         self._file = files[0]
         self._hashed = hashed
+        self._accepted = AcceptedKeys() if accepted is None else accepted
         self._entries = [entry for file in files for entry in _entries_in(file)]
 
     def check(self, host: str, port: int, key: ServerKey, prompter: Prompter | None) -> None:
@@ -82,6 +88,8 @@ class KnownHosts:
             return
         if entries:
             raise _changed(name, key, entries)
+        if (name, key) in self._accepted:
+            return
         if prompter is None or not prompter.accept_host_key(clean_line(name), key.type, key.fingerprint):
             raise self._unknown(name, key, may_ask=prompter is not None)
         self._remember(name, key)
@@ -114,6 +122,7 @@ class KnownHosts:
 
     def _remember(self, name: str, key: ServerKey) -> None:
         if str(self._file) == os.devnull:  # UserKnownHostsFile none
+            self._accepted.add((name, key))
             return
         host = paramiko.HostKeys.hash_host(name) if self._hashed else name
         line = f"{host} {key.type} {base64.b64encode(key.blob).decode()}\n".encode()

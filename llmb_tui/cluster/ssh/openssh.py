@@ -300,7 +300,7 @@ def _agent(configured: str | None, tokens: Mapping[str, str]) -> str | None:
 
 
 def _known_hosts(values: Mapping[str, str], tokens: Mapping[str, str]) -> tuple[Path, ...]:
-    """The user's files, then the system's; without one of the user's an accepted key is kept nowhere."""
+    """The user's files, then the system's; without one of the user's an accepted key goes into no file."""
     user = [_expand(file, tokens) for file in _split_paths(values.get("userknownhostsfile", _USER_HOSTS))]
     system = [_expand(file, tokens) for file in _split_paths(values.get("globalknownhostsfile", _GLOBAL_HOSTS))]
     return tuple(Path(file) for file in [*(user or [os.devnull]), *system])
