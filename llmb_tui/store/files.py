@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from llmb_tui.errors import Trouble, trouble_of
+from llmb_tui.store.paths import STATE_VARIABLE
 
 _UNFINISHED = ".unfinished"
 _LEFT_BEHIND_S = 3600.0
@@ -102,7 +103,7 @@ def locked(directory: Path) -> Iterator[None]:
 def held(folder: Path, *, wait: bool = False) -> Iterator[bool]:
     """Hold a folder by its `lock` for this thread alone, among all programs here; it is free when this one ends.
 
-    Yields False, without holding it, when another has it and `wait` is False.
+    Yields False, without holding it, when another has it and `wait` is False. Raises Trouble where there are no locks.
     """
     make_private_directory(folder)
     with file_trouble("lock", folder):
@@ -111,6 +112,12 @@ def held(folder: Path, *, wait: bool = False) -> Iterator[bool]:
         fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:
         yield False
+    except OSError as error:
+        raise Trouble(
+            f"Could not lock {folder}.",
+            f"Its file system says: {error.strerror or error}. Without a lock a run could be submitted twice.",
+            f"Set {STATE_VARIABLE} to a directory on a file system that has locks.",
+        ) from error
     else:
         yield True
     finally:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import shutil
 import threading
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -19,6 +22,7 @@ from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.submission_status import probe
 from llmb_tui.launch.submit import NotSent, reconcile, submit_once, withdraw
+from llmb_tui.store import files
 from llmb_tui.store.paths import Places
 from tests.kit.demo import drop_connections
 from tests.kit.runs import direct_spec
@@ -145,6 +149,24 @@ def test_a_folder_that_cannot_be_made_is_told(stage: Stage) -> None:
     with pytest.raises(Trouble, match="could not be made"):
         stage.submit()
     assert stage.jobs() == []
+
+
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.ENOLCK])
+def test_where_this_machine_has_no_locks_nothing_is_sent(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as without_locks:
+        # The demo's Slurm, in this very process, keeps its own.
+        without_locks.setattr(files, "fcntl", SimpleNamespace(**{**vars(fcntl), "flock": refuse}))
+        with pytest.raises(Trouble) as caught:
+            stage.submit()
+    assert os.strerror(number) in caught.value.why
+    assert "LLMB_TUI_STATE_DIR" in caught.value.fix
+    assert (stage.jobs(), stage.events(), stage.runs.has(RUN_ID)) == ([], [], False)
+    assert stage.submit().submission == "submitted"
 
 
 def test_an_answer_that_only_comes_later_is_waited_for(stage: Stage) -> None:
