@@ -32,6 +32,9 @@ def make_private_directory(path: Path) -> None:
         missing = [path]
         while not missing[-1].parent.exists():
             missing.append(missing[-1].parent)
+        if (home := missing[-1]).name.startswith("~") and len(home.parts) == 1 and not home.exists():
+            # Meant was somebody's home, and here it would be a directory of that name.
+            raise Trouble(f"There is no directory {home}.", "", "Make it, or name another.", exit_code=1)
         for directory in reversed(missing):
             directory.mkdir(mode=0o700, exist_ok=True)
 

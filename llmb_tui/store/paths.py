@@ -63,6 +63,11 @@ class Places:
         return cls(config=_absolute(config), state=_absolute(state))
 
 
+def expanded(path: str) -> Path:
+    """A path with the home directory in place of `~` or `~name`; that of a user that there is not stays as it is."""
+    return Path(os.path.expanduser(path))  # Path's own way raises RuntimeError there
+
+
 def _absolute(path: str) -> Path:
     try:
         return Path(path).expanduser().absolute()

@@ -15,6 +15,7 @@ from textual.widgets import Button, Checkbox, Input, Static
 
 from llmb_tui.errors import Trouble
 from llmb_tui.results.notes import LONGEST_NOTE, Note
+from llmb_tui.store.paths import expanded
 from llmb_tui.text import clean, plural
 from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.text import MUTED, line, lines, plain, told
@@ -163,7 +164,7 @@ class ExportDialog(Dialog[tuple[Path, bool] | None]):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         name = event.value.strip()
         anonymous = self.query_one("#export-anonymous", Checkbox).value
-        self.dismiss((Path(name).expanduser(), anonymous) if name else None)
+        self.dismiss((expanded(name), anonymous) if name else None)
 
 
 class ListDialog(Dialog[str]):

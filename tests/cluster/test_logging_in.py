@@ -21,6 +21,7 @@ from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.ssh.connect import connect
 from llmb_tui.cluster.ssh.host_keys import ServerKey
 from llmb_tui.cluster.ssh.keys import UnlockedKeys
+from llmb_tui.errors import Trouble
 from tests.cluster.login_node import PASSWORD, LoginNode, Person, make_key
 from tests.cluster.ssh_agent import ssh_agent
 
@@ -212,6 +213,27 @@ def test_an_identity_file_that_is_no_key_is_named(
     with pytest.raises(AuthenticationFailed) as caught:
         log_in(node, profile=replace(node.profile(), identity_file=str(path)))
     assert reason in caught.value.why
+
+
+def test_a_key_of_a_user_that_there_is_not_is_no_obstacle(node: LoginNode) -> None:
+    profile = replace(node.profile(), identity_file="~no-such-user/key")
+    with pytest.raises(AuthenticationFailed, match=r"key ~no-such-user/key \(No such file"):
+        log_in(node, profile=profile)
+    node.factors = ("password",)
+    log_in(node, Person(answers=[PASSWORD]), profile)
+
+
+def test_host_keys_of_a_user_that_there_is_not_are_none_and_none_is_added(
+    node: LoginNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    profile = replace(node.profile(), known_hosts="~no-such-user/known_hosts")
+    with pytest.raises(HostKeyUnknown, match="~no-such-user"):
+        log_in(node, profile=profile)
+    with pytest.raises(Trouble, match="There is no directory ~no-such-user"):
+        log_in(node, Person(accepts=True), profile)
+    assert list((tmp_path / "here").iterdir()) == []
 
 
 def test_a_key_on_a_security_key_asks_for_no_passphrase(node: LoginNode, tmp_path: Path) -> None:

@@ -202,6 +202,14 @@ def test_a_broken_configuration_is_quoted(tmp_path: Path) -> None:
     assert "hots" in caught.value.why.lower()
 
 
+def test_the_home_of_a_user_that_there_is_not_stays_as_it_is(tmp_path: Path) -> None:
+    settings = asked(tmp_path, "IdentityFile ~no-such-user/key\nGlobalKnownHostsFile ~no-such-user/hosts\n")
+    assert settings.identity_files == ("~no-such-user/key",)
+    assert settings.known_hosts[-1] == Path("~no-such-user/hosts")
+    with pytest.raises(BadSshConfig, match="~no-such-user/config"):
+        resolve("eos", "~no-such-user/config")
+
+
 def test_a_configuration_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(openssh, "_RESOLVE_DEADLINE_S", 0.5)
     started = tmp_path / "started"

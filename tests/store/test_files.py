@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.errors import Trouble
-from llmb_tui.store.files import append_durable, make_private_directory, remove_leftovers, write_atomic
-from llmb_tui.store.paths import Places
+from llmb_tui.store.files import append_durable, make_private_directory, remove_leftovers, text_in, write_atomic
+from llmb_tui.store.paths import Places, expanded
 
 
 def mode(path: Path) -> int:
@@ -87,6 +87,27 @@ def test_a_directory_that_cannot_be_made_is_a_trouble(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(Trouble, match="Could not create the directory"):
         append_durable(tmp_path / "file" / "sub" / "journal", b"x")
+
+
+def test_in_the_home_of_a_user_that_there_is_not_nothing_is_read_and_nothing_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = expanded("~no-such-user/folder/file")
+    assert text_in(path) == ""
+    with pytest.raises(Trouble, match="There is no directory ~no-such-user"):
+        write_atomic(path, b"x")
+    assert list(tmp_path.iterdir()) == []
+
+    (tmp_path / "~no-such-user").mkdir()  # a name like another
+    write_atomic(path, b"x")
+    assert (tmp_path / path).read_bytes() == b"x"
+
+
+def test_a_home_is_found_with_and_without_its_users_name() -> None:
+    assert expanded("~/a") == Path.home() / "a"
+    assert expanded("~root/a") == Path("~root/a").expanduser()
+    assert expanded("/a/~b") == Path("/a/~b")
 
 
 def test_places_follow_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,12 +17,12 @@ import ssl
 import time
 import urllib.request
 from collections.abc import Mapping
-from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from llmb_tui.cluster.failures import AnswerTooLong, DeadlinePassed, Disconnected, Unreachable
 from llmb_tui.errors import Trouble
+from llmb_tui.store.paths import expanded
 from llmb_tui.text import clean_line
 
 _PIECE = 1 << 16
@@ -50,7 +50,7 @@ def trusting(*files: str | None) -> ssl.SSLContext:
     context.options &= ~ssl.OP_IGNORE_UNEXPECTED_EOF
     for name in filter(None, files):
         try:
-            context.load_verify_locations(cafile=Path(name).expanduser())
+            context.load_verify_locations(cafile=expanded(name))
         except (OSError, ssl.SSLError) as error:
             why = error.strerror or "it holds no certificate in PEM"
             fix = "Name a file with certificates in PEM, or leave it out."

@@ -22,6 +22,7 @@ from llmb_tui.cluster.failures import AuthenticationFailed
 from llmb_tui.cluster.runai.https import HttpsServer, Reply
 from llmb_tui.cluster.runai.secret import VARIABLE
 from llmb_tui.errors import Trouble
+from llmb_tui.store.paths import expanded
 from llmb_tui.text import clean_line, short_line
 
 _WITHIN_S = 20.0
@@ -45,7 +46,7 @@ class Kube:
 
     def __init__(self, path: str) -> None:
         """Raises BadKubeconfig."""
-        self._path = Path(path).expanduser()
+        self._path = expanded(path)
         self._lock = threading.Lock()
         self._given: dict[str, Any] = {}
         """What the exec plugin gave last."""
@@ -113,7 +114,7 @@ class Kube:
 
     def _file(self, name: str) -> Path:
         """A file that it names, which may be relative to it."""
-        return self._path.parent / Path(name).expanduser()
+        return self._path.parent / expanded(name)
 
     def _trust(self, given: Mapping[str, Any]) -> ssl.SSLContext:
         data, file = _text(self._cluster, "certificate-authority-data"), _text(self._cluster, "certificate-authority")

@@ -15,6 +15,7 @@ from paramiko.agent import SSH2_AGENT_IDENTITIES_ANSWER, AgentKey, AgentSSH, cSS
 
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.ssh.openssh import HostSettings
+from llmb_tui.store.paths import expanded
 from llmb_tui.text import clean, clean_line
 
 _KEY_CLASSES: tuple[type[paramiko.PKey], ...] = (paramiko.Ed25519Key, paramiko.ECDSAKey, paramiko.RSAKey)
@@ -78,7 +79,7 @@ class Keys:
             for key in self._agent_keys.values():
                 yield from self._with_certificates(_of_agent(key), self._settings.certificate_files)
         for path in self._settings.default_keys:
-            if _file(path).exists():
+            if expanded(path).exists():
                 yield from self._in_file(path)
 
     def _ask_agent(self) -> None:
@@ -95,13 +96,13 @@ class Keys:
         candidate = self._candidate(path)
         if candidate is not None:
             certificate = f"{path.removesuffix('.pub')}-cert.pub"
-            certificates = (*self._settings.certificate_files, *([certificate] if _file(certificate).exists() else []))
-            yield from self._with_certificates(candidate, certificates)
+            beside = [certificate] if expanded(certificate).exists() else []
+            yield from self._with_certificates(candidate, (*self._settings.certificate_files, *beside))
 
     def _candidate(self, path: str) -> Candidate | None:
         """The key that a file holds or names: the agent's, one unlocked before, or the file's own."""
         # In the open part of the private one, in the file itself, or beside it; empty if there is none.
-        public = _open_part(_file(path)) or _public_file(_file(path)) or _public_file(_file(f"{path}.pub"))
+        public = _open_part(expanded(path)) or _public_file(expanded(path)) or _public_file(expanded(f"{path}.pub"))
         key = self._agent_keys.get(public) or self._unlocked.get(_version(path))
         if key is None and public[4:].startswith(b"sk-"):
             self.unusable.append(f"key {path} (on a security key: `ssh-add {path}` lets the agent use it)")
@@ -188,23 +189,19 @@ def _of_agent(key: AgentKey) -> Candidate:
     return Candidate(f"the agent's key {comment}".rstrip(), key.asbytes(), True, lambda: key)
 
 
-def _file(path: str) -> Path:
-    return Path(path).expanduser()
-
-
 def _version(path: str) -> tuple[str, int, int]:
     try:
-        status = _file(path).stat()
+        status = expanded(path).stat()
     except OSError:
-        return str(_file(path)), 0, 0
-    return str(_file(path)), status.st_mtime_ns, status.st_size
+        return str(expanded(path)), 0, 0
+    return str(expanded(path)), status.st_mtime_ns, status.st_size
 
 
 def _load(path: str, passphrase: str | None) -> paramiko.PKey:
     """Raises PasswordRequiredException for an encrypted file without a passphrase, SSHException for a wrong one."""
     for key_class in _KEY_CLASSES:
         try:
-            return key_class.from_private_key_file(_file(path), passphrase)
+            return key_class.from_private_key_file(expanded(path), passphrase)
         except paramiko.PasswordRequiredException:
             raise
         except paramiko.SSHException:
@@ -238,7 +235,7 @@ def _open_part(file: Path) -> bytes:
 
 def _certificate(file: str, public: bytes) -> paramiko.Message | None:
     """The certificate in the file, if it is one for this public key."""
-    certificate, key = paramiko.Message(_public_file(_file(file))), paramiko.Message(public)
+    certificate, key = paramiko.Message(_public_file(expanded(file))), paramiko.Message(public)
     kind = key.get_text()
     if not public or not certificate.get_text().startswith(f"{kind}-cert-"):
         return None

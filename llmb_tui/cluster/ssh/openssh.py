@@ -20,6 +20,7 @@ from urllib.parse import unquote
 
 from llmb_tui.cluster.failures import BadSshConfig
 from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, SlurmProfile
+from llmb_tui.store.paths import expanded
 from llmb_tui.text import clean
 
 SSH_PORT = 22
@@ -89,7 +90,7 @@ def settings_of(profile: SlurmProfile) -> HostSettings:
     if profile.identity_file is not None:
         settings = replace(settings, identity_files=(profile.identity_file,), default_keys=(), certificate_files=())
     if profile.known_hosts is not None:
-        settings = replace(settings, known_hosts=(Path(profile.known_hosts).expanduser(),))
+        settings = replace(settings, known_hosts=(expanded(profile.known_hosts),))
     return settings
 
 
@@ -126,7 +127,7 @@ def resolve(destination: str, config: str | None, user: str | None = None, port:
                 "Install OpenSSH's client, or set ssh_config = 'none' in the cluster's profile.",
             )
         return _plain(host, user, port)
-    file = str(Path(config).expanduser()) if config is not None else None
+    file = str(expanded(config)) if config is not None else None
     command = [program, "-G", *(["-F", file] if file else [])]
     command += [*(["-l", user] if user else []), *(["-p", str(port)] if port else []), "--", host]
     return parse_answer(host, _ask(command, host, config), f"Settings are from `ssh -G`, which {_source(file)}.")
@@ -193,7 +194,7 @@ def _plain(host: str, user: str | None, port: int | None) -> HostSettings:
         user=user or getpass.getuser(),
         port=port or SSH_PORT,
         agent=os.environ.get("SSH_AUTH_SOCK"),
-        known_hosts=(Path(_USER_HOSTS).expanduser(), Path(_GLOBAL_HOSTS)),
+        known_hosts=(expanded(_USER_HOSTS), Path(_GLOBAL_HOSTS)),
     )
 
 
@@ -244,7 +245,7 @@ def _source(config: str | None) -> str:
     """What `ssh` had to read, in words."""
     if config is not None:
         return f"read {clean(config)}"
-    files = [name for name in ("~/.ssh/config", "/etc/ssh/ssh_config") if Path(name).expanduser().is_file()]
+    files = [name for name in ("~/.ssh/config", "/etc/ssh/ssh_config") if expanded(name).is_file()]
     return f"read {' and '.join(files)}" if files else "found no configuration file, so these are OpenSSH's defaults"
 
 
@@ -285,8 +286,8 @@ def _shell_command(text: str, tokens: Mapping[str, str]) -> str:
 
 def _expand(path: str, tokens: Mapping[str, str]) -> str:
     """A file's path with `~`, tokens and `${VARIABLES}` expanded."""
-    expanded = re.sub(r"\$\{(\w+)}", lambda match: os.environ.get(match[1], match[0]), _expand_tokens(path, tokens))
-    return str(Path(expanded).expanduser())
+    text = re.sub(r"\$\{(\w+)}", lambda match: os.environ.get(match[1], match[0]), _expand_tokens(path, tokens))
+    return str(expanded(text))
 
 
 def _agent(configured: str | None, tokens: Mapping[str, str]) -> str | None:

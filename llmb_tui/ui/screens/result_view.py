@@ -30,6 +30,7 @@ from llmb_tui.results.suite.suite import Suite
 from llmb_tui.results.svg import svg
 from llmb_tui.services import Services
 from llmb_tui.store.files import file_trouble
+from llmb_tui.store.paths import expanded
 from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.daemon import in_daemon, trouble_shown
 from llmb_tui.ui.dialogs import AskLine
@@ -116,7 +117,7 @@ async def ask_and_save(app: App[Any], charts: Sequence[Chart]) -> None:
     folder = await app.push_screen_wait(question)
     if folder and folder.strip():
         with trouble_shown(app):
-            written = await in_daemon(save_charts, charts, Path(folder.strip()).expanduser())
+            written = await in_daemon(save_charts, charts, expanded(folder.strip()))
             tell(app, f"Written: {', '.join(map(str, written))}")
 
 

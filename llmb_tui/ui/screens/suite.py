@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from pathlib import Path
 from typing import ClassVar
 
 from textual import getters, on, work
@@ -26,6 +25,7 @@ from llmb_tui.results.suite.suite_plan import Nodes, PlannedRow, SuitePlan
 from llmb_tui.results.suite.suites import SuiteChanged
 from llmb_tui.services import Services
 from llmb_tui.store.files import write_atomic
+from llmb_tui.store.paths import expanded
 from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.daemon import in_daemon, trouble_shown
 from llmb_tui.ui.dialogs import AskLine, Confirm, Failure
@@ -230,7 +230,7 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
         file = await self.app.push_screen_wait(AskLine(title, words, f"{file_name(sent.suite.name)}.toml", hint))
         if not file or not file.strip():
             return
-        path = Path(file.strip()).expanduser()
+        path = expanded(file.strip())
         with trouble_shown(self.app):
             if await in_daemon(path.exists):
                 question = line(f"There is {path} already. Replace it?")

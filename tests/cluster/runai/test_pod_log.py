@@ -363,6 +363,13 @@ class TestKubeconfig:
         assert TOKEN not in str(caught.value)
 
     def test_a_file_that_is_not_there(self, tmp_path: Path) -> None:
+        for name in (str(tmp_path / "none"), "~no-such-user/config"):
+            with pytest.raises(Trouble, match="cannot be used") as caught:
+                Kube(name)
+            assert caught.value.why == "No such file or directory."
+
+    def test_a_file_of_a_user_that_there_is_not(self, kubeconfig: Path) -> None:
+        self.change(kubeconfig, tokenFile="~no-such-user/token")
         with pytest.raises(Trouble, match="cannot be used") as caught:
-            Kube(str(tmp_path / "none"))
-        assert caught.value.why == "No such file or directory."
+            log_of(kubeconfig).prove(Sample(0, 0, 0), b"")
+        assert "~no-such-user/token" in caught.value.why

@@ -162,7 +162,8 @@ def test_a_file_that_is_there_is_not_replaced(tmp_path: Path) -> None:
         save_charts((chart,), tmp_path / "nowhere")
 
 
-async def test_a_folder_that_is_none_is_a_dialog_and_no_end(open_results: OpenResults) -> None:
+@pytest.mark.parametrize("folder", ["/nowhere", "~no-such-user/charts"])
+async def test_a_folder_that_is_none_is_a_dialog_and_no_end(open_results: OpenResults, folder: str) -> None:
     app, _ = open_results()
     async with app.run_test(size=SIZE) as pilot:
         await read(pilot)
@@ -170,7 +171,7 @@ async def test_a_folder_that_is_none_is_a_dialog_and_no_end(open_results: OpenRe
         await until(pilot, lambda: "save" in actions(app.screen), "the charts")
         await pilot.press("v")
         await on_top(pilot, AskLine)
-        app.screen.query_one(Input).value = "/nowhere"
+        app.screen.query_one(Input).value = folder
         await pilot.press("enter")
         await on_top(pilot, Failure)
         await pilot.press("escape", "q")
@@ -242,3 +243,22 @@ async def test_an_export_says_what_was_written_and_what_is_missing(open_results:
                 assert differs == {"settings against preset"}
             await pilot.press("q")
             await on_top(pilot, ResultsScreen)
+
+
+async def test_an_export_into_the_home_of_a_user_that_there_is_not_says_so(
+    open_results: OpenResults, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    app, _ = open_results([Past("aaa1", NEMOTRON, 3, 2.0)])
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: len(cells(app)) == 1, "the run")
+        await pilot.press("e")
+        await on_top(pilot, ExportDialog)
+        app.screen.query_one(Input).value = "~no-such-user/evidence.tar.zst"
+        await pilot.press("enter")
+        await on_top(pilot, ResultView)
+        await until(pilot, lambda: "There is no directory ~no-such-user." in on_screen(app), "the reason")
+        await pilot.press("q")
+        await on_top(pilot, ResultsScreen)
+    assert list((tmp_path / "here").iterdir()) == []

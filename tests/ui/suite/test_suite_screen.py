@@ -230,6 +230,25 @@ async def test_a_file_that_cannot_be_written_says_why(
         await on_top(pilot, SuiteScreen)
 
 
+async def test_a_file_in_the_home_of_a_user_that_there_is_not_is_not_written(
+    open_suite: OpenSuite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    app, _ = open_suite(THREE)
+    async with app.run_test(size=SIZE) as pilot:
+        await planned(pilot, 3)
+        await pilot.press("w")
+        await on_top(pilot, AskLine)
+        app.screen.query_one(Input).value = "~no-such-user/suite.toml"
+        await pilot.press("enter")
+        await on_top(pilot, Failure)
+        assert "There is no directory ~no-such-user." in on_screen(app)
+        await pilot.press("escape")
+        await on_top(pilot, SuiteScreen)
+    assert list((tmp_path / "here").iterdir()) == []
+
+
 async def test_the_fastest_layouts_multiply_too(open_suite: OpenSuite) -> None:
     app, _ = open_suite()
     async with app.run_test(size=SIZE) as pilot:
