@@ -32,6 +32,9 @@ from tests.launch.runai.workload_cases import SMALL, intent, request_of
 from tests.results.evidence_files import SEAL, forged, members, packed, sealed, tar_of, tar_with, written
 from tests.results.evidence_runs import GOLDEN, SITE, Laptop, log_text
 
+OTHER_VARIANT = Selection("nemotron4-340b", "25.12", "340b", "h100", "fp8", 256)
+"""What was published for it in another release ran another variant of FP8."""
+FITTED = replace(OTHER_VARIANT, gpu="b200", dtype="bf16")
 _LOG = f"runs/{RUN_ID}/log"
 Tar = list[tuple[tarfile.TarInfo, bytes]]
 
@@ -248,6 +251,35 @@ FORGERIES: dict[str, tuple[Callable[[Path], None], set[str]]] = {
 def test_what_was_made_up_does_not_follow_from_the_rest(single: Path, tmp_path: Path, forgery: str) -> None:
     change, found = FORGERIES[forgery]
     assert differing(forged(single, tmp_path, change)) == found
+
+
+ALTERED: dict[str, tuple[Selection, dict[str, Any], set[str]]] = {
+    "nothing": (NEMOTRON, {}, set()),
+    "nothing of another variant": (OTHER_VARIANT, {}, set()),
+    "no other variant": (OTHER_VARIANT, {"other_variant": ""}, {"plan against preset"}),
+    "half the peak": (NEMOTRON, {"peak_tflops": 989.5}, {"plan against preset"}),
+    "more operations": (NEMOTRON, {"model_flops_per_sample": 1e15}, {"plan against preset"}),
+    "another formula": (NEMOTRON, {"flops_formula": "mine"}, {"plan against preset"}),
+    "half the expected MFU": (NEMOTRON, {"mfu_pct": 20.0}, {"plan against preset"}),
+    "a wider band": (NEMOTRON, {"high_s": 3.0}, {"expected step time"}),
+    "a wider band of another release": (OTHER_VARIANT, {"high_s": 9.0}, {"expected step time"}),
+    "a fitted one that has the words of a published one": (FITTED, {"method": "published"}, {"expected step time"}),
+    "half the peak of a fitted one": (FITTED, {"peak_tflops": 989.5}, {"plan against preset"}),
+    "a fit of another day": (FITTED, {"high_s": 9.0}, set()),
+}
+
+
+@pytest.mark.parametrize("name", ALTERED)
+def test_an_expectation_that_was_altered_before_the_export_is_found(laptop: Laptop, tmp_path: Path, name: str) -> None:
+    """All that was worked out by it follows again, so that only the preset tells."""
+    selection, changes, found = ALTERED[name]
+    run = laptop.add("altered", selection=selection)
+    assert run.plan.estimate is not None
+    plan = replace(run.plan, estimate=replace(run.plan.estimate, **changes))
+    laptop.runs.save(replace(run, plan=plan))
+    laptop.export(tmp_path / "a.tar.zst", "altered")
+    of_another_script = {"script against settings"}  # the laptop's is that of Nemotron4
+    assert differing(tmp_path / "a.tar.zst", "altered") - of_another_script == found
 
 
 def slower_preset(inside: Path) -> None:

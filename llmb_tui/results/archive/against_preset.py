@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shlex
 from collections.abc import Iterable, Iterator
@@ -23,7 +24,7 @@ from llmb_tui.launch.spec import LaunchSpec, RunaiSpec
 from llmb_tui.plan.make import plan as make_plan
 from llmb_tui.plan.plan import Estimate, Method, Plan
 from llmb_tui.request import RunRequest
-from llmb_tui.results.archive.findings import Finding, compared
+from llmb_tui.results.archive.findings import Finding, Outcome, compared
 
 _OF_PLAN = (
     "scaling nodes gpus_per_node parallelism printed published steps container precision_variant options"
@@ -35,6 +36,8 @@ _NEMO_RUNS = {"PYTHONUNBUFFERED", "SLURM_UNBUFFEREDIO", "TORCHX_MAX_RETRIES"}
 _HEAD = {"nodes": "nodes", "ntasks-per-node": "tasks_per_node", "time": "time_limit", "job-name": "job_name"}
 _PRINTED: tuple[Method, ...] = ("published", "other_release")
 """What stands in a table changes with no new fit; by these alone a verdict is PASS."""
+_OF_STEP_TIME = ("tokens_per_s", "tflops_per_gpu", "mfu_pct")
+"""What an estimate's step time makes of facts: with it they give the same product, whatever was fitted."""
 _MOST_GPUS = 1 << 20
 _PLAN = "plan against preset"
 _NOWHERE = SlurmProfile("", "", "", "", "/")
@@ -108,16 +111,28 @@ def _plan_findings(run: Run, recipe: Recipe, catalog: Catalog) -> Iterator[Findi
 
 def _estimate_finding(run: Run, ours: Estimate | None) -> Finding:
     theirs, what = run.plan.estimate, "expected step time"
-    if theirs is None or ours is None:
-        same = theirs is ours
+    if theirs is None:
+        same = ours is None
         return Finding(run.id, what, "agrees" if same else "unknown", "None is given." if same else "Only one has one.")
-    said = f"{theirs.step_time_s:.4g} s ({theirs.method.replace('_', ' ')})"
-    if all(getattr(theirs, name) == getattr(ours, name) for name in ("step_time_s", "low_s", "high_s", "method")):
-        return Finding(run.id, what, "agrees", f"{said}, as this program says.")
-    now = f"This program says {ours.step_time_s:.4g} s ({ours.method.replace('_', ' ')})"
-    if theirs.method in _PRINTED and (theirs.step_time_s, theirs.method) != (ours.step_time_s, ours.method):
-        return Finding(run.id, what, "differs", f"It was {said}. {now}.")
-    return Finding(run.id, what, "unknown", f"It was {said}. {now}, which may have been fitted anew since.")
+    said = f"It was {_told(theirs)}."
+    if ours is None:
+        outcome: Outcome = "differs" if theirs.method in _PRINTED else "unknown"
+        return Finding(run.id, what, outcome, f"{said} This program has none for this plan.")
+    same_value = (theirs.step_time_s, theirs.method) == (ours.step_time_s, ours.method)
+    same_band = math.isclose(theirs.low_s, ours.low_s) and math.isclose(theirs.high_s, ours.high_s)
+    if same_value and same_band:
+        return Finding(run.id, what, "agrees", f"{_told(theirs)}, as this program says.")
+    now = f"This program says {_told(ours)}"
+    if same_value:
+        said = f"{said[:-1]}, {theirs.low_s:.4g} to {theirs.high_s:.4g} s."
+        now = f"{now}, {ours.low_s:.4g} to {ours.high_s:.4g} s"
+    if theirs.method in _PRINTED:
+        return Finding(run.id, what, "differs", f"{said} {now}.")
+    return Finding(run.id, what, "unknown", f"{said} {now}, which may have been fitted anew since.")
+
+
+def _told(estimate: Estimate) -> str:
+    return f"{estimate.step_time_s:.4g} s ({estimate.method.replace('_', ' ')})"
 
 
 def _settings_finding(run: Run, recipe: Recipe) -> Finding:
@@ -209,8 +224,28 @@ def _unlike(run: Run, recipe: Recipe, ours: Plan | str) -> list[str]:
     """What of a run's plan is not as it is made today of a recipe; or why nothing is."""
     if not isinstance(ours, Plan):
         return [ours]
-    wrong = [name.replace("_", " ") for name in _OF_PLAN if getattr(run.plan, name) != getattr(ours, name)]
-    return wrong if recipe.rule == run.rule else [*wrong, "rule"]
+    wrong = [name for name in _OF_PLAN if getattr(run.plan, name) != getattr(ours, name)]
+    if run.plan.estimate is not None and ours.estimate is not None:
+        wrong += _unlike_estimate(run.plan.estimate, ours.estimate)
+    wrong += [] if recipe.rule == run.rule else ["rule"]
+    return [name.replace("_", " ") for name in wrong]
+
+
+def _unlike_estimate(theirs: Estimate, ours: Estimate) -> Iterator[str]:
+    """What of an estimate is not as it is made today, of that which no new fit changes."""
+    if theirs.flops_formula != ours.flops_formula:
+        yield "flops_formula"
+    for name in ("model_flops_per_sample", "peak_tflops"):
+        if not math.isclose(getattr(theirs, name), getattr(ours, name)):
+            yield name
+    for name in _OF_STEP_TIME:
+        one, other = (getattr(estimate, name) * estimate.step_time_s for estimate in (theirs, ours))
+        if not math.isclose(one, other):
+            yield name
+    # What a fitted one rests on changes with what else is published. Another version may put the sentence otherwise.
+    printed = theirs.method == ours.method and ours.method in _PRINTED
+    if printed and bool(theirs.other_variant) is not bool(ours.other_variant):
+        yield "other_variant"
 
 
 def _settings_of(run: Run, recipe: Recipe) -> Applied | None:
