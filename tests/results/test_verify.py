@@ -282,6 +282,17 @@ def test_an_expectation_that_was_altered_before_the_export_is_found(laptop: Lapt
     assert differing(tmp_path / "a.tar.zst", "altered") - of_another_script == found
 
 
+def test_what_the_manifest_conceals_is_missing_all_the_same(laptop: Laptop, tmp_path: Path) -> None:
+    laptop.export(tmp_path / "a.tar.zst", RUN_ID, "failed")
+    (tmp_path / "inside").mkdir()
+    manifest = unpack(tmp_path / "a.tar.zst", tmp_path / "inside")
+    kept = tuple(one for one in manifest.members if one.name != f"runs/{RUN_ID}/accounting.txt")
+    concealed = written(replace(manifest, members=kept, missing=()), tmp_path / "inside", tmp_path / "b.tar.zst")
+    told = [one for one in verify(concealed).findings if one.what == "accounting"]
+    assert [(one.run, one.outcome) for one in told] == [(RUN_ID, "unknown"), ("failed", "unknown")]
+    assert all(one.words.startswith("Missing. ") for one in told)
+
+
 def slower_preset(inside: Path) -> None:
     path = inside / "presets/nemotron4-25.04.toml"
     text = path.read_text()

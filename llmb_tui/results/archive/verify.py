@@ -15,9 +15,9 @@ from llmb_tui.errors import Trouble
 from llmb_tui.results.archive.against_accounting import accounting_findings
 from llmb_tui.results.archive.against_preset import PresetCheck
 from llmb_tui.results.archive.anonymous import WHAT
-from llmb_tui.results.archive.contents import WORDS, RunFolders, differences, log_names
+from llmb_tui.results.archive.contents import WORDS, RunFolders, differences, log_names, missing_of
 from llmb_tui.results.archive.findings import Finding
-from llmb_tui.results.archive.manifest import Manifest
+from llmb_tui.results.archive.manifest import Manifest, Missing
 from llmb_tui.results.archive.pack import unpack
 from llmb_tui.results.suite.suite import Suite
 from llmb_tui.store import documents
@@ -67,7 +67,8 @@ def verify(file: Path) -> Verification:
         for run_id in manifest.runs:
             findings += checks.of_run(run_id)
         findings += [_suite_finding(folder, suite_id, checks.results) for suite_id in manifest.suites]
-        findings += [Finding(one.run, one.what, "unknown", f"Missing. {one.why}") for one in manifest.missing]
+        missing = {(one.run, one.what): one for one in (*checks.missing, *manifest.missing)}
+        findings += [Finding(one.run, one.what, "unknown", f"Missing. {one.why}") for one in missing.values()]
         findings += [Finding("", "beyond the file", "unknown", words) for words in _UNKNOWABLE]
     return Verification(manifest, checks.results, tuple(findings))
 
@@ -96,6 +97,8 @@ class _Checks:
         self._presets = {preset.recipe: folder / preset.name for preset in manifest.presets}
         self._preset_check = PresetCheck()
         self.results: dict[str, Mapping[str, Any]] = {}
+        self.missing: list[Missing] = []
+        """What the files lack, whatever the manifest says of that."""
 
     def of_run(self, run_id: str) -> Iterator[Finding]:
         """All that can be checked of a run."""
@@ -110,6 +113,7 @@ class _Checks:
             yield Finding(run_id, "record", "differs", f"It cannot be read: {words}"[:_LONGEST])
             return
         self.results[run_id] = found["result.json"]
+        self.missing += missing_of(run, self._runs.records.record(run), place)
         for name, what in _DOCUMENTS.items():
             finding = _compared(run_id, what, said[name], found[name])
             if name == "result.json" and finding.outcome == "agrees" and not log_names(place):
