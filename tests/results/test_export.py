@@ -285,6 +285,18 @@ def test_names_addresses_and_homes_are_replaced_in_all_files_alike(laptop: Lapto
     assert any(one.what == "anonymous" for one in verification.findings)
 
 
+def test_accounting_that_is_no_utf8_goes_in_with_its_bytes(laptop: Laptop, tmp_path: Path) -> None:
+    run = laptop.add()
+    path = laptop.runs.folder(run.id) / "accounting.txt"
+    text = path.read_bytes().replace(f"/home/{USER}".encode(), b"/data/caf\xe9").replace(b"alicem", b"jos\xe9")
+    path.write_bytes(text)
+    laptop.export(tmp_path / "a.tar.zst", anonymous=True)
+    accounting = contents(tmp_path / "a.tar.zst")[f"runs/{RUN_ID}/accounting.txt"]
+    assert b"|/data/caf\xe9|" in accounting
+    assert b"jos" not in accounting
+    assert verify(tmp_path / "a.tar.zst").agrees
+
+
 def test_a_name_that_is_a_word_of_the_log_stops_the_anonymous_export(laptop: Laptop, tmp_path: Path) -> None:
     laptop.add(log=log_text().replace(USER, "iteration"))
     with pytest.raises(Trouble, match="say something else"):

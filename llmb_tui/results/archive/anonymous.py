@@ -102,9 +102,9 @@ class Anonymizer:
                     if len(name) > 3 and name.lower() not in _NO_PERSON:
                         self._add(self._users, name)
 
-    def learn_accounting(self, text: str) -> None:
-        """Users and nodes of `sacct`'s lines."""
-        for row in kept_rows(text):
+    def learn_accounting(self, path: Path) -> None:
+        """Users and nodes of `sacct`'s lines; none where there is no such file. Raises Trouble."""
+        for row in kept_rows(_text_in(path)):
             self._add(self._users, row.get("User", ""))
             self._add_nodes(row.get("NodeList", "").replace("None assigned", ""))
 
@@ -127,13 +127,13 @@ class Anonymizer:
     def replace_in_accounting(self, path: Path) -> None:
         """The same for what `sacct` printed, of which the cluster's name in Slurm is an alias, too."""
         self.replace_in(path)
-        rows = kept_rows(path.read_text(encoding="utf-8"))
+        rows = kept_rows(_text_in(path))
         for row in rows:
             if "Cluster" in row:
                 row["Cluster"] = self._alias("cluster", row["Cluster"])
         if rows:
             lines = [list(rows[0]), *(list(row.values()) for row in rows)]
-            path.write_text("".join(f"{'|'.join(line)}\n" for line in lines), encoding="utf-8")
+            path.write_bytes(_bytes("".join(f"{'|'.join(line)}\n" for line in lines)))
 
     def _replaced(self, text: bytes) -> bytes:
         if self._pattern is None:
@@ -141,13 +141,13 @@ class Anonymizer:
         return self._pattern.sub(self._alias_of, text)
 
     def _compiled(self) -> re.Pattern[bytes]:
-        domains = [re.escape(name.encode()) for name in _longest_first(set(map(_domain, self._hosts)) - {""})]
+        domains = [re.escape(_bytes(name)) for name in _longest_first(set(map(_domain, self._hosts)) - {""})]
         behind = rb"(?:\.(?:%s)|(?:\.[A-Za-z0-9-]+){2,})?" % b"|".join(domains or [rb"(?!)"])
-        hosts = [re.escape(name.encode()) + behind for name in _longest_first(self._hosts)]
+        hosts = [re.escape(_bytes(name)) + behind for name in _longest_first(self._hosts)]
         # Of a node's name its siblings' follow: what has another number of as many digits is one of them.
         numbered = {match.groups() for name in self._hosts if (match := re.fullmatch(r"(.*[A-Za-z-])(\d+)", name))}
         families = sorted({(prefix, len(number)) for prefix, number in numbered if len(prefix) > 1})
-        hosts += [rb"%s\d{%d}%s" % (re.escape(prefix.encode()), width, behind) for prefix, width in families]
+        hosts += [rb"%s\d{%d}%s" % (re.escape(_bytes(prefix)), width, behind) for prefix, width in families]
         hosts += [rb"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.%s" % domain for domain in domains]
         users = [_as_word(name) for name in _longest_first(self._users)]
         parts = {
@@ -168,7 +168,7 @@ class Anonymizer:
             name = found.rpartition("/")[2]
             return (f"/home/{self._alias('user', name)}" if name not in _COMMON else found).encode()
         if kind == "list":
-            return self._alias_of_list(found).encode("utf-8", "surrogateescape")
+            return _bytes(self._alias_of_list(found))
         if kind in ("ipv4", "ipv6"):
             try:
                 address = ipaddress.ip_address(found)
@@ -219,7 +219,17 @@ def _domain(host: str) -> str:
 def _as_word(name: str) -> bytes:
     """Where it stands alone; a short one not beside an underscore either, as in `max_steps`."""
     beside = b"A-Za-z0-9" if len(name) > 4 else b"A-Za-z0-9_"
-    return rb"(?<![%s])%s(?![%s])" % (beside, re.escape(name.encode()), beside)
+    return rb"(?<![%s])%s(?![%s])" % (beside, re.escape(_bytes(name)), beside)
+
+
+def _text_in(path: Path) -> str:
+    """With bytes that are no UTF-8 kept, so that `_bytes` gives them back; empty where there is no file."""
+    with file_trouble("read", path):
+        return path.read_bytes().decode("utf-8", "surrogateescape") if path.is_file() else ""
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
 
 
 def _longest_first(names: Iterable[str]) -> list[str]:

@@ -35,7 +35,7 @@ from llmb_tui.results.archive.pack import pack, sum_of, unpack
 from llmb_tui.results.archive.secret_search import SecretSearch, known_secrets
 from llmb_tui.results.suite.suite import Suite
 from llmb_tui.store import documents
-from llmb_tui.store.files import file_trouble, text_in
+from llmb_tui.store.files import file_trouble
 from llmb_tui.toml.read import builtin_dir, toml_files
 from llmb_tui.watch.accounting import ACCOUNTING
 
@@ -149,7 +149,7 @@ class Exporter:
         anonymizer = Anonymizer()
         for run in runs:
             anonymizer.learn_run(run, self._profiles.get(run.cluster))
-            anonymizer.learn_accounting(text_in(folder / "runs" / run.id / ACCOUNTING))
+            anonymizer.learn_accounting(folder / "runs" / run.id / ACCOUNTING)
         of_runs = [name for name in names if not name.startswith("presets/")]
         for name in of_runs:
             anonymizer.learn_file(folder / name)
