@@ -46,6 +46,13 @@ def replaced(anonymizer: Anonymizer, folder: Path, text: str) -> str:
             "tcp://address-1:29500 MASTER_ADDR=address-2 [address-1]",
         ),
         ("fe80::1ff:fe23:4567:890a, ::1, 127.0.0.1, 0.0.0.0", "address-1, ::1, 127.0.0.1, 0.0.0.0"),
+        (
+            "NET/Socket : Using [0]ens3:2001:db8:17::42<0> [1]ib0:fe80::ba59:9fff:fe03:d4a1%ib0<0> ens4:10.1.2.3<0>",
+            "NET/Socket : Using [0]ens3:address-1<0> [1]ib0:address-2%ib0<0> ens4:address-3<0>",
+        ),
+        ("remote 2001:DB8:17::42<38211>, 2001:db8:17::42", "remote address-1<38211>, address-1"),
+        ("[::ffff:10.1.2.3]:29500 lo:::1<0> 10.1.2.3", "[address-1]:29500 lo:::1<0> address-1"),
+        ("std:add<0> vector:cafe<1> iteration 12:34<5>", None),
         ("link 0c:42:a1:00:ff:02", "link address-1"),
         ("told dave@example.org", "told mail-1"),
         ("cuDNN version 9.1.0.70 nvidia-cudnn-cu12==9.1.0.70 CUDNN_VERSION=9.1.0.70", None),

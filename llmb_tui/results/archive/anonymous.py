@@ -53,7 +53,13 @@ _IPV4 = (
     rb"(?<![\w.+-])(?<!==)(?<!ersion )(?<!ersion: )(?<!ersion=)(?<!ERSION=)"
     rb"(?:\d{1,3}\.){3}\d{1,3}(?![\w-]|\.\d)"
 )
-_IPV6 = rb"(?<![\w:.])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?![\w:])"
+_OF_IPV4 = rb"(?:(?:\.\d{1,3}){3})?"
+"""The rest of `::ffff:10.1.2.3`, as PyTorch may name an IPv4 address."""
+_IPV6 = (
+    rb"(?<![\w:.])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}%s(?![\w:])"
+    # NCCL puts its interface before it, and a zone and a port behind it: `ib0:fe80::1%%ib0<0>`.
+    rb"|(?<=[\w.-]:)[0-9A-Fa-f:]{3,39}%s(?=(?:%%[\w.-]+)?<\d+>)"
+) % (_OF_IPV4, _OF_IPV4)
 _BRACKETED = rb"[A-Za-z][A-Za-z0-9.-]*\[[0-9,-]+\](?:,[A-Za-z][A-Za-z0-9.-]*(?:\[[0-9,-]+\])?)*"
 
 
@@ -174,8 +180,9 @@ class Anonymizer:
                 address = ipaddress.ip_address(found)
             except ValueError:
                 return match[0]
+            address = getattr(address, "ipv4_mapped", None) or address
             told = address.is_loopback or address.is_unspecified
-            return match[0] if told else self._alias("address", found).encode()
+            return match[0] if told else self._alias("address", str(address)).encode()
         kinds = {"host": "host", "user": "user", "mail": "mail", "mac": "address"}
         name = found.partition(".")[0] if kind == "host" and found.partition(".")[0] in self._hosts else found
         return self._alias(kinds[kind or ""], name).encode()
