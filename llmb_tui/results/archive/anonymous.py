@@ -42,9 +42,15 @@ _USERS = (
     rb"\b(?:USER|LOGNAME|USERNAME|SLURM_JOB_USER)[\"']?[=:][ \t]*[\"']?(%s)",
     rb"\"submittedBy\": \"(%s)\"",
 )
+_HOME_DIRS = rb"(?:home|homes|Users|users|people)"
+_NAME_ENDS = rb"(?!\.?[\w+~-])"
 _HOMES = re.compile(
-    rb"(?<![\w.~-])/(?:[\w.+-]+/)*?(?:home|homes|Users|users|people)/(?:[\w.+-]+/)??(?P<name>%s)(?=[/\"'\s:,;)\]]|$)"
-    % _NAME
+    rb"(?<![\w.~-])/(?:[\w.+-]+/)*?(?:%s/)+(?:(?P<bucket>[\w-]{1,3})/(?=(?P=bucket)))*(?P<owner>%s)%s(?:/(?P<below>%s)%s)?"
+    % (_HOME_DIRS, _NAME, _NAME_ENDS, _NAME, _NAME_ENDS)
+)
+"""A bucket is what `/home/j/jsmith` has; `below` is a home in a group's directory, or a directory of a home."""
+_OWN_HOME = re.compile(
+    rb"\bHOME=[\"']?(?:/[\w.+-]+)*?/%s(?:/[\w.+-]+)*/(?P<owner>%s)%s" % (_HOME_DIRS, _NAME, _NAME_ENDS)
 )
 _MAC = rb"(?<![0-9A-Fa-f:])(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}(?![0-9A-Fa-f:])"
 _MAIL = rb"[A-Za-z0-9._+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}\b"
@@ -69,6 +75,8 @@ class Anonymizer:
     def __init__(self) -> None:
         self._hosts: set[str] = set()
         self._users: set[str] = set()
+        self._owners: set[str] = set()
+        """Names of directories where homes lie, which may also be those of groups."""
         self._clusters: set[str] = set()
         self._aliases: dict[str, dict[str, str]] = {}
         self._pattern: re.Pattern[bytes] | None = None
@@ -103,10 +111,11 @@ class Anonymizer:
                 for pattern in users:
                     for match in pattern.finditer(text):
                         self._add(self._users, match[1].decode())
-                for match in _HOMES.finditer(text):
-                    name = match["name"].decode()
-                    if len(name) > 3 and name.lower() not in _NO_PERSON:
-                        self._add(self._users, name)
+                for homes, names in ((_OWN_HOME, self._users), (_HOMES, self._owners)):
+                    for match in homes.finditer(text):
+                        name = match["owner"].decode()
+                        if len(name) > 3 and name.lower() not in _NO_PERSON:
+                            self._add(names, name)
 
     def learn_accounting(self, path: Path) -> None:
         """Users and nodes of `sacct`'s lines; none where there is no such file. Raises Trouble."""
@@ -155,11 +164,11 @@ class Anonymizer:
         families = sorted({(prefix, len(number)) for prefix, number in numbered if len(prefix) > 1})
         hosts += [rb"%s\d{%d}%s" % (re.escape(_bytes(prefix)), width, behind) for prefix, width in families]
         hosts += [rb"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.%s" % domain for domain in domains]
-        users = [_as_word(name) for name in _longest_first(self._users)]
+        users = [_as_word(name) for name in _longest_first(self._users | self._owners)]
         parts = {
             "mail": _MAIL,
             "mac": _MAC,
-            "home": _HOMES.pattern.replace(b"(?P<name>", b"(?:"),
+            "home": _HOMES.pattern,
             "list": rb"(?<![A-Za-z0-9.-])%s" % _BRACKETED,
             "host": rb"(?<![A-Za-z0-9.-])(?:%s)(?![A-Za-z0-9])" % b"|".join(hosts or [rb"(?!)"]),
             "user": b"|".join(users or [rb"(?!)"]),
@@ -171,8 +180,7 @@ class Anonymizer:
     def _alias_of(self, match: re.Match[bytes]) -> bytes:
         found, kind = match[0].decode("utf-8", "surrogateescape"), match.lastgroup
         if kind == "home":
-            name = found.rpartition("/")[2]
-            return (f"/home/{self._alias('user', name)}" if name not in _COMMON else found).encode()
+            return self._alias_of_home(match)
         if kind == "list":
             return _bytes(self._alias_of_list(found))
         if kind in ("ipv4", "ipv6"):
@@ -186,6 +194,21 @@ class Anonymizer:
         kinds = {"host": "host", "user": "user", "mail": "mail", "mac": "address"}
         name = found.partition(".")[0] if kind == "host" and found.partition(".")[0] in self._hosts else found
         return self._alias(kinds[kind or ""], name).encode()
+
+    def _alias_of_home(self, match: re.Match[bytes]) -> bytes:
+        """What lies below a directory that may be a group's may be a person's; below a known person's it is none."""
+        owner, below = match["owner"].decode(), (match["below"] or b"").decode()
+        common = owner.lower() in _COMMON
+        home = match.string[match.start() : match.end("owner")] if common else b"/home/" + self._user(owner)
+        if not below:
+            return home
+        persons = common or match["bucket"] or owner in self._users
+        if persons or len(below) == 1 or below.lower() in _COMMON | _NO_PERSON:
+            return home + b"/" + self._replaced(match["below"])
+        return home + b"/" + self._user(below)
+
+    def _user(self, name: str) -> bytes:
+        return self._alias("user", name).encode()
 
     def _alias_of_list(self, text: str) -> str:
         """Slurm's short form of several nodes, of which one is known to be one."""
