@@ -285,6 +285,28 @@ def test_names_addresses_and_homes_are_replaced_in_all_files_alike(laptop: Lapto
     assert any(one.what == "anonymous" for one in verification.findings)
 
 
+def test_names_are_replaced_in_a_persons_own_preset_too(laptop: Laptop, tmp_path: Path) -> None:
+    published = Path("presets/nemotron4-25.04.toml").read_text()
+    own = published.replace('release = "25.04"', 'release = "25.99"', 1)
+    words = f"# by {USER}@corp.example, from /home/{USER} on {HOST}\n"
+    laptop.places.presets.mkdir(parents=True)
+    (laptop.places.presets / "mine.toml").write_text(words + own)
+    constraints = laptop.places.presets / "constraints" / "nemo-25.04.txt"
+    constraints.parent.mkdir()
+    constraints.write_text(f"# of {USER}\nnumpy==1.26.4\n")
+    run = laptop.add()
+    plan = replace(run.plan, selection=replace(run.plan.selection, release="25.99"))
+    laptop.runs.save(replace(run, plan=plan))
+    laptop.export(tmp_path / "a.tar.zst")
+    assert contents(tmp_path / "a.tar.zst")["presets/nemotron4-25.99.toml"].decode() == words + own
+    laptop.export(tmp_path / "b.tar.zst", anonymous=True)
+    found = contents(tmp_path / "b.tar.zst")
+    assert found["presets/nemotron4-25.99.toml"].decode() == "# by mail-2, from /home/user-1 on host-9\n" + own
+    assert found["presets/constraints/nemo-25.04.txt"] == b"# of user-1\nnumpy==1.26.4\n"
+    told = {one.what: one.outcome for one in verify(tmp_path / "b.tar.zst").findings}
+    assert (told["preset's hash"], told["settings against preset"]) == ("agrees", "agrees")
+
+
 def test_accounting_that_is_no_utf8_goes_in_with_its_bytes(laptop: Laptop, tmp_path: Path) -> None:
     run = laptop.add()
     path = laptop.runs.folder(run.id) / "accounting.txt"

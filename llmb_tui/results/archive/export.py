@@ -88,7 +88,9 @@ class Exporter:
         names += dict.fromkeys(name for of_it in presets.values() for name in of_it)
         if anonymous:
             before = {run.id: here.derived(run.id) for run in runs}
-            self._anonymize(folder, runs, names)
+            builtin = {recipe.id for _, recipe in _builtin_presets()}
+            published = {name for recipe_id, of_it in presets.items() if recipe_id in builtin for name in of_it}
+            self._anonymize(folder, runs, [name for name in names if name not in published])
             here = RunFolders(folder, self._threshold)
             _require_the_same_numbers(before, here)
         missing: list[Missing] = []
@@ -150,10 +152,9 @@ class Exporter:
         for run in runs:
             anonymizer.learn_run(run, self._profiles.get(run.cluster))
             anonymizer.learn_accounting(folder / "runs" / run.id / ACCOUNTING)
-        of_runs = [name for name in names if not name.startswith("presets/")]
-        for name in of_runs:
+        for name in names:
             anonymizer.learn_file(folder / name)
-        for name in of_runs:
+        for name in names:
             path = folder / name
             moment = path.stat().st_mtime
             if path.name == "run.json" or name.startswith("suites/"):
