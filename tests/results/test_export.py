@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 import tarfile
 from collections.abc import Callable
@@ -13,7 +14,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
+from llmb_tui.results.archive.export import Exporter
 from llmb_tui.results.archive.secret_search import SecretSearch, known_secrets
 from llmb_tui.results.archive.verify import verify
 from llmb_tui.results.prune import local_logs, remove_log
@@ -23,7 +26,7 @@ from tests.kit import verbs
 from tests.kit.runs import NEMOTRON
 from tests.launch.launch_cases import RUN_ID
 from tests.results.evidence_files import members, tar_of
-from tests.results.evidence_runs import HOST, NODE, USER, Laptop, log_text
+from tests.results.evidence_runs import HOST, NODE, SITE, USER, Laptop, log_text
 
 TOKEN = "hf_" + "Ab1" * 11
 
@@ -324,6 +327,43 @@ def test_a_name_that_is_a_word_of_the_log_stops_the_anonymous_export(laptop: Lap
     with pytest.raises(Trouble, match="say something else"):
         laptop.export(tmp_path / "a.tar.zst", anonymous=True)
     assert laptop.export(tmp_path / "a.tar.zst").runs == (RUN_ID,)
+
+
+@pytest.mark.parametrize(
+    ("profile", "where"),
+    [
+        (replace(SITE, host="h100"), "plan against preset: .*gpu 'host-"),
+        (replace(SITE, user="nemo"), "plan against preset: .*container"),
+        (replace(SITE, host="batch"), "settings against preset"),
+        (replace(SITE, host="fp8"), "plan against preset"),
+        (replace(SITE, user="null"), "JSON"),
+        (replace(SITE, user="nemotron4"), "preset: No preset of user-"),
+    ],
+    ids=lambda value: f"{value.user}@{value.host}" if isinstance(value, SlurmProfile) else None,
+)
+def test_a_name_that_is_a_word_of_the_preset_stops_the_anonymous_export(
+    laptop: Laptop, tmp_path: Path, profile: SlurmProfile, where: str
+) -> None:
+    """Otherwise `verify` would reject what is honest."""
+    laptop.add(profile=profile)
+    exporter = Exporter(laptop.runs, [profile], laptop.places.presets, threshold=0.95)
+    with pytest.raises(Trouble, match="say something else") as caught:
+        exporter.export([RUN_ID], tmp_path / "a.tar.zst", anonymous=True)
+    assert re.search(where, caught.value.why), caught.value.why
+    assert caught.value.exit_code == 1
+    assert not (tmp_path / "a.tar.zst").exists()
+    exporter.export([RUN_ID], tmp_path / "a.tar.zst")
+
+
+def test_a_name_that_is_a_word_of_the_suites_document_stops_the_anonymous_export(
+    laptop: Laptop, tmp_path: Path
+) -> None:
+    profile = replace(SITE, user="repeat")
+    laptop.add(profile=profile)
+    suite = Suite("noise", "repeat", "eos", (SuiteRow("a row", NEMOTRON, "direct", RUN_ID),), digest="d", id="s1")
+    exporter = Exporter(laptop.runs, [profile], laptop.places.presets, threshold=0.95)
+    with pytest.raises(Trouble, match="Suite s1 was not exported"):
+        exporter.export([RUN_ID], tmp_path / "a.tar.zst", [suite], anonymous=True)
 
 
 class Verbs:

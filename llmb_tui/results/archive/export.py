@@ -19,8 +19,11 @@ from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
+from llmb_tui.results.archive.against_accounting import accounting_findings
+from llmb_tui.results.archive.against_preset import PresetCheck
 from llmb_tui.results.archive.anonymous import Anonymizer
 from llmb_tui.results.archive.contents import KEPT_FILES, WORDS, RunFolders, differences, log_names, missing_of
+from llmb_tui.results.archive.findings import Finding, Outcome
 from llmb_tui.results.archive.manifest import (
     KIND,
     LEFT_OUT,
@@ -35,7 +38,7 @@ from llmb_tui.results.archive.pack import pack, sum_of, unpack
 from llmb_tui.results.archive.secret_search import SecretSearch, known_secrets
 from llmb_tui.results.suite.suite import Suite
 from llmb_tui.store import documents
-from llmb_tui.store.files import file_trouble
+from llmb_tui.store.files import file_trouble, text_in
 from llmb_tui.toml.read import builtin_dir, toml_files
 from llmb_tui.watch.accounting import ACCOUNTING
 
@@ -87,12 +90,17 @@ class Exporter:
         presets = self._copied_presets(runs, folder)
         names += dict.fromkeys(name for of_it in presets.values() for name in of_it)
         if anonymous:
-            before = {run.id: here.derived(run.id) for run in runs}
+            texts = {recipe_id: folder / name for recipe_id, (name, *_) in presets.items()}
+            before = {run.id: (here.derived(run.id)["result.json"], _findings(here, run.id, texts)) for run in runs}
             builtin = {recipe.id for _, recipe in _builtin_presets()}
             published = {name for recipe_id, of_it in presets.items() if recipe_id in builtin for name in of_it}
             self._anonymize(folder, runs, [name for name in names if name not in published])
             here = RunFolders(folder, self._threshold)
-            _require_the_same_numbers(before, here)
+            for run_id, (result, findings) in before.items():
+                _require_the_same_numbers(run_id, result, here)
+                _require_no_worse(run_id, findings, _findings(here, run_id, texts))
+            for suite_id, suite in suites.items():
+                _require_the_same_runs(suite, folder / "suites" / f"{suite_id}.json")
         missing: list[Missing] = []
         for run in runs:
             now = here.runs.load(run.id)
@@ -200,23 +208,54 @@ def _put(path: Path, data: bytes) -> None:
         path.write_bytes(data)
 
 
-def _require_the_same_numbers(before: Mapping[str, Mapping[str, Any]], now: RunFolders) -> None:
+def _require_the_same_numbers(run_id: str, before: Mapping[str, Any], now: RunFolders) -> None:
     """Raise Trouble (exit code 1) where a name that was replaced is part of what a log says."""
-    for run_id, said_before in before.items():
-        try:
-            found = now.derived(run_id)["result.json"]
-        except Trouble as trouble:
-            wrong = trouble.what
-        else:
-            said = {name: value for name, value in said_before["result.json"].items() if name not in WORDS}
-            wrong = next((place for place, *_ in differences(said, found) if place.rpartition(".")[2] not in WORDS), "")
-        if wrong:
-            raise Trouble(
-                f"Run {run_id} was not exported: without names it would say something else.",
-                f"A host or user is called as a word of the run's record or log is ({wrong}).",
-                "Export it without --anonymous.",
-                exit_code=1,
-            )
+    try:
+        found = now.derived(run_id)["result.json"]
+    except Trouble as trouble:
+        raise _is_a_word(f"Run {run_id}", trouble.why or trouble.what) from trouble
+    said = {name: value for name, value in before.items() if name not in WORDS}
+    for place, *_ in differences(said, found):
+        if place.rpartition(".")[2] not in WORDS:
+            raise _is_a_word(f"Run {run_id}", place)
+
+
+def _findings(runs: RunFolders, run_id: str, presets: Mapping[str, Path]) -> dict[str, Finding]:
+    """What `verify` will find of a run beside its numbers, by what was checked; `presets`: by their recipes."""
+    run = runs.runs.load(run_id)
+    accounting = text_in(runs.runs.folder(run_id) / ACCOUNTING)
+    of_accounting = accounting_findings(run, runs.history.result(run_id), accounting)
+    preset = presets.get(run.plan.selection.recipe_id)
+    of_preset = PresetCheck().findings(run, runs.runs.script(run_id), preset)
+    return {finding.what: finding for finding in (*of_accounting, *of_preset)}
+
+
+def _require_no_worse(run_id: str, before: Mapping[str, Finding], now: Mapping[str, Finding]) -> None:
+    """Raise Trouble (exit code 1) where a name that was replaced is part of what the preset or accounting says."""
+    order: tuple[Outcome, ...] = ("agrees", "unknown", "differs")
+    for what, finding in now.items():
+        outcome = before[what].outcome if what in before else "agrees"
+        if order.index(finding.outcome) > order.index(outcome):
+            raise _is_a_word(f"Run {run_id}", f"{what}: {finding.words}")
+
+
+def _require_the_same_runs(suite: Suite, path: Path) -> None:
+    """Raise Trouble (exit code 1) where a name that was replaced is a word of a suite's document."""
+    try:
+        now = documents.load(path, Suite)
+    except Trouble as trouble:
+        raise _is_a_word(f"Suite {suite.id}", trouble.why) from trouble
+    if [row.run_id for row in now.rows] != [row.run_id for row in suite.rows]:
+        raise _is_a_word(f"Suite {suite.id}", "the ids of its runs")
+
+
+def _is_a_word(of: str, where: str) -> Trouble:
+    return Trouble(
+        f"{of} was not exported: without names it would say something else.",
+        f"A host or user is called as a word of its record, log or preset is ({where.removesuffix('.')}).",
+        "Export it without --anonymous.",
+        exit_code=1,
+    )
 
 
 def _refuse_existing(file: Path) -> None:
