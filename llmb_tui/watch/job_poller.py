@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from llmb_tui.cluster.cluster import Cluster, HalfAnswer
 from llmb_tui.cluster.failures import Disconnected, LoginNeeded, Unreachable
 from llmb_tui.cluster.job import Job
+from llmb_tui.cluster.link import LinkState
 from llmb_tui.errors import Trouble
 from llmb_tui.rates import CallRate
 from llmb_tui.watch.events import LOGIN_TROUBLE, Ended, EventSink, JobUpdated, LinkChanged, PollFailed, WatchEvent
@@ -38,6 +39,8 @@ class Following:
     job_id: str
     post: EventSink
     gone_after_s: float
+    ended: bool = False
+    """Nothing more is posted, whoever ended it."""
 
     def end(self) -> None:
         """Follow no more; nothing is posted after this."""
@@ -90,10 +93,12 @@ class JobPoller:
                 self._thread.start()
         return following
 
-    def follow_all(self, job_ids: Iterable[str], post: EventSink) -> list[Following]:
+    def follow_all(
+        self, job_ids: Iterable[str], post: EventSink, *, gone_after_s: float = GONE_AFTER_S
+    ) -> list[Following]:
         """Follow several jobs; the next look asks for all of them."""
         with self._changed:
-            return [self.follow(job_id, post) for job_id in job_ids]
+            return [self.follow(job_id, post, gone_after_s=gone_after_s) for job_id in job_ids]
 
     def poll_soon(self) -> None:
         """Do not wait for the next look: a job was cancelled, or its log says that it has moved on."""
@@ -106,6 +111,11 @@ class JobPoller:
             if focused and not self._focused:
                 self._look_now()
             self._focused = focused
+
+    @property
+    def state(self) -> LinkState:
+        """Of the connection to the cluster."""
+        return self._cluster.state
 
     @property
     def calls_last_minute(self) -> int:
@@ -125,6 +135,7 @@ class JobPoller:
 
     def _unfollow(self, following: Following) -> None:
         with self._changed:
+            following.ended = True
             followed = self._followed.get(following.job_id)
             if followed is not None and following in followed.followers:
                 followed.followers.remove(following)
@@ -232,6 +243,9 @@ class JobPoller:
 
     def _end_all(self) -> None:
         self._post_to_all(JOB_ENDED)
+        for followed in self._followed.values():
+            for following in followed.followers:
+                following.ended = True
         self._followed.clear()
         self._changed.notify_all()
 

@@ -8,6 +8,7 @@ that one that does not answer holds up nobody, and about its jobs through the on
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
@@ -256,6 +257,7 @@ class RunsFollowing(threading.Thread):
         self._going: dict[tuple[str, str], Run] = {}
         """By cluster and job."""
         self._settled_at = float("-inf")
+        self._renewed_at = float("-inf")
 
     def end(self) -> None:
         """Post nothing more, and follow no job."""
@@ -327,6 +329,9 @@ class RunsFollowing(threading.Thread):
             self._settled_at = time.monotonic()
         else:
             unknown = {}
+        if time.monotonic() - self._renewed_at >= self._feed.timing.look_every_s:
+            self._renewed_at = time.monotonic()
+            self._forget_ended()
         with self._lock:
             followed = {cluster: set(jobs) for cluster, jobs in self._followings.items()}
         for cluster in {*(cluster for cluster, _ in self._going), *unknown, *followed}:
@@ -337,6 +342,16 @@ class RunsFollowing(threading.Thread):
                 question = (cluster, job_ids, unknown.get(cluster, ()))
                 self._threads[cluster] = threading.Thread(target=self._ask, args=question, name="runs-ask", daemon=True)
                 self._threads[cluster].start()
+
+    def _forget_ended(self) -> None:
+        """Have a job followed anew whose run goes on though its following has ended, as after a refused login.
+
+        Only on a line that is there: a server that refuses us is not offered the same keys again and again.
+        """
+        with self._lock:
+            for cluster, jobs in self._followings.items():
+                kept = {job_id: one for job_id, one in jobs.items() if not one.ended or one.poller.state != "live"}
+                self._followings[cluster] = kept
 
     def _ask(self, cluster: str, job_ids: Set[str], unknown: Sequence[Run]) -> None:
         """In a thread of the cluster, which may take its time. One that fails is left alone until a later look."""
@@ -364,7 +379,10 @@ class RunsFollowing(threading.Thread):
             for job_id in followings.keys() - job_ids:
                 followings.pop(job_id).end()
             new = sorted(job_ids - followings.keys())
-            new_followings = poller.follow_all(new, lambda event: self._inbox.put((cluster, event)))
+            # A job that nobody names for a while is not over: accounting may be silent, and its word is waited for.
+            new_followings = poller.follow_all(
+                new, lambda event: self._inbox.put((cluster, event)), gone_after_s=math.inf
+            )
             followings.update(zip(new, new_followings, strict=True))
 
     def _wait(self) -> None:

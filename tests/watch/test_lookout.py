@@ -134,10 +134,11 @@ def test_who_comes_later_hears_at_once_what_is_known(slurm: Slurm, open_lookout:
 def test_a_job_that_ended_is_followed_no_more(slurm: Slurm, open_lookout: OpenLookout) -> None:
     slurm.jobs = {"1": job("1", "COMPLETED")}
     poller, inbox = open_lookout(), Inbox()
-    poller.follow("1", inbox.post)
+    following = poller.follow("1", inbox.post)
     assert inbox.job().state == "COMPLETED"
     assert inbox.next() == JOB_ENDED == Ended("watch-job")
     until(lambda: poller.next_look_in_s is None)
+    assert following.ended
     assert inbox.empty()
 
 
@@ -201,12 +202,12 @@ def test_a_refused_login_is_not_tried_again(slurm: Slurm, open_lookout: OpenLook
     slurm.trouble = AuthenticationFailed("The key was not accepted.")
     poller = open_lookout()
     slurm.may_answer.clear()
-    poller.follow("1", one.post)
-    poller.follow("2", two.post)
+    followings = [poller.follow("1", one.post), poller.follow("2", two.post)]
     slurm.may_answer.set()
     for inbox in (one, two):
         assert [inbox.next(), inbox.next()] == [LinkChanged("closed", "The key was not accepted."), JOB_ENDED]
     until(lambda: poller.next_look_in_s is None)
+    assert [one.ended for one in followings] == [True, True]
     assert len(slurm.looks) == 1
 
 

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import SimpleQueue
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
-from llmb_tui.cluster.failures import AuthenticationFailed, Unreachable
+from llmb_tui.cluster.failures import AuthenticationFailed, HostKeyChanged, Unreachable
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.prompter import Prompter, Unattended
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
@@ -252,6 +253,60 @@ def test_a_slurm_that_does_not_answer_is_named_and_changes_no_run(
     assert runs.load("a").job_state == "PENDING"
     clusters.jobs, clusters.slurm_trouble = {"1": Job("1", "n", "RUNNING")}, None
     follower.until(lambda: follower.state("a") == "RUNNING" and not follower.last.silent, "the state")
+
+
+def test_a_job_that_is_not_named_for_long_is_asked_for_until_its_end_is_known(
+    runs: Runs, make_run: MakeRun, clusters: MadeUp, follow: Follow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As while accounting is silent: a job that has left the queue is named by nobody then."""
+    later_s = 0.0
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + later_s)
+    monkeypatch.setattr("llmb_tui.watch.job_poller.time", clock)
+    runs.save(make_run(id="a", job_ids=("1",), job_state="PENDING"))
+    clusters.jobs = {"1": Job("1", "n", "RUNNING")}
+    follower = follow()
+    follower.until(lambda: follower.state("a") == "RUNNING", "it runs")
+
+    def look_thrice() -> None:
+        before = len(clusters.looks)
+        until(lambda: len(clusters.looks) >= before + 3, "it is asked for")
+
+    del clusters.jobs["1"]
+    look_thrice()
+    later_s = 3600.0
+    look_thrice()
+    clusters.jobs = {"1": Job("1", "n", "COMPLETED")}
+    follower.until(lambda: follower.state("a") == "COMPLETED", "its end")
+
+
+def test_after_a_refused_login_jobs_are_followed_again_once_the_line_is_there(
+    runs: Runs, make_run: MakeRun, clusters: MadeUp, follow: Follow
+) -> None:
+    runs.save(make_run(id="a", job_ids=("1",), job_state="PENDING", cluster="eos"))
+    clusters.jobs = {"1": Job("1", "n", "RUNNING")}
+    follower = follow()
+    follower.until(lambda: follower.state("a") == "RUNNING", "it runs")
+    clusters.state, clusters.slurm_trouble = "lost", HostKeyChanged("The host key of eos has changed.")
+    follower.until(lambda: follower.last.silent == {"eos": "The host key of eos has changed."}, "why")
+    asked = len(clusters.looks)
+    for run_id in ("b", "c", "d"):  # told by a turn of the feed each
+        runs.save(make_run(id=run_id, job_state="CANCELLED"))
+        follower.until(lambda: run_id in follower.records, "another run")  # noqa: B023 - called in this turn only
+    assert len(clusters.looks) == asked
+    clusters.jobs, clusters.slurm_trouble = {"1": Job("1", "n", "COMPLETED")}, None
+    clusters.state = "live"
+    follower.until(lambda: follower.state("a") == "COMPLETED" and not follower.last.silent, "its end")
+
+
+def test_an_end_that_could_not_be_saved_is_asked_for_again(
+    runs: Runs, make_run: MakeRun, clusters: MadeUp, follow: Follow
+) -> None:
+    runs.save(make_run(id="a", job_ids=("1",), job_state="PENDING"))
+    clusters.jobs = {"1": Job("1", "n", "COMPLETED")}
+    with runs.lock("a"):  # another process is at work on the run
+        follower = follow()
+        until(lambda: len(clusters.looks) >= 2, "it is asked for again")
+    follower.until(lambda: follower.state("a") == "COMPLETED", "its end")
 
 
 def test_unknown_submissions_are_settled_while_somebody_follows(
