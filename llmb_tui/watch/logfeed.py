@@ -88,12 +88,10 @@ class LogFeed(threading.Thread):
         """
         try:
             try:
-                self._move_on()
-                whole = self._copy_the_rest()
+                whole = self._move_on() and self._copy_the_rest()
             except LogReplaced as replaced:
                 self._begin_anew(replaced)
-                self._move_on()
-                whole = self._copy_the_rest()
+                whole = self._move_on() and self._copy_the_rest()
             if job_over and whole:
                 self._post(BatchTail(self._output.beside(_BATCH_TAIL)))
         finally:
@@ -151,18 +149,24 @@ class LogFeed(threading.Thread):
             self._post(LogGrown(self._copy))
         return False
 
-    def _move_on(self) -> None:
-        """Turn to the logs of later restarts, if there are any, each after the rest of the one before."""
+    def _move_on(self) -> bool:
+        """Turn to the logs of later restarts, if there are any, each after the rest of the one before.
+
+        False if that is still on its way: nobody comes back to a log that was left, so it is left when it is whole.
+        """
         self._look_for_restarts.clear()
         self._next_look = time.monotonic() + _LOOK_EVERY_S
         self._follower.retry_soon()
         try:
             for restart in self._later_restarts():
-                self._copy_the_rest()
+                if not self._copy_the_rest():
+                    self._look_for_restarts.set()
+                    return False
                 self._turn_to(LogCopy(restart))
         except BaseException:
             self._look_for_restarts.set()
             raise
+        return True
 
     def _begin_anew(self, replaced: LogReplaced) -> None:
         """Turn to what the log is now. The one of all starts is the next start's, whether or not Slurm counts them."""

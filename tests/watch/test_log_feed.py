@@ -1,0 +1,145 @@
+"""The feed of a job's logs: when it turns to the next one, and when it holds one for whole. The cluster is made up."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.cluster.remote_file import Proof, Sample, cksum
+from llmb_tui.watch import logfeed
+from llmb_tui.watch.events import BatchTail, Ended, WatchEvent
+from llmb_tui.watch.logfeed import LogFeed
+
+DEADLINE_S = 30.0
+FIRST = b"a line of the first start\n" * 400
+SECOND = b"a line of the second start\n"
+
+
+@dataclass
+class Log:
+    """A log on the cluster, and a tail of it that gives a few bytes at each reading, as over a slow line."""
+
+    data: bytes | None = None
+    """None: there is none."""
+    at_once: int = 1000
+    path: str = "/cluster/log"
+    changed: bool = False
+    fills_gap: bool = False
+    proof: Proof | None = None
+    read_to: int = 0
+    comes: threading.Event = field(default_factory=threading.Event)
+    """Never set: nothing comes but what is there."""
+
+    def prove(self, sample: Sample, known: bytes) -> Proof | None:  # noqa: ARG002 - a `RemoteFile`'s
+        if self.data is None:
+            return None
+        sampled = self.data[: sample.head] + self.data[sample.start : sample.start + sample.length]
+        return Proof("1", len(self.data), cksum(sampled))
+
+    def tail(self, sample: Sample, offset: int, known: bytes) -> Log:
+        self.proof, self.read_to = self.prove(sample, known), offset
+        return self
+
+    def read(self, timeout_s: float) -> bytes | None:
+        data = (self.data or b"")[self.read_to : self.read_to + self.at_once]
+        self.read_to += len(data)
+        if not data:
+            self.comes.wait(timeout_s)
+        return data or None
+
+    def close(self) -> None: ...
+
+
+@dataclass
+class Output:
+    """What the job writes, a log for each start."""
+
+    logs: dict[int, Log]
+    one_for_all: bool = False
+
+    def starts(self) -> list[int]:
+        return sorted(restart for restart, log in self.logs.items() if log.data is not None)
+
+    def log(self, restart: int) -> Log:
+        return self.logs[restart]
+
+    def beside(self, most: int) -> bytes:
+        return b"what the batch script wrote"[:most]
+
+
+class Feed:
+    """The feed of such a job, and what it said."""
+
+    def __init__(self, output: Output, folder: Path) -> None:
+        self.news: list[WatchEvent] = []
+        self.folder = folder
+        self.stop = threading.Event()
+        self.feed = LogFeed(output, folder, state=lambda: "live", post=self.news.append, stop=self.stop)
+
+    def copy(self, name: str) -> bytes | None:
+        """What was copied; None if that was not begun."""
+        path = self.folder / name
+        return path.read_bytes() if path.exists() else None
+
+    def end(self) -> None:
+        """Wait until it has ended by itself."""
+        self.feed.join(DEADLINE_S)
+        assert not self.feed.is_alive(), self.news
+        assert self.news[-1] == Ended("watch-log")
+
+    @property
+    def is_whole(self) -> bool:
+        """It said that it copied all."""
+        return any(isinstance(news, BatchTail) for news in self.news)
+
+
+@pytest.fixture
+def started() -> Iterator[list[Feed]]:
+    """The feeds of a test, which may be running."""
+    feeds: list[Feed] = []
+    yield feeds
+    for feed in feeds:
+        feed.stop.set()
+        if feed.feed.ident is not None:
+            feed.feed.join(DEADLINE_S)
+
+
+@pytest.fixture(autouse=True)
+def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    for pause in ("_BETWEEN_PROOFS_S", "_AFTER_TROUBLE_S", "_PUMP_S"):
+        monkeypatch.setattr(logfeed, pause, 0.001)
+
+
+@pytest.fixture
+def two_starts(tmp_path: Path, started: list[Feed]) -> Feed:
+    """Of a job that was started again before the first log was copied."""
+    started.append(Feed(Output({0: Log(FIRST), 1: Log(SECOND)}), tmp_path / "run"))
+    return started[-1]
+
+
+def test_a_log_that_comes_slowly_is_copied_whole_before_the_next_one(
+    two_starts: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logfeed, "_CATCH_UP_S", -1.0)  # what comes in that time is never enough
+    two_starts.feed.job_moved(1, over=True)
+    two_starts.feed.start()
+    two_starts.end()
+    assert (two_starts.copy("log"), two_starts.copy("log.1")) == (FIRST, SECOND)
+    assert two_starts.is_whole
+
+
+def test_a_look_goes_on_with_the_log_that_came_slowly_at_the_last(
+    two_starts: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as slow:
+        slow.setattr(logfeed, "_CATCH_UP_S", -1.0)
+        two_starts.feed.catch_up(job_over=True)
+    assert two_starts.copy("log.1") is None
+    assert not two_starts.is_whole
+    two_starts.feed.catch_up(job_over=True)
+    assert (two_starts.copy("log"), two_starts.copy("log.1")) == (FIRST, SECOND)
+    assert two_starts.is_whole
