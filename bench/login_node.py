@@ -31,7 +31,7 @@ try:
 except ImportError:  # an older version
     from llmb_tui.watch.remotelog import RemoteLog, Sample
 class Session:
-    profile = health = type("", (), {"transport": "ssh", "round_trip_s": None})
+    profile = health = type("", (), {"transport": "ssh", "round_trip_s": None, "install_dir": "/"})
     def stream(self, argv, **_):
         print(json.dumps(argv))
         sys.exit()

@@ -78,6 +78,8 @@ class JobOutput(Protocol):
 
     one_for_all: bool
     """Every start of the job writes to the same file: after it, or over it from its beginning."""
+    may_come_back: bool
+    """A log that is gone may be there again, as when its file system was away for a while."""
 
     def starts(self) -> list[int]:
         """The restarts of the job that have a log of their own, ascending. Raises as `RemoteFile.prove` does."""

@@ -217,7 +217,8 @@ class RemoteLog:
     def _args(self, sample: Sample, offset: int) -> list[str]:
         asked = (sample.head, sample.start + 1, sample.length, offset + 1, _GAP_TO_COMPRESS)
         packers = "zstd" if self._is_near else "gzip zstd"
-        return [self.path, *map(str, asked), packers, str(_OVERLAP), str(_MOST_IN_FRAME)]
+        installs = self._session.profile.install_dir
+        return [self.path, *map(str, asked), packers, str(_OVERLAP), str(_MOST_IN_FRAME), installs]
 
     @property
     def _is_near(self) -> bool:
@@ -242,6 +243,8 @@ def _unreadable(path: str, stderr: str) -> Unreadable:
 
 class LoginNodeOutput:
     """What a job writes, as it is read through a login node."""
+
+    may_come_back = True
 
     def __init__(self, session: Session, log: JobLog, job_id: str) -> None:
         self._session = session

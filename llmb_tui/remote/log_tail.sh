@@ -1,10 +1,10 @@
 # The bytes from $5 on: compressed and once, or as they come, in frames, each as long as the file was when it was looked
 # at. A frame is a line `+LENGTH`, so many bytes, and a line `-`; it begins $8 bytes before what is new, so that whoever
 # has them sees that this is still the same log, and brings $9 new ones at most. `!` is the last line: the file is another
-# one, is gone, was cut short, or may not be read. Where there is Perl, its program ${10} does the same and starts no process
-# at each look; it ends when nobody has spoken to it for ${11} seconds.
+# one, is gone, was cut short, or may not be read. Where there is Perl, its program ${11} does the same and starts no process
+# at each look; it ends when nobody has spoken to it for ${12} seconds.
 if perl -e 1 2> /dev/null; then
-    exec perl -e "${10}" "$1" "$inode" "$(($5 - 1))" "$how" "$8" "$9" "${11}"
+    exec perl -e "${11}" "$1" "$inode" "$(($5 - 1))" "$how" "$8" "$9" "${12}"
 fi
 if [ "$how" != plain ]; then
     tail -c "+$5" <&4 | "$how" -q -c -1

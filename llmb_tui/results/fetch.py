@@ -24,7 +24,7 @@ from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
 from llmb_tui.results.left_files import LeftFile, LeftFiles
 from llmb_tui.store.files import file_trouble, make_private_directory
-from llmb_tui.watch.follow import Follower, LogReplaced
+from llmb_tui.watch.follow import Follower, LogGone, LogReplaced
 
 _PUMP_S = 1.0
 _QUIET_S, _QUIET_LIMITED_S = 1.0, 20.0
@@ -137,6 +137,10 @@ class Fetch:
                         raise Trouble(here, why.rstrip(), "Fetch again; it goes on there.") from lost
                     with suppress(*_LINE):
                         self.session.connect(self.prompter)
+                except LogGone as gone:
+                    if follower.copied < file.size:
+                        raise _Refused("It is gone from there.") from gone
+                    break
             if follower.copied < file.size and remote.prove(Sample(0, 0, 0), b"") is None:
                 raise _Refused("It is gone from there.")
             return follower.copied - began

@@ -77,6 +77,8 @@ class LogTrouble:
 
     note: str
     for_good: bool = False
+    given_up: bool = False
+    """The job is over and it was tried for long; a later look tries again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,6 +90,10 @@ class LogReplaced(Trouble):
     """The remote log is no longer the one that was copied. The copy is kept and nothing more is added to it."""
 
 
+class LogGone(Unreadable):
+    """The remote log, of which there is a copy, is not there: it was removed, or its file system is out of reach."""
+
+
 class Follower:
     """Copies one remote file while it grows.
 
@@ -139,13 +143,16 @@ class Follower:
         return self._copy.size - before
 
     def behind(self) -> int:
-        """Bytes that the remote file holds at this moment and the copy does not; 0 if there is no such file.
+        """Bytes that the remote file holds at this moment and the copy does not; 0 if there never was such a file.
 
-        Raises LogReplaced, Disconnected and what else a `Session` raises, and Trouble when the log cannot be read.
+        Raises LogReplaced, LogGone, Disconnected and what else a `Session` raises, and Trouble when the log cannot be
+        read.
         """
         size = self._copy.size
         proof = self._remote.prove(self._sample(size), self._end(size))
         if proof is None:
+            if size:
+                raise self._gone(size)
             return 0
         self._check(proof, size)
         return max(0, proof.size - self._copy.size)
@@ -182,11 +189,7 @@ class Follower:
             self._end_tail()
             self._try_later()
             if size:
-                raise Unreadable(
-                    f"The remote log {clean_line(self._remote.path)} is gone.",
-                    f"It was removed or renamed; the copy keeps the {size:,} bytes that were read.",
-                    "Copying goes on if it comes back.",
-                )
+                raise self._gone(size)
             return None
         self._check(tail.proof, size)
         self._offset = size
@@ -219,6 +222,13 @@ class Follower:
             f"The remote log {clean_line(self._remote.path)} was replaced.",
             f"{why} The copy is kept, and nothing is added to it.",
             "What the log holds now is copied into a file of its own.",
+        )
+
+    def _gone(self, size: int) -> LogGone:
+        return LogGone(
+            f"The remote log {clean_line(self._remote.path)} is gone.",
+            f"It was removed or renamed, or its file system is away; the copy keeps the {size:,} bytes that were read.",
+            "Copying goes on if it comes back.",
         )
 
     def _try_later(self) -> None:

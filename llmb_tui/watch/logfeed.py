@@ -10,14 +10,15 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from llmb_tui.cluster.failures import Disconnected, GaveWay, LoginNeeded, Unreachable
 from llmb_tui.cluster.link import LinkState
-from llmb_tui.cluster.remote_file import JobOutput, OutOfReach
+from llmb_tui.cluster.remote_file import JobOutput, OutOfReach, Unreadable
 from llmb_tui.errors import Trouble
 from llmb_tui.watch.events import LOGIN_TROUBLE, BatchTail, Ended, EventSink, LinkChanged, LogGrown, LogTrouble
-from llmb_tui.watch.follow import Follower, LogReplaced
+from llmb_tui.watch.follow import Follower, LogGone, LogReplaced
 from llmb_tui.watch.logcopy import LogCopy, newest_copy
 from llmb_tui.watch.state import Link
 
@@ -30,6 +31,8 @@ _LOOK_EVERY_S = 5.0
 """How often the log of a restart is looked for that Slurm has counted already."""
 _BATCH_TAIL = 65536
 _CATCH_UP_S = 60.0
+PATIENCE_S = 60.0
+"""A log that cannot be read for this long after its job is over is left, and stays unread."""
 _GOOD_NEWS_S = 60.0
 """How long it is said that a broken line is there again."""
 
@@ -38,9 +41,12 @@ _LINK_TROUBLE = (Disconnected, Unreachable, LoginNeeded)
 
 
 class LogFeed(threading.Thread):
-    """Copies the logs of all restarts, one after the other, until the job is over and the newest copy is whole."""
+    """Copies the logs of all restarts, one after the other, until the job is over and the newest copy is whole.
 
-    def __init__(
+    A log that is out of reach then, for as long as the patience lasts, ends it too, without a `BatchTail`.
+    """
+
+    def __init__(  # noqa: PLR0913 - a setting with a default
         self,
         output: JobOutput,
         folder: Path,
@@ -48,6 +54,7 @@ class LogFeed(threading.Thread):
         state: Callable[[], LinkState],
         post: EventSink,
         stop: threading.Event,
+        patience_s: float = PATIENCE_S,
     ) -> None:
         """`state`: of the connection to the cluster."""
         super().__init__(name="watch-log", daemon=True)
@@ -66,6 +73,9 @@ class LogFeed(threading.Thread):
         self._good_news_until: float | None = None
         self._in_trouble = False
         self._whole_since: float | None = None
+        self._patience_s = patience_s
+        self._unreadable_since: float | None = None
+        """While the job is over."""
         self._copy = newest_copy(folder)
         self._follower = self._follow(self._copy)
 
@@ -123,12 +133,17 @@ class LogFeed(threading.Thread):
             if self._job_over.is_set():
                 return True
             self._stop_event.wait(_AFTER_TROUBLE_S)
+        except Unreadable as trouble:
+            self._tell_live()
+            return self._wait_for_log(trouble)
         except _LINK_TROUBLE as trouble:
+            self._unreadable_since = None
             return self._wait_for_link(trouble)
         except Trouble as trouble:
             self._say(trouble)
             self._stop_event.wait(_AFTER_TROUBLE_S)
         else:
+            self._unreadable_since = None
             self._tell_live()
             return is_whole
         return False
@@ -158,11 +173,13 @@ class LogFeed(threading.Thread):
         self._next_look = time.monotonic() + _LOOK_EVERY_S
         self._follower.retry_soon()
         try:
-            for restart in self._later_restarts():
-                if not self._copy_the_rest():
+            there = [] if self._output.one_for_all else self._output.starts()
+            for restart in (one for one in there if one > self._copy.restart):
+                is_there = self._copy.restart in there
+                if is_there and not self._copy_the_rest():
                     self._look_for_restarts.set()
                     return False
-                self._turn_to(LogCopy(restart))
+                self._turn_to(LogCopy(restart), "" if is_there else self._removed())
         except BaseException:
             self._look_for_restarts.set()
             raise
@@ -178,6 +195,11 @@ class LogFeed(threading.Thread):
         else:
             self._turn_to(LogCopy(restart, part + 1), f"{replaced.what} {replaced.why} {kept}")
 
+    def _removed(self) -> str:
+        """What is to be said of a log that is left though its rest never came; empty if there never was one."""
+        copied = self._follower.copied
+        return f"The log of an earlier start was removed on the cluster; {copied:,} bytes are copied." if copied else ""
+
     def _turn_to(self, copy: LogCopy, note: str = "") -> None:
         self._follower.close()
         self._copy, self._follower = copy, self._follow(copy)
@@ -185,7 +207,7 @@ class LogFeed(threading.Thread):
 
     def _is_whole(self) -> bool:
         """True if the copy was found whole twice, some time apart: what a node wrote last may come late."""
-        if self._follower.behind():
+        if self._behind():
             self._whole_since = None
             return False
         if self._whole_since is None:
@@ -196,7 +218,7 @@ class LogFeed(threading.Thread):
     def _copy_the_rest(self) -> bool:
         """Copy what the log holds at this moment; True unless that takes too long."""
         ends = time.monotonic() + _CATCH_UP_S
-        missing = self._follower.behind()
+        missing = self._behind()
         while missing > 0 and not self._stop_event.is_set():
             if time.monotonic() > ends:
                 self._post(LogTrouble("The log is not copied whole yet."))
@@ -204,14 +226,28 @@ class LogFeed(threading.Thread):
             missing -= self._follower.pump(_PUMP_S)
         return missing <= 0
 
+    def _behind(self) -> int:
+        """As the follower's; nothing more can be had of a log that is gone for good."""
+        try:
+            return self._follower.behind()
+        except LogGone:
+            if self._output.may_come_back:
+                raise
+            return 0
+
     def _follow(self, copy: LogCopy) -> Follower:
         return Follower(self._output.log(copy.restart), self._folder / copy.name)
 
-    def _later_restarts(self) -> list[int]:
-        """The restarts after the known one that have a log of their own on the cluster, oldest first."""
-        if self._output.one_for_all:
-            return []
-        return [restart for restart in self._output.starts() if restart > self._copy.restart]
+    def _wait_for_log(self, trouble: Unreadable) -> bool:
+        """Say why the log cannot be read. True if the job is over and that has been so for long: it may never be."""
+        if self._job_over.is_set():
+            self._unreadable_since = self._unreadable_since or time.monotonic()
+            if time.monotonic() - self._unreadable_since >= self._patience_s:
+                self._post(replace(log_trouble(trouble), given_up=True))
+                return True
+        self._say(trouble)
+        self._stop_event.wait(_AFTER_TROUBLE_S)
+        return False
 
     def _wait_for_link(self, trouble: Trouble) -> bool:
         """Say that the link is lost, and since when. True if it is closed for good."""

@@ -11,7 +11,7 @@ from queue import Empty, SimpleQueue
 from llmb_tui.cluster.cluster import Cluster, HalfAnswer, SchedulerTrouble
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.cluster.remote_file import OutOfReach
+from llmb_tui.cluster.remote_file import OutOfReach, Unreadable
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
@@ -30,7 +30,7 @@ from llmb_tui.watch.events import (
 from llmb_tui.watch.follow import LogReplaced
 from llmb_tui.watch.job_poller import GONE_AFTER_S, JobPoller
 from llmb_tui.watch.local_run import LocalRun
-from llmb_tui.watch.logfeed import LogFeed, log_trouble
+from llmb_tui.watch.logfeed import PATIENCE_S, LogFeed, log_trouble
 from llmb_tui.watch.state import Link, RunState
 from llmb_tui.watch.verdict import THRESHOLD
 
@@ -120,7 +120,7 @@ class Monitor:
                     log_feed.catch_up(job_over=local.reducer.job_over)
                 for event in _receive(inbox, 0.0):
                     local.take(event)
-            except (LogReplaced, OutOfReach) as trouble:
+            except (LogReplaced, OutOfReach, Unreadable) as trouble:
                 local.take(log_trouble(trouble))
             except Trouble as trouble:
                 link = "lost"
@@ -206,15 +206,17 @@ class Monitor:
         if log is None:
             return None
         output = self._cluster.output(log, self._run.job_ids[-1])
-        return LogFeed(output, folder, state=lambda: self._cluster.state, post=post, stop=leave)
+        # Of a log that was read to its end nothing is lost when it is removed.
+        patience_s = 0.0 if self._run.log_read else PATIENCE_S
+        return LogFeed(output, folder, state=lambda: self._cluster.state, post=post, stop=leave, patience_s=patience_s)
 
     def _and_keep(self, local: LocalRun, post: EventSink, leave: threading.Event) -> EventSink:
         """Posts, and once the log has nothing more to say has kept what else the cluster knows of the run."""
 
         def post_and_keep(event: WatchEvent) -> None:
             post(event)
-            is_no_log = isinstance(event, LogTrouble) and event.for_good and local.reducer.job_over
-            if is_no_log or isinstance(event, BatchTail):
+            is_no_log = isinstance(event, LogTrouble) and (event.for_good or event.given_up)
+            if (is_no_log and local.reducer.job_over) or isinstance(event, BatchTail):
                 keep_accounting(self._cluster, self._runs, self._run, leave)
 
         return post_and_keep

@@ -11,6 +11,7 @@ import threading
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,11 +19,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmb_tui.cluster import remotelog
-from llmb_tui.cluster.remote_file import cksum
+from llmb_tui.cluster.remote_file import Unreadable, cksum
 from llmb_tui.cluster.remotelog import RemoteLog
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.errors import Trouble
-from llmb_tui.watch.follow import Follower, LogReplaced
+from llmb_tui.watch.follow import Follower, LogGone, LogReplaced
 from tests.cluster.login_node import LoginNode
 from tests.kit.waiting import until
 
@@ -39,7 +40,8 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoginNode]
 
 @pytest.fixture
 def remote(node: LoginNode) -> Path:
-    return node.home / "a log 'of' mine.out"
+    (node.home / "installs" / "job").mkdir(parents=True)
+    return node.home / "installs" / "job" / "a log 'of' mine.out"
 
 
 @pytest.fixture
@@ -53,7 +55,7 @@ def follow(node: LoginNode, remote: Path, local: Path) -> Iterator[Callable[[], 
     opened: list[tuple[Follower, SlurmCluster]] = []
 
     def start() -> Follower:
-        session = SlurmCluster(node.profile())
+        session = SlurmCluster(replace(node.profile(), install_dir=str(node.home / "installs")))
         opened.append((Follower(RemoteLog(session, str(remote)), local), session))
         return opened[-1][0]
 
@@ -191,7 +193,7 @@ def copy_over(path: Path) -> None:
 def test_a_log_that_was_replaced_is_not_added_to_the_copy(
     node: LoginNode, follow: Callable[[], Follower], remote: Path, *, change: Callable[[Path], None], why: str
 ) -> None:
-    local = remote.parent.parent / "runs" / "log"
+    local = node.directory / "runs" / "log"
     before = os.urandom(200_000)
     remote.write_bytes(before)
     follower = follow()
@@ -285,6 +287,40 @@ def test_a_log_that_is_gone_is_said_at_once_and_followed_when_it_comes_back(
     hidden.rename(remote)
     follower.retry_soon()
     pump_until(follower, holds(local, b"one\ntwo\n"))
+
+
+def test_what_was_copied_of_a_log_that_is_gone_does_not_count_as_all_of_it(
+    follow: Callable[[], Follower], remote: Path, local: Path
+) -> None:
+    remote.write_bytes(b"one\n")
+    follower = follow()
+    pump_until(follower, holds(local, b"one\n"))
+    hidden = remote.rename(remote.with_suffix(".hidden"))
+    with pytest.raises(LogGone, match="is gone"):
+        follower.behind()
+    append(hidden, b"two\n")
+    hidden.rename(remote)
+    assert follower.behind() == 4
+
+
+@pytest.mark.usefixtures("either_way")
+def test_a_log_whose_file_system_is_away_is_no_log_that_was_never_written(
+    follow: Callable[[], Follower], remote: Path, local: Path
+) -> None:
+    follower = follow()
+    remote.parent.rmdir()  # as of a job that makes its folder when it starts
+    assert follower.behind() == 0
+    installs = remote.parents[1]
+    away = installs.rename(installs.with_name("away"))
+    for ask in (follower.behind, lambda: follower.pump(0.1)):
+        with pytest.raises(Unreadable, match="cannot be read") as caught:
+            ask()
+        assert str(installs) in caught.value.why
+    away.rename(installs)
+    remote.parent.mkdir()
+    remote.write_bytes(b"one\n")
+    follower.retry_soon()
+    pump_until(follower, holds(local, b"one\n"))
 
 
 def test_a_second_program_watches_and_takes_over(follow: Callable[[], Follower], remote: Path, local: Path) -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from llmb_tui.cluster.remote_file import Proof, Sample, cksum
-from llmb_tui.watch import logfeed
-from llmb_tui.watch.events import BatchTail, Ended, WatchEvent
+from llmb_tui.watch import follow, logfeed
+from llmb_tui.watch.events import BatchTail, Ended, LogGrown, LogTrouble, WatchEvent
 from llmb_tui.watch.logfeed import LogFeed
+from tests.kit.waiting import until
 
 DEADLINE_S = 30.0
 FIRST = b"a line of the first start\n" * 400
@@ -60,6 +61,7 @@ class Output:
 
     logs: dict[int, Log]
     one_for_all: bool = False
+    may_come_back: bool = True
 
     def starts(self) -> list[int]:
         return sorted(restart for restart, log in self.logs.items() if log.data is not None)
@@ -74,11 +76,13 @@ class Output:
 class Feed:
     """The feed of such a job, and what it said."""
 
-    def __init__(self, output: Output, folder: Path) -> None:
+    def __init__(self, output: Output, folder: Path, patience_s: float = 3600.0) -> None:
         self.news: list[WatchEvent] = []
         self.folder = folder
         self.stop = threading.Event()
-        self.feed = LogFeed(output, folder, state=lambda: "live", post=self.news.append, stop=self.stop)
+        self.feed = LogFeed(
+            output, folder, state=lambda: "live", post=self.news.append, stop=self.stop, patience_s=patience_s
+        )
 
     def copy(self, name: str) -> bytes | None:
         """What was copied; None if that was not begun."""
@@ -90,6 +94,11 @@ class Feed:
         self.feed.join(DEADLINE_S)
         assert not self.feed.is_alive(), self.news
         assert self.news[-1] == Ended("watch-log")
+
+    @property
+    def troubles(self) -> list[LogTrouble]:
+        """Why the log could not be copied."""
+        return [news for news in self.news if isinstance(news, LogTrouble)]
 
     @property
     def is_whole(self) -> bool:
@@ -112,6 +121,8 @@ def started() -> Iterator[list[Feed]]:
 def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     for pause in ("_BETWEEN_PROOFS_S", "_AFTER_TROUBLE_S", "_PUMP_S"):
         monkeypatch.setattr(logfeed, pause, 0.001)
+    for pause in ("_FIRST_PAUSE_S", "_LONGEST_PAUSE_S"):
+        monkeypatch.setattr(follow, pause, 0.001)
 
 
 @pytest.fixture
@@ -143,3 +154,69 @@ def test_a_look_goes_on_with_the_log_that_came_slowly_at_the_last(
     two_starts.feed.catch_up(job_over=True)
     assert (two_starts.copy("log"), two_starts.copy("log.1")) == (FIRST, SECOND)
     assert two_starts.is_whole
+
+
+StartFeed = Callable[..., Feed]
+
+
+@pytest.fixture
+def ended_job(tmp_path: Path, started: list[Feed]) -> StartFeed:
+    """The feed of a job that is over, of whose log that much is copied."""
+
+    def start(log: Log, *, copied: bytes = b"", patience_s: float = 3600.0, may_come_back: bool = True) -> Feed:
+        started.append(Feed(Output({0: log}, may_come_back=may_come_back), tmp_path / "run", patience_s))
+        (tmp_path / "run").mkdir()
+        (tmp_path / "run" / "log").write_bytes(copied)
+        started[-1].feed.job_moved(0, over=True)
+        started[-1].feed.start()
+        return started[-1]
+
+    return start
+
+
+def test_a_log_that_is_away_when_its_job_ends_is_not_held_for_whole(ended_job: StartFeed) -> None:
+    feed = ended_job(Log(None), copied=FIRST[:1000], patience_s=0.0)
+    feed.end()
+    assert not feed.is_whole
+    assert feed.copy("log") == FIRST[:1000]
+    assert [trouble.given_up for trouble in feed.troubles] == [True]
+    assert "is gone" in feed.troubles[0].note
+
+
+def test_a_log_that_comes_back_after_the_end_of_its_job_is_copied_whole(ended_job: StartFeed) -> None:
+    log = Log(None)
+    feed = ended_job(log, copied=FIRST[:1000])
+    until(lambda: len(feed.troubles) >= 3, "it is waited for")
+    log.data = FIRST
+    feed.end()
+    assert feed.copy("log") == FIRST
+    assert feed.is_whole
+
+
+def test_a_log_that_is_gone_for_good_is_not_waited_for(ended_job: StartFeed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follow, "_LONGEST_PAUSE_S", 0.5)  # longer than that after a trouble, as in the program
+    feed = ended_job(Log(None), copied=FIRST[:1000], may_come_back=False)
+    feed.end()
+    assert feed.copy("log") == FIRST[:1000]
+    assert feed.is_whole
+
+
+def test_a_job_that_wrote_no_log_has_an_end(ended_job: StartFeed) -> None:
+    feed = ended_job(Log(None))
+    feed.end()
+    assert feed.is_whole
+    assert not feed.troubles
+
+
+def test_a_log_that_was_removed_holds_up_no_later_one(tmp_path: Path, started: list[Feed]) -> None:
+    output = Output({0: Log(FIRST), 1: Log(None)})
+    started.append(feed := Feed(output, tmp_path / "run"))
+    feed.feed.catch_up(job_over=False)
+    output.logs[0].data, output.logs[1].data = None, SECOND
+    feed.feed.job_moved(1, over=True)
+    feed.feed.start()
+    feed.end()
+    assert (feed.copy("log"), feed.copy("log.1")) == (FIRST, SECOND)
+    notes = [news.note for news in feed.news if isinstance(news, LogGrown) and news.note]
+    assert notes == [f"The log of an earlier start was removed on the cluster; {len(FIRST):,} bytes are copied."]
+    assert feed.is_whole

@@ -481,6 +481,41 @@ def test_accounting_that_does_not_answer_disturbs_no_watch_and_is_asked_at_the_n
     assert "COMPLETED" in kept.read_text()
 
 
+def test_a_log_that_was_away_when_its_job_ended_stays_unread_until_it_is_back(
+    site: Site, watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("llmb_tui.watch.monitor.PATIENCE_S", 0.0)
+    fault(site.cluster, "hang-at-step", "10")
+    run = site.launch()
+    site.runs.save(replace(run, log_read=False))
+    watching = watch(site.runs.load(run.id))
+    watching.wait_for(lambda state: state.progress.steps_done == 10)
+    log = site.log_of(run)
+    away = log.rename(log.with_suffix(".away"))
+    site.session().cancel(run.job_ids[0])
+    final = watching.end()
+    assert (final.stage, final.log_unread, final.verdict) == ("cancelled", True, None)
+    assert "is gone" in final.link_note
+    assert (site.runs.folder(run.id) / "accounting.txt").is_file()
+    looked = site.monitor(site.runs.load(run.id)).once()
+    assert (looked.link, looked.log_unread, site.runs.load(run.id).log_read) == ("live", True, False)
+    away.rename(log)
+    read = site.monitor(site.runs.load(run.id)).once()
+    assert (read.log_unread, site.runs.load(run.id).log_read) == (False, True)
+    assert "after 10 of 50 steps" in read.no_verdict
+
+
+def test_a_log_that_was_read_to_its_end_may_be_removed(
+    site: Site, watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("llmb_tui.watch.monitor.PATIENCE_S", 3600.0)
+    run = site.launch()
+    final = watch(run).end()
+    site.log_of(run).unlink()
+    again = watch(site.runs.load(run.id)).end()
+    assert (again.stage, again.verdict, again.log_unread) == ("done", final.verdict, False)
+
+
 def test_that_a_log_was_read_to_its_end_is_remembered(site: Site, watch: Watch) -> None:
     run = site.launch()
     site.runs.save(replace(run, log_read=False, job_state="COMPLETED"))

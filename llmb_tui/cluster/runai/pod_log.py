@@ -205,6 +205,7 @@ class RunaiOutput:
     """
 
     one_for_all = True
+    may_come_back = False  # who says that a pod is gone knows
 
     def __init__(self, api: RunaiApi, name: str, workload_id: str) -> None:
         self.path = name
