@@ -202,7 +202,7 @@ def logs_verb(arguments: argparse.Namespace) -> int:
         say(f"The copy of this log was removed here (`jobs --prune`). It was written on {run.cluster}{at}.")
         return 0
     last = services.feed.record(run.id).state
-    if not run.job_ids or (last.stage in ENDED and not last.log_unread and run.log_read is not False):
+    if not run.job_ids or (last.stage in ENDED and not last.log_unread and run.log_read):
         _print_log(services, run, last, write)
         return 0
     monitor = services.feed.monitor(run.id)
@@ -212,8 +212,8 @@ def logs_verb(arguments: argparse.Namespace) -> int:
         for note in filter(None, ("" if lost else state.link_note, state.slurm_note)):
             say(note)
         _print_log(services, run, state, write)
-        if lost:
-            raise Trouble(f"What {run.cluster} has of the log could not be read now.", state.link_note)
+        if lost or (state.log_unread and state.link_note):
+            raise Trouble(f"What {run.cluster} has of the log could not be read now.", state.link_note if lost else "")
         return 0
     readers: dict[str, LineReader] = {}
 
@@ -275,7 +275,8 @@ def cancel_verb(arguments: argparse.Namespace) -> int:
         answer(arguments, {"id": run.id, "cancelled": []}, nothing)
         return 0
     if not run.going:
-        answer(arguments, {"id": run.id, "cancelled": []}, cancel_words(run, ()))
+        cancelled = _cancel_what_began_again(services, run)
+        answer(arguments, {"id": run.id, "cancelled": list(cancelled)}, cancel_words(run, cancelled))
         say_cancel(run)
         return 0
     jobs = ", ".join(run.job_ids)
@@ -285,6 +286,15 @@ def cancel_verb(arguments: argparse.Namespace) -> int:
     answer(arguments, {"id": run.id, "cancelled": list(cancelled)}, cancel_words(run, cancelled))
     say_cancel(services.runs.load(run.id))
     return 0
+
+
+def _cancel_what_began_again(services: Services, run: Run) -> tuple[str, ...]:
+    """Jobs of a run that had failed: somebody may have had Slurm start one once more. None where nobody can say."""
+    if run.job_state in (None, "COMPLETED", "CANCELLED"):
+        return ()
+    with contextlib.suppress(Trouble):
+        return services.feed.cancel(run, None)
+    return ()
 
 
 def suspend_verb(arguments: argparse.Namespace) -> int:
@@ -326,10 +336,12 @@ def existing(name: str) -> Path | None:
 
 
 def exit_code(run: Run, state: RunState) -> int:
-    """4 for a run that did not end well, 3 for a verdict of FAIL of one that did, else 0."""
+    """4 for a run that did not end well, 2 for one whose log is not whole here, 3 for a verdict of FAIL, else 0."""
     word = state_word(run, state)
     if word in _BAD_ENDS:
         return 4
+    if word == "done" and state.log_unread:
+        return 2
     return 3 if word == "done" and state.verdict and state.verdict.result == "FAIL" else 0
 
 

@@ -6,6 +6,8 @@ Where they come from: what `llmb-tui accuracy` finds on the published rows with 
 (mean, 90th percentile), and how far releases of NVIDIA's recipes lie apart; then a margin, because published layouts
 are tuned ones, and because few models were measured. A band that is too wide costs a sharper verdict; one that is
 too narrow says something untrue.
+
+`verify` expects of a printed step time this very band: where CLUSTER, RELEASE or VARIANT change, older archives differ.
 """
 
 from __future__ import annotations

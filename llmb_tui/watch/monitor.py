@@ -108,23 +108,23 @@ class Monitor:
         `prompter` answers what connecting asks; None: nobody.
         """
         local = LocalRun(self._runs, self._run, self._threshold)
+        inbox: SimpleQueue[WatchEvent] = SimpleQueue()
         link: Link = "closed"
         if self._run.job_ids:
             link = "live"
             try:
                 self._cluster.connect(prompter)
                 self._look_once(local)
-                inbox: SimpleQueue[WatchEvent] = SimpleQueue()
                 log_feed = None if local.log_removed else self._log_feed(inbox.put, threading.Event())
                 if log_feed:
                     log_feed.catch_up(job_over=local.reducer.job_over)
-                for event in _receive(inbox, 0.0):
-                    local.take(event)
             except (LogReplaced, OutOfReach, Unreadable) as trouble:
-                local.take(log_trouble(trouble))
+                inbox.put(log_trouble(trouble))
             except Trouble as trouble:
                 link = "lost"
-                local.take(LinkChanged(link, trouble.what))
+                inbox.put(LinkChanged(link, trouble.what))
+            for event in _receive(inbox, 0.0):
+                local.take(event)
         if link == "live" and local.reducer.job_over:
             keep_accounting(self._cluster, self._runs, self._run)
         local.read_on(link)

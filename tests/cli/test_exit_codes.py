@@ -86,6 +86,24 @@ def test_a_run_that_is_over_answers_how_it_ended(
         assert f'"state": "{word}"' in said or (verb == ["watch", run_id] and not said)
 
 
+@pytest.mark.usefixtures("_seen")
+def test_a_log_that_is_not_whole_here_is_no_success(machine: Machine) -> None:
+    """The cluster answers, and its log cannot be read."""
+    run_id = machine.remember(make_run(job_state="COMPLETED", log_read=False), 30)
+    for verb in (["results", run_id], ["watch", run_id, "--once"], ["watch", run_id]):
+        assert main(verb) == 2, verb
+
+
+def test_a_failed_job_that_somebody_started_again_is_cancelled(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(RunsFeed, "cancel", lambda _, run, __: run.job_ids)
+    for job_state, cancelled in (("NODE_FAIL", ["48123"]), ("COMPLETED", [])):
+        run_id = machine.remember(make_run(job_state=job_state))
+        assert main(["cancel", run_id, "--yes", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["cancelled"] == cancelled
+
+
 @pytest.mark.parametrize(("submission", "code"), [("refused", 4), ("withdrawn", 4), ("intended", 0), ("unknown", 0)])
 def test_a_run_without_a_job(machine: Machine, submission: Submission, code: int) -> None:
     run_id = machine.remember(make_run(submission=submission, job_ids=(), job_state=None))

@@ -105,7 +105,7 @@ class SuiteRunner:
             ended = state.stage in ENDED
             if record.run.job_ids and ((ended and state.log_unread) or (going_too and not ended)):
                 seen = self.feed.monitor(record.run.id).once()
-                if seen.link == "lost":
+                if seen.link == "lost" or (seen.link_note and ended and seen.log_unread):
                     return seen.link_note
         return ""
 
