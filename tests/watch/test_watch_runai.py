@@ -177,6 +177,23 @@ def test_why_a_workload_does_not_start(watched: Watched, spec: dict[str, Any], w
     assert job.reason.startswith(f"{words}: ")
 
 
+@pytest.mark.parametrize("status", [401, 403, 404])
+def test_events_that_are_refused_hide_no_state(watched: Watched, status: int) -> None:
+    watched.site.faults += [Fault("GET", "/events", 99, status=status)]
+    waiting, cancelled = watched.submit(), watched.submit()
+    watched.site.skip(5)
+    both = [*waiting.job_ids, *cancelled.job_ids]
+    assert {job.state for job in watched.cluster.look(both).values()} == {"PENDING"}
+    asked = watched.site.asked("GET", "/events")
+    assert asked
+    assert watched.cluster.cancel(cancelled.job_ids[-1])
+    watched.site.skip(100)
+    assert watched.job(cancelled).state == "CANCELLED"
+    assert watched.site.asked("GET", "/events") == asked, "of what was cancelled no reason is needed"
+    assert not watched.services.feed.poll()
+    assert watched.services.runs.load(cancelled.id).job_state == "CANCELLED"
+
+
 def test_a_line_that_is_cut_and_a_login_that_ends_leave_no_gap(watched: Watched) -> None:
     run = watched.submit()
     following = Following(watched, run)

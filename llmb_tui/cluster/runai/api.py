@@ -183,8 +183,9 @@ class RunaiApi(AsksOnce):
         found: dict[str, Workload] = {}
         for query in passes if wanted else ():
             query |= {"sortOrder": "desc", "filterBy": f"projectName=={self.profile.project}"}
-            for workload in self._listed(Workload, asked, "/workloads", "workloads", query):
-                if workload.id in wanted:
+            for item in self._paged(asked, "/workloads", "workloads", query):
+                if _id_of(item) in wanted:  # others are not checked: an odd one hides none of these
+                    workload = self._checked(Workload, item, asked)
                     found[workload.id] = workload
                     if found.keys() == wanted:
                         return found
@@ -356,6 +357,12 @@ class RunaiApi(AsksOnce):
             # The header holds whole seconds of a moment between question and answer.
             self.skew_s = date + 0.5 - (began + time.time()) / 2
         return answer
+
+
+def _id_of(item: Any) -> str:
+    """Of an item of a list that was not checked; empty where it says none."""
+    said = item.get("id") if isinstance(item, dict) else None
+    return clean_line(said) if isinstance(said, str) else ""
 
 
 def _word(value: str) -> str:

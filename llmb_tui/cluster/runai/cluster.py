@@ -125,12 +125,10 @@ class RunaiCluster(Cluster):
 
     def look(self, job_ids: Sequence[str]) -> dict[str, Job]:
         """These workloads as jobs; why one waits or failed is asked of its events."""
-        jobs = {}
-        for workload_id, workload in self._ask(self.api.look, job_ids).items():
-            is_well = workload.phase in ("Running", "Completed")
-            events: list[Event] = [] if is_well else self._ask(self.api.events, workload_id)
-            jobs[workload_id] = job_of(workload, events, now=self.api.server_time)
-        return jobs
+        return {
+            workload_id: job_of(workload, self._events(workload), now=self.api.server_time)
+            for workload_id, workload in self._ask(self.api.look, job_ids).items()
+        }
 
     def bad_nodes(self, node_list: str) -> tuple[str, ...]:  # noqa: ARG002 - a `Cluster`'s
         """Not known: Run:ai moves a workload's pods by itself."""
@@ -163,6 +161,15 @@ class RunaiCluster(Cluster):
     def output(self, log: JobLog, job_id: str) -> JobOutput:
         """What the workload's first pod writes."""
         return RunaiOutput(self.api, log.training, job_id)
+
+    def _events(self, workload: Workload) -> list[Event]:
+        """Those that may say why it is as it is; none where they are not told, as to who may not read them."""
+        if not workload.has_reason or workload.phase == "Running":
+            return []
+        try:
+            return self._ask(self.api.events, workload.id)
+        except ApiTrouble:
+            return []
 
     def _change(self, job_id: str, change: Callable[[Kind, str], None]) -> None:
         self.require_changes()

@@ -213,6 +213,11 @@ class Workload(_Said):
         return _STATES.get(self.phase, "UNKNOWN")
 
     @property
+    def has_reason(self) -> bool:
+        """False where its state says all."""
+        return self.state not in ("COMPLETED", "CANCELLED", "COMPLETING")
+
+    @property
     def message(self) -> str:
         """Why it is in its phase, in the cluster's words; may be empty."""
         failing = (each for each in self.conditions if each.type in _FAILING and each.status == "True")
@@ -287,7 +292,7 @@ def job_of(workload: Workload, events: Iterable[Event] = (), *, now: float) -> J
 
 def reason_of(workload: Workload, events: Iterable[Event] = ()) -> str:
     """Why it waits, stands or failed: in plain words with the cluster's own after them; may be empty."""
-    if workload.state in ("COMPLETED", "CANCELLED", "COMPLETING"):
+    if not workload.has_reason:
         return ""
     said = [(workload.message, workload.message)] if workload.message else []
     if workload.phase != "Running":

@@ -234,6 +234,15 @@ def test_one_look_asks_once_for_one_and_once_for_many(plane: ControlPlane, api: 
     assert api.look(["w-gone"])["w-gone"].state == "CANCELLED"
 
 
+@pytest.mark.parametrize("odd", [workload(id="other", phaseUpdatedAt=None), workload(id=["other"]), "other"])
+def test_an_odd_neighbour_hides_no_workload(plane: ControlPlane, api: RunaiApi, odd: Any) -> None:
+    plane.on("GET", "/workloads", Say(body={"workloads": [odd, workload(id="w-1"), workload(id="w-2")]}))
+    assert api.look(["w-1", "w-2"]).keys() == {"w-1", "w-2"}
+    plane.on("GET", "/workloads", Say(body={"workloads": [workload(id="w-1", phaseUpdatedAt=None)]}))
+    with pytest.raises(ApiTrouble, match="did not answer as Run:ai does"):
+        api.look(["w-1", "w-2"])
+
+
 def test_a_name_is_found_among_the_living_first(plane: ControlPlane, api: RunaiApi) -> None:
     old = workload(id="old", deletedAt="2025-12-02T00:00:00Z", createdAt="2025-12-01T00:00:00Z")
     older = workload(id="older", deletedAt="2025-11-02T00:00:00Z", createdAt="2025-11-01T00:00:00Z")
