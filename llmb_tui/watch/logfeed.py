@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from llmb_tui.cluster.cluster import SchedulerTrouble
 from llmb_tui.cluster.failures import Disconnected, GaveWay, LoginNeeded, Unreachable
 from llmb_tui.cluster.link import LinkState
 from llmb_tui.cluster.remote_file import JobOutput, OutOfReach, Unreadable
@@ -133,7 +134,7 @@ class LogFeed(threading.Thread):
             if self._job_over.is_set():
                 return True
             self._stop_event.wait(_AFTER_TROUBLE_S)
-        except Unreadable as trouble:
+        except (Unreadable, SchedulerTrouble) as trouble:  # the cluster answered, and may go on to refuse
             self._tell_live()
             return self._wait_for_log(trouble)
         except _LINK_TROUBLE as trouble:
@@ -238,7 +239,7 @@ class LogFeed(threading.Thread):
     def _follow(self, copy: LogCopy) -> Follower:
         return Follower(self._output.log(copy.restart), self._folder / copy.name)
 
-    def _wait_for_log(self, trouble: Unreadable) -> bool:
+    def _wait_for_log(self, trouble: Unreadable | SchedulerTrouble) -> bool:
         """Say why the log cannot be read. True if the job is over and that has been so for long: it may never be."""
         if self._job_over.is_set():
             self._unreadable_since = self._unreadable_since or time.monotonic()

@@ -9,9 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from llmb_tui.cluster.failures import Disconnected
 from llmb_tui.cluster.remote_file import Proof, Sample, cksum
+from llmb_tui.cluster.runai.failures import ApiTrouble
+from llmb_tui.cluster.runai.kube import BadKubeconfig
+from llmb_tui.errors import Trouble
 from llmb_tui.watch import follow, logfeed
-from llmb_tui.watch.events import BatchTail, Ended, LogGrown, LogTrouble, WatchEvent
+from llmb_tui.watch.events import BatchTail, Ended, LinkChanged, LogGrown, LogTrouble, WatchEvent
 from llmb_tui.watch.logfeed import LogFeed
 from tests.kit.waiting import until
 
@@ -31,11 +35,15 @@ class Log:
     changed: bool = False
     fills_gap: bool = False
     proof: Proof | None = None
+    trouble: Trouble | None = None
+    """Why it cannot be read."""
     read_to: int = 0
     comes: threading.Event = field(default_factory=threading.Event)
     """Never set: nothing comes but what is there."""
 
     def prove(self, sample: Sample, known: bytes) -> Proof | None:  # noqa: ARG002 - a `RemoteFile`'s
+        if self.trouble is not None:
+            raise self.trouble
         if self.data is None:
             return None
         sampled = self.data[: sample.head] + self.data[sample.start : sample.start + sample.length]
@@ -181,6 +189,35 @@ def test_a_log_that_is_away_when_its_job_ends_is_not_held_for_whole(ended_job: S
     assert feed.copy("log") == FIRST[:1000]
     assert [trouble.given_up for trouble in feed.troubles] == [True]
     assert "is gone" in feed.troubles[0].note
+
+
+REFUSED = ApiTrouble(403, "Kubernetes refused to read the log.", "HTTP 403.", "Ask its administrators.")
+NO_LOGIN = BadKubeconfig(Path("config"), "The program aws gave no login: expired.")
+FULL = Trouble("The log's copy cannot be written.", "No space left on device.", "Free space on this machine.")
+CUT = Disconnected("The connection broke.")
+
+
+@pytest.mark.parametrize("trouble", [REFUSED, NO_LOGIN], ids=["refused", "kubeconfig"])
+def test_a_log_that_is_refused_after_the_end_of_its_job_is_left_for_later(
+    ended_job: StartFeed, trouble: Trouble
+) -> None:
+    feed = ended_job(Log(FIRST, trouble=trouble), copied=FIRST[:1000], patience_s=0.0)
+    feed.end()
+    assert not feed.is_whole
+    assert [one.given_up for one in feed.troubles] == [True]
+    assert feed.troubles[0].note.startswith(trouble.what)
+
+
+@pytest.mark.parametrize("trouble", [REFUSED, NO_LOGIN, FULL, CUT], ids=["refused", "kubeconfig", "full", "cut"])
+def test_trouble_that_passes_within_the_patience_leaves_no_gap(ended_job: StartFeed, trouble: Trouble) -> None:
+    patience_s = 3600.0 if trouble in (REFUSED, NO_LOGIN) else 0.0  # a full disk or a lost link is waited for
+    log = Log(FIRST, trouble=trouble)
+    feed = ended_job(log, copied=FIRST[:1000], patience_s=patience_s)
+    until(lambda: len(feed.troubles) >= 3 or any(isinstance(one, LinkChanged) for one in feed.news), "it is waited for")
+    log.trouble = None
+    feed.end()
+    assert feed.copy("log") == FIRST
+    assert feed.is_whole
 
 
 def test_a_log_that_comes_back_after_the_end_of_its_job_is_copied_whole(ended_job: StartFeed) -> None:

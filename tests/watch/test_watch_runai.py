@@ -253,6 +253,25 @@ def test_without_a_kubeconfig_it_is_said_where_the_log_is(watched: Watched) -> N
     assert final.no_verdict
 
 
+def test_a_log_that_kubernetes_refuses_keeps_nobody_after_the_end(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("llmb_tui.watch.monitor.PATIENCE_S", 0.5)
+    watched.site.faults += [Fault("GET", "/log$", 999, status=403)]
+    run = watched.submit()
+    following = Following(watched, run)
+    watched.site.skip(100)
+    following.seen(lambda state: state.job is not None and state.job.state == "RUNNING", "it runs")
+    watched.site.skip(900)
+    final = following.final()
+    assert final.job is not None
+    assert final.job.state == "COMPLETED"
+    assert "log has not been read to its end" in final.no_verdict
+    assert any("pods/log" in note for note in following.notes)
+    watched.site.faults.clear()
+    assert watched.services.feed.monitor(run.id).once().verdict is not None, "a later look reads it"
+
+
 def test_a_cancel_deletes_and_what_was_read_of_the_log_is_kept(watched: Watched) -> None:
     run = watched.submit()
     following = Following(watched, run)

@@ -19,9 +19,9 @@ from urllib.parse import urlsplit
 import yaml
 
 from llmb_tui.cluster.failures import AuthenticationFailed
+from llmb_tui.cluster.remote_file import Unreadable
 from llmb_tui.cluster.runai.https import HttpsServer, Reply
 from llmb_tui.cluster.runai.secret import VARIABLE
-from llmb_tui.errors import Trouble
 from llmb_tui.store.paths import expanded
 from llmb_tui.text import clean_line, short_line
 
@@ -34,8 +34,8 @@ _NOBODY = ""
 _FIRST = "Log in with it in another terminal first."
 
 
-class BadKubeconfig(Trouble):
-    """The kubeconfig cannot be read, or says something that cannot be used. Exit code 1."""
+class BadKubeconfig(Unreadable):
+    """The kubeconfig cannot be read, or says something that cannot be used: no log can be read by it. Exit code 1."""
 
     def __init__(self, path: Path, why: str, fix: str = "Mend the file, or name another one.") -> None:
         super().__init__(f"The kubeconfig {clean_line(str(path))} cannot be used.", why, fix, exit_code=1)
