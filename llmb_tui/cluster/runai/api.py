@@ -92,8 +92,13 @@ class RunaiApi(AsksOnce):
         """See that the server is there and trusted, without a login."""
         self._server.reach(time.monotonic() + self._within_s)
 
-    def log_in(self) -> None:
-        """Ask for a token if there is none that is valid."""
+    def log_in(self, *, just_given: bool = False) -> None:
+        """Ask for a token if there is none that is valid.
+
+        A secret that was refused is not sent again, but for one that a person has `just_given`.
+        """
+        if just_given:
+            self._token.give_another_try()
         self._token.value(time.monotonic() + self._within_s)
 
     def project(self) -> Project | None:

@@ -76,7 +76,7 @@ class RunaiCluster(Cluster):
                 self._ask(self.api.reach)  # nobody is asked for the secret of a server that is not there
                 if not self.secret.ask(prompter):
                     raise
-                self._ask(self.api.log_in)
+                self._ask(lambda: self.api.log_in(just_given=True))
                 self.secret.offer_to_keep(prompter)
 
     def asking_once(self) -> RunaiCluster:

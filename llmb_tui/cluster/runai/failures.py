@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from llmb_tui.cluster.cluster import SchedulerTrouble
 from llmb_tui.cluster.runai.https import Answer
@@ -56,15 +57,23 @@ def malformed(server: str, asked: str, why: str) -> ApiTrouble:
     return ApiTrouble(200, f"{server} did not answer as Run:ai does, to {asked}.", f"{why}.", fix)
 
 
+def is_own(answer: Answer) -> bool:
+    """It is an error as Run:ai's contract has them, and not one of something in between."""
+    return isinstance(_said(answer).get("code"), int)
+
+
 def words_of(answer: Answer) -> str:
     """The server's own words, clean and not long; empty where it has none that a person reads."""
-    try:
-        said = json.loads(answer.body)
-    except ValueError:
-        return ""
-    if not isinstance(said, dict):
-        return ""
+    said = _said(answer)
     issues = said.get("complianceIssues")
     details = [issue.get("details") for issue in issues if isinstance(issue, dict)] if isinstance(issues, list) else []
     parts = [said.get("message"), said.get("details"), *details]
     return short_line(" · ".join(part for part in parts if isinstance(part, str) and part), _LONGEST_WORDS)
+
+
+def _said(answer: Answer) -> dict[str, Any]:
+    try:
+        said = json.loads(answer.body)
+    except (ValueError, RecursionError):
+        return {}
+    return said if isinstance(said, dict) else {}

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from llmb_tui.cluster.failures import AuthenticationFailed, LoginNeeded, Unreachable
-from llmb_tui.cluster.runai.failures import malformed, refusal, words_of
+from llmb_tui.cluster.runai.failures import is_own, malformed, refusal, words_of
 from llmb_tui.cluster.runai.https import Answer
 from llmb_tui.errors import Trouble
 
@@ -37,6 +37,10 @@ class Token:
         self._renew_at = self._ends_at = 0.0
         self._refused: tuple[str, Trouble] | None = None
         """A secret that was refused, which is not sent again."""
+
+    def give_another_try(self) -> None:
+        """Send the secret even if it was refused before: a person has just given it."""
+        self._refused = None
 
     def value(self, ends: float, refused: str = "") -> str:
         """A token that is valid as far as is known; not the one that the server has `refused`.
@@ -75,17 +79,21 @@ class Token:
         if answer.status == 400:
             words = {"grantType": "client_credentials", "clientID": self._app_id, "clientSecret": secret}
             answer = self._grant(words, ends)
-        if answer.status in (400, 401, 403):
+        # A proxy or an address filter says 400 and 403 as well, and of the secret that says nothing.
+        if answer.status == 401 or (answer.status in (400, 403) and is_own(answer)):
             said = words_of(answer).replace(secret, "…")
-            trouble = AuthenticationFailed(
+            wrong = AuthenticationFailed(
                 f"{self._server} does not accept {self._app_id} with this secret.",
                 f"It says: {said} (HTTP {answer.status})" if said else f"HTTP {answer.status}.",
                 "Check the application id, and copy its secret again; where it is lost, Run:ai makes a new one.",
             )
-            self._refused = (secret, trouble)
-            raise trouble
+            self._refused = (secret, wrong)
+            raise wrong
         if answer.status != 200:
-            raise refusal(self._server, _ASKED, answer)
+            trouble = refusal(self._server, _ASKED, answer)
+            if answer.status in (400, 403):
+                trouble.fix = "Check the VPN, the proxy and the base URL: something in between may answer in its place."
+            raise trouble
         self._value, lifetime_s = _granted(self._server, answer)
         asked_at = time.monotonic()
         self._ends_at = asked_at + lifetime_s

@@ -16,7 +16,7 @@ from llmb_tui.cluster.runai import secret as secret_of
 from llmb_tui.cluster.runai.cluster import RunaiCluster
 from llmb_tui.cluster.runai.secret import AppSecret
 from tests.cluster.login_node import Person
-from tests.kit.runai import FaultySite, runai_site
+from tests.kit.runai import Fault, FaultySite, runai_site
 from tests.launch.runai.workload_cases import PROFILE
 
 CANARY = "canary7391"
@@ -88,6 +88,19 @@ def test_it_is_asked_for_without_echo_again_after_a_wrong_one_and_kept_where_a_p
         cluster.connect(person)
         assert [echo for _, echo in wrong.prompts + person.prompts] == [False, False, True]
         assert list(ring.kept.values()) == [demo.app_secret]
+        assert cluster.project().name == demo.project
+
+
+@pytest.mark.usefixtures("ring")
+def test_the_right_one_that_was_refused_once_is_sent_when_a_person_gives_it_again(demo: FaultySite) -> None:
+    demo.faults += [Fault("POST", "/token", status=401)]
+    with contextlib.closing(RunaiCluster(demo.profile)) as cluster:
+        cluster.secret.give(demo.app_secret)
+        for _ in range(2):
+            with pytest.raises(AuthenticationFailed):
+                cluster.connect(None)
+        assert demo.asked("POST", "/token") == 1, "nobody gave it again"
+        cluster.connect(Person([demo.app_secret, "no"]))
         assert cluster.project().name == demo.project
 
 

@@ -304,6 +304,26 @@ class TestLogin:
         secrets.append(SECRET)
         api.log_in()
 
+    @pytest.mark.parametrize(
+        "say", [Say(403, b"<html>not from here</html>"), Say(400, b""), Say(403, {"message": "no"})]
+    )
+    def test_what_something_in_between_refuses_says_nothing_of_the_secret(
+        self, plane: ControlPlane, api: RunaiApi, say: Say
+    ) -> None:
+        grant, plane.grant = plane.grant, lambda _: say
+        with pytest.raises(ApiTrouble, match="refused to log in") as caught:
+            api.log_in()
+        assert "VPN" in caught.value.fix
+        plane.grant = grant
+        api.log_in()
+
+    def test_a_secret_that_runai_forbids_is_sent_once(self, plane: ControlPlane, api: RunaiApi) -> None:
+        plane.grant = lambda _: Say(403, {"code": 403, "message": "application is disabled"})
+        for _ in range(2):
+            with pytest.raises(AuthenticationFailed):
+                api.log_in()
+        assert len(plane.site.asked("/token")) == 1
+
     def test_newer_service_accounts_have_another_grant(self, plane: ControlPlane, api: RunaiApi) -> None:
         grants = []
 
