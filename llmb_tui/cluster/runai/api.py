@@ -226,13 +226,13 @@ class RunaiApi(AsksOnce):
         self._ask("POST", f"/workloads/{kind}/{_word(workload_id)}/resume", "resume the workload")
 
     def delete(self, kind: Kind, workload_id: str) -> bool:
-        """Delete a workload; False where it is not there (any more)."""
+        """Delete a workload; False where it is not there (any more), unless it was this that deleted it."""
         try:
             self._ask("DELETE", f"/workloads/{kind}/{_word(workload_id)}", "delete the workload", repeat=True)
         except ApiTrouble as trouble:
             if trouble.status != 404:
                 raise
-            return False
+            return trouble.perhaps_done
         return True
 
     def _unsettled(self, name: str, lost: Trouble) -> Disconnected:
@@ -311,17 +311,26 @@ class RunaiApi(AsksOnce):
         ends = time.monotonic() + self._within_s
         path = (self._path if base is None else base) + path
         content = None if body is None else json.dumps(body, separators=(",", ":")).encode()
-        token = self._token.value(ends)
+        token, perhaps_done = self._token.value(ends), False
 
         def send() -> Answer:
-            return self._send(method, path, {**_JSON, "Authorization": f"Bearer {token}"}, content, ends)
+            nonlocal perhaps_done
+            try:
+                answer = self._send(method, path, {**_JSON, "Authorization": f"Bearer {token}"}, content, ends)
+            except Disconnected:
+                perhaps_done = True
+                raise
+            perhaps_done |= answer.status in _PERHAPS_DONE
+            return answer
 
         answer = self._repeatedly(send, asked, ends, repeat)
         if answer.status == 401:
             token = self._token.value(ends, refused=token)
             answer = self._repeatedly(send, asked, ends, repeat)
         if not 200 <= answer.status < 300:
-            raise refusal(self._server.name, asked, answer)
+            trouble = refusal(self._server.name, asked, answer)
+            trouble.perhaps_done = perhaps_done
+            raise trouble
         return answer
 
     def _grant(self, words: dict[str, str], ends: float) -> Answer:

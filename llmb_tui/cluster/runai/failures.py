@@ -19,6 +19,8 @@ class ApiTrouble(SchedulerTrouble):
         super().__init__(what, why, fix)
         self.status = status
         """Of HTTP; 200 where what came with it is not of the contract."""
+        self.perhaps_done = False
+        """The same was asked before, and may have been done then, though nobody answered that."""
 
 
 def refusal(server: str, asked: str, answer: Answer) -> ApiTrouble:

@@ -412,6 +412,15 @@ class TestRepeating:
         plane.on("POST", "/workloads/trainings/w-1/suspend", Say(429), Say(202))
         api.suspend("trainings", "w-1")
 
+    @pytest.mark.parametrize(
+        ("first", "is_deleted"), [(Say(502), True), (Say(504), True), (Say(202, cut_after=9), True), (Say(429), False)]
+    )
+    def test_what_is_gone_when_a_lost_delete_is_repeated_was_deleted(
+        self, plane: ControlPlane, api: RunaiApi, first: Say, is_deleted: bool
+    ) -> None:
+        plane.on("DELETE", "/workloads/distributed/w-1", first, Say(404))
+        assert api.delete("distributed", "w-1") == is_deleted
+
     def test_closing_ends_the_waiting(self, plane: ControlPlane, profile: RunaiProfile) -> None:
         plane.grant = lambda _: Say(503)
         api = RunaiApi(profile, lambda: SECRET)
