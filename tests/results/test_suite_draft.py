@@ -148,3 +148,16 @@ def test_a_tune_keeps_the_full_run_of_the_best(count: int | None) -> None:
     assert len(tried) == (count or 4)
     assert full.row.of_best
     assert not any(row.row.of_best for row in tried)
+
+
+def test_a_tune_without_a_short_run_is_refused() -> None:
+    draft = replace(DRAFT, kind="tune", count=2)
+    first, second, _ = (row.row.key for row in planned(draft).rows)
+    with_one, without = planned(taken_out(draft, [first])), planned(taken_out(draft, [first, second]))
+    assert with_one.sent is not None
+    assert with_one.sent.blockers == ()
+    assert without.sent is not None
+    ((row, problem),) = without.sent.blockers
+    assert row is None
+    assert "never be sent" in problem.reason
+    assert problem.fix

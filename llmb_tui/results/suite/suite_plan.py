@@ -188,6 +188,9 @@ def _nothing(row: SuiteRow, problem: Problem) -> Plan:
 
 
 def _suite_blockers(suite: Suite, profile: ClusterProfile | None) -> Iterable[Problem]:
+    if suite.kind == "tune" and all(row.of_best for row in suite.rows):
+        reason = "Without a short run no layout is found to be the best, and the full run would never be sent."
+        yield error("kind", reason, "Put a short run back, or submit a single run.")
     if not suite.chain or profile is None:
         return
     others = {procedure_on(profile, row.procedure) for row in suite.rows} - {"direct"}
