@@ -82,9 +82,16 @@ class Kube:
         self._user = self._named(config, "user", _text(context, "user"))
         self._cluster = self._named(config, "cluster", _text(context, "cluster"))
         self.url = _text(self._cluster, "server")
-        self._prefix = urlsplit(self.url).path.rstrip("/")
         if not self.url.startswith("https://"):
             raise BadKubeconfig(self._path, "Its server is not an address with https.")
+        try:
+            server = urlsplit(self.url)
+            is_address = bool(server.hostname) and server.port != 0
+        except ValueError:
+            is_address = False
+        if not is_address:
+            raise BadKubeconfig(self._path, "The address of its server has no host, or a port that there is not.")
+        self._prefix = server.path.rstrip("/")
         if self._cluster.get("insecure-skip-tls-verify"):
             why = "It says not to check the server's certificate (`insecure-skip-tls-verify`)."
             raise BadKubeconfig(self._path, why, "Give the server's certificates in it, as `certificate-authority`.")

@@ -19,7 +19,7 @@ from llmb_tui.cluster.failures import AuthenticationFailed, Disconnected
 from llmb_tui.cluster.remote_file import Sample, cksum
 from llmb_tui.cluster.runai import pod_log
 from llmb_tui.cluster.runai.failures import ApiTrouble
-from llmb_tui.cluster.runai.kube import Kube
+from llmb_tui.cluster.runai.kube import BadKubeconfig, Kube
 from llmb_tui.cluster.runai.pod_log import PodLog, end_of
 from llmb_tui.errors import Trouble
 from llmb_tui.watch.follow import Follower, LogReplaced
@@ -362,6 +362,15 @@ class TestKubeconfig:
             Kube(str(kubeconfig))
         assert why in caught.value.why
         assert TOKEN not in str(caught.value)
+
+    @pytest.mark.parametrize("server", ["https://kube:6443x", "https://kube:65536", "https://[::1", "https://:6443"])
+    def test_an_address_that_is_none_is_said(self, kubeconfig: Path, server: str) -> None:
+        config = yaml.safe_load(kubeconfig.read_text())
+        config["clusters"][0]["cluster"]["server"] = server
+        kubeconfig.write_text(yaml.safe_dump(config))
+        with pytest.raises(BadKubeconfig, match="cannot be used") as caught:
+            Kube(str(kubeconfig))
+        assert caught.value.why == "The address of its server has no host, or a port that there is not."
 
     def test_a_file_that_is_not_there(self, tmp_path: Path) -> None:
         for name in (str(tmp_path / "none"), "~no-such-user/config"):
