@@ -30,7 +30,9 @@ def worst(data: bytes) -> Diagnosis | None:
 def of_job(job: Job, scheduler: str = "Slurm") -> Diagnosis | None:
     """Why a job failed as far as its scheduler's own words for its end say; None of one that did not."""
     code = f"exit code {job.exit_code}" if job.exit_code and job.exit_code != "0:0" else ""
-    match = rules("job").match(", ".join(filter(None, (job.state, code, job.reason, *job.bad_nodes))))
+    told, rule_set = ", ".join(filter(None, (job.state, code, job.reason, *job.bad_nodes))), rules("job")
+    # What is said of one scheduler alone names it; the rest is said of every one.
+    match = rule_set.match(f"{scheduler}: {told}") or rule_set.match(told)
     line = clean_line(f"{scheduler}: {', '.join(filter(None, (job.state, code, *job.bad_nodes)))}")
     return replace(match.diagnosis(), line=line) if match else None
 

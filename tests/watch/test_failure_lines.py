@@ -114,6 +114,17 @@ def test_where_the_log_says_nothing_slurm_does(job: Job, reason: str, line: str)
     assert found.fix
 
 
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [("FAILED", "The workload ended with an error."), ("TIMEOUT", "The job ran into its time limit.")],
+)
+def test_of_a_workload_nothing_is_said_of_a_batch_script(state: str, reason: str) -> None:
+    found = of_job(Job("w", "a", state, "Container pytorch exited"), "Run:ai")
+    assert found is not None
+    assert (found.reason, found.line) == (reason, f"Run:ai: {state}")
+    assert "batch script" not in found.sentences
+
+
 @pytest.mark.parametrize("state", ["COMPLETED", "CANCELLED", "RUNNING", "PENDING"])
 def test_a_job_that_did_not_fail_has_no_reason(state: str) -> None:
     assert of_job(Job("1", "a", state)) is None

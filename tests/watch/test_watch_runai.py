@@ -236,6 +236,16 @@ def test_a_preempted_workload_comes_back_and_its_new_log_is_marked(watched: Watc
     assert any("began anew" in note for note in following.notes)
 
 
+def test_a_workload_that_runs_into_its_limit_says_so(watched: Watched) -> None:
+    run = watched.submit(time_limit="00:01:30")
+    following = Following(watched, run)
+    watched.site.skip(900)
+    final = following.final()
+    assert final.stage == "timeout"
+    assert final.progress.failure is not None
+    assert "time limit" in final.progress.failure.reason
+
+
 def test_without_a_kubeconfig_it_is_said_where_the_log_is(watched: Watched) -> None:
     watched.save(replace(watched.profile, kubeconfig=None))
     run = watched.submit()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 from typing import Annotated, Any, Literal
 
@@ -275,7 +276,11 @@ class Pod(_Said):
     deleted_at: Moment | None = None
 
 
-def job_of(workload: Workload, events: Iterable[Event] = (), *, now: float) -> Job:
+_TIMED_OUT = re.compile(r"(?i)exit(?:ed)?[ -]?(?:with )?(?:exit )?(?:code|status)\W{1,3}124\b")
+"""How the exit code is told of `timeout`, by which a workload keeps its time limit."""
+
+
+def job_of(workload: Workload, events: Sequence[Event] = (), *, now: float) -> Job:
     """The workload as a job. `now`: Unix time by the server's clock."""
     elapsed_s = workload.total_running_time_seconds
     if elapsed_s is None and workload.state == "RUNNING":
@@ -283,11 +288,20 @@ def job_of(workload: Workload, events: Iterable[Event] = (), *, now: float) -> J
     return Job(
         id=workload.id,
         name=workload.name,
-        state=workload.state,
+        state="TIMEOUT" if _ran_out_of_time(workload, events) else workload.state,
         reason=reason_of(workload, events),
         nodes=workload.nodes,
         elapsed_s=elapsed_s,
     )
+
+
+def _ran_out_of_time(workload: Workload, events: Iterable[Event]) -> bool:
+    """It failed, and its exit code, as far as anybody tells it, says that its time limit ended it."""
+    if workload.state != "FAILED":
+        return False
+    conditions = (each.message for each in workload.conditions if each.status == "True")
+    told = (workload.message, *conditions, *(event.message for event in events))
+    return any(_TIMED_OUT.search(words) for words in told)
 
 
 def reason_of(workload: Workload, events: Iterable[Event] = ()) -> str:

@@ -112,6 +112,28 @@ def test_what_runs_well_or_has_ended_well_has_no_reason() -> None:
     assert reason_of(workload("Degraded"), events)
 
 
+@pytest.mark.parametrize(
+    ("words", "state"),
+    [
+        ("Container pytorch exited with code 124", "TIMEOUT"),
+        ("Pod: runai-bench.x-master-0 exited with code 124", "TIMEOUT"),
+        ("failed with exit code: 124", "TIMEOUT"),
+        ("Error (exitCode=124)", "TIMEOUT"),
+        ("Container pytorch exited with code 1", "FAILED"),
+        ("Container pytorch exited with code 1240", "FAILED"),
+        ("0/124 nodes are available, exit code unknown", "FAILED"),
+    ],
+)
+def test_a_workload_that_timeout_has_ended_ran_into_its_limit(words: str, state: str) -> None:
+    normal = Event.model_validate({"createdAt": AT, "type": "Normal", "reason": "ExitedWithCode", "message": words})
+    said = workload("Failed", phaseMessage=words)
+    by_condition = workload("Failed", conditions=[{"type": "Failed", "status": "True", "message": words}])
+    assert {job_of(one, now=UNIX).state for one in (said, by_condition)} == {state}
+    assert job_of(workload("Failed"), [normal], now=UNIX).state == state
+    assert job_of(workload("Completed"), [normal], now=UNIX).state == "COMPLETED"
+    assert job_of(workload("Pending"), [normal], now=UNIX).state == "PENDING"
+
+
 def test_the_masters_pod_has_rank_0() -> None:
     def pod(name: str, **changes: Any) -> Pod:
         return Pod.model_validate({"name": name, **changes})
