@@ -262,8 +262,9 @@ class Help(Dialog[None]):
         keys: dict[str, list[str]] = {}
         for one in sorted(shown, key=lambda one: one.node is not below):
             keys.setdefault(one.binding.tooltip, []).append(below.app.get_key_display(one.binding))
-        for tooltip, names in keys.items():
-            rows.append(line((f"{' '.join(dict.fromkeys(names)):<12}", "bold"), tooltip))
+        names_of = {tooltip: " ".join(dict.fromkeys(names)) for tooltip, names in keys.items()}
+        width = 2 + max(map(len, names_of.values()), default=0)
+        rows += [line((f"{names:<{width}}", "bold"), tooltip) for tooltip, names in names_of.items()]
         self._text = lines(*rows)
 
     def body(self) -> ComposeResult:
