@@ -94,6 +94,9 @@ async def test_a_controller_that_hangs_is_told_from_a_dead_link(rig: Rig, places
     app = LlmbApp(Services(places))
     async with app.run_test(size=SIZE) as pilot:
         await watch(pilot)
+        await until(
+            pilot, lambda: getattr(shown_run_state(pilot).job, "state", "") == "RUNNING", "nothing changes soon"
+        )
         before = shown_run_state(pilot).job
         with rig.controller_hung():
             app.services.clusters.poller("rig").poll_soon()
