@@ -262,7 +262,7 @@ def _print_whole(path: Path, write: Callable[[str], None]) -> None:
 def cancel_verb(arguments: argparse.Namespace) -> int:
     """Cancel every job of a run, after a yes where there is a terminal."""
     services = user_services(arguments)
-    run = services.runs.load(arguments.run)
+    run = _looked_at_again(services, services.runs.load(arguments.run))
     if run.going or run.submission in ("intended", "unknown"):
         require_changes(services, run.cluster)
         run = settle(services, run.id)
@@ -275,8 +275,7 @@ def cancel_verb(arguments: argparse.Namespace) -> int:
         answer(arguments, {"id": run.id, "cancelled": []}, nothing)
         return 0
     if not run.going:
-        cancelled = _cancel_what_began_again(services, run)
-        answer(arguments, {"id": run.id, "cancelled": list(cancelled)}, cancel_words(run, cancelled))
+        answer(arguments, {"id": run.id, "cancelled": []}, cancel_words(run, ()))
         say_cancel(run)
         return 0
     jobs = ", ".join(run.job_ids)
@@ -288,13 +287,13 @@ def cancel_verb(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _cancel_what_began_again(services: Services, run: Run) -> tuple[str, ...]:
-    """Jobs of a run that had failed: somebody may have had Slurm start one once more. None where nobody can say."""
-    if run.job_state in (None, "COMPLETED", "CANCELLED"):
-        return ()
-    with contextlib.suppress(Trouble):
-        return services.feed.cancel(run, None)
-    return ()
+def _looked_at_again(services: Services, run: Run) -> Run:
+    """A run whose job had failed as it is now: somebody may have had Slurm start it once more."""
+    if run.job_ids and not run.going and run.job_state not in ("COMPLETED", "CANCELLED"):
+        with contextlib.suppress(Trouble):  # its cluster may not be known here any more
+            services.feed.monitor(run.id).once()
+        run = services.runs.load(run.id)
+    return run
 
 
 def suspend_verb(arguments: argparse.Namespace) -> int:

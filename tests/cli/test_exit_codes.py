@@ -94,14 +94,29 @@ def test_a_log_that_is_not_whole_here_is_no_success(machine: Machine) -> None:
         assert main(verb) == 2, verb
 
 
-def test_a_failed_job_that_somebody_started_again_is_cancelled(
+def test_a_failed_job_that_somebody_started_again_is_asked_about_and_cancelled(
     machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    questions: list[str] = []
+
+    def agree(question: str) -> bool:
+        questions.append(question)
+        return True
+
+    def monitor(feed: RunsFeed, run_id: str) -> Seen:
+        feed.runs.save(replace(feed.runs.load(run_id), job_state="RUNNING"))
+        return Seen(feed, run_id, "live")
+
+    monkeypatch.setattr(RunsFeed, "monitor", monitor)
+    monkeypatch.setattr(RunsFeed, "settle", lambda feed, run_id, *_: feed.runs.load(run_id))
     monkeypatch.setattr(RunsFeed, "cancel", lambda _, run, __: run.job_ids)
+    monkeypatch.setattr("llmb_tui.cli.runs.has_terminal", lambda: True)
+    monkeypatch.setattr("llmb_tui.cli.runs.confirm", agree)
     for job_state, cancelled in (("NODE_FAIL", ["48123"]), ("COMPLETED", [])):
         run_id = machine.remember(make_run(job_state=job_state))
-        assert main(["cancel", run_id, "--yes", "--json"]) == 0
+        assert main(["cancel", run_id, "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["cancelled"] == cancelled
+    assert questions == ["Cancel job 48123 on eos?"]
 
 
 @pytest.mark.parametrize(("submission", "code"), [("refused", 4), ("withdrawn", 4), ("intended", 0), ("unknown", 0)])
