@@ -87,7 +87,7 @@ def job_text(run: Run, state: RunState) -> Content:
         if job.waiting and job.starts_at is not None:
             parts.append(line(f"{words.scheduler} expects it to start {moment(job.starts_at)}"))
     parts += [line(f"{words.job} {other.id} {other.state}") for other in state.others]
-    if state.calls_per_minute:
+    if state.calls_per_minute and state.stage not in ENDED:
         parts.append(line((f"{words.scheduler} asked {state.calls_per_minute} × a minute", MUTED)))
     if not run.results:
         parts.append(line((PROCEDURE_TITLES[run.procedure], MUTED)))
@@ -105,12 +105,12 @@ def jobs_of(run: Run, seen: str = "") -> str:
 
 
 def link_text(state: RunState, short: bool = False) -> Content:
-    """The link as glyph and word, and how old the newest log byte is."""
+    """The link as glyph and word, and how old the newest log byte is of a run that goes on."""
     glyph, word, style = _LINKS[state.link]
     parts = [Content.styled(f"{glyph} {word}", style)]
     if short:
         return parts[0]
-    if state.link == "live" and state.log_bytes:
+    if state.link == "live" and state.log_bytes and state.stage not in ENDED:
         silent = state.silent_s >= _SILENT_FROM_S
         text = f"log silent {age(state.silent_s)}" if silent else f"log {age(state.silent_s)} ago"
         parts.append(line((text, "$text-warning" if silent else MUTED)))

@@ -94,6 +94,14 @@ def test_a_long_silence_is_told_apart_from_a_lost_link() -> None:
     assert header_lines(make_run(), "", STATES["lost"], 78)[0].plain.endswith("answer from eos-login f…")
 
 
+def test_of_a_run_that_is_over_nothing_is_told_as_of_now() -> None:
+    """Nobody asks about it any more: what is told would stay as it was at its end."""
+    over = replace(STATES["measuring"], stage="done", silent_s=0.0, calls_per_minute=5)
+    link, job = (one.plain for one in header_lines(make_run(), "", over, 118))
+    assert link.endswith("  ● live")
+    assert "asked" not in job
+
+
 def test_a_waiting_job_says_why_in_plain_words() -> None:
     job = header_lines(make_run(), "", STATES["queued"], 78)[1].plain
     assert job.startswith("job 48123 · PENDING · 8 nodes · Other jobs are before it in the queue.")
