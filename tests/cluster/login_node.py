@@ -80,6 +80,8 @@ class LoginNode:
         self.answering.set()
         self.offered: list[tuple[str, str]] = []
         """What was tried: (method, what was sent)."""
+        self.methods_asked = 0
+        """How often a client asked which methods there are."""
         self.sessions_at_once = 0
         self.commands: list[bytes] = []
         """What was started, each on a channel of its own."""
@@ -156,6 +158,10 @@ class _Server(paramiko.ServerInterface):
 
     def get_allowed_auths(self, _username: str) -> str:
         return self._node.factors[self._passed]
+
+    def check_auth_none(self, _username: str) -> int:
+        self._node.methods_asked += 1
+        return AUTH_FAILED
 
     def check_auth_publickey(self, _username: str, key: paramiko.PKey) -> int:
         """A client may ask about a key first and use it then: both come here."""

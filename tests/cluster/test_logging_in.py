@@ -58,6 +58,44 @@ def test_the_service_is_asked_for_once(node: LoginNode, monkeypatch: pytest.Monk
     assert asked == ["ssh-userauth"]
 
 
+def test_a_key_that_asks_nobody_is_offered_before_the_methods_are_asked_for(node: LoginNode, tmp_path: Path) -> None:
+    """Asking for that takes a round trip."""
+    log_in(node)
+    assert (node.methods_asked, len(node.offered)) == (0, 1)
+
+    node.user_key = make_key(tmp_path / "locked", passphrase=PASSPHRASE)
+    log_in(node, Person(answers=[PASSPHRASE]), replace(node.profile(), identity_file=str(tmp_path / "locked")))
+    assert node.methods_asked == 1
+
+
+def test_where_keys_are_not_taken_one_at_most_is_offered(
+    node: LoginNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".ssh").mkdir()
+    for kind in ("ed25519", "ecdsa"):
+        make_key(tmp_path / ".ssh" / f"id_{kind}", kind)
+    node.factors = ("password",)
+    log_in(node, Person(answers=[PASSWORD]), replace(node.profile(), identity_file=None))
+    assert [method for method, _ in node.offered] == ["publickey", "password"]
+    assert node.methods_asked == 0
+
+    with pytest.raises(AuthenticationFailed, match=r"id_ed25519 \(the server takes no keys\)"):
+        log_in(node, Person(answers=["wrong"] * 3), replace(node.profile(), identity_file=None))
+
+
+def test_what_a_server_takes_is_asked_for_where_a_key_cannot_be_offered(
+    node: LoginNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def finalize(_handler: AuthHandler, _type: str) -> str:
+        raise paramiko.AuthenticationException("Unable to agree on a pubkey algorithm.")
+
+    monkeypatch.setattr(AuthHandler, "_finalize_pubkey_algorithm", finalize)
+    node.factors = ("publickey,password",)
+    log_in(node, Person(answers=[PASSWORD]))
+    assert [method for method, _ in node.offered] == ["password"]
+
+
 def test_an_encrypted_key_asks_for_its_passphrase(node: LoginNode, tmp_path: Path) -> None:
     node.user_key = make_key(tmp_path / "locked", passphrase=PASSPHRASE)
     person = Person(answers=["wrong", PASSPHRASE])
@@ -144,7 +182,6 @@ def test_a_password_is_asked_for_when_no_key_will_do(node: LoginNode) -> None:
     person = Person(answers=["wrong", PASSWORD])
     log_in(node, person)
     assert person.prompts == [("Password for operator@127.0.0.1: ", False)] * 2
-    assert sent(node, "publickey") == []
 
 
 def test_a_code_after_the_key(node: LoginNode) -> None:
@@ -182,7 +219,7 @@ def test_who_gives_no_answer_sends_none(node: LoginNode) -> None:
     node.factors = ("keyboard-interactive,password",)
     with pytest.raises(AuthenticationFailed, match=r"No answer was given to `\(operator@127.0.0.1\) Password:`"):
         log_in(node, Person())
-    assert node.offered == []
+    assert [method for method, _ in node.offered] == ["publickey"]
 
 
 def test_three_wrong_passwords_are_enough(node: LoginNode) -> None:
@@ -357,7 +394,7 @@ def test_nothing_reaches_the_terminal_and_nothing_is_read_from_it(node: LoginNod
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False, input=b"1\n", timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (7, b"", b"")
-    assert node.offered == []
+    assert sent(node, "keyboard-interactive") == []
 
 
 def test_an_unknown_host_key_is_shown_accepted_and_remembered(node: LoginNode, tmp_path: Path) -> None:

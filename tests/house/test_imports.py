@@ -43,6 +43,13 @@ def test_a_list_of_runs_that_asks_no_cluster_loads_no_ssh(tmp_path: Path, monkey
     assert loaded.isdisjoint({"paramiko", "textual", "asyncio", "nemo_run", "numpy"})
 
 
+def test_paramiko_comes_without_what_reads_its_own_configuration() -> None:
+    loaded = loaded_by("import llmb_tui.cluster.ssh.connect")
+    assert "paramiko" in loaded
+    assert loaded.isdisjoint({"invoke", "unittest", "yaml", "asyncio"})
+    assert "invoke" in loaded_by("import llmb_tui.cluster.ssh, invoke"), "who needs it finds it"
+
+
 def test_a_second_plan_parses_and_checks_no_preset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in (CONFIG_VARIABLE, STATE_VARIABLE):
         monkeypatch.setenv(variable, str(tmp_path))

@@ -201,7 +201,7 @@ def test_from_the_queue_to_the_verdict(site: Site, watch: Watch) -> None:
 
 
 def test_the_eta_is_in_seconds_of_the_clock_on_the_wall(site: Site, watch: Watch) -> None:
-    fault(site.cluster, "slow", "30")  # a step in a fifth of a second: several looks fall between the tenth and the fortieth
+    fault(site.cluster, "slow", "30")  # a step in a fifth of a second, so that several looks fall in between
     watching = watch(site.launch())
     state = watching.wait_for(lambda state: state.eta_s is not None and 10 <= state.progress.steps_done < 40)
     assert state.eta_s is not None

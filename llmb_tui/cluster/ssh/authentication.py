@@ -16,7 +16,7 @@ from llmb_tui.cluster.ssh.handshake import LoginTransport
 from llmb_tui.cluster.ssh.keys import Candidate, Keys, UnlockedKeys, reason
 from llmb_tui.cluster.ssh.openssh import HostSettings
 from llmb_tui.cluster.ssh.questions import PHONE_S, Declined, HungUp, Questions, ask
-from llmb_tui.cluster.ssh.userauth import sign_in, would_take
+from llmb_tui.cluster.ssh.userauth import Refused, sign_in, would_take
 
 _HUMAN_TRIES = 3
 _SERVER_DEADLINE_S = 30.0
@@ -44,6 +44,8 @@ class Login:
         self._candidates: Iterator[Candidate] = self._keys.candidates()
         self._passed: list[Candidate] = []
         self._tried: list[str] = []
+        self._methods: list[str] = []
+        """What the server said last that it would take."""
         self._has_asked = False
         self._has_refused = False
         self.banner = b""
@@ -69,7 +71,7 @@ class Login:
         self._has_refused = False
         self._candidates, self._passed = chain(self._passed, self._candidates), []
         try:
-            methods = self._ask_for_methods()
+            methods = self._begin()
             while not transport.is_authenticated():
                 methods = self._give_factor(methods)
         except Declined as declined:
@@ -90,6 +92,27 @@ class Login:
             fix or f"Check the user name and the key; `ssh -v {self.settings.login}` in another terminal shows more.",
         )
 
+    def _begin(self) -> list[str]:
+        """The methods that the server wants, none when it is content.
+
+        A key that asks nobody is offered before the server has named any, which takes a round trip: where it takes keys
+        at all, this would be the first.
+        """
+        try:
+            first = None if self._tried or self.settings.methods[:1] != ("publickey",) else next(self._candidates, None)
+            if first is None or first.asks or (key := first.private()) is None:
+                self._candidates = chain([] if first is None else [first], self._candidates)
+                return self._ask_for_methods()
+            attempt = partial(sign_in, self._transport, self._user, key, is_first=True)
+            remaining = self._try(first.name, attempt, _KEY_DEADLINE_S)
+            if remaining is None:
+                return self._methods or self._ask_for_methods()
+            self._passed.append(first)
+            return remaining
+        finally:
+            # The server greets once, and paramiko forgets it at the next attempt.
+            self.banner = (self._transport.get_banner() or b"")[:_BANNER_BYTES]
+
     def _ask_for_methods(self) -> list[str]:
         self._transport.auth_timeout = _SERVER_DEADLINE_S
         try:
@@ -100,9 +123,6 @@ class Login:
             if self._has_hung_up():
                 raise self._closed() from error
             raise self.failure(f"{reason(error)}.") from error
-        finally:
-            # The server greets once, and paramiko forgets it at the next attempt.
-            self.banner = (self._transport.get_banner() or b"")[:_BANNER_BYTES]
         return []
 
     def _give_factor(self, methods: list[str]) -> list[str]:
@@ -185,6 +205,8 @@ class Login:
             if self._has_hung_up():
                 raise self._closed() from error
             self._has_refused = True
+            if isinstance(error, Refused):
+                self._methods = error.methods
             return None
 
     def _has_hung_up(self) -> bool:

@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Callable
 
 import paramiko
 from paramiko.auth_handler import AuthOnlyHandler
+from paramiko.common import MSG_SERVICE_ACCEPT, cMSG_SERVICE_REQUEST
+
+_LOOK_EVERY_S = 0.1
+
+
+class Refused(paramiko.AuthenticationException):
+    """The server did not take a key; `methods` are those that it would take, as it says."""
+
+    def __init__(self, words: str, methods: list[str]) -> None:
+        super().__init__(words)
+        self.methods = methods
 
 
 class _Attempt(AuthOnlyHandler):
@@ -17,6 +30,25 @@ class _Attempt(AuthOnlyHandler):
     def __init__(self, transport: paramiko.Transport) -> None:
         super().__init__(transport)
         self._answered = threading.Event()
+        self._served = threading.Event()
+
+    @property
+    def _client_handler_table(self) -> dict[int, Callable[[paramiko.Message], None]]:
+        return {**super()._client_handler_table, MSG_SERVICE_ACCEPT: lambda _: self._served.set()}  # type: ignore[misc]
+
+    def ask_for_service(self) -> None:
+        """What a login begins with: sshd answers a request that comes along with this one no sooner."""
+        message = paramiko.Message()
+        message.add_byte(cMSG_SERVICE_REQUEST)
+        message.add_string("ssh-userauth")
+        with self.transport.lock:
+            self.transport._send_message(message)  # type: ignore[attr-defined]
+        gives_up = time.monotonic() + (self.transport.auth_timeout or 0.0)
+        while not self._served.wait(_LOOK_EVERY_S):
+            if not self.transport.is_active():
+                raise self.transport.get_exception() or EOFError("The connection was closed.")
+            if time.monotonic() > gives_up:
+                raise paramiko.AuthenticationException("Authentication timeout.")
 
     def wait_for_response(self, _event: threading.Event) -> list[str]:
         """The base class makes its event when the request is out already, and the answer may come before it."""
@@ -27,7 +59,13 @@ class _Attempt(AuthOnlyHandler):
         self._answered.set()
 
     def _parse_userauth_failure(self, message: paramiko.Message) -> None:
-        super()._parse_userauth_failure(message)  # type: ignore[misc]
+        methods, continues = message.get_list(), message.get_boolean()
+        if not continues:
+            words = "Authentication failed" if self.auth_method in methods else "the server takes no keys"
+            self.transport.saved_exception = Refused(words, methods)
+        else:
+            self.transport.saved_exception = paramiko.ssh_exception.PartialAuthentication(methods)
+        self.authenticated = False
         self._answered.set()
 
 
@@ -46,13 +84,15 @@ class _Query(_Attempt):
         self._answered.set()
 
 
-def sign_in(transport: paramiko.Transport, user: str, key: paramiko.PKey) -> list[str]:
+def sign_in(transport: paramiko.Transport, user: str, key: paramiko.PKey, *, is_first: bool = False) -> list[str]:
     """Prove to have a key; the methods that the server wants next, none when it is content.
 
-    Needs a transport on which an authentication was tried already. Raises one of LINK_ERRORS.
+    `is_first`: nothing was tried on this transport yet. Raises Refused, or another one of LINK_ERRORS.
     """
     attempt = _Attempt(transport)
     transport.auth_handler = attempt
+    if is_first:
+        attempt.ask_for_service()
     return attempt.auth_publickey(user, key)
 
 
