@@ -1,7 +1,8 @@
 """`LogView`: the visible lines of a log of any length. Nothing but these is read, decoded or styled.
 
 Lines come from a `LogLines` (the index over the local copy, or a filter over it). Cost follows the screen, not the
-log: however fast lines arrive, there is one repaint at once and then at most ten a second, of these lines alone.
+log: however fast lines arrive, there is one repaint at once and then at most ten a second, of these lines alone, and
+only two a second where each shows none of the lines of the one before.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ ERROR = re.compile(
 _WARNING = re.compile(r"\bWARN(?:ING)?\b|\bWarning\b|\b[A-Z]\w*Warning\b|\bwarning:|\[NeMo W\b")
 _VALUE = re.compile(r"(?:train_step_timing in s|reduced_train_loss|iteration)[:=]? ?(\d[\d./e+-]*)")
 _FRAME_S = 0.1
+# Where a frame leaves no line of the one before, nobody reads ten of them a second.
+_FLOOD_FRAME_S = 0.5
 _SHIFT_CELLS = 16
 # A selection that goes from edge to edge (`select all`) covers what is seen; a dragged one at most this much.
 _SELECTION_LINES = 10_000
@@ -167,8 +170,10 @@ class LogView(ScrollView, can_focus=True):
         if self._frame is not None:
             self._stale = True
             return
+        before = self.virtual_size.height
         self._paint()
-        self._frame = self.set_timer(_FRAME_S, self._next_frame)
+        is_flood = before and self.virtual_size.height - before >= self.size.height
+        self._frame = self.set_timer(_FLOOD_FRAME_S if is_flood else _FRAME_S, self._next_frame)
 
     def place(self, number: int, pattern: re.Pattern[str] | None = None) -> None:
         """Hold with a line in the middle of the view, and mark what the pattern finds in it."""
@@ -183,7 +188,7 @@ class LogView(ScrollView, can_focus=True):
 
     def hold(self) -> None:
         if self.following:
-            self._held_at = self.source.lines
+            self._held_at = self.virtual_size.height  # what came since it was painted is not in view
             self.following = False
             self._moved()
 

@@ -442,6 +442,47 @@ async def test_many_notices_of_growth_are_few_repaints(log: Path) -> None:
         assert counted.asked <= 1
 
 
+class Growing:
+    """As many lines as it is told."""
+
+    def __init__(self, lines: int) -> None:
+        self.lines = lines
+
+    def read(self, first: int, count: int) -> list[str]:
+        return [f"line {number}" for number in range(first, min(first + count, self.lines))]
+
+    def find(self, _pattern: re.Pattern[str], _start: int, _direction: Literal[1, -1] = 1) -> int | None:
+        return None
+
+
+async def test_frames_that_share_no_line_come_less_often(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = PaneApp(log)
+    async with app.run_test(size=(60, 12)) as pilot:
+        await ready(pilot, app, 100)
+        view, pauses = app.view, list[float]()
+        source = Growing(1000)
+        view.show(source)
+        monkeypatch.setattr(view, "set_timer", lambda delay, _callback: pauses.append(delay))
+        for more in (view.size.height - 1, view.size.height, 1):
+            source.lines += more
+            view._frame = None
+            view.grown()
+        some, all_of_them, one = pauses
+        assert some == one < all_of_them <= 0.5
+
+
+async def test_lines_that_are_not_painted_yet_when_it_is_held_are_new(log: Path) -> None:
+    app = PaneApp(log)
+    async with app.run_test(size=(60, 12)) as pilot:
+        await ready(pilot, app, 100)
+        source = Growing(1000)
+        app.view.show(source)
+        source.lines += 500
+        await pilot.press("space")
+        assert app.drawn()[-1] == "line 999"
+        assert app.view.behind == 500
+
+
 async def test_lines_and_what_is_said_of_them_are_one_repaint(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     painted = 0
     refresh = Screen._compositor_refresh
