@@ -58,14 +58,27 @@ def test_the_service_is_asked_for_once(node: LoginNode, monkeypatch: pytest.Monk
     assert asked == ["ssh-userauth"]
 
 
-def test_a_key_that_asks_nobody_is_offered_before_the_methods_are_asked_for(node: LoginNode, tmp_path: Path) -> None:
-    """Asking for that takes a round trip."""
+def test_a_key_is_offered_before_the_methods_are_asked_for(node: LoginNode, tmp_path: Path) -> None:
+    """Asking for them takes a round trip."""
     log_in(node)
     assert (node.methods_asked, len(node.offered)) == (0, 1)
 
     node.user_key = make_key(tmp_path / "locked", passphrase=PASSPHRASE)
-    log_in(node, Person(answers=[PASSPHRASE]), replace(node.profile(), identity_file=str(tmp_path / "locked")))
+    profile = replace(node.profile(), identity_file=str(tmp_path / "locked"))
+    log_in(node, Person(answers=[PASSPHRASE]), profile)
+    assert node.methods_asked == 0
+
+    # Nobody unlocks a key, only to see which it is, before keys are known to be taken.
+    make_key(tmp_path / "closed", "ecdsa")
+    command = ["ssh-keygen", "-q", "-p", "-m", "PEM", "-P", "", "-N", PASSPHRASE, "-f", str(tmp_path / "closed")]
+    subprocess.run(command, check=True)
+    (tmp_path / "closed.pub").unlink()
+    profile = replace(profile, identity_file=str(tmp_path / "closed"))
+    node.factors = ("password",)
+    person = Person(answers=[PASSWORD])
+    log_in(node, person, profile)
     assert node.methods_asked == 1
+    assert [prompt for prompt, _ in person.prompts] == ["Password for operator@127.0.0.1: "]
 
 
 def test_where_keys_are_not_taken_one_at_most_is_offered(

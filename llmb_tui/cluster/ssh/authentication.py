@@ -16,7 +16,7 @@ from llmb_tui.cluster.ssh.handshake import LoginTransport
 from llmb_tui.cluster.ssh.keys import Candidate, Keys, UnlockedKeys, reason
 from llmb_tui.cluster.ssh.openssh import HostSettings
 from llmb_tui.cluster.ssh.questions import PHONE_S, Declined, HungUp, Questions, ask
-from llmb_tui.cluster.ssh.userauth import Refused, sign_in, would_take
+from llmb_tui.cluster.ssh.userauth import KeyRequests, Refused
 
 _HUMAN_TRIES = 3
 _SERVER_DEADLINE_S = 30.0
@@ -68,6 +68,7 @@ class Login:
         Raises KeysLeft when another connection may go on, and AuthenticationFailed, which says what was tried.
         """
         self._transport = transport
+        self._requests = KeyRequests(transport)
         self._has_refused = False
         self._candidates, self._passed = chain(self._passed, self._candidates), []
         try:
@@ -95,23 +96,21 @@ class Login:
     def _begin(self) -> list[str]:
         """The methods that the server wants, none when it is content.
 
-        A key that asks nobody is offered before the server has named any, which takes a round trip: where it takes keys
-        at all, this would be the first.
+        A key is offered before the server has named any method, which takes a round trip: where it takes keys at all,
+        this would be the first. Nobody is asked to unlock one before that.
         """
         try:
             first = None if self._tried or self.settings.methods[:1] != ("publickey",) else next(self._candidates, None)
-            if first is None or first.asks or (key := first.private()) is None:
+            if first is None or (first.asks and not first.public):
                 self._candidates = chain([] if first is None else [first], self._candidates)
                 return self._ask_for_methods()
-            attempt = partial(sign_in, self._transport, self._user, key, is_first=True)
-            remaining = self._try(first.name, attempt, _KEY_DEADLINE_S)
-            if remaining is None:
-                return self._methods or self._ask_for_methods()
-            self._passed.append(first)
-            return remaining
+            self._methods = []
+            self._try(first.name, self._requests.ask_for_service, _SERVER_DEADLINE_S)
+            remaining = self._offer(first)
+            return self._methods or self._ask_for_methods() if remaining is None else remaining
         finally:
             # The server greets once, and paramiko forgets it at the next attempt.
-            self.banner = (self._transport.get_banner() or b"")[:_BANNER_BYTES]
+            self.banner = (self._requests.banner or self._transport.get_banner() or b"")[:_BANNER_BYTES]
 
     def _ask_for_methods(self) -> list[str]:
         self._transport.auth_timeout = _SERVER_DEADLINE_S
@@ -146,25 +145,22 @@ class Login:
         for candidate in self._candidates:
             remaining = self._offer(candidate)
             if remaining is not None:
-                self._passed.append(candidate)
                 return remaining
         return None
 
     def _offer(self, candidate: Candidate) -> list[str] | None:
         if candidate.asks and candidate.public:
-            query = partial(self._query, candidate.public)
+            query = partial(self._requests.ask_about, self._user, candidate.public)
             if self._try(candidate.name, query, _SERVER_DEADLINE_S) is None:
                 return None
         key = candidate.private()
         if key is None:
             self._tried.append(f"{candidate.name} (not unlocked)")
             return None
-        return self._try(candidate.name, partial(sign_in, self._transport, self._user, key), _KEY_DEADLINE_S)
-
-    def _query(self, public: bytes) -> list[str]:
-        if not would_take(self._transport, self._user, public):
-            raise paramiko.AuthenticationException("Authentication failed")
-        return []
+        remaining = self._try(candidate.name, partial(self._requests.sign_in, self._user, key), _KEY_DEADLINE_S)
+        if remaining is not None:
+            self._passed.append(candidate)
+        return remaining
 
     def _answer_questions(self) -> tuple[bool, list[str] | None]:
         """Keyboard-interactive: whether anything was asked, and the methods that are left."""
@@ -189,13 +185,13 @@ class Login:
         return None
 
     def _try(
-        self, name: str, attempt: Callable[[], list[str]], deadline_s: float, questions: Questions | None = None
+        self, name: str, attempt: Callable[[], list[str] | None], deadline_s: float, questions: Questions | None = None
     ) -> list[str] | None:
         """The methods that are left after a success, None after a refusal."""
         self._transport.auth_timeout = deadline_s
         begun_at = time.monotonic()
         try:
-            return attempt()
+            return attempt() or []
         except LINK_ERRORS as error:
             words = questions.last_words.strip() if questions is not None else ""
             self._tried.append(f"{name} ({words or self._transport.parting_words or reason(error)})")

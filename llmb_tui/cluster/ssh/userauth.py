@@ -21,23 +21,24 @@ class Refused(paramiko.AuthenticationException):
         self.methods = methods
 
 
-class _Attempt(AuthOnlyHandler):
-    """One request to be let in, without asking for the service again, which takes a round trip.
+class KeyRequests(AuthOnlyHandler):
+    """The requests of one connection to be let in by a key. The service is asked for once, which takes a round trip.
 
     What it overrides is not public in paramiko.
     """
 
     def __init__(self, transport: paramiko.Transport) -> None:
         super().__init__(transport)
-        self._answered = threading.Event()
         self._served = threading.Event()
-
-    @property
-    def _client_handler_table(self) -> dict[int, Callable[[paramiko.Message], None]]:
-        return {**super()._client_handler_table, MSG_SERVICE_ACCEPT: lambda _: self._served.set()}  # type: ignore[misc]
+        self._answered = threading.Event()
+        self._is_welcome = False
 
     def ask_for_service(self) -> None:
-        """What a login begins with: sshd answers a request that comes along with this one no sooner."""
+        """What a login begins with. sshd answers a request that comes along with this one no sooner.
+
+        Raises one of LINK_ERRORS.
+        """
+        self.transport.auth_handler = self
         message = paramiko.Message()
         message.add_byte(cMSG_SERVICE_REQUEST)
         message.add_string("ssh-userauth")
@@ -50,9 +51,46 @@ class _Attempt(AuthOnlyHandler):
             if time.monotonic() > gives_up:
                 raise paramiko.AuthenticationException("Authentication timeout.")
 
+    def sign_in(self, user: str, key: paramiko.PKey) -> list[str]:
+        """Prove to have a key; the methods that the server wants next, none when it is content.
+
+        Raises Refused, or another one of LINK_ERRORS.
+        """
+        self._begin()
+        return self.auth_publickey(user, key)
+
+    def ask_about(self, user: str, public: bytes) -> None:
+        """Return when the server would let the owner of this public key or certificate go on. It may count as a try.
+
+        Asked before anybody has to unlock a key or to touch a token. The protocol has a request for that (RFC 4252,
+        section 7) and paramiko's server answers it, but its client has no method to send it.
+        Raises Refused, or another one of LINK_ERRORS.
+        """
+        self._begin()
+
+        def finish(message: paramiko.Message) -> None:
+            message.add_boolean(False)  # without a signature
+            message.add_string(_algorithm(public))
+            message.add_string(public)
+
+        try:
+            self.send_auth_request(user, "publickey", finish)
+        except paramiko.AuthenticationException:
+            if not self._is_welcome:
+                raise
+
     def wait_for_response(self, _event: threading.Event) -> list[str]:
         """The base class makes its event when the request is out already, and the answer may come before it."""
         return super().wait_for_response(self._answered)
+
+    def _begin(self) -> None:
+        self.transport.auth_handler = self
+        self._is_welcome = False
+        self._answered.clear()
+
+    @property
+    def _client_handler_table(self) -> dict[int, Callable[[paramiko.Message], None]]:
+        return {**super()._client_handler_table, MSG_SERVICE_ACCEPT: lambda _: self._served.set()}  # type: ignore[misc]
 
     def _parse_userauth_success(self, message: paramiko.Message) -> None:
         super()._parse_userauth_success(message)  # type: ignore[misc]
@@ -60,63 +98,18 @@ class _Attempt(AuthOnlyHandler):
 
     def _parse_userauth_failure(self, message: paramiko.Message) -> None:
         methods, continues = message.get_list(), message.get_boolean()
-        if not continues:
-            words = "Authentication failed" if self.auth_method in methods else "the server takes no keys"
-            self.transport.saved_exception = Refused(words, methods)
-        else:
+        if continues:
             self.transport.saved_exception = paramiko.ssh_exception.PartialAuthentication(methods)
+        else:
+            words = "Authentication failed" if "publickey" in methods else "the server takes no keys"
+            self.transport.saved_exception = Refused(words, methods)
         self.authenticated = False
         self._answered.set()
 
-
-class _Query(_Attempt):
-    """Whether a key would do."""
-
-    is_welcome = False
-
     def _parse_userauth_info_request(self, _message: paramiko.Message) -> None:
         """SSH_MSG_USERAUTH_PK_OK, which has the number of a question."""
-        self.is_welcome = True
+        self._is_welcome = True
         self._answered.set()
-
-    def _parse_userauth_failure(self, message: paramiko.Message) -> None:
-        message.get_list()
-        self._answered.set()
-
-
-def sign_in(transport: paramiko.Transport, user: str, key: paramiko.PKey, *, is_first: bool = False) -> list[str]:
-    """Prove to have a key; the methods that the server wants next, none when it is content.
-
-    `is_first`: nothing was tried on this transport yet. Raises Refused, or another one of LINK_ERRORS.
-    """
-    attempt = _Attempt(transport)
-    transport.auth_handler = attempt
-    if is_first:
-        attempt.ask_for_service()
-    return attempt.auth_publickey(user, key)
-
-
-def would_take(transport: paramiko.Transport, user: str, public: bytes) -> bool:
-    """True when the server would let the owner of this public key or certificate go on. It may count as a try.
-
-    Asked before anybody has to unlock a key or to touch a token. The protocol has a request for that (RFC 4252,
-    section 7) and paramiko's server answers it, but its client has no method to send it. Needs a transport on
-    which an authentication was tried already. Raises one of LINK_ERRORS when the link breaks.
-    """
-    query = _Query(transport)
-    transport.auth_handler = query
-
-    def finish(message: paramiko.Message) -> None:
-        message.add_boolean(False)  # without a signature
-        message.add_string(_algorithm(public))
-        message.add_string(public)
-
-    try:
-        query.send_auth_request(user, "publickey", finish)
-    except paramiko.AuthenticationException:
-        if not transport.is_active():
-            raise
-    return query.is_welcome
 
 
 def _algorithm(public: bytes) -> str:
