@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
+from typing import cast
 
 import paramiko
 
@@ -110,7 +111,8 @@ class Login:
             return self._methods or self._ask_for_methods() if remaining is None else remaining
         finally:
             # The server greets once, and paramiko forgets it at the next attempt.
-            self.banner = (self._requests.banner or self._transport.get_banner() or b"")[:_BANNER_BYTES]
+            banner = cast("bytes | None", self._requests.banner) or self._transport.get_banner() or b""
+            self.banner = banner[:_BANNER_BYTES]
 
     def _ask_for_methods(self) -> list[str]:
         self._transport.auth_timeout = _SERVER_DEADLINE_S
