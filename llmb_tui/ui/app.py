@@ -43,6 +43,8 @@ class LlmbApp(KeyOrder):
         # Textual's log, its log of keys and its developer console would get what is typed into a secret field.
         vars(constants).update(LOG_FILE=None, DEBUG=False)
         super().__init__()
+        # Each frame of what glides is painted and sent, often over an SSH of the user's own.
+        self.animation_level = "none"
         self.devtools = None
         self.services = services
         services.interactive = True

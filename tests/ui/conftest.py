@@ -28,6 +28,14 @@ def snap_compare(request: pytest.FixtureRequest, snap_compare: Any) -> Any:
     return snap_compare
 
 
+@pytest.fixture(autouse=True)
+def _still(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No widget of an app of the tests' own glides, and nothing of who runs them colours it or takes what is copied."""
+    monkeypatch.setattr("textual.constants.TEXTUAL_ANIMATIONS", "none")
+    for name in ("NO_COLOR", "TEXTUAL_THEME", "DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _never_frozen() -> Iterator[None]:
     """The wizard freezes what it has made, once for a program. Here it has hundreds of successors."""

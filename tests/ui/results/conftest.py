@@ -18,13 +18,6 @@ from tests.ui.run.conftest import Host, LocalServices
 NOW = 1_763_800_000.0
 
 
-@pytest.fixture(autouse=True)
-def _still(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No animation, and no colour setting of who runs the tests."""
-    monkeypatch.setattr("textual.constants.TEXTUAL_ANIMATIONS", "none")
-    monkeypatch.delenv("NO_COLOR", raising=False)
-
-
 @pytest.fixture(scope="session")
 def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Twelve weeks of runs, which no test changes."""

@@ -122,13 +122,6 @@ class Host(App[None]):
         self.push_screen(self._make_screen())
 
 
-@pytest.fixture(autouse=True)
-def _still(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No animation, and no colour setting of who runs the tests."""
-    monkeypatch.setattr("textual.constants.TEXTUAL_ANIMATIONS", "none")
-    monkeypatch.delenv("NO_COLOR", raising=False)
-
-
 @pytest.fixture
 def services_of(tmp_path: Path) -> Callable[..., Services]:
     """Makes services that remember runs and whose monitor publishes the given states."""

@@ -30,13 +30,6 @@ SUITE_ID = "s251009085320ab12"
 _PARTITIONS = parse_partitions("batch|batch*|up|4:00:00|12|idle|gpu:8|\nbatch|batch*|up|4:00:00|4|allocated|gpu:8|")
 
 
-@pytest.fixture(autouse=True)
-def _still(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No animation, and no colour setting of who runs the tests."""
-    monkeypatch.setattr("textual.constants.TEXTUAL_ANIMATIONS", "none")
-    monkeypatch.delenv("NO_COLOR", raising=False)
-
-
 @dataclass
 class Sender:
     """Stands for `SuiteRunner`: says one word, and waits until it is let go."""

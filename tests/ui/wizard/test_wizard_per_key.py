@@ -55,6 +55,20 @@ def counted_everywhere(monkeypatch: pytest.MonkeyPatch, calls: Counter[str], fun
             counted(monkeypatch, calls, module, name)
 
 
+async def test_a_scroll_is_one_frame(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("textual.constants.TEXTUAL_ANIMATIONS", "full")
+    app = LlmbApp(services)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await loaded(pilot)
+        await pilot.press("question_mark")
+        await until(pilot, lambda: isinstance(app.screen, Help), "help is open")
+        await pilot.pause()
+        scroller = next(widget for widget in app.screen.walk_children(Widget) if widget.max_scroll_y > 0)
+        scroller.scroll_end()
+        await pilot.pause()
+        assert scroller.scroll_y == scroller.max_scroll_y
+
+
 @pytest.mark.parametrize(
     ("focused", "key"),
     [("#scale ChoiceList", "down"), ("#steps", "7"), ("#switches", "space"), ("#procedure", "down")],
