@@ -9,7 +9,7 @@ from llmb_tui.cli.output import print_json, print_line, print_table, say
 from llmb_tui.cli.user import agree, require_changes, terminal_prompter, user_services
 from llmb_tui.errors import Trouble
 from llmb_tui.results.housekeeping import KINDS, Belonging, belongings, chosen, measured, remove, total_size
-from llmb_tui.results.prune import held_by_suites
+from llmb_tui.results.prune import held_by_suites, loaded_by_suites
 from llmb_tui.services import Services
 from llmb_tui.text import plural, size_text
 
@@ -26,7 +26,8 @@ def disk_verb(arguments: argparse.Namespace) -> int:
     session = services.clusters.login_node(arguments.cluster)
     session.connect(terminal_prompter())
     held = held_by_suites(services.suites, arguments.cluster)
-    things, more = belongings(session, services.catalog, services.runs.all(), held)
+    to_load = loaded_by_suites(services.suites)
+    things, more = belongings(session, services.catalog, services.runs.all(), held, to_load)
     if arguments.remove:
         return _remove(services, arguments, measured(session, chosen(things, arguments.remove), say))
     things = measured(session, things, say)

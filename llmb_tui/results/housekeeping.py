@@ -6,6 +6,7 @@ sides: what is remembered of runs here, Slurm's queue, and the cluster itself, w
 
 from __future__ import annotations
 
+import posixpath
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -73,6 +74,8 @@ class Listing:
     """Why that is not known."""
     held: Mapping[str, str] = field(default_factory=dict)
     """Why what runs there have left stays, by their ids."""
+    to_load: Mapping[str, str] = field(default_factory=dict)
+    """Why checkpoints stay, by their absolute paths."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +91,17 @@ class Removal:
 
 
 def belongings(
-    session: Session, catalog: Catalog, runs: Sequence[Run], held: Mapping[str, str]
+    session: Session,
+    catalog: Catalog,
+    runs: Sequence[Run],
+    held: Mapping[str, str],
+    to_load: Mapping[str, str] = {},
 ) -> tuple[tuple[Belonging, ...], int]:
     """What there is, not measured, and how many more things, which are not named.
 
     `runs`: all remembered ones; `held`: why what runs of this cluster have left, or will need, stays in any case, by
-    their ids. Raises Trouble where the cluster cannot be asked, or has no such directory.
+    their ids; `to_load`: why checkpoints stay, by the paths that suites name. Raises Trouble where the cluster cannot
+    be asked, or has no such directory.
     """
     listing, silent = _list(session, catalog), ""
     queued: tuple[str, ...] = ()
@@ -101,7 +109,7 @@ def belongings(
         queued = tuple(job.id for job in going_jobs(session))
     except SchedulerTrouble as trouble:
         silent = f"Slurm cannot say which jobs go on. {trouble.what}"
-    listing = replace(listing, held=held, queued=queued, silent=silent)
+    listing = replace(listing, held=held, to_load=to_load, queued=queued, silent=silent)
     return judged(listing, runs, session.profile.name), listing.more
 
 
@@ -111,7 +119,9 @@ def judged(listing: Listing, runs: Sequence[Run], cluster: str) -> tuple[Belongi
     logs = [(run.job_log.folder, run) for run in runs if run.job_log and run.job_log.folder.startswith(install)]
     folders = [(folder.removeprefix(install), run) for folder, run in logs]
     run_folders = [path for kind, path, *_ in listing.things if kind == "run"]
-    going = next((run.id for run in runs if run.cluster == cluster and run.going), "")
+    # Two profiles may have one install directory, and share what is in it.
+    going = next((run.id for run in runs if run.going and (run.cluster == cluster or _writes_below(run, install))), "")
+    to_load = _to_load(listing, runs)
     found = []
     for kind, path, mine, ours in listing.things:
         # Of checkpoints the run's whole folder says whose they are.
@@ -134,6 +144,8 @@ def judged(listing: Listing, runs: Sequence[Run], cluster: str) -> tuple[Belongi
             ]
         reasons += [(run.id in listing.held, listing.held.get(run.id, "")) for run in of]
         reasons += [reason for run in of for reason in _why_run_stays(run, listing.queued, cluster, kind)]
+        there = f"{install}{path}"
+        reasons += [(_below(there, saved) or _below(saved, there), why) for saved, why in to_load.items()]
         why = next((why for holds, why in reasons if holds), "")
         found.append(Belonging(kind, path, tuple(run.id for run in of), why))
     return _with_what_they_hold(found)
@@ -299,6 +311,19 @@ def _is_called(thing: Belonging, name: str) -> bool:
 def _below(path: str, top: str) -> bool:
     """It is that, or lies below it."""
     return path == top or path.startswith(f"{top}/")
+
+
+def _writes_below(run: Run, install: str) -> bool:
+    """Its log is there, or what its launch leaves before that says where its log is."""
+    folders = (run.job_log.folder if run.job_log else "", getattr(run.spec, "folder", ""))
+    return any(folder.startswith(install) for folder in folders)
+
+
+def _to_load(listing: Listing, runs: Sequence[Run]) -> dict[str, str]:
+    """Why checkpoints stay, by their paths: those of suites, and of runs that are not over, on whatever cluster."""
+    loaders = [(run.plan.options.load_checkpoint, run) for run in runs if run.going or run.submission == "intended"]
+    found = {path: f"Run {run.id} is to load from it." for path, run in loaders if path}
+    return {posixpath.normpath(path): why for path, why in {**listing.to_load, **found}.items()}
 
 
 def _why_run_stays(run: Run, queued: Sequence[str], cluster: str, kind: Kind) -> list[tuple[bool, str]]:

@@ -16,6 +16,7 @@ from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.results.log_facts import keep_facts, read_log
+from llmb_tui.results.suite.suite import Suite
 from llmb_tui.results.suite.suites import Suites
 from llmb_tui.store.files import file_trouble
 from llmb_tui.watch.local_run import LocalRun
@@ -76,9 +77,21 @@ def held_by_suites(suites: Suites, cluster: str | None = None) -> dict[str, str]
 
     Runs that were not sent yet are among them. Raises Trouble where a suite cannot be read: it may go on.
     """
-    wanted = [suite for suite in suites.all() if cluster in (None, suite.cluster)]
-    going = [suite for suite in wanted if not suites.progress(suite).over]
+    going = [suite for suite in _going(suites) if cluster in (None, suite.cluster)]
     return {run_id: f"Suite {suite.id} ({suite.name}) goes on." for suite in going for run_id in suite.run_ids}
+
+
+def loaded_by_suites(suites: Suites) -> dict[str, str]:
+    """Why checkpoints stay, by the paths from which runs of suites that go on load them, sent or not; on any cluster.
+
+    Raises Trouble as `held_by_suites` does.
+    """
+    paths = [(row.selection.options.load_checkpoint, suite) for suite in _going(suites) for row in suite.rows]
+    return {path: f"Suite {suite.id} ({suite.name}) is to load from it." for path, suite in paths if path}
+
+
+def _going(suites: Suites) -> list[Suite]:
+    return [suite for suite in suites.all() if not suites.progress(suite).over]
 
 
 def remove_log(runs: Runs, log: LocalLog) -> None:

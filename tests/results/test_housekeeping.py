@@ -15,6 +15,10 @@ from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
+from llmb_tui.launch.spec import UpstreamSpec
+from llmb_tui.plan.make import plan
+from llmb_tui.plan.plan import Plan
+from llmb_tui.plan.selection import RunOptions
 from llmb_tui.results.housekeeping import (
     Belonging,
     Listing,
@@ -24,7 +28,7 @@ from llmb_tui.results.housekeeping import (
     measured,
     remove,
 )
-from tests.kit.runs import CATALOG, make_run
+from tests.kit.runs import CATALOG, NEMOTRON, make_run
 
 EXPERIMENT = "workloads/pretrain_nemotron4/experiments/e"
 IMAGE = "images/nvidia+nemo+25.02.01.sqsh"
@@ -185,6 +189,60 @@ def test_what_others_need_stays_while_a_run_goes_on(place: Place) -> None:
     assert "Run b goes on" in things[IMAGE].kept
     assert "Run b goes on" in things["venvs/nemotron4-25.04"].kept
     assert things[f"{EXPERIMENT}/e_a"].kept == ""
+
+
+def loading(path: str) -> Plan:
+    """Of a run that begins with that checkpoint."""
+    return plan(CATALOG, replace(NEMOTRON, options=RunOptions(load_checkpoint=path)))
+
+
+SAVED = f"{EXPERIMENT}/e_a/e_a/code/nemo_experiments/default/t/checkpoints"
+
+
+@pytest.mark.parametrize("at", [f"{SAVED}/last", f"{SAVED}/./last/", SAVED, f"{EXPERIMENT}/e_a"])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"job_state": "PENDING"},
+        {"submission": "unknown", "job_ids": (), "job_state": None, "cluster": "selene"},
+        {"submission": "intended", "job_ids": ()},
+    ],
+)
+def test_a_checkpoint_that_a_run_is_to_load_stays_and_what_holds_it(
+    place: Place, at: str, fields: dict[str, Any]
+) -> None:
+    loader = place.run("b", plan=loading(f"{place.install}/{at}"), **fields)
+    things = place.things(place.run(), loader)
+    assert [things[path].kept for path in (SAVED, f"{EXPERIMENT}/e_a")] == ["Run b is to load from it."] * 2
+    over = replace(loader, submission="submitted", job_ids=("8",), job_state="COMPLETED")
+    things = place.things(place.run(), over)
+    assert [things[path].kept for path in (SAVED, f"{EXPERIMENT}/e_a")] == ["", ""]
+
+
+def test_what_a_run_loads_from_elsewhere_keeps_nothing(place: Place) -> None:
+    loader = place.run("b", plan=loading(f"{place.install}/{SAVED}-other"), job_state="PENDING")
+    assert place.things(place.run(), loader)[SAVED].kept == ""
+
+
+def test_a_checkpoint_that_a_suite_is_to_load_stays_before_its_runs_are_stored(place: Place) -> None:
+    to_load = {f"{place.install}/{SAVED}/last": "Suite s1 (nightly) is to load from it."}
+    found, _ = belongings(place.session, CATALOG, (place.run(),), {}, to_load)
+    kept = {thing.path: thing.kept for thing in found if thing.kept}
+    assert kept == dict.fromkeys((SAVED, f"{EXPERIMENT}/e_a"), "Suite s1 (nightly) is to load from it.")
+
+
+@pytest.mark.parametrize("upstream", [False, True])
+def test_what_a_run_of_another_profile_uses_in_the_same_directory_stays(place: Place, upstream: bool) -> None:
+    other = place.run("b", cluster="eos-b", job_state="RUNNING")
+    if upstream:  # where it writes is known once its launch has said it
+        spec = UpstreamSpec(
+            *("b", "e", "e", f"{place.install}/.llmb-tui/launches/b", "launch.sh", "bash", "", "", "", ""),
+            (), "", "acct", "batch", 8, 8, "", "00:15:00", "0", (),
+        )  # fmt: skip
+        other = replace(other, spec=spec)
+    assert "Run b goes on" in place.things(place.run(), other)[IMAGE].kept
+    elsewhere = make_run("b", cluster="eos-b", job_state="RUNNING")
+    assert place.things(place.run(), elsewhere)[IMAGE].kept == ""
 
 
 def test_what_a_suite_that_goes_on_has_left_and_may_need_stays(place: Place) -> None:

@@ -17,8 +17,9 @@ from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
+from llmb_tui.plan.selection import RunOptions
 from llmb_tui.results.history import History
-from llmb_tui.results.prune import local_logs, remove_log
+from llmb_tui.results.prune import loaded_by_suites, local_logs, remove_log
 from llmb_tui.results.suite.suite import make_suite
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
@@ -256,6 +257,16 @@ def test_the_verb_shows_first_removes_with_a_yes_and_the_lists_say_the_same(runs
     log = verbs.run(("logs", "old"), verbs.environment(runs.directory.parents[1]))
     assert "removed here" in log.stderr
     assert answer(runs, "jobs", "--prune")[1]["logs"][0]["id"] == "new"
+
+
+def test_a_suite_that_goes_on_names_the_checkpoints_that_it_loads(runs: Runs) -> None:
+    services = Services(Places(*(runs.directory.parents[1] / name for name in ("config", "state"))))
+    services.clusters.save(SlurmProfile("eos", "eos", "acct", "batch", "/lustre/llmb"))
+    loads = replace(NEMOTRON, options=RunOptions(load_checkpoint="/lustre/llmb/saved"))
+    kept = services.suites.keep(make_suite("nightly", "eos", [(NEMOTRON, "direct"), (loads, "direct")]))
+    assert loaded_by_suites(services.suites) == {"/lustre/llmb/saved": f"Suite {kept.id} (nightly) is to load from it."}
+    services.suites.change(kept.id, lambda suite: replace(suite, cancelled=True))
+    assert loaded_by_suites(services.suites) == {}
 
 
 def test_the_runs_of_a_suite_that_goes_on_keep_their_logs(runs: Runs) -> None:

@@ -18,7 +18,7 @@ from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
 from llmb_tui.results import housekeeping
 from llmb_tui.results.housekeeping import KINDS, Belonging, Removal, total_size
-from llmb_tui.results.prune import held_by_suites
+from llmb_tui.results.prune import held_by_suites, loaded_by_suites
 from llmb_tui.services import Services
 from llmb_tui.text import plural, size_text
 from llmb_tui.ui.daemon import in_daemon
@@ -132,7 +132,8 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
         session.connect(self._prompter)
         services = self._services
         held = held_by_suites(services.suites, self._profile.name)
-        things, _ = housekeeping.belongings(session, services.catalog, services.runs.all(), held)
+        to_load = loaded_by_suites(services.suites)
+        things, _ = housekeeping.belongings(session, services.catalog, services.runs.all(), held, to_load)
         known = housekeeping.measured(session, things, self._tell)
         return tuple(sorted(known, key=lambda one: one.size or 0, reverse=True))
 
