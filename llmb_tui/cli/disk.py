@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from llmb_tui.cli.output import print_json, print_line, print_table, say
 from llmb_tui.cli.user import agree, require_changes, terminal_prompter, user_services
+from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
 from llmb_tui.results.housekeeping import KINDS, Belonging, belongings, chosen, measured, remove, total_size
 from llmb_tui.results.prune import held_by_suites, loaded_by_suites
@@ -24,10 +25,7 @@ def disk_verb(arguments: argparse.Namespace) -> int:
     elif arguments.yes:
         raise Trouble("--yes goes with --remove.", "Without it nothing is removed.", exit_code=1)
     session = services.clusters.login_node(arguments.cluster)
-    session.connect(terminal_prompter())
-    held = held_by_suites(services.suites, arguments.cluster)
-    to_load = loaded_by_suites(services.suites)
-    things, more = belongings(session, services.catalog, services.runs.all(), held, to_load)
+    things, more = _listed(services, session)
     if arguments.remove:
         return _remove(services, arguments, measured(session, chosen(things, arguments.remove), say))
     things = measured(session, things, say)
@@ -43,13 +41,23 @@ def disk_verb(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _listed(services: Services, session: Session) -> tuple[tuple[Belonging, ...], int]:
+    """As it is now, not measured."""
+    session.connect(terminal_prompter())
+    held, to_load = held_by_suites(services.suites, session.profile.name), loaded_by_suites(services.suites)
+    return belongings(session, services.catalog, services.runs.all(), held, to_load)
+
+
 def _remove(services: Services, arguments: argparse.Namespace, things: Sequence[Belonging]) -> int:
     for one in things:
         say(f"  {one.path}  {KINDS[one.kind]}  {_size(one)}")
     if not arguments.yes:
         what = f"{plural(len(things), 'thing')}, {total_size(things)}, from {arguments.cluster}"
         agree(f"Remove {what}? It cannot be undone.", "Nothing was removed.", "Add --yes.")
-    removal = remove(services.clusters.login_node(arguments.cluster), things, say)
+    session = services.clusters.login_node(arguments.cluster)
+    # Measuring takes minutes, and the question stands for as long as nobody answers: something may need it by now.
+    now, _ = _listed(services, session)
+    removal = remove(session, chosen(now, [one.path for one in things]), say)
     if arguments.json:
         outcome = {"removed": list(removal.removed), "kept": dict(removal.kept), "left": removal.left or None}
         print_json({"cluster": arguments.cluster, **outcome})

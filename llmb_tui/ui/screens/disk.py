@@ -64,6 +64,7 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
         self._things: dict[Key, Belonging] = {}
         """By their paths."""
         self._marked: set[str] = set()
+        self._removing = False
 
     def compose(self) -> ComposeResult:
         yield Static(line((f" On {self._profile.name}", "bold"), f"   {self._profile.directory}"), id="disk-head")
@@ -80,6 +81,8 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
         self._show_rows()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (Textual's)
+        if self._removing and action in ("mark", "remove", "read"):
+            return None
         if action in ("mark", "remove"):
             return None if self._services.policy.observes(self._profile) else True
         return True
@@ -103,15 +106,32 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
         question = removal_question(self._profile.name, things)
         if not await self.app.push_screen_wait(Confirm("Remove", question, "Remove it", "Keep it")):
             return
+        self._set_removing(True)
+        try:
+            await self._remove([one.path for one in things])
+        finally:
+            self._set_removing(False)
+
+    async def _remove(self, paths: Sequence[str]) -> None:
         self._say(("◐ ", "$text-warning"), "removing …")
         try:
-            removal = await in_daemon(lambda: housekeeping.remove(self._session(), things, self._tell))
+            removal = await in_daemon(lambda: self._take_away(paths))
         except Trouble as trouble:
             self._say(("✗ ", "$text-error"), f"{trouble.what} {trouble.why}")
             self.app.push_screen(Failure(trouble))
             return
         self._marked.clear()
         await self._read(outcome(removal))
+
+    def _take_away(self, paths: Sequence[str]) -> Removal:
+        """By a list of now: what is on the screen may be hours old. In a thread."""
+        things = housekeeping.chosen(self._listed(), paths)
+        return housekeeping.remove(self._session(), things, self._tell)
+
+    def _set_removing(self, removing: bool) -> None:
+        """Meanwhile no key may lose what becomes of it."""
+        self._removing = removing
+        self.refresh_bindings()
 
     async def _read(self, said: str = "") -> None:
         """`said`: what was done before."""
@@ -127,15 +147,17 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
         self._show_rows()
 
     def _look(self) -> tuple[Belonging, ...]:
-        """In a thread."""
-        session = self._session()
-        session.connect(self._prompter)
-        services = self._services
-        held = held_by_suites(services.suites, self._profile.name)
-        to_load = loaded_by_suites(services.suites)
-        things, _ = housekeeping.belongings(session, services.catalog, services.runs.all(), held, to_load)
-        known = housekeeping.measured(session, things, self._tell)
+        """With sizes, the largest first. In a thread."""
+        known = housekeeping.measured(self._session(), self._listed(), self._tell)
         return tuple(sorted(known, key=lambda one: one.size or 0, reverse=True))
+
+    def _listed(self) -> tuple[Belonging, ...]:
+        """As it is now, not measured. In a thread."""
+        session, services = self._session(), self._services
+        session.connect(self._prompter)
+        held, to_load = held_by_suites(services.suites, self._profile.name), loaded_by_suites(services.suites)
+        things, _ = housekeeping.belongings(session, services.catalog, services.runs.all(), held, to_load)
+        return things
 
     def _session(self) -> Session:
         return self._services.clusters.login_node(self._profile.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,17 @@ from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.policy import Policy
+from llmb_tui.results import housekeeping
+from llmb_tui.results.housekeeping import Removal
 from llmb_tui.services import Services
-from llmb_tui.ui.dialogs import Confirm
+from llmb_tui.ui.dialogs import Confirm, Failure
 from llmb_tui.ui.screens.disk import DiskScreen
 from llmb_tui.ui.widgets.keyed_table import KeyedTable
 from tests.kit.pilot import SIZE, on_screen, on_top, text_of, until
 from tests.ui.run.conftest import Host
 
 IMAGE = "images/nvidia+nemo+25.02.01.sqsh"
+CELLS = "PENDING None 1 1:00 0 0 0 cn001 name".split()
 OpenDisk = Callable[..., tuple[App[None], Services]]
 
 
@@ -38,6 +42,12 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (programs / "squeue").chmod(0o755)
     monkeypatch.setenv("PATH", str(programs), prepend=":")
     return install
+
+
+def queue(install: Path, job_id: str) -> None:
+    """What Slurm's queue says: one job that waits, or none."""
+    said = "\x1f".join((job_id, *CELLS, "")) if job_id else ""
+    (install.parent / "bin" / "squeue").write_text(f"#!/bin/sh\necho '{said}'\n")
 
 
 @pytest.fixture
@@ -82,6 +92,53 @@ async def test_what_stays_says_why_and_what_is_marked_goes_after_a_yes(open_disk
         await listed(pilot, app, 1)
         assert not (install / IMAGE).exists()
         assert (install / "images" / "brought.sqsh").exists()
+
+
+async def test_what_is_needed_since_it_was_listed_stays(open_disk: OpenDisk, install: Path) -> None:
+    app, _ = open_disk()
+    async with app.run_test(size=SIZE) as pilot:
+        await listed(pilot, app, 2)
+        await pilot.press("down", "x", "D")
+        await on_top(pilot, Confirm)
+        queue(install, "8")
+        await pilot.press("y")
+        await on_top(pilot, Failure)
+        assert "Job 8 waits or runs, and may need it." in on_screen(app)
+        assert (install / IMAGE).exists()
+        await pilot.press("escape")
+        assert "cannot be removed" in text_of(app, "#disk-said")
+        queue(install, "")
+        await pilot.press("D")
+        await on_top(pilot, Confirm)
+        await pilot.press("y")
+        await until(pilot, lambda: "1 thing removed." in text_of(app, "#disk-said"), "it is removed")
+        assert not (install / IMAGE).exists()
+
+
+async def test_no_key_loses_what_became_of_a_removal(open_disk: OpenDisk, monkeypatch: pytest.MonkeyPatch) -> None:
+    go = threading.Event()
+
+    def slow(*_: object) -> Removal:
+        assert go.wait(10)
+        return Removal((), {IMAGE: "It is of others."})
+
+    monkeypatch.setattr(housekeeping, "remove", slow)
+    app, _ = open_disk()
+    async with app.run_test(size=SIZE) as pilot:
+        await listed(pilot, app, 2)
+        await pilot.press("down", "x", "D")
+        await on_top(pilot, Confirm)
+        await pilot.press("y")
+        await until(pilot, lambda: "removing" in text_of(app, "#disk-said"), "it is being removed")
+        actions = ("mark", "remove", "read", "dismiss")
+        assert [app.screen.check_action(name, ()) for name in actions] == [None, None, None, True]
+        await pilot.press("r", "D")
+        assert isinstance(app.screen, DiskScreen)
+        assert "removing" in text_of(app, "#disk-said")
+        go.set()
+        await until(pilot, lambda: f"{IMAGE} stays. It is of others." in text_of(app, "#disk-said"), "it is said")
+        await listed(pilot, app, 2)
+        await until(pilot, lambda: app.screen.check_action("read", ()) is True, "it can be looked again")
 
 
 async def test_who_only_looks_marks_and_removes_nothing(open_disk: OpenDisk, install: Path) -> None:
