@@ -39,7 +39,7 @@ from llmb_tui.results.suite.suite_plan import plan_suite
 from llmb_tui.results.suite.suite_progress import progress_of
 from llmb_tui.results.table import Table, cell_text
 from llmb_tui.watch.run_records import RunRecord
-from llmb_tui.watch.state import Progress, RunState
+from llmb_tui.watch.state import Progress, RunState, Stage
 from tests.kit.results import make_result, profiled
 from tests.kit.runs import CATALOG, CREATED_AT, NEMOTRON, make_run, make_spec
 
@@ -187,6 +187,48 @@ def test_a_run_without_a_verdict_says_so() -> None:
     assert made.banners == (Banner("", "The run ended before its first step. A GPU ran out of memory."),)
     assert Page(html(made)).text.count("A GPU ran out of memory.") >= 1
     assert "**No verdict** – The run ended" in markdown(made)
+
+
+def broken_off(run_id: str, stage: Stage = "failed", seconds: float = 1.98) -> ReportedRun:
+    """After the steps that its rule wants, so that it was judged."""
+    result = make_result(run_id, seconds, state=stage, steps_done=47)
+    return reported(result, state=RunState(run_id, stage, progress=Progress(failure=NO_MEMORY)))
+
+
+@pytest.mark.parametrize(
+    ("stage", "said"),
+    [
+        ("failed", "The run failed after 47 of 50 steps. A GPU ran out of memory."),
+        ("timeout", "The run timed out after 47 of 50 steps. A GPU ran out of memory."),
+        ("node_fail", "The run lost its nodes after 47 of 50 steps. A GPU ran out of memory."),
+        ("cancelled", "The run was cancelled after 47 of 50 steps."),
+    ],
+)
+def test_a_run_that_did_not_end_well_is_headed_by_that_whatever_it_was_until_then(stage: Stage, said: str) -> None:
+    one = broken_off("b", stage)
+    made = document([one], NOW)
+    (head,) = made.banners
+    assert head.result == ""
+    assert head.words.startswith(f"{said} Until then it was PASS, as fast as it should be: 100.0 % of the expected")
+    rests = next(part for part in made.sections if part.title == "The verdict and what it rests on")
+    assert isinstance(rests.blocks[0], Text)
+    assert rests.blocks[0].text.startswith(f"{said} Until then PASS: the expected step time over")
+    several = document([one, reported(make_result("well"))], NOW)
+    summary = next(block for block in several.sections[0].blocks if isinstance(block, Grid)).table
+    rows = [dict(zip(summary.headings, row, strict=True)) for row in summary.rows]
+    assert [(row["verdict"], row["% of expected speed"]) for row in rows] == [(None, None), ("PASS", 100.0)]
+
+
+def test_of_several_those_that_did_not_end_well_are_counted_and_take_the_pass_away() -> None:
+    well, slow = (reported(make_result(run_id, seconds)) for run_id, seconds in (("well", 1.98), ("slow", 2.4)))
+    heads = [document(runs, NOW).banners[0] for runs in ([broken_off("a"), broken_off("b")], [well, broken_off("a")])]
+    assert heads == [
+        Banner("", "Of 2 runs: 2 did not end well."),
+        Banner("", "Of 2 runs: 1 PASS, 1 did not end well."),
+    ]
+    assert document([slow, broken_off("a", seconds=2.4)], NOW).banners == (
+        Banner("FAIL", "Of 2 runs: 1 FAIL, 1 did not end well."),
+    )
 
 
 RUNAI = RunaiSpec(

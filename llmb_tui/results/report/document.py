@@ -33,6 +33,7 @@ from llmb_tui.results.suite.suite import SUITE_KINDS
 from llmb_tui.results.suite.suite_progress import SuiteProgress
 from llmb_tui.results.table import Column, Table
 from llmb_tui.text import plural
+from llmb_tui.watch.state import BAD_ENDS
 
 _FOR_HISTORY = 3
 """Runs of one configuration from which on it is worth a look over time."""
@@ -68,12 +69,15 @@ def document(runs: Sequence[ReportedRun], now: float, suites: Sequence[SuiteProg
 
 
 def _banner_of_all(runs: Sequence[ReportedRun]) -> Banner:
-    """The worst verdict of all that ended, and how many of each there are."""
-    counts = Counter(one.result.verdict.result if one.result.verdict else "" for one in runs)
+    """The worst verdict of all that ended, and how many of each there are; no PASS where one did not end well."""
+    well = [one.result for one in runs if one.result.state not in BAD_ENDS]
+    counts, bad = Counter(one.verdict.result if one.verdict else "" for one in well), len(runs) - len(well)
     given = [result for result in ("PASS", "WARN", "FAIL") if counts[result]]
     said = [f"{counts[result]} {result}" for result in given]
     said += [f"{plural(counts[''], 'run')} without a verdict"] if counts[""] else []
-    return Banner(given[-1] if given else "", f"Of {plural(len(runs), 'run')}: {', '.join(said) or 'nothing yet'}.")
+    said += [f"{bad} did not end well"] if bad else []
+    worst = given[-1] if given and not (bad and given[-1] == "PASS") else ""
+    return Banner(worst, f"Of {plural(len(runs), 'run')}: {', '.join(said) or 'nothing yet'}.")
 
 
 def _suite_title(progress: SuiteProgress) -> str:

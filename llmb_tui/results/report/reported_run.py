@@ -12,25 +12,31 @@ from llmb_tui.results.charts import seconds
 from llmb_tui.results.report.blocks import Banner
 from llmb_tui.results.result import LossDifference, RunResult
 from llmb_tui.results.table import Column
-from llmb_tui.text import capital
-from llmb_tui.watch.state import RunState
+from llmb_tui.text import capital, plural
+from llmb_tui.watch.state import BAD_ENDS, RunState
 
 _MARKS = {"PASS": "as fast as it should be", "WARN": "to be looked at", "FAIL": "slower than it should be"}
 SIMULATED = " Simulated: no GPU has trained anything."
 SUMMARY: tuple[Column, ...] = (
     ("run", "id"),
-    ("verdict", "verdict.result"),
+    ("verdict", lambda run: run.verdict.result if run.verdict and run.state not in BAD_ENDS else None),
     ("what", "configuration.label"),
     ("release", "configuration.release"),
     ("cluster", "cluster"),
     ("state", "state"),
     ("step s", "step_time_s"),
     ("expected s", "plan.estimate.step_time_s"),
-    ("% of expected speed", lambda run: 100 * run.verdict.ratio if run.verdict else None),
+    ("% of expected speed", lambda run: 100 * run.verdict.ratio if run.verdict and run.state not in BAD_ENDS else None),
     ("tokens/s", "figures.tokens_per_s"),
     ("MFU %", "figures.mfu_pct"),
 )
 """A result in one line of a table."""
+_BAD_END_WORDS: dict[str, str] = {
+    "failed": "failed",
+    "timeout": "timed out",
+    "node_fail": "lost its nodes",
+    "cancelled": "was cancelled",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +81,18 @@ class ReportedRun:
         simulated = "simulated cluster" if self.result.simulated else "cluster"
         return f"Run {self.run.id} on {simulated} {self.run.cluster}{submitted}; {self.result.state}"
 
+    @property
+    def bad_end(self) -> str:
+        """How a run that was judged ended all the same, and why; empty where it ended well, or is without a verdict."""
+        result = self.result
+        if result.verdict is None or result.state not in BAD_ENDS:
+            return ""
+        steps = f"{result.steps_done:,} of {plural(result.steps_total, 'step')}"
+        return f"The run {_BAD_END_WORDS[result.state]} after {steps}. {self.state.why_failed}".rstrip()
+
 
 def banner(one: ReportedRun) -> Banner:
-    """The verdict in a sentence, or that there is none."""
+    """The verdict in a sentence, or that there is none; a run that did not end well has none, whatever came before."""
     verdict, simulated = one.result.verdict, SIMULATED if one.result.simulated else ""
     if verdict is None:
         said = (one.result.no_verdict.removeprefix("No verdict: "), one.state.why_failed)
@@ -85,10 +100,12 @@ def banner(one: ReportedRun) -> Banner:
         return Banner("", capital(words) + simulated)
     kind = "Measured" if verdict.by_rule else "So far"
     words = (
-        f"{capital(_MARKS[verdict.result])}: {100 * verdict.ratio:.1f} % of the expected speed. {kind}: "
+        f"{_MARKS[verdict.result]}: {100 * verdict.ratio:.1f} % of the expected speed. {kind}: "
         f"{seconds(verdict.measured_s)} for a step, against {verdict.against}."
     )
-    return Banner(verdict.result, words + simulated)
+    if one.bad_end:
+        return Banner("", f"{one.bad_end} Until then it was {verdict.result}, {words}{simulated}")
+    return Banner(verdict.result, capital(words) + simulated)
 
 
 def gpus(plan: Plan) -> str:

@@ -122,7 +122,8 @@ def _verdict(one: ReportedRun) -> Iterator[Block]:
     if verdict is None:
         yield Text(" ".join(filter(None, (result.no_verdict, one.state.why_failed))) or "There is no verdict.")
     else:
-        yield Text(_arithmetic(verdict, one.threshold))
+        until = f"{one.bad_end} Until then " if one.bad_end else ""
+        yield Text(until + _arithmetic(verdict, one.threshold))
     rests = [
         *(verdict.reasons if verdict else ()),
         f"The recipe's rule for a result: {result.rule_words} ({result.rule.source}).",
