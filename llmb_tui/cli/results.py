@@ -77,8 +77,11 @@ class _Results:
         return self._services.suites.run_ids(name) if self._services.suites.has(name) else (name,)
 
     def of(self, name: str) -> Iterator[tuple[_Document | None, int]]:
-        """Of a run, a path or `CLUSTER:PATH`; None for a log among others that cannot be read. Raises Trouble."""
-        path = existing(name)
+        """Of a run, a path or `CLUSTER:PATH`; None for a log among others that cannot be read. Raises Trouble.
+
+        The id of a run means it also where there is a folder of its name, as `fetch` makes one: `./NAME` names that.
+        """
+        path = None if self._is_run(name) else existing(name)
         if path is not None:
             yield from self._of_logs(local_logs(path), name, one=path.is_file())
         elif ":" in name:
@@ -89,6 +92,14 @@ class _Results:
             yield from self._of_logs(logs, name, one=[log.path for log in logs] == [there])
         else:
             yield self._of_run(name)
+
+    def _is_run(self, name: str) -> bool:
+        """It was saved here."""
+        try:
+            self._services.runs.folder(name)
+        except Trouble:  # no run can be called so
+            return False
+        return self._services.runs.has(name)
 
     @cached_property
     def _plan(self) -> Plan | None:

@@ -310,6 +310,22 @@ def test_losses_are_held_against_the_same_configuration_alone(home: Path) -> Non
     assert documents(home, "other")[0]["result"]["loss"]["against_first"] is None
 
 
+def test_the_id_of_a_run_means_it_also_where_its_files_were_fetched_to(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`fetch RUN` puts them into ./RUN, where more than one log may be."""
+    remember(home, "slow1", log(last_s=3.0))
+    monkeypatch.chdir(tmp_path)
+    for name in ("slow1", "notarun"):
+        Path(name).mkdir()
+        Path(name, "log-acct-acct.t_7_0.out").write_text(log(last_s=3.0))
+    (one,) = documents(home, "slow1", code=3)
+    assert (one["id"], one["verdict"]["result"]) == ("slow1", "FAIL")
+    for name in ("./slow1", "slow1/", "notarun"):
+        (one,) = documents(home, name)
+        assert one["id"] == f"{Path(name)}/log-acct-acct.t_7_0.out"
+
+
 def test_a_suite_stands_for_its_runs(home: Path) -> None:
     suite = make_suite("mine", "eos", [(NEMOTRON, "direct")] * 3)
     rows = tuple(replace(row, run_id=f"row{at}") for at, row in enumerate(suite.rows))
