@@ -24,8 +24,8 @@ _LINE = 4000
 
 # NeMo's and Megatron's own words, of the versions of the recipes (upstream.md, 3.3).
 _CHECKPOINT = re.compile(
-    rb"Global Checkpoint (Save|Load) : Rank ?: ?\d+ : (?:Iteration ?: ?(\d+) : )?Start time ?: ?[\d.]+s : "
-    rb"(?:Save duration|Time spent in load_checkpoint) ?: ?([\d.]+)s"
+    rb"Global Checkpoint (Save|Load) : Rank ?: ?\d+ : (?:Iteration ?: ?(\d{1,15}) : )?Start time ?: ?[\d.]+s : "
+    rb"(?:Save duration|Time spent in load_checkpoint) ?: ?(\d{1,12}(?:\.\d{1,20})?)s"
 )
 # (what must be in a piece of the log, name, its value), in the words of who prints it: our entry script; the recipes of
 # 24.11 to 25.02 (upstream.md, 3.2); NCCL, where NCCL_DEBUG asks for it (NVIDIA/nccl issue 1212); the entry script of

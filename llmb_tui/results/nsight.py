@@ -64,9 +64,10 @@ def parse_kernels(text: str) -> ProfileSummary | None:
     heads = [at for at, line in enumerate(lines) if line.lstrip('"').startswith(("Time (%)", "Time(%)"))]
     if not heads:
         return None
-    rows = csv.DictReader(lines[heads[0] :])
+    names = _cells(lines[heads[0]])
     kernels = []
-    for row in rows:
+    for line in lines[heads[0] + 1 :]:
+        row = dict(zip(names, _cells(line), strict=False))
         try:
             share = float(row.get("Time (%)") or row.get("Time(%)") or "")
             seconds, launches = float(row["Total Time (ns)"]) / 1e9, int(float(row["Instances"]))
@@ -80,3 +81,11 @@ def parse_kernels(text: str) -> ProfileSummary | None:
     total_s = sum(kernel.total_s for kernel in kernels)
     nccl_s = sum(kernel.total_s for kernel in kernels if "nccl" in kernel.name.lower())
     return ProfileSummary(tuple(kernels[:TOP]), total_s, 100 * nccl_s / total_s if total_s else 0.0)
+
+
+def _cells(line: str) -> list[str]:
+    """Of one line by itself: a quote that was cut takes no other line with it. None of one that is too long."""
+    try:
+        return next(csv.reader([line]), [])
+    except csv.Error:
+        return []

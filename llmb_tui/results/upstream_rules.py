@@ -3,8 +3,8 @@
 `parse_train_timing` is the script of releases 25.08 to 26.05 (`common/parse_train_timing.sh`, and
 `parse_train_timing_mbridge.sh` for logs of Megatron-Bridge, as of 26.05); `llmb-run` is its `pretrain_log_parser.py` of
 1.14 on. Both take the mean over iterations 35 to 44 as a log counts them, and every line counts, also one that comes
-twice. They differ in the deviation, in when a run counts as complete, and in which of several logs of a job counts.
-Neither reads the bars of the Hydra recipes.
+twice; a value that nothing can have, such as 1e999 seconds, is passed over. They differ in the deviation, in when a run
+counts as complete, and in which of several logs of a job counts. Neither reads the bars of the Hydra recipes.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import inf
 from typing import BinaryIO, Literal
 
 from llmb_tui.results.statistics import Spread, spread
+from llmb_tui.watch.state import LONGEST_STEP_S, MOST_TFLOPS
 
 Rule = Literal["recipe", "parse_train_timing", "llmb-run"]
 _FIRST, _LAST = 35, 44
@@ -28,22 +30,22 @@ _TIMED = "train_step_timing in s:"
 _BRIDGE_TIMED = re.compile(r"elapsed time per iteration \(ms\):|TFLOP/s/GPU|grad[ _]norm\s*:\s*nan", re.IGNORECASE)
 
 # parse_train_timing.sh: a denominator of 49 and nothing else, and no exponent in a time.
-_OF_50 = re.compile(r"iteration ([0-9]+)/49")
+_OF_50 = re.compile(r"iteration ([0-9]{1,15})/49")
 _TIME = re.compile(r"train_step_timing in s: ([0-9]+\.?[0-9]*)")
 _TFLOPS = re.compile(r"TFLOPS_per_GPU: ([0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?)")
 # parse_train_timing_mbridge.sh
 _COUNTED = re.compile(r"iteration\s*[0-9]+\s*/\s*[0-9]+")
-_COUNT = re.compile(r"iteration\s*([0-9]+)")
+_COUNT = re.compile(r"iteration\s*([0-9]{1,15})(?![0-9])")
 _TIME_MS = re.compile(r"elapsed time per iteration \(ms\):\s*([0-9]+(?:\.[0-9]+)?)")
-_SPEED = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*(?:MODEL_)?TFLOP/s/GPU")
+_SPEED = re.compile(r"(?<![0-9])([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*(?:MODEL_)?TFLOP/s/GPU")
 _NOT_A_NUMBER = re.compile(r"grad[ _]norm\s*:\s*nan(?:\s|\||$)", re.IGNORECASE)
 # pretrain_log_parser.py
 _NUMBER = r"([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)"
-_OF = re.compile(r"iteration\s+(\d+)\s*/\s*(\d+)")
+_OF = re.compile(r"iteration\s+(\d{1,15})\s*/\s*(\d{1,15})(?!\d)")
 _LLMB_TIME = re.compile(rf"train_step_timing in s:\s*{_NUMBER}")
 _LLMB_TFLOPS = re.compile(rf"TFLOPS_per_GPU:\s*{_NUMBER}")
 _LLMB_TIME_MS = re.compile(rf"elapsed time per iteration \(ms\):\s*{_NUMBER}")
-_LLMB_SPEED = re.compile(rf"{_NUMBER}\s*(?:MODEL_)?TFLOP/s/GPU")
+_LLMB_SPEED = re.compile(rf"(?<![0-9]){_NUMBER}\s*(?:MODEL_)?TFLOP/s/GPU")
 _LLMB_NOT_A_NUMBER = re.compile(r"\bgrad[ _]norm\s*:\s*nan\b", re.IGNORECASE)
 
 # The Hydra recipes' names end with the number of GPUs and the job: `log-nemo_grok1_314b_512_48123.out`.
@@ -107,11 +109,12 @@ def _of_nemo(file: BinaryIO) -> UpstreamResult | None:
     times, tflops, highest = list[float](), list[float](), None
     for line in _lines(file, "\n"):
         count = _OF_50.search(line) if _TIMED in line else None
-        if count and _FIRST <= int(count[1]) <= _LAST and (time := _TIME.search(line)):
-            times.append(float(time[1]))
+        time = _number(_TIME, line, LONGEST_STEP_S) if count and _FIRST <= int(count[1]) <= _LAST else None
+        if count and time is not None:
+            times.append(time)
             highest = max(highest or 0, int(count[1]))
-            if speed := _TFLOPS.search(line):
-                tflops.append(float(speed[1]))
+            speed = _number(_TFLOPS, line, MOST_TFLOPS)
+            tflops += [] if speed is None else [speed]
     return _parsed(times, tflops, highest, is_sample=False)
 
 
@@ -122,11 +125,12 @@ def _of_bridge(file: BinaryIO) -> UpstreamResult | None:
     for line in _lines(file, "\n"):
         if _NOT_A_NUMBER.search(line):
             return UpstreamResult("parse_train_timing", "Invalid")
-        if found := _SPEED.search(line):
-            speed = float(found[1])
+        if _SPEED.search(line):
+            speed = _number(_SPEED, line, MOST_TFLOPS)
         count = _COUNT.search(line) if _COUNTED.search(line) else None
-        if count and _FIRST <= int(count[1]) <= _LAST and (time := _TIME_MS.search(line)):
-            times.append(float(time[1]) / 1000)
+        time = _number(_TIME_MS, line, 1000 * LONGEST_STEP_S) if count and _FIRST <= int(count[1]) <= _LAST else None
+        if count and time is not None:
+            times.append(time / 1000)
             highest = max(highest or 0, int(count[1]))
             tflops += [] if speed is None else [speed]
             speed = None
@@ -154,17 +158,16 @@ def llmb_run(file: BinaryIO, framework: str = "") -> UpstreamResult:
     speeds = list[float | None]()
     ended = invalid = False
     for line in _lines(file, None):
-        if bridge and (speed := _LLMB_SPEED.search(line)):
-            speeds.append(float(speed[1]))
+        if bridge and _LLMB_SPEED.search(line):
+            speeds.append(_number(_LLMB_SPEED, line, MOST_TFLOPS))
         if not (count := _OF.search(line)):
             continue
         ended = ended or int(count[1]) == int(count[2])
         invalid = invalid or (bridge and bool(_LLMB_NOT_A_NUMBER.search(line)))
-        if time := timed.search(line):
-            samples.append((int(count[1]), float(time[1]) / unit))
+        if (time := _number(timed, line, unit * LONGEST_STEP_S)) is not None:
+            samples.append((int(count[1]), time / unit))
             if not bridge:
-                tflops = _LLMB_TFLOPS.search(line)
-                speeds.append(float(tflops[1]) if tflops else None)
+                speeds.append(_number(_LLMB_TFLOPS, line, MOST_TFLOPS))
     if invalid:
         return UpstreamResult("llmb-run", "invalid_grad_norm")
     # Times and TFLOPS belong together by their order, as Megatron-Bridge prints them on lines of their own.
@@ -177,6 +180,13 @@ def llmb_run(file: BinaryIO, framework: str = "") -> UpstreamResult:
         return UpstreamResult("llmb-run", "incomplete", highest=max(seen))
     times, with_speed = spread([s for _, s, _ in counted]), spread([v for _, _, v in counted if v is not None])
     return UpstreamResult("llmb-run", "success", times, with_speed, highest=max(seen))
+
+
+def _number(pattern: re.Pattern[str], line: str, most: float) -> float | None:
+    """The first that the pattern finds; None where there is none, or it is more than `most`."""
+    found = pattern.search(line)
+    value = float(found[1]) if found else inf
+    return value if value <= most else None
 
 
 def _framework(file: BinaryIO) -> str:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from math import isfinite
+from math import inf, isfinite
 
 from llmb_tui.catalog.recipe import LogFormat
 from llmb_tui.diagnosis.rule import Diagnosis
 from llmb_tui.watch.failure import worst
-from llmb_tui.watch.state import LONGEST_STEP_S, SHORTEST_STEP_S, Step
+from llmb_tui.watch.state import LONGEST_STEP_S, MOST_STEPS, MOST_TFLOPS, SHORTEST_STEP_S, Step
 
 # Longest record that is read as a step; they have some 300 bytes.
 _RECORD = 2000
@@ -56,6 +56,11 @@ _FIELDS = {
     b"memory_allocated": "memory_allocated_bytes",
     b"TFLOPS_per_GPU": "tflops_per_gpu",
     b"tflops_per_sec_per_gpu": "tflops_per_gpu",
+}
+_POSSIBLE = {
+    "global_step": (0.0, MOST_STEPS),
+    "step_time_s": (SHORTEST_STEP_S, LONGEST_STEP_S),
+    "tflops_per_gpu": (0.0, MOST_TFLOPS),
 }
 _BRIDGE_FIELDS = {
     b"elapsed time per iteration (ms)": "step_time_s",
@@ -181,7 +186,9 @@ def _usual_step(found: re.Match[bytes]) -> Step | None:
     iteration, last, peak, allocated, loss, seconds, tflops, samples = found.groups()
     try:
         time_s, loss_now, speed = float(seconds), float(loss), float(tflops) if tflops else None
-        if not SHORTEST_STEP_S <= time_s <= LONGEST_STEP_S or not isfinite(loss_now + (speed or 0.0)):
+        if not SHORTEST_STEP_S <= time_s <= LONGEST_STEP_S or not isfinite(loss_now):
+            return None
+        if speed is not None and not 0.0 <= speed <= MOST_TFLOPS:
             return None
         return Step(
             int(iteration),
@@ -214,8 +221,8 @@ def _bridge_step(iteration: bytes, total: bytes, rest: bytes, before: bytes) -> 
     values = _values(rest, b" | ", b":", _BRIDGE_FIELDS)
     if "step_time_s" in values:
         values["step_time_s"] /= 1000
-    if tflops := _BRIDGE_TFLOPS.findall(before):
-        values["tflops_per_gpu"] = float(tflops[-1])
+    if (tflops := _BRIDGE_TFLOPS.findall(before)) and (value := float(tflops[-1])) <= MOST_TFLOPS:
+        values["tflops_per_gpu"] = value
     return Step(int(iteration) - 1, int(total), **values)
 
 
@@ -242,8 +249,8 @@ def _tqdm_frames(text: bytes, begin: int) -> Iterator[tuple[int, Step]]:
 def _values(record: bytes, gap: bytes, mark: bytes, names: dict[bytes, str]) -> dict[str, float]:
     """The values of a record by our own names.
 
-    A value that is no number is left out: another rank's text may have come into it. So is a step time that no step
-    takes, such as zero. A loss that is not finite is one of the things that a run is looked at for.
+    A value that is no number is left out: another rank's text may have come into it. So is one that cannot be, such as
+    a step time of zero. A loss that is not finite is one of the things that a run is looked at for.
     """
     values = dict[str, float]()
     for item in record.split(gap):
@@ -255,8 +262,7 @@ def _values(record: bytes, gap: bytes, mark: bytes, names: dict[bytes, str]) -> 
             value = float(text)
         except ValueError:
             continue
-        if name == "step_time_s" and not SHORTEST_STEP_S <= value <= LONGEST_STEP_S:
-            continue
-        if name == "loss" or isfinite(value):
+        low, high = _POSSIBLE.get(name, (-inf, inf))
+        if name == "loss" or (isfinite(value) and low <= value <= high):
             values[name] = value
     return values

@@ -32,6 +32,8 @@ Link = Literal["live", "connecting", "lost", "closed"]
 Result = Literal["PASS", "WARN", "FAIL"]
 SHORTEST_STEP_S, LONGEST_STEP_S = 1e-6, 1e9
 """No step takes less or more: what does so in a log is a fault of the log, and reckoning with it may overflow."""
+MOST_TFLOPS, MOST_STEPS = 1e6, 1e15
+"""No GPU does more, and no run takes more: the same."""
 
 
 class Step(NamedTuple):

@@ -110,6 +110,32 @@ def test_a_log_without_a_configuration_says_what_it_says_itself(home: Path) -> N
     assert documents(home, str(GOLDEN / "nemo-2.2.1-save.log"))[0]["result"]["checkpoints"][0]["kind"] == "save"
 
 
+ODD = {
+    "duration": SAVED.replace("4.389", "12.3.4"),
+    "count": SAVED.replace("50 :", "9" * 5000 + " :"),
+    "step": f"iteration {'9' * 5000}/49 iteration 36/{'9' * 5000} | train_step_timing in s: 2.0\n",
+    "time": LINE.format(36, 9.0, "1e999", 49) * 2,
+    "tflops": "".join(
+        LINE.format(at, 9.0, 2.0, 49).replace(" | consumed", f" | TFLOPS_per_GPU: {tflops} | consumed")
+        for at, tflops in ((49, 770), (49, 1e308), (49, 1e308))
+    ),
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_an_odd_number_in_one_log_spoils_no_answer_about_any(home: Path, odd: str) -> None:
+    """Logs hold what ranks have written at once, and what failing programs leave."""
+    remember(home, "odd", log() + ODD[odd] + log()[6:].replace(" | consumed", " | TFLOPS_per_GPU: 1e308 | consumed"))
+    remember(home, "well", log())
+    for rule in ("recipe", "parse_train_timing", "llmb-run"):
+        assert [one["id"] for one in documents(home, "odd", "well", "--rule", rule)] == ["odd", "well"]
+    for words in (("report", "well", "odd"), ("compare", "odd", "well", "--json"), ("jobs", "--prune", "--yes")):
+        done = verbs.run(words, verbs.environment(home))
+        assert (done.returncode, "fault" in done.stderr) == (0, False), done.stderr
+    assert not (home / "state" / "runs" / "odd" / "log").exists()
+    assert not (home / "state" / "runs" / "well" / "log").exists()
+
+
 def test_the_bar_of_a_hydra_recipe(home: Path, tmp_path: Path) -> None:
     """252 sequences of 8,192 tokens in 11.2 s are 184,320 tokens/s; the last paint of the last step counts."""
     bar = (

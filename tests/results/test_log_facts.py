@@ -42,6 +42,13 @@ def test_the_lines_of_the_recipes(tmp_path: Path) -> None:
     )
 
 
+def test_a_checkpoint_whose_numbers_another_rank_broke_is_passed_over(tmp_path: Path) -> None:
+    line = "Global Checkpoint Save : Rank: 0 : Iteration: {} : Start time: 1760000000.123s : Save duration: {}s\n"
+    broken = [("49", "12.3.4"), ("49", "."), ("9" * 5000, "1.5"), ("49", "9" * 400)]
+    text = "".join(line.format(*numbers) for numbers in [*broken, ("50", "4.389")])
+    assert facts_of(tmp_path, text).checkpoints == (CheckpointTime("save", 50, 4.389),)
+
+
 def test_a_second_start_replaces_what_it_makes_again(tmp_path: Path) -> None:
     bar = "Epoch 0: : 10%| {0}/9 [00:01<00:02, reduced_train_loss={1}, global_step={2}, train_step_timing in s=2.0]\r"
     first = "".join(bar.format(at + 1, 5 - at, at) for at in range(4))

@@ -82,3 +82,12 @@ def test_a_hostile_or_cut_answer_is_passed_over() -> None:
     assert summary is not None
     assert [kernel.name for kernel in summary.kernels] == ["evil"]
     assert parse_kernels("no table") is None
+
+
+@pytest.mark.parametrize("odd", ['9.0,9e9,2,1,1,1,1,1,"' + "x" * 140_000 + '"', '9.0,9e9,2,1,1,1,1,1,"cut'])
+def test_a_field_that_is_too_long_or_whose_quote_was_cut_hides_no_other(odd: str) -> None:
+    summary = parse_kernels(f"{HEAD}{odd}\n" + "1.0,1e9,1,1,1,1,1,1,kernel\n" * 9000)
+    assert summary is not None
+    assert summary.total_s == pytest.approx(9000 + 9 * odd.endswith("cut"))
+    assert [kernel.name for kernel in summary.kernels][-1] == "kernel"
+    assert parse_kernels("Time (%)," + "x" * 140_000) is None

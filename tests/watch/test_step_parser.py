@@ -226,6 +226,23 @@ def test_what_cannot_be_a_step_time_is_left_out(nemo_line: Callable[..., str], s
     assert [s.step_time_s for s in steps_of(nemo_line(0, seconds))] == [None]
 
 
+@pytest.mark.parametrize("tflops", ["1e308", "-1e308", "inf", "1e999", "9" * 1000])
+def test_tflops_that_no_gpu_makes_are_left_out(nemo_line: Callable[..., str], tflops: str) -> None:
+    line = nemo_line(0).replace(" | consumed", f" | TFLOPS_per_GPU: {tflops} | consumed")
+    assert [(s.index, s.loss, s.tflops_per_gpu) for s in steps_of(line)] == [(0, 12.81, None)]
+
+
+def test_so_are_those_of_megatron_bridge() -> None:
+    assert [s.tflops_per_gpu for s in steps_of(f"{'9' * 1000} TFLOP/s/GPU\n{BRIDGE}")] == [None]
+
+
+@pytest.mark.parametrize("count", ["1e308", "1e16", "inf"])
+def test_a_step_has_no_number_that_nobody_could_train_to(count: str) -> None:
+    line = f"Training epoch 1, iteration 3/99 | global_step: {count} | train_step_timing in s: 3.1\n"
+    assert steps_of(line) == [Step(3, 100, step_time_s=3.1)]
+    assert steps_of(GROK_BAR.replace("=49.00", f"={count}"), "hydra") == []
+
+
 def test_an_unfinished_line_is_not_trusted(nemo_line: Callable[..., str]) -> None:
     assert steps_of(nemo_line(3).rstrip("\n")) == []
 
