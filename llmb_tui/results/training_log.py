@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -125,11 +126,16 @@ def _asked(session: Session, script: str, path: str, *arguments: str | int) -> l
 
 
 def _read_there(session: Session, file: str, lines: bytes | None) -> TrainingLog:
-    note = "" if lines is not None else "It cannot be read there."
-    if lines is not None and len(lines) > _MOST_LINES:
-        note = f"Only the first {_MOST_LINES >> 20} MiB of its lines of progress were read."
     name = f"{session.profile.name}:{clean_line(file)}"
-    return TrainingLog(file, name, partial(BytesIO, (lines or b"")[:_MOST_LINES]), note=note)
+    if lines is None:
+        return TrainingLog(file, name, partial(_refuse, file))
+    more = len(lines) > _MOST_LINES
+    note = f"Only the first {_MOST_LINES >> 20} MiB of its lines of progress were read." if more else ""
+    return TrainingLog(file, name, partial(BytesIO, lines[:_MOST_LINES]), note=note)
+
+
+def _refuse(file: str) -> BinaryIO:
+    raise OSError(errno.EACCES, "It may not be read there, or is gone", file)
 
 
 def _with_runs(logs: list[TrainingLog], beside: Mapping[str, str]) -> list[TrainingLog]:

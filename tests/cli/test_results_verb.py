@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 
 import pytest
 
+from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.plan.document import document
 from llmb_tui.plan.make import plan
@@ -219,6 +220,37 @@ def test_a_log_that_cannot_be_read_hides_no_other(
     alone = verbs.run(("results", f"{folder}/log-a.t_2_0.out", "--rule", rule), verbs.environment(home))
     assert (alone.returncode, alone.stdout) == (1, "")
     assert "Name a training log." in alone.stderr
+
+
+@pytest.mark.parametrize("rule", ["recipe", "llmb-run", "parse_train_timing"])
+def test_a_log_on_a_cluster_that_cannot_be_read_is_none_without_steps(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rule: str
+) -> None:
+    """It is gone before its lines are read, which is said in the same word as of one that may not be read."""
+    places = Places(home / "config", home / "state")
+    near = SlurmProfile("near", "localhost", "acct", "batch", "/lustre", transport="local")
+    Services(places).clusters.save(near)
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    asked, file = training_log._asked, folder / "log-a.t_2_0.out"
+
+    def gone(session: Session, script: str, *arguments: Any) -> list[tuple[str, str, str]]:
+        if script == "progress_lines.sh":
+            file.unlink()
+        return asked(session, script, *arguments)
+
+    monkeypatch.setattr(training_log, "_asked", gone)
+    for job in (1, 2, 3):
+        (folder / f"log-a.t_{job}_0.out").write_text(log())
+    done = verbs.run(("results", f"near:{folder}", "--rule", rule, "--json"), verbs.environment(home))
+    assert done.returncode == 2
+    assert [one["id"] for one in json.loads(done.stdout)] == [f"near:{folder}/log-a.t_{job}_0.out" for job in (1, 3)]
+    why = "It may not be read there, or is gone."
+    assert f"llmb-tui: near:{file} cannot be read. {why}\n" in done.stderr
+    file.write_text(log())
+    alone = verbs.run(("results", f"near:{file}", "--rule", rule), verbs.environment(home))
+    assert (alone.returncode, alone.stdout) == (1, "")
+    assert why in alone.stderr
 
 
 @pytest.fixture
