@@ -76,6 +76,11 @@ def size_text(size: int) -> str:
     return f"{value:.3g} {unit}"
 
 
+def two_digits(value: float, sign: str = "") -> str:
+    """A per cent or a deviation: `0.1`, `4.6`, `250`. `sign` is `+` where one stands before what is above zero too."""
+    return f"{value:{sign}.2g}" if abs(value) < 99.5 else f"{value:{sign},.0f}"
+
+
 def clean_line(text: str) -> str:
     """`clean` for a single line: tabs become spaces and newlines are shown as control characters are."""
     return clean(text).replace("\t", "    ").replace("\n", "\N{REPLACEMENT CHARACTER}")

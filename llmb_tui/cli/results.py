@@ -23,6 +23,7 @@ from llmb_tui.results.log_result import log_result
 from llmb_tui.results.table import Cell, Column, Table, cell_text
 from llmb_tui.results.training_log import MOST, TrainingLog, cluster_logs, local_logs, newest_of_jobs, trains
 from llmb_tui.results.upstream_rules import Rule, UpstreamResult, counts_as_log, llmb_run, parse_train_timing
+from llmb_tui.text import two_digits
 from llmb_tui.watch.report import document
 from llmb_tui.watch.state import ENDED, RunState
 
@@ -211,7 +212,8 @@ def _details(one: _Document) -> Iterator[str]:
         yield f"log says   {cell_text(logged['mean'])} TFLOPS on each GPU"
     if loss:
         first = loss["against_first"]
-        beside = f"; {first['last_pct']:+.2g} % from run {first['run']} at step {first['step']}" if first else ""
+        apart = two_digits(first["last_pct"], "+") if first else ""
+        beside = f"; {apart} % from run {first['run']} at step {first['step']}" if first else ""
         yield f"loss       {loss['words']}{beside}"
     for checkpoint in result["checkpoints"]:
         at = "" if checkpoint["iteration"] is None else f" at iteration {checkpoint['iteration']}"

@@ -18,7 +18,7 @@ from llmb_tui.plan.selection import PROCEDURE_NAMES, ProcedureId
 from llmb_tui.results.likeness import Likeness, Purpose, Remark, aspect_words, distinctions, likeness, run_names
 from llmb_tui.results.result import Configuration, RunResult
 from llmb_tui.results.statistics import mean_half_width, t_95, welch_half_width
-from llmb_tui.text import plural
+from llmb_tui.text import plural, two_digits
 from llmb_tui.watch.state import ENDED, LONGEST_STEP_S, SHORTEST_STEP_S
 
 Measure = Literal["rule", "median"]
@@ -115,9 +115,11 @@ class Group:
         """Mean and noise in a sentence."""
         mean = f"mean {self.mean_s:.4g} s of {plural(len(self.runs), 'run')}"
         if self.noise_pct is not None and self.half_width_pct is not None:
-            return f"{mean}, deviation {self.noise_pct:.2g} %, 95 % interval of the mean ± {self.half_width_pct:.2g} %"
+            noise, half = two_digits(self.noise_pct), two_digits(self.half_width_pct)
+            return f"{mean}, deviation {noise} %, 95 % interval of the mean ± {half} %"
         if self.within_run_pct is not None:
-            return f"{mean}, ± {self.within_run_pct:.2g} % by its own steps; the noise between runs is not known"
+            half = two_digits(self.within_run_pct)
+            return f"{mean}, ± {half} % by its own steps; the noise between runs is not known"
         return f"{mean}; its noise is not known"
 
 
@@ -145,13 +147,14 @@ class Contrast:
     @property
     def words(self) -> str:
         """In a sentence."""
-        percent, basis = abs(self.difference_pct), _BASIS_WORDS[self.basis]
+        percent, basis = two_digits(abs(self.difference_pct)), _BASIS_WORDS[self.basis]
         way = "slower" if self.difference_pct > 0 else "faster"
         if self.half_width_pct is None:
-            return f"{percent:.2g} % {way}; {basis}"
+            return f"{percent} % {way}; {basis}"
+        half = two_digits(self.half_width_pct)
         if self.outcome == "within the noise":
-            return f"within the noise: {self.difference_pct:+.2g} % ± {self.half_width_pct:.2g} % ({basis})"
-        return f"{percent:.2g} % ± {self.half_width_pct:.2g} % {way} ({basis})"
+            return f"within the noise: {two_digits(self.difference_pct, '+')} % ± {half} % ({basis})"
+        return f"{percent} % ± {half} % {way} ({basis})"
 
 
 @dataclass(frozen=True, slots=True)

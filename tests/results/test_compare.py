@@ -13,6 +13,7 @@ from llmb_tui.results.compare import compare, group
 from llmb_tui.results.comparison_tables import RUN, contrasts_table, groups_table
 from llmb_tui.results.result import RunResult
 from llmb_tui.results.table import Table
+from llmb_tui.text import two_digits
 from tests.kit.results import make_result, profiled
 from tests.kit.runs import CREATED_AT, NEMOTRON
 
@@ -35,6 +36,19 @@ def test_the_noise_of_repeats() -> None:
     assert found.of_published_pct == pytest.approx(100 * 1.98 / 1.99)
     assert found.within_run_pct is None
     assert found.noise_words == "mean 1.99 s of 3 runs, deviation 0.5 %, 95 % interval of the mean ± 1.2 %"
+
+
+def test_what_is_twice_as_slow_and_more_is_said_in_whole_per_cent() -> None:
+    """Of 0.5 and 9.5 s: deviation 6.364 s of 5; t = 12.706 for one degree of freedom. Welch: √36.25 × 12.706 / 5."""
+    (one,) = compare(repeats("slow", 4.9, 5.0, 5.1), repeats("fast", 1.98, 1.99, 2.00)).contrasts
+    assert one.words.startswith("151 % ± 13 % slower (by the noise between repeats")
+    (noisy,) = compare(repeats("slow", 0.5, 9.5), repeats("fast", 1.0, 9.0)).contrasts
+    assert noisy.words.startswith("within the noise: +0 % ± 1,530 % (")
+    assert "deviation 127 %, 95 % interval of the mean ± 1,144 %" in noisy.other.noise_words
+    assert [two_digits(value) for value in (0.0123, 4.56, 99.49, 99.5, 100.0, -250.0, 12345.0)] == [
+        "0.012", "4.6", "99", "100", "100", "-250", "12,345",
+    ]  # fmt: skip
+    assert [two_digits(value, "+") for value in (0.04, 250.0, -99.9)] == ["+0.04", "+250", "-100"]
 
 
 def test_welch_between_repeats() -> None:

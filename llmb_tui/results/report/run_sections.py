@@ -27,7 +27,7 @@ from llmb_tui.results.report.blocks import (
 from llmb_tui.results.report.reported_run import ReportedRun, gpus, moment
 from llmb_tui.results.result import RunResult
 from llmb_tui.results.table import Cell, Table, value_at
-from llmb_tui.text import capital, plural
+from llmb_tui.text import capital, plural, two_digits
 from llmb_tui.watch.state import Verdict
 
 _FIGURES = {
@@ -94,7 +94,9 @@ def _steady(result: RunResult) -> str:
     if steady is None:
         return ""
     which = "in the rule's window" if result.rule.kind == "mean" else "after the warm-up"
-    deviation = "" if steady.stdev is None else f", deviation {steady.stdev:.2g} s ({steady.cv_pct:.2g} %)"
+    deviation = ""
+    if steady.stdev is not None and steady.cv_pct is not None:
+        deviation = f", deviation {two_digits(steady.stdev)} s ({two_digits(steady.cv_pct)} %)"
     return (
         f"{steady.count} {which}: mean {seconds(steady.mean)}, median {seconds(steady.median)}{deviation}, from "
         f"{seconds(steady.low)} to {seconds(steady.high)}"
@@ -105,9 +107,10 @@ def _loss(one: ReportedRun) -> str:
     loss, apart = one.result.loss, one.loss_against_first
     if loss is None or apart is None:
         return loss.words if loss else ""
+    last, most = two_digits(apart.last_pct, "+"), two_digits(apart.largest_pct)
     return (
-        f"{loss.words}; {apart.last_pct:+.2g} % at iteration {apart.step} against run {apart.run}, the first of this "
-        f"configuration, {apart.largest_pct:.2g} % at most"
+        f"{loss.words}; {last} % at iteration {apart.step} against run {apart.run}, the first of this configuration, "
+        f"{most} % at most"
     )
 
 

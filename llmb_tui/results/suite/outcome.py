@@ -9,7 +9,7 @@ from statistics import fmean, stdev
 from llmb_tui.results.statistics import mean_half_width, welch_half_width
 from llmb_tui.results.suite.suite import SuiteRow
 from llmb_tui.results.suite.suite_progress import RowProgress, SuiteProgress
-from llmb_tui.text import plural
+from llmb_tui.text import plural, two_digits
 from llmb_tui.watch.state import Result
 
 
@@ -65,8 +65,10 @@ def _repeat(progress: SuiteProgress) -> Outcome:
     if half is None:
         return Outcome(None, (progress.words,))
     mean, deviation = fmean(values), stdev(values)
-    line = f"step time {mean:.4g} ± {half:.2g} s (95 %, {len(values)} runs), {min(values):.4g} to {max(values):.4g} s"
-    noise = f"noise {100 * deviation / mean:.2g} %: two runs that differ by less than {2.8 * deviation:.2g} s are alike"
+    reach = f"{min(values):.4g} to {max(values):.4g} s"
+    line = f"step time {mean:.4g} ± {two_digits(half)} s (95 %, {len(values)} runs), {reach}"
+    share, alike = two_digits(100 * deviation / mean), two_digits(2.8 * deviation)
+    noise = f"noise {share} %: two runs that differ by less than {alike} s are alike"
     return Outcome(None, (line, noise, progress.words))
 
 
@@ -87,8 +89,8 @@ def _compared(trials: Sequence[RowProgress]) -> str:
     difference = fmean(second.steps_s) - fmean(first.steps_s)
     half, share = welch_half_width(second.steps_s, first.steps_s), 100 * difference / fmean(first.steps_s)
     if half is None:
-        return f"The fastest is {share:.2g} % faster than the next; how much of it is noise cannot be said."
-    by = f"by {share:.2g} % ({difference:.2g} ± {half:.2g} s)"
+        return f"The fastest is {two_digits(share)} % faster than the next; how much of it is noise cannot be said."
+    by = f"by {two_digits(share)} % ({two_digits(difference)} ± {two_digits(half)} s)"
     if abs(difference) <= half:
         alike = "they are equally fast as far as these runs say"
         return f"The fastest two differ {by}, which is not more than the noise of their steps: {alike}."

@@ -19,7 +19,7 @@ from llmb_tui.results.node_list import compress
 from llmb_tui.results.result import RunResult, figures_of
 from llmb_tui.results.scaling import ScalingCurve
 from llmb_tui.results.slow_nodes import RULE, NodeFinding, SlowNodes
-from llmb_tui.text import plural, size_text
+from llmb_tui.text import plural, size_text, two_digits
 from llmb_tui.ui.text import MUTED, hanging, line
 from llmb_tui.ui.units import band, days, percent, seconds, tokens_per_s
 from llmb_tui.ui.widgets.result_texts import group_name
@@ -137,7 +137,7 @@ def _times(repeats: Group) -> dict[str, str]:
         "mean, 95 %": repeats.half_width_pct,
         "by its steps": repeats.within_run_pct,
     }
-    out |= {name: f"± {value:.2g} %" for name, value in parts.items() if value is not None}
+    out |= {name: f"± {two_digits(value)} %" for name, value in parts.items() if value is not None}
     out["tokens/s"] = tokens_per_s(figures.tokens_per_s)
     if figures.tflops_per_gpu is not None and figures.mfu_pct is not None:
         out |= {"TFLOPS/GPU": f"{figures.tflops_per_gpu:,.0f}", "MFU": percent(figures.mfu_pct)}
