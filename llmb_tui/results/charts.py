@@ -41,11 +41,13 @@ def step_chart(result: RunResult) -> Chart | None:
     outside = [(at, value) for at, value in times if not y.low <= value <= y.high]
     notes = []
     if len(points) < len(times):
-        notes.append(f"Each point is the median of up to {-(-len(times) // _MOST_STEPS)} steps; lines reach to all.")
+        together = -(-len(times) // _MOST_STEPS)
+        notes.append(f"Each point is the median of up to {together} steps; lines reach to all, or to the edge.")
     if outside:
         at, value = max(outside, key=lambda pair: pair[1])
-        what = f"{plural(len(outside), 'step')} outside of the picture, drawn as arrows at its edge"
-        notes.append(f"{what}; the slowest is iteration {at} with {seconds(value)}.")
+        slowest = f": iteration {at}" if len(outside) == 1 else f"; the slowest is iteration {at}"
+        are = "step is" if len(outside) == 1 else "steps are"
+        notes.append(f"{len(outside):,} {are} outside of the picture{slowest} with {seconds(value)}.")
     return Chart(
         name="steps",
         title="Step time over the run",

@@ -219,3 +219,15 @@ def test_runs_over_time() -> None:
     assert "from run r4 on" in made.summary
     assert history_chart(runs[:1]) is None
     assert "no change" in chart(history_chart(runs[:4])).summary
+
+
+@pytest.mark.parametrize("steps", [100, 1000])
+def test_steps_outside_of_the_picture_are_counted_and_nothing_is_said_of_marks_that_a_picture_lacks(steps: int) -> None:
+    """Medians of neighbours hide them, and the picture of a terminal has no arrows."""
+    one = "1 step is outside of the picture: iteration 0 with 55 s."
+    two = "2 steps are outside of the picture; the slowest is iteration 0 with 55 s."
+    thinned = ("Each point is the median of up to 3 steps; lines reach to all, or to the edge.",)
+    for slow, said in (([55.0], one), ([55.0, 50.0], two)):
+        notes = chart(step_chart(make_result("a", [*slow, *[1.98] * (steps - len(slow))]))).notes
+        assert notes == (*(thinned if steps > 400 else ()), said)
+    assert chart(step_chart(make_result("a", 1.98))).notes == ()
