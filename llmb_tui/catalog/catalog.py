@@ -62,7 +62,11 @@ class Catalog:
         object.__setattr__(self, "recipes", tuple(by_name))
 
     def recipe(self, workload: str, release: str | None = None) -> Recipe:
-        """The recipe of that name; the newest release if none is given.
+        """The recipe of that name; the newest release if none is given. Named, and raises, as `releases`."""
+        return self.releases(workload, release)[0]
+
+    def releases(self, workload: str, release: str | None = None) -> tuple[Recipe, ...]:
+        """The recipe of that name; all releases of the workload, newest first, if none is given.
 
         `workload` may carry the prefix `pretrain_`, and the release after an `@`.
         Raises `Unknown` for a workload or release that no preset has, and `Trouble` for two different releases.
@@ -75,10 +79,10 @@ class Catalog:
         if not releases:
             raise Unknown("workload", name, self.workloads(), self._broken(name))
         if release is None:
-            return next(iter(releases.values()))
+            return tuple(releases.values())
         if release not in releases:
             raise Unknown("release", release, releases, self._broken(name))
-        return releases[release]
+        return (releases[release],)
 
     def _releases(self, workload: str) -> dict[str, Recipe]:
         return {recipe.release: recipe for recipe in self.recipes if recipe.workload == workload}

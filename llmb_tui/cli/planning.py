@@ -20,7 +20,7 @@ from llmb_tui.errors import Trouble
 from llmb_tui.plan import make
 from llmb_tui.plan.document import document
 from llmb_tui.plan.plan import METHOD_NAMES, Plan
-from llmb_tui.plan.request import plan_line, read_request
+from llmb_tui.plan.request import plan_line, plan_request
 from llmb_tui.plan.resolved import selections
 from llmb_tui.plan.selection import FIELDS, Selection
 from llmb_tui.services import Services
@@ -40,7 +40,7 @@ _PATIENCE_S = 1.0
 def list_verb(arguments: argparse.Namespace) -> int:
     """Every published configuration."""
     catalog = user_services(arguments).catalog
-    recipes = [catalog.recipe(arguments.workload)] if arguments.workload else catalog.recipes
+    recipes = catalog.releases(arguments.workload) if arguments.workload else catalog.recipes
     plans = [make.plan(catalog, selection) for recipe in recipes for selection in selections(recipe)]
     if arguments.json:
         print_json([document(plan) for plan in plans])
@@ -96,7 +96,7 @@ def _measured_on(services: Services, cluster: str, plan: Plan) -> MeasuredHere |
 
 def plan_of(services: Services, arguments: argparse.Namespace) -> Plan:
     """The plan of the selection flags. Raises `Trouble` for what is no selection."""
-    return make.plan(services.catalog, read_request(services.catalog, selection_mapping(arguments)))
+    return plan_request(services.catalog, selection_mapping(arguments))
 
 
 def launchable(services: Services, arguments: argparse.Namespace) -> Plan:

@@ -243,7 +243,8 @@ def _selection(services: Services, arguments: argparse.Namespace) -> Selection:
     values = dict(selection_mapping(arguments))
     workload = values.get("workload")
     if isinstance(workload, str):
-        recipe = services.catalog.recipe(workload.lower())
+        releases = services.catalog.releases(workload.lower())
+        recipe = next((one for one in releases if values.get("size") in one.models), releases[0])
         if len(recipe.gpus) == 1:
             values.setdefault("gpu", next(iter(recipe.gpus)))
         like = [row for row in rows(recipe) if row.gpu == values.get("gpu") and values.get("size") in (None, row.size)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from llmb_tui.catalog.catalog import Catalog, Unknown
@@ -11,6 +12,8 @@ from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.errors import Trouble
 from llmb_tui.plan.document import document
 from llmb_tui.plan.make import plan
+from llmb_tui.plan.plan import Plan, note
+from llmb_tui.plan.resolved import base_of
 from llmb_tui.plan.selection import FIELDS, LAYOUT, LONGEST_PATH, OPTIONS, Kind, Overrides, RunOptions, Selection
 
 # More than any machine has, and small enough for every number that is made from it.
@@ -31,8 +34,9 @@ class Unreadable(Trouble):
 def read_request(catalog: Catalog, request: Mapping[str, Any]) -> Selection:
     """The selection that a request means. Its keys are those of `FIELDS`; one whose value is None counts as not given.
 
-    `workload` may carry `@RELEASE` and the prefix `pretrain_`; without a release the newest is meant. Names may
-    be in upper case. Raises `Unreadable` or `Unknown`: both have `field` and `nearest`.
+    `workload` may carry `@RELEASE` and the prefix `pretrain_`; without a release the newest is meant that lists the
+    configuration, else the newest that has the size. Names may be in upper case.
+    Raises `Unreadable` or `Unknown`: both have `field` and `nearest`.
     """
     values = {key: value for key, value in request.items() if value is not None}
     unknown = next((str(key)[:_LONGEST] for key in values if key not in FIELDS), None)
@@ -41,16 +45,18 @@ def read_request(catalog: Catalog, request: Mapping[str, Any]) -> Selection:
 
         nearest = get_close_matches(unknown.lower(), FIELDS, n=3)
         raise Unreadable(unknown, f"{unknown!r} is no key of a selection", nearest)
-    recipe = _recipe(catalog, values)
+    releases = _releases(catalog, values)
     scale = _whole(values, "scale")
     if scale is None:
         raise Unreadable("scale", "scale is missing")
     if scale < FIELDS["scale"].least:
         raise Unreadable("scale", f"scale must be at least {FIELDS['scale'].least}")
-    return Selection(
-        workload=recipe.workload,
-        release=recipe.release,
-        size=_name(values, "size", tuple(recipe.models)),
+    size = _name(values, "size", tuple(dict.fromkeys(name for recipe in releases for name in recipe.models)))
+    with_size = [recipe for recipe in releases if size in recipe.models]
+    chosen = Selection(
+        workload=with_size[0].workload,
+        release=with_size[0].release,
+        size=size,
         gpu=_name(values, "gpu", catalog.gpu_types()),
         dtype=_name(values, "dtype", catalog.dtypes()),
         scale=scale,
@@ -62,6 +68,22 @@ def read_request(catalog: Catalog, request: Mapping[str, Any]) -> Selection:
             **{field.name: _READERS[field.kind](values, field.name) for field in OPTIONS if field.name in values}
         ),
     )
+    meant = next((recipe for recipe in with_size if _lists(recipe, chosen)), with_size[0])
+    return replace(chosen, release=meant.release)
+
+
+def _lists(recipe: Recipe, chosen: Selection) -> bool:
+    return base_of(recipe, chosen.size, chosen.gpu, chosen.dtype, chosen.strong_scaling).lists(chosen)
+
+
+def plan_request(catalog: Catalog, request: Mapping[str, Any]) -> Plan:
+    """The plan of what is asked for, with a note where a later release was passed over. Raises as `read_request`."""
+    chosen = read_request(catalog, request)
+    made, newest = plan(catalog, chosen), _releases(catalog, request)[0]
+    if newest.release == chosen.release:
+        return made
+    later = note("release", f"A later release, {newest.id}, does not list this configuration.")
+    return replace(made, problems=(*made.problems, later))
 
 
 def plan_line(catalog: Catalog, line: str) -> dict[str, Any]:
@@ -70,7 +92,7 @@ def plan_line(catalog: Catalog, line: str) -> dict[str, Any]:
     `field` of an error is empty where the whole line is meant.
     """
     try:
-        return document(plan(catalog, read_request(catalog, _read_line(line))))
+        return document(plan_request(catalog, _read_line(line)))
     except (Unreadable, Unknown) as trouble:
         error = f"{trouble.what}; {trouble.why}" if trouble.why else trouble.what
         return {"error": error, "field": trouble.field, "nearest": list(trouble.nearest)}
@@ -86,12 +108,13 @@ def _read_line(line: str) -> dict[str, Any]:
     return request
 
 
-def _recipe(catalog: Catalog, values: Mapping[str, Any]) -> Recipe:
+def _releases(catalog: Catalog, values: Mapping[str, Any]) -> tuple[Recipe, ...]:
+    """The named release; all of the workload, newest first, where none is named."""
     workload, release = _text(values, "workload"), _text(values, "release")
     if workload is None:
         raise Unreadable("workload", "workload is missing", catalog.workloads())
     try:
-        return catalog.recipe(workload.lower(), release)
+        return catalog.releases(workload.lower(), release)
     except Unknown:
         raise
     except Trouble as trouble:  # two different releases

@@ -31,6 +31,11 @@ class Base:
     """The smallest scale with all layers: scales that are not listed take its layout."""
     gbs_rule: str
 
+    def lists(self, selection: Selection) -> bool:
+        """True where a row answers for GPU type, precision, scaling and scale."""
+        same_table = (self.gpu, self.dtype, self.strong) == (selection.gpu, selection.dtype, selection.strong_scaling)
+        return same_table and selection.scale in self.rows
+
     def row_for(self, scale: int) -> Row:
         """The row of a listed scale, else the one whose layout it takes."""
         return self.rows.get(scale, self.full)
@@ -94,9 +99,7 @@ class ResolvedSelection:
     @property
     def listed(self) -> bool:
         """True where a row of the recipe answers for GPU type, precision, scaling and scale."""
-        selection, base = self.selection, self.base
-        same_table = (base.gpu, base.dtype, base.strong) == (selection.gpu, selection.dtype, selection.strong_scaling)
-        return same_table and selection.scale in base.rows
+        return self.base.lists(self.selection)
 
     @property
     def divides(self) -> bool:

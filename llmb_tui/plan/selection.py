@@ -210,7 +210,7 @@ OPTIONS = (
 """The attributes of `RunOptions`, in the order in which they are offered."""
 
 _TABLE = (
-    Field("workload", "name", "", "workload; the newest release unless one is named", "-w", "W[@RELEASE]"),
+    Field("workload", "name", "", "workload, of the newest release that lists the rest", "-w", "W[@RELEASE]"),
     # Its flag is the workload's.
     Field("release", "name", has_flag=False),
     Field("size", "name", help="model size, such as 15b", short="-s"),

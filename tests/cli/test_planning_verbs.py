@@ -49,9 +49,20 @@ def test_list_has_every_published_configuration(call: Any) -> None:
     assert sum(one["published"] is not None for one in made) == 88
 
 
-def test_list_of_one_workload(call: Any) -> None:
-    made = json.loads(call("list", "--json", "-w", "grok1").stdout)
-    assert len(made) == 18
+@pytest.mark.parametrize(("workload", "rows"), [("grok1", 18), ("llama3.1", 46), ("llama3.1@24.11", 12)])
+def test_list_of_one_workload(call: Any, workload: str, rows: int) -> None:
+    made = json.loads(call("list", "--json", "-w", workload).stdout)
+    assert len(made) == rows
+
+
+def test_a_scale_that_an_older_release_lists_is_planned_by_that(call: Any) -> None:
+    flags = ("-w", "llama3.1", "-s", "405b", "--gpu", "h100", "-d", "bf16", "--scale", "576")
+    done = call("plan", "--json", *flags)
+    made = json.loads(done.stdout)
+    assert (done.returncode, made["selection"]["release"]) == (0, "24.11")
+    line = {"workload": "llama3.1", "size": "405b", "gpu": "h100", "dtype": "bf16", "scale": 576}
+    assert json.loads(call("plan", "--from", "-", stdin=json.dumps(line)).stdout) == made
+    assert "A later release, llama3.1@25.04, does not list this configuration." in call("plan", *flags).stdout
 
 
 def test_an_unlisted_scale_is_estimated_and_exits_with_1(call: Any) -> None:

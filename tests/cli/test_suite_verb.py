@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from llmb_tui.launch.runs import Runs
 from llmb_tui.results.suite.suite import make_suite
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
+from llmb_tui.toml.read import builtin_dir
 from tests.kit import verbs
 from tests.kit.runs import NEMOTRON, make_run
 from tests.kit.verbs import Completed
@@ -81,6 +83,17 @@ def test_ready_made_ones_need_no_scale(tmp_path: Path) -> None:
     assert [row["selection"]["scale"] for row in plan["rows"]] == [16, 32, 64]
     acceptance = ("plan", "acceptance", "-w", "grok1", "--cluster", "eos", "--offline", "--max-scale", "8", "--json")
     assert len(json.loads(suite(tmp_path, *acceptance).stdout)["rows"]) == 2
+
+
+def test_a_ready_made_one_is_of_the_newest_release_that_has_the_size(tmp_path: Path) -> None:
+    save_profile(tmp_path / "config" / "clusters", NOBODY)
+    presets = tmp_path / "config" / "presets"
+    shutil.copytree(builtin_dir() / "constraints", presets / "constraints")
+    newer = (builtin_dir() / "llama3.1-24.11.toml").read_text().replace('release = "24.11"', 'release = "26.01"', 1)
+    (presets / "llama3.1-26.01.toml").write_text(newer)
+    scaling = ("plan", "scaling", "-w", "llama3.1", "-s", "8b", "-d", "fp8", "--cluster", "eos", "--offline", "--json")
+    rows = json.loads(suite(tmp_path, *scaling, "--max-scale", "16").stdout)["rows"]
+    assert [(row["selection"]["release"], row["selection"]["scale"]) for row in rows] == [("25.04", 8), ("25.04", 16)]
 
 
 def test_observer_mode_refuses_before_anything(tmp_path: Path, file: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmb_tui.catalog.catalog import Catalog, Unknown
-from llmb_tui.plan.request import Unreadable, plan_line, read_request
+from llmb_tui.plan.request import Unreadable, plan_line, plan_request, read_request
 from llmb_tui.plan.selection import FIELDS, Overrides, RunOptions, Selection
 from tests.kit.runs import CATALOG
 
@@ -69,6 +70,46 @@ def test_an_option_of_the_wrong_kind_names_its_field(field: str, value: object) 
 def test_workload_and_release(given: dict[str, str], workload: str, release: str) -> None:
     selection = read_request(CATALOG, {**GOOD, **given})
     assert (selection.workload, selection.release) == (workload, release)
+
+
+@pytest.mark.parametrize(
+    ("change", "release"),
+    [
+        ({"scale": 576}, "24.11"),
+        ({"scale": 576, "dtype": "fp8"}, "24.11"),
+        ({"scale": 512}, "25.04"),
+        ({"scale": 32}, "25.04"),
+        ({"scale": 600}, "25.04"),
+        ({"scale": 576, "gpu": "b200"}, "25.04"),
+        ({"scale": 576, "strong_scaling": True}, "25.04"),
+        ({"scale": 576, "size": "8b"}, "25.04"),
+        ({"scale": 576, "workload": "llama3.1@25.04"}, "25.04"),
+        ({"scale": 576, "release": "25.04"}, "25.04"),
+    ],
+)
+def test_without_a_release_the_newest_that_lists_the_configuration_is_meant(
+    change: dict[str, Any], release: str
+) -> None:
+    assert read_request(CATALOG, {**GOOD, "workload": "llama3.1", "size": "405b", **change}).release == release
+
+
+def test_a_size_that_only_an_older_release_has_is_found_there() -> None:
+    older, newer = CATALOG.recipe("llama3.1", "25.04"), CATALOG.recipe("llama3.1", "24.11")
+    catalog = Catalog((replace(older, release="24.01"), newer))
+    asked = {**GOOD, "workload": "llama3.1"}
+    assert read_request(catalog, {**asked, "size": "8b", "scale": 24}).release == "24.01"
+    assert read_request(catalog, {**asked, "size": "405b", "scale": 24}).release == "24.11"
+
+
+def test_a_later_release_is_named_where_an_older_one_was_meant() -> None:
+    asked = {**GOOD, "workload": "llama3.1", "size": "405b"}
+    made = plan_request(CATALOG, {**asked, "scale": 576})
+    assert (made.launchable, made.published is not None) == (True, True)
+    assert [one.reason for one in made.problems if one.field == "release"] == [
+        "A later release, llama3.1@25.04, does not list this configuration."
+    ]
+    for same in ({"scale": 512}, {"scale": 576, "release": "24.11"}):
+        assert not [one for one in plan_request(CATALOG, {**asked, **same}).problems if one.field == "release"]
 
 
 def test_names_in_upper_case_and_keys_without_a_value() -> None:
