@@ -108,6 +108,9 @@ def _table(table: ConfigTable, recipe: Recipe) -> Faults:
     if missing or len(set(table.columns)) != len(table.columns):
         yield ("columns",), f"{comma_list(missing)} missing" if missing else "a column stands there twice"
         return
+    if not table.rows:
+        yield ("rows",), "is empty"
+        return
     for index, cells in enumerate(table.rows):
         if len(cells) != len(table.columns):
             yield ("rows", index), f"{len(cells)} cells for {len(table.columns)} columns"
@@ -115,7 +118,8 @@ def _table(table: ConfigTable, recipe: Recipe) -> Faults:
         for position, (name, cell) in enumerate(zip(table.columns, cells, strict=True)):
             if (cell == "NA" and name not in _MAY_BE_NA) or (cell != "NA" and int(cell) < 1):
                 yield ("rows", index, position), f"{name} cannot be {cell}"
-    yield from among(("notes",), table.notes, [str(cells[table.columns.index("gpus")]) for cells in table.rows])
+    if all(len(cells) == len(table.columns) for cells in table.rows):
+        yield from among(("notes",), table.notes, [str(cells[table.columns.index("gpus")]) for cells in table.rows])
 
 
 def _upstream(recipe: Recipe) -> Faults:

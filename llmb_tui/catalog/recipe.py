@@ -28,6 +28,7 @@ Count = Annotated[int, Bound(ge=1)]
 # Names become parts of paths, job names and options, so they hold nothing that a shell or Slurm would read.
 Name = Annotated[str, Spelled(r"[a-z0-9][a-z0-9._-]*", "{!r} is no name: lower-case letters, digits and . _ - are")]
 RELEASE = r"\d{1,9}(\.\d{1,9})*"
+Release = Annotated[str, Spelled(RELEASE, "{!r} is no release: numbers with dots between them are")]
 Clock = Annotated[str, Spelled(CLOCK, "{!r} is not HH:MM:SS")]
 
 
@@ -163,7 +164,7 @@ class ResultTable:
     """Set where these results had another one than the recipe has."""
     days_per_1t_tokens: tuple[Positive | Literal["NA"], ...] = ()
     """Empty where the table has no such line."""
-    release: str | None = None
+    release: Release | None = None
     """Set where the results belong to another release of the same configurations."""
     notes: dict[str, str] = field(default_factory=dict)
     """By GPU count, as a string: a misprint and what is right."""
@@ -252,7 +253,7 @@ class Recipe:
 
     __pydantic_config__ = STRICT
     workload: Name
-    release: Annotated[str, Spelled(RELEASE, "{!r} is no release: numbers with dots between them are")]
+    release: Release
     title: str
     source: str
     """Repository, tag and path of the README."""

@@ -23,7 +23,7 @@ from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.hardware import Chip
 from llmb_tui.plan.evidence import work_of
 from llmb_tui.plan.measurements import Measurement, measurements
-from llmb_tui.plan.physics import IN_STAGES, TIMES, Terms
+from llmb_tui.plan.physics import IN_STAGES, TIMES, Terms, has_terms
 from llmb_tui.plan.step_model import StepModel
 
 FITTED_ON = "h100"
@@ -72,8 +72,12 @@ def published_rows(catalog: Catalog) -> tuple[Measurement, ...]:
 
 
 def fitted_rows(catalog: Catalog) -> tuple[Measurement, ...]:
-    """All published rows of the GPU type that the model is fitted on."""
-    return tuple(each for each in published_rows(catalog) if each.row.gpu == FITTED_ON)
+    """All published rows of the GPU type that the model is fitted on, but those that it has no terms for."""
+    return tuple(
+        each
+        for each in published_rows(catalog)
+        if each.row.gpu == FITTED_ON and has_terms(each.recipe.gpus[FITTED_ON], each.row.dtype)
+    )
 
 
 def fit_model(rows: Sequence[Measurement], chip: Chip) -> StepModel:

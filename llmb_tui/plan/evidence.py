@@ -12,7 +12,7 @@ from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.hardware import Chip
 from llmb_tui.catalog.recipe import Gpu
 from llmb_tui.plan.measurements import Curve, Key, Measurement, architecture, curves_of, key_of, measurements
-from llmb_tui.plan.physics import TIMES, Machine, Terms, terms
+from llmb_tui.plan.physics import Machine, Terms, has_terms, terms
 from llmb_tui.plan.step_model import StepModel, step_model
 
 
@@ -52,8 +52,7 @@ class Evidence:
     def machine(self, name: str, gpu: Gpu, dtype: str) -> Machine | None:
         """A GPU type at work; None for a type or precision of which too little is known."""
         chip = self.chips.get(name)
-        has_peaks = f"linear_{dtype}" in TIMES and gpu.peak_tflops.keys() >= {"bf16", dtype}
-        return Machine(gpu, chip, dtype) if chip and has_peaks else None
+        return Machine(gpu, chip, dtype) if chip and has_terms(gpu, dtype) else None
 
 
 @lru_cache(maxsize=8)

@@ -69,11 +69,16 @@ IN_STAGES = Terms._fields[: Terms._fields.index("head")]
 """Names of those that the bubble stretches."""
 
 
+def has_terms(gpu: Gpu, dtype: str) -> bool:
+    """Whether work in a precision has a term of its own, and the GPU type the peaks by which it is counted."""
+    return f"linear_{dtype}" in TIMES and gpu.peak_tflops.keys() >= {"bf16", dtype}
+
+
 class Machine(NamedTuple):
     """One GPU type at work in one precision."""
 
     gpu: Gpu
-    """With its peaks: BF16 and the precision must be there."""
+    """Of which the precision `has_terms`."""
     chip: Chip
     dtype: str
 

@@ -40,6 +40,15 @@ BROKEN = {
     "cell of zero": ("[16, 16, 2, 2", "[16, 16, 2, 0", "tables[0].rows[1][3]", "[16,", "pp cannot be 0"),
     "cell NA": ("[16, 16, 2, 2", '[16, 16, 2, "NA"', "tables[0].rows[1][3]", "[16,", "pp cannot be NA"),
     "cell missing": ("[16, 16, 2, 2,", "[16, 16, 2,", "tables[0].rows[1]", "[16,", "10 cells for 11 columns"),
+    "cells missing": ("[16, 16, 2, 2, 1, 4, 4, 4, 2, 64, 8]", "[]", "tables[0].rows[1]", "[],", "0 cells for 11"),
+    "rows missing": (
+        'rows = [\n    [8, 8, 2, 1, 1, 4, 4, "NA", 2, 32, 4], # a proxy\n    [16, 16, 2, 2, 1, 4, 4, 4, 2, 64, 8],\n'
+        "    [32, 16, 2, 2, 1, 4, 8, 4, 2, 128, 8],\n]",
+        "rows = []",
+        "tables[0].rows",
+        "rows = []",
+        "is empty",
+    ),
     "column unknown": ('"cp", "ep"', '"cp", "etp"', "tables[0].columns", "columns", "'etp'"),
     "column missing": ('"gbs", "ga"]', '"ga"]', "tables[0].columns", "columns", "gbs missing"),
     "column twice": ('"vp", "mbs"', '"ep", "mbs"', "tables[0].columns", "columns", "twice"),
@@ -68,6 +77,13 @@ BROKEN = {
     "corrected column unknown": ('column = "vp"', 'column = "ga"', "corrections[0].column", "column", "'ga'"),
     "corrected layers do not divide": ("value = 8", "value = 7", "tables[0].rows[2]", "[32,", "PP 2 * VP 7"),
     "result without configuration": ("gpus = [8, 16]", "gpus = [64, 16]", "results[0].gpus[0]", "gpus", "no row"),
+    "results of no release": (
+        "[[results]]",
+        '[[results]]\nrelease = "v1.1"',
+        "results[0].release",
+        'release = "v1.1"',
+        "'v1.1' is no release",
+    ),
     "example without configuration": ("gpus = 32\n", "gpus = 64\n", "examples[0].gpus", "gpus = 64", "no row"),
     "result twice": ("gpus = [8, 16]", "gpus = [16, 16]", "results[0].gpus[1]", "gpus", "stands there twice"),
     "lists of unequal length": ("[40, 40.5]", "[40]", "results[0].mfu_pct", "mfu_pct", "1 values for 2 scales"),
@@ -249,6 +265,14 @@ def test_further_faults_are_named_too(tiny_preset: Path) -> None:
     )
     row = tiny_preset.read_text(encoding="utf-8").splitlines().index("    [32, 16, 2, 2, 1, 4, 8, 4, 2, 128, 4],") + 1
     assert caught.value.why == f"line {row}: tables[0].rows[2]: 16 layers do not divide over PP 2 * VP 7"
+
+
+def test_notes_of_a_table_whose_rows_are_at_fault_are_not_looked_at(tiny_preset: Path) -> None:
+    whole = tiny_preset.read_text(encoding="utf-8")
+    tiny_preset.write_text(whole.replace('[8, 8, 2, 1, 1, 4, 4, "NA", 2, 32, 4]', "[]"), encoding="utf-8")
+    with pytest.raises(PresetProblem) as caught:
+        read_preset(tiny_preset)
+    assert (caught.value.field, caught.value.others) == ("tables[0].rows[0]", ())
 
 
 def test_every_fault_of_types_is_named_once_with_its_line(tiny_preset: Path) -> None:

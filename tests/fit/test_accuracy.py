@@ -51,6 +51,23 @@ def test_every_published_row_is_tried(found: Found) -> None:
     assert found["one_size_out_dense"]["n"] == found["one_recipe_out_dense"]["n"] == 70
 
 
+def test_rows_of_a_gpu_without_a_bf16_peak_are_not_fitted(catalog: Catalog) -> None:
+    """A recipe of FP8 alone need not name the BF16 peak, by which attention is counted."""
+    recipe = catalog.recipe("nemotron4@25.04")
+    fp8_only = replace(
+        recipe,
+        workload="mine",
+        dtypes=("fp8",),
+        gpus={name: replace(gpu, peak_tflops={"fp8": gpu.peak_tflops["fp8"]}) for name, gpu in recipe.gpus.items()},
+        tables=tuple(replace(table, dtypes=("fp8",)) for table in recipe.tables),
+        results=tuple(table for table in recipe.results if table.dtype == "fp8"),
+        examples=(),
+    )
+    mine = replace(catalog, recipes=(*catalog.recipes, fp8_only))
+    assert "mine" not in {each.recipe.workload for each in Trial(mine).fitted}
+    assert accuracy(mine)["in_sample"]["n"] == 88
+
+
 def test_a_row_does_not_see_itself(catalog: Catalog) -> None:
     """Its own step time, however wrong, changes nothing of what is predicted for it."""
     llama = catalog.recipe("llama3.1@25.04")
