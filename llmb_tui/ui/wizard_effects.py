@@ -23,7 +23,7 @@ from llmb_tui.preflight.report import Check, Preflight
 from llmb_tui.request import RunRequest
 from llmb_tui.services import Services
 from llmb_tui.wizard import effects, events
-from llmb_tui.wizard.answers import Answers, answers_of
+from llmb_tui.wizard.answers import Answers, answers_of, gone
 from llmb_tui.wizard.state import Rules, Task
 from llmb_tui.wizard.transitions import Change
 from llmb_tui.wizard.update import open_wizard
@@ -44,13 +44,12 @@ def read_start(services: Services) -> Change:
     Raises `Trouble` for a preset, profile or run file that does not fit.
     """
     catalog, profiles, runs = services.catalog, services.clusters.profiles(), services.runs.all()
-    known = {recipe.id for recipe in catalog.recipes}
     names = {profile.name for profile in profiles}
     answers = Answers()
     ours = [run for run in runs if run.spec]
     if ours:
         last = answers_of(ours[0].plan.selection, ours[0].cluster, ours[0].procedure)
-        answers = last if last.recipe in known else Answers()
+        answers = Answers() if gone(catalog, last) else last
     if answers.cluster not in names:
         answers = replace(answers, cluster=profiles[0].name if len(profiles) == 1 else None)
     if answers.recipe is None and len(profiles) == 1:

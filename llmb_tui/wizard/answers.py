@@ -74,6 +74,14 @@ def answers_of(selection: Selection, cluster: str | None = None, procedure: Proc
     )
 
 
+def gone(catalog: Catalog, answers: Answers) -> str:
+    """What of the answers that made a run no preset has any more, so that nothing can be planned; empty: nothing."""
+    recipe = next((one for one in catalog.recipes if one.id == answers.recipe), None)
+    if recipe is None or answers.size not in recipe.models:
+        return f"{answers.recipe} {answers.size}"
+    return "" if answers.gpu in catalog.gpu_types() else f"{answers.gpu}".upper()
+
+
 _Holder = TypeVar("_Holder", Answers, Overrides, RunOptions)
 
 

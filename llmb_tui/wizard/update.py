@@ -12,7 +12,7 @@ from llmb_tui.plan.selection import PROCEDURE_NAMES
 from llmb_tui.preflight.report import NETWORK_VARIABLES, PATH_VARIABLES
 from llmb_tui.request import RunRequest
 from llmb_tui.wizard import effects, events
-from llmb_tui.wizard.answers import Answers, answer, answers_of, command
+from llmb_tui.wizard.answers import Answers, answer, answers_of, command, gone
 from llmb_tui.wizard.gates import following, observed, problems, submit_blocker
 from llmb_tui.wizard.proposal import objection_key, propose
 from llmb_tui.wizard.state import ClusterState, Launch, Rules, Task, WizardState
@@ -169,11 +169,8 @@ def _again(state: WizardState) -> Change:
 
 def _run_again(state: WizardState, run: Run) -> Change:
     """With what a run was, at the step with its scale; where that cannot be, the answers stay as they are."""
-    chosen = run.plan.selection
-    answers = answers_of(chosen, run.cluster, run.procedure)
-    recipe = next((one for one in state.rules.catalog.recipes if one.id == answers.recipe), None)
-    if recipe is None or chosen.size not in recipe.models:
-        what = f"{answers.recipe} {chosen.size}"
+    answers = answers_of(run.plan.selection, run.cluster, run.procedure)
+    if what := gone(state.rules.catalog, answers):
         return state, (effects.Tell(f"Run {run.id} cannot be made again: no preset has {what} any more."),)
     cluster = replace(state.cluster, prepared=None, launched=None)
     state, first = repropose(replace(state, answers=answers, cluster=cluster))

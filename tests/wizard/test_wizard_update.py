@@ -648,7 +648,7 @@ class TestRunAgain:
         assert wizard.state.cluster.prepared is None
         assert wizard.busy("prepare ahead")
 
-    @pytest.mark.parametrize("changes", [{"release": "1.0"}, {"workload": "gone"}, {"size": "1b"}])
+    @pytest.mark.parametrize("changes", [{"release": "1.0"}, {"workload": "gone"}, {"size": "1b"}, {"gpu": "h100x"}])
     def test_what_no_preset_has_any_more_changes_nothing(self, wizard: Wizard, changes: dict[str, str]) -> None:
         before = wizard.state
         (told,) = wizard.tell(RunAgain(self.run(**changes)))

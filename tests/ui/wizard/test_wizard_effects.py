@@ -18,6 +18,7 @@ from llmb_tui.request import RunRequest
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from llmb_tui.ui.wizard_effects import perform, read, read_start
+from llmb_tui.wizard.answers import Answers
 from llmb_tui.wizard.effects import ClusterTask, Install, Prepare, PrepareAhead, Probe, ReadRuns, Submit
 from llmb_tui.wizard.events import (
     CheckDone,
@@ -32,6 +33,7 @@ from llmb_tui.wizard.events import (
     TaskEnded,
 )
 from llmb_tui.wizard.steps import StepId
+from tests.kit.runs import NEMOTRON, PLAN, make_run
 from tests.launch.runai.workload_cases import PROFILE
 from tests.ui.wizard.found_states import EOS, INSTALLED, PASSED, draft_of, state_at
 from tests.ui.wizard.upstream_pilot import OpenClusters, OpenLauncher
@@ -166,3 +168,11 @@ def test_the_first_workload_is_one_that_the_only_cluster_runs(cluster: Cluster) 
     assert not unavailable("runai", cluster.catalog.recipe(*only.split("@")))
     cluster.clusters.save(EOS)  # no cluster is chosen, and nothing speaks against the first
     assert first() == usual
+
+
+@pytest.mark.parametrize("changes", [{"release": "1.0"}, {"size": "1b"}, {"gpu": "h100x"}])
+def test_who_ran_what_no_preset_has_any_more_begins_anew(cluster: Cluster, changes: dict[str, str]) -> None:
+    cluster.runs.save(make_run(plan=replace(PLAN, selection=NEMOTRON)))
+    assert read_start(cluster)[0].proposal.selection == NEMOTRON
+    cluster.runs.save(make_run(plan=replace(PLAN, selection=replace(NEMOTRON, **changes))))  # type: ignore[arg-type]  # texts
+    assert read_start(cluster)[0].answers == Answers()
