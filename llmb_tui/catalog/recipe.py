@@ -29,7 +29,7 @@ Count = Annotated[int, Bound(ge=1)]
 Name = Annotated[str, Spelled(r"[a-z0-9][a-z0-9._-]*", "{!r} is no name: lower-case letters, digits and . _ - are")]
 RELEASE = r"\d{1,9}(\.\d{1,9})*"
 Release = Annotated[str, Spelled(RELEASE, "{!r} is no release: numbers with dots between them are")]
-Clock = Annotated[str, Spelled(CLOCK, "{!r} is not HH:MM:SS")]
+Clock = Annotated[str, Spelled(CLOCK, "{!r} is not HH:MM:SS, above zero")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Gpu:
     memory_gb: Positive
     """Capacity of one GPU, decimal GB."""
     peak_tflops: dict[str, Positive]
-    """Dense peak by precision, TFLOPS, as the recipe's MFU formula takes it."""
+    """Dense peak by precision, TFLOPS, as the MFU formula takes it; at least of those that the type has tables in."""
     container: str
     """Image reference without registry, such as `nvidia/nemo:25.02.01`."""
     source: str

@@ -19,7 +19,8 @@ GIVEN = (*LAYOUT, *"steps time_limit cpus_per_task vboost mounts".split())
 NAMES = (*PLACEHOLDERS, *PLACES, *"results account partition gpu size time_limit cpus_per_task vboost mounts".split())
 """What a placeholder may name; a product of them it may not be."""
 ALWAYS = ("hub_tokenizer", "vboost")
-CLOCK = r"\d+:\d\d:\d\d"
+CLOCK = r"(?!0+:00:00)\d{1,3}:[0-5]\d:[0-5]\d"
+"""Hours, minutes and seconds, and not none of them all: what a plan takes as a time limit."""
 # Names become parts of paths on the cluster.
 _BELOW = r"[A-Za-z0-9_][\w.+-]*(/[A-Za-z0-9_][\w.+-]*)*"
 _Below = Annotated[str, Spelled(_BELOW)]

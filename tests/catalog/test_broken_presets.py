@@ -56,6 +56,13 @@ BROKEN = {
     "GPU type unknown": ('gpu = "h100"', 'gpu = "b200"', "tables[0].gpu", "gpu", "'b200' is none of h100"),
     "precision unknown": ('"fp8"]\nscaling', '"fp4"]\nscaling', "tables[0].dtypes", "dtypes", "'fp4'"),
     "precision without a peak": (", fp8 = 1979", "", "gpus.h100.peak_tflops", "peak_tflops", "bf16, fp8"),
+    "peak of an unknown precision": (
+        "fp8 = 1979",
+        "fp8 = 1979, fp4 = 1",
+        "gpus.h100.peak_tflops.fp4",
+        "peak_tflops",
+        "'fp4' is none of bf16, fp8",
+    ),
     "rule of words": ('"4/1"', '"four"', "tables[0].gbs_rule", "gbs_rule", "'four'"),
     "rule that divides by zero": ('"4/1"', '"4/0"', "tables[0].gbs_rule", "gbs_rule", "'4/0'"),
     "rule not followed": (
@@ -160,6 +167,27 @@ BROKEN = {
     ),
     "option of srun": ("container-writable", "--wait", "settings[0].srun.--wait", "--wait", "long option of srun"),
     "option's time limit": ('"00:15:00"', '"15"', "options[0].time_limit", "time_limit", "'15' is not HH:MM:SS"),
+    "time limit of 90 minutes": (
+        "[launch]",
+        '[launch]\ntime_limit = "00:90:00"',
+        "launch.time_limit",
+        "time_limit",
+        "'00:90:00' is not HH:MM:SS",
+    ),
+    "time limit of nothing": (
+        '"00:15:00"',
+        '"0:00:00"',
+        "options[0].time_limit",
+        "time_limit",
+        "'0:00:00' is not HH:MM:SS, above zero",
+    ),
+    "time limit of years": (
+        "[launch]",
+        '[launch]\ntime_limit_strong = "1000:00:00"',
+        "launch.time_limit_strong",
+        "time_limit_strong",
+        "'1000:00:00' is not HH:MM:SS",
+    ),
     "command empty": ('["python3"]', "[]", "launch.command", "command", "empty"),
     "factory missing": ('"hydra"', '"nemo2"', "launch.factories", "[launch]", "1b"),
     "variable's name": ("NCCL_NVLS_ENABLE", '"A B"', "settings[0].env.A B", '"A B"', "environment"),
@@ -230,6 +258,12 @@ def test_a_broken_preset_is_refused_with_file_line_and_field(tiny_preset: Path, 
 
 def test_the_preset_that_the_broken_ones_are_made_of_is_whole(tiny_preset: Path) -> None:
     assert read_preset(tiny_preset).id == "tiny@1.0"
+
+
+def test_a_peak_is_needed_for_the_precisions_of_a_types_own_tables_only(tiny_preset: Path) -> None:
+    whole = tiny_preset.read_text(encoding="utf-8")
+    tiny_preset.write_text(whole.replace('"fp8"]\n\n[gpus', '"fp8", "nvfp4"]\n\n[gpus'), encoding="utf-8")
+    assert read_preset(tiny_preset).dtypes == ("bf16", "fp8", "nvfp4")
 
 
 def test_a_syntax_error_names_its_line(tiny_preset: Path) -> None:
