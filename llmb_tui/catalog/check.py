@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from llmb_tui.catalog.recipe import ConfigTable, LaunchFacts, Model, Recipe, ResultRule, ResultTable
+from llmb_tui.catalog.layout import fills_pipeline, sequence_pieces, shared_heads, stage_places
+from llmb_tui.catalog.recipe import ConfigTable, Gpu, LaunchFacts, Model, Recipe, ResultRule, ResultTable
 from llmb_tui.catalog.rows import PRINTED_COLUMNS, Row, gbs_by_rule, row_of, rows
 from llmb_tui.catalog.settings import LAYOUT, PLACEHOLDERS, SettingsGroup, applies, handed_on, placeholder_faults
 from llmb_tui.catalog.upstream_check import Faults, among, below, comma_list, condition_faults, upstream_faults
+from llmb_tui.text import plural
 from llmb_tui.toml.lines import KeyPath
 
 _NEEDED_COLUMNS = ("gpus", "tp", "pp", "cp", "mbs", "gbs")
@@ -144,7 +146,7 @@ def _rows(recipe: Recipe) -> Faults:
             path = ("tables", index, "rows", line)
             # What a row's numbers must agree on does not depend on its precision.
             row = row_of(recipe, table, cells, table.dtypes[0])
-            for reason in _disagreements(row, recipe.models[table.size]):
+            for reason in _disagreements(row, recipe.models[table.size], recipe.gpus[table.gpu]):
                 yield path, reason
             gbs = gbs_by_rule(table.gbs_rule, row.gpus)
             if not row.proxy and row.gbs != gbs:
@@ -156,7 +158,7 @@ def _rows(recipe: Recipe) -> Faults:
                 keys.add(key)
 
 
-def _disagreements(row: Row, model: Model) -> Iterator[str]:
+def _disagreements(row: Row, model: Model, gpu: Gpu) -> Iterator[str]:
     if row.layers > model.layers:
         yield f"{row.layers} layers are more than the model's {model.layers}"
     if row.tp * row.pp * row.cp * row.dp != row.gpus:
@@ -166,15 +168,31 @@ def _disagreements(row: Row, model: Model) -> Iterator[str]:
         yield f"EP {row.ep} does not divide DP {row.dp}"
     if row.mbs * row.dp * row.ga != row.gbs:
         yield f"MBS {row.mbs} * DP {row.dp} does not divide GBS {row.gbs}"
-    stages = row.pp * (row.vp or 1)
-    if stages > 1 and (row.layers + model.stage_extra_layers) % stages:
+    if stage_places(model, row.layers) % (row.pp * (row.vp or 1)):
         yield f"{row.layers} layers do not divide over PP {row.pp} * VP {row.vp or 1}"
+    yield from _cannot_run(row, model, gpu)
     if not row.notes:
         # Some READMEs print what is left of DP after expert parallelism.
         if row.printed["dp"] not in (None, row.dp, row.dp / row.ep):
             yield f"DP {row.printed['dp']} is printed, the other columns make it {row.dp}: a note must say so"
         if row.printed["ga"] not in (None, row.ga):
             yield f"GA {row.printed['ga']} is printed, the other columns make it {row.ga}: a note must say so"
+
+
+def _cannot_run(row: Row, model: Model, gpu: Gpu) -> Iterator[str]:
+    """What a plan of the row would refuse, so that nobody could launch it."""
+    if row.gpus % gpu.gpus_per_node:
+        yield f"{row.gpus} GPUs do not fill nodes of {gpu.gpus_per_node}"
+    if shared_heads(model) % row.tp:
+        yield f"TP {row.tp} does not divide {model.heads} heads and {plural(model.query_groups, 'query group')}"
+    if model.experts % row.ep:
+        yield f"EP {row.ep} does not divide {plural(model.experts, 'expert')}"
+    if row.seq_len % (pieces := sequence_pieces(row.tp, row.cp)):
+        yield f"sequence length {row.seq_len} does not split into {pieces} pieces (TP {row.tp}, CP {row.cp})"
+    if row.vp and row.pp == 1:
+        yield f"VP {row.vp} needs a pipeline, and PP is 1"
+    elif row.vp and not fills_pipeline(row.ga, row.pp):
+        yield f"GA {row.ga} is no multiple of PP {row.pp}, as virtual stages need it"
 
 
 # What a plan says of every run. EP is 1 for a model without experts whatever is set.

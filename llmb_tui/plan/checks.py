@@ -4,20 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from llmb_tui.catalog.layout import fills_pipeline, sequence_pieces, shared_heads, stage_places
 from llmb_tui.plan.plan import Problem, error, note, warning
 from llmb_tui.plan.resolved import ResolvedSelection
-from llmb_tui.plan.rules import (
-    dividing_scales,
-    divisors,
-    either,
-    fills_pipeline,
-    multiples,
-    neighbours,
-    sequence_pieces,
-    shared_heads,
-    stage_places,
-    tensor_reach,
-)
+from llmb_tui.plan.rules import dividing_scales, divisors, either, multiples, neighbours, tensor_reach
 from llmb_tui.plan.selection import FIELDS
 from llmb_tui.text import capital
 

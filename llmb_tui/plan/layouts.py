@@ -7,21 +7,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.catalog.layout import fills_pipeline, sequence_pieces, shared_heads, stage_places
 from llmb_tui.plan.checks import unusual_of
 from llmb_tui.plan.estimate import estimate_of, expect
 from llmb_tui.plan.evidence import Evidence, evidence_of
 from llmb_tui.plan.memory import memory_of
 from llmb_tui.plan.plan import Estimate, Expectation, Memory, Parallelism
 from llmb_tui.plan.resolved import ResolvedSelection, quotient, resolve
-from llmb_tui.plan.rules import (
-    divisors,
-    fills_pipeline,
-    runs_as_listed,
-    sequence_pieces,
-    shared_heads,
-    stage_places,
-    tensor_reach,
-)
+from llmb_tui.plan.rules import divisors, runs_as_listed, tensor_reach
 from llmb_tui.plan.selection import Overrides, Selection
 
 _FREE = ("tp", "pp", "cp", "ep", "vp", "mbs")

@@ -1,4 +1,4 @@
-"""What divides what: the arithmetic of a layout, for the checks and the list of layouts; what divides nearby."""
+"""How a layout stands to its recipe, and what divides nearby: for the checks and the list of layouts."""
 
 from __future__ import annotations
 
@@ -7,46 +7,16 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 
-from llmb_tui.catalog.recipe import Model
+from llmb_tui.catalog.layout import fills_pipeline
 from llmb_tui.plan.resolved import ResolvedSelection, quotient
 from llmb_tui.plan.selection import LAYOUT
 
 _layout_of = attrgetter(*(field.name for field in LAYOUT))
 
 
-def shared_heads(model: Model) -> int:
-    """What tensor parallelism must divide: query heads and key/value groups are split over its ranks.
-
-    Source: Megatron Core 0.11 to 0.14, transformer_config.py, which refuses a TP that does not divide both.
-    """
-    return math.gcd(model.heads, model.query_groups)
-
-
 def tensor_reach(resolved: ResolvedSelection) -> int:
     """The largest TP that stays on NVLink: a node, or further where the recipe's own TP reaches further."""
     return max(resolved.gpu.gpus_per_node, resolved.base.row_for(resolved.selection.scale).tp)
-
-
-def stage_places(model: Model, layers: int) -> int:
-    """What PP x VP must divide: the layers, and what the embedding and the loss count for in this recipe."""
-    return layers + model.stage_extra_layers
-
-
-def sequence_pieces(tp: int, cp: int) -> int:
-    """What must divide the sequence length.
-
-    Context parallelism gives each rank two pieces of a causal sequence, sequence parallelism splits them over the
-    tensor ranks.
-    """
-    return tp * cp * (2 if cp > 1 else 1)
-
-
-def fills_pipeline(ga: int, pp: int) -> bool:
-    """Whether virtual stages can run: the micro-batches come in groups of PP.
-
-    Source: Megatron Core 0.11 to 0.14, schedules.py, which stops with an error for any other number.
-    """
-    return ga % pp == 0
 
 
 def runs_as_listed(resolved: ResolvedSelection) -> bool:
