@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from llmb_tui.plan.options import chosen_options
 from llmb_tui.plan.plan import Parallelism, Plan, Problem
-from llmb_tui.plan.selection import DEFAULT_PROCEDURE, LAYOUT, PROCEDURE_TITLES, Field
+from llmb_tui.plan.selection import LAYOUT, PROCEDURE_TITLES, Field
+from llmb_tui.request import procedures_on
 from llmb_tui.wizard.answers import input_problems
 from llmb_tui.wizard.events import Action
 from llmb_tui.wizard.state import WizardState
@@ -129,11 +130,12 @@ def summary(state: WizardState, step: StepId) -> str:
         words = " · ".join(part for part in ((answers.gpu or "").upper(), answers.dtype) if part)
     elif step is StepId.SCALE and answers.scale is not None:
         other = other_layout(state.proposal.usual, state.proposal.plan)
+        usual = procedures_on(state.proposal.profile)[0]
         more = [
             *(["strong"] if answers.strong else ()),
             *(["other layout"] if other else ()),
             *(option.word for option in chosen_options(answers.options)),
-            *([PROCEDURE_TITLES[answers.procedure]] if answers.procedure != DEFAULT_PROCEDURE else ()),
+            *([PROCEDURE_TITLES[state.procedure]] if state.procedure != usual else ()),
         ]
         words = " · ".join((f"{answers.scale} GPUs", *more))
     elif step is StepId.CLUSTER and answers.cluster:

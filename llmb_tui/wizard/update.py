@@ -158,8 +158,8 @@ def _plan_suite(state: WizardState) -> Change:
 
 
 def _copy(state: WizardState) -> Change:
-    answers, chosen = state.answers, state.proposal.selection
-    return state, (effects.Copy(command(chosen, answers.cluster, answers.procedure)),) if chosen is not None else ()
+    cluster, chosen = state.answers.cluster, state.proposal.selection
+    return state, (effects.Copy(command(chosen, cluster, state.procedure)),) if chosen is not None else ()
 
 
 def _again(state: WizardState) -> Change:

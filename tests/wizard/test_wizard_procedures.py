@@ -8,9 +8,20 @@ import pytest
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.plan.plan import Problem
+from llmb_tui.plan.selection import ProcedureId
+from llmb_tui.request import procedures_on
 from llmb_tui.wizard.answers import Answers, answer, answers_of, command, value_of
 from llmb_tui.wizard.choices import procedures
+from llmb_tui.wizard.effects import Copy
+from llmb_tui.wizard.events import Asked
+from llmb_tui.wizard.gates import summary
+from llmb_tui.wizard.steps import StepId
 from tests.kit.runs import NEMOTRON
+from tests.launch.runai.workload_cases import NEMOTRON_340B, PROFILE
+from tests.wizard.wizard_states import EOS, Wizard
+
+ON_BOTH = answers_of(NEMOTRON_340B)
+"""What both kinds of cluster can run."""
 
 
 def test_direct_is_meant_until_the_other_is_chosen() -> None:
@@ -61,3 +72,24 @@ def test_the_command_names_the_published_one() -> None:
     assert command(NEMOTRON, "eos", "upstream").endswith(" --cluster eos --procedure upstream")
     assert "--procedure" not in command(NEMOTRON, "eos")
     assert "--procedure" not in command(NEMOTRON, None, "upstream")  # `plan` has no procedure
+
+
+@pytest.mark.parametrize(("chosen", "cluster"), [("upstream", PROFILE.name), ("runai", EOS.name)])
+def test_rail_and_command_name_no_procedure_that_the_cluster_does_not_have(
+    catalog: Catalog, chosen: ProcedureId, cluster: str
+) -> None:
+    """It was chosen while another cluster was, and the usual one of this cluster would run."""
+    wizard = Wizard(catalog, replace(ON_BOTH, procedure=chosen), cluster, profiles=(EOS, PROFILE))
+    assert wizard.state.procedure == procedures_on(wizard.state.proposal.profile)[0]
+    assert summary(wizard.state, StepId.SCALE) == "256 GPUs"
+    (copied,) = wizard.tell(Asked("copy"))
+    assert isinstance(copied, Copy)
+    assert copied.text.endswith(f"--scale 256 --cluster {cluster}")
+
+
+def test_rail_and_command_name_the_published_one_where_it_would_run(catalog: Catalog) -> None:
+    wizard = Wizard(catalog, replace(ON_BOTH, procedure="upstream"))
+    assert summary(wizard.state, StepId.SCALE) == "256 GPUs · NVIDIA's own scripts"
+    (copied,) = wizard.tell(Asked("copy"))
+    assert isinstance(copied, Copy)
+    assert copied.text.endswith("--cluster eos --procedure upstream")

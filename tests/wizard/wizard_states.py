@@ -87,7 +87,7 @@ class Wizard:
         catalog: Catalog,
         answers: Answers = NEMOTRON,
         cluster: str | None = EOS.name,
-        profiles: tuple[SlurmProfile, ...] = (EOS, SELENE),
+        profiles: tuple[ClusterProfile, ...] = (EOS, SELENE),
     ) -> None:
         rules = Rules(catalog, preview, objections, blockers, observed)
         self.state, self.effects = open_wizard(rules, replace(answers, cluster=cluster), profiles)
