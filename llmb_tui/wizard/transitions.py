@@ -125,10 +125,12 @@ def _preparable(state: WizardState) -> RunRequest | None:
 
 
 def ask_to_submit(state: WizardState) -> Change:
-    """Ask whether what is shown shall be submitted, or say what comes first."""
+    """Ask whether what is shown shall be submitted, or say what comes first; what is not there yet is made."""
     cluster = state.cluster
-    if cluster.prepared is None or cluster.launched is not None or submit_blocker(state):
+    if cluster.launched is not None or submit_blocker(state):
         return state, ()
+    if cluster.prepared is None:
+        return prepare(state)
     if first := comes_first(state):
         return state, (effects.Tell(first),)
     return state, (effects.AskToSubmit(cluster.prepared, state.proposal.launch.starts),)

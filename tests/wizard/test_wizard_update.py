@@ -35,6 +35,7 @@ from llmb_tui.wizard.effects import (
     Tell,
 )
 from llmb_tui.wizard.events import (
+    Action,
     Answered,
     Asked,
     CheckDone,
@@ -476,6 +477,16 @@ class TestScriptAhead:
         wizard.tell(ConnectionChanged(wizard.request, "connected"), StepTaken(StepId.REVIEW))
         assert wizard.tell(TaskEnded(wizard.request, "prepare ahead")) == (Prepare(wizard.request),)
         assert wizard.tell(TaskEnded(wizard.request, "prepare")) == ()
+
+    @pytest.mark.parametrize("action", ["enter", "submit"])
+    def test_one_that_could_not_be_made_is_tried_again_at_review(self, wizard: Wizard, action: Action) -> None:
+        wizard.installed().tell(StepTaken(StepId.REVIEW))
+        assert wizard.tell(Asked(action)) == (), "it is being made"
+        wizard.tell(Failed(wizard.request, "prepare", LOST), TaskEnded(wizard.request, "prepare"))
+        assert wizard.tell(Asked(action)) == (Prepare(wizard.request),)
+        assert wizard.state.cluster.trouble is None
+        wizard.tell(Prepared(wizard.request, draft_of(wizard.request)), TaskEnded(wizard.request, "prepare"))
+        assert of_kind(wizard.tell(Asked(action)), AskToSubmit), "it is not submitted unasked"
 
 
 class TestSubmission:
