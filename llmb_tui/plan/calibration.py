@@ -69,12 +69,13 @@ def measured_here(plan: Plan, results: Sequence[OwnResult]) -> MeasuredHere | No
 
 
 def _repeated(same: Sequence[OwnResult]) -> MeasuredHere:
-    """The mean. Its band holds every run that was measured."""
+    """The mean. Its band holds every run that was measured, down to `_LOWEST`."""
     mean = fmean(result.step_time_s for result in same)
     farthest = max(abs(result.step_time_s / mean - 1) for result in same) * 100
     half = (_ONE_RUN if len(same) == 1 else max(_AT_LEAST, farthest)) / 100
     basis = f"{plural(len(same), 'run')} of this configuration on this cluster, {_procedures(same)}"
-    return MeasuredHere(mean, mean * (1 - half), mean * (1 + half), basis, _ids(same), same=True)
+    low = max(_LOWEST, 1 - half)
+    return MeasuredHere(mean, mean * low, mean * (1 + half), basis, _ids(same), same=True)
 
 
 def _scaled(plan: Plan, newest: Sequence[OwnResult]) -> MeasuredHere | None:

@@ -62,6 +62,14 @@ def test_several_runs_their_mean_and_a_band_that_holds_all(
     assert found.runs == tuple(reversed([result.run_id for result in results])), "newest first"
 
 
+@pytest.mark.parametrize("ratios", [(1.0, 1.0, 1.0, 1.0, 3.15), (*[1.0] * 9, 2.4)])
+def test_a_run_that_met_a_slow_link_takes_no_band_below_zero(plan_of: PlanOf, ratios: tuple[float, ...]) -> None:
+    plan = plan_of(N15B, 64)
+    found = here(plan, *(ran(f"r{i}", plan, ratio) for i, ratio in enumerate(ratios)))
+    assert found.low_s == pytest.approx(found.step_time_s / 10)
+    assert found.high_s == pytest.approx(2.67 * max(ratios))
+
+
 def test_runs_of_the_same_configuration_leave_the_others_out(plan_of: PlanOf) -> None:
     plan = plan_of(N15B, 64)
     found = here(plan, ran("same", plan, 1.0), ran("other", plan_of(N15B, 128), 2.0))
