@@ -25,17 +25,21 @@ def document(plan: Plan) -> dict[str, Any]:
     estimate = _object(plan.estimate)
     if estimate:
         estimate["tokens_per_s"] = round(estimate["tokens_per_s"])
+    published = _object(plan.published)
+    if published:
+        published["origin"] = "recipe"  # nothing else is published in a preset
     return {
         "selection": {
             **{name: getattr(plan.selection, name) for name in _SELECTION},
             "scaling": plan.scaling,
             "precision_variant": plan.precision_variant,
+            "variant": None,  # no preset has several of one configuration
         },
         "nodes": plan.nodes,
         "gpus_per_node": plan.gpus_per_node,
         "parallelism": _object(plan.parallelism),
         "printed": _object(plan.printed),
-        "published": _object(plan.published),
+        "published": published,
         "estimate": estimate,
         "memory": _object(plan.memory),
         "checkpoint_gb": _plain(plan.checkpoint_gb),

@@ -37,7 +37,7 @@ def test_plan_prints_one_document(call: Any) -> None:
     made = json.loads(done.stdout)
     assert made["selection"] == {
         "workload": "nemotron4", "release": "25.04", "size": "15b", "gpu": "h100", "dtype": "bf16", "scale": 64,
-        "scaling": "weak", "precision_variant": None,
+        "scaling": "weak", "precision_variant": None, "variant": None,
     }  # fmt: skip
     assert made["published"]["step_time_s"] == 2.67
     assert made["estimate"]["method"] == "published"

@@ -15,10 +15,10 @@ from llmb_tui.plan.resolved import selections
 
 PlanOf = Callable[..., Plan]
 KEYS = {
-    "selection": {"workload", "release", "size", "gpu", "dtype", "scale", "scaling", "precision_variant"},
+    "selection": {"workload", "release", "size", "gpu", "dtype", "scale", "scaling", "precision_variant", "variant"},
     "parallelism": set("tp pp cp ep dp vp mbs gbs ga seq_len layers".split()),
     "printed": set("tp pp cp ep dp vp mbs gbs ga seq_len layers".split()),
-    "published": {"step_time_s", "tokens_per_s", "mfu_pct", "days_per_1t_tokens", "source", "note"},
+    "published": {"step_time_s", "tokens_per_s", "mfu_pct", "days_per_1t_tokens", "source", "note", "origin"},
     "estimate": set(
         "step_time_s low_s high_s method anchor tokens_per_s mfu_pct days_per_1t_tokens tflops_per_gpu"
         " model_flops_per_sample peak_tflops flops_formula".split()
@@ -38,6 +38,7 @@ def test_the_example_field_by_field(plan_of: PlanOf) -> None:
         "scale": 64,
         "scaling": "weak",
         "precision_variant": None,
+        "variant": None,
     }
     assert (made["nodes"], made["gpus_per_node"]) == (8, 8)
     runs = {"tp": 2, "pp": 1, "cp": 1, "ep": 1, "dp": 32, "vp": None, "mbs": 2, "gbs": 256, "ga": 4}
@@ -51,6 +52,7 @@ def test_the_example_field_by_field(plan_of: PlanOf) -> None:
         "mfu_pct": 65.82,
         "days_per_1t_tokens": 29.47,
         "note": None,
+        "origin": "recipe",
     }
     estimate = made["estimate"]
     assert estimate["step_time_s"] == 2.67

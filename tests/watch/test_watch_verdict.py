@@ -251,6 +251,7 @@ def test_the_document_has_the_keys_that_others_rely_on(plan: Plan, make_run: Cal
             "scale": 64,
             "scaling": "weak",
             "precision_variant": None,
+            "variant": None,
         },
         "procedure": "direct",
         "cluster": "demo",
