@@ -336,6 +336,7 @@ class LogPane(Vertical):
     def _read_on(self) -> None:
         """In a thread: take in what was appended, until the pane goes."""
         known: object = None
+        read: object = None
         while not self._stop.is_set():
             files, path, chosen = tuple(self._files), self._path, self._filter
             index, more = self._indexes[path], False
@@ -347,10 +348,11 @@ class LogPane(Vertical):
                 self._unreadable = ""
             except OSError as error:
                 self._unreadable = f"cannot read the log: {error.strerror}"
-            now = (index, index.size, chosen, chosen and chosen.looked_at, self._present, more, self._unreadable)
-            if now != known:
-                known = now
+            now = (index, chosen, self._present, more, self._unreadable)
+            amount = (index.size, chosen and chosen.looked_at)
+            if now != known or (amount != read and not self.view.will_look()):
                 self.post_message(self.Grown())
+            known, read = now, amount
             if self._unreadable or not (more or (chosen is not None and not chosen.complete)):
                 self._wake.wait(_POLL_S)
                 self._wake.clear()

@@ -165,11 +165,19 @@ class LogView(ScrollView, can_focus=True):
         self._strips.clear()
         self._paint(y)
 
+    def will_look(self) -> bool:
+        """From any thread, when lines were appended: whether the next frame comes by itself, or `grown` must be called.
+
+        It is noted first and then looked whether a frame is to come; a frame does both the other way round.
+        """
+        self._stale = True
+        return self._frame is not None
+
     def grown(self) -> None:
         """Lines were appended: paint now, or with the next frame when one was painted just now."""
-        if self._frame is not None:
-            self._stale = True
+        if self.will_look():
             return
+        self._stale = False
         before = self.virtual_size.height
         self._paint()
         is_flood = before and self.virtual_size.height - before >= self.size.height

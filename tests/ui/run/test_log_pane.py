@@ -13,6 +13,7 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.events import Key
 from textual.geometry import Offset
+from textual.message import Message
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.selection import Selection
@@ -481,6 +482,34 @@ async def test_lines_that_are_not_painted_yet_when_it_is_held_are_new(log: Path)
         await pilot.press("space")
         assert app.drawn()[-1] == "line 999"
         assert app.view.behind == 500
+
+
+async def test_what_the_next_frame_shows_is_not_announced_as_well(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    announced = 0
+    post = LogPane.post_message
+
+    def counted(pane: LogPane, message: Message) -> bool:
+        nonlocal announced
+        announced += isinstance(message, LogPane.Grown)
+        return post(pane, message)
+
+    app = PaneApp(log)
+    async with app.run_test(size=(60, 12)) as pilot:
+        await ready(pilot, app, 100)
+        await until(pilot, lambda: app.view._frame is None, "the frames are over")
+        monkeypatch.setattr(app.view, "set_timer", lambda *_: object())  # a frame that comes when it is told to
+        app.view.grown()
+        monkeypatch.setattr(LogPane, "post_message", counted)
+        append(log, numbered(100, 20))
+        app.pane.show_newest((log.name, log))
+        await until(pilot, lambda: app.pane._index.lines == 120, "the lines are read")
+        app.view._next_frame()
+        assert app.drawn()[-1] == "line 119"
+        assert not announced
+        app.view._next_frame()
+        append(log, numbered(120, 1))
+        app.pane.show_newest((log.name, log))
+        await until(pilot, lambda: announced, "nobody looks by himself any more")
 
 
 async def test_lines_and_what_is_said_of_them_are_one_repaint(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
