@@ -55,6 +55,8 @@ class Stage:
     settles_as: Submission = "submitted"
     crowd: int = 1
     """A job ends as soon as so many run."""
+    copied: bool = True
+    """The log of a job is here as soon as the job has ended."""
 
     def __post_init__(self) -> None:
         places = Places(self.folder / "config", self.folder / "state")
@@ -156,7 +158,7 @@ class Stage:
                 if len(going) >= self.crowd:
                     last = self.ends(going[-1])
                     if last != "RUNNING":
-                        self.runs.save(replace(going[-1], job_state=last, log_read=True))
+                        self.runs.save(replace(going[-1], job_state=last, log_read=self.copied))
                         post(RunsChanged())
 
         thread = threading.Thread(target=play, daemon=True)
@@ -186,4 +188,10 @@ class Stage:
 
     def monitor(self, run_id: str) -> SimpleNamespace:
         self.runs.save_log_read(run_id)
-        return SimpleNamespace(once=lambda: SimpleNamespace(link="closed", link_note=""))
+        return self.seen()
+
+    @staticmethod
+    def seen(link: str = "live", note: str = "", *, unread: bool = False) -> SimpleNamespace:
+        """A monitor whose one look finds that."""
+        state = SimpleNamespace(link=link, link_note=note, log_unread=unread)
+        return SimpleNamespace(once=lambda: state)

@@ -140,6 +140,17 @@ def test_tune_whose_short_runs_all_ended_badly_has_no_layout_to_take() -> None:
     assert (progress.stopped, with_best(progress)) == (True, None)
 
 
+@pytest.mark.parametrize("stage", ["done", "failed"])
+def test_tune_does_not_judge_by_a_log_that_was_not_read(stage: Stage) -> None:
+    suite = made("tune", count=2)
+    last = ended("r1", stage=stage)
+    unread = replace(last, state=replace(last.state, log_unread=True))
+    progress = standing(suite, ended("r0", None, [9.0] * 5 + [2.0] * 20), unread)
+    assert (progress.stopped, progress.over, progress.unfinished, with_best(progress)) == (False, False, True, None)
+    none = standing(suite, replace(unread, run=make_run("r0")), unread)
+    assert (none.stopped, replace(none, given_up=frozenset({"r0", "r1"})).stopped) == (False, True)
+
+
 def test_tune_says_whether_the_difference_is_noise_and_how_wrong_the_model_was() -> None:
     noise = random.Random(1)
     suite = made("tune", count=2)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -290,6 +292,35 @@ def test_who_watches_reads_the_log_of_a_run_that_took_the_place_of_another(stage
     assert stage.runs.load(fresh.run_ids[0]).log_read
 
 
+def ended_unread(stage: Stage, number: int = 3) -> Suite:
+    """A suite whose jobs have ended well, and whose logs were not copied."""
+    stage.ends = lambda _: "RUNNING"
+    suite = stage.suites.keep(suite_of(number))
+    stage.go(suite)
+    for run_id in suite.run_ids:
+        stage.runs.save(replace(stage.runs.load(run_id), job_state="COMPLETED", log_read=False))
+    return suite
+
+
+@pytest.mark.parametrize(
+    ("link", "asked", "read"), [("live", [1, 2, 3], [False, True, True]), ("lost", [1], [False] * 3)]
+)
+def test_one_log_that_cannot_be_read_holds_up_no_other(
+    stage: Stage, link: str, asked: list[int], read: list[bool]
+) -> None:
+    suite = ended_unread(stage)
+    monitor, seen = stage.monitor, []
+
+    def refused(run_id: str) -> SimpleNamespace:
+        seen.append(suite.run_ids.index(run_id) + 1)
+        return stage.seen(link, "Permission denied.", unread=True) if len(seen) == 1 else monitor(run_id)
+
+    stage.monitor = refused  # type: ignore[method-assign]
+    assert stage.runner.look(suite.id) == "Permission denied."
+    assert seen == asked
+    assert [stage.runs.load(run_id).log_read for run_id in suite.run_ids] == read
+
+
 def test_a_broken_suite_is_named_and_not_passed_over(stage: Stage, tmp_path: Path) -> None:
     suite = stage.suites.keep(suite_of())
     file = tmp_path / "state" / "suites" / suite.id / "suite.json"
@@ -298,16 +329,38 @@ def test_a_broken_suite_is_named_and_not_passed_over(stage: Stage, tmp_path: Pat
         stage.suites.keep(suite_of())
 
 
-def test_a_tune_ends_with_the_full_run_of_the_fastest(stage: Stage) -> None:
+def tune(stage: Stage) -> Suite:
+    """Three layouts to try, each faster than the one before, then the full run."""
     name, selections = ready_made("tune", CATALOG, NEMOTRON, count=3)
-    suite = stage.suites.keep(make_suite(name, "eos", [(one, "direct") for one in selections], kind="tune"))
+    return stage.suites.keep(make_suite(name, "eos", [(one, "direct") for one in selections], kind="tune"))
+
+
+def write_log(stage: Stage, suite: Suite, run_id: str) -> None:
+    seconds, steps = 2.0 - suite.run_ids.index(run_id) / 10, stage.runs.load(run_id).plan.steps
+    line = "Training epoch 0, iteration {0}/{1} | global_step: {0} | train_step_timing in s: {2} | loss: 1\n"
+    log = "".join(line.format(step, steps - 1, seconds) for step in range(steps))
+    (stage.runs.folder(run_id) / "log").write_text(log)
+
+
+def without_logs(stage: Stage, suite: Suite, unreadable: Callable[[str], SimpleNamespace | None]) -> None:
+    """The logs of its runs are copied when they are asked for, but where `unreadable` has another answer."""
+    stage.copied = False
+
+    def monitor(run_id: str) -> SimpleNamespace:
+        if (answer := unreadable(run_id)) is not None:
+            return answer
+        write_log(stage, suite, run_id)
+        stage.runs.save_log_read(run_id)
+        return stage.seen()
+
+    stage.monitor = monitor  # type: ignore[method-assign]
+
+
+def test_a_tune_ends_with_the_full_run_of_the_fastest(stage: Stage) -> None:
+    suite = tune(stage)
 
     def ends(run: Run) -> str:
-        seconds = 2.0 - suite.run_ids.index(run.id) / 10
-        steps = run.plan.steps
-        line = "Training epoch 0, iteration {0}/{1} | global_step: {0} | train_step_timing in s: {2} | loss: 1\n"
-        log = "".join(line.format(step, steps - 1, seconds) for step in range(steps))
-        (stage.runs.folder(run.id) / "log").write_text(log)
+        write_log(stage, suite, run.id)
         return "COMPLETED"
 
     stage.ends = ends
@@ -316,3 +369,59 @@ def test_a_tune_ends_with_the_full_run_of_the_fastest(stage: Stage) -> None:
     assert last.selection.overrides == suite.rows[2].selection.overrides != suite.rows[0].selection.overrides
     assert stage.runs.load(last.run_id).plan.selection == last.selection
     assert len(stage.jobs) == 4
+
+
+@pytest.mark.parametrize("link", ["lost", "live"])
+def test_a_tune_waits_for_the_logs_of_its_short_runs(stage: Stage, link: str) -> None:
+    suite = tune(stage)
+    refusals = dict.fromkeys(suite.run_ids[1:3], 4)
+
+    def unreadable(run_id: str) -> SimpleNamespace | None:
+        refusals[run_id] = refusals.get(run_id, 0) - 1
+        return stage.seen(link, "The line broke.", unread=True) if refusals[run_id] >= 0 else None
+
+    without_logs(stage, suite, unreadable)
+    progress = stage.go(suite)
+    last = stage.suites.load(suite.id).rows[-1]
+    assert last.selection.overrides == suite.rows[2].selection.overrides != suite.rows[0].selection.overrides
+    assert (len(stage.jobs), progress.count("not sent")) == (4, 0)
+    assert stage.told.count("eos: The line broke.") == 1
+
+
+def test_a_tune_goes_on_without_a_log_that_is_gone_for_good(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("llmb_tui.results.suite.runner.PATIENCE_S", 0.05)
+    suite = tune(stage)
+    gone = stage.seen("live", "The log is gone.", unread=True)
+    without_logs(stage, suite, lambda run_id: gone if run_id == suite.run_ids[2] else None)
+    stage.go(suite)
+    assert stage.suites.load(suite.id).rows[-1].selection.overrides == suite.rows[1].selection.overrides
+    (said,) = (words for words in stage.told if "not waited for" in words)
+    assert said.startswith(f"{suite.rows[2].key}: ")
+
+
+def test_a_tune_waits_for_a_log_that_is_on_its_way(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("llmb_tui.results.suite.runner.PATIENCE_S", 0.05)
+    suite, looks = tune(stage), count(1)
+
+    def unreadable(run_id: str) -> SimpleNamespace | None:
+        if run_id != suite.run_ids[2] or (size := next(looks)) >= 20:
+            return None
+        (stage.runs.folder(run_id) / "log").write_text("Downloading.\n" * size)
+        return stage.seen("live", "The log is not copied whole yet.", unread=True)
+
+    without_logs(stage, suite, unreadable)
+    stage.go(suite)
+    assert stage.suites.load(suite.id).rows[-1].selection.overrides == suite.rows[2].selection.overrides
+
+
+def test_a_tune_without_any_log_is_left_and_can_be_gone_on_with(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    suite = tune(stage)
+    with monkeypatch.context() as patch:
+        patch.setattr("llmb_tui.results.suite.runner.PATIENCE_S", 0.05)
+        without_logs(stage, suite, lambda _: stage.seen("live", "The log is gone.", unread=True))
+        progress = stage.go(suite)
+    assert (progress.stopped, len(stage.jobs)) == (True, 3)
+    assert stage.suites.progress(suite).unfinished
+    without_logs(stage, suite, lambda _: None)
+    assert stage.go(suite).count("not sent") == 0
+    assert stage.suites.load(suite.id).rows[-1].selection.overrides == suite.rows[2].selection.overrides

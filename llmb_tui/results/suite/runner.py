@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from llmb_tui.cluster.cluster import SchedulerTrouble
 from llmb_tui.cluster.prompter import Prompter
@@ -29,6 +30,7 @@ from llmb_tui.results.suite.suite import Suite, SuiteRow
 from llmb_tui.results.suite.suite_plan import SuiteNotReady, request_of
 from llmb_tui.results.suite.suite_progress import RowProgress, SuiteProgress
 from llmb_tui.results.suite.suites import Suites
+from llmb_tui.watch.logfeed import PATIENCE_S
 from llmb_tui.watch.run_records import RunsChanged
 from llmb_tui.watch.runs_feed import LINE_TROUBLE, RunsFeed
 from llmb_tui.watch.state import ENDED
@@ -48,6 +50,15 @@ class Busy(Trouble):
     def __init__(self, suite: Suite) -> None:
         fix = f"`llmb-tui suite watch {suite.id}` follows it."
         super().__init__(f"Suite {suite.id} is just being submitted by another program.", "", fix)
+
+
+class LogsLook(NamedTuple):
+    """What came of a look at the logs of a suite."""
+
+    note: str
+    """Why the first that could not be read was not, in a sentence; empty where all were."""
+    withheld: frozenset[tuple[str, int]]
+    """(run, bytes that were here) of each that has ended, and whose log a cluster that answers did not give whole."""
 
 
 @dataclass
@@ -100,14 +111,23 @@ class SuiteRunner:
 
         Why that was not possible, in a sentence; empty where it was.
         """
+        return self.read_logs(suite_id, going_too=going_too).note
+
+    def read_logs(self, suite_id: str, *, going_too: bool = False) -> LogsLook:
+        """As `look`. A log that is withheld holds up no other; without a line none is asked for."""
+        first, withheld = "", set[tuple[str, int]]()
         for record in self.suites.records(self.suites.load(suite_id)).values():
             state = record.state
             ended = state.stage in ENDED
-            if record.run.job_ids and ((ended and state.log_unread) or (going_too and not ended)):
-                seen = self.feed.monitor(record.run.id).once()
-                if seen.link == "lost" or (seen.link_note and ended and seen.log_unread):
-                    return seen.link_note
-        return ""
+            if not record.run.job_ids or not ((ended and state.log_unread) or (going_too and not ended)):
+                continue
+            seen = self.feed.monitor(record.run.id).once()
+            if seen.link == "lost":
+                return LogsLook(seen.link_note, frozenset())
+            if ended and seen.log_unread:
+                first = first or seen.link_note
+                withheld.add((record.run.id, state.log_bytes))
+        return LogsLook(first, frozenset(withheld))
 
     def _cancel_all(self, suite_id: str, tell: Tell, prompter: Prompter | None) -> SuiteProgress:
         """All that go on, also where the scheduler leaves it open or refuses for one of them."""
@@ -145,6 +165,11 @@ class _Submission:
         self._evidence: dict[tuple[Plan, ProcedureId], ClusterEvidence] = {}
         self._said = ""
         self._refusals = 0
+        self._withheld: dict[tuple[str, int], float] = {}
+        """Since when a log is, by its run and how much of it is here."""
+        self._given_up = frozenset[str]()
+        self._unread = ""
+        """Why a log could not be read when that was last tried."""
 
     def go_on(self) -> SuiteProgress:
         """Send, and wait where that is all that can be done."""
@@ -174,14 +199,32 @@ class _Submission:
     def _progress(self) -> SuiteProgress:
         """How it stands, by all that its logs say; a `tune` has its best layout as soon as that is known."""
         suites = self._runner.suites
-        self._runner.look(self._id)
-        progress = self._runner.progress(self._id)
+        look = self._runner.read_logs(self._id)
+        progress = self._with_given_up(self._runner.progress(self._id), look)
+        if look.note and look.note != self._unread:
+            self._tell(f"{progress.plan.suite.cluster}: {look.note}")
+        self._unread = look.note
         best = with_best(progress)
         if best is None or best == progress.rows[-1].planned.row or progress.rows[-1].record is not None:
             return progress
         words = ", ".join(f"{name} {value}" for name, value in best.selection.overrides.set_fields().items())
         self._tell(f"the fastest layout is {words or 'that of the recipe'}; now its full run")
-        return suites.progress(suites.change(self._id, lambda suite: suite.with_row(best)))
+        now = suites.progress(suites.change(self._id, lambda suite: suite.with_row(best)))
+        return replace(now, given_up=self._given_up)
+
+    def _with_given_up(self, progress: SuiteProgress, look: LogsLook) -> SuiteProgress:
+        """Without waiting for logs that stay withheld for as long as who watches a run waits: they may never come.
+
+        One that grows is on its way, and a line that breaks says nothing of any.
+        """
+        now = time.monotonic()
+        self._withheld = {log: self._withheld.get(log, now) for log in look.withheld}
+        patience_over = {run_id for (run_id, _), since in self._withheld.items() if now - since >= PATIENCE_S}
+        for row in progress.rows if progress.plan.suite.kind == "tune" else ():
+            if row.planned.row.run_id in patience_over - self._given_up:
+                self._tell(f"{row.planned.row.key}: its log cannot be read, and is not waited for any longer")
+        self._given_up |= patience_over
+        return replace(progress, given_up=self._given_up)
 
     def _renew_refused(self) -> None:
         """Who submits a suite again has mended what it was refused for."""

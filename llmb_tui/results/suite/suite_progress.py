@@ -54,6 +54,11 @@ class RowProgress:
         return tuple(after_warm_up(self._done.state.progress.step_times_s)) if self._done else ()
 
     @property
+    def unread(self) -> bool:
+        """Its job is over, and more of its log may be on the cluster than was read."""
+        return self.record is not None and self.record.state.log_unread
+
+    @property
     def _done(self) -> RunRecord | None:
         return self.record if self.standing == "done" else None
 
@@ -83,6 +88,8 @@ class SuiteProgress:
     plan: SuitePlan
     rows: tuple[RowProgress, ...]
     free_nodes: int | None = None
+    given_up: frozenset[str] = frozenset()
+    """Ids of the runs whose logs who submits it has waited for long enough."""
 
     def count(self, *standings: Standing) -> int:
         """How many rows stand so."""
@@ -108,8 +115,9 @@ class SuiteProgress:
 
     @property
     def trying(self) -> bool:
-        """Short runs of a `tune` go on or are still to be sent."""
-        return any(row.standing not in OVER for row in self.rows if not row.planned.row.of_best)
+        """Short runs of a `tune` go on or are still to be sent, or the logs that say how fast they were to be read."""
+        tried = [row for row in self.rows if not row.planned.row.of_best]
+        return any(row.standing not in OVER or self._awaits_log(row) for row in tried)
 
     @cached_property
     def over(self) -> bool:
@@ -160,6 +168,9 @@ class SuiteProgress:
                 parts.append(f"{count} {standing}")
         return " · ".join(parts)
 
+    def _awaits_log(self, row: RowProgress) -> bool:
+        return row.unread and row.planned.row.run_id not in self.given_up
+
     @property
     def _ahead(self) -> list[RowProgress]:
         """What goes on first, then what is to be sent, in the suite's order."""
@@ -197,7 +208,7 @@ def log_to_read(progress: SuiteProgress, last: str, read: Set[str]) -> str | Non
     """
     records = [(row, row.record) for row in progress.rows if row.record is not None and row.record.run.job_ids]
     for row, record in records:
-        if row.standing in OVER and record.state.log_unread and record.run.id not in read:
+        if row.standing in OVER and row.unread and record.run.id not in read:
             return record.run.id
     running = [record.run.id for row, record in records if row.standing == "running"]
     return running[(running.index(last) + 1) % len(running) if last in running else 0] if running else None
