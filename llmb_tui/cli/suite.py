@@ -182,10 +182,10 @@ def _cancel(services: Services, arguments: argparse.Namespace) -> int:
     question = f"Cancel suite {suite.id}, {plural(going, 'job')} and {plural(rest, 'run')} that are not sent?"
     if not progress.over and not arguments.yes and has_terminal() and not confirm(question):
         raise Trouble("Nothing was cancelled.", exit_code=1)
-    before = {row.planned.row.run_id for row in progress.rows if row.standing in ("unknown", "waiting", "running")}
+    cancelled: tuple[str, ...] = ()
     if not progress.over:
-        progress = services.suite_runner.cancel(suite, _tell, terminal_prompter())
-    answer(arguments, {"id": suite.id, "cancelled": sorted(before)}, progress.words)
+        progress, cancelled = services.suite_runner.cancel(suite, _tell, terminal_prompter())
+    answer(arguments, {"id": suite.id, "cancelled": list(cancelled)}, progress.words)
     return 0
 
 

@@ -12,11 +12,13 @@ import pytest
 
 from llmb_tui.cluster.profiles import save_profile
 from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, SlurmProfile
+from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.results.suite.suite import make_suite
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from llmb_tui.toml.read import builtin_dir
+from llmb_tui.watch.runs_feed import RunsFeed
 from tests.kit import verbs
 from tests.kit.runs import NEMOTRON, make_run
 from tests.kit.verbs import Completed
@@ -206,3 +208,28 @@ def test_a_suite_of_which_nothing_is_sent_says_why(
     done = suite(tmp_path, "submit", suite_id, "--yes", "--json", code=code)
     assert done.stderr == f"{says}\n"
     assert json.loads(done.stdout)["id"] == suite_id
+
+
+@pytest.mark.usefixtures("file")
+def test_only_what_was_cancelled_is_named_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second job ends before it is cancelled, the third was over before."""
+
+    def cancel(_: object, run: Run, __: object = None) -> tuple[str, ...]:
+        return run.job_ids if run.id == "row0" else ()
+
+    monkeypatch.setattr(RunsFeed, "cancel", cancel)
+    done = suite(tmp_path, "cancel", stored(tmp_path, "RUNNING", "RUNNING", "COMPLETED"), "--yes", "--json")
+    assert json.loads(done.stdout)["cancelled"] == ["row0"]
+    assert "nothing was cancelled" in done.stderr
+
+
+@pytest.mark.usefixtures("file")
+def test_a_run_that_may_still_get_a_job_is_not_cancelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    suite_id = stored(tmp_path, "RUNNING")
+    services = Services(Places(tmp_path / "config", tmp_path / "state"))
+    services.runs.save(make_run("row1", submission="unknown", job_ids=(), job_state=None))
+    monkeypatch.setattr(RunsFeed, "cancel", lambda _, run, __=None: run.job_ids)
+    monkeypatch.setattr(RunsFeed, "settle", lambda _, run_id, __=None: services.runs.load(run_id))
+    done = suite(tmp_path, "cancel", suite_id, "--yes", "--json", code=2)
+    assert "not known yet" in json.loads(done.stdout)["error"]["what"]
+    assert "asked to cancel job 48123" in done.stderr

@@ -196,8 +196,9 @@ def test_a_cancel_ends_what_goes_on_and_what_was_not_sent(stage: Stage) -> None:
 
     stage.submit = submit  # type: ignore[method-assign]
     stage.go(suite, stop)
-    progress = stage.runner.cancel(suite, stage.told.append)
+    progress, cancelled = stage.runner.cancel(suite, stage.told.append)
     assert (progress.count("cancelled"), progress.over, progress.unfinished) == (1, True, False)
+    assert cancelled == suite.run_ids[:1]
     assert stage.go(suite).over
     assert len(stage.jobs) == 1
 
@@ -217,6 +218,42 @@ def test_a_cancel_whose_answer_is_lost_does_not_hold_up_the_others(stage: Stage)
     with pytest.raises(CancelOpen):
         stage.runner.cancel(suite, stage.told.append)
     assert [stage.runs.load(run_id).job_state for run_id in suite.run_ids] == ["RUNNING", "CANCELLED", "CANCELLED"]
+
+
+def test_a_cancel_names_what_was_cancelled_and_not_what_was_over(stage: Stage) -> None:
+    stage.ends = lambda _: "RUNNING"
+    suite = stage.suites.keep(suite_of(3))
+    stage.go(suite)
+    over, *going = suite.run_ids
+    cancel = stage.cancel
+
+    def cancel_going(run: Run, prompter: object = None) -> tuple[str, ...]:
+        if run.id != over:
+            return cancel(run, prompter)
+        stage.runs.save(replace(run, job_state="COMPLETED"))
+        return ()
+
+    stage.cancel = cancel_going  # type: ignore[method-assign]
+    _, cancelled = stage.runner.cancel(suite, stage.told.append)
+    assert cancelled == tuple(going)
+    key, other, _ = (row.key for row in suite.rows)
+    assert f"{key}: Job 100 was over already: nothing was cancelled." in stage.told
+    assert f"{other}: Slurm was asked to cancel job 101." in stage.told
+
+
+def test_a_cancel_of_what_may_still_get_a_job_did_not_succeed(stage: Stage) -> None:
+    stage.ends = lambda _: "RUNNING"
+    suite = stage.suites.keep(suite_of(3))
+    stage.go(suite)
+    first, *others = suite.run_ids
+    stage.runs.save(replace(stage.runs.load(first), submission="unknown", job_ids=(), job_state=None))
+    stage.settle = lambda run_id, prompter=None: stage.runs.load(run_id)  # type: ignore[method-assign]  # noqa: ARG005
+    with pytest.raises(Trouble, match="not known yet") as raised:
+        stage.runner.cancel(suite, stage.told.append)
+    assert (raised.value.exit_code, suite.rows[0].key in raised.value.what) == (2, True)
+    assert f"llmb-tui suite cancel {suite.id}" in raised.value.fix
+    assert {stage.runs.load(run_id).job_state for run_id in others} == {"CANCELLED"}
+    assert stage.suites.load(suite.id).cancelled
 
 
 def test_what_a_person_has_withdrawn_is_not_sent_again(stage: Stage) -> None:

@@ -31,6 +31,7 @@ from llmb_tui.results.suite.suite_plan import SuiteNotReady, request_of
 from llmb_tui.results.suite.suite_progress import RowProgress, SuiteProgress
 from llmb_tui.results.suite.suites import Suites
 from llmb_tui.watch.logfeed import PATIENCE_S
+from llmb_tui.watch.report import cancel_words
 from llmb_tui.watch.run_records import RunsChanged
 from llmb_tui.watch.runs_feed import LINE_TROUBLE, RunsFeed
 from llmb_tui.watch.state import ENDED
@@ -90,10 +91,13 @@ class SuiteRunner:
         """How a suite stands now; it is read anew, for another program may have changed it."""
         return self.suites.progress(self.suites.load(suite_id))
 
-    def cancel(self, suite: Suite, tell: Tell, prompter: Prompter | None = None) -> SuiteProgress:
-        """Send nothing more of it, and cancel what goes on.
+    def cancel(
+        self, suite: Suite, tell: Tell, prompter: Prompter | None = None
+    ) -> tuple[SuiteProgress, tuple[str, ...]]:
+        """Send nothing more of it, and cancel what goes on; how it then stands, and the runs that were cancelled.
 
-        Raises Trouble where a cluster cannot be asked, or a cancel did not succeed: nothing more is sent all the same.
+        Raises Trouble where a cluster cannot be asked, a cancel did not succeed, or a run may still get a job: nothing
+        more is sent all the same.
         """
         self.clusters.cluster(suite.cluster).require_changes()
         self.suites.change(suite.id, lambda one: replace(one, cancelled=True))
@@ -129,29 +133,40 @@ class SuiteRunner:
                 withheld.add((record.run.id, state.log_bytes))
         return LogsLook(first, frozenset(withheld))
 
-    def _cancel_all(self, suite_id: str, tell: Tell, prompter: Prompter | None) -> SuiteProgress:
+    def _cancel_all(
+        self, suite_id: str, tell: Tell, prompter: Prompter | None
+    ) -> tuple[SuiteProgress, tuple[str, ...]]:
         """All that go on, also where the scheduler leaves it open or refuses for one of them."""
-        first: SchedulerTrouble | None = None
+        first: Trouble | None = None
+        cancelled = []
         for row in self.suites.load(suite_id).rows:
             try:
                 if self.launcher.runs.has(row.run_id):
-                    self._cancel(self.feed.settle(row.run_id, prompter), row, tell, prompter)
+                    run = self.feed.settle(row.run_id, prompter)
+                    cancelled += [run.id] * self._cancel(run, row, tell, prompter)
             except SchedulerTrouble as trouble:
                 tell(f"{row.key}: {trouble.what}")
                 first = first or trouble
+        progress = self.progress(suite_id)
+        if unknown := [row.planned.row.key for row in progress.rows if row.standing == "unknown"]:
+            what = f"It is not known yet whether there is a job of: {', '.join(unknown)}."
+            first = first or Trouble(what, "", f"`llmb-tui suite cancel {suite_id}` asks again; nothing more is sent.")
         if first is not None:
             raise first
-        return self.progress(suite_id)
+        return progress, tuple(cancelled)
 
-    def _cancel(self, run: Run, row: SuiteRow, tell: Tell, prompter: Prompter | None) -> None:
+    def _cancel(self, run: Run, row: SuiteRow, tell: Tell, prompter: Prompter | None) -> bool:
+        """Cancel what a row has; True if that was a job which was not over."""
+        cancelled: tuple[str, ...] = ()
         if run.submission == "intended":
             run = withdraw(self.launcher.runs, self.launcher.journal, run)
             tell(f"{row.key}: {run.submission}")
         elif run.job_ids and run.going:
             cancelled = self.feed.cancel(run, prompter)
-            tell(f"{row.key}: {run.words.scheduler} was asked to cancel {run.words.named(cancelled)}")
+            tell(f"{row.key}: {cancel_words(run, cancelled)}")
         elif run.submission == "unknown":
             tell(f"{row.key}: it is not known yet whether it has a job; `llmb-tui cancel {run.id}` asks again")
+        return bool(cancelled)
 
 
 class _Submission:

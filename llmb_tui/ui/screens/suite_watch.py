@@ -185,8 +185,9 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         if not await self.app.push_screen_wait(Confirm("Cancel", question, "Cancel the suite", "Keep it")):
             return
         with trouble_shown(self.app):
-            await in_daemon(self._services.suite_runner.cancel, suite, lambda _: None, self._prompter)
-            tell(self.app, f"{suite.name}: nothing more is sent, and what goes on is cancelled.")
+            _, cancelled = await in_daemon(self._services.suite_runner.cancel, suite, lambda _: None, self._prompter)
+            ended = f"{plural(len(cancelled), 'run')} {'was' if len(cancelled) == 1 else 'were'} cancelled"
+            tell(self.app, f"{suite.name}: nothing more is sent, and {ended if cancelled else 'nothing went on'}.")
         self._reread()
 
     # What is learned.

@@ -14,6 +14,7 @@ from textual.app import App
 
 from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.slurm.partition import parse_partitions
+from llmb_tui.errors import Trouble
 from llmb_tui.launch.policy import Policy
 from llmb_tui.results.suite.draft import SuiteDraft, draft_of
 from llmb_tui.results.suite.suite import Suite, make_suite
@@ -38,6 +39,8 @@ class Sender:
     sent: list[Suite] = field(default_factory=list)
     cancelled: list[Suite] = field(default_factory=list)
     let_go: threading.Event = field(default_factory=threading.Event)
+    refuses: Trouble | None = None
+    """What a cancel ends in."""
 
     def submit(self, suite: Suite, tell: Callable[[str], None], stop: threading.Event, _: object) -> SuiteProgress:
         self.sent.append(suite)
@@ -46,10 +49,12 @@ class Sender:
             pass
         return self.services.suites.progress(suite)
 
-    def cancel(self, suite: Suite, _: object, __: object) -> SuiteProgress:
+    def cancel(self, suite: Suite, _: object, __: object) -> tuple[SuiteProgress, tuple[str, ...]]:
         self.cancelled.append(suite)
         self.services.suites.save(replace(suite, cancelled=True))
-        return self.services.suites.progress(suite)
+        if self.refuses is not None:
+            raise self.refuses
+        return self.services.suites.progress(suite), suite.run_ids[1:3]
 
 
 class SuiteServices(LocalServices):

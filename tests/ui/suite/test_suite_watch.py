@@ -17,7 +17,7 @@ from llmb_tui.errors import Trouble
 from llmb_tui.launch.policy import Policy
 from llmb_tui.results.suite.submissions import Sending
 from llmb_tui.results.suite.suite_progress import log_to_read
-from llmb_tui.ui.dialogs import Confirm, ExportDialog
+from llmb_tui.ui.dialogs import Confirm, ExportDialog, Failure
 from llmb_tui.ui.screens.report import ReportScreen
 from llmb_tui.ui.screens.result_view import ResultView
 from llmb_tui.ui.screens.run import RunScreen
@@ -108,6 +108,21 @@ async def test_it_is_cancelled_after_a_question(open_watch: OpenWatch) -> None:
         await until(pilot, lambda: "1 run not sent, and none will be" in text_of(app, "#watch-sums"), "it is known")
         assert [suite.id for suite in services.sender.cancelled] == [SUITE_ID]
         assert "go_on" not in actions(screen)
+
+
+@pytest.mark.parametrize("refuses", [None, Trouble("It is not known yet whether there is a job of: mine.")])
+async def test_what_a_cancel_did_is_said(open_watch: OpenWatch, refuses: Trouble | None) -> None:
+    app, services = open_watch()
+    services.sender.refuses = refuses
+    async with app.run_test(size=SIZE, notifications=True) as pilot:
+        await read(pilot)
+        await pilot.press("c")
+        await on_top(pilot, Confirm)
+        await pilot.press("y")
+        await on_top(pilot, Failure if refuses else SuiteWatchScreen)
+        said = "not known yet" if refuses else "2 runs were cancelled"
+        await until(pilot, lambda: said in on_screen(app), "what it did")
+        assert "is cancelled" not in on_screen(app)
 
 
 async def test_it_goes_on_where_it_stopped(open_watch: OpenWatch) -> None:
