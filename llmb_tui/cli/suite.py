@@ -126,45 +126,49 @@ def _watch(services: Services, arguments: argparse.Namespace) -> int:
     """Follow a suite to its end, or say how it stands."""
     suite = _kept(services, arguments)
     runner, changed = services.suite_runner, threading.Event()
-    lost, last = "", None
+    lost, last, over = "", None, False
     ended = _is_over(runner.progress(suite.id))
     if not ended:
         try:
             services.clusters.cluster(suite.cluster).connect(terminal_prompter())
         except LINE_TROUBLE as trouble:
-            lost = trouble.what
+            lost = _say_lost(suite, trouble.what)
     if arguments.once:
         if not ended:
             services.feed.poll()
-            lost = runner.look(suite.id, going_too=True) or lost
-        if lost:
-            say(f"{suite.cluster}: {lost}")
+            lost = _say_lost(suite, runner.look(suite.id, going_too=True), lost) or lost
         progress = runner.progress(suite.id)
         _print_progress(progress, as_json=arguments.json)
-        return 2 if lost else _exit_code(progress)
+        return _exit_code(progress, lost)
     following = services.feed.follow(lambda _: changed.set())
     try:
         while True:
             changed.clear()
-            now = "" if ended else runner.look(suite.id, going_too=True)
-            if now and now != lost:
-                say(f"{suite.cluster}: {now}")
-            lost = now
+            lost = "" if ended else _say_lost(suite, runner.look(suite.id, going_too=True), lost)
             progress = runner.progress(suite.id)
             line = progress_document(progress) if arguments.json else progress.words
             if line != last:
                 last = line
                 print_json(line) if arguments.json else print_line(progress.words)
-            if progress.over or not _goes_on(services, progress):
+            was_over, over = over, progress.over or not _goes_on(services, progress)
+            if over and (was_over or lost or not progress.unread):
                 break
-            changed.wait(services.timing.look_every_s)
+            if not over:  # else a job has ended since its log was read
+                changed.wait(services.timing.look_every_s)
     finally:
         following.end()
     if not arguments.json:
         _print_progress(progress, as_json=False)
     if not progress.over:
         say(f"{plural(progress.count('not sent'), 'run')} not sent: `llmb-tui suite submit {suite.id}` goes on.")
-    return _exit_code(progress)
+    return _exit_code(progress, lost)
+
+
+def _say_lost(suite: Suite, why: str, said: str = "") -> str:
+    """What cannot be learned of its cluster at the moment, which is told unless that was `said`."""
+    if why and why != said:
+        say(f"{suite.cluster}: {why}")
+    return why
 
 
 def _is_over(progress: SuiteProgress) -> bool:
@@ -332,8 +336,10 @@ def _goes_on(services: Services, progress: SuiteProgress) -> bool:
         return not idle
 
 
-def _exit_code(progress: SuiteProgress) -> int:
-    """Of all runs the first that applies: 4 for one that did not end well, 3 for a verdict of FAIL."""
+def _exit_code(progress: SuiteProgress, lost: str) -> int:
+    """Of all runs the first that applies: 2 for a log that could not be read, 4 for a bad end, 3 for a FAIL."""
+    if lost or progress.unread:
+        return 2
     if progress.count("refused", "failed", "cancelled"):
         return 4
     return 3 if progress.results("FAIL") else 0

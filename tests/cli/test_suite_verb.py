@@ -14,6 +14,7 @@ from llmb_tui.cluster.profiles import save_profile
 from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, SlurmProfile
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
+from llmb_tui.results.suite.runner import SuiteRunner
 from llmb_tui.results.suite.suite import make_suite
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
@@ -233,3 +234,38 @@ def test_a_run_that_may_still_get_a_job_is_not_cancelled(tmp_path: Path, monkeyp
     done = suite(tmp_path, "cancel", suite_id, "--yes", "--json", code=2)
     assert "not known yet" in json.loads(done.stdout)["error"]["what"]
     assert "asked to cancel job 48123" in done.stderr
+
+
+@pytest.mark.usefixtures("file")
+@pytest.mark.parametrize("states", [("COMPLETED",) * 3, ("COMPLETED", "FAILED", "COMPLETED")])
+@pytest.mark.parametrize("words", [(), ("--json",), ("--once",)])
+def test_verdicts_that_could_not_be_read_are_the_clusters_failure(
+    tmp_path: Path, states: tuple[str, ...], words: tuple[str, ...]
+) -> None:
+    suite_id = stored(tmp_path, *states)
+    services = Services(Places(tmp_path / "config", tmp_path / "state"))
+    services.runs.save(make_run("row2", job_state="COMPLETED", log_read=False))
+    (services.runs.folder("row2") / "log").unlink()
+    done = suite(tmp_path, "watch", suite_id, *words, code=2)
+    assert done.stderr.count("eos: Could not reach 127.0.0.1, port 1.") == 1
+
+
+@pytest.mark.usefixtures("file")
+def test_the_log_of_a_job_that_ends_after_the_last_look_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite_id = stored(tmp_path, "COMPLETED", "COMPLETED", "RUNNING")
+    services = Services(Places(tmp_path / "config", tmp_path / "state"))
+    log = services.runs.folder("row2") / "log"
+    looks = iter((False, True))
+
+    def look(*_: object, going_too: bool) -> str:
+        assert going_too
+        services.runs.save(make_run("row2", job_state="COMPLETED", log_read=next(looks)))
+        if services.runs.load("row2").log_read:
+            log.write_text((services.runs.folder("row1") / "log").read_text())
+        return ""
+
+    monkeypatch.setattr(SuiteRunner, "look", look)
+    done = suite(tmp_path, "watch", suite_id, "--json")
+    assert json.loads(done.stdout.splitlines()[-1])["verdicts"]["PASS"] == 3

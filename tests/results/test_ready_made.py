@@ -102,6 +102,14 @@ def test_acceptance_with_a_failed_run_fails() -> None:
     assert "fp8 16: timeout" in outcome.lines[1]
 
 
+def test_acceptance_has_no_verdict_while_a_log_is_not_read() -> None:
+    suite = made("acceptance", most_gpus=16)
+    records = [ended(f"r{i}", "PASS") for i in range(2)]
+    unread = replace(records[1], state=replace(records[1].state, verdict=None, log_unread=True))
+    progress = standing(suite, records[0], unread)
+    assert (progress.over, outcome_of(progress).result, outcome_of(progress).lines) == (True, None, (progress.words,))
+
+
 def test_repeat_says_its_noise() -> None:
     records = [ended(f"r{i}", "PASS", [*[9.0] * 5, *[2.0 + i / 100] * 45]) for i in range(3)]
     outcome = outcome_of(standing(made("repeat", count=3), *records))

@@ -100,6 +100,11 @@ class SuiteProgress:
         return sum(row.standing == "done" and row.result == result for row in self.rows)
 
     @property
+    def unread(self) -> int:
+        """How many rows are done whose logs were not read to their end: their verdicts are not known."""
+        return sum(row.standing == "done" and row.unread for row in self.rows)
+
+    @property
     def failures(self) -> int:
         """Runs that were refused or did not end well, but those that a person has cancelled."""
         return self.count("refused", "failed")
