@@ -282,15 +282,14 @@ def _file(name: str) -> Path:
 
 
 def _kept(services: Services, arguments: argparse.Namespace) -> Suite:
-    """A suite that was submitted: by its id, or the newest of the content that is meant."""
+    """A suite that was submitted: by its id, or that of the content or at least the name that is meant."""
     if services.suites.has(arguments.suite):
         return services.suites.load(arguments.suite)
-    suite, _ = _wanted(services, arguments)
-    same = next((one for one in services.suites.all() if one.digest == suite.digest), None)
-    if same is None:
-        fix = "`llmb-tui suite list` lists suites, `llmb-tui suite submit` submits one."
-        raise Trouble(f"{suite.name} was not submitted, or is another by now.", "", fix, exit_code=1)
-    return same
+    wanted, _ = _wanted(services, arguments)
+    found = services.suites.submitted(wanted)
+    if found.digest != wanted.digest:
+        say(f"Suite {found.id} ({found.name}) is meant, which was submitted otherwise: {found.conduct}.")
+    return found
 
 
 def _agree(services: Services, plan: SuitePlan, going: Suite | None, arguments: argparse.Namespace) -> None:

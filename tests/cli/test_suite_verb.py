@@ -269,3 +269,47 @@ def test_the_log_of_a_job_that_ends_after_the_last_look_is_read(
     monkeypatch.setattr(SuiteRunner, "look", look)
     done = suite(tmp_path, "watch", suite_id, "--json")
     assert json.loads(done.stdout.splitlines()[-1])["verdicts"]["PASS"] == 3
+
+
+@pytest.mark.parametrize(
+    ("flags", "differs"),
+    [
+        (("--at-most", "1"), "`--at-most` is 1 there and not given here"),
+        (("--stop-after", "2"), "`--stop-after` is 2 there and not given here"),
+        (("--shuffle", "7"), "`--shuffle` is 7 there and not given here"),
+        (("--procedure", "upstream"), "`--procedure` is upstream there and direct here"),
+    ],
+)
+def test_a_file_is_found_that_was_submitted_with_flags(
+    tmp_path: Path, file: Path, flags: tuple[str, ...], differs: str
+) -> None:
+    suite(tmp_path, "submit", str(file), "--yes", *flags, code=2)
+    (suite_id,) = kept(tmp_path)
+    again = suite(tmp_path, "submit", str(file), "--yes", code=1)
+    assert differs in again.stderr
+    assert "runs are others" not in again.stderr
+    watched = suite(tmp_path, "watch", str(file), "--json")
+    assert (json.loads(watched.stdout)["id"], suite_id in watched.stderr) == (suite_id, True)
+    cancelled = suite(tmp_path, "cancel", str(file), "--yes", "--json")
+    assert json.loads(cancelled.stdout)["id"] == suite_id
+    over = suite(tmp_path, "watch", str(file), code=1)
+    assert f"llmb-tui suite watch {suite_id}" in over.stderr
+
+
+def test_of_several_that_go_on_one_has_to_be_named(tmp_path: Path, file: Path) -> None:
+    for number in ("1", "2"):
+        suite(tmp_path, "submit", str(file), "--yes", "--new", "--at-most", number, code=2)
+    for action in ("watch", "cancel"):
+        done = suite(tmp_path, action, str(file), "--yes", code=1)
+        assert all(suite_id in done.stderr for suite_id in kept(tmp_path))
+    suite(tmp_path, "submit", str(file), "--yes", "--new", code=2)
+    assert json.loads(suite(tmp_path, "watch", str(file), "--json").stdout)["at_most"] is None
+    file.write_text(FILE.replace("64", "32"))
+    assert "its runs are others" in suite(tmp_path, "submit", str(file), "--yes", code=1).stderr
+
+
+def test_a_suite_that_goes_on_is_meant_before_an_older_one_that_is_over(tmp_path: Path, file: Path) -> None:
+    suite(tmp_path, "submit", str(file), "--yes", code=2)
+    suite(tmp_path, "cancel", str(file), "--yes")
+    suite(tmp_path, "submit", str(file), "--yes", "--at-most", "1", code=2)
+    assert json.loads(suite(tmp_path, "watch", str(file), "--json").stdout)["at_most"] == 1

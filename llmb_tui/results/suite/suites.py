@@ -9,6 +9,7 @@ import contextlib
 import os
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
@@ -18,6 +19,7 @@ from llmb_tui.errors import Trouble
 from llmb_tui.launch.naming import new_run_id
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.runs import Runs
+from llmb_tui.plan.selection import Selection
 from llmb_tui.results.suite.suite import Suite, SuiteRow
 from llmb_tui.results.suite.suite_plan import SuitePlan, plan_suite
 from llmb_tui.results.suite.suite_progress import SuiteProgress, progress_of
@@ -34,10 +36,12 @@ _LISTS = "`llmb-tui suite list` lists suites, `llmb-tui jobs` runs."
 class SuiteChanged(Trouble):
     """A suite of this name goes on that asks for something else. Exit code 1."""
 
-    def __init__(self, suite: Suite) -> None:
+    def __init__(self, suite: Suite, wanted: Suite) -> None:
+        difference = _difference(suite, wanted)
+        otherwise = f" ({difference})" if difference else ""
         super().__init__(
             f"Suite {suite.id} ({suite.name}) goes on, and asks for something else.",
-            "What is submitted now is not what it was submitted from: nothing was sent.",
+            f"What is submitted now is not what it was submitted from{otherwise}: nothing was sent.",
             f"`llmb-tui suite submit {suite.id}` goes on with that one; `--new` begins another beside it.",
             exit_code=1,
         )
@@ -76,8 +80,26 @@ class Suites:
         going = [one for one in self.all() if _is_alike(one, suite) and self.progress(one).unfinished]
         same = next((one for one in going if one.digest == suite.digest), None)
         if same is None and going:
-            raise SuiteChanged(going[0])
+            raise SuiteChanged(going[0], suite)
         return same
+
+    def submitted(self, suite: Suite) -> Suite:
+        """The newest of the same content, one that is unfinished first; or a newer unfinished one of its name.
+
+        Flags make another content of a file. Raises Trouble (exit code 1) where there is none, or it may be several.
+        """
+        alike = [one for one in self.all() if _is_alike(one, suite)]
+        going = [one for one in alike if self.progress(one).unfinished]
+        same = [one for one in alike if one.digest == suite.digest]
+        first = [one for one in going if one in same] or [one for one in alike if one in going or one in same]
+        if not first:
+            last = f"`llmb-tui suite watch {alike[0].id}` says how the last of its name ended, " if alike else ""
+            fix = f"{last}`llmb-tui suite list` lists suites, `llmb-tui suite submit` submits one."
+            raise Trouble(f"{suite.name} was not submitted, or is another by now.", "", fix, exit_code=1)
+        if first[0] not in same and len(going) > 1:
+            what = f"Several suites {suite.name} go on, and none of them is just this."
+            raise Trouble(what, "", f"Name one by its id: {', '.join(one.id for one in going)}.", exit_code=1)
+        return first[0]
 
     def save(self, suite: Suite) -> Suite:
         """Write it; it is on the disk when this returns."""
@@ -111,10 +133,10 @@ class Suites:
     def all(self) -> tuple[Suite, ...]:
         """Every suite, newest first. Raises Trouble for a file that cannot be read: what it has sent is not known."""
         try:
-            names = sorted(filter(_ID.fullmatch, os.listdir(self.places.suites)), reverse=True)
+            found = [self.load(name) for name in os.listdir(self.places.suites) if self.has(name)]
         except FileNotFoundError:
             return ()
-        return tuple(self.load(name) for name in names if self.has(name))
+        return tuple(sorted(found, key=lambda one: (one.created_at, one.id), reverse=True))
 
     def run_ids(self, name: str) -> tuple[str, ...]:
         """The runs of a suite that were stored, in order; the run itself, for the id of a run. Raises Trouble."""
@@ -160,3 +182,23 @@ class Suites:
 def _is_alike(one: Suite, other: Suite) -> bool:
     """Of the same content, or of the same name on the same cluster."""
     return one.digest == other.digest or (one.name, one.cluster) == (other.name, other.cluster)
+
+
+def _difference(going: Suite, wanted: Suite) -> str:
+    """In what a suite is another than one that goes on, as far as that can be said in words."""
+    before, now = _conduct(going), _conduct(wanted)
+    parts = [f"{word} is {before[word]} there and {now[word]} here" for word in now if before[word] != now[word]]
+    return ", ".join([*parts, *(["its runs are others"] if _runs(going) != _runs(wanted) else [])])
+
+
+def _conduct(suite: Suite) -> dict[str, str]:
+    """How it is sent, by the flag or the word of a file that says it."""
+    numbers = {"`--at-most`": suite.at_most, "`--stop-after`": suite.stop_after, "`--shuffle`": suite.shuffle}
+    words = {flag: "not given" if number is None else str(number) for flag, number in numbers.items()}
+    procedures = ", ".join(sorted({row.procedure for row in suite.rows}))
+    return {**words, "`chain`": "on" if suite.chain else "off", "`--procedure`": procedures}
+
+
+def _runs(suite: Suite) -> Counter[Selection]:
+    """What it runs, in any order; without the run whose layout is found on the way."""
+    return Counter(row.selection for row in suite.rows if not row.of_best)
