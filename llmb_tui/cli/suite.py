@@ -180,14 +180,14 @@ def _cancel(services: Services, arguments: argparse.Namespace) -> int:
     """Cancel what goes on, and send nothing more."""
     suite = _kept(services, arguments)
     progress = services.suites.progress(suite)
-    if not progress.over:
+    if progress.unfinished:
         require_changes(services, suite.cluster)
-    going, rest = progress.count("unknown", "waiting", "running"), progress.count("not sent")
+    going, rest = progress.count("unknown", "waiting", "running"), progress.count("not sent", "refused")
     question = f"Cancel suite {suite.id}, {plural(going, 'job')} and {plural(rest, 'run')} that are not sent?"
-    if not progress.over and not arguments.yes and has_terminal() and not confirm(question):
+    if progress.unfinished and not arguments.yes and has_terminal() and not confirm(question):
         raise Trouble("Nothing was cancelled.", exit_code=1)
     cancelled: tuple[str, ...] = ()
-    if not progress.over:
+    if progress.unfinished:
         progress, cancelled = services.suite_runner.cancel(suite, _tell, terminal_prompter())
     answer(arguments, {"id": suite.id, "cancelled": list(cancelled)}, progress.words)
     return 0

@@ -313,3 +313,18 @@ def test_a_suite_that_goes_on_is_meant_before_an_older_one_that_is_over(tmp_path
     suite(tmp_path, "cancel", str(file), "--yes")
     suite(tmp_path, "submit", str(file), "--yes", "--at-most", "1", code=2)
     assert json.loads(suite(tmp_path, "watch", str(file), "--json").stdout)["at_most"] == 1
+
+
+def test_a_suite_with_a_refused_run_is_ended_by_a_cancel(tmp_path: Path, file: Path) -> None:
+    suite(tmp_path, "submit", str(file), "--yes", code=2)
+    (suite_id,) = kept(tmp_path)
+    services = Services(Places(tmp_path / "config", tmp_path / "state"))
+    for run_id in services.suites.load(suite_id).run_ids:
+        services.runs.save(make_run(run_id, submission="refused", job_ids=(), job_state=None))
+    file.write_text(FILE.replace("64", "32"))
+    refused = suite(tmp_path, "submit", str(file), "--yes", code=1)
+    assert f"`llmb-tui suite cancel {suite_id}` ends it" in refused.stderr
+    suite(tmp_path, "cancel", suite_id, "--read-only", code=1)
+    assert json.loads(suite(tmp_path, "cancel", suite_id, "--yes", "--json").stdout)["cancelled"] == []
+    suite(tmp_path, "submit", str(file), "--yes", code=2)
+    assert len(kept(tmp_path)) == 2

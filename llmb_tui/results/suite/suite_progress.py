@@ -136,6 +136,13 @@ class SuiteProgress:
         return not self.over or (self.count("refused") > 0 and not self.plan.suite.cancelled)
 
     @property
+    def to_send(self) -> int:
+        """How many runs are sent where it is submitted again: those that were refused, and what is still to come."""
+        if self.plan.suite.cancelled:
+            return 0
+        return self.count("refused") + (0 if self.stopped else self.count("not sent"))
+
+    @property
     def gpu_hours_left(self) -> float:
         """Expected, of what goes on and what is still to be sent."""
         return sum(row.gpu_hours_left for row in self._ahead)

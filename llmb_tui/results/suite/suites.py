@@ -42,7 +42,8 @@ class SuiteChanged(Trouble):
         super().__init__(
             f"Suite {suite.id} ({suite.name}) goes on, and asks for something else.",
             f"What is submitted now is not what it was submitted from{otherwise}: nothing was sent.",
-            f"`llmb-tui suite submit {suite.id}` goes on with that one; `--new` begins another beside it.",
+            f"`llmb-tui suite submit {suite.id}` goes on with that one, `llmb-tui suite cancel {suite.id}` ends it; "
+            "`--new` begins another beside it.",
             exit_code=1,
         )
 

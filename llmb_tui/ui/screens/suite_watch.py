@@ -127,10 +127,10 @@ The verdict of a run is the recipe's rule against the figure that was expected o
             return progress is not None and progress.count("not sent") < len(progress.rows)
         if action not in ("go_on", "cancel"):
             return True
-        if progress is None or progress.over:
+        if progress is None or not progress.unfinished:
             return False
         sending = self._sending
-        if action == "go_on" and (progress.stopped or not progress.count("not sent") or (sending and sending.goes_on)):
+        if action == "go_on" and (not progress.to_send or (sending and sending.goes_on)):
             return False
         return None if self._services.policy.observes(self._profile) else True
 
@@ -176,7 +176,7 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         if (progress := self.progress) is None:
             return
         suite = progress.plan.suite
-        going, unsent = progress.count("waiting", "running", "unknown"), progress.count("not sent")
+        going, unsent = progress.count("waiting", "running", "unknown"), progress.count("not sent", "refused")
         question = lines(
             line("Cancel ", (suite.name, "bold"), f" on {suite.cluster}?"),
             line(f"{plural(going, 'run')} that wait or run, and {plural(unsent, 'run')} not sent yet."),

@@ -234,4 +234,7 @@ def _sending(progress: SuiteProgress, sending: Sending | None) -> tuple[Paragrap
         parts.append(fact("stopped", f"{plural(progress.failures, 'failure')}: nothing more is sent."))
     elif progress.count("not sent"):
         parts.append(fact("not sent", f"{unsent}: ", ("s goes on", "bold"), " where it stopped."))
+    if (refused := progress.count("refused")) and not progress.plan.suite.cancelled:
+        again = f"s sends {'it' if refused == 1 else 'them'} again"
+        parts.append(fact("refused", f"{plural(refused, 'run')}: ", (again, "bold"), ", c ends the suite."))
     return tuple(parts)

@@ -138,6 +138,27 @@ async def test_it_goes_on_where_it_stopped(open_watch: OpenWatch) -> None:
         assert [suite.id for suite in services.sender.sent] == [SUITE_ID]
 
 
+async def test_what_was_refused_is_sent_again_or_given_up(open_watch: OpenWatch) -> None:
+    app, services = open_watch()
+    *others, last = services.suites.load(SUITE_ID).run_ids
+    for run_id in others:
+        services.keep_run(run_id, "COMPLETED", 50)
+    services.keep_run(last, "")
+    services.runs.save(replace(services.runs.load(last), submission="refused", job_ids=(), job_state=None))
+    async with app.run_test(size=SIZE) as pilot:
+        await on_top(pilot, SuiteWatchScreen)
+        screen = pilot.app.screen
+        await until(pilot, lambda: "1 run: s sends it again" in text_of(app, "#watch-sums"), "what can be done")
+        assert {"go_on", "cancel"} <= actions(screen)
+        await pilot.press("c")
+        await on_top(pilot, Confirm)
+        assert "0 runs that wait or run, and 1 run not sent yet" in on_screen(app)
+        await pilot.press("y")
+        await on_top(pilot, SuiteWatchScreen)
+        await until(pilot, lambda: not {"go_on", "cancel"} & actions(screen), "it is over")
+        assert [suite.id for suite in services.sender.cancelled] == [SUITE_ID]
+
+
 async def test_where_nothing_may_be_changed_it_is_only_watched(open_watch: OpenWatch) -> None:
     app, _ = open_watch(Policy(read_only=True))
     async with app.run_test(size=SIZE) as pilot:
