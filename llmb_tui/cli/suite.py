@@ -88,6 +88,7 @@ def _plan(services: Services, arguments: argparse.Namespace) -> int:
 def _submit(services: Services, arguments: argparse.Namespace) -> int:
     """Submit a suite, or go on with one."""
     suite, _ = _wanted(services, arguments)
+    suite = suite.anew if arguments.new else suite
     require_changes(services, suite.cluster)
     going = suite if suite.id else services.suites.unfinished(suite, new=arguments.new)
     plan = services.suites.plan(going or suite)
@@ -216,7 +217,7 @@ def _wanted(services: Services, arguments: argparse.Namespace) -> tuple[Suite, N
     if name in READY_MADE and not services.suites.has(name):
         return _ready_made(services, arguments, conduct)
     if services.suites.has(name):
-        suite = services.suites.load(name)
+        suite = _of_id(services, arguments)
     else:
         given = selection_mapping(arguments).keys() - {"gpu"}
         if given or arguments.count is not None or arguments.max_scale is not None:
@@ -227,6 +228,18 @@ def _wanted(services: Services, arguments: argparse.Namespace) -> tuple[Suite, N
         by = {"cluster": arguments.cluster, "gpu": gpu, "procedure": arguments.procedure}
         suite = read_suite(_file(name), services.catalog, **by, **conduct)
     return suite, _nodes(services, suite.cluster, arguments) if arguments.action == "plan" else Nodes()
+
+
+def _of_id(services: Services, arguments: argparse.Namespace) -> Suite:
+    """A suite that was submitted, which no flag changes any more. Raises Trouble (exit code 1) where one is given."""
+    names = ("cluster", "procedure", "at_most", "stop_after", "shuffle", "count", "max_scale")
+    given = [*selection_mapping(arguments), *(name for name in names if getattr(arguments, name) is not None)]
+    if given:
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        what = f"Suite {arguments.suite} was submitted already, and stays as it was agreed to: {flags} changes nothing."
+        fix = "Leave that out; the file or the kind of the suite, with --new, begins another one."
+        raise Trouble(what, "", fix, exit_code=1)
+    return services.suites.load(arguments.suite)
 
 
 def _ready_made(services: Services, arguments: argparse.Namespace, conduct: dict[str, Any]) -> tuple[Suite, Nodes]:
@@ -284,7 +297,7 @@ def _file(name: str) -> Path:
 def _kept(services: Services, arguments: argparse.Namespace) -> Suite:
     """A suite that was submitted: by its id, or that of the content or at least the name that is meant."""
     if services.suites.has(arguments.suite):
-        return services.suites.load(arguments.suite)
+        return _of_id(services, arguments)
     wanted, _ = _wanted(services, arguments)
     found = services.suites.submitted(wanted)
     if found.digest != wanted.digest:

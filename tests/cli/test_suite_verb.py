@@ -328,3 +328,44 @@ def test_a_suite_with_a_refused_run_is_ended_by_a_cancel(tmp_path: Path, file: P
     assert json.loads(suite(tmp_path, "cancel", suite_id, "--yes", "--json").stdout)["cancelled"] == []
     suite(tmp_path, "submit", str(file), "--yes", code=2)
     assert len(kept(tmp_path)) == 2
+
+
+@pytest.mark.parametrize("action", ["plan", "submit", "watch", "cancel"])
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--at-most", "1"),
+        ("--stop-after", "1"),
+        ("--shuffle", "0"),
+        ("--cluster", "other"),
+        ("--procedure", "upstream"),
+        ("--count", "2"),
+        ("--max-scale", "64"),
+        ("-s", "15b"),
+        ("--gpu", "h100"),
+        ("--strong-scaling",),
+    ],
+)
+def test_flags_that_a_kept_suite_cannot_follow_are_refused(
+    tmp_path: Path, file: Path, action: str, flags: tuple[str, ...]
+) -> None:
+    assert file.exists()
+    suite_id = stored(tmp_path, "COMPLETED")
+    done = suite(tmp_path, action, suite_id, *flags, "--yes", code=1)
+    assert f"{suite_id} was submitted already" in done.stderr
+    name = {"-s": "--size"}.get(flags[0], flags[0])
+    assert name in done.stderr
+
+
+@pytest.mark.usefixtures("file")
+def test_a_kept_suite_is_begun_anew(tmp_path: Path) -> None:
+    suite_id = stored(tmp_path, "COMPLETED", at_most=2)
+    services = Services(Places(tmp_path / "config", tmp_path / "state"))
+    first = services.suites.change(suite_id, lambda one: replace(one, cancelled=True))
+    suite(tmp_path, "submit", suite_id, "--yes", "--new", code=2)
+    (other,) = set(kept(tmp_path)) - {suite_id}
+    again = services.suites.load(other)
+    assert [row.selection for row in again.rows] == [row.selection for row in first.rows]
+    assert (again.at_most, again.digest, again.cancelled) == (2, first.digest, False)
+    assert not set(again.run_ids) & set(first.run_ids)
+    assert services.suites.load(suite_id) == first

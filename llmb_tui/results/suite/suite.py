@@ -87,6 +87,12 @@ class Suite:
         words += [f"until {plural(self.stop_after, 'failure')}"] if self.stop_after is not None else []
         return ", ".join(words)
 
+    @property
+    def anew(self) -> Suite:
+        """The same content, of which nothing is kept or sent yet."""
+        rows = tuple(replace(row, run_id="") for row in self.rows)
+        return replace(self, rows=rows, id="", created_at=0.0, agreed_gpu_hours=None, cancelled=False)
+
     def with_row(self, row: SuiteRow) -> Suite:
         """The suite with another row of the same key."""
         return replace(self, rows=tuple(row if one.key == row.key else one for one in self.rows))
