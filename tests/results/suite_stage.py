@@ -117,7 +117,7 @@ class Stage:
         assert not self.runs.has(run.id) or self.runs.load(run.id).submission == "intended"
         self.runs.save(run)
         self.moment()
-        self.runs.save(run := replace(run, submission="unknown", sent_at=2.0))
+        self.runs.save(run := replace(run, submission="unknown", sent_at=2.0 + len(self.jobs)))
         outcome = self.outcomes.pop(len(self.jobs) + 1, "submitted")
         if isinstance(outcome, Trouble):
             self.runs.save(replace(run, submission="intended", sent_at=None))

@@ -94,6 +94,17 @@ def test_jobs_wait_for_nodes_and_for_their_turn() -> None:
     assert wall_s([], 4) == 0.0
 
 
+@pytest.mark.parametrize(("most", "serial"), [(None, True), (1, True), (4, False)])
+def test_a_chain_takes_as_long_as_one_after_the_other(most: int | None, serial: bool) -> None:
+    suite = suite_of(*[SMALL] * 4, chain=True, at_most=most)
+    plan = planned(suite, nodes=100)
+    progress = progress_of(plan, {}, free_nodes=100)
+    took = plan.serial_s if serial else plan.serial_s / 4
+    assert plan.parallel_s == progress.left_s == pytest.approx(took)
+    assert f"at most {most or 1} at a time" in suite.conduct
+    assert "all at once" in suite_of(SMALL).conduct
+
+
 def test_what_cannot_run_is_named_with_its_row() -> None:
     plan = planned(suite_of(NEMOTRON, replace(NEMOTRON, scale=48)), policy=Policy(read_only=True))
     assert [(row.row.key if row else "", problem.field) for row, problem in plan.blockers] == [

@@ -158,6 +158,34 @@ def test_a_chain_is_slurms(stage: Stage, conduct: dict[str, Any], waits: list[st
     assert [dependency for _, dependency in stage.jobs] == waits
 
 
+@pytest.mark.parametrize(
+    ("conduct", "waits"),
+    [
+        ({}, ["", "afterany:100", "afterany:101", "afterany:102"]),
+        ({"at_most": 2}, ["", "", "afterany:101", "afterany:100"]),
+    ],
+)
+def test_what_a_chain_sends_again_waits_for_its_last_job(
+    stage: Stage, conduct: dict[str, Any], waits: list[str]
+) -> None:
+    """Of four rows the second and the third are refused at first."""
+    stage.ends = lambda _: "RUNNING"
+    stage.outcomes[2] = "refused"
+    suite = stage.suites.keep(suite_of(4, chain=True, **conduct))
+    prepare = stage.prepare
+
+    def refused(request: RunRequest, run_id: str) -> PreparedRun:
+        if len(stage.jobs) == 1 and run_id == suite.run_ids[2]:
+            stage.outcomes[2] = "refused"
+        return prepare(request, run_id)
+
+    stage.prepare = refused  # type: ignore[method-assign]
+    stage.go(suite)
+    assert len(stage.jobs) == 2
+    stage.go(suite)
+    assert [dependency for _, dependency in stage.jobs] == waits
+
+
 def test_a_chain_goes_on_with_the_dependency_that_was_agreed_to(tmp_path: Path) -> None:
     for kill_at in range(1, 13):
         stage = Stage(tmp_path / str(kill_at), kill_at=kill_at)

@@ -338,14 +338,17 @@ class _Submission:
 
 
 def _dependency(progress: SuiteProgress, row: RowProgress) -> str | None:
-    """Sbatch's words for what the row waits for; empty: nothing. None: that is not known yet."""
+    """Sbatch's words for what the row waits for; empty: nothing. None: that is not known yet.
+
+    That is the last job that its place got and that goes on, wherever its row stands: what was refused is sent later.
+    """
     suite = progress.plan.suite
-    lanes = suite.at_most or 1
-    at = progress.rows.index(row)
-    for before in reversed(progress.rows[at % lanes : at : lanes]):
-        if before.standing == "unknown":
-            return None
-        if before.record is not None and before.record.run.going and before.record.run.job_ids:
-            how = "afterok" if suite.stop_after == 1 else "afterany"
-            return f"{how}:{':'.join(before.record.run.job_ids)}"
-    return ""
+    places = suite.at_a_time or 1
+    lane = progress.rows[progress.rows.index(row) % places :: places]
+    if any(one.standing == "unknown" for one in lane):
+        return None
+    runs = [one.record.run for one in lane if one.record is not None]
+    going = [(run.sent_at or 0.0, at, run.job_ids) for at, run in enumerate(runs) if run.going and run.job_ids]
+    if not going:
+        return ""
+    return f"{'afterok' if suite.stop_after == 1 else 'afterany'}:{':'.join(max(going)[-1])}"

@@ -79,10 +79,15 @@ class Suite:
         return tuple(row.run_id for row in self.rows if row.run_id)
 
     @property
+    def at_a_time(self) -> int | None:
+        """How many of its runs go on at a time at most: a chain has one place unless it says otherwise. None: all."""
+        return self.at_most or 1 if self.chain else self.at_most
+
+    @property
     def conduct(self) -> str:
         """In which order, how many at a time, and when it stops."""
         words = ["in this order" if self.shuffle is None else f"shuffled, seed {self.shuffle}"]
-        words.append("all at once" if self.at_most is None else f"at most {self.at_most} at a time")
+        words.append("all at once" if self.at_a_time is None else f"at most {self.at_a_time} at a time")
         words += ["each after the one before, by Slurm"] if self.chain else []
         words += [f"until {plural(self.stop_after, 'failure')}"] if self.stop_after is not None else []
         return ", ".join(words)

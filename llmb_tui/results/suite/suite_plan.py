@@ -104,7 +104,7 @@ class SuitePlan:
     @cached_property
     def parallel_s(self) -> float | None:
         """The same if the free nodes were used, in the suite's order; None where too few are free or none are known."""
-        return wall_s([(row.plan.nodes, row.expected_s) for row in self.rows], self.free_nodes, self.suite.at_most)
+        return wall_s([(row.plan.nodes, row.expected_s) for row in self.rows], self.free_nodes, self.suite.at_a_time)
 
 
 class SuiteNotReady(Trouble):

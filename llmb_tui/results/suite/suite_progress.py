@@ -160,7 +160,7 @@ class SuiteProgress:
         """
         nodes = None if self.free_nodes is None else self.held_nodes + self.free_nodes
         jobs = [(row.planned.plan.nodes, row.left_s) for row in self._ahead]
-        return wall_s(jobs, nodes, self.plan.suite.at_most)
+        return wall_s(jobs, nodes, self.plan.suite.at_a_time)
 
     @property
     def serial_left_s(self) -> float:
