@@ -9,8 +9,20 @@ import pytest
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.policy import Policy
 from llmb_tui.plan.selection import Overrides
-from llmb_tui.results.suite.draft import Axis, Offer, SuiteDraft, Value, draft_of, offers, product, switched, taken_out
+from llmb_tui.results.suite.draft import (
+    Axis,
+    Offer,
+    SuiteDraft,
+    Value,
+    draft_of,
+    offers,
+    product,
+    switched,
+    taken_out,
+    with_number,
+)
 from llmb_tui.results.suite.draft_plan import DraftPlan, kinds, plan_draft, usual_name
+from llmb_tui.results.suite.suite import SuiteKind
 from llmb_tui.results.suite.suite_plan import Nodes
 from tests.kit.runs import CATALOG, NEMOTRON
 
@@ -91,6 +103,36 @@ def test_rows_are_taken_out_and_put_back() -> None:
     assert sent_scales(planned(out)) == [64]
     assert len(planned(out).rows) == 2
     assert taken_out(out, [first]) == draft
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "out", "stays"),
+    [
+        (None, 3, ("",), True),
+        (3, None, (" #1", " #2", " #3"), True),
+        (3, 2, (" #1", " #2", " #3"), True),
+        (3, 2, (" #1", " #2"), False),
+        (3, None, (" #2",), False),
+        (1, 10**12, ("",), True),
+    ],
+)
+def test_a_row_that_is_out_stays_out_however_often_it_is_repeated(
+    before: int | None, after: int | None, out: tuple[str, ...], stays: bool
+) -> None:
+    draft = with_number(replace(DRAFT, scales=(16, 64)), "count", before)
+    key = "nemotron4@25.04 15b fp8 16"
+    changed = with_number(taken_out(draft, [key + number for number in out]), "count", after)
+    if after == 10**12:  # nobody means that; the field is typed on
+        changed = with_number(changed, "count", after := 2)
+    assert sent_scales(planned(changed)) == ([] if stays else [16] * (after or 1)) + [64] * (after or 1)
+
+
+@pytest.mark.parametrize("kind", ["tune", "repeat"])
+def test_other_kinds_repeat_in_their_own_way(kind: SuiteKind) -> None:
+    draft = replace(DRAFT, kind=kind)
+    last = planned(draft).rows[3].row.key
+    more = planned(with_number(taken_out(draft, [last]), "count", 6))
+    assert (last in more.draft.taken_out) == (kind == "tune")
 
 
 def test_order_is_shuffled_in_what_is_sent_and_not_in_what_is_shown() -> None:

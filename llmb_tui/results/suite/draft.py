@@ -6,6 +6,7 @@ A screen shows `offers`, gives what was switched to `switched`, and shows what `
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -15,7 +16,8 @@ from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.catalog.rows import Row, rows
 from llmb_tui.plan.layouts import Layout
 from llmb_tui.plan.selection import Overrides, ProcedureId, Selection
-from llmb_tui.results.suite.suite import SuiteKind
+from llmb_tui.results.suite.ready_made import REPEATS
+from llmb_tui.results.suite.suite import MOST_RUNS, SuiteKind, repeat_keys
 
 Axis = Literal["workloads", "dtypes", "scales", "layouts"]
 """What multiplies beside the repeats; the names are those of the draft's fields."""
@@ -23,6 +25,8 @@ Number = Literal["count", "at_most", "stop_after", "shuffle"]
 Workload = tuple[str, str, str]
 """Workload, release and size."""
 Value = Workload | str | int | Overrides
+_REPEAT = re.compile(r" #\d+$")
+"""What numbers a row among its repeats, at the end of its key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +89,13 @@ def switched(draft: SuiteDraft, axis: Axis, offered: Sequence[Offer], value: Val
 
 
 def with_number(draft: SuiteDraft, name: Number, value: int | None) -> SuiteDraft:
-    """With that number; 0 is one only of a seed."""
-    return replace(draft, **{name: value if value or name == "shuffle" else None})  # type: ignore[arg-type]
+    """With that number; 0 is one only of a seed. A row that is repeated otherwise is out where all its repeats were."""
+    now: SuiteDraft = replace(draft, **{name: value if value or name == "shuffle" else None})  # type: ignore[arg-type]
+    if name != "count" or draft.kind == "tune":
+        return now
+    names = {_REPEAT.sub("", key) for key in draft.taken_out}
+    out = [one for one in names if draft.taken_out.issuperset(repeat_keys(one, _repeats(draft)))]
+    return replace(now, taken_out=frozenset(key for one in out for key in repeat_keys(one, _repeats(now))))
 
 
 def taken_out(draft: SuiteDraft, keys: Sequence[str]) -> SuiteDraft:
@@ -105,6 +114,11 @@ def product(draft: SuiteDraft) -> list[Selection]:
         )
         for _ in range(draft.count or 1)
     ]
+
+
+def _repeats(draft: SuiteDraft) -> int:
+    """Of each row; more than can be planned are not counted."""
+    return min(draft.count or (REPEATS if draft.kind == "repeat" else 1), MOST_RUNS)
 
 
 def _workload(selection: Selection) -> Workload:

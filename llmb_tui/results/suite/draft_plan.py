@@ -18,8 +18,7 @@ from llmb_tui.launch.policy import Policy
 from llmb_tui.plan.selection import Selection
 from llmb_tui.results.suite.draft import SuiteDraft, product
 from llmb_tui.results.suite.ready_made import most_gpus, ready_made
-from llmb_tui.results.suite.suite import SUITE_KINDS, SuiteKind, SuiteRow, make_suite
-from llmb_tui.results.suite.suite_file import MOST_RUNS
+from llmb_tui.results.suite.suite import MOST_RUNS, SUITE_KINDS, SuiteKind, SuiteRow, make_suite
 from llmb_tui.results.suite.suite_plan import Nodes, PlannedRow, SuitePlan, plan_suite
 
 _NAMED = 3

@@ -28,6 +28,8 @@ SUITE_KINDS: dict[SuiteKind, str] = {
 }
 """What each kind answers, in a line."""
 _BEST = "full run of the best"
+MOST_RUNS = 1000
+"""More than anybody means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,10 +153,13 @@ def _keyed(wanted: list[tuple[Selection, ProcedureId]]) -> list[SuiteRow]:
     names = [
         f"{row_name(selection)}{f' {procedure}' if len(procedures) > 1 else ''}" for selection, procedure in wanted
     ]
-    many = {name for name, count in Counter(names).items() if count > 1}
-    seen: Counter[str] = Counter()
-    rows = []
-    for name, (selection, procedure) in zip(names, wanted, strict=True):
-        seen[name] += 1
-        rows.append(SuiteRow(f"{name} #{seen[name]}" if name in many else name, selection, procedure))
-    return rows
+    keys = {name: iter(repeat_keys(name, count)) for name, count in Counter(names).items()}
+    return [
+        SuiteRow(next(keys[name]), selection, procedure)
+        for name, (selection, procedure) in zip(names, wanted, strict=True)
+    ]
+
+
+def repeat_keys(name: str, count: int) -> list[str]:
+    """What so many rows of one name are called."""
+    return [name] if count == 1 else [f"{name} #{at}" for at in range(1, count + 1)]

@@ -23,14 +23,12 @@ from llmb_tui.errors import Trouble
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.request import Unreadable, read_request
 from llmb_tui.plan.selection import DEFAULT_PROCEDURE, FIELDS, LAYOUT, OPTIONS, ProcedureId, Selection
-from llmb_tui.results.suite.suite import Suite, make_suite
+from llmb_tui.results.suite.suite import MOST_RUNS, Suite, make_suite
 from llmb_tui.text import clean_line
 from llmb_tui.toml.bounds import Bound
 from llmb_tui.toml.lines import KeyPath, Lines
 from llmb_tui.toml.read import FileProblem, known_are, read_toml
 
-MOST_RUNS = 1000
-"""More than anybody means."""
 _LARGEST_FILE = 1 << 20
 _LONGEST_NAME = 80
 _LISTS = {"workloads": "workload", "sizes": "size", "precisions": "dtype", "scales": "scale"}
