@@ -92,14 +92,18 @@ def _submit(services: Services, arguments: argparse.Namespace) -> int:
     require_changes(services, suite.cluster)
     going = suite if suite.id else services.suites.unfinished(suite, new=arguments.new)
     plan = services.suites.plan(going or suite)
-    if plan.blockers:
-        raise SuiteNotReady(plan.suite, ((row.row if row else None, problem) for row, problem in plan.blockers))
+    sent: set[str] = set()
     if going is not None:
         progress = services.suites.progress(going)
         if not (progress.unfinished and progress.count("not sent", "refused", "unknown")):
             if not progress.stopped:
                 say(f"Suite {going.id} {'is over' if progress.over else 'goes on'}: {progress.words}")
             return _say_submitted(progress, as_json=arguments.json)
+        sent = {row.planned.row.key for row in progress.rows if row.standing not in ("not sent", "refused")}
+    against = [(row.row if row else None, problem) for row, problem in plan.blockers]
+    if against := [(row, problem) for row, problem in against if row is None or row.key not in sent]:
+        raise SuiteNotReady(plan.suite, against)
+    if going is not None:
         say(f"Suite {going.id} goes on: {progress.words}")
     _agree(services, plan, going, arguments)
     kept = going or services.suites.keep(suite, new=arguments.new)
@@ -264,6 +268,7 @@ def _selection(services: Services, arguments: argparse.Namespace) -> Selection:
         recipe = next((one for one in releases if values.get("size") in one.models), releases[0])
         if len(recipe.gpus) == 1:
             values.setdefault("gpu", next(iter(recipe.gpus)))
+        values |= {name: value.lower() for name in ("gpu", "size") if isinstance(value := values.get(name), str)}
         like = [row for row in rows(recipe) if row.gpu == values.get("gpu") and values.get("size") in (None, row.size)]
         varied = {
             "scaling": ("scale",), "precision": ("dtype",), "acceptance": ("size", "dtype", "scale")

@@ -369,3 +369,39 @@ def test_a_kept_suite_is_begun_anew(tmp_path: Path) -> None:
     assert (again.at_most, again.digest, again.cancelled) == (2, first.digest, False)
     assert not set(again.run_ids) & set(first.run_ids)
     assert services.suites.load(suite_id) == first
+
+
+@pytest.mark.usefixtures("file")
+@pytest.mark.parametrize(
+    ("kind", "count", "runs"),
+    [("repeat", "1001", "1,001"), ("repeat", f"{10**17}", f"{10**17:,}"), ("scaling", "334", "1,002")],
+)
+def test_more_runs_than_anybody_means_are_refused(tmp_path: Path, kind: str, count: str, runs: str) -> None:
+    selection = ("-w", "nemotron4@25.04", "-s", "15b", "-d", "fp8", "--scale", "64", "--max-scale", "64")
+    done = suite(tmp_path, "plan", kind, *selection, "--cluster", "eos", "--offline", "--count", count, code=1)
+    assert f"These are {runs} runs." in done.stderr
+
+
+@pytest.mark.usefixtures("file")
+@pytest.mark.parametrize("words", [("-s", "15B", "-d", "fp8"), ("-s", "15b", "-d", "FP8", "--gpu", "H100")])
+def test_names_of_a_ready_made_one_may_be_in_upper_case(tmp_path: Path, words: tuple[str, ...]) -> None:
+    scaling = ("plan", "scaling", "-w", "nemotron4@25.04", *words, "--cluster", "eos", "--offline", "--max-scale", "32")
+    plan = json.loads(suite(tmp_path, *scaling, "--json").stdout)
+    assert [row["selection"]["scale"] for row in plan["rows"]] == [16, 32]
+
+
+def test_a_row_that_is_done_holds_up_none_that_is_not(tmp_path: Path, file: Path) -> None:
+    file.write_text(FILE.replace("[64]", "[2048, 16]"))
+    suite(tmp_path, "submit", str(file), "--yes", code=2)
+    (suite_id,) = kept(tmp_path)
+    services = Services(Places(tmp_path / "config", tmp_path / "state"))
+    kept_suite = services.suites.load(suite_id)
+    large, small = ([row for row in kept_suite.rows if row.selection.scale == scale] for scale in (2048, 16))
+    words = ("submit", suite_id, "--yes", "--set", "limits.gpu_hours=500")
+    assert "2 of 4 runs cannot start" in suite(tmp_path, *words, code=1).stderr
+    for row in large:
+        services.runs.save(make_run(row.run_id, job_state="COMPLETED", log_read=True))
+    assert "127.0.0.1" in suite(tmp_path, *words, code=2).stderr
+    for row in small:
+        services.runs.save(make_run(row.run_id, job_state="COMPLETED", log_read=True))
+    assert "is over" in suite(tmp_path, *words).stderr

@@ -12,6 +12,7 @@ from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.policy import Policy
 from llmb_tui.plan.plan import Problem
 from llmb_tui.plan.selection import ProcedureId, Selection
+from llmb_tui.results.suite.draft_plan import names
 from llmb_tui.results.suite.suite import Suite, make_suite
 from llmb_tui.results.suite.suite_plan import Nodes, SuitePlan, nodes_of, plan_suite, wall_s
 from llmb_tui.results.suite.suite_progress import progress_of, standing_of
@@ -45,6 +46,13 @@ def test_rows_have_names_of_their_own() -> None:
         "nemotron4@25.04 15b fp8 16",
         "nemotron4@25.04 15b fp8 64 #2",
     ]
+
+
+def test_names_tell_gpu_types_apart() -> None:
+    rows = suite_of(NEMOTRON, replace(NEMOTRON, gpu="b200"), replace(NEMOTRON, gpu="b200")).rows
+    name = "nemotron4@25.04 15b fp8 64"
+    assert [row.key for row in rows] == [f"{name} h100", f"{name} b200 #1", f"{name} b200 #2"]
+    assert list(names(rows)[1].values()) == ["h100", "b200 #1", "b200 #2"]
 
 
 def test_digest_is_of_the_content_alone() -> None:

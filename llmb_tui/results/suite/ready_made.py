@@ -10,7 +10,7 @@ from llmb_tui.plan.layouts import layouts
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.resolved import resolve, selections
 from llmb_tui.plan.selection import Overrides, Selection
-from llmb_tui.results.suite.suite import SuiteKind
+from llmb_tui.results.suite.suite import MOST_RUNS, SuiteKind
 from llmb_tui.results.suite.suite_plan import Nodes
 from llmb_tui.text import clean_line
 
@@ -35,16 +35,21 @@ def ready_made(
 
     `count`: repeats of each run, or of a `tune` the layouts that are tried. A scale in `selection` is not looked at
     where the suite has scales of its own, nor is size and precision in an acceptance. Raises Trouble (exit code 1)
-    where nothing is left to run.
+    where nothing is left to run, or more than anybody means.
     """
-    if kind == "tune":
-        wanted = _tune(catalog, selection, count or LAYOUTS)
-    elif kind == "repeat":
-        wanted = [selection] * (count or REPEATS)
-    else:
-        each = {"scaling": _scaling, "precision": _precision, "acceptance": _acceptance}[kind](catalog, selection)
-        wanted = [one for one in each for _ in range(count or 1)]
-    wanted = [one for one in wanted if most is None or one.scale <= most]
+    each = {
+        "tune": lambda: _tune(catalog, selection, count or LAYOUTS),
+        "repeat": lambda: [selection],
+        "scaling": lambda: _scaling(catalog, selection),
+        "precision": lambda: _precision(catalog, selection),
+        "acceptance": lambda: _acceptance(catalog, selection),
+    }[kind]()
+    each = [one for one in each if most is None or one.scale <= most]
+    times = 1 if kind == "tune" else count or (REPEATS if kind == "repeat" else 1)
+    if (runs := len(each) * times) > MOST_RUNS:
+        what, why = f"These are {runs:,} runs.", f"A suite has {MOST_RUNS:,} at most."
+        raise Trouble(what, why, "Repeat each less often.", exit_code=1)
+    wanted = [one for one in each for _ in range(times)]
     name = clean_line(f"{kind} {_about(kind, selection)}")
     if not wanted:
         on = f" with at most {most:,} {selection.gpu.upper()}" if most is not None else ""

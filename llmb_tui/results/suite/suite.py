@@ -148,10 +148,12 @@ def row_name(selection: Selection) -> str:
 
 
 def _keyed(wanted: list[tuple[Selection, ProcedureId]]) -> list[SuiteRow]:
-    """Each with its name; of several alike all have a number."""
-    procedures = {procedure for _, procedure in wanted}
+    """Each with its name, with GPU type and procedure where there are several; of several alike all have a number."""
+    gpus, procedures = {selection.gpu for selection, _ in wanted}, {procedure for _, procedure in wanted}
     names = [
-        f"{row_name(selection)}{f' {procedure}' if len(procedures) > 1 else ''}" for selection, procedure in wanted
+        f"{row_name(selection)}{f' {selection.gpu}' if len(gpus) > 1 else ''}"
+        f"{f' {procedure}' if len(procedures) > 1 else ''}"
+        for selection, procedure in wanted
     ]
     keys = {name: iter(repeat_keys(name, count)) for name, count in Counter(names).items()}
     return [
