@@ -35,8 +35,10 @@ class RunsScreen(Screen[None]):
         self._following: RunsFollowing | None = None
         self._known: set[str] = set()
         """Ids of the runs of which it was told."""
+        self._seen: set[str] = set()
+        """Those of them of which it was told since it is seen again."""
         self._is_first = True
-        """The event that comes next has every run."""
+        """It was not told of every run since then."""
 
     def on_screen_resume(self) -> None:
         self._follow()
@@ -82,16 +84,17 @@ class RunsScreen(Screen[None]):
         with suppress(Trouble):  # the feed tells of folders that cannot be read
             await self.prepare()
         if self._following is None:
-            self._is_first = True
+            self._is_first, self._seen = True, set()
             self._following = feed.follow(self._hear)
 
     def _hear(self, event: RunsChanged) -> None:
-        """In the feed's thread. What went while nobody followed is not in the first event that has every run."""
+        """In the feed's thread. What went while nobody followed is in no event; a look that fails has not every run."""
         from llmb_tui.watch.runs_feed import HERE
 
         changed = {record.run.id for record in event.changed}
+        self._seen = (self._seen | changed) - set(event.gone)
         if self._is_first and HERE[0] not in event.silent:
             self._is_first = False
-            event = replace(event, gone=tuple(self._known - changed))
+            event = replace(event, gone=tuple(self._known - self._seen))
         self._known = (self._known | changed) - set(event.gone)
         self.hear(event)

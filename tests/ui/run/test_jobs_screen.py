@@ -145,6 +145,26 @@ async def test_a_run_that_went_while_the_list_was_covered_is_in_it_no_more(open_
         assert text_of(app, "#jobs-head").startswith("Runs   3 going · 2 ended")
 
 
+async def test_a_first_look_that_fails_takes_only_those_off_the_list_that_are_gone(open_jobs: OpenJobs) -> None:
+    app, services = open_jobs()
+    folder = services.runs.directory
+    async with app.run_test(size=SIZE) as pilot:
+        await listed(pilot, app, 6)
+        await pilot.press("enter")
+        await on_top(pilot, RunScreen)
+        shutil.rmtree(services.runs.folder("aaa3"))
+        away = folder.rename(folder.with_name("away"))
+        folder.write_text("no folder")
+        await pilot.press("q")
+        await on_top(pilot, JobsScreen)
+        await until(pilot, lambda: "This machine" in text_of(app, "#jobs-note"), "the failed look")
+        folder.unlink()
+        away.rename(folder)
+        await until(pilot, lambda: "This machine" not in text_of(app, "#jobs-note"), "a look that did not fail")
+        assert text_of(app, "#jobs-head").startswith("Runs   3 going · 2 ended")
+        assert len(cells(app)) == 5
+
+
 async def test_space_peeks_at_the_last_lines_and_follows_the_cursor(open_jobs: OpenJobs) -> None:
     app, _ = open_jobs()
     async with app.run_test(size=SIZE) as pilot:
