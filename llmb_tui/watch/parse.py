@@ -74,7 +74,7 @@ class StepParser:
 
     A step that was given is not given again: repeated and earlier ones are passed over. Of a step that a
     bar repaints the last paint counts, so it is held back as `pending` until a later step is seen.
-    Where a bar comes to its first step once more, the job was started again: all steps are given anew.
+    Where the first step comes once more after later ones, the job was started again: all steps are given anew.
     """
 
     def __init__(self, log_format: LogFormat) -> None:
@@ -134,8 +134,11 @@ class StepParser:
         return [last] if last else []
 
     def _begins_again(self, step: Step, end: int) -> bool:
-        """True at the first step of a further start, which writes into the same log. `end` is where it ends."""
-        return self._repaints and step.index == 0 < self._newest and end > self._step_end
+        """True at the first step of a further start, which writes into the same log. `end` is where it ends.
+
+        One rank alone writes lines; should another do so too, it is not two steps behind.
+        """
+        return step.index == 0 and self._newest > (0 if self._repaints else 1) and end > self._step_end
 
     @property
     def failure(self) -> Diagnosis | None:
