@@ -25,7 +25,7 @@ from llmb_tui.results.notes import Note
 from llmb_tui.services import Services
 from llmb_tui.watch.accounting import ACCOUNTING
 from llmb_tui.watch.kept_runs import KeptRuns
-from llmb_tui.watch.lines import LineReader
+from llmb_tui.watch.lines import CopiesReader, LineReader
 from llmb_tui.watch.logcopy import is_removed
 from llmb_tui.watch.report import cancel_words, document, state_word
 from llmb_tui.watch.runs_feed import LINE_TROUBLE
@@ -215,17 +215,15 @@ def logs_verb(arguments: argparse.Namespace) -> int:
         if lost or (state.log_unread and state.link_note):
             raise Trouble(f"What {run.cluster} has of the log could not be read now.", state.link_note if lost else "")
         return 0
-    readers: dict[str, LineReader] = {}
+    reader = CopiesReader(services.runs.folder(run.id))
 
-    def print_new(state: RunState) -> None:
-        path = services.runs.folder(run.id) / state.log_name
-        for line in readers.setdefault(state.log_name, LineReader(path)).new():
+    def print_new(_: RunState) -> None:
+        for line in reader.new():
             write(line)
 
     print_new(monitor.watch(print_new, threading.Event(), terminal_prompter()))
-    for reader in readers.values():
-        for line in reader.last():
-            write(line)
+    for line in reader.last():
+        write(line)
     return 0
 
 

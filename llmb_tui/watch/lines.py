@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from llmb_tui.text import clean_line
+from llmb_tui.watch.logcopy import copies, newest_copy
 
 SHOWN_CHARACTERS = 4096
 """Longest line that is shown; what is cut off is marked with an ellipsis."""
@@ -93,3 +94,25 @@ class LineReader:
         """The last line, where it has no end."""
         if self._splitter.rest:
             yield self._splitter.rest
+
+
+class CopiesReader:
+    """The lines of a run's newest copy of its log, and of those that come after it, each once and in their order."""
+
+    def __init__(self, folder: Path) -> None:
+        """`folder`: the run's."""
+        self._folder = folder
+        self._copy = newest_copy(folder)
+        self._reader = LineReader(folder / self._copy.name)
+
+    def new(self) -> Iterator[str]:
+        """Those that were completed since the last time. Nothing is added to a copy once there is a later one."""
+        for later in [copy for copy in copies(self._folder) if copy > self._copy]:
+            yield from self._reader.new()
+            yield from self._reader.last()
+            self._copy, self._reader = later, LineReader(self._folder / later.name)
+        yield from self._reader.new()
+
+    def last(self) -> Iterator[str]:
+        """The last line, where it has no end."""
+        return self._reader.last()

@@ -1,0 +1,75 @@
+"""`logs RUN -f`: each line of every start, once. The monitor is made up."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.cli import main
+from llmb_tui.cluster.prompter import Prompter
+from llmb_tui.services import Services
+from llmb_tui.store.paths import Places
+from llmb_tui.watch.runs_feed import RunsFeed
+from llmb_tui.watch.state import RunState
+from tests.kit.runs import make_run
+
+Publish = Callable[[RunState], None]
+Follow = Callable[[Callable[[Publish], RunState]], None]
+
+
+@pytest.fixture
+def folder(user_places: Places) -> Path:
+    """Of a run that goes on, `going`."""
+    runs = Services(user_places).runs
+    runs.save(make_run("going"))
+    return runs.folder("going")
+
+
+@pytest.fixture
+def follow(monkeypatch: pytest.MonkeyPatch) -> Follow:
+    """Lets this happen to the run that is followed."""
+
+    def let(happen: Callable[[Publish], RunState]) -> None:
+        class Watched:
+            def watch(self, publish: Publish, stop: threading.Event, prompter: Prompter | None = None) -> RunState:
+                del stop, prompter
+                return happen(publish)
+
+        monkeypatch.setattr(RunsFeed, "monitor", lambda *_: Watched())
+
+    return let
+
+
+def append(path: Path, text: str) -> None:
+    with path.open("a") as file:
+        file.write(text)
+
+
+def test_the_lines_of_a_start_before_come_whole_before_those_of_the_next(
+    folder: Path, follow: Follow, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def happen(publish: Publish) -> RunState:
+        append(folder / "log", "one\ntw")
+        publish(RunState("going", "measuring"))
+        # All of this between two looks at the copies.
+        append(folder / "log", "o\nthree")
+        append(folder / "log.1", "four\nfi")
+        append(folder / "log.1-1", "six\n")
+        publish(RunState("going", "measuring", log_name="log.1-1"))
+        append(folder / "log.1-1", "seven\neight")
+        return RunState("going", "done", log_name="log.1-1")
+
+    follow(happen)
+    assert main(["logs", "going", "-f"]) == 0
+    assert capsys.readouterr().out.split() == ["one", "two", "three", "four", "fi", "six", "seven", "eight"]
+
+
+def test_it_begins_with_the_newest_start(folder: Path, follow: Follow, capsys: pytest.CaptureFixture[str]) -> None:
+    append(folder / "log", "one\n")
+    append(folder / "log.1", "two\n")
+    follow(lambda _: RunState("going", "done", log_name="log.1"))
+    assert main(["logs", "going", "-f"]) == 0
+    assert capsys.readouterr().out == "two\n"
