@@ -205,26 +205,41 @@ def logs_verb(arguments: argparse.Namespace) -> int:
     if not run.job_ids or (last.stage in ENDED and not last.log_unread and run.log_read):
         _print_log(services, run, last, write)
         return 0
-    monitor = services.feed.monitor(run.id)
-    if not arguments.follow:
-        state = monitor.once(terminal_prompter())
-        lost = state.link == "lost"
-        for note in filter(None, ("" if lost else state.link_note, state.slurm_note)):
-            say(note)
-        _print_log(services, run, state, write)
-        if lost or (state.log_unread and state.link_note):
-            raise Trouble(f"What {run.cluster} has of the log could not be read now.", state.link_note if lost else "")
+    if arguments.follow:
+        _follow_log(services, run, write)
         return 0
-    reader = CopiesReader(services.runs.folder(run.id))
+    state = services.feed.monitor(run.id).once(terminal_prompter())
+    lost = state.link == "lost"
+    for note in filter(None, ("" if lost else state.link_note, state.slurm_note)):
+        say(note)
+    _print_log(services, run, state, write)
+    if lost or (state.log_unread and state.link_note):
+        raise _unread_log(run, state.link_note if lost else "")
+    return 0
 
-    def print_new(_: RunState) -> None:
+
+def _follow_log(services: Services, run: Run, write: Callable[[str], None]) -> None:
+    """Print a run's log until the run ends, and say meanwhile what is the matter. Raises Trouble if it is not read."""
+    reader, notes = CopiesReader(services.runs.folder(run.id)), Again()
+
+    def print_new(state: RunState) -> None:
         for line in reader.new():
             write(line)
+        # That nobody is let in ends it, and is said at the end.
+        note = " ".join(filter(None, ("" if state.link == "closed" else state.link_note, state.slurm_note)))
+        lasting = notes.due(note)
+        if note and lasting is not None:
+            say(f"{run.cluster}: {note}{lasting and f' ({lasting})'}")
 
-    print_new(monitor.watch(print_new, threading.Event(), terminal_prompter()))
+    print_new(state := services.feed.monitor(run.id).watch(print_new, threading.Event(), terminal_prompter()))
     for line in reader.last():
         write(line)
-    return 0
+    if state.stage not in ENDED or state.log_unread:
+        raise _unread_log(run, state.link_note if state.link == "closed" else "")
+
+
+def _unread_log(run: Run, why: str) -> Trouble:
+    return Trouble(f"What {run.cluster} has of the log could not be read now.", why)
 
 
 def _print_log(services: Services, run: Run, state: RunState, write: Callable[[str], None]) -> None:

@@ -1,7 +1,8 @@
-"""`logs RUN -f`: each line of every start, once. The monitor is made up."""
+"""`logs RUN -f`: each line of every start once, and what is the matter while none comes. The monitor is made up."""
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -73,3 +74,44 @@ def test_it_begins_with_the_newest_start(folder: Path, follow: Follow, capsys: p
     follow(lambda _: RunState("going", "done", log_name="log.1"))
     assert main(["logs", "going", "-f"]) == 0
     assert capsys.readouterr().out == "two\n"
+
+
+def test_a_cluster_that_lets_nobody_in_is_no_end_of_the_log(
+    folder: Path, follow: Follow, capsys: pytest.CaptureFixture[str]
+) -> None:
+    append(folder / "log", "one\n")
+    follow(lambda _: RunState("going", "start", link="closed", link_note="eos-login refused the login."))
+    assert main(["logs", "going", "-f"]) == 2
+    said = capsys.readouterr()
+    assert said.out == "one\n"
+    assert said.err.count("eos-login refused the login.") == 1
+    assert main(["logs", "going", "-f", "--json"]) == 2
+    line, error = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (line, error["error"]["why"]) == ({"line": "one"}, "eos-login refused the login.")
+
+
+def test_a_log_that_was_not_read_to_its_end_is_none_either(
+    folder: Path, follow: Follow, capsys: pytest.CaptureFixture[str]
+) -> None:
+    append(folder / "log", "one\n")
+    note = "/lustre/log cannot be read: Permission denied."
+    follow(lambda _: RunState("going", "failed", link="live", link_note=note, log_unread=True))
+    assert main(["logs", "going", "-f"]) == 2
+    said = capsys.readouterr()
+    assert said.out == "one\n"
+    assert said.err.count(note) == 1
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_is_the_matter_is_said_meanwhile_and_once(follow: Follow, capsys: pytest.CaptureFixture[str]) -> None:
+    def happen(publish: Publish) -> RunState:
+        for note in ("", "The line broke.", "The line broke.", "Connected again.", ""):
+            publish(RunState("going", "measuring", link="lost", link_note=note, slurm_note=note and "Slurm is silent."))
+        return RunState("going", "done", link="live")
+
+    follow(happen)
+    assert main(["logs", "going", "-f"]) == 0
+    assert capsys.readouterr().err.splitlines() == [
+        "eos: The line broke. Slurm is silent.",
+        "eos: Connected again. Slurm is silent.",
+    ]
