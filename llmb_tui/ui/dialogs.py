@@ -46,16 +46,10 @@ class Dialog(ModalScreen[_Result], Generic[_Result]):
         raise NotImplementedError
 
 
-class Confirm(Dialog[bool]):
+class Question(Dialog[bool]):
     """A question whose answer is no unless yes is chosen."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "dismiss(True)", "Yes", id="confirm.yes", tooltip="Yes, do it"),
-        Binding("n", "dismiss(False)", "No", id="confirm.no", tooltip="No, do nothing"),
-        Binding("left,right,h,l", "other", "Other", show=False, id="confirm.other", tooltip="The other button"),
-    ]
-
-    def __init__(self, title: str, question: Content, yes: str = "Yes", no: str = "No") -> None:
+    def __init__(self, title: str, question: Content, yes: str, no: str) -> None:
         super().__init__(title)
         self._question = question
         self._labels = {"no": no, "yes": yes}
@@ -78,8 +72,25 @@ class Confirm(Dialog[bool]):
         self.query_one("#no" if self.query_one("#yes").has_focus else "#yes", Button).focus()
 
 
-class HostKey(Confirm):
-    """The key of a host that is not known yet."""
+class Confirm(Question):
+    """A question that follows a key of who answers it: letters answer it too."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "dismiss(True)", "Yes", id="confirm.yes", tooltip="Yes, do it"),
+        Binding("n", "dismiss(False)", "No", id="confirm.no", tooltip="No, do nothing"),
+        Binding("left,right,h,l", "other", "Other", show=False, id="confirm.other", tooltip="The other button"),
+    ]
+
+    def __init__(self, title: str, question: Content, yes: str = "Yes", no: str = "No") -> None:
+        super().__init__(title, question, yes, no)
+
+
+class HostKey(Question):
+    """The key of a host that is not known yet. No letter answers: a thread that connects asks while somebody types."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left,right", "other", "Other", show=False, id="host_key.other", tooltip="The other button")
+    ]
 
     def __init__(self, host: str, key_type: str, fingerprint: str) -> None:
         question = lines(
@@ -91,6 +102,11 @@ class HostKey(Confirm):
             line("If it is the right one, it is remembered and not asked again."),
         )
         super().__init__("Unknown host key", question, "It is the right key", "Do not connect")
+
+    def body(self) -> ComposeResult:
+        yield from super().body()
+        words = "← → go to the other answer, enter gives it, escape does not connect."
+        yield Static(line((words, MUTED)), markup=False)
 
 
 class AskLine(Dialog[str]):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import string
+
 import pytest
 from textual.screen import Screen
 
 from llmb_tui.errors import Trouble
-from llmb_tui.ui.dialogs import Confirm, Failure
+from llmb_tui.ui.dialogs import Confirm, Failure, HostKey
 from llmb_tui.ui.text import plain
 from tests.kit.pilot import on_screen, until
 from tests.ui.run.conftest import Host
@@ -36,6 +38,29 @@ async def test_a_long_question_keeps_its_answers_in_sight_at_24_lines() -> None:
         await until(pilot, lambda: "It cannot be undone." in on_screen(app), "the end of it is seen")
         await pilot.press("y")
         assert not isinstance(app.screen, Confirm)
+
+
+async def test_a_host_key_is_not_accepted_by_who_types_something_else() -> None:
+    """The question of a thread that connects comes over whatever is done meanwhile."""
+    app, answers = Host(Screen), list[bool | None]()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.push_screen(HostKey("eos-login", "ssh-ed25519", "SHA256:abc"), answers.append)
+        await pilot.pause()
+        await pilot.press(*string.ascii_letters, *string.digits, "space")
+        assert isinstance(app.screen, HostKey)
+        await pilot.press("enter")
+        assert answers == [False]
+
+
+@pytest.mark.parametrize("other", ["left", "right", "tab"])
+async def test_a_host_key_is_accepted_without_a_mouse_and_it_is_said_how(other: str) -> None:
+    app, answers = Host(Screen), list[bool | None]()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.push_screen(HostKey("eos-login", "ssh-ed25519", "SHA256:abc"), answers.append)
+        await pilot.pause()
+        assert "← → go to the other answer, enter gives it" in on_screen(app)
+        await pilot.press(other, "enter")
+        assert answers == [True]
 
 
 async def test_a_failure_that_is_copied_reaches_the_desktops_tool_too_and_says_so(

@@ -57,7 +57,7 @@ async def test_a_new_cluster_is_reached_read_picked_from_saved_and_checked(
         )  # fmt: skip
         await pilot.press("enter")
         await on_top(pilot, HostKey)
-        await pilot.press("y")
+        await pilot.press("right", "enter")
         await on_top(pilot, ClusterEditor)
         await until(pilot, lambda: "partitions" in said(pilot, "read"), "the cluster says what it offers")
         assert app.screen.query_one("#profile-account", Input).value == profile.account

@@ -57,7 +57,7 @@ async def read(pilot: Pilot[None], demo: DemoCluster, install_dir: Path, **typed
     )  # fmt: skip
     await pilot.press("ctrl+r")
     await on_top(pilot, HostKey)
-    await pilot.press("y")
+    await pilot.press("right", "enter")
     await on_top(pilot, ClusterEditor)
     await until(pilot, lambda: "partitions" in said(pilot, "read"), "the cluster says what it offers")
 
