@@ -10,7 +10,7 @@ from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.selection import PROCEDURE_TITLES
 from llmb_tui.text import capital, plural
-from llmb_tui.ui.text import MUTED, line, lines, told
+from llmb_tui.ui.text import MUTED, line, lines, plain, told
 from llmb_tui.ui.units import age, clock, gauge, moment
 from llmb_tui.ui.widgets.run_parts import RunPart
 from llmb_tui.watch.state import ENDED, FAILED, Link, RunState, Stage
@@ -245,8 +245,9 @@ def notice_text(run: Run | None, state: RunState | None, trouble: Trouble | None
         return Content("")
     failure = state.progress.failure
     if state.stage in FAILED and failure is not None:
-        told_by_log = told(Trouble(failure.reason, failure.line, failure.fix))
-        return lines(told_by_log, line(("e goes to the first error in the log.", MUTED)))
+        what_to_do = told(Trouble(failure.reason, fix=failure.fix))
+        # The line may be long: what does not fit of it leaves the rest in sight.
+        return lines(what_to_do, line(("e goes to the first error in the log.", MUTED)), plain(failure.line))
     if state.link == "closed" and state.stage not in ENDED and state.link_note:
         return lines(line((state.link_note, "bold")), line(("The job is not touched. t tries again.", MUTED)))
     # A lost link tells its own note in the header; here it is the scheduler or the log that gives trouble.

@@ -194,6 +194,26 @@ async def test_a_failed_run_says_why_and_e_goes_there(open_run: OpenRun) -> None
         await until(pilot, lambda: app.screen.query_one(LogView).current_line == 14, "the error's line")
 
 
+async def test_a_long_line_of_the_log_does_not_push_out_what_to_do(open_run: OpenRun) -> None:
+    """What PyTorch 2.6 says when a GPU runs out of memory."""
+    line = (
+        "[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.25 GiB. GPU 3 has a total capacity "
+        "of 79.11 GiB of which 1.06 GiB is free. Process 123456 has 78.04 GiB memory in use. Of the allocated memory "
+        "74.29 GiB is allocated by PyTorch, and 1.42 GiB is reserved by PyTorch but unallocated. If reserved but "
+        "unallocated memory is large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid "
+        "fragmentation.  See documentation for Memory Management  "
+        "(https://pytorch.org/docs/stable/notes/cuda.html#environment-variables)"
+    )
+    state = STATES["failed"]
+    failure = replace(state.progress.failure, line=line)  # type: ignore[type-var]
+    app, _ = open_run(replace(state, progress=replace(state.progress, failure=failure)), log=log_text(3) + line)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "A GPU ran out of memory." in text_of(app, "#notice"), "the reason")
+        await pilot.pause()
+        for words in ("A GPU ran out of memory.", "Use more GPUs", "e goes to the first", "Tried to allocate 2.25"):
+            assert words in on_screen(app)
+
+
 async def test_an_unknown_submission_shows_what_is_known_and_is_not_watched(open_run: OpenRun) -> None:
     run = make_run(submission="unknown", note="The connection broke while the submission was on its way.", job_ids=())
     app, _ = open_run(run=run)
