@@ -8,14 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from llmb_tui.diagnosis.rule import FACTS, STAGES, Rule, RuleFile, Stage, misplaced_flags
+from llmb_tui.diagnosis.rule import FACTS, PATTERN_ERRORS, STAGES, Rule, RuleFile, Stage, misplaced_flags
 from llmb_tui.diagnosis.rule_set import Matcher, names_in
 from llmb_tui.toml.lines import KeyPath
 from llmb_tui.toml.read import FileProblem, builtin_dir, read_toml, toml_files
-
-PATTERN_ERRORS = (re.error, OverflowError, RecursionError, FutureWarning)
-"""What `re.compile` raises, the second and third for a repetition or a nesting without measure. What it only warns of
-is wrong here too: the warning would be printed over the screen."""
 
 
 class RuleProblem(FileProblem):

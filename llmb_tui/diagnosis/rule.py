@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Literal, get_args
@@ -14,6 +15,9 @@ Weight = Literal["end", "last words", "stopped", "symptom", "cause"]
 """What only says that a run ended; what a program says as it ends; who stopped it; what noticed it; what broke."""
 WEIGHTS: tuple[Weight, ...] = get_args(Weight)
 KeyName = Literal["ngc", "hugging-face"]
+PATTERN_ERRORS = (re.error, OverflowError, RecursionError, FutureWarning)
+"""What `re.compile` raises, the second and third for a repetition or a nesting without measure. What it only warns of
+is wrong here too: the warning would be printed over the screen."""
 STRICT = {"extra": "forbid", "strict": True}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from textual.geometry import Region
 from textual.message import Message
 from textual.widgets import Input, Static
 
+from llmb_tui.diagnosis.rule import PATTERN_ERRORS
 from llmb_tui.text import clean_line, plural
 from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.daemon import in_daemon
@@ -192,10 +194,13 @@ class LogPane(Vertical):
     @on(Input.Submitted, "#log-pattern")
     def take_pattern(self, event: Input.Submitted) -> None:
         event.stop()
+        # As in less and vim: a pattern without capitals finds them too.
+        flags = re.IGNORECASE if event.value.islower() else 0
         try:
-            # As in less and vim: a pattern without capitals finds them too.
-            pattern = re.compile(event.value, re.IGNORECASE if event.value.islower() else 0) if event.value else None
-        except re.error as error:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", FutureWarning)
+                pattern = re.compile(event.value, flags) if event.value else None
+        except PATTERN_ERRORS as error:
             self.refusal.update(Content(f" no regular expression: {error}"))
             return
         self.action_close()
