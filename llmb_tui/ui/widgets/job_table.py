@@ -138,12 +138,12 @@ def job_columns(width: int) -> list[TableColumn]:
     wide = width >= _WIDE_FROM
     return [
         TableColumn("mark", "", 1),
-        TableColumn("state", "state", 11),
-        TableColumn("workload", "workload", 19),
-        TableColumn("scale", "scale", 10),
-        TableColumn("where", "where", 11 if wide else 6),
-        *([TableColumn("procedure", "run as", 9)] if wide else ()),
-        TableColumn("steps", "steps", 7),
+        TableColumn("state", "state", 12),
+        TableColumn("workload", "workload", 18 if wide else 17),
+        TableColumn("scale", "scale", 10 if wide else 9),
+        TableColumn("where", "where", 10 if wide else 6),
+        *([TableColumn("procedure", "run as", 8)] if wide else ()),
+        TableColumn("steps", "steps", 9),
         *([TableColumn("bar", "", BAR_CELLS)] if wide else ()),
         TableColumn("median", "median", 6),
         *([TableColumn("against", "of expected", 20)] if wide else ()),

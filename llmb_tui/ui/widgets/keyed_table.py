@@ -116,7 +116,10 @@ class KeyedTable(DataTable[Text]):
         style = "" if tone == "plain" else self.get_component_rich_style(f"row--{tone}", partial=True)
         if column.figures:
             text = f"{text:>{column.width}}"
-        return Text(clean_line(text), style, no_wrap=True, overflow="ellipsis")
+        shown = Text(clean_line(text), style, no_wrap=True, overflow="ellipsis")
+        if column != self._headings[-1]:  # the table itself would cut it one cell later, where the next one begins
+            shown.truncate(column.width)
+        return shown
 
 
 class RowFilter(Input):

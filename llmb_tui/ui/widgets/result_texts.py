@@ -196,7 +196,7 @@ def run_columns(width: int, several_clusters: bool) -> list[TableColumn]:
         columns.append(TableColumn("procedure", "run as", 9))
     columns += [
         TableColumn("ratio", "of exp.", 7, figures=True),
-        TableColumn("result", "result", 11 if wide else 8),
+        TableColumn("result", "result", 11 if wide else 9),
         TableColumn("last", "age", 4, figures=True),
     ]
     room = room_beside(columns, width - 2)

@@ -163,8 +163,8 @@ def progress_columns(width: int) -> tuple[TableColumn, ...]:
     wide = width >= _PROGRESS_WIDE_FROM
     fixed = [
         TableColumn("gpus", "GPUs", 5, figures=True),
-        TableColumn("state", "state", 11),
-        TableColumn("steps", "steps", 7, figures=True),
+        TableColumn("state", "state", 12),
+        TableColumn("steps", "steps", 9, figures=True),
         *([TableColumn("bar", "", 4)] if wide else ()),
         TableColumn("step", "step, s", 7, figures=True),
         *([TableColumn("against", "of expected", 23)] if wide else ()),

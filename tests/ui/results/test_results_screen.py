@@ -16,6 +16,7 @@ from llmb_tui.ui.screens.results import ResultsScreen
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.ui.widgets.chart_view import ChartView
 from llmb_tui.ui.widgets.keyed_table import KeyedTable
+from llmb_tui.ui.widgets.result_texts import run_columns
 from tests.kit.history import Past, remember
 from tests.kit.pilot import SIZE, on_screen, on_top, text_of, until
 from tests.kit.runs import NEMOTRON
@@ -28,6 +29,12 @@ _GROUPS, _RUNS = 7, 43
 def cells(app: App[None]) -> list[list[str]]:
     table = app.screen.query_one(KeyedTable)
     return [[str(cell).strip() for cell in table.get_row_at(row)] for row in range(table.row_count)]
+
+
+def test_on_a_narrow_terminal_there_is_room_for_a_run_that_took_too_long() -> None:
+    width = {column.key: column.width for column in run_columns(80, several_clusters=True)}
+    assert width["result"] >= len("✗ timeout")
+    assert sum(width.values()) + len(width) <= 78
 
 
 async def listed(pilot: Pilot[None], count: int = _GROUPS) -> None:

@@ -21,13 +21,13 @@ from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.run import Cancel, Run
 from llmb_tui.ui.screens.jobs import JobsScreen
 from llmb_tui.ui.screens.run import RunScreen
-from llmb_tui.ui.widgets.job_table import JobTable, job_columns, job_row, state_cell
+from llmb_tui.ui.widgets.job_table import STAGES, JobTable, job_columns, job_row, state_cell
 from llmb_tui.watch.job_poller import JobPoller
 from llmb_tui.watch.state import RunState
 from tests.kit.frames import Frames
-from tests.kit.pilot import SIZE, on_screen, on_top, text_of, until
-from tests.kit.runs import make_run
-from tests.ui.run.run_states import log_text
+from tests.kit.pilot import SIZE, on_screen, on_top, rows, text_of, until
+from tests.kit.runs import CREATED_AT, PLAN, make_run
+from tests.ui.run.run_states import log_line, log_text
 
 OpenJobs = Callable[..., tuple[App[None], Any]]
 
@@ -62,6 +62,24 @@ def test_the_columns_have_room_for_what_stands_in_them(terminal: int, together: 
     width = {column.key: column.width for column in job_columns(terminal)}
     assert sum(width.values()) + len(width) == together
     assert width.get("against", 99) >= len("100.0 % of published")
+    assert width["steps"] >= len("1000/1000")
+    assert width["state"] == max(len(words) for words, _ in STAGES.values())
+
+
+@pytest.mark.parametrize("size", [(80, 24), SIZE])
+async def test_cells_that_are_too_long_do_not_run_into_the_next(open_jobs: OpenJobs, size: tuple[int, int]) -> None:
+    app, services = open_jobs(runs=())
+    for number, total in enumerate((1000, 12000)):
+        run = make_run(f"aaa{number}", plan=replace(PLAN, steps=total), created_at=CREATED_AT - number)
+        services.runs.save(run)
+        log = log_line(total - 2, 1.98).replace("/49 ", f"/{total - 1} ")
+        (services.runs.folder(run.id) / "log").write_text(f"{log}\n")
+    async with app.run_test(size=size) as pilot:
+        await listed(pilot, app, 2)
+        await until(pilot, lambda: "11999" in on_screen(app), "both logs read")
+        first, second = rows(app)[2:4]
+        assert " 999/1000 " in first
+        assert " 11999/12… " in second
 
 
 async def test_each_run_has_a_row_with_what_is_known_of_it(open_jobs: OpenJobs) -> None:

@@ -22,7 +22,8 @@ from llmb_tui.ui.screens.report import ReportScreen
 from llmb_tui.ui.screens.result_view import ResultView
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.ui.screens.suite_watch import SuiteRows, SuiteWatchScreen
-from llmb_tui.ui.widgets.suite_texts import progress_sums
+from llmb_tui.ui.widgets.job_table import STAGES
+from llmb_tui.ui.widgets.suite_texts import progress_columns, progress_sums
 from tests.kit.pilot import SIZE, actions, by_head, on_screen, on_top, text_of, until
 from tests.ui.run.run_states import log_text
 from tests.ui.suite.conftest import SUITE_ID, SuiteServices
@@ -38,6 +39,13 @@ async def read(pilot: Pilot[Any]) -> SuiteWatchScreen:
     await until(pilot, lambda: "1 of 5 runs done" in text_of(pilot.app, "#watch-sums"), "how it stands")
     await until(pilot, lambda: screen.query_one(SuiteRows).row_count == 5, "the rows")
     return screen
+
+
+@pytest.mark.parametrize("terminal", [80, 120])
+def test_the_columns_have_room_for_what_stands_in_them(terminal: int) -> None:
+    width = {column.key: column.width for column in progress_columns(terminal)}
+    assert width["state"] == max(len(words) for words, _ in STAGES.values())
+    assert width["steps"] >= len("1000/1000")
 
 
 def column(app: App[None], key: str) -> list[str]:
