@@ -160,7 +160,7 @@ def _master_s(line: Line) -> float:
 def first(line: Line, reach: str) -> Row:
     """From nothing to the answer of a first command; the program's own start is not in it, and ssh's is."""
     ways = {**_ours(line, _CONNECT), "ssh host echo": partial(_echo_s, line)}
-    why = "eight round trips, as ssh; sshd keeps its answer to a second request until that to the first is acknowledged"
+    why = "six round trips, of ssh's eight, and importing paramiko, which takes as long as one"
     return Row(f"connect to first answer, {line.name}", "s", in_turns(ways, 9), reach, 13, why)
 
 
