@@ -113,7 +113,7 @@ class Installer:
     def _probes(self, *, ask_slurm: bool) -> list[StepProbe]:
         ask = "ask" if ask_slurm else "no"
         calls = [shell_join(["look", ask, self._step_folder(s), s.growing, *s.results]) for s in self._steps]
-        script = "\n".join([remote_text("lock.sh", "look.sh"), *calls, "exit 0\n"])
+        script = "\n".join([remote_text("lock.sh", "there.sh", "look.sh"), *calls, "exit 0\n"])
         result = self._session.run(["sh", "-s"], stdin=script.encode(), deadline_s=_START_DEADLINE_S)
         if result.exit_code:
             raise Trouble(
@@ -198,6 +198,7 @@ def _job_name(folder: str, step: InstallStep) -> str:
 
 def _step_script(umask: str, folder: str, step: InstallStep) -> str:
     work = step.work.strip("\n")
+    functions = [f"work() {{\n{work}\n}}", f"made() {{\n{shell_join(['there', *step.results])}\n}}"]
     arguments = shell_join(["set", "--", *step.args])
-    parts = ["#!/bin/sh", f"umask {umask}", f"dir={shell_join([folder])}", f"work() {{\n{work}\n}}", arguments]
-    return "\n".join([*parts, remote_text("lock.sh", "step.sh")])
+    parts = ["#!/bin/sh", f"umask {umask}", f"dir={shell_join([folder])}", *functions, arguments]
+    return "\n".join([*parts, remote_text("lock.sh", "there.sh", "step.sh")])

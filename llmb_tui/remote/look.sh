@@ -1,4 +1,4 @@
-# look ASK FOLDER GROWING RESULT...: what is known of one install step. Prints
+# look ASK FOLDER GROWING RESULT...: what is known of one install step (with lock.sh and there.sh). Prints
 #
 #     = STATE BYTES CACHED LAYERS OF_LAYERS JOB      sizes in bytes, JOB is `-` for none
 #     ?PENDING_REASON|START                          of a job that waits, when ASK is `ask`
@@ -10,17 +10,11 @@
 look() {
     ask=$1 folder=$2 growing=$3
     shift 3
-    whole=yes
-    for path; do
-        # That it was missing a moment ago is remembered by NFS, until the directory is opened.
-        for _ in "${path%/*}"/*; do break; done
-        [ -d "$path" ] || [ -s "$path" ] || whole=no
-    done
     code=0
     for end in "$folder"/ended.*; do if [ -d "$end" ]; then code=${end##*.}; fi; done
     state=missing queued= job= measured='0 0 0 0'
     if [ -s "$folder/job" ]; then { read -r job <"$folder/job"; } 2>/dev/null; fi
-    if [ "$whole" = yes ]; then
+    if there "$@"; then
         state=done
     elif [ -d "$folder/lock" ]; then
         state=running

@@ -1,14 +1,26 @@
-# Runs the function `work` as one install step; what stands above defined it, and `dir`, and the arguments of `work`.
-# Run detached or as a job. The folder $dir then holds lock (see lock.sh) and log; in the end the lock is renamed to
-# ended.CODE, which takes no room on a full disk.
+# Runs the function `work` as one install step; what stands above defined it, and `made`, which says whether there is
+# nothing left to do, and `dir`, and the arguments of `work`. Run detached or as a job. The folder $dir then holds lock
+# (see lock.sh) and log; in the end the lock is renamed to ended.CODE, which takes no room on a full disk.
 cd "$dir" || exit 1
 owner="$(id -un)@$(uname -n).$$.$(date +%s)"
+
+# end CODE: gives the lock back.
+end() {
+    rm -f job
+    rm -rf ended.*
+    mv lock "ended.$1"
+}
 
 mkdir lock 2>/dev/null || exit 0
 echo "$owner" 2>/dev/null >lock/owner
 if [ "$(cat lock/owner)" != "$owner" ]; then
     mv lock ended.full
     exit 1
+fi
+# Of two that were started at once, or queued, the second begins when the first has ended, and would undo what that made.
+if made; then
+    end 0
+    exit 0
 fi
 if [ "${SLURM_JOB_ID-}" ]; then echo "$SLURM_JOB_ID" >lock/job; fi
 if [ -f log ]; then mv log log.before; fi
@@ -26,6 +38,4 @@ code=$?
 
 kill "$beat" 2>/dev/null
 [ "$(cat lock/owner 2>/dev/null)" = "$owner" ] || exit 0  # it was taken away while this slept
-rm -f job
-rm -rf ended.*
-mv lock "ended.$code"
+end "$code"

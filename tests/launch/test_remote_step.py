@@ -1,0 +1,121 @@
+"""An install step as the cluster runs it, from its start to its end, with a Slurm of a few lines."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.cluster.quoting import shell_join
+from llmb_tui.cluster.remote_text import remote_text
+from llmb_tui.launch.install import _step_script
+from llmb_tui.launch.install_step import InJob, InstallStep
+
+# Like a setup script: what an earlier one made goes first.
+WORK = """
+rm -rf "$1"
+echo "${SLURM_JOB_ID-here}" >>"$1.calls"
+[ ! -e "$1.broken" ] || exit 3
+mkdir "$1"
+"""
+SQUEUE = 'ls "$HOME/queue"'
+# A controller that takes its time: both are asked before either has answered.
+SBATCH = """
+number=$(mktemp "$HOME/asked.XXXXXX")
+while [ "$(ls "$HOME"/asked.* | wc -l)" -lt "$(cat "$HOME/wanted")" ]; do sleep 0.02; done
+number=$(ls "$HOME"/asked.* | grep -n -x "$number" | cut -d : -f 1)
+touch "$HOME/queue/10$number"
+echo "10$number"
+"""
+
+
+class Place:
+    """A folder with one step, and this machine as its login node."""
+
+    def __init__(self, folder: Path, shell: list[str]) -> None:
+        self.shell, self.home = shell, folder
+        self.made = folder / "made"
+        self.folder = folder / "steps" / "setup"
+        self.folder.mkdir(parents=True)
+        (folder / "queue").mkdir()
+        (folder / "bin").mkdir()
+        self.write(InstallStep("setup", "Set up", (str(self.made),), WORK, (str(self.made),), in_job=InJob("", ())))
+        self.program("squeue", SQUEUE)
+        self.program("sbatch", SBATCH)
+
+    def write(self, step: InstallStep) -> None:
+        (self.folder / "step.sh").write_text(_step_script("go-w", str(self.folder), step))
+
+    def program(self, name: str, body: str) -> None:
+        path = self.home / "bin" / name
+        path.write_text(f"#!/bin/sh\n{body}\n")
+        path.chmod(0o755)
+
+    def begin(self, script: str, *words: str, **variables: str) -> subprocess.Popen[str]:
+        path = f"{self.home / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        environment = {"PATH": path, "HOME": str(self.home), **variables}
+        argv = [*self.shell, "-c", script, "sh", *words]
+        return subprocess.Popen(argv, env=environment, cwd=self.folder, stdout=subprocess.PIPE, text=True)
+
+    def run(self, script: str, *words: str, **variables: str) -> str:
+        process = self.begin(script, *words, **variables)
+        said, _ = process.communicate(timeout=30)
+        return said
+
+    def start(self) -> subprocess.Popen[str]:
+        """As a job."""
+        script = remote_text("lock.sh", "sbatch.sh", "start.sh")
+        return self.begin(script, str(self.folder), "llmb-tui-setup", "")
+
+    def job(self, number: str) -> None:
+        """A job's turn has come."""
+        self.run(". ./step.sh", SLURM_JOB_ID=number)
+        (self.home / "queue" / number).unlink(missing_ok=True)
+
+    def look(self, *results: Path | str) -> str:
+        """The word for how the step stands."""
+        call = shell_join(["look", "ask", str(self.folder), "", *map(str, results or (self.made,))])
+        return self.run(f"{remote_text('lock.sh', 'there.sh', 'look.sh')}\n{call}").split()[1]
+
+    def calls(self) -> list[str]:
+        path = Path(f"{self.made}.calls")
+        return path.read_text().split() if path.exists() else []
+
+
+@pytest.fixture(params=["sh", "bash --posix"])
+def place(tmp_path: Path, request: pytest.FixtureRequest) -> Place:
+    return Place(tmp_path, request.param.split())
+
+
+def queued_twice(place: Place) -> None:
+    (place.home / "wanted").write_text("2")
+    both = [place.start(), place.start()]
+    assert [process.wait(timeout=30) for process in both] == [0, 0]
+    assert sorted(os.listdir(place.home / "queue")) == ["101", "102"]
+
+
+def test_a_step_that_was_queued_twice_is_done_once(place: Place) -> None:
+    """Two laptops looked at the queue before either job was in it; the second would undo what the first has made."""
+    queued_twice(place)
+    place.job("101")
+    (place.made / "of a later step").touch()
+    log = (place.folder / "log").read_text()
+    place.job("102")
+    assert place.calls() == ["101"]
+    assert (place.made / "of a later step").exists()
+    assert place.look() == "done"
+    assert sorted(os.listdir(place.folder)) == ["ended.0", "log", "refusal", "step.sh"]
+    assert (place.folder / "log").read_text() == log
+
+
+def test_the_second_of_two_jobs_does_what_the_first_could_not(place: Place) -> None:
+    queued_twice(place)
+    Path(f"{place.made}.broken").touch()
+    place.job("101")
+    assert place.look() == "failed"
+    Path(f"{place.made}.broken").unlink()
+    place.job("102")
+    assert place.calls() == ["101", "102"]
+    assert place.look() == "done"
