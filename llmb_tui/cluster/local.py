@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import selectors
 import signal
 import subprocess
@@ -18,7 +19,11 @@ from llmb_tui.cluster.link import LONGEST_ANSWER, Completed, Link, Pulse, Stream
 from llmb_tui.text import clean
 
 _CHUNK = 1 << 20
-_OWN_VARIABLES = "LLMB_TUI_"
+# About what sshd would give. sbatch hands on all that there is, and no run may depend on what a terminal has exported.
+_OF_A_LOGIN = re.compile(
+    "HOME|USER|LOGNAME|SHELL|PATH|LANG|LANGUAGE|LC_[A-Z]+|TZ|TERM|TMPDIR|KRB5CCNAME|XDG_RUNTIME_DIR|SLURM_CONF|"
+    "SSL_CERT_FILE|SSL_CERT_DIR|(?i:(?:https?|ftp|all|no)_proxy)"
+)
 # A waiting command notices `close` this soon, and a killed one is waited for this long.
 _LOOK_EVERY_S = 0.2
 # What a shell answers for a program that is not there, and for one that cannot be run.
@@ -177,7 +182,7 @@ def _popen(argv: Sequence[str]) -> subprocess.Popen[bytes]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=home if home.is_dir() else "/",  # as sshd does it
-        env={name: value for name, value in os.environ.items() if not name.startswith(_OWN_VARIABLES)},
+        env={name: value for name, value in os.environ.items() if _OF_A_LOGIN.fullmatch(name)},
         start_new_session=True,
     )
 

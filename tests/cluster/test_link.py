@@ -264,14 +264,17 @@ def test_past_its_deadline_a_local_command_is_ended_with_what_it_started(
     until(lambda: not is_running(pid))
 
 
-def test_a_local_command_has_the_users_environment_and_none_of_ours(
+def test_a_local_command_has_what_a_login_gives_and_nothing_else_of_the_terminal(
     local: LocalConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("LLMB_TUI_SECRET", "x")
-    monkeypatch.setenv("SITE_MODULES", "y")
-    words = local.run(["env"]).stdout
-    assert "SITE_MODULES=y" in words
-    assert "LLMB_TUI_SECRET" not in words
+    """sbatch hands all of it to the job, and a run must not depend on the terminal that it was submitted from."""
+    gone = ("LLMB_TUI_SECRET", "HF_TOKEN", "NCCL_ALGO", "PYTHONPATH", "SLURM_JOB_ID", "SBATCH_QOS")
+    kept = ("TZ", "LC_MESSAGES", "TMPDIR", "SLURM_CONF", "https_proxy", "NO_PROXY", "KRB5CCNAME", "SSL_CERT_FILE")
+    for name in (*gone, *kept):
+        monkeypatch.setenv(name, "C")
+    names = {line.partition("=")[0] for line in local.run(["env"]).stdout.splitlines()}
+    assert not names.intersection(gone)
+    assert names.issuperset((*kept, "HOME", "PATH"))
 
 
 def test_local_commands_are_out_of_reach_of_the_terminal(local: LocalConnection) -> None:
