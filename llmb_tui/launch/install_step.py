@@ -44,7 +44,7 @@ class InstallStep:
     """Also the name of its folder on the cluster."""
     title: str
     results: tuple[str, ...]
-    """Absolute paths of directories, or of files that are not empty."""
+    """Absolute paths of directories, or of files that are not empty; one that ends in `.sqsh` is a whole image."""
     work: str
     """Body of a POSIX sh function that makes them; it sees `$dir`, the step's folder, and `$owner`, which no other
     attempt has."""
@@ -94,7 +94,7 @@ def image_step(request: RunRequest) -> InstallStep:
         id=f"image-{name.removesuffix('.sqsh')}",
         title=f"Container image {reference}",
         results=(path,),
-        work=remote_text("import_image.sh") + 'import_image "$@"',
+        work=remote_text("there.sh", "import_image.sh") + 'import_image "$@"',
         args=(path, f"docker://{REGISTRY}#{reference}", ENROOT_CREDENTIALS, architecture, brought_image(request)),
         size=_IMAGE_SIZE,
         growing=f"{folder}/.{name}.",

@@ -197,7 +197,7 @@ def _prepare(session: Session, preparation: Preparation) -> None:
     words += [str(len(preparation.folders)), *preparation.folders]
     words += [str(len(preparation.links)), *(part for link in preparation.links for part in link)]
     words += [part for copy in preparation.copies for part in copy]
-    script = f"umask {session.profile.umask}\n" + remote_text("prepare.sh")
+    script = f"umask {session.profile.umask}\n" + remote_text("there.sh", "prepare.sh")
     result = session.run_script(script, words)
     if result.exit_code == _NOT_INSTALLED:
         raise Trouble(

@@ -1,14 +1,20 @@
 # import_image IMAGE REFERENCE CREDENTIALS ARCHITECTURE BROUGHT: the image at that reference, or the one that was
 # brought. CREDENTIALS is the file with the registry's key below the home directory, ARCHITECTURE that of the nodes,
 # which the login node need not have. The layers are kept next to the step's log until the image is whole, so that an
-# attempt that follows a broken one does not fetch them again; one that is not whole has a dot in its name.
+# attempt that follows a broken one does not fetch them again; one that is not whole has a dot in its name. Behind
+# there.sh.
 import_image() {
     image=$1 reference=$2 credentials=$HOME/$3 architecture=$4 brought=$5
-    [ ! -s "$image" ] || { echo "The image is there."; exit 0; }
+    if [ -s "$image" ]; then
+        if is_image "$image"; then echo "The image is there."; exit 0; fi
+        echo "$image is there, but is no image."
+        exit 1
+    fi
     partial="$(dirname "$image")/.$(basename "$image").$owner"
     trap 'rm -f "$partial"' EXIT
     rm -f "$(dirname "$image")/.$(basename "$image")".*
     if [ -s "$brought" ]; then
+        is_image "$brought" || { echo "$brought is not whole."; exit 1; }
         echo "The image comes from $brought."
         ln "$brought" "$partial" 2>/dev/null || cp "$brought" "$partial"
         mv "$partial" "$image"
@@ -23,7 +29,7 @@ import_image() {
         export ENROOT_CONFIG_PATH
     fi
     enroot import --output "$partial" --arch "$architecture" "$reference"
-    [ -s "$partial" ] || { echo "enroot made no image."; exit 1; }
+    is_image "$partial" || { echo "enroot made no image."; exit 1; }
     mv "$partial" "$image"
     rm -rf "$ENROOT_CACHE_PATH"
 }

@@ -1,4 +1,4 @@
-# Looks for what a submission needs, and makes its folders, links and copies:
+# Looks for what a submission needs, and makes its folders, links and copies, behind there.sh:
 #
 #     prepare.sh TOKEN COUNT NEEDED... COUNT FOLDER... COUNT [FILE LINK]... [FILE COPY]...
 #
@@ -9,7 +9,7 @@
 needed=$2
 shift 2
 while [ "$needed" -gt 0 ]; do
-    [ -d "$1" ] || [ -s "$1" ] || { echo "$1" >&2; exit 3; }
+    there "$1" || { echo "$1" >&2; exit 3; }
     shift
     needed=$((needed - 1))
 done

@@ -1,8 +1,18 @@
-# there PATH...: true where each of these is there: a directory, or a file that is not empty.
+# there PATH...: true where each of these is there: a directory, a file that is not empty, an image that is whole.
 there() {
     for path; do
         # That it was missing a moment ago is remembered by NFS, until the directory is opened.
         for _ in "${path%/*}"/*; do break; done
         [ -d "$path" ] || [ -s "$path" ] || return 1
+        case $path in *.sqsh) is_image "$path" || return 1 ;; esac
     done
+}
+
+# is_image FILE: true for an image that is whole. mksquashfs writes its first bytes last, and a copy its last ones: a
+# squashfs of version 4 says how many there are.
+is_image() {
+    set -- "$1" $(od -A n -v -t u4 -N 48 "$1" 2>/dev/null)
+    [ "${2-}" = 1936814952 ] || return 1 # hsqs
+    [ "${9-}" = 4 ] || return 0
+    [ "$#" = 13 ] && [ "$(wc -c <"$1")" -ge "$((${13} * 4294967296 + ${12}))" ]
 }

@@ -82,7 +82,7 @@ class Stage:
     def install(self) -> None:
         for path in (direct_spec(self.run).container_image, entry_path(self.profile.install_dir)):
             Path(path).parent.mkdir(parents=True, exist_ok=True)
-            Path(path).write_text("installed")
+            Path(path).write_text("hsqs, installed")
 
     def jobs(self) -> list[str]:
         return [line.split()[0] for line in (self.folder / "jobs").read_text().splitlines()]

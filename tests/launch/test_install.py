@@ -38,6 +38,7 @@ printf 'Downloading 1 of 9\\rDownloading 5 of 9\\n'
 while [ ! -e "$STAGE/go" ]; do sleep 0.02; done
 [ ! -s "$STAGE/fail" ] || { echo "[ERROR] No space left \x1b[31m on device"; exit 1; }
 head -c 64 /dev/zero >>"$3"
+printf hsqs | dd of="$3" conv=notrunc 2>/dev/null
 """
 
 
@@ -280,7 +281,7 @@ def test_of_two_who_find_a_dead_lock_one_takes_it_over(stage: Stage, make_instal
 
 def test_an_image_that_somebody_else_put_there_is_used(stage: Stage, make_installer: MakeInstaller) -> None:
     stage.image.parent.mkdir(parents=True)
-    stage.image.write_bytes(b"squashfs")
+    stage.image.write_bytes(b"hsqs")
     states = make_installer().run(lambda _: None, threading.Event())
     assert [state.status for state in states] == ["done"] * 3
     assert stage.calls() == 0

@@ -133,7 +133,7 @@ def test_refusals_are_slurms_own_and_have_a_mend(
     wrong_script = re.sub(rf"(?m)^#SBATCH {option}=.*$", f"#SBATCH {wrong}", script)
     for path in (direct_spec(run).container_image, direct_spec(run).copies[0][0]):
         session.run(["mkdir", "-p", path.rpartition("/")[0]])
-        session.write_file(path, b"here")
+        session.write_file(path, b"hsqs")
     with pytest.raises(Trouble) as caught:
         submit_once(session, desk.runs, desk.journal, run, wrong_script)
     assert caught.value.what.startswith("Slurm refused the job: ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 import subprocess
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.launch.install import _step_script
 from llmb_tui.launch.install_step import InJob, InstallStep
+from llmb_tui.launch.step_state import explain
 
 # Like a setup script: what an earlier one made goes first.
 WORK = """
@@ -119,3 +121,96 @@ def test_the_second_of_two_jobs_does_what_the_first_could_not(place: Place) -> N
     place.job("102")
     assert place.calls() == ["101", "102"]
     assert place.look() == "done"
+
+
+# An image is there once it is whole.
+
+IMAGE = remote_text("there.sh", "import_image.sh") + 'import_image "$@"'
+
+
+class Image:
+    """The step of an image, and where it comes from."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.path, self.brought = (place.home / folder / "nemo.sqsh" for folder in ("images", "offline"))
+        for path in (self.path, self.brought):
+            path.parent.mkdir()
+        args = (str(self.path), "docker://nemo", ".credentials", "x86_64", str(self.brought))
+        place.write(InstallStep("image", "Image", (str(self.path),), IMAGE, args))
+
+    def install(self) -> str:
+        self.place.run(". ./step.sh")
+        return (self.place.folder / "log").read_text()
+
+    def look(self) -> str:
+        return self.place.look(self.path)
+
+    def needed(self) -> int:
+        """What a submission says that needs it: 0, or 3 where it is not there."""
+        script = remote_text("there.sh", "prepare.sh")
+        process = self.place.begin(script, "", "1", str(self.path), "0", "0")
+        return process.wait(timeout=30)
+
+
+@pytest.fixture
+def image(place: Place) -> Image:
+    return Image(place)
+
+
+def squashfs(size: int) -> bytes:
+    """The beginning of one: its magic number, its version, and how many bytes it has."""
+    return struct.pack("<4s24xHHQQ", b"hsqs", 4, 0, 0, size).ljust(96, b"\0")
+
+
+CONTENTS = {
+    "padded": (squashfs(5000).ljust(8192, b"x"), True),
+    "to the byte": (squashfs(5000).ljust(5000, b"x"), True),
+    "magic number alone": (b"hsqs", True),
+    "simulated": (b"hsqs, simulated: the demo starts no container, and this is no image at all", True),
+    "begun by mksquashfs": (bytes(8192), False),
+    "cut": (squashfs(5000).ljust(4999, b"x"), False),
+    "of 20 GB": (squashfs(5 << 32).ljust(8192, b"x"), False),
+    "cut in its beginning": (squashfs(5000)[:44], False),
+    "two bytes": (b"hs", False),
+    "empty": (b"", False),
+}
+
+
+@pytest.mark.parametrize(("content", "whole"), CONTENTS.values(), ids=CONTENTS)
+def test_an_image_is_there_once_it_is_whole(image: Image, content: bytes, whole: bool) -> None:
+    image.path.write_bytes(content)
+    assert (image.look() == "done") is whole
+    assert image.needed() == (0 if whole else 3)
+
+
+def test_an_image_that_somebody_is_writing_is_left_alone_and_told(image: Image) -> None:
+    image.path.write_bytes(bytes(100))
+    failure = explain(image.install().splitlines())
+    assert failure.line == f"{image.path} is there, but is no image."
+    assert "may still be writing it" in failure.reason
+    assert image.look() == "failed"
+    assert image.path.read_bytes() == bytes(100)
+    image.path.write_bytes(squashfs(96))
+    assert image.look() == "done"
+
+
+@pytest.mark.parametrize("content", [bytes(100), squashfs(5000)], ids=["no image", "cut"])
+def test_an_image_that_is_still_being_brought_is_not_taken(image: Image, content: bytes) -> None:
+    image.brought.write_bytes(content)
+    failure = explain(image.install().splitlines())
+    assert failure.line == f"{image.brought} is not whole."
+    assert "still be" in failure.reason
+    assert not image.path.exists()
+    image.brought.write_bytes(squashfs(96))
+    image.install()
+    assert image.path.read_bytes() == squashfs(96)
+
+
+def test_what_enroot_made_is_looked_at_before_it_is_taken(image: Image) -> None:
+    image.place.program("enroot", 'echo cut >"$3"')
+    assert "enroot made no image." in image.install()
+    assert list(image.path.parent.iterdir()) == []
+    image.place.program("enroot", 'echo hsqs, imported >"$3"')
+    image.install()
+    assert image.look() == "done"

@@ -49,7 +49,7 @@ def test_the_run_folder_holds_what_the_job_needs(stage: Stage) -> None:
     run = stage.submit()
     assert (stage.task / "configs/plan.json").read_text() == dict(direct_spec(run).files)["configs/plan.json"]
     assert (stage.task / "configs/launch.json").read_text() == dict(direct_spec(run).files)["configs/launch.json"]
-    assert (stage.task / "code/pretrain.py").read_text() == "installed"
+    assert (stage.task / "code/pretrain.py").read_text() == "hsqs, installed"
     assert (stage.task.parent / f"{direct_spec(run).task}_sbatch.sh").read_text() == SCRIPT
 
 

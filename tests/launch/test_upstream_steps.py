@@ -383,7 +383,7 @@ def test_the_setup_runs_once_and_finds_its_image(ready: UpstreamInstall) -> None
     assert lines(ready.home / "setups") == [f"no token no conda no environment {root}"]
     assert "The image is there" in said
     assert len(lines(ready.home / "imports")) == 1
-    assert (root / "nvidia+nemo+25.02.01.sqsh").read_text() == "image\n"
+    assert (root / "nvidia+nemo+25.02.01.sqsh").read_text() == "hsqs\n"
 
 
 def test_the_setup_imports_an_image_that_has_gone_to_its_own_place(ready: UpstreamInstall) -> None:
@@ -391,7 +391,7 @@ def test_the_setup_imports_an_image_that_has_gone_to_its_own_place(ready: Upstre
     image.unlink()
     ready.made("setup")
     link = Path(ready.steps()["link"].results[0])
-    assert link.read_text() == "image\n"
+    assert link.read_text() == "hsqs\n"
     assert [path.name for path in link.parent.iterdir() if "sqsh" in path.name] == [link.name]
 
 
@@ -428,9 +428,9 @@ def test_an_image_that_was_brought_is_not_imported(site: UpstreamInstall) -> Non
     site.made("directories")
     brought = site.install / "offline/nvidia+nemo+25.02.01.sqsh"
     brought.parent.mkdir()
-    brought.write_text("brought")
+    brought.write_text("hsqs, brought")
     site.made("image")
-    assert Path(site.steps()["image"].results[0]).read_text() == "brought"
+    assert Path(site.steps()["image"].results[0]).read_text() == "hsqs, brought"
     assert not (site.home / "imports").exists()
 
 

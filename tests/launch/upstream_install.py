@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.catalog.upstream import Commit
+from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.launch.install_step import InstallStep
 from llmb_tui.launch.upstream.install import upstream_install
 from llmb_tui.request import RunRequest
@@ -39,7 +39,7 @@ class UpstreamInstall:
         self.commit = self.git("-C", str(self.upstream / "NeMo"), "rev-parse", "HEAD").strip()
         self.make_repository("recipes", {"nemotron/setup.sh": SETUP, "nemotron/launch.sh": "true"}, "v25.04")
         self.program("srun", '"$@"')
-        self.program("enroot", 'echo "$@" >>"$HOME/imports"; touch "$3"; [ ! -e "$HOME/broken" ] && echo image >"$3"')
+        self.program("enroot", 'echo "$@" >>"$HOME/imports"; touch "$3"; [ ! -e "$HOME/broken" ] && echo hsqs >"$3"')
         assert recipe.upstream
         nemo = Commit(self.url("NeMo"), self.commit)
         self.scripts = replace(recipe.upstream, repository=self.url("recipes"), commits=(nemo,))
@@ -107,13 +107,10 @@ class UpstreamInstall:
         return ended.returncode, ended.stdout
 
     def done(self, kind: str) -> bool:
-        return all(os.path.isdir(path) or _size(path) for path in self.steps()[kind].results)
+        words = ["sh", "-c", remote_text("there.sh") + 'there "$@"', "sh", *self.steps()[kind].results]
+        return subprocess.run(words, env=self.environment(), check=False).returncode == 0
 
     def made(self, *kinds: str) -> None:
         for kind in kinds:
             said = self.run(kind)
             assert self.done(kind), said
-
-
-def _size(path: str) -> int:
-    return os.stat(path).st_size if os.path.exists(path) else 0

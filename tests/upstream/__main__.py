@@ -53,7 +53,7 @@ exec bash -c "$(printf '%s' "$1" | sed "s|/opt/{launcher}|{folder}|g")"
 """
 _ENROOT = """\
 #!/bin/sh
-[ "$1" != import ] || echo 'stand-in of an image' >"$3"
+[ "$1" != import ] || echo 'hsqs, stand-in of an image' >"$3"
 """
 _GITCONFIG = """\
 [url "{folder}/"]

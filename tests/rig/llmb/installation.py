@@ -146,7 +146,7 @@ class Installation:
         self.write("llmb_repo/release.yaml", f"# Top-level release metadata\n\nllmb_version: '{release}'\n")
         self.write("venvs/venv_1/bin/python3", "")
         # With `-i` the images are elsewhere, and links to them here.
-        self.write("shared/images", "an image")
+        self.write("shared/images", "hsqs, an image")
         self.sh(f"mkdir {self.root}/images && ln -s {self.root}/shared/images {self.root}/images/{IMAGE}")
 
     def launch(self, release: str = "25.12", framework: str = "nemo2", step_s: float = 1.0) -> Launched:

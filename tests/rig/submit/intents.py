@@ -58,7 +58,7 @@ class Intents:
         self._numbers = itertools.count(1)
         self.install_dir = str(rig.new_dir())
         for path in (image_path(self.install_dir, "tiny"), entry_path(self.install_dir)):
-            rig.as_operator(["sh", "-c", 'mkdir -p "${1%/*}" && echo installed >"$1"', "sh", path], check=True)
+            rig.as_operator(["sh", "-c", 'mkdir -p "${1%/*}" && echo hsqs, installed >"$1"', "sh", path], check=True)
 
     def new(self, **spec: object) -> Run:
         """One more run: a small one, with the recipe's names and paths. `spec` changes what it asks for."""
