@@ -44,7 +44,8 @@ class InstallStep:
     """Also the name of its folder on the cluster."""
     title: str
     results: tuple[str, ...]
-    """Absolute paths of directories, or of files that are not empty; one that ends in `.sqsh` is a whole image."""
+    """Absolute paths of directories, or of files that are not empty; one that ends in `.sqsh` is a whole image.
+    What each person needs for themselves begins with `~/`."""
     work: str
     """Body of a POSIX sh function that makes them; it sees `$dir`, the step's folder, and `$owner`, which no other
     attempt has."""

@@ -20,18 +20,21 @@ checkout() {
     note "$stamp"
 }
 
-# is_checkout REPOSITORY TAG: true where it is a checkout of that tag without local changes; else it says what it is.
+# is_checkout REPOSITORY TAG: true where it is a checkout of that tag without local changes; else it says what it is. One
+# of another user is one too, where several share an install; git wants to be told so, by the path without links.
 is_checkout() {
     if [ ! -e "$1/.git" ]; then
         echo "$1 is there, but is no git checkout of $2."
         return 1
     fi
-    at=$(git -C "$1" rev-parse --verify HEAD) || at=
-    if [ -z "$at" ] || [ "$at" != "$(git -C "$1" rev-parse -q --verify "refs/tags/$2^{commit}")" ]; then
-        echo "$1 is no checkout of $2 but of $(git -C "$1" describe --tags --always 2>/dev/null || echo something else)."
+    trusted=safe.directory=$(cd "$1" && pwd -P)
+    at=$(git -C "$1" -c "$trusted" rev-parse --verify HEAD) || at=
+    if [ -z "$at" ] || [ "$at" != "$(git -C "$1" -c "$trusted" rev-parse -q --verify "refs/tags/$2^{commit}")" ]; then
+        found=$(git -C "$1" -c "$trusted" describe --tags --always 2>/dev/null) || found='something else'
+        echo "$1 is no checkout of $2 but of $found."
         return 1
     fi
-    changes=$(git -C "$1" status --porcelain --untracked-files=no)
+    changes=$(git -C "$1" -c "$trusted" status --porcelain --untracked-files=no)
     if [ "$changes" ]; then
         echo "$1 has local changes: $(printf '%s\n' "$changes" | head -n 1)"
         return 1

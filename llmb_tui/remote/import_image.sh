@@ -22,7 +22,7 @@ import_image() {
     fi
     ENROOT_CACHE_PATH=$dir/cache
     export ENROOT_CACHE_PATH
-    (umask 077; mkdir -p "$ENROOT_CACHE_PATH")
+    mkdir -p "$ENROOT_CACHE_PATH"
     rm -f "$ENROOT_CACHE_PATH"/*.*
     if [ -s "$credentials" ]; then
         ENROOT_CONFIG_PATH=$(dirname "$credentials")

@@ -1,6 +1,8 @@
-# there PATH...: true where each of these is there: a directory, a file that is not empty, an image that is whole.
+# there PATH...: true where each of these is there: a directory, a file that is not empty, an image that is whole. ~/ is
+# the home directory.
 there() {
     for path; do
+        case $path in "~/"*) path=$HOME/${path#"~/"} ;; esac
         # That it was missing a moment ago is remembered by NFS, until the directory is opened.
         for _ in "${path%/*}"/*; do break; done
         [ -d "$path" ] || [ -s "$path" ] || return 1

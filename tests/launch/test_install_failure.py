@@ -38,6 +38,18 @@ def test_an_import_that_fails_is_the_fault_of_the_module_that_lacks_the_name() -
     assert "lacks leptonai.api" in explain(["ModuleNotFoundError: No module named 'leptonai.api'"]).reason
 
 
+def test_a_checkout_of_somebody_else_is_no_other_release() -> None:
+    """A git that is older than 2.38 does not take our word for it."""
+    for line in (
+        "fatal: detected dubious ownership in repository at '/lustre/llmb/llmb_repo'",
+        "fatal: unsafe repository ('/lustre/llmb/llmb_repo' is owned by someone else)",
+    ):
+        failure = explain([line, "/lustre/llmb/llmb_repo is no checkout of v25.12 but of something else."])
+        assert failure.line == line
+        assert "belongs to somebody else" in failure.reason
+        assert "`git config --global --add safe.directory /lustre/llmb/llmb_repo`" in failure.fix
+
+
 def test_a_program_that_is_not_there_is_named() -> None:
     failure = explain(["./setup.sh: line 51: huggingface-cli: command not found"])
     assert failure.reason == "The program huggingface-cli is not there, which the setup script calls."

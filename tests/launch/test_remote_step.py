@@ -47,8 +47,8 @@ class Place:
         self.program("squeue", SQUEUE)
         self.program("sbatch", SBATCH)
 
-    def write(self, step: InstallStep) -> None:
-        (self.folder / "step.sh").write_text(_step_script("go-w", str(self.folder), step))
+    def write(self, step: InstallStep, umask: str = "go-w") -> None:
+        (self.folder / "step.sh").write_text(_step_script(umask, str(self.folder), step))
 
     def program(self, name: str, body: str) -> None:
         path = self.home / "bin" / name
@@ -137,9 +137,10 @@ class Image:
         for path in (self.path, self.brought):
             path.parent.mkdir()
         args = (str(self.path), "docker://nemo", ".credentials", "x86_64", str(self.brought))
-        place.write(InstallStep("image", "Image", (str(self.path),), IMAGE, args))
+        self.step = InstallStep("image", "Image", (str(self.path),), IMAGE, args)
 
-    def install(self) -> str:
+    def install(self, umask: str = "go-w") -> str:
+        self.place.write(self.step, umask)
         self.place.run(". ./step.sh")
         return (self.place.folder / "log").read_text()
 
@@ -214,3 +215,12 @@ def test_what_enroot_made_is_looked_at_before_it_is_taken(image: Image) -> None:
     image.place.program("enroot", 'echo hsqs, imported >"$3"')
     image.install()
     assert image.look() == "done"
+
+
+@pytest.mark.parametrize(("umask", "mode"), [("go-w", 0), ("g=rwx,o-w", 0o020)])
+def test_what_a_broken_import_has_fetched_is_for_whoever_may_write_there(image: Image, umask: str, mode: int) -> None:
+    """Another one of those who share the install goes on with it."""
+    image.place.program("enroot", 'echo layer >"$ENROOT_CACHE_PATH/layer"; exit 1')
+    image.install(umask)
+    assert (image.place.folder / "cache").stat().st_mode & 0o022 == mode
+    assert (image.place.folder / "cache/layer").exists()

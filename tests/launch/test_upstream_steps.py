@@ -47,7 +47,8 @@ def test_every_recipe_has_its_steps(catalog: Catalog, make_plan: MakePlan, name:
     steps = steps_of(catalog, make_plan, name)
     assert " ".join(steps) == KINDS[name]
     assert len({step.id for step in steps.values()}) == len(steps)
-    assert all(path.startswith("/lustre/llmb") for step in steps.values() for path in step.results)
+    results = {path for step in steps.values() for path in step.results}
+    assert {path for path in results if not path.startswith("/lustre/llmb")} <= {f"~/{HUB_TOKEN}"}
 
 
 def test_commits_are_those_of_the_gpu_type(catalog: Catalog, make_plan: MakePlan) -> None:
@@ -142,6 +143,22 @@ def test_a_token_that_is_missing_is_said_and_one_that_was_removed_is_missed_wher
     assert site.done("token") is still
 
 
+def test_each_of_those_who_share_an_install_has_a_token_of_their_own(site: UpstreamInstall) -> None:
+    site.scripts = replace(site.scripts, launch=replace(site.scripts.launch, needs_hub_token=True))
+    site.made("directories")
+    homes = site.home, site.home.with_name("other")
+    for site.home in homes:
+        (site.home / HUB_TOKEN).parent.mkdir(parents=True)
+        (site.home / HUB_TOKEN).write_text("hf_secret\n")
+        site.made("token")
+    for site.home in homes:
+        assert site.done("token")
+    (homes[1] / HUB_TOKEN).unlink()
+    assert not site.done("token")
+    site.home = homes[0]
+    assert site.done("token")
+
+
 def test_a_commit_that_is_not_there_is_said(site: UpstreamInstall) -> None:
     site.made("directories")
     site.scripts = replace(site.scripts, commits=(Commit(site.url("NeMo"), "1" * 40),))
@@ -190,6 +207,21 @@ def test_a_checkout_with_changes_is_left_alone(site: UpstreamInstall) -> None:
     assert failure.line.endswith("has local changes:  M nemotron/launch.sh")
     assert "left as it is" in failure.reason
     assert (repository / "nemotron/launch.sh").read_text() == "echo mine"
+
+
+def test_a_checkout_that_another_user_made_is_used(site: UpstreamInstall) -> None:
+    """As where several share an install. It may be below a link, which git resolves."""
+    linked = site.install.with_name("linked")
+    linked.symlink_to(site.install)
+    site.install = linked
+    site.made("directories", "repository")
+    Path(site.steps()["repository"].results[-1]).unlink()
+    site.variables = {"GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"}
+    site.made("repository")
+    repository = Path(site.steps()["repository"].args[2])
+    (repository / "nemotron/launch.sh").write_text("echo mine")
+    Path(site.steps()["repository"].results[-1]).unlink()
+    assert explain(site.fails("repository")).line.endswith("has local changes:  M nemotron/launch.sh")
 
 
 def test_what_an_interrupted_clone_left_goes(site: UpstreamInstall) -> None:

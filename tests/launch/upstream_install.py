@@ -33,6 +33,8 @@ class UpstreamInstall:
     def __init__(self, folder: Path, recipe: Recipe, make_plan: MakePlan) -> None:
         self.home, self.bin, self.install = folder / "home", folder / "bin", folder / "install"
         self.upstream = folder / "upstream"
+        self.variables: dict[str, str] = {}
+        """What the environment has besides."""
         for path in (self.home, self.bin, self.install, self.upstream):
             path.mkdir()
         self.make_repository("NeMo", {"reinstall.sh": "true"}, "v1")
@@ -73,7 +75,7 @@ class UpstreamInstall:
         who = {f"GIT_{role}_{what}": "me@example.org" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
         path = f"{self.bin}:{Path(sys.executable).parent}:/usr/bin:/bin"
         own = {"HOME": str(self.home), "PATH": path, "UPSTREAM": f"file://{self.upstream}", "LC_ALL": "C"}
-        return {**who, **own, "CONDA_PREFIX": "/opt/conda"}
+        return {**who, **own, "CONDA_PREFIX": "/opt/conda", **self.variables}
 
     def request(self) -> RunRequest:
         recipe = replace(self.recipe, upstream=self.scripts)

@@ -27,12 +27,12 @@ _NEWEST_USUAL = 12
 """Minor version of Python 3: of scipy below 1.13, which setup scripts install, there are no wheels for newer ones."""
 _NEWEST = 14
 
-# $1 is the model hub's token below the home directory, $2 says that it was seen. A launch needs it each time: then $2
-# is a link to it, and the step is to be done again once the token is gone.
+# $1 is the model hub's token below the home directory, $2 says that it was seen. Where each launch needs it there is no
+# $2: the step is done while the token itself is there, for each of those who share an install.
 _HUB_KEY = """
-rm -f "$2"
+[ -z "$2" ] || rm -f "$2"
 [ -s "$HOME/$1" ] || { echo "There is no Hugging Face token on the cluster."; exit 1; }
-if [ "$3" = always ]; then ln -sfn "$HOME/$1" "$2"; else date >"$2"; fi
+[ -z "$2" ] || date >"$2"
 """
 
 
@@ -127,9 +127,9 @@ def _directories(place: _Place, folders: Sequence[str]) -> InstallStep:
 
 
 def _token(place: _Place) -> InstallStep:
-    copy = f"{place.notes}/hugging-face-token"
-    keep = "always" if place.procedure.launch.needs_hub_token else "once"
-    return InstallStep(f"token-{place.name}", TITLES["hugging-face"], (copy,), _HUB_KEY, (HUB_TOKEN, copy, keep))
+    note = "" if place.procedure.launch.needs_hub_token else f"{place.notes}/hugging-face-token"
+    result = note or f"~/{HUB_TOKEN}"
+    return InstallStep(f"token-{place.name}", TITLES["hugging-face"], (result,), _HUB_KEY, (HUB_TOKEN, note))
 
 
 def commits_step(request: RunRequest) -> InstallStep | None:
