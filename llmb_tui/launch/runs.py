@@ -16,6 +16,7 @@ from typing import Any
 from llmb_tui.cluster.job import Job
 from llmb_tui.errors import Trouble, trouble_of
 from llmb_tui.launch.run import Cancel, Run
+from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import OLD_PROCEDURES
 from llmb_tui.store import documents
 from llmb_tui.store.files import file_trouble, held, text_in, write_atomic
@@ -169,9 +170,8 @@ class Runs:
             )
 
 
-def _damage(run: Run, run_id: str) -> str:
-    """What no run can have, though its file has the right form; empty for a sound one."""
-    plan = run.plan
+def impossible_count(plan: Plan) -> str:
+    """A number of the plan with which nothing can run; empty where all are sound."""
     layout = plan.parallelism
     counts = {
         "scale": plan.selection.scale,
@@ -183,13 +183,20 @@ def _damage(run: Run, run_id: str) -> str:
             for name in ("tp", "pp", "cp", "ep", "dp", "mbs", "gbs", "ga", "seq_len", "layers")
         },
     }
+    wrong = [name for name, count in counts.items() if count is None or not 1 <= count < 1 << 53]
+    return f"{wrong[0]} is {str(counts[wrong[0]])[:40]}." if wrong else ""
+
+
+def _damage(run: Run, run_id: str) -> str:
+    """What no run can have, though its file has the right form; empty for a sound one."""
     if run.id != run_id:
         return f"It is in the folder {run_id} and says that it is run {clean_line(run.id)[:80]}."
-    if wrong := [name for name, count in counts.items() if count is None or not 1 <= count < 1 << 53]:
-        return f"{wrong[0]} is {str(counts[wrong[0]])[:40]}."
+    if wrong := impossible_count(run.plan):
+        return wrong
     if run.submission == "submitted" and not run.job_ids:
         return "It was submitted, and has no job."
-    times = [run.created_at, run.submitted_at or 0.0, plan.estimate.step_time_s if plan.estimate else 1.0]
+    estimate = run.plan.estimate
+    times = [run.created_at, run.submitted_at or 0.0, estimate.step_time_s if estimate else 1.0]
     return "" if all(map(math.isfinite, times)) and times[-1] > 0 else "One of its times is none."
 
 

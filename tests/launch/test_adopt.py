@@ -199,6 +199,34 @@ def test_one_that_no_preset_knows_says_why(before: str, after: str, words: str, 
     assert runs.all() == ()
 
 
+@pytest.mark.parametrize(
+    ("scale", "batch", "words"),
+    [
+        (48, "_gbs64", "TP 8 x PP 4 x CP 1 = 32 does not divide 48 GPUs"),
+        (256, "_gbs63", "MBS 1 x DP 8 = 8 does not divide GBS 63"),
+        (256, f"_gbs{1 << 53}", f"gbs is {1 << 53}"),
+    ],
+)
+def test_one_whose_numbers_cannot_run_is_not_opened_and_leaves_nothing(
+    scale: int, batch: str, words: str, catalog: Catalog, runs: Runs
+) -> None:
+    """What was written of it could not be read again."""
+    config = CONFIG.replace("scale: 256", f"scale: {scale}")
+    run = one(catalog, runs, found(config, FOLDER.replace("_gbs64", batch)))
+    assert words in run.why_not
+    with pytest.raises(Trouble, match="cannot be opened") as caught:
+        import_run(catalog, runs, "eos", run)
+    assert caught.value.exit_code == 1
+    assert runs.listing() == ((), ())
+
+
+@pytest.mark.parametrize("written", ["9" * 12, "9" * 400], ids=len)
+def test_a_time_that_is_none_is_not_known(written: str, catalog: Catalog, runs: Runs) -> None:
+    run = found(written=written)
+    assert run.written_at == 0
+    assert import_run(catalog, runs, "eos", one(catalog, runs, run)).submitted_at is None
+
+
 def test_another_workload_is_listed_too(catalog: Catalog, runs: Runs) -> None:
     run = one(catalog, runs, found(folder="/l/llmb/workloads/microbenchmark_cpu_overhead", logs=""))
     assert run.run.workload == "microbenchmark_cpu_overhead"

@@ -19,7 +19,7 @@ from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.llmb.run import LlmbRun, list_runs
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.runs import Runs
+from llmb_tui.launch.runs import Runs, impossible_count
 from llmb_tui.plan import make
 from llmb_tui.plan.plan import Plan, Problem
 from llmb_tui.plan.request import read_request
@@ -29,6 +29,7 @@ from llmb_tui.plan.selection import Overrides, Selection
 _NEEDED = ("size", "gpu", "dtype", "strong_scaling")
 # NeMo-Run's folder is named so from release 25.08 on.
 _LAYOUT = re.compile(r"_tp(\d+)_pp(\d+)_cp(\d+)(?:_vp(\d+))?_mbs(\d+)_gbs(\d+)(?:_|$)")
+_NUMBERS = ("tp", "pp", "cp", "vp", "mbs", "gbs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,9 @@ def plan_of(catalog: Catalog, run: LlmbRun) -> Plan:
         if problem.severity == "error" and problem.field in _NEEDED:
             raise Trouble(problem.reason)
     plan = _as_laid_out(catalog, plan, run)
+    if wrong := impossible_count(plan):
+        known = (one.reason for one in plan.problems if one.severity == "error" and one.field in ("scale", *_NUMBERS))
+        raise Trouble(next(known, wrong))
     if not run.changed:
         return plan
     note = Problem("environment", "note", f"llmb-run started it with {', '.join(run.changed)} changed.", "")
@@ -163,7 +167,7 @@ def _as_laid_out(catalog: Catalog, plan: Plan, run: LlmbRun) -> Plan:
     if match is None:
         return plan
     numbers = (int(number) if number else 1 for number in match.groups())
-    layout = dict(zip(("tp", "pp", "cp", "vp", "mbs", "gbs"), numbers, strict=True))
+    layout = dict(zip(_NUMBERS, numbers, strict=True))
     expected = asdict(plan.parallelism)
     differences = {name: number for name, number in layout.items() if number != (expected[name] or 1)}
     if not differences:

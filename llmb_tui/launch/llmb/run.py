@@ -25,6 +25,7 @@ MOST = 40
 """Runs that are listed, the newest of them."""
 _DEADLINE_S = 45.0
 _FILE = re.compile(r".*/workloads/(?P<workload>[^/]+)/(?:.*/)?llmb-config_(?P<job>\d+)[^/]*\.yaml")
+_TIME = re.compile(r"[0-9]{1,11}")
 # What changes a plan, and is written down as a variable of the recipe's launch script (v25.12, nemotron4-340b).
 _PLANNED = (
     *("MAX_STEPS", "TIME_LIMIT", "STRONG_SCALING", "ENABLE_PROFILE", "PROFILE_START_STEP", "PROFILE_STOP_STEP"),
@@ -94,7 +95,7 @@ def run_of(path: str, texts: Mapping[str, str]) -> LlmbRun:
         match["job"],
         clean_line(match["workload"]),
         clean_line(folder),
-        float(written_at) if written_at.isdecimal() else 0.0,
+        float(written_at) if _TIME.fullmatch(written_at) else 0.0,
     )
     try:
         content = read_yaml(texts.get("run", ""), path)
