@@ -34,21 +34,40 @@ gone() {
 
 # abandoned LOCK [ask]: true when nobody is at work any more. With `ask` Slurm is asked about the job that holds it.
 abandoned() {
-    before='' by_job=''
+    before='' by_job='' pid=''
     { read -r before <"$1/owner"; } 2>/dev/null
-    if [ -z "$(find "$1" -prune -mmin +2 2>/dev/null)" ]; then
-        ours=${ours:-$(id -un)@$(uname -n).}
-        { read -r by_job <"$1/job"; } 2>/dev/null
-        case $before in
-            "$ours"*)
-                pid=${before#"$ours"}
-                if alive "${pid%%.*}"; then return 1; fi ;;
-            *)
-                if [ -z "$by_job" ] || [ "${2-}" != ask ] || ! gone "$by_job"; then return 1; fi ;;
-        esac
+    { read -r by_job <"$1/job"; } 2>/dev/null
+    ours=${ours:-$(id -un)@$(uname -n).}
+    case $before in "$ours"*) pid=${before#"$ours"} pid=${pid%%.*} ;; esac
+    if [ "$pid" ]; then
+        # A process of this node can be asked for, whatever the clocks say, and goes on also where it cannot touch its lock.
+        if alive "$pid" && { ! silent "$1" || ! younger; }; then return 1; fi
+    elif ! silent "$1"; then
+        if [ -z "$by_job" ] || [ "${2-}" != ask ] || ! gone "$by_job"; then return 1; fi
     fi
     # A lock that was given back or taken over in between has no owner, or another one.
     [ -d "$1" ] && [ "$(cat "$1/owner" 2>/dev/null)" = "$before" ]
+}
+
+# silent LOCK: behind `before`: true where it has not been touched for two minutes. The clock of the file server, by which
+# that looks so, may be behind: the difference of two of its times is right all the same, and the owner has said when the
+# first of them was.
+silent() {
+    [ "$(find "$1" -prune -mmin +2 2>/dev/null)" ] || return 1
+    taken=${before##*.}
+    set -- $(stat -c %Y "$1/owner" "$1" 2>/dev/null)
+    case $taken in *[!0-9]*) taken= ;; esac
+    [ "$taken" ] || return 0
+    [ "$#" != 2 ] || [ "$(($(date +%s) - taken - ($2 - $1)))" -gt 120 ]
+}
+
+# younger: behind `alive` and `silent`: true where the process began after the lock was taken: the number was given anew.
+# Linux says how long after its own start that was, in hundredths of a second.
+younger() {
+    read -r running rest 2>/dev/null </proc/uptime
+    set -- $process
+    if [ -z "$taken" ] || [ -z "$running" ] || [ "$#" -lt 20 ]; then return 0; fi
+    [ "$(($(date +%s) - ${running%.*} + ${20} / 100))" -gt "$((taken + 60))" ]
 }
 
 # at_work: behind `abandoned`, and group.sh: true while anything lives that the owner of the lock, on this node, has

@@ -1,0 +1,107 @@
+"""Whether the owner of a lock still lives, by `remote/lock.sh`, also where clocks are apart."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.cluster.remote_text import remote_text
+
+HERE, ELSEWHERE = f"{getpass.getuser()}@{os.uname().nodename}", "someone@cn001.example"
+MINUTE = 60.0
+SAID = {0: "abandoned", 1: "held"}
+
+
+class Lock:
+    """A lock whose times are those of a file server of which the clock is `behind` seconds behind."""
+
+    def __init__(self, path: Path, shell: list[str]) -> None:
+        self.path, self.shell = path, shell
+        path.mkdir()
+
+    def hold(self, owner: str, pid: int | str, *, began: float, touched: float, behind: float = 0.0) -> None:
+        """It was taken `began` seconds ago, and last touched `touched` seconds ago."""
+        now = time.time()
+        (self.path / "owner").write_text(f"{owner}.{pid}.{now - began:.0f}\n")
+        for path, ago in ((self.path / "owner", began), (self.path, touched)):
+            os.utime(path, (now - ago - behind, now - ago - behind))
+
+    def state(self) -> str:
+        script = f'{remote_text("lock.sh")}abandoned "$1" ask'
+        done = subprocess.run([*self.shell, "-c", script, "sh", str(self.path)], capture_output=True, check=False)
+        assert done.stderr == b""
+        return SAID[done.returncode]
+
+
+@pytest.fixture(params=["sh", "bash --posix"])
+def lock(tmp_path: Path, request: pytest.FixtureRequest) -> Lock:
+    return Lock(tmp_path / "lock", request.param.split())
+
+
+@pytest.fixture
+def pid() -> Iterator[int]:
+    """A process that has just begun."""
+    with subprocess.Popen(["sleep", "600"]) as process:
+        yield process.pid
+        process.kill()
+
+
+@pytest.fixture
+def dead() -> int:
+    process = subprocess.Popen(["true"])
+    process.wait()
+    return process.pid
+
+
+@pytest.mark.parametrize("behind", [-10 * MINUTE, 0, 3 * MINUTE, 60 * MINUTE])
+def test_a_process_of_this_node_is_asked_for_whatever_the_file_servers_clock_says(
+    lock: Lock, pid: int, dead: int, behind: float
+) -> None:
+    lock.hold(HERE, pid, began=10, touched=1, behind=behind)
+    assert lock.state() == "held"
+    lock.hold(HERE, dead, began=10, touched=1, behind=behind)
+    assert lock.state() == "abandoned"
+
+
+def test_a_process_that_stands_still_holds_its_lock(lock: Lock, pid: int) -> None:
+    """As where its file system hangs: it goes on."""
+    lock.hold(HERE, pid, began=0, touched=10 * MINUTE)
+    assert lock.state() == "held"
+
+
+def test_a_number_that_was_given_anew_is_no_owner(lock: Lock, pid: int) -> None:
+    lock.hold(HERE, pid, began=60 * MINUTE, touched=3 * MINUTE)
+    assert lock.state() == "abandoned"
+    lock.hold(HERE, pid, began=60 * MINUTE, touched=1)
+    assert lock.state() == "held"
+
+
+@pytest.mark.parametrize("behind", [0, 3 * MINUTE, 60 * MINUTE])
+def test_what_another_node_touches_is_held_whatever_the_file_servers_clock_says(lock: Lock, behind: float) -> None:
+    lock.hold(ELSEWHERE, 4711, began=30 * MINUTE, touched=5, behind=behind)
+    assert lock.state() == "held"
+    lock.hold(ELSEWHERE, 4711, began=30 * MINUTE, touched=4 * MINUTE, behind=behind)
+    assert lock.state() == "abandoned"
+
+
+@pytest.mark.parametrize(
+    "owner", ["", "someone@cn001", f"{ELSEWHERE}.4711.", f"{ELSEWHERE}.4711.now", "here", "here now"]
+)
+def test_a_lock_that_does_not_say_when_it_was_taken_is_believed_for_two_minutes(lock: Lock, owner: str) -> None:
+    if owner.startswith("here"):
+        owner = f"{HERE}.{os.getpid()}.{owner[5:]}"
+    (lock.path / "owner").write_text(owner)
+    assert lock.state() == "held"
+    os.utime(lock.path, (time.time() - 4 * MINUTE, time.time() - 4 * MINUTE))
+    assert lock.state() == "abandoned"
+
+
+def test_a_lock_that_was_given_back_meanwhile_is_not_abandoned(lock: Lock) -> None:
+    lock.path.rmdir()
+    assert lock.state() == "held"
