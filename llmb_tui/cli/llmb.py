@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -28,8 +27,10 @@ def llmb_verb(arguments: argparse.Namespace) -> int:
     profile = session.profile
     session.connect(terminal_prompter())
     if arguments.open is not None:
-        runs = list_importable_runs(session, services.catalog, services.runs)
-        run = import_run(services.catalog, services.runs, profile.name, _with_job(runs, profile.name, arguments.open))
+        runs = list_importable_runs(session, services.catalog, services.runs, arguments.open)
+        if not runs:
+            raise _no_job(profile.name, arguments.open)
+        run = import_run(services.catalog, services.runs, profile.name, runs[0])
         if not arguments.json:
             say(f"Job {arguments.open} of llmb-run is run {run.id} here: `llmb-tui watch {run.id}` follows it.")
         return print_run(run, as_json=arguments.json)
@@ -53,14 +54,11 @@ def llmb_verb(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _with_job(runs: Sequence[ImportableRun], cluster: str, job_id: str) -> ImportableRun:
-    for one in runs:
-        if one.run.job_id == job_id:
-            return one
-    raise Trouble(
+def _no_job(cluster: str, job_id: str) -> Trouble:
+    return Trouble(
         f"llmb-run has no job {job_id} on {cluster}.",
-        f"Its newest {len(runs)} runs were looked at." if runs else "No run of llmb-run was found there.",
-        f"`llmb-tui llmb {cluster}` lists them.",
+        "No installation of it that is known there has a file of that job.",
+        f"`llmb-tui llmb {cluster}` lists the newest.",
         exit_code=1,
     )
 

@@ -21,15 +21,15 @@ MOST_BYTES = 1 << 16
 
 
 def ask(
-    session: Session, script: str, most: int, directories: Sequence[str], deadline_s: float
+    session: Session, script: str, most: int, arguments: Sequence[str], deadline_s: float
 ) -> list[tuple[str, str, str]]:
-    """Run a script on some directories: (kind, path, text) for each thing that it found, at most `most`.
+    """Run a script with these further arguments: (kind, path, text) for each thing that it found, at most `most`.
 
     Raises Trouble where it fails, and what `Session.run_script` raises.
     """
     what = "It could not be looked for what NVIDIA's llmb-run has there."
     failed = partial(Trouble, what)
-    return batch.ask(session, script, MOST_BYTES, most, *directories, failed=failed, deadline_s=deadline_s)
+    return batch.ask(session, script, MOST_BYTES, most, *arguments, failed=failed, deadline_s=deadline_s)
 
 
 def read_yaml(text: str, path: str) -> dict[str, Any]:

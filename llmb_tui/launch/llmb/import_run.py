@@ -51,11 +51,13 @@ def importable_runs(catalog: Catalog, runs: Runs, cluster: str, jobs: Sequence[L
     return tuple(_importable(catalog, job, run_id if runs.has(run_id) else "") for job, run_id in ids)
 
 
-def list_importable_runs(session: Session, catalog: Catalog, runs: Runs) -> tuple[ImportableRun, ...]:
-    """The newest runs that llmb-run started on a cluster. Raises Trouble where it cannot be looked."""
+def list_importable_runs(
+    session: Session, catalog: Catalog, runs: Runs, job_id: str | None = None
+) -> tuple[ImportableRun, ...]:
+    """The newest runs that llmb-run started on a cluster, or a job's. Raises Trouble where it cannot be looked."""
     profile = session.profile
     roots = [install.root for install in find_installs(session, profile.install_dir).installs]
-    return importable_runs(catalog, runs, profile.name, list_runs(session, roots))
+    return importable_runs(catalog, runs, profile.name, list_runs(session, roots, job_id))
 
 
 def import_run(catalog: Catalog, runs: Runs, cluster: str, one: ImportableRun) -> Run:

@@ -65,16 +65,16 @@ class LlmbRun:
     """Why its file says nothing; empty where it does."""
 
 
-def list_runs(session: Session, roots: Iterable[str]) -> tuple[LlmbRun, ...]:
-    """The newest runs of the installations with these directories, in one remote call.
+def list_runs(session: Session, roots: Iterable[str], job_id: str | None = None) -> tuple[LlmbRun, ...]:
+    """The newest runs of the installations with these directories, in one remote call; with `job_id` those of that job.
 
     Raises Trouble where it cannot be looked, and what `Session.run_script` raises.
     """
     places = [root for root in dict.fromkeys(roots) if matches(PATH, root)]
-    if not places:
+    if not places or not (job_id is None or re.fullmatch("[0-9]+", job_id)):
         return ()
     texts: dict[str, dict[str, str]] = {}
-    for kind, path, text in ask(session, remote_text("llmb_runs.sh"), MOST, places, _DEADLINE_S):
+    for kind, path, text in ask(session, remote_text("llmb_runs.sh"), MOST, [job_id or "", *places], _DEADLINE_S):
         texts.setdefault(path, {})[kind] = text
     runs = [run_of(path, texts[path]) for path in texts if describes_run(path)]
     return tuple(sorted(runs, key=lambda run: (run.written_at, int(run.job_id)), reverse=True))
