@@ -10,7 +10,7 @@ from llmb_tui.cli import main
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
-from tests.kit.runs import make_run
+from tests.kit.runs import NEMOTRON, intended_run, make_run, request_for
 
 # Nothing listens there: a verb that connects fails otherwise.
 EOS = SlurmProfile("eos", "127.0.0.1", "acct", "batch", "/lustre", port=9, known_hosts="/nonexistent", user="me")
@@ -59,3 +59,35 @@ def test_a_run_beyond_the_limit_is_not_submitted(capsys: pytest.CaptureFixture[s
     said = capsys.readouterr().err
     assert "GPU-hours" in said
     assert "limits.gpu_hours" in said
+
+
+@pytest.fixture
+def intent(services: Services) -> str:
+    services.runs.save(intended_run(request_for(NEMOTRON, EOS), "intent1"))
+    return "intent1"
+
+
+def test_an_intent_is_withdrawn_also_where_its_cluster_is_not_saved_any_more(
+    services: Services, intent: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing of it was sent, so that nobody needs to be asked; `jobs` names this verb."""
+    (services.places.clusters / "eos.toml").unlink()
+    assert main(["cancel", intent]) == 0
+    assert "It was withdrawn before anything was sent." in capsys.readouterr().err
+    assert services.runs.load(intent).submission == "withdrawn"
+    assert main(["cancel", RUN_ID, "--yes"]) == 1
+    assert "No saved cluster is named eos." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("refused_by", ["flag", "profile", "flag without a profile"])
+def test_an_intent_stays_where_nothing_may_be_changed(
+    services: Services, intent: str, refused_by: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    services.clusters.save(replace(EOS, read_only=refused_by == "profile"))
+    if refused_by == "flag without a profile":
+        (services.places.clusters / "eos.toml").unlink()
+    assert main(["cancel", intent, *["--read-only"] * (refused_by != "profile")]) == 1
+    said = capsys.readouterr().err
+    assert "eos is only looked at: nothing is changed." in said
+    assert "read_only" in said or "Start the program without it." in said
+    assert services.runs.load(intent).submission == "intended"
