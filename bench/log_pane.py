@@ -195,7 +195,10 @@ def gaps() -> Row:
 
         values = in_turns({way: partial(taken, kind) for kind, way in _STEADY.items()})
     what = f"the event loop is away at {_STEADY_LINES:,} lines a second, p99"
-    why = "a repaint of the pane, ten a second, is one piece of work in Textual's compositor"
+    why = (
+        "a repaint of the pane, two a second, is one piece of work in Textual's compositor, "
+        "and taking in what came, ten a second, another"
+    )
     return Row(what, "ms", values, "≤ 1.5 × idle Textual", 5, why)
 
 
