@@ -120,7 +120,8 @@ def judged(listing: Listing, runs: Sequence[Run], cluster: str) -> tuple[Belongi
     folders = [(folder.removeprefix(install), run) for folder, run in logs]
     run_folders = [path for kind, path, *_ in listing.things if kind == "run"]
     # Two profiles may have one install directory, and share what is in it.
-    going = next((run.id for run in runs if run.going and (run.cluster == cluster or _writes_below(run, install))), "")
+    users = [run for run in runs if run.going and (run.cluster == cluster or _writes_below(run, install))]
+    going = f"{users[0].id}{'' if users[0].cluster == cluster else f' of {users[0].cluster}'}" if users else ""
     to_load = _to_load(listing, runs)
     found = []
     for kind, path, mine, ours in listing.things:

@@ -169,7 +169,7 @@ class _Server(paramiko.ServerInterface):
         self._node.offered.append(("publickey", key.get_base64()))
         if key.get_base64() in self._welcome:
             return self._verdict()
-        if key == self._node.user_key:
+        if key == self._node.user_key and "publickey" in self._node.factors[self._passed]:
             self._welcome.add(key.get_base64())
         return self._outcome("publickey", key == self._node.user_key)
 

@@ -93,7 +93,7 @@ def test_where_keys_are_not_taken_one_at_most_is_offered(
     assert [method for method, _ in node.offered] == ["publickey", "password"]
     assert node.methods_asked == 0
 
-    with pytest.raises(AuthenticationFailed, match=r"id_ed25519 \(the server takes no keys\)"):
+    with pytest.raises(AuthenticationFailed, match=r"id_ed25519 \(the server asked for no key\)"):
         log_in(node, Person(answers=["wrong"] * 3), replace(node.profile(), identity_file=None))
 
 
@@ -204,6 +204,18 @@ def test_a_code_after_the_key(node: LoginNode) -> None:
     person = Person(answers=["123456"])
     log_in(node, person)
     assert person.prompts == [("(operator@127.0.0.1) Verification code: ", False)]
+
+
+@pytest.mark.parametrize("kind", ["ed25519", "locked"])
+@pytest.mark.parametrize("first", ["password", "keyboard-interactive"])
+def test_a_key_after_what_is_typed(node: LoginNode, tmp_path: Path, first: str, kind: str) -> None:
+    """Offered before the server says what it takes, the key is not looked at, and not used up."""
+    node.factors = (first, "publickey")
+    phrase = [PASSPHRASE] if kind == "locked" else []
+    node.user_key = make_key(tmp_path / kind, passphrase="".join(phrase))
+    person = Person(answers=[PASSWORD, *phrase])
+    log_in(node, person, replace(node.profile(), identity_file=str(tmp_path / kind)))
+    assert len(person.prompts) == 1 + len(phrase)
 
 
 def test_a_password_then_a_code_in_rounds(node: LoginNode) -> None:

@@ -240,7 +240,7 @@ def test_what_a_run_of_another_profile_uses_in_the_same_directory_stays(place: P
             (), "", "acct", "batch", 8, 8, "", "00:15:00", "0", (),
         )  # fmt: skip
         other = replace(other, spec=spec)
-    assert "Run b goes on" in place.things(place.run(), other)[IMAGE].kept
+    assert "Run b of eos-b goes on" in place.things(place.run(), other)[IMAGE].kept
     elsewhere = make_run("b", cluster="eos-b", job_state="RUNNING")
     assert place.things(place.run(), elsewhere)[IMAGE].kept == ""
 

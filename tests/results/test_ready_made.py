@@ -153,10 +153,22 @@ def test_tune_does_not_judge_by_a_log_that_was_not_read(stage: Stage) -> None:
     suite = made("tune", count=2)
     last = ended("r1", stage=stage)
     unread = replace(last, state=replace(last.state, log_unread=True))
-    progress = standing(suite, ended("r0", None, [9.0] * 5 + [2.0] * 20), unread)
+    waiting = frozenset[str]()
+    progress = replace(standing(suite, ended("r0", None, [9.0] * 5 + [2.0] * 20), unread), given_up=waiting)
     assert (progress.stopped, progress.over, progress.unfinished, with_best(progress)) == (False, False, True, None)
     none = standing(suite, replace(unread, run=make_run("r0")), unread)
-    assert (none.stopped, replace(none, given_up=frozenset({"r0", "r1"})).stopped) == (False, True)
+    assert not replace(none, given_up=waiting).stopped
+    assert replace(none, given_up=frozenset({"r0", "r1"})).stopped
+    # Who only looks sees that nothing goes on; to submit it again would, and not begin another one.
+    assert (none.stopped, none.over, none.unfinished) == (True, True, True)
+
+
+def test_tune_compares_its_trials_also_where_one_of_their_logs_was_never_read() -> None:
+    suite = made("tune", count=3)
+    last = ended("r2", stage="failed")
+    trials = [ended("r0", None, [9.0] * 5 + [2.0] * 20), ended("r1", None, [9.0] * 5 + [3.0] * 20)]
+    progress = standing(suite, *trials, replace(last, state=replace(last.state, log_unread=True)))
+    assert "The fastest" in outcome_of(progress).lines[0]
 
 
 def test_tune_says_whether_the_difference_is_noise_and_how_wrong_the_model_was() -> None:

@@ -108,7 +108,11 @@ class Login:
             self._methods = []
             self._try(first.name, self._requests.ask_for_service, _SERVER_DEADLINE_S)
             remaining = self._offer(first)
-            return self._methods or self._ask_for_methods() if remaining is None else remaining
+            if remaining is not None:
+                return remaining
+            if self._methods and "publickey" not in self._methods:  # it was not looked at; its turn may come
+                self._candidates = chain([first], self._candidates)
+            return self._methods or self._ask_for_methods()
         finally:
             # The server greets once, and paramiko forgets it at the next attempt.
             banner = cast("bytes | None", self._requests.banner) or self._transport.get_banner() or b""

@@ -101,7 +101,7 @@ class KeyRequests(AuthOnlyHandler):
         if continues:
             self.transport.saved_exception = paramiko.ssh_exception.PartialAuthentication(methods)
         else:
-            words = "Authentication failed" if "publickey" in methods else "the server takes no keys"
+            words = "Authentication failed" if "publickey" in methods else "the server asked for no key"
             self.transport.saved_exception = Refused(words, methods)
         self.authenticated = False
         self._answered.set()

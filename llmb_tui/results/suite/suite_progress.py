@@ -88,8 +88,8 @@ class SuiteProgress:
     plan: SuitePlan
     rows: tuple[RowProgress, ...]
     free_nodes: int | None = None
-    given_up: frozenset[str] = frozenset()
-    """Ids of the runs whose logs who submits it has waited for long enough."""
+    given_up: frozenset[str] | None = None
+    """Ids of the runs whose logs who submits it has waited for long enough. None: who looks waits for no log."""
 
     def count(self, *standings: Standing) -> int:
         """How many rows stand so."""
@@ -115,12 +115,16 @@ class SuiteProgress:
         most = self.plan.suite.stop_after
         if self.plan.suite.cancelled or (most is not None and self.failures >= most):
             return True
+        return self._has_no_layout
+
+    @property
+    def _has_no_layout(self) -> bool:
         tried = [row for row in self.rows if not row.planned.row.of_best]
         return len(tried) < len(self.rows) and not self.trying and not any(row.steps_s for row in tried)
 
     @property
     def trying(self) -> bool:
-        """Short runs of a `tune` go on or are still to be sent, or the logs that say how fast they were to be read."""
+        """Short runs of a `tune` go on or are still to be sent, or logs that say how fast they were are waited for."""
         tried = [row for row in self.rows if not row.planned.row.of_best]
         return any(row.standing not in OVER or self._awaits_log(row) for row in tried)
 
@@ -132,8 +136,9 @@ class SuiteProgress:
 
     @property
     def unfinished(self) -> bool:
-        """To submit it again would go on with it: it is not over, or rows of it were refused."""
-        return not self.over or (self.count("refused") > 0 and not self.plan.suite.cancelled)
+        """To submit it again would go on with it: it is not over, rows of it were refused, or logs may still come."""
+        to_come = self._has_no_layout and any(row.unread for row in self.rows)
+        return not self.over or (not self.plan.suite.cancelled and (self.count("refused") > 0 or to_come))
 
     @property
     def to_send(self) -> int:
@@ -181,7 +186,7 @@ class SuiteProgress:
         return " · ".join(parts)
 
     def _awaits_log(self, row: RowProgress) -> bool:
-        return row.unread and row.planned.row.run_id not in self.given_up
+        return self.given_up is not None and row.unread and row.planned.row.run_id not in self.given_up
 
     @property
     def _ahead(self) -> list[RowProgress]:

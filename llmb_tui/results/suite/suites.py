@@ -189,7 +189,8 @@ def _difference(going: Suite, wanted: Suite) -> str:
     """In what a suite is another than one that goes on, as far as that can be said in words."""
     before, now = _conduct(going), _conduct(wanted)
     parts = [f"{word} is {before[word]} there and {now[word]} here" for word in now if before[word] != now[word]]
-    return ", ".join([*parts, *(["its runs are others"] if _runs(going) != _runs(wanted) else [])])
+    parts += ["its runs are others"] if _runs(going) != _runs(wanted) else []
+    return ", ".join(parts) or "its rows are called otherwise, as an older version did"
 
 
 def _conduct(suite: Suite) -> dict[str, str]:

@@ -200,6 +200,9 @@ class LogPane(Vertical):
             with warnings.catch_warnings():
                 warnings.simplefilter("error", FutureWarning)
                 pattern = re.compile(event.value, flags) if event.value else None
+        except FutureWarning as doubt:
+            self.refusal.update(Content(f" not clear: {doubt}; \\[ is a bracket"))
+            return
         except PATTERN_ERRORS as error:
             self.refusal.update(Content(f" no regular expression: {error}"))
             return
