@@ -66,6 +66,14 @@ def test_a_code_follows_the_key_and_can_be_corrected(login: Rig) -> None:
     assert log_of(login, "mfa").count("Failed keyboard-interactive") == before + 1  # sent once
 
 
+def test_a_key_follows_the_password(login: Rig) -> None:
+    """Offered before that, sshd does not look at it, and it is offered again in its turn."""
+    with with_options(login, "login", "AuthenticationMethods password,publickey"):
+        person = Person(answers=[login.password])
+        log_in(login.profile("login"), person)
+        assert len(person.prompts) == 1
+
+
 def test_password_and_code_in_rounds(login: Rig) -> None:
     code = login.totp()
     person = Person(answers=["wrong", code, login.password, code])
