@@ -139,9 +139,9 @@ def job_columns(width: int) -> list[TableColumn]:
     return [
         TableColumn("mark", "", 1),
         TableColumn("state", "state", 12),
-        TableColumn("workload", "workload", 18 if wide else 17),
+        TableColumn("workload", "workload", 18),
         TableColumn("scale", "scale", 10 if wide else 9),
-        TableColumn("where", "where", 10 if wide else 6),
+        TableColumn("where", "where", 10 if wide else 5),
         *([TableColumn("procedure", "run as", 8)] if wide else ()),
         TableColumn("steps", "steps", 9),
         *([TableColumn("bar", "", BAR_CELLS)] if wide else ()),
