@@ -202,6 +202,16 @@ def test_a_broken_configuration_is_quoted(tmp_path: Path) -> None:
     assert "hots" in caught.value.why.lower()
 
 
+def test_the_command_that_is_named_shows_what_ssh_has_refused(tmp_path: Path) -> None:
+    config = tmp_path / "a config"
+    config.write_text("Host eos\n")
+    with pytest.raises(BadSshConfig, match="70000") as caught:
+        resolve("eos", str(config), "alice", 70000)
+    named = caught.value.fix.split("`")[1]
+    shown = subprocess.run(["sh", "-c", named], capture_output=True, text=True, check=False)
+    assert shown.stderr.strip() == caught.value.why
+
+
 def test_the_home_of_a_user_that_there_is_not_stays_as_it_is(tmp_path: Path) -> None:
     settings = asked(tmp_path, "IdentityFile ~no-such-user/key\nGlobalKnownHostsFile ~no-such-user/hosts\n")
     assert settings.identity_files == ("~no-such-user/key",)

@@ -13,12 +13,13 @@ import shutil
 import signal
 import socket
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote
 
 from llmb_tui.cluster.failures import BadSshConfig
+from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, SlurmProfile
 from llmb_tui.store.paths import expanded
 from llmb_tui.text import clean
@@ -130,7 +131,7 @@ def resolve(destination: str, config: str | None, user: str | None = None, port:
     file = str(expanded(config)) if config is not None else None
     command = [program, "-G", *(["-F", file] if file else [])]
     command += [*(["-l", user] if user else []), *(["-p", str(port)] if port else []), "--", host]
-    return parse_answer(host, _ask(command, host, config), f"Settings are from `ssh -G`, which {_source(file)}.")
+    return parse_answer(host, _ask(command, host), f"Settings are from `ssh -G`, which {_source(file)}.")
 
 
 def parse_answer(name: str, answer: str, source: str) -> HostSettings:
@@ -210,7 +211,7 @@ def _parts(destination: str) -> tuple[str, str | None, int | None]:
     return match["address"] or match["host"] or "", name, int(port) if port else None
 
 
-def _ask(command: list[str], host: str, config: str | None) -> str:
+def _ask(command: list[str], host: str) -> str:
     """What `ssh -G` prints. It has a session of its own, so that nothing it starts can reach the terminal."""
     with subprocess.Popen(
         command,
@@ -226,18 +227,17 @@ def _ask(command: list[str], host: str, config: str | None) -> str:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             why = f"No answer within {_RESOLVE_DEADLINE_S:.0f} seconds; a `Match exec` in it may hang."
-            raise _bad_config(host, config, why) from None
+            raise _bad_config(command, host, why) from None
     if process.returncode != 0:
-        raise _bad_config(host, config, clean(stderr.strip()) or f"It ended with exit code {process.returncode}.")
+        raise _bad_config(command, host, clean(stderr.strip()) or f"It ended with exit code {process.returncode}.")
     return stdout
 
 
-def _bad_config(host: str, config: str | None, why: str) -> BadSshConfig:
-    option = f"-F {config} " if config is not None else ""
+def _bad_config(command: Sequence[str], host: str, why: str) -> BadSshConfig:
     return BadSshConfig(
         f"OpenSSH could not read its configuration for {clean(host)}.",
         why,
-        f"Mend it: `ssh {option}-G {clean(host)}` in another terminal shows the same.",
+        f"Mend it: `{clean(shell_join(['ssh', *command[1:]]))}` in another terminal shows the same.",
     )
 
 
