@@ -105,12 +105,13 @@ def jobs_of(run: Run, seen: str = "") -> str:
 
 
 def link_text(state: RunState, short: bool = False) -> Content:
-    """The link as glyph and word, and how old the newest log byte is of a run that goes on."""
-    glyph, word, style = _LINKS[state.link]
+    """The link as glyph and word, and how old the newest log byte is of a run that goes on; one that is over has none."""
+    goes_on = state.stage not in ENDED
+    glyph, word, style = _LINKS[state.link if goes_on or state.link != "live" else "closed"]
     parts = [Content.styled(f"{glyph} {word}", style)]
     if short:
         return parts[0]
-    if state.link == "live" and state.log_bytes and state.stage not in ENDED:
+    if state.link == "live" and state.log_bytes and goes_on:
         silent = state.silent_s >= _SILENT_FROM_S
         text = f"log silent {age(state.silent_s)}" if silent else f"log {age(state.silent_s)} ago"
         parts.append(line((text, "$text-warning" if silent else MUTED)))

@@ -98,7 +98,7 @@ def test_of_a_run_that_is_over_nothing_is_told_as_of_now() -> None:
     """Nobody asks about it any more: what is told would stay as it was at its end."""
     over = replace(STATES["measuring"], stage="done", silent_s=0.0, calls_per_minute=5)
     link, job = (one.plain for one in header_lines(make_run(), "", over, 118))
-    assert link.endswith("  ● live")
+    assert link.endswith("  ○ closed")
     assert "asked" not in job
 
 
