@@ -105,7 +105,7 @@ def jobs_of(run: Run, seen: str = "") -> str:
 
 
 def link_text(state: RunState, short: bool = False) -> Content:
-    """The link as glyph and word, and how old the newest log byte is of a run that goes on; one that is over has none."""
+    """The link as glyph and word, and how old the newest log byte is of a run that goes on; else it is closed."""
     goes_on = state.stage not in ENDED
     glyph, word, style = _LINKS[state.link if goes_on or state.link != "live" else "closed"]
     parts = [Content.styled(f"{glyph} {word}", style)]
