@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from llmb_tui.watch.state import RunState
 from tests.kit.waiting import until
-from tests.rig.jobs.watched import Site
+from tests.rig.jobs.watched import Site, Watched
 
 TWO_TASKS = ("-N", "1", "-n", "2")
 
@@ -12,6 +12,11 @@ TWO_TASKS = ("-N", "1", "-n", "2")
 def failure(state: RunState) -> tuple[str, str]:
     assert state.progress.failure is not None, state
     return state.progress.failure.reason, state.progress.failure.line
+
+
+def update(site: Site, watched: Watched, change: str) -> bool:
+    """Whether the controller has taken a change to a job."""
+    return site.rig.as_root(["scontrol", "update", f"JobId={watched.job_id}", change]).returncode == 0
 
 
 def accounting(site: Site) -> list[dict[str, str]]:
@@ -45,8 +50,7 @@ def test_a_requeued_job_goes_on_in_a_second_log(site: Site) -> None:
     site.rig.as_operator(["scontrol", "requeue", watched.job_id], check=True)
     again = watched.wait_for(lambda state: state.job and state.job.restarts == 1 and state.job.state == "PENDING")
     assert again.stage == "queued"
-    while site.rig.as_operator(["scontrol", "update", f"JobId={watched.job_id}", "StartTime=now"]).returncode:
-        pass
+    until(lambda: update(site, watched, "StartTime=now"), "the job can be updated")
     final = watched.end()
     assert final.job is not None
     assert (final.job.state, final.job.restarts, final.log_name) == ("COMPLETED", 1, "log.1")
@@ -66,7 +70,8 @@ def test_a_requeued_job_goes_on_in_a_second_log(site: Site) -> None:
 def test_the_time_limit(site: Site) -> None:
     watched = site.watch("echo begins; sleep 600")
     watched.running()
-    site.rig.as_root(["scontrol", "update", f"JobId={watched.job_id}", "EndTime=now"], check=True)
+    # The controller refuses a moment that has gone by, as `now` has where a second ends on the way.
+    until(lambda: update(site, watched, "EndTime=now"), "the job's end is now")
     final = watched.end()
     assert final.job is not None
     assert (final.stage, final.job.state) == ("timeout", "TIMEOUT")
