@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
+from math import inf
 
 from textual.app import App
 from textual.events import Event, Key, Paste
 from textual.message import Message
 from textual.message_pump import MessagePump
+from textual.widgets import Input
 
 _LOOK_S = 0.05
 """While a key waits, this often is looked whether the widget that has the one before it is still there."""
+_PAUSE_S = 1.0
+"""Who types into a field and pauses for so long is not in the middle of a word."""
+_LEAVES_FIELD = frozenset({"enter", "tab", "shift+tab", "escape"})
 
 
 class KeyOrder(App[None]):
@@ -29,11 +35,21 @@ class KeyOrder(App[None]):
         self._acting: KeyOrder.Acted | None = None
         self._at: MessagePump = self
         self._behind: deque[Key | Paste] = deque()
+        self._typed_at = -inf
+
+    @property
+    def types_for_s(self) -> float:
+        """For how long yet a dialog would get keys that are meant for the field below it; 0.0 while nobody types."""
+        return max(0.0, self._typed_at + _PAUSE_S - time.monotonic())
 
     async def on_event(self, event: Event) -> None:
         if not isinstance(event, Key | Paste) or event.is_forwarded:
             await super().on_event(event)
-        elif self._acting:
+            return
+        if isinstance(self.focused, Input):
+            leaves = isinstance(event, Key) and event.key in _LEAVES_FIELD
+            self._typed_at = -inf if leaves else time.monotonic()
+        if self._acting:
             if not self._behind:
                 self.set_timer(_LOOK_S, self._look)
             self._behind.append(event)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
-from textual.app import App
 from textual.screen import ModalScreen
+
+from llmb_tui.ui.key_order import KeyOrder
 
 
 class ModalPrompter:
     """Asks through the app. Given to a connection that a person has asked for; one in the background has none."""
 
-    def __init__(self, app: App[Any]) -> None:
+    def __init__(self, app: KeyOrder) -> None:
         self._app = app
         self._waiting: set[Future[Any]] = set()
         self._given_up = False
@@ -48,5 +50,11 @@ class ModalPrompter:
             self._waiting.discard(result)
 
     def _show(self, dialog: Callable[[], ModalScreen[Any]], result: Future[Any]) -> None:
-        """In the app: the dialog's answer goes into `result`, unless all was given up meanwhile."""
+        """In the app: the dialog's answer goes into `result`, unless all was given up meanwhile.
+
+        It waits for who types into a field: the rest of a word is no password, and the enter behind it no answer.
+        """
+        if rest_s := self._app.types_for_s:
+            self._app.set_timer(rest_s, partial(self._show, dialog, result))
+            return
         self._app.push_screen(dialog(), lambda answer: None if result.done() else result.set_result(answer))

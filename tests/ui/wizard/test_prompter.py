@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import threading
 
+import pytest
+from textual.widgets import Input
+
+from llmb_tui.ui import key_order
 from llmb_tui.ui.app import LlmbApp
-from llmb_tui.ui.dialogs import Secret
-from tests.kit.pilot import loaded, on_top
+from llmb_tui.ui.dialogs import AskLine, Secret
+from llmb_tui.ui.text import plain
+from tests.kit.pilot import loaded, on_top, until
 
 
 async def test_who_waits_for_an_answer_is_let_go_when_the_program_ends(app: LlmbApp) -> None:
@@ -18,6 +23,27 @@ async def test_who_waits_for_an_answer_is_let_go_when_the_program_ends(app: Llmb
         await on_top(pilot, Secret)
     waiting.join(60)
     assert answers == [None]
+
+
+@pytest.mark.parametrize("pause_s", [3600.0, 0.01])
+async def test_a_question_waits_for_who_types_into_a_field(
+    app: LlmbApp, monkeypatch: pytest.MonkeyPatch, pause_s: float
+) -> None:
+    monkeypatch.setattr(key_order, "_PAUSE_S", pause_s)
+    asking = threading.Thread(target=lambda: app.prompter.answer("Password: ", False), daemon=True)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await loaded(pilot)
+        app.push_screen(AskLine("A name", plain("of anything")))
+        await on_top(pilot, AskLine)
+        field = app.screen.query_one(Input)
+        await pilot.press(*"half")
+        asking.start()
+        await until(pilot, lambda: app.prompter._waiting, "it is asked")
+        if pause_s < 1:
+            await on_top(pilot, Secret)
+        else:
+            await pilot.press(*" a word")
+            assert (field.value, type(app.screen)) == ("half a word", AskLine)
 
 
 async def test_after_the_end_nobody_is_asked(app: LlmbApp) -> None:
