@@ -27,7 +27,7 @@ from llmb_tui.services import Services
 from llmb_tui.watch.accounting import ACCOUNTING
 from llmb_tui.watch.kept_runs import KeptRuns
 from llmb_tui.watch.lines import CopiesReader, LineReader
-from llmb_tui.watch.logcopy import is_removed
+from llmb_tui.watch.logcopy import copies, is_removed
 from llmb_tui.watch.report import cancel_words, document, state_word
 from llmb_tui.watch.runs_feed import LINE_TROUBLE
 from llmb_tui.watch.state import BAD_ENDS, ENDED, RunState
@@ -221,7 +221,8 @@ def logs_verb(arguments: argparse.Namespace) -> int:
 
 def _follow_log(services: Services, run: Run, write: Callable[[str], None]) -> None:
     """Print a run's log until the run ends, and say meanwhile what is the matter. Raises Trouble if it is not read."""
-    reader, notes = CopiesReader(services.runs.folder(run.id)), Again()
+    folder = services.runs.folder(run.id)
+    reader, notes = CopiesReader(folder), Again()
 
     def print_new(state: RunState) -> None:
         for line in reader.new():
@@ -237,6 +238,8 @@ def _follow_log(services: Services, run: Run, write: Callable[[str], None]) -> N
         write(line)
     if state.stage not in ENDED or state.log_unread:
         raise _unread_log(run, state.link_note if state.link == "closed" else "")
+    if not any((folder / copy.name).stat().st_size for copy in copies(folder)):
+        say(_no_log(run, state))
 
 
 def _unread_log(run: Run, why: str) -> Trouble:

@@ -102,8 +102,20 @@ def test_a_log_that_was_not_read_to_its_end_is_none_either(
     assert said.err.count(note) == 1
 
 
-@pytest.mark.usefixtures("folder")
-def test_what_is_the_matter_is_said_meanwhile_and_once(follow: Follow, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_job_that_ended_without_a_line_is_not_passed_over_in_silence(
+    folder: Path, follow: Follow, capsys: pytest.CaptureFixture[str]
+) -> None:
+    append(folder / "log", "")
+    follow(lambda _: RunState("going", "failed", link="live"))
+    assert main(["logs", "going", "-f"]) == 0
+    assert "no line of its log is here" in capsys.readouterr().err
+
+
+def test_what_is_the_matter_is_said_meanwhile_and_once(
+    folder: Path, follow: Follow, capsys: pytest.CaptureFixture[str]
+) -> None:
+    append(folder / "log", "one\n")
+
     def happen(publish: Publish) -> RunState:
         for note in ("", "The line broke.", "The line broke.", "Connected again.", ""):
             publish(RunState("going", "measuring", link="lost", link_note=note, slurm_note=note and "Slurm is silent."))
