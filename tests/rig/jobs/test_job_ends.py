@@ -50,7 +50,8 @@ def test_a_requeued_job_goes_on_in_a_second_log(site: Site) -> None:
     site.rig.as_operator(["scontrol", "requeue", watched.job_id], check=True)
     again = watched.wait_for(lambda state: state.job and state.job.restarts == 1 and state.job.state == "PENDING")
     assert again.stage == "queued"
-    until(lambda: update(site, watched, "StartTime=now"), "the job can be updated")
+    # A node refuses a start in the second in which it ended the one before ("already killed, do not launch").
+    until(lambda: update(site, watched, "StartTime=now+3"), "the job can be updated")
     final = watched.end()
     assert final.job is not None
     assert (final.job.state, final.job.restarts, final.log_name) == ("COMPLETED", 1, "log.1")
