@@ -95,7 +95,8 @@ class Session(AsksOnce, Commands, Cluster):
         """`Link.run` on a live link."""
 
         def run(link: Link) -> Completed:
-            return link.run(argv, stdin=stdin, deadline_s=deadline_s, only_looks=only_looks)
+            with self.bulk.making_way():
+                return link.run(argv, stdin=stdin, deadline_s=deadline_s, only_looks=only_looks)
 
         return self.once((tuple(argv), stdin), lambda: self._on_live(run, only_looks))
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from llmb_tui.cluster.failures import Disconnected
 from llmb_tui.cluster.link import Completed, Link, Pulse, Stream, answer_too_long
@@ -18,6 +19,8 @@ from llmb_tui.text import clean
 _WINDOW = 1 << 21
 _RETRY_AFTER_S = 300.0
 _START_S = 20.0
+# As long as a command takes that waits for no line; one that does needs no processor meanwhile.
+_MAKES_WAY_S = 0.005
 
 
 class Connection(Link):
@@ -84,6 +87,10 @@ class Connection(Link):
         """As `Link.stream`; `window` is how many bytes may be on their way, which everything else waits behind."""
         return self._channels.stream(argv, time.monotonic() + _START_S, window)
 
+    def listen_after(self, wait: Callable[[], None]) -> None:
+        """Call `wait` before each look at what came."""
+        self._transport.listen_after(wait)
+
     def _explain(self, argv: Sequence[str], ends: float) -> None:
         """Raise what explains a missing exit code or end; return when it was the command's own doing."""
         if not self._channels.link_is_up():
@@ -105,6 +112,8 @@ class Bulk:
         self._connection: Connection | None = None
         self._not_before = 0.0
         self._closed = threading.Event()
+        self._makes_way_until = 0.0
+        self._goes_on = threading.Event()
 
     @property
     def alive(self) -> bool:
@@ -124,6 +133,16 @@ class Bulk:
                 raise
             return None
 
+    @contextmanager
+    def making_way(self) -> Iterator[None]:
+        """While the block runs, for a moment at most, what streams in waits: decrypting it takes a whole processor."""
+        self._goes_on.clear()
+        self._makes_way_until = time.monotonic() + _MAKES_WAY_S
+        try:
+            yield
+        finally:
+            self._goes_on.set()
+
     def close(self) -> None:
         """End the connection for good."""
         self._closed.set()
@@ -138,9 +157,15 @@ class Bulk:
                 return None
             try:
                 connection = self._connection = self._dial()
+                connection.listen_after(self._make_way)
             except Trouble:
                 self._not_before = time.monotonic() + _RETRY_AFTER_S
                 return None
             if self._closed.is_set():
                 connection.close()
             return connection
+
+    def _make_way(self) -> None:
+        left_s = self._makes_way_until - time.monotonic()
+        if left_s > 0:
+            self._goes_on.wait(left_s)

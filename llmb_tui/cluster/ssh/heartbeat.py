@@ -49,6 +49,10 @@ class HeardTransport(paramiko.Transport):
         """Monotonic time."""
         return self._ear.heard_at
 
+    def listen_after(self, wait: Callable[[], None]) -> None:
+        """Call `wait` before each look at what came: what it waits for goes before this transport's bytes."""
+        self._ear.wait = wait
+
 
 class Heartbeat:
     """Asks while the transport lives, and closes it when no answer comes."""
@@ -109,6 +113,7 @@ class _Ear:
         self._sock = sock
         self._recv = sock.recv
         self.send = sock.send
+        self.wait: Callable[[], None] = lambda: None
         self.heard_at = time.monotonic()
 
     def close(self) -> None:
@@ -119,6 +124,7 @@ class _Ear:
         self._sock.close()
 
     def recv(self, size: int) -> bytes:
+        self.wait()
         data: bytes = self._recv(size)
         self.heard_at = time.monotonic()
         return data
