@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -111,3 +113,23 @@ def test_with_one_session_for_each_connection_a_long_stream_and_commands_go_on_t
         session.run(["true"])
     assert stream.read(0.1) is None
     assert len(node.transports) == 2
+
+
+@pytest.mark.parametrize("moment_s", [3600.0, 0.01])
+def test_what_streams_in_waits_for_a_command_and_for_a_moment_at_most(
+    session: SlurmCluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, moment_s: float
+) -> None:
+    monkeypatch.setattr(connection, "_MAKES_WAY_S", moment_s)
+    stream = long_stream(session)
+    begun, may_end = tmp_path / "begun", tmp_path / "may end"
+    command = 'touch "$1"; until [ -e "$2" ]; do sleep 0.02; done'
+    running = threading.Thread(target=lambda: session.run(["sh", "-c", command, "sh", str(begun), str(may_end)]))
+    running.start()
+    until(begun.exists)
+    stream.speak()  # and is answered with the same
+    if moment_s > 1:
+        assert stream.read(0.3) is None
+        may_end.touch()
+    assert stream.read(20) == b"\n"
+    may_end.touch()
+    running.join(60)
