@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from llmb_tui.cluster.failures import DeadlinePassed, Disconnected, Unreachable
+from llmb_tui.cluster.failures import DeadlinePassed, Disconnected, Unanswered, Unreachable
 from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
@@ -116,9 +116,11 @@ class Installer:
         script = "\n".join([remote_text("lock.sh", "there.sh", "look.sh"), *calls, "exit 0\n"])
         result = self._session.run(["sh", "-s"], stdin=script.encode(), deadline_s=_START_DEADLINE_S)
         if result.exit_code:
-            raise Trouble(
-                "The install steps could not be looked at.", clean(result.stderr).strip() or "No answer came."
-            )
+            what, words = "The install steps could not be looked at.", clean(result.stderr).strip()
+            # Of itself it says why: it was ended from outside, as login nodes do that are short of memory.
+            if not words:
+                raise Unanswered(what, "What looked at them was ended there.", "Try again; what was begun goes on.")
+            raise Trouble(what, words)
         return read_probes(result.stdout, len(self._steps))
 
     def _states(self, probes: list[StepProbe]) -> tuple[StepState, ...]:
@@ -127,7 +129,7 @@ class Installer:
         return tuple(state_of(s, f, self._totals.get(s.id), self._paces[s.id], now) for s, f in pairs)
 
     def _probes_patiently(self, stop: threading.Event, on_silence: Callable[[Trouble], None]) -> list[StepProbe]:
-        """`_probes`, however often the line breaks, for some minutes. Slurm is asked every ten seconds only."""
+        """`_probes`, however often no answer comes, for some minutes. Slurm is asked every ten seconds only."""
         until = time.monotonic() + _LINK_PATIENCE_S
         while True:
             now = time.monotonic()
@@ -137,7 +139,7 @@ class Installer:
                 if ask_slurm:
                     self._asked_slurm_at = now
                 self._ask_sizes(probes)
-            except (Disconnected, DeadlinePassed, Unreachable) as silence:
+            except (Disconnected, Unanswered, Unreachable) as silence:
                 on_silence(silence)
                 if self._session.state == "closed" or time.monotonic() > until or stop.wait(_LOOK_EVERY_S):
                     raise

@@ -9,14 +9,16 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cluster.failures import DeadlinePassed
+from llmb_tui.cluster.link import Completed
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.slurm.profile import SlurmProfile
@@ -277,6 +279,26 @@ def test_of_two_who_find_a_dead_lock_one_takes_it_over(stage: Stage, make_instal
     stage.go()
     assert [[state.status for state in run.join()] for run in both] == [["done"] * 3] * 2
     assert stage.calls() == 2
+
+
+def test_a_look_that_is_ended_on_the_login_node_is_made_again(
+    stage: Stage, make_installer: MakeInstaller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[Completed] = []
+    run = SlurmCluster.run
+
+    def once_ended(session: SlurmCluster, argv: Sequence[str], **options: Any) -> Completed:
+        if not ended and "look ask" in options.get("stdin", b"").decode():
+            ended.append(Completed(-1, "", ""))
+            return ended[0]
+        return run(session, argv, **options)
+
+    monkeypatch.setattr(SlurmCluster, "run", once_ended)
+    stage.go()
+    silences: list[Trouble] = []
+    states = make_installer().run(lambda _: None, threading.Event(), silences.append)
+    assert [state.status for state in states] == ["done"] * 3
+    assert [silence.what for silence in silences] == ["The install steps could not be looked at."]
 
 
 def test_an_image_that_somebody_else_put_there_is_used(stage: Stage, make_installer: MakeInstaller) -> None:
