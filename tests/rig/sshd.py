@@ -119,11 +119,12 @@ class Servers:
 
     def end_sessions(self, name: str) -> None:
         """Kill what serves connections, at once. The server goes on, and so do the programs of the operator."""
-        for session in _children(self._running[name].pid):
-            _stop(session)  # it is about to fork when somebody is just being let in
-            for pid in (session, *_children(session)):
+        server = self._running[name].pid
+        for session in _children(server):
+            _stop(session, server)  # it is about to fork when somebody is just being let in
+            for pid, parent in (*((child, session) for child in _children(session)), (session, server)):
                 if _program(pid).startswith("sshd"):
-                    _signal(pid, signal.SIGKILL)
+                    _signal(pid, parent, signal.SIGKILL)
 
     def stop(self, name: str, *, sessions: bool = True) -> None:
         """Stop listening; `sessions`: and end all connections, as a machine does that goes down."""
@@ -166,16 +167,24 @@ def make_key(path: Path, kind: str, passphrase: str = "") -> None:
     subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
 
 
-def _signal(pid: int, number: signal.Signals) -> None:
-    """Send a signal to a process that may have ended already."""
+def _signal(pid: int, parent: int, number: signal.Signals) -> None:
+    """Send a signal to a child of this process that may have ended already.
+
+    Its number may be another process's by now, such as that of a step of another rig, which would stop for good.
+    """
     with suppress(ProcessLookupError):
-        os.kill(pid, number)
+        handle = os.pidfd_open(pid)
+        try:
+            if _state_and_parent(pid)[1] == parent:
+                signal.pidfd_send_signal(handle, number)
+        finally:
+            os.close(handle)
 
 
-def _stop(pid: int) -> None:
-    """Stop a process, and wait until it is stopped: the signal alone lets it run a little further."""
-    _signal(pid, signal.SIGSTOP)
-    until(lambda: _state_and_parent(pid)[0] not in "RSD", f"process {pid} has stopped")
+def _stop(pid: int, parent: int) -> None:
+    """Stop a child of this process, and wait until it is stopped: the signal alone lets it run a little further."""
+    _signal(pid, parent, signal.SIGSTOP)
+    until(lambda: _state_and_parent(pid)[0] not in "RSD" or _state_and_parent(pid)[1] != parent, f"{pid} has stopped")
 
 
 def _children(pid: int) -> list[int]:
