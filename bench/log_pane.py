@@ -37,7 +37,9 @@ from llmb_tui.ui.widgets.log_view import LogView
 _BATCH = 500
 _TICK_S = 0.002
 # As many as the widget shows within seconds.
-_LINES = {"LogPane": 1_000_000, "Log": 200_000, "RichLog": 20_000}
+_LINES = {"LogPane": 4_000_000, "Log": 200_000, "RichLog": 20_000}
+_MADE = 1_000_000
+"""So many of them are made, and come again and again."""
 _WAYS = {"LogPane": "now", "Log": "Log", "RichLog": "RichLog"}
 _STEADY = {"steady": "now", "idle": "idle Textual"}
 _STEADY_S, _STEADY_LINES = 6.0, 20_000
@@ -97,7 +99,9 @@ class Panel(App[None]):
             "Log": self._feed_log,
             "RichLog": self._feed_rich_log,
         }
-        texts = batches(_LINES[self._kind])
+        lines = _LINES[self._kind]
+        made = min(lines, _MADE)
+        texts = batches(made) * (lines // made)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         gaps: list[float] = []
         ticker = asyncio.create_task(self._tick(gaps))
@@ -114,12 +118,17 @@ class Panel(App[None]):
         self.exit()
 
     async def _feed_pane(self, texts: list[str]) -> None:
-        view = self.query_one(LogView)
+        pane, view = self.query_one(LogPane), self.query_one(LogView)
+        told = 0.0
         with self._spool.open("a") as file:
             for text in texts:
                 file.write(text)
                 file.flush()
+                if time.perf_counter() > told + 0.1:  # as often as who copies a log says so
+                    told = time.perf_counter()
+                    pane.show_newest(("log", self._spool))
                 await asyncio.sleep(0)
+        pane.show_newest(("log", self._spool))
         while view.source.lines < _LINES["LogPane"] or view.max_scroll_y < view.source.lines - view.size.height:
             await asyncio.sleep(0.001)
 

@@ -37,6 +37,8 @@ LogFile = tuple[str, Path]
 
 # Who copies a log says when it has grown; this is for files that others write.
 _POLL_S = 0.5
+# Longer than who copies a log says nothing of one that grows.
+_SETTLES_S = 0.2
 _COUNTED_WITHIN_S = 0.05
 _AT_ONCE = 8 << 20
 Purpose = Literal["search", "filter"]
@@ -86,6 +88,9 @@ class LogPane(Vertical):
 
         def can_replace(self, message: Message) -> bool:
             return isinstance(message, LogPane.Grown)
+
+    class Settled(Message):
+        """For a moment it found none."""
 
     @dataclass
     class Counted(Message):
@@ -225,6 +230,10 @@ class LogPane(Vertical):
             self._offered = len(self._present)
             self.refresh_bindings()
 
+    @on(Settled)
+    def take_rest(self) -> None:
+        self.view.settled()
+
     @on(Counted)
     def take_numbers(self, event: Counted) -> None:
         if self.view.source is event.tail:
@@ -345,6 +354,7 @@ class LogPane(Vertical):
         """In a thread: take in what was appended, until the pane goes."""
         known: object = None
         read: object = None
+        woken = True
         while not self._stop.is_set():
             files, path, chosen = tuple(self._files), self._path, self._filter
             index, more = self._indexes[path], False
@@ -360,9 +370,11 @@ class LogPane(Vertical):
             amount = (index.size, chosen and chosen.looked_at)
             if now != known or (amount != read and not self.view.will_look()):
                 self.post_message(self.Grown())
+            elif amount == read and not woken and self.view.is_stale:
+                self.post_message(self.Settled())
             known, read = now, amount
             if self._unreadable or not (more or (chosen is not None and not chosen.complete)):
-                self._wake.wait(_POLL_S)
+                woken = self._wake.wait(_SETTLES_S if self.view.is_stale else _POLL_S)
                 self._wake.clear()
         for index in (*self._indexes.values(), *self._tails.values()):
             index.close()

@@ -131,7 +131,8 @@ class LogView(ScrollView, can_focus=True):
         self._top_wanted = False
         """Somebody went to the first line: should lines come before it, to those."""
         self._frame: Timer | None = None
-        self._stale = False
+        self.is_stale = False
+        """Lines came that the next frame will show."""
         self._window: tuple[int, list[str]] = (0, [])
         self._look: tuple[int, int, Style, object] = (0, 0, Style(), None)
         self._strips: dict[int, tuple[str, Strip]] = {}
@@ -170,18 +171,24 @@ class LogView(ScrollView, can_focus=True):
 
         It is noted first and then looked whether a frame is to come; a frame does both the other way round.
         """
-        self._stale = True
+        self.is_stale = True
         return self._frame is not None
 
     def grown(self) -> None:
         """Lines were appended: paint now, or with the next frame when one was painted just now."""
         if self.will_look():
             return
-        self._stale = False
+        self.is_stale = False
         before = self.virtual_size.height
         self._paint()
         is_flood = before and self.virtual_size.height - before >= self.size.height
         self._frame = self.set_timer(_FLOOD_FRAME_S if is_flood else _FRAME_S, self._next_frame)
+
+    def settled(self) -> None:
+        """No more came for a moment: what there is need not wait for the frame after a flood."""
+        if self.is_stale and self._frame is not None:
+            self._frame.stop()
+            self._next_frame()
 
     def place(self, number: int, pattern: re.Pattern[str] | None = None) -> None:
         """Hold with a line in the middle of the view, and mark what the pattern finds in it."""
@@ -335,8 +342,7 @@ class LogView(ScrollView, can_focus=True):
 
     def _next_frame(self) -> None:
         self._frame = None
-        if self._stale:
-            self._stale = False
+        if self.is_stale:
             self.grown()
 
     def _show_match(self, number: int, pattern: re.Pattern[str]) -> None:

@@ -7,6 +7,7 @@ import re
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import pytest
@@ -510,7 +511,8 @@ async def test_what_the_next_frame_shows_is_not_announced_as_well(log: Path, mon
     async with app.run_test(size=(60, 12)) as pilot:
         await ready(pilot, app, 100)
         await until(pilot, lambda: app.view._frame is None, "the frames are over")
-        monkeypatch.setattr(app.view, "set_timer", lambda *_: object())  # a frame that comes when it is told to
+        frame = SimpleNamespace(stop=lambda: None)  # one that comes when it is told to
+        monkeypatch.setattr(app.view, "set_timer", lambda *_: frame)
         app.view.grown()
         monkeypatch.setattr(LogPane, "post_message", counted)
         append(log, numbered(100, 20))
@@ -523,6 +525,19 @@ async def test_what_the_next_frame_shows_is_not_announced_as_well(log: Path, mon
         append(log, numbered(120, 1))
         app.pane.show_newest((log.name, log))
         await until(pilot, lambda: announced, "nobody looks by himself any more")
+
+
+async def test_the_end_of_a_flood_does_not_wait_for_the_frame(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = PaneApp(log)
+    async with app.run_test(size=(60, 12)) as pilot:
+        await ready(pilot, app, 100)
+        await until(pilot, lambda: app.view._frame is None, "the frames are over")
+        frame = SimpleNamespace(stop=lambda: None)  # one that never comes
+        monkeypatch.setattr(app.view, "set_timer", lambda *_: frame)
+        app.view.grown()
+        append(log, numbered(100, 20))
+        app.pane.show_newest((log.name, log))
+        await until(pilot, lambda: app.drawn()[-1] == "line 119", "all is shown")
 
 
 async def test_lines_and_what_is_said_of_them_are_one_repaint(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
