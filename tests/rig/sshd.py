@@ -184,7 +184,8 @@ def _signal(pid: int, parent: int, number: signal.Signals) -> None:
 def _stop(pid: int, parent: int) -> None:
     """Stop a child of this process, and wait until it is stopped: the signal alone lets it run a little further."""
     _signal(pid, parent, signal.SIGSTOP)
-    until(lambda: _state_and_parent(pid)[0] not in "RSD" or _state_and_parent(pid)[1] != parent, f"{pid} has stopped")
+    goes_on = {(state, parent) for state in "RSD"}
+    until(lambda: _state_and_parent(pid) not in goes_on, f"process {pid} has stopped")
 
 
 def _children(pid: int) -> list[int]:

@@ -154,11 +154,14 @@ class Metrics(RunCard):
     def __init__(self) -> None:
         super().__init__()
         self._trend: Trend = ""
+        self._loss: float | None = None
+        """The one that the trend began at: from step to step a loss may change by less than is shown."""
 
     def watch_run_state(self, before: RunState | None, now: RunState | None) -> None:
-        was, last = (state.progress.last if state else None for state in (before, now))
-        if was and last and was.index != last.index:
-            self._trend = loss_trend(was.loss, last.loss)
+        if now and (last := now.progress.last):
+            trend = loss_trend(self._loss, last.loss)
+            if trend != "→" or not self._trend:
+                self._trend, self._loss = trend, last.loss
         self.entitle("measured" if now and now.stage in ENDED else "so far")
         super().watch_run_state(before, now)
 

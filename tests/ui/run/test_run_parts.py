@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from textual.app import App, ComposeResult
 
 from llmb_tui.ui.units import age, clock, gauge
 from llmb_tui.ui.widgets.run_header import header_lines, reached, stage_line
 from llmb_tui.ui.widgets.run_parts import (
+    Metrics,
     loss_trend,
     metric_rows,
     metrics_card,
@@ -139,6 +141,26 @@ def test_what_is_not_known_is_a_dash() -> None:
 )
 def test_the_direction_of_the_loss(before: float | None, now: float | None, trend: str) -> None:
     assert loss_trend(before, now) == trend
+
+
+@pytest.mark.parametrize(
+    ("losses", "ends"),
+    [((12.0, 11.997, 11.994, 11.991, 11.991), "11.99 ↓"), ((12.0, 12.0), "12.00 →"), ((12.0, 11.0, 11.0), "11.00 ↓")],
+)
+async def test_a_loss_that_falls_slowly_is_not_level(losses: tuple[float, ...], ends: str) -> None:
+    class OneCard(App[None]):
+        def compose(self) -> ComposeResult:
+            yield Metrics()
+
+    app, state = OneCard(), STATES["measuring"]
+    assert state.progress.last is not None
+    async with app.run_test():
+        card = app.query_one(Metrics)
+        card.training_run = make_run()
+        for index, loss in enumerate(losses):
+            last = state.progress.last._replace(index=index, loss=loss)
+            card.run_state = shown = replace(state, progress=replace(state.progress, last=last))
+        assert f"loss {ends}" in " ".join(card.draw(make_run(), shown).plain.split())
 
 
 def test_the_verdict_names_ratio_base_rule_and_procedure() -> None:
