@@ -117,8 +117,7 @@ class Installer:
         result = self._session.run(["sh", "-s"], stdin=script.encode(), deadline_s=_START_DEADLINE_S)
         if result.exit_code:
             what, words = "The install steps could not be looked at.", clean(result.stderr).strip()
-            # Of itself it says why: it was ended from outside, as login nodes do that are short of memory.
-            if not words:
+            if not words:  # it was ended from outside, as by a login node that is short of memory
                 raise Unanswered(what, "What looked at them was ended there.", "Try again; what was begun goes on.")
             raise Trouble(what, words)
         return read_probes(result.stdout, len(self._steps))
