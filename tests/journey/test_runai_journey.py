@@ -159,11 +159,8 @@ def test_from_a_wrong_secret_to_a_verdict_and_no_secret_is_left_behind(person: P
     )
     cancelled = person.call("cancel", fetching["id"], "--yes", secret=knowing)
     assert "Traceback" not in cancelled.stderr
-    (hub,) = [
-        one
-        for one in person.site.workloads.all() + person.site.workloads.all(deleted=True)
-        if fetching["id"] in one.name
-    ]
+    hub = person.site.workloads.find(*fetching["job_ids"])
+    assert hub is not None
     assert {"name": "HF_TOKEN", "secret": {"name": "genericsecret-huggingface", "key": "HF_TOKEN"}} in hub.body["spec"][
         "environmentVariables"
     ]
