@@ -21,6 +21,7 @@ from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.ssh.connect import connect
 from llmb_tui.cluster.ssh.host_keys import ServerKey
 from llmb_tui.cluster.ssh.keys import UnlockedKeys
+from llmb_tui.cluster.ssh.questions import hung_up
 from llmb_tui.errors import Trouble
 from tests.cluster.login_node import PASSWORD, LoginNode, Person, make_key
 from tests.cluster.ssh_agent import ssh_agent
@@ -245,6 +246,19 @@ def test_who_gives_no_answer_sends_none(node: LoginNode) -> None:
     with pytest.raises(AuthenticationFailed, match=r"No answer was given to `\(operator@127.0.0.1\) Password:`"):
         log_in(node, Person())
     assert [method for method, _ in node.offered] == ["publickey"]
+
+
+def test_it_is_known_at_once_whether_the_server_has_hung_up() -> None:
+    ours, theirs = socket.socketpair()
+    ours.settimeout(3600)  # what waits for bytes of an open line would wait so long
+    assert not hung_up(ours)
+    theirs.send(b"x")
+    assert not hung_up(ours)
+    ours.recv(1)
+    theirs.close()
+    assert hung_up(ours)
+    ours.close()
+    assert hung_up(ours)
 
 
 def test_three_wrong_passwords_are_enough(node: LoginNode) -> None:

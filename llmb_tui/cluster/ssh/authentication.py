@@ -16,7 +16,7 @@ from llmb_tui.cluster.ssh.channels import LINK_ERRORS
 from llmb_tui.cluster.ssh.handshake import LoginTransport
 from llmb_tui.cluster.ssh.keys import Candidate, Keys, UnlockedKeys, reason
 from llmb_tui.cluster.ssh.openssh import HostSettings
-from llmb_tui.cluster.ssh.questions import PHONE_S, Declined, HungUp, Questions, ask
+from llmb_tui.cluster.ssh.questions import PHONE_S, Declined, HungUp, Questions, ask, hung_up
 from llmb_tui.cluster.ssh.userauth import KeyRequests, Refused
 
 _HUMAN_TRIES = 3
@@ -182,7 +182,7 @@ class Login:
         for _ in range(_HUMAN_TRIES):
             self._has_asked = True
             password = ask(self.prompter, f"Password for {self.settings.login}: ", echo=False)
-            if not self._transport.is_active():
+            if not self._transport.is_active() or hung_up(self._transport.sock):
                 raise HungUp
             attempt = partial(self._transport.auth_password, self._user, password, fallback=False)
             remaining = self._try("password", attempt, PHONE_S)

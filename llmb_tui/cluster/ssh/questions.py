@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import threading
 from typing import Any
@@ -51,7 +52,7 @@ class Questions:
             self.has_asked = True
             answers.append(ask(self._prompter, f"{self._words}({self._login}) {prompt}", echo))
             self._words = ""
-        if prompts and _hung_up(self._transport.sock):
+        if prompts and hung_up(self._transport.sock):
             raise HungUp
         self._silence = self._new_silence()
         self._silence.start()
@@ -91,13 +92,15 @@ def ask(prompter: Prompter, prompt: str, echo: bool) -> str:
     return answer
 
 
-def _hung_up(sock: Any) -> bool:
-    """Whether the other end has closed. While a question is open nobody reads from the socket."""
+def hung_up(sock: Any) -> bool:
+    """Whether the other end has closed, which the transport's own thread may not have read yet."""
     if isinstance(sock, Through):
         return sock.has_ended
+    looks = select.poll()
     try:
-        return not sock.recv(1, socket.MSG_PEEK)
-    except TimeoutError:
+        looks.register(sock, select.POLLIN)
+        return bool(looks.poll(0)) and not sock.recv(1, socket.MSG_PEEK)
+    except TimeoutError:  # that thread has taken meanwhile what had come
         return False
-    except OSError:
+    except (OSError, ValueError):  # closed here as well
         return True
