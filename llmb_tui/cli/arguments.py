@@ -30,7 +30,7 @@ _VERBS = (
     ("submit", "clusters", "render and submit one run, or send one that was prepared"),
     ("suite", "suite", "many runs as one: plan, submit, watch, cancel or list"),
     ("jobs", "runs", "runs, newest first"),
-    ("note", "runs", "what is said of a run, and its tags"),
+    ("note", "runs", "a note and tags of your own on a run"),
     ("watch", "runs", "follow a run until it ends"),
     ("logs", "runs", "the training log of a run, or a log file"),
     ("cancel", "runs", "cancel a run's job"),
@@ -40,7 +40,7 @@ _VERBS = (
     ("compare", "compare", "runs side by side, and which nodes they were slow with"),
     ("fetch", "fetch", "profiles, traces and logs that a run has left on its cluster"),
     ("report", "report", "runs as one readable file, HTML or Markdown, with charts"),
-    ("export", "evidence", "one file that proves runs to somebody else; nothing secret goes in"),
+    ("export", "evidence", "one file that proves runs to somebody else; what looks like a secret stops it"),
     ("verify", "evidence", "check such a file, on any machine: sums, numbers, verdicts, settings"),
 )
 """Name, module of `llmb_tui.cli` with the function `<name>_verb`, and what it does."""
@@ -58,7 +58,7 @@ class _Parser(argparse.ArgumentParser):
             from llmb_tui.cli.flags import add_flags
 
             verb, self.verb = self.verb, ""
-            self.add_argument("--json", action="store_true", help="one JSON document on stdout")
+            self.add_argument("--json", action="store_true", help="JSON on stdout")
             _add_settings(self, "set_for_verb")
             self.add_argument("--read-only", action="store_true", default=argparse.SUPPRESS, help=_READ_ONLY)
             add_flags(self, verb)

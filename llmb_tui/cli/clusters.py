@@ -21,7 +21,7 @@ from llmb_tui.cli.secrets import ask_for_key
 from llmb_tui.cli.user import agree, has_terminal, is_terminal, require_changes, terminal_prompter, user_services
 from llmb_tui.cluster.failures import Disconnected, LoginNeeded, Unanswered, Unreachable
 from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.cluster.profile_fields import BESIDE, EMPTY, ProfileField, profile_of
+from llmb_tui.cluster.profile_fields import BESIDE, EMPTY, ProfileField, profile_of, text_of
 from llmb_tui.cluster.profiles import profile_document
 from llmb_tui.cluster.runai.profile import from_environment
 from llmb_tui.cluster.runai.profile_fields import RUNAI_EMPTY, runai_profile_of, runai_texts_of
@@ -78,7 +78,7 @@ def _add_cluster(services: Services, arguments: argparse.Namespace) -> int:
     other = [field.flag for field in (*PROFILE_FLAGS, *RUNAI_FLAGS) if texts[field.name] and field.flag not in of_kind]
     if other:
         raise Trouble(f"A cluster of the kind {arguments.kind} has no {', '.join(other)}.", fix=f"`{add}`", exit_code=1)
-    profile = profile_by({**texts, "name": arguments.name, "read_only": ""})
+    profile = profile_by({**texts, "name": arguments.name, "read_only": text_of(services.policy.read_only)})
     services.clusters.add(profile)
     answer(arguments, profile_document(profile), f"Saved. `llmb-tui doctor {profile.name}` checks it.")
     return 0

@@ -11,7 +11,15 @@ from llmb_tui.cluster.profile_fields import BESIDE, ProfileField
 from llmb_tui.cluster.profile_fields import FIELDS as FORM
 from llmb_tui.cluster.runai.profile_fields import RUNAI_FIELDS
 from llmb_tui.errors import Trouble
-from llmb_tui.plan.selection import DEFAULT_PROCEDURE, FIELDS, NEW_RUN_PROCEDURES, OLD_PROCEDURES, OPTIONS, Field
+from llmb_tui.plan.selection import (
+    DEFAULT_PROCEDURE,
+    FIELDS,
+    LAYOUT,
+    NEW_RUN_PROCEDURES,
+    OLD_PROCEDURES,
+    OPTIONS,
+    Field,
+)
 
 _NUMBER = re.compile(r"[0-9]{1,18}")
 SECRETS = ("ngc", "hugging-face")
@@ -56,15 +64,15 @@ def _secret(text: str) -> str:
 
 def _add_selection(sub: argparse.ArgumentParser) -> None:
     """A flag for everything that can be set; what a run can do beside the benchmark is in a group of its own."""
+    layout = sub.add_argument_group("layout, instead of the recipe's")
     more = sub.add_argument_group("beside the benchmark, where the recipe has it")
     for field in filter(lambda field: field.has_flag, FIELDS.values()):
-        target = more if field in OPTIONS else sub
+        target = more if field in OPTIONS else layout if field in LAYOUT else sub
         names = [name for name in (field.short, field.flag) if name]
-        text = field.help or argparse.SUPPRESS
         if field.kind == "switch":
-            target.add_argument(*names, action="store_true", help=text)
+            target.add_argument(*names, action="store_true", help=field.help)
         else:
-            target.add_argument(*names, metavar=field.metavar or None, help=text)
+            target.add_argument(*names, metavar=field.metavar or None, help=field.help)
 
 
 def _add_form(sub: argparse.ArgumentParser) -> None:
@@ -89,7 +97,7 @@ def _typed(field: Field, text: str) -> object:
 
 
 def _list(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("-w", "--workload", metavar="W[@RELEASE]")
+    sub.add_argument("-w", "--workload", metavar="W[@RELEASE]", help="only this one")
 
 
 def _plan(sub: argparse.ArgumentParser) -> None:
@@ -122,8 +130,8 @@ def _clusters(sub: argparse.ArgumentParser) -> None:
 
 
 def _add_field(group: argparse._ArgumentGroup, field: ProfileField) -> None:
-    text = ": ".join(filter(None, (field.title, field.hint)))
-    group.add_argument(field.flag, metavar="TEXT", help=f"{text}{' (needed)' * field.needed}")
+    hint = f" ({field.hint})" if field.hint else ""
+    group.add_argument(field.flag, metavar="TEXT", help=f"{field.title}{hint}{', needed' * field.needed}")
 
 
 def _config(sub: argparse.ArgumentParser) -> None:
@@ -154,7 +162,7 @@ def _secrets(sub: argparse.ArgumentParser) -> None:
 
 def _submit(sub: argparse.ArgumentParser) -> None:
     _add_selection(sub)
-    sub.add_argument("--cluster", metavar="C")
+    sub.add_argument("--cluster", metavar="C", help="where; `local` is this machine as its own login node")
     _add_procedure(sub)
     sub.set_defaults(procedure=None)  # with --again that of the run
     text = "what a run was, once more; flags of the selection, cluster or procedure change that of it"
@@ -193,7 +201,7 @@ def _watch(sub: argparse.ArgumentParser) -> None:
 
 def _logs(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("run", metavar="RUN|FILE")
-    sub.add_argument("-f", "--follow", action="store_true")
+    sub.add_argument("-f", "--follow", action="store_true", help="go on with what is written, until the job ends")
 
 
 def _cancel(sub: argparse.ArgumentParser) -> None:
@@ -250,7 +258,7 @@ def _suite(sub: argparse.ArgumentParser) -> None:
     text = "with submit: the suite's GPU-hours, where they are above `limits.suite_gpu_hours`"
     sub.add_argument("--gpu-hours", type=float, metavar="N", help=text)
     sub.add_argument("--once", action="store_true", help="with watch: say how it stands and leave")
-    sub.add_argument("--offline", action="store_true", help="with plan: ask the cluster for no free nodes")
+    sub.add_argument("--offline", action="store_true", help="with plan: do not ask the cluster how many nodes are free")
     of_kind = sub.add_argument_group("of a ready-made suite")
     text = "repeats of each configuration, or the layouts that a tune tries"
     of_kind.add_argument("--count", type=_count, metavar="N", help=text)

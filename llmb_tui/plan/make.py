@@ -124,7 +124,7 @@ def _row_notes(resolved: ResolvedSelection, row: Row) -> Iterator[Problem]:
 def _estimate_notes(expected: Expectation, memory: Memory | None) -> Iterator[Problem]:
     """What a modelled step time does not say, and one of another variant."""
     if expected.other_variant:
-        yield _note("estimate", f"{expected.other_variant} The band is wider for that, and the verdict is WARN at best")
+        yield _note("estimate", f"{expected.other_variant} The band is wider for that, and the verdict will be WARN")
     high = expected.step_time_s * (1 + expected.half_width_pct / 100)
     if expected.new_layout:
         reason = "Nobody has published this layout. Published ones are tuned: a poor one can take longer than"

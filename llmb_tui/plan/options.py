@@ -18,7 +18,7 @@ from llmb_tui.text import capital, plural
 _ALONE = ("profile", "nccl_trace", "load_checkpoint")
 # As batch scripts take paths.
 _PATH = re.compile(r"/[\w.+@=-][\w./+@=-]*", re.ASCII)
-_WARN = "the verdict is WARN at best"
+_WARN = "the verdict will be WARN"
 _TIME_LIMIT = re.compile(r"(?:(\d{1,3})-)?(\d{1,3}):([0-5]\d):([0-5]\d)", re.ASCII)
 
 

@@ -29,7 +29,7 @@ class Field:
     label: str = ""
     """On the screen, where the wizard makes a form of it; an option is called so in presets too."""
     help: str = ""
-    """Of the flag; `--help` leaves out one without it."""
+    """Of the flag."""
     short: str = ""
     """The flag of one letter."""
     metavar: str = ""
@@ -167,11 +167,18 @@ class Selection:
 
 _DEFAULT = "(the recipe's default otherwise)"
 
-LAYOUT = (
-    *(Field(name, "number", name.upper(), least=1) for name in ("tp", "pp", "cp", "ep", "vp", "mbs", "gbs")),
-    Field("seq_len", "number", "seq", least=1),
-    Field("layers", "number", "layers", least=1),
+_LAYOUT = (
+    ("tp", "TP", "tensor parallel size"),
+    ("pp", "PP", "pipeline parallel size"),
+    ("cp", "CP", "context parallel size"),
+    ("ep", "EP", "expert parallel size (1: none)"),
+    ("vp", "VP", "virtual pipeline stages (1: none)"),
+    ("mbs", "MBS", "micro batch size"),
+    ("gbs", "GBS", "global batch size"),
+    ("seq_len", "seq", "sequence length in tokens"),
+    ("layers", "layers", "layers of the model"),
 )
+LAYOUT = tuple(Field(name, "number", label, text, metavar="N", least=1) for name, label, text in _LAYOUT)
 """The attributes of `Overrides`."""
 
 OPTIONS = (

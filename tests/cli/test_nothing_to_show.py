@@ -50,6 +50,12 @@ def test_a_cluster_is_added_with_everything_that_the_form_asks(
     assert (saved.segment, saved.exclude, saved.memory, saved.numa_binding) == (16, "cn[003,007]", "500G", False)
     assert (saved.group_writable, saved.gpu_request, saved.mounts) == (True, "gres", ("/data:/data:ro", "/x:/x"))
     assert saved.env == (("NCCL_DEBUG", "INFO"), ("A", "x y"))
+    assert not saved.read_only
+
+
+def test_a_cluster_that_is_added_with_read_only_is_looked_at_only(services: Services) -> None:
+    assert main([*WHOLE, "--read-only"]) == 0
+    assert services.clusters.profiles()[0].read_only
 
 
 @pytest.mark.parametrize(

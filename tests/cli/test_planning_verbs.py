@@ -163,7 +163,7 @@ def test_an_option_that_cannot_be_is_an_error_with_its_reason(call: Any, flags: 
 
 def test_help_names_every_option(call: Any) -> None:
     text = call("submit", "--help").stdout
-    for flag in ("-p, --profile", "--nccl-trace", "--save-checkpoint", "--load-checkpoint PATH", "--hub-tokenizer"):
+    for flag in ("-p, --profile", "--nccl-trace", "--save-checkpoint", "--load-checkpoint PATH", "--tp N"):
         assert flag in text
 
 

@@ -52,7 +52,7 @@ def test_a_profile_takes_the_recipes_steps(
     assert made.launchable
     assert f"Steps {start} to {stop} are profiled" in said(made, "profile")[0]
     assert ("where the run ends" in said(made, "profile")[0]) == (steps == stop)
-    assert "WARN at best" in said(made, "profile")[0]
+    assert "will be WARN" in said(made, "profile")[0]
 
 
 def test_own_steps_of_a_profile_move_its_end_and_its_cost(plan_of: PlanOf) -> None:
@@ -102,7 +102,7 @@ def test_a_trace_takes_the_recipes_steps_and_time_limit(
 def test_loading_a_checkpoint_takes_one_step(plan_of: PlanOf, names: str) -> None:
     made = plan_of(names, 128, load_checkpoint=CHECKPOINT)
     assert (made.steps, made.options.load_checkpoint, made.launchable) == (1, CHECKPOINT, True)
-    assert "WARN at best" in said(made, "load_checkpoint")[0]
+    assert "will be WARN" in said(made, "load_checkpoint")[0]
 
 
 @pytest.mark.parametrize("path", ["", "/", "ckpt", "~/ckpt", "/a b", "/a\nb", "/a$(id)", "/ä"])

@@ -176,6 +176,7 @@ def taken(target: Path) -> Callable[[str, Path], None]:
         ('{"clientSecret": "Q7fh2kLm9Zx1Wv0p"}', "a secret"),
         ("APP_SECRET=Q7fh2kLm9Zx1Wv0p", "variable"),
         ("WANDB_API_KEY=0123456789abcdef0123", "variable"),
+        ("export DEPLOY_KEY=abcd1234efgh5678", "variable"),
         ("https://alice:hunter2hunter2@proxy:3128", "address"),
         ("ghp_" + "a1B2" * 9, "GitHub"),
     ],

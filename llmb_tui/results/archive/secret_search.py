@@ -43,7 +43,7 @@ _SHAPES = {
     "a login of a netrc file": rb"\blogin[ \t]+\S{1,256}[ \t]+password[ \t]+[^\s$<*]\S{7,}",
     "a login in an address": rb"://[^\s/:@$<*]{1,256}:[^\s/@$<*]{6,256}@",
     # `HF_TOKEN=…`, `"clientSecret": "…"`.
-    "the value of a secret's variable": rb"(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_KEY)" + _VALUE,
+    "the value of a secret's variable": rb"(?:TOKEN|SECRET|PASSWORD|PASSWD|APIKEY|(?<=[A-Z0-9])_KEY)" + _VALUE,
     "the value of a secret": (
         rb"(?:(?:client|app)_?[Ss]ecret|(?:access|refresh)_?[Tt]oken|api_?[Kk]ey|secret_access_key|password)" + _VALUE
     ),

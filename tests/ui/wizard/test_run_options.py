@@ -185,7 +185,7 @@ def test_review_names_what_the_run_does_beside_the_benchmark_and_its_effect() ->
     options = RunOptions(profile=True, save_checkpoint=True)
     said = reviewed(replace(LLAMA, scale=16, options=options))
     assert said["steps"].startswith("25, ")
-    assert "the verdict is WARN at best" in said["profile"]
+    assert "the verdict will be WARN" in said["profile"]
     assert "about 105 GB" in said["save"]
     assert "--profile --save-checkpoint" in said["command"]
     assert set(reviewed(LLAMA)).isdisjoint(option.word for option in OPTIONS)
