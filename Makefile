@@ -93,9 +93,9 @@ $(VENV)/.ready: requirements.lock pyproject.toml
 	$(PIP) --no-build-isolation --editable .
 	@touch $@
 
-# For maintainers: pins every version again, for all platforms and Python 3.10 and newer.
+# For maintainers: pins what is asked for, for all platforms and Python 3.10 and newer. LOCK=--upgrade takes newer versions.
 lock: $(VENV)/.ready
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --extra dev --no-emit-index-url --no-header \
+	$(BIN)/uv pip compile $(LOCK) --quiet --universal --python-version 3.10 --extra dev --no-emit-index-url --no-header \
 		--no-annotate --generate-hashes pyproject.toml -o requirements.lock
 
 clean:

@@ -27,7 +27,7 @@ class Trouble(Exception):
     """Something failed: what happened, why as far as is known, and what to do.
 
     `exit_code` is what a verb answers with: 1 when the request is wrong or impossible, 2 when the
-    cluster or the machine failed (CONTRIBUTING.md, "Verbs"). The texts may hold remote text: clean it
+    cluster or the machine failed (docs/verbs.md). The texts may hold remote text: clean it
     with `llmb_tui.text.clean` before it comes here.
     """
 

@@ -16,7 +16,7 @@ _INTERRUPTED = 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one verb; the bare command opens the wizard. Returns the exit code of CONTRIBUTING.md, "Verbs"."""
+    """Run one verb; the bare command opens the wizard. Returns the exit code of docs/verbs.md."""
     words = sys.argv[1:] if argv is None else list(argv)
     arguments = argparse.Namespace(json="--json" in words)
     try:

@@ -207,7 +207,7 @@ def _list(services: Services, arguments: argparse.Namespace) -> int:
         lines = [(one.plan.suite.id, one.plan.suite.name, one.plan.suite.cluster, one.words) for one in found]
         print_table(("suite", "name", "cluster", "runs"), lines)
     else:
-        say("There is no suite yet. `llmb-tui suite submit FILE` submits one; docs/suites.md describes the file.")
+        say("There is no suite yet. `llmb-tui suite submit FILE` submits one; `llmb-tui suite --help` names those that are ready-made.")
     return 0
 
 

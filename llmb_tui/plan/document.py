@@ -18,7 +18,7 @@ _SELECTION = ("workload", "release", "size", "gpu", "dtype", "scale")
 
 
 def document(plan: Plan) -> dict[str, Any]:
-    """The JSON object of a plan (CONTRIBUTING.md, "Verbs"): nothing is rounded but tokens per second.
+    """The JSON object of a plan (docs/verbs.md): nothing is rounded but tokens per second.
 
     `options` is in it only where something is switched on, and holds that.
     """

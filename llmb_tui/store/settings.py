@@ -82,7 +82,7 @@ class SettingProblem(Trouble):
         super().__init__(
             f"{where} is no setting." if key else f"{where} cannot be read.",
             clean_line(f"{key}: {why}" if key else why),
-            "Correct it; docs/settings.md lists what can be set, and `llmb-tui config show` what is.",
+            "Correct it; `llmb-tui config show` lists what can be set, and what is.",
             exit_code=1,
         )
 

@@ -15,7 +15,7 @@ from llmb_tui.watch.verdict import rule_s, rule_words
 
 
 def document(run: Run, state: RunState) -> dict[str, Any]:
-    """The JSON object of a run (CONTRIBUTING.md, "Verbs").
+    """The JSON object of a run (docs/verbs.md).
 
     Without a verdict its fields are null and its reasons say why, and why the run failed. `step_time_s` is the value by
     the recipe's rule and nothing else.
