@@ -80,6 +80,23 @@ class Clusters:
             exit_code=1,
         )
 
+    def require_withdrawing(self, name: str) -> None:
+        """Raise Trouble (exit code 1) in observer mode, of all clusters or of this one.
+
+        A cluster that is not saved any more refuses nothing: what was not sent to it is withdrawn without it.
+        """
+        from llmb_tui.cluster.failures import ObserverMode
+
+        try:
+            profile = self.profile(name)
+        except Trouble:
+            if self._policy.read_only:
+                what = f"{clean_line(name)} is only looked at: nothing is changed."
+                raise Trouble(what, "`--read-only` was given.", "Start the program without it.", exit_code=1) from None
+        else:
+            if self._policy.observes(profile):
+                raise ObserverMode(profile)
+
     def save(self, profile: ClusterProfile) -> None:
         """Write a cluster's file. Its connection stays unless it would now go elsewhere."""
         from llmb_tui.cluster.profiles import save_profile

@@ -19,6 +19,7 @@ from llmb_tui.plan.selection import (
     OLD_PROCEDURES,
     OPTIONS,
     Field,
+    is_given,
 )
 
 _NUMBER = re.compile(r"[0-9]{1,18}")
@@ -88,7 +89,7 @@ def _add_procedure(sub: argparse.ArgumentParser) -> None:
 def selection_mapping(arguments: argparse.Namespace) -> dict[str, object]:
     """The selection flags that were given, by their long names with underscores."""
     values = {field: getattr(arguments, field.name) for field in FIELDS.values() if field.has_flag}
-    return {field.name: _typed(field, value) for field, value in values.items() if value not in (None, False)}
+    return {field.name: _typed(field, value) for field, value in values.items() if is_given(value)}
 
 
 def _typed(field: Field, text: str) -> object:

@@ -14,7 +14,7 @@ from llmb_tui.launch.prepared import LaunchPreview
 from llmb_tui.launch.procedure import preview
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.plan import Problem
-from llmb_tui.plan.selection import DEFAULT_PROCEDURE, FIELDS, PROCEDURE_NAMES, PROCEDURE_TITLES, Value
+from llmb_tui.plan.selection import DEFAULT_PROCEDURE, FIELDS, PROCEDURE_NAMES, PROCEDURE_TITLES, Value, is_given
 from llmb_tui.request import RunRequest
 from llmb_tui.services import Services
 
@@ -51,7 +51,7 @@ def fill_from(run: Run, arguments: argparse.Namespace) -> None:
     for name, field in FIELDS.items():
         if field.has_flag:
             value = then.get(name, chosen.value(name))
-            if not getattr(arguments, name) and value not in (None, False):
+            if not getattr(arguments, name) and is_given(value):
                 setattr(arguments, name, value if value is True else str(value))
     if arguments.procedure is None and run.procedure == "llmb":
         say(f"Run {run.id} was started by {PROCEDURE_NAMES['llmb']}; this one is not, and need not be like it.")

@@ -15,7 +15,6 @@ from typing import Any, Literal
 from llmb_tui.cli.output import answer, print_json, print_line, print_table, say
 from llmb_tui.cli.run_lines import Again, line_teller
 from llmb_tui.cli.user import confirm, has_terminal, require_changes, terminal_prompter, user_services
-from llmb_tui.cluster.failures import ObserverMode
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.refusal import WITH_INTENT
 from llmb_tui.launch.run import Run
@@ -281,7 +280,7 @@ def cancel_verb(arguments: argparse.Namespace) -> int:
     services = user_services(arguments)
     run = _looked_at_again(services, services.runs.load(arguments.run))
     if run.submission == "intended":
-        _require_withdrawing(services, run.cluster)
+        services.clusters.require_withdrawing(run.cluster)
     elif run.going or run.submission == "unknown":
         require_changes(services, run.cluster)
         run = settle(services, run.id)
@@ -304,18 +303,6 @@ def cancel_verb(arguments: argparse.Namespace) -> int:
     answer(arguments, {"id": run.id, "cancelled": list(cancelled)}, cancel_words(run, cancelled))
     say_cancel(services.runs.load(run.id))
     return 0
-
-
-def _require_withdrawing(services: Services, cluster: str) -> None:
-    """As `require_changes`; a cluster that is not saved any more refuses nothing, as no cluster is asked for this."""
-    try:
-        require_changes(services, cluster)
-    except ObserverMode:
-        raise
-    except Trouble:
-        if services.policy.read_only:
-            what = f"{cluster} is only looked at: nothing is changed."
-            raise Trouble(what, "`--read-only` was given.", "Start the program without it.", exit_code=1) from None
 
 
 def _looked_at_again(services: Services, run: Run) -> Run:

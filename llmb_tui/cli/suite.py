@@ -15,7 +15,7 @@ from llmb_tui.cli.user import confirm, has_terminal, read_line, require_changes,
 from llmb_tui.errors import Trouble
 from llmb_tui.plan.plan import METHOD_NAMES
 from llmb_tui.plan.request import read_request
-from llmb_tui.plan.selection import DEFAULT_PROCEDURE, Selection
+from llmb_tui.plan.selection import DEFAULT_PROCEDURE, LAYOUT, Selection
 from llmb_tui.results.suite.document import plan_document, progress_document
 from llmb_tui.results.suite.outcome import outcome_of
 from llmb_tui.results.suite.ready_made import most_gpus, ready_made
@@ -186,7 +186,7 @@ def _cancel(services: Services, arguments: argparse.Namespace) -> int:
     suite = _kept(services, arguments)
     progress = services.suites.progress(suite)
     if progress.unfinished:
-        require_changes(services, suite.cluster)
+        services.clusters.require_withdrawing(suite.cluster)
     going, rest = progress.count("unknown", "waiting", "running"), progress.count("not sent", "refused")
     question = f"Cancel suite {suite.id}, {plural(going, 'job')} and {plural(rest, 'run')} that are not sent?"
     if progress.unfinished and not arguments.yes and has_terminal() and not confirm(question):
@@ -207,7 +207,8 @@ def _list(services: Services, arguments: argparse.Namespace) -> int:
         lines = [(one.plan.suite.id, one.plan.suite.name, one.plan.suite.cluster, one.words) for one in found]
         print_table(("suite", "name", "cluster", "runs"), lines)
     else:
-        say("There is no suite yet. `llmb-tui suite submit FILE` submits one; `llmb-tui suite --help` names those that are ready-made.")
+        ready = "`llmb-tui suite --help` names those that are ready-made"
+        say(f"There is no suite yet. `llmb-tui suite submit FILE` submits one; {ready}.")
     return 0
 
 
@@ -246,10 +247,18 @@ def _of_id(services: Services, arguments: argparse.Namespace) -> Suite:
     return services.suites.load(arguments.suite)
 
 
+_OF_ACCEPTANCE = ("size", "dtype", "scale", "strong_scaling", *(field.name for field in LAYOUT))
+"""What it has of its own."""
+
+
 def _ready_made(services: Services, arguments: argparse.Namespace, conduct: dict[str, Any]) -> tuple[Suite, Nodes]:
     kind, cluster, most = arguments.suite, arguments.cluster, arguments.max_scale
     if not cluster:
         raise Trouble(f"`{kind}` on which cluster?", fix="Add `--cluster NAME`.", exit_code=1)
+    if kind == "acceptance" and (given := [name for name in _OF_ACCEPTANCE if name in selection_mapping(arguments)]):
+        what = f"An acceptance runs what is published, whatever --{given[0].replace('_', '-')} says."
+        fix = f"Leave it out, or name another kind: {', '.join(one for one in READY_MADE if one != kind)}."
+        raise Trouble(what, "", fix, exit_code=1)
     selection = _selection(services, arguments)
     asked = most is None or arguments.action == "plan"
     nodes = _nodes(services, cluster, arguments) if asked else Nodes()

@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Any, get_args
 
 from llmb_tui.plan.plan import Estimate, Memory, Parallelism, Plan, Printed, Problem, PublishedResult
-from llmb_tui.plan.selection import NOTHING_MORE, RunOptions
+from llmb_tui.plan.selection import NOTHING_MORE, RunOptions, is_given
 
 # What an estimate says for the screen alone.
 _ON_SCREEN = ("basis", "breakdown", "other_variant", "vboost")
@@ -50,7 +50,7 @@ def document(plan: Plan) -> dict[str, Any]:
 
 
 def _options(options: RunOptions) -> dict[str, Any]:
-    return {name: value for name, value in asdict(options).items() if value is not None and value is not False}
+    return {name: value for name, value in asdict(options).items() if is_given(value)}
 
 
 def _object(part: _Part | None) -> dict[str, Any] | None:

@@ -58,9 +58,14 @@ class Field:
 
     def words(self, value: Value) -> list[str]:
         """The value as words of a command line; none where it is not set."""
-        if value is None or value is False:
+        if not is_given(value):
             return []
         return [self.flag] if value is True else [self.short or self.flag, str(value)]
+
+
+def is_given(value: object) -> bool:
+    """False for a value that leaves its field as it is: None, and a switch that is off. 0 is a value."""
+    return value is not None and value is not False
 
 
 def text_of(value: Value) -> str:

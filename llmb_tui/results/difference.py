@@ -14,7 +14,7 @@ from typing import Literal
 
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
-from llmb_tui.plan.selection import PROCEDURE_TITLES
+from llmb_tui.plan.selection import PROCEDURE_TITLES, is_given
 from llmb_tui.results.log_facts import LogFacts
 from llmb_tui.results.redact import hidden_value, without_secrets
 from llmb_tui.results.result import RunResult, configuration_of
@@ -118,7 +118,7 @@ def _plan(ran: Ran) -> dict[str, str]:
     del found["layout"], found["options"]
     found |= {"steps": run.plan.steps, "container": run.plan.container, "cluster": run.cluster}
     found["procedure"] = PROCEDURE_TITLES[run.procedure]
-    return {name: _plain(value, run) for name, value in found.items() if value not in (None, False)}
+    return {name: _plain(value, run) for name, value in found.items() if is_given(value)}
 
 
 def _launch(ran: Ran) -> dict[str, str] | None:

@@ -100,7 +100,8 @@ class Fetch:
                 with file_trouble("rename", path):
                     path.rename(final)
         except LogReplaced as replaced:
-            return Fetched(file, "refused", why=f"There is another file of its name here. {replaced.why}")
+            fix = "Remove it, or choose another folder with --to."
+            return Fetched(file, "refused", why=f"{path} is another file. {replaced.why} {fix}")
         except (_Refused, Unreadable) as trouble:
             return Fetched(file, "refused", why=" ".join(filter(None, (trouble.what, trouble.why))))
         return Fetched(file, "fetched" if came or path != final else "here", came)

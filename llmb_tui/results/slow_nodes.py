@@ -114,7 +114,7 @@ class SlowNodes:
     def words(self) -> str:
         """The answer in a sentence or two."""
         if not self.runs:
-            return "No runs can be held against each other: it takes repeats whose nodes are known."
+            return "No runs can be held against each other: it takes repeats whose nodes are known, and not the same."
         if self.suspected:
             return f"Suspected: {compress(self.suspected)}, by {plural(self.runs, 'run')}."
         if all(found.state == "not enough runs" for found in self.findings):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -77,9 +78,11 @@ def local_logs(path: Path) -> list[TrainingLog]:
     beside: dict[str, str] = {}
     for folder in {file.parent for file in files}:
         for config in (*folder.glob("llmb-config_*.yaml"), folder / _PLAN):
-            if config.is_file():
-                with config.open("rb") as file:
-                    beside[str(config.absolute())] = file.read(MOST_BYTES + 1).decode("utf-8", "replace")
+            # What a log's run was is unknown then, and the log is shown all the same.
+            with contextlib.suppress(OSError):
+                if config.is_file():
+                    with config.open("rb") as file:
+                        beside[str(config.absolute())] = file.read(MOST_BYTES + 1).decode("utf-8", "replace")
     return _with_runs([TrainingLog(str(file.absolute()), str(file), partial(_open, file)) for file in files], beside)
 
 

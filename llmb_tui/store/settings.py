@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from llmb_tui.errors import Trouble, trouble_of
 from llmb_tui.store.files import locked, write_atomic
 from llmb_tui.text import clean_line
-from llmb_tui.toml.bounds import Bound
+from llmb_tui.toml.bounds import Quantity
 from llmb_tui.toml.lines import Lines, syntax_line
 from llmb_tui.toml.read import parse_toml
 
@@ -33,7 +33,7 @@ Source = Literal["default", "file", "environment", "flag"]
 class VerdictSettings:
     """When a run passes."""
 
-    threshold: Annotated[float, Bound(gt=0, le=1)] = 0.95
+    threshold: Annotated[float, Quantity(gt=0, le=1)] = 0.95
     """Smallest ratio of expected to measured step time that passes; 0.95 is the Exemplar programme's."""
 
 
@@ -41,9 +41,9 @@ class VerdictSettings:
 class LimitSettings:
     """What no run may exceed, and from where on a suite is agreed to by its number."""
 
-    gpu_hours: Annotated[float, Bound(gt=0)] | None = None
+    gpu_hours: Annotated[float, Quantity(gt=0)] | None = None
     """GPU-hours of one run, by its GPUs and its time limit; None: no limit."""
-    suite_gpu_hours: Annotated[float, Bound(gt=0)] = 1000.0
+    suite_gpu_hours: Annotated[float, Quantity(gt=0)] = 1000.0
     """Expected GPU-hours of a suite above which a yes is not enough: the number is typed."""
 
 
@@ -182,7 +182,7 @@ def _by_flag(flags: Sequence[str]) -> dict[str, Any]:
             raise SettingProblem(f"--set {flag}", key or "KEY", "It has the form KEY=VALUE.")
         try:
             value: object = parse_toml(f"value = {text}")["value"]
-        except ValueError:
+        except (ValueError, RecursionError):
             value = text
         _put(document, key.partition("."), value)
     return document

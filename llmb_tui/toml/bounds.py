@@ -1,4 +1,4 @@
-"""`Bound` and `Spelled`: what a number or a text of a file must keep to, in its type: `Annotated[int, Bound(ge=1)]`."""
+"""`Bound`, `Quantity`, `Spelled`: what a number or text of a file must keep to: `Annotated[int, Bound(ge=1)]`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,23 @@ class Bound:
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
         """The number's own schema, with the bounds."""
         return {**handler(source), **self._bounds}
+
+
+class Quantity(Bound):
+    """The same for a number that may come as a text too, of a variable: pydantic would take `true` for 1 there."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        """The number's own schema, with the bounds, and this check before it."""
+        from pydantic_core import PydanticCustomError, core_schema  # noqa: PLC0415 - only who checks a file needs it
+
+        def check(value: object) -> object:
+            if isinstance(value, bool):
+                raise PydanticCustomError("number", "Input should be a valid number")
+            return value
+
+        return core_schema.no_info_before_validator_function(
+            check, super().__get_pydantic_core_schema__(source, handler)
+        )
 
 
 class Spelled:

@@ -48,7 +48,9 @@ def chosen(run: Run, *words: str) -> Selection:
     return read_request(CATALOG, selection_mapping(filled(run, *words)))
 
 
-@pytest.mark.parametrize("selection", [NEMOTRON, ODD])
+@pytest.mark.parametrize(
+    "selection", [NEMOTRON, ODD, replace(NEMOTRON, options=RunOptions(profile=True, profile_start=0))]
+)
 def test_without_a_change_it_is_what_it_was(selection: Selection) -> None:
     assert chosen(of(selection)) == selection
     arguments = filled(of(selection, procedure="upstream"))

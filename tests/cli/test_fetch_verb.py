@@ -98,7 +98,8 @@ def test_another_file_of_that_name_is_not_touched(home: Path, tmp_path: Path, na
     there.write_bytes(other)
     (document,) = fetch(home, "--profiles", "--to", str(tmp_path / "here"), "--yes", code=1)["files"]
     assert document["state"] == "refused"
-    assert "another file" in document["why"]
+    assert f"{there} is another file" in document["why"]
+    assert "--to" in document["why"]
     assert there.read_bytes() == other
 
 

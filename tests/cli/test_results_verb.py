@@ -222,6 +222,25 @@ def test_a_log_that_cannot_be_read_hides_no_other(
     assert "Name a training log." in alone.stderr
 
 
+def test_what_cannot_be_read_beside_a_log_hides_no_log(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    (folder / "a.out").write_text(log())
+    (folder / "llmb-config_12.yaml").write_text(CONFIG)
+    opened = Path.open
+
+    def open_(path: Path, *words: Any, **more: Any) -> Any:
+        if path.name.startswith("llmb-config"):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return opened(path, *words, **more)
+
+    monkeypatch.setattr(Path, "open", open_)
+    (one,) = documents(home, str(folder))
+    assert one["steps_done"] == 50
+
+
 @pytest.mark.parametrize("rule", ["recipe", "llmb-run", "parse_train_timing"])
 def test_a_log_on_a_cluster_that_cannot_be_read_is_none_without_steps(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rule: str

@@ -86,6 +86,8 @@ def test_ready_made_ones_need_no_scale(tmp_path: Path) -> None:
     assert [row["selection"]["scale"] for row in plan["rows"]] == [16, 32, 64]
     acceptance = ("plan", "acceptance", "-w", "grok1", "--cluster", "eos", "--offline", "--max-scale", "8", "--json")
     assert len(json.loads(suite(tmp_path, *acceptance).stdout)["rows"]) == 2
+    for flag, value in (("--size", "314b"), ("--dtype", "bf16"), ("--scale", "8"), ("--tp", "4")):
+        assert f"whatever {flag} says" in suite(tmp_path, *acceptance, flag, value, code=1).stderr
 
 
 def test_a_ready_made_one_is_of_the_newest_release_that_has_the_size(tmp_path: Path) -> None:
@@ -313,6 +315,15 @@ def test_a_suite_that_goes_on_is_meant_before_an_older_one_that_is_over(tmp_path
     suite(tmp_path, "cancel", str(file), "--yes")
     suite(tmp_path, "submit", str(file), "--yes", "--at-most", "1", code=2)
     assert json.loads(suite(tmp_path, "watch", str(file), "--json").stdout)["at_most"] == 1
+
+
+def test_a_suite_is_cancelled_although_its_cluster_is_not_saved_any_more(tmp_path: Path, file: Path) -> None:
+    suite(tmp_path, "submit", str(file), "--yes", code=2)
+    (suite_id,) = kept(tmp_path)
+    (tmp_path / "config" / "clusters" / "eos.toml").unlink()
+    suite(tmp_path, "cancel", suite_id, "--yes", "--read-only", code=1)
+    assert json.loads(suite(tmp_path, "cancel", suite_id, "--yes", "--json").stdout)["cancelled"] == []
+    assert Services(Places(tmp_path / "config", tmp_path / "state")).suites.load(suite_id).cancelled
 
 
 def test_a_suite_with_a_refused_run_is_ended_by_a_cancel(tmp_path: Path, file: Path) -> None:

@@ -213,6 +213,9 @@ BROKEN = {
     "an unknown alias": ("launcher: *token", "not YAML"),
     "without end": ("[" * 20_000, "not YAML"),
     "a date that is none": ("a: 2025-99-99", "not YAML"),
+    "a moment that is none": ("a: !!timestamp x", "not YAML"),
+    "a switch that is none": ("a: !!bool maybe", "not YAML"),
+    "a number that is none": ("a: !!int ''", "not YAML"),
     "too long": ("#" * 70_000, "64 KiB"),
 }
 

@@ -73,6 +73,12 @@ def test_acceptance_takes_what_is_published_and_fits() -> None:
     }
 
 
+def test_acceptance_takes_what_was_asked_of_each_run() -> None:
+    asked = replace(NEMOTRON, steps=60, time_limit="02:00:00")
+    rows = made("acceptance", asked, most_gpus=16).rows
+    assert {(row.selection.steps, row.selection.time_limit) for row in rows} == {(60, "02:00:00")}
+
+
 def test_acceptance_without_a_published_step_time_is_refused() -> None:
     with pytest.raises(Trouble, match="nothing to run"):
         made("acceptance", Selection("nemotron4-340b", "25.12", "340b", "gb300", "bf16", 128))

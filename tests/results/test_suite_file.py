@@ -67,6 +67,13 @@ def test_layouts_multiply_too(tmp_path: Path) -> None:
     assert [row.selection.overrides.tp for row in suite.rows] == [None, 4] * 4
 
 
+def test_a_row_that_says_a_thing_twice_is_refused(tmp_path: Path) -> None:
+    text = '[[runs]]\nworkload = "nemotron4@25.04"\nprecision = "bf16"\ndtype = "fp8"\n'
+    problem = refused(tmp_path, text)
+    assert (problem.line, problem.field) == (4, "runs[0].dtype")
+    assert "twice" in problem.words
+
+
 def test_rows_are_listed_one_by_one(tmp_path: Path) -> None:
     text = """
 gpu = "h100"
@@ -177,6 +184,8 @@ def test_the_text_form_too(tmp_path: Path) -> None:
         (BULK.replace("tasks:", "task:"), 5, "pretrain_nemotron4_15b.task", "tasks may be meant"),
         (BULK.replace("_15b:", ":"), 2, "pretrain_nemotron4", "no workload and size"),
         ("a: [", 1, "", "is not YAML"),
+        ("a: !!bool maybe", 1, "", "is not YAML"),
+        (BULK.replace("{mbs: [1, 2]}", "{mbs: 1, MBS: 2}"), 12, "", "given twice"),
         ("- 1", 1, "", "no workloads"),
         ("", 1, "", "no workloads"),
     ],
@@ -196,6 +205,7 @@ def test_a_fault_of_a_bulk_file_names_its_line(tmp_path: Path, text: str, line: 
         ("pretrain_nemotron4_15b:\n('fp8', 1)", 2, "repeats"),
         ("pretrain_nemotron4_15b:\n('fp8', [48], 1)", 2, "32 or 64"),
         ("pretrain_nemotron4_15b:\n(open('x'), [16], 1)", 2, "no list of values"),
+        ("pretrain_nemotron4_15b:\n({[16]}, [16], 1)", 2, "no list of values"),
     ],
 )
 def test_a_fault_of_the_text_form_names_its_line(tmp_path: Path, text: str, line: int, words: str) -> None:

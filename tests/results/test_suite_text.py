@@ -16,7 +16,7 @@ OTHER = replace(
     scale=32,
     overrides=Overrides(tp=4, pp=1),
     time_limit="00:20:00",
-    options=RunOptions(profile=True, profile_start=5, profile_stop=8),
+    options=RunOptions(profile=True, profile_start=0, profile_stop=8),
 )
 
 

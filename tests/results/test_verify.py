@@ -232,6 +232,18 @@ FORGERIES: dict[str, tuple[Callable[[Path], None], set[str]]] = {
         lambda inside: edit(inside, "accounting.txt", "|300|", f"|{'9' * 5000}|"),
         {"accounting against record"},
     ),
+    "a number without end in the result": (
+        lambda inside: edit(inside, "result.json", '"step_time_s": 2.02', f'"step_time_s": 1{"0" * 400}'),
+        {"numbers and verdict against log"},
+    ),
+    "a number of 400 digits in the accounting": (
+        lambda inside: edit(inside, "accounting.txt", "|300|", f"|1{'0' * 400}|"),
+        {"accounting against record"},
+    ),
+    "pods without end in the accounting": (
+        lambda inside: overwrite(inside, "accounting.txt", '[{"id": "4711", "requestedPods": {"number": 1e999}}]'),
+        {"accounting against record"},
+    ),
     "another job's accounting": (
         lambda inside: edit(inside, "accounting.txt", "4711|", "4712|"),
         {"accounting against record"},
@@ -486,6 +498,7 @@ def test_a_frame_without_checksum_is_refused(archive: Path, tmp_path: Path) -> N
         ({"members": [{"name": "../../x", "size": 1, "sha256": "0"}]}, "outside of its folder"),
         ({"members": [{"name": "/etc/x", "size": 1, "sha256": "0"}]}, "outside of its folder"),
         ({"members": [{"name": "runs/x/.bashrc", "size": 1, "sha256": "0"}]}, "no archive of ours"),
+        ({"members": [{"name": "presets/constraints", "size": 1, "sha256": "0"}]}, "no archive of ours"),
         ({"members": [{"name": f"runs/{RUN_ID}/log", "size": -5, "sha256": "0"}]}, "a size that is none"),
         ({"members": [{"name": _LOG, "size": 9 << 40, "sha256": "0"}]}, "lacks what"),
         ({"members": [{"name": f"runs/{RUN_ID}/run.json", "size": 1 << 30, "sha256": "0"}]}, "larger than any"),
@@ -499,7 +512,7 @@ def test_a_frame_without_checksum_is_refused(archive: Path, tmp_path: Path) -> N
         ({"seal": "0" * 64}, "own sum is wrong"),
         ({"more": 1}, "own sum is wrong"),
     ],
-    ids=range(18),
+    ids=range(19),
 )
 def test_a_manifest_that_is_none_of_ours_is_refused(
     archive: Path, tmp_path: Path, changes: dict[str, Any], why: str

@@ -62,6 +62,8 @@ def test_a_flag_takes_plain_words(tmp_path: Path) -> None:
         ("# mine\nverdicts = 1\n", "verdicts", 2, "known are theme, verdict, limits, keys"),
         ("verdict = 2\n", "verdict", 1, "dictionary"),
         ("[limits]\ngpu_hours = -1\n", "limits.gpu_hours", 2, "greater than 0"),
+        ("[verdict]\nthreshold = true\n", "verdict.threshold", 2, "valid number"),
+        ("[limits]\ngpu_hours = true\n", "limits.gpu_hours", 2, "valid number"),
         ('theme = "nord"\n[keys]\nx.y = 3\n', "keys.x.y", 3, "valid string"),
         ("theme = \n", "", 1, "not TOML"),
     ],
@@ -81,6 +83,10 @@ def test_a_fault_elsewhere_names_the_variable_or_the_flag(write: Write, monkeypa
     with pytest.raises(SettingProblem, match=r"--set verdict\.threshold") as caught:
         load_settings(file, ["verdict.threshold=high"])
     assert caught.value.file is None
+    with pytest.raises(SettingProblem, match=r"--set verdict\.threshold"):
+        load_settings(file, ["verdict.threshold=true"])
+    with pytest.raises(SettingProblem, match="--set limits"):
+        load_settings(file, [f"limits={'[' * 3000}"])
     with pytest.raises(SettingProblem, match="KEY=VALUE"):
         load_settings(file, ["verdict"])
     monkeypatch.setenv("LLMB_TUI_LIMITS__GPU_HOURS", "many")

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from llmb_tui.cluster import batch
+from llmb_tui.cluster.yaml_text import NotYaml, yaml_of
 from llmb_tui.errors import Trouble
 from llmb_tui.text import clean_line
 
@@ -34,17 +35,13 @@ def ask(
 
 def read_yaml(text: str, path: str) -> dict[str, Any]:
     """The mapping that a file holds. Raises Trouble, which names the file and the line but quotes neither."""
-    import yaml  # noqa: PLC0415 - the first frame needs none
-
     if len(text.encode()) > MOST_BYTES:
         raise unreadable(path, f"It is longer than {MOST_BYTES // 1024} KiB.")
     try:
-        content = yaml.safe_load(text)
-    except yaml.MarkedYAMLError as error:
-        line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
-        raise unreadable(path, f"It is not YAML, {line}{_problem(error.problem)}.") from None
-    except (yaml.YAMLError, ValueError, RecursionError, OverflowError):
-        raise unreadable(path, "It is not YAML.") from None
+        content = yaml_of(text)
+    except NotYaml as error:
+        where = f", line {error.line}: {error.problem}" if error.line else ""
+        raise unreadable(path, f"It is not YAML{where}.") from None
     if not isinstance(content, dict):
         raise unreadable(path, "It holds no keys and values.")
     return content
@@ -57,8 +54,3 @@ def unreadable(path: str, why: str) -> Trouble:
         clean_line(why),
         "Nothing was changed. Mend the file there, or go on without it.",
     )
-
-
-def _problem(problem: str | None) -> str:
-    """What is wrong, without the part of the file that PyYAML quotes at its end."""
-    return (problem or "it ends too early").partition(" '")[0].partition(' "')[0]

@@ -161,8 +161,11 @@ class RunaiApi(AsksOnce):
         raise self._unsettled(name, failed) if may_exist else failed
 
     def find(self, name: str) -> Workload | None:
-        """The workload of the project that has this name, the newest if several had; one that was deleted as well."""
-        query = {"filterBy": f"name=={name},projectName=={self.profile.project}"}
+        """The workload that has this name, the newest if several had; one that was deleted as well.
+
+        Of any project: the profile may name another one by now than when the workload was asked for.
+        """
+        query = {"filterBy": f"name=={name}"}
         for deleted in _ALSO_DELETED:
             found = self._listed(Workload, "look up a workload", "/workloads", "workloads", query | deleted)
             named = [workload for workload in found if workload.name == name]
@@ -173,27 +176,32 @@ class RunaiApi(AsksOnce):
     def look(self, ids: Collection[str]) -> dict[str, Workload]:
         """These workloads, by id, those that were deleted as well; one that nobody knows is absent.
 
-        One call for all that exist, or for one; another for those that do not.
+        One call for all that exist in the profile's project, or for one; others are asked for one by one, and then
+        among those that were deleted.
         """
-        asked, wanted = "look at workloads", set(ids)
-        # Of a single one that does not exist only those that were deleted are left to be asked for.
-        passes = ({"sortBy": "createdAt"}, {"sortBy": "deletedAt", "deleted": "true"})[len(wanted) == 1 :]
-        if len(wanted) == 1:
-            (only,) = wanted
+        wanted = set(ids)
+        found = self._in_project(wanted, {"sortBy": "createdAt"}) if len(wanted) > 1 else {}
+        for workload_id in wanted - found.keys():
+            asked = "look at workloads"
             try:
-                return {only: self._checked(Workload, self._get(asked, f"/workloads/{_word(only)}"), asked)}
+                found[workload_id] = self._checked(
+                    Workload, self._get(asked, f"/workloads/{_word(workload_id)}"), asked
+                )
             except ApiTrouble as trouble:
                 if trouble.status != 404:
                     raise
+        return found | self._in_project(wanted - found.keys(), {"sortBy": "deletedAt", "deleted": "true"})
+
+    def _in_project(self, wanted: Collection[str], query: Mapping[str, str]) -> dict[str, Workload]:
+        """Those of these workloads that such a list of the project has, by id."""
         found: dict[str, Workload] = {}
-        for query in passes if wanted else ():
-            query |= {"sortOrder": "desc", "filterBy": f"projectName=={self.profile.project}"}
-            for item in self._paged(asked, "/workloads", "workloads", query):
-                if _id_of(item) in wanted:  # others are not checked: an odd one hides none of these
-                    workload = self._checked(Workload, item, asked)
-                    found[workload.id] = workload
-                    if found.keys() == wanted:
-                        return found
+        query = {**query, "sortOrder": "desc", "filterBy": f"projectName=={self.profile.project}"}
+        for item in self._paged("look at workloads", "/workloads", "workloads", query) if wanted else ():
+            if _id_of(item) in wanted:  # others are not checked: an odd one hides none of these
+                workload = self._checked(Workload, item, "look at workloads")
+                found[workload.id] = workload
+                if found.keys() == wanted:
+                    break
         return found
 
     def events(self, workload_id: str) -> list[Event]:

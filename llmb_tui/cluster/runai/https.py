@@ -28,6 +28,7 @@ from llmb_tui.text import clean_line
 _PIECE = 1 << 16
 _LONGEST_HEAD = 1 << 10
 _CONNECT_S = 10.0
+_BUNDLE = "REQUESTS_CA_BUNDLE"
 _LOOK = "Check the URL, the VPN and the proxy."
 
 
@@ -49,11 +50,13 @@ def trusting(*files: str | None) -> ssl.SSLContext:
     # Some Pythons, Debian 12's among them, take a connection that breaks for one that was ended.
     context.options &= ~ssl.OP_IGNORE_UNEXPECTED_EOF
     for name in filter(None, files):
+        path = expanded(name)
+        file, folder = (None, path) if path.is_dir() else (path, None)  # requests takes both
         try:
-            context.load_verify_locations(cafile=expanded(name))
+            context.load_verify_locations(file, folder)
         except (OSError, ssl.SSLError) as error:
             why = error.strerror or "it holds no certificate in PEM"
-            fix = "Name a file with certificates in PEM, or leave it out."
+            fix = f"Name a file with certificates in PEM in {_BUNDLE} or the profile's `ca_file`, or leave it out."
             raise Trouble(f"The certificates in {clean_line(name)} cannot be used.", f"{why}.", fix) from error
     return context
 
@@ -139,18 +142,28 @@ class HttpsServer:
     def _connection(self, ends: float) -> _Connection:
         if self._proxy is None:
             return _Connection(self.host, self._port, self._context, self._server_name, ends)
-        proxy = urlsplit(self._proxy if "://" in self._proxy else f"http://{self._proxy}")
-        if proxy.scheme != "http" or not proxy.hostname:
-            raise Unreachable(
-                f"{self.name} cannot be reached through the proxy of the environment.",
-                f"It is a proxy of the kind {clean_line(proxy.scheme)}, which this program cannot use.",
-                "Set HTTPS_PROXY to http://HOST:PORT, or name the host in NO_PROXY.",
+        try:
+            proxy = urlsplit(self._proxy if "://" in self._proxy else f"http://{self._proxy}")
+            host, port = proxy.hostname, proxy.port or 80
+        except ValueError:  # its words quote the address, and that may hold a password
+            host = None
+        if not host or "@" in f"{proxy.path}{proxy.query}{proxy.fragment}":
+            raise self._no_proxy(
+                "Its address cannot be read. A / ? # or @ of a password is written as %2F %3F %23 %40."
             )
-        connection = _Connection(proxy.hostname, proxy.port or 80, self._context, self._server_name, ends)
+        if proxy.scheme != "http":
+            raise self._no_proxy(
+                f"It is a proxy of the kind {clean_line(proxy.scheme)}, which this program cannot use."
+            )
+        connection = _Connection(host, port, self._context, self._server_name, ends)
         login = f"{unquote(proxy.username or '')}:{unquote(proxy.password or '')}".encode()
         words = f"Basic {base64.b64encode(login).decode()}"
         connection.set_tunnel(self.host, self._port, {"Proxy-Authorization": words} if proxy.username else {})
         return connection
+
+    def _no_proxy(self, why: str) -> Unreachable:
+        what = f"{self.name} cannot be reached through the proxy of the environment."
+        return Unreachable(what, why, "Set HTTPS_PROXY to http://HOST:PORT, or name the host in NO_PROXY.")
 
     def _unreachable(self, error: Exception) -> Trouble:
         through = " through the proxy of the environment" if self._proxy else ""
@@ -339,5 +352,5 @@ def _untrusted(name: str, error: ssl.SSLCertVerificationError) -> WrongServer:
 
 
 def bundle_of() -> str | None:
-    """The file of certificates that `requests`, and so NVIDIA's own tools, would trust."""
-    return os.environ.get("REQUESTS_CA_BUNDLE")
+    """The file or directory of certificates that `requests`, and so NVIDIA's own tools, would trust."""
+    return os.environ.get(_BUNDLE)

@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import yaml
-
 from llmb_tui.cluster.failures import AuthenticationFailed
 from llmb_tui.cluster.remote_file import Unreadable
 from llmb_tui.cluster.runai.https import HttpsServer, Reply
 from llmb_tui.cluster.runai.secret import VARIABLE
+from llmb_tui.cluster.yaml_text import NotYaml, yaml_of
 from llmb_tui.store.paths import expanded
 from llmb_tui.text import clean_line, short_line
 
@@ -103,18 +102,17 @@ class Kube:
     def _read(self) -> dict[str, Any]:
         try:
             with self._path.open("rb") as file:
-                config = yaml.safe_load(file.read(_LONGEST_FILE))
+                config = yaml_of(file.read(_LONGEST_FILE))
         except OSError as error:
             raise BadKubeconfig(self._path, f"{error.strerror}.") from error
-        except (yaml.YAMLError, ValueError):
-            raise BadKubeconfig(self._path, "It is not YAML.") from None  # an error of YAML quotes the file
+        except NotYaml:
+            raise BadKubeconfig(self._path, "It is not YAML.") from None
         if not isinstance(config, dict):
             raise BadKubeconfig(self._path, "It holds no settings.")
         return config
 
     def _named(self, config: Mapping[str, Any], kind: str, name: str) -> dict[str, Any]:
-        entries = config.get(f"{kind}s")
-        for entry in entries if isinstance(entries, list) else []:
+        for entry in _list(config, f"{kind}s"):
             if isinstance(entry, dict) and entry.get("name") == name and isinstance(entry.get(kind), dict):
                 return dict(entry[kind])
         raise BadKubeconfig(self._path, f"It has no {kind} of the name {clean_line(name) or 'that is needed'}.")
@@ -175,10 +173,9 @@ class Kube:
             return self._given
 
     def _run(self, plugin: Mapping[str, Any]) -> dict[str, Any]:
-        command, args = _text(plugin, "command"), plugin.get("args") or []
-        added = {
-            _text(pair, "name"): _text(pair, "value") for pair in plugin.get("env") or [] if isinstance(pair, dict)
-        }
+        command, args = _text(plugin, "command"), _list(plugin, "args")
+        pairs = [pair for pair in _list(plugin, "env") if isinstance(pair, dict)]
+        added = {_text(pair, "name"): _text(pair, "value") for pair in pairs}
         # What it does not need is not handed on: any of its user's programs could read it there.
         ours = {name: value for name, value in os.environ.items() if name != VARIABLE}
         asked = {"apiVersion": _text(plugin, "apiVersion"), "kind": "ExecCredential", "spec": {"interactive": False}}
@@ -220,6 +217,11 @@ class Kube:
 def _text(data: Mapping[str, Any], key: str) -> str:
     value = data.get(key)
     return value if isinstance(value, str) else ""
+
+
+def _list(data: Mapping[str, Any], key: str) -> list[Any]:
+    value = data.get(key)
+    return value if isinstance(value, list) else []
 
 
 def _decoded(data: str) -> str | None:

@@ -18,6 +18,8 @@ _PHASES = {"Completed": _WELL, "Failed": "FAILED"}
 # A node's clock and the training's own are not the same, and the last step may be counted twice at a start.
 _MARGIN = 1.02
 _MARGIN_S = 5.0
+_LONGEST = 15
+"""Digits of a number."""
 
 
 def accounting_findings(run: Run, result: RunResult, text: str) -> Iterator[Finding]:
@@ -55,14 +57,20 @@ def _jobs(text: str) -> dict[str, Job]:
     try:
         found = map(_of_workload, json.loads(text)) if text.startswith("[") else map(_of_row, kept_rows(text))
         return {job.id: job for job in found}
-    except (ValueError, TypeError, AttributeError, RecursionError):
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
         return {}
 
 
 def _of_row(row: Mapping[str, str]) -> Job:
     state = row.get("State", "").partition(" ")[0]
-    nodes, elapsed = (int(cell) if (cell := row.get(key, "")).isdecimal() else None for key in ("NNodes", "ElapsedRaw"))
+    nodes, elapsed = (_number(row.get(key, "")) for key in ("NNodes", "ElapsedRaw"))
     return Job(row.get("JobID", ""), row.get("JobName", ""), state, nodes=nodes, elapsed_s=elapsed)
+
+
+def _number(cell: str) -> int | None:
+    if cell.isdecimal() and len(cell) > _LONGEST:
+        raise ValueError("no accounting has such numbers")
+    return int(cell) if cell.isdecimal() else None
 
 
 def _of_workload(one: dict[str, Any]) -> Job:

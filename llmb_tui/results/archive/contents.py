@@ -124,5 +124,8 @@ def differences(said: Any, found: Any, at: str = "") -> Iterator[tuple[str, Any,
 
 def _same(one: Any, other: Any) -> bool:
     if isinstance(one, (int, float)) and isinstance(other, (int, float)) and type(one) is not bool is not type(other):
-        return math.isclose(one, other, rel_tol=1e-9) or (math.isnan(one) and math.isnan(other))
+        try:
+            return math.isclose(one, other, rel_tol=1e-9) or (math.isnan(one) and math.isnan(other))
+        except OverflowError:  # a whole number that is too large for a float
+            return one == other
     return bool(one == other)

@@ -27,7 +27,7 @@ _LOG = r"log(?:\.\d{1,6})?(?:-\d{1,6})?"
 _WORD = r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,79}"
 _NAME = re.compile(
     rf"runs/(?P<run>[a-z0-9]{{1,64}})/(?:{_OF_RUN}|(?P<log>{_LOG}))"
-    rf"|presets/(?:constraints/)?{_WORD}|suites/{_WORD}"
+    rf"|presets/(?:constraints/{_WORD}|(?!constraints\Z){_WORD})|suites/{_WORD}"
 )
 
 

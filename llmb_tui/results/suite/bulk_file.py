@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from llmb_tui.cluster.yaml_text import NotYaml, yaml_of
 from llmb_tui.plan.selection import LAYOUT
 from llmb_tui.results.suite.suite_file import NO_NUMBER, Asked, SuiteForm, SuiteProblem, SuiteText, content
 from llmb_tui.toml.lines import KeyPath, Lines
@@ -40,12 +41,11 @@ def read_yaml(file: Path) -> SuiteText:
     text = content(file)
     source = SuiteText(file, Lines(), SuiteForm())
     try:
-        _note_lines(source, yaml.compose(text, Loader=yaml.SafeLoader))
-        data = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        why = getattr(error, "problem", None) or error
-        raise SuiteProblem(file, mark.line + 1 if mark else None, "", f"is not YAML: {why}") from error
+        data = yaml_of(text)
+    except NotYaml as error:
+        why = f": {error.problem}" if error.problem else ""
+        raise SuiteProblem(file, error.line, "", f"is not YAML{why}") from error
+    _note_lines(source, yaml.compose(text, Loader=yaml.SafeLoader))
     if not isinstance(data, dict):
         raise source.problem((), "has no workloads: each is a key such as `pretrain_nemotron4_15b`, with its `tasks`")
     for header, spec in data.items():
@@ -81,7 +81,7 @@ def _tuple(source: SuiteText, words: str, named: Mapping[str, str], here: KeyPat
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)  # it would be printed
             parts = ast.literal_eval(f"({words},)")
-    except (ValueError, SyntaxError, RecursionError, MemoryError) as error:
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
         raise source.problem(here, "is no list of values such as `('bf16', [16, 32], 3)`") from error
     if not 3 <= len(parts) <= 4:
         raise source.problem(here, "has dtypes, scales and repeats, and True at the end for a profile")
@@ -169,6 +169,8 @@ def _variables(source: SuiteText, path: KeyPath, value: object) -> dict[str, lis
     for key, values in table.items():
         if (name := str(key).lower()) not in _PARAMS:
             raise source.problem((*here, str(key)), f"cannot be set for a run from here; {known_are([*_PARAMS], name)}")
+        if _PARAMS[name] in params:
+            raise source.problem((*here, str(key)), "is given twice")
         params[_PARAMS[name]] = _list(source, (*here, str(key)), values)
     return params
 

@@ -34,8 +34,8 @@ def ready_made(
     """Name and runs of one of these suites on a cluster with at most so many GPUs; None: as large as published.
 
     `count`: repeats of each run, or of a `tune` the layouts that are tried. A scale in `selection` is not looked at
-    where the suite has scales of its own, nor is size and precision in an acceptance. Raises Trouble (exit code 1)
-    where nothing is left to run, or more than anybody means.
+    where the suite has scales of its own, nor are size, precision and layout in an acceptance. Raises Trouble (exit
+    code 1) where nothing is left to run, or more than anybody means.
     """
     each = {
         "tune": lambda: _tune(catalog, selection, count or LAYOUTS),
@@ -76,7 +76,8 @@ def _acceptance(catalog: Catalog, selection: Selection) -> list[Selection]:
     """Those of which a step time is published: no other could pass."""
     recipe = catalog.recipe(selection.workload, selection.release)
     mine = [one for one in selections(recipe) if one.gpu == selection.gpu]
-    plans = [plan(catalog, replace(one, options=selection.options)) for one in mine]
+    steps, time_limit, options = selection.steps, selection.time_limit, selection.options
+    plans = [plan(catalog, replace(one, steps=steps, time_limit=time_limit, options=options)) for one in mine]
     return [one.selection for one in plans if one.estimate and one.estimate.method in _PUBLISHED]
 
 

@@ -99,7 +99,7 @@ class SuiteRunner:
         Raises Trouble where a cluster cannot be asked, a cancel did not succeed, or a run may still get a job: nothing
         more is sent all the same.
         """
-        self.clusters.cluster(suite.cluster).require_changes()
+        self.clusters.require_withdrawing(suite.cluster)
         self.suites.change(suite.id, lambda one: replace(one, cancelled=True))
         until = time.monotonic() + _LEAVES_WITHIN_S
         while time.monotonic() < until:

@@ -22,7 +22,7 @@ from llmb_tui.catalog.settings import STRICT
 from llmb_tui.errors import Trouble
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.request import Unreadable, read_request
-from llmb_tui.plan.selection import DEFAULT_PROCEDURE, FIELDS, LAYOUT, OPTIONS, ProcedureId, Selection
+from llmb_tui.plan.selection import DEFAULT_PROCEDURE, FIELDS, LAYOUT, OPTIONS, ProcedureId, Selection, is_given
 from llmb_tui.results.suite.suite import MOST_RUNS, Suite, make_suite
 from llmb_tui.text import clean_line
 from llmb_tui.toml.bounds import Bound
@@ -249,7 +249,11 @@ def _of_lists(form: SuiteForm, by: ProcedureId | None) -> Iterator[Asked]:
 def _of_row(source: SuiteText, index: int, row: Mapping[str, Any], by: ProcedureId | None) -> Asked:
     values, paths = _for_all(source.form)
     here: KeyPath = ("runs", index)
-    own = {_NAMES.get(name, name): value for name, value in row.items()}
+    own: dict[str, Any] = {}
+    for name, value in row.items():
+        if _NAMES.get(name, name) in own:
+            raise source.problem((*here, name), f"is given twice, as {_NAMES.get(name, name)} as well")
+        own[_NAMES.get(name, name)] = value
     paths |= {"": here, **{_NAMES.get(name, name): (*here, name) for name in row}}
     repeats = own.pop("repeats", source.form.repeats)
     if type(repeats) is not int or repeats < 1:
@@ -295,6 +299,6 @@ def file_name(name: str) -> str:
 
 def _table_of(selection: Selection, procedure: ProcedureId, *, repeats: int) -> dict[str, Any]:
     values = {name: selection.value(name) for name in FIELDS if name not in ("workload", "release")}
-    given = {name: value for name, value in values.items() if value not in (None, False)}
+    given = {name: value for name, value in values.items() if is_given(value)}
     run = {"workload": selection.recipe_id, **given, "procedure": procedure}
     return run | ({"repeats": repeats} if repeats > 1 else {})

@@ -154,8 +154,13 @@ def test_a_certificate_that_has_expired_and_one_of_another_name(tmp_path: Path) 
 def test_a_file_of_certificates_that_holds_none(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text("not one")
     for name in (str(tmp_path / "ca.pem"), str(tmp_path / "missing.pem"), "~no-such-user/ca.pem"):
-        with pytest.raises(Trouble, match="cannot be used"):
+        with pytest.raises(Trouble, match="cannot be used") as caught:
             trusting(name)
+        assert "REQUESTS_CA_BUNDLE" in caught.value.fix
+
+
+def test_a_directory_of_certificates_is_taken_as_requests_takes_it(tmp_path: Path) -> None:
+    assert trusting(str(tmp_path)).get_ca_certs() == trusting().get_ca_certs()
 
 
 class Proxy(socketserver.ThreadingTCPServer):
@@ -234,3 +239,16 @@ def test_a_proxy_of_a_kind_that_is_not_spoken(site: Site, monkeypatch: pytest.Mo
     with pytest.raises(Unreachable, match="proxy") as caught:
         ask(site)
     assert "socks5" in caught.value.why
+
+
+@pytest.mark.parametrize(
+    "password", ["s3cr3tPW/x", "s3cr3tPW#x", "s3cr3tPW?x", "1234/s3cr3tPW", "s3cr3tPW℀x", "[s3cr3tPW"]
+)
+def test_a_proxys_password_that_was_not_quoted_is_not_told(
+    site: Site, password: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", f"http://alice:{password}@127.0.0.1:1")
+    with pytest.raises(Unreachable, match="proxy of the environment") as caught:
+        ask(site)
+    assert "%2F" in caught.value.why
+    assert "s3cr3tPW" not in str(caught.value)

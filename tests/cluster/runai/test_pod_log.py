@@ -363,6 +363,18 @@ class TestKubeconfig:
         assert why in caught.value.why
         assert TOKEN not in str(caught.value)
 
+    @pytest.mark.parametrize("text", ["a: !!int ''", "a: !!bool maybe", "a: !!timestamp x", "[" * 3000])
+    def test_a_file_that_is_no_yaml_is_said_to_be_none(self, kubeconfig: Path, text: str) -> None:
+        kubeconfig.write_text(text)
+        with pytest.raises(BadKubeconfig, match="cannot be used") as caught:
+            Kube(str(kubeconfig))
+        assert caught.value.why == "It is not YAML."
+
+    def test_words_of_a_plugin_that_are_no_list_are_none(self, kubeconfig: Path) -> None:
+        self.change(kubeconfig, exec={"command": "/bin/false", "args": 5, "env": 5})
+        with pytest.raises(BadKubeconfig, match="cannot be used"):
+            log_of(kubeconfig).prove(Sample(0, 0, 0), b"")
+
     @pytest.mark.parametrize("server", ["https://kube:6443x", "https://kube:65536", "https://[::1", "https://:6443"])
     def test_an_address_that_is_none_is_said(self, kubeconfig: Path, server: str) -> None:
         config = yaml.safe_load(kubeconfig.read_text())

@@ -234,6 +234,24 @@ def test_one_look_asks_once_for_one_and_once_for_many(plane: ControlPlane, api: 
     assert api.look(["w-gone"])["w-gone"].state == "CANCELLED"
 
 
+def test_a_workload_of_a_project_that_the_profile_named_before_is_known(plane: ControlPlane, api: RunaiApi) -> None:
+    filters = []
+
+    def respond(request: Request) -> Say:
+        filters.append(request.query["filterBy"])
+        if "projectName" in request.query["filterBy"]:
+            return listed(workload(id="w-1"))
+        return listed(workload(id="w-2", name=NAME))
+
+    plane.on("GET", "/workloads", respond)
+    plane.on("GET", "/workloads/w-2", Say(body=workload(id="w-2")))
+    assert api.look(["w-1", "w-2"]).keys() == {"w-1", "w-2"}
+    found = api.find(NAME)
+    assert found is not None
+    assert found.id == "w-2"
+    assert filters[-1] == f"name=={NAME}"
+
+
 @pytest.mark.parametrize("odd", [workload(id="other", phaseUpdatedAt=None), workload(id=["other"]), "other"])
 def test_an_odd_neighbour_hides_no_workload(plane: ControlPlane, api: RunaiApi, odd: Any) -> None:
     plane.on("GET", "/workloads", Say(body={"workloads": [odd, workload(id="w-1"), workload(id="w-2")]}))
