@@ -82,10 +82,7 @@ def _load(path: Path) -> LoadedFile:
     faults = [((stage, index, *where), reason) for stage in STAGES for index, where, reason in _faults(rules, stage)]
     if faults:
         raise RuleProblem.at(path, text, *faults)
-    try:
-        matchers = {stage: tuple(Matcher(rule, stage, rules.say) for rule in rules.of(stage)) for stage in STAGES}
-    except PATTERN_ERRORS as error:
-        raise RuleProblem(path, None, "", f"the patterns of one rule do not go together: {error}") from error
+    matchers = {stage: tuple(Matcher(rule, stage, rules.say) for rule in rules.of(stage)) for stage in STAGES}
     return LoadedFile(path, text, rules, matchers)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from string import Formatter
 
@@ -11,8 +11,6 @@ from llmb_tui.diagnosis.rule import WEIGHTS, Diagnosis, Rule, Stage
 from llmb_tui.text import clean_line
 
 Say = Mapping[str, Mapping[str, str]]
-_COUNTS = re.compile(r"\\[1-9]|\(\?\(")
-"""A reference to a group by its number."""
 
 
 class Matcher:
@@ -22,7 +20,7 @@ class Matcher:
         self.rule = rule
         self._whole = stage == "pending"
         self._say = say
-        self._patterns = [re.compile(pattern) for pattern in _join(rule.patterns)]
+        self._patterns = [re.compile(pattern) for pattern in rule.patterns]
 
     def groups(self, text: str) -> Mapping[str, str] | None:
         """What the groups of the pattern matched, as it is to be said; None of a text that does not fit."""
@@ -85,12 +83,6 @@ class RuleSet:
             if (groups := matcher.groups(text)) is not None:
                 return None if matcher.rule.harmless else Match(matcher.rule, text, order, groups)
         return None
-
-
-def _join(patterns: Sequence[str]) -> Sequence[str]:
-    """One pattern for several, which is faster; flags, named groups and what counts groups must stay apart."""
-    apart = any("(?P<" in pattern or pattern.startswith("(?") or _COUNTS.search(pattern) for pattern in patterns)
-    return patterns if apart or not patterns else ("|".join(patterns),)
 
 
 def names_in(text: str) -> set[str]:

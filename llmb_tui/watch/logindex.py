@@ -176,7 +176,8 @@ class LogIndex:
             return extent.size
         block = self._block_of(line)
         data = self._pread(_BLOCK, block * _BLOCK)
-        return block * _BLOCK + _after_newline(data, line - self._before[block])
+        behind = data.split(b"\n", line - self._before[block])[-1]
+        return block * _BLOCK + len(data) - len(behind)
 
     def _read_one(self, start: int, stop: int) -> str:
         """One line of any length, from its last bytes if it is a progress bar, else from its first."""
@@ -193,19 +194,3 @@ class LogIndex:
         data = self._pread(stop - start, start)
         text = data.decode("utf-8", "replace").replace("\r", "\n").replace("\t", "    ")
         return b"\x1b" in data or pattern.search(text) is not None
-
-
-def _after_newline(data: bytes, nth: int) -> int:
-    """Offset one after the `nth` newline (from 1) of `data`."""
-    low, high = 0, len(data)
-    while high - low > 512:
-        middle = (low + high) // 2
-        within = data.count(b"\n", low, middle)
-        if within >= nth:
-            high = middle
-        else:
-            low, nth = middle, nth - within
-    at = low - 1
-    for _ in range(nth):
-        at = data.find(b"\n", at + 1)
-    return at + 1
