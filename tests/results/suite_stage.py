@@ -62,7 +62,9 @@ class Stage:
         places = Places(self.folder / "config", self.folder / "state")
         self.runs = Runs(places)
         self.records = RunRecords(self.runs)
-        self.clusters = SimpleNamespace(profile=lambda _: EOS, cluster=lambda _: self)
+        self.clusters = SimpleNamespace(
+            profile=lambda _: EOS, cluster=lambda _: self, require_withdrawing=lambda _: None
+        )
         self.suites = Suites(places, self.runs, self.records, CATALOG, cast("Any", self.clusters), Policy())
         self.journal = Journal(places.journal)
         self.timing = SimpleNamespace(settle_every_s=0.01, look_every_s=0.01)
