@@ -124,6 +124,10 @@ class AskLine(Dialog[str]):
         yield Input(self._offered, password=self._masked, compact=True, id="line")
         yield Static(line((self._hint, MUTED)), id="line-hint", markup=False)
 
+    def on_mount(self) -> None:
+        """Also of a question that comes while another window is in front, when Textual gives no screen the focus."""
+        self.query_one("#line", Input).focus()
+
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.take(event.value)
 

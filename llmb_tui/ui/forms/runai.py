@@ -6,7 +6,9 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from textual import on
 from textual.content import Content
+from textual.widgets import Input
 
 from llmb_tui.cluster.profile_fields import parts_of
 from llmb_tui.cluster.prompter import Prompter
@@ -42,6 +44,7 @@ class RunaiForm(ProfileForm[RunaiProfile, "RunaiInventory"]):
     def __init__(self, base: RunaiProfile | None) -> None:
         base = base or from_environment(os.environ)
         super().__init__(base, runai_texts_of(base))
+        self._claims: tuple[Claim, ...] = ()
 
     def reachable(self) -> RunaiProfile:
         return runai_reachable(self.base, self.texts)
@@ -57,10 +60,18 @@ class RunaiForm(ProfileForm[RunaiProfile, "RunaiInventory"]):
         return cluster.inventory()
 
     def take(self, offers: RunaiInventory) -> Content:
+        self._claims = offers.claims
         for name, choices in offered(offers, self.texts["mounts"]).items():
             self.fields[name].offer(choices)
         unsaid = (line(("! ", "$text-warning"), words) for words in offers.not_asked)
         return lines(line(("● ", "$text-success"), summary(offers)), *unsaid)
+
+
+    @on(Input.Changed, "#profile-mounts")
+    def _mount_beside(self, event: Input.Changed) -> None:
+        """What is typed there stays beside a claim that is picked. What was picked is in the field as well."""
+        if event.input.has_focus and self._claims:
+            self.fields["mounts"].offer(_mounts(self._claims, parts_of(event.value)))
 
 
 def summary(offers: RunaiInventory) -> str:

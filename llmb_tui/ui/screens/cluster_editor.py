@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from typing import Any, ClassVar
 
-from textual import on, work
+from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
@@ -22,6 +22,7 @@ from llmb_tui.ui.dialogs import Confirm
 from llmb_tui.ui.forms.form import ProfileForm
 from llmb_tui.ui.forms.runai import RunaiForm
 from llmb_tui.ui.forms.slurm import SlurmForm
+from llmb_tui.ui.key_order import KeyOrder
 from llmb_tui.ui.text import MUTED, line, lines, told
 from llmb_tui.ui.widgets.choices import ChoiceList
 from llmb_tui.ui.widgets.key_bar import KeyBar
@@ -47,6 +48,8 @@ configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. 
         Binding("ctrl+s", "save", "Save", id="editor.save", tooltip="Save the cluster and check it"),
         Binding("q,escape", "leave", "Leave", key_display="esc", id="editor.leave", tooltip="Leave without saving"),
     ]
+
+    app = getters.app(KeyOrder)
 
     def __init__(self, services: Services, prompter: Prompter, base: ClusterProfile | None) -> None:
         super().__init__()
@@ -137,13 +140,15 @@ configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. 
 
     @work(group="read", exclusive=True, exit_on_error=False)
     async def _read(self, form: ProfileForm[Any, Any], profile: ClusterProfile) -> None:
+        focused = self.focused
         try:
             offers = await in_daemon(form.read, self._services, profile, self._prompter)
         except Trouble as trouble:
             form.say(lines(line(("✗ it could not be read", "$text-error")), told(trouble)))
             return
         form.say(form.take(offers))
-        if any(form.fields[field.name].has_focus_within for field in form.REACH):
+        has_waited = self.focused is focused and not self.app.types_for_s
+        if has_waited and any(form.fields[field.name].has_focus_within for field in form.REACH):
             form.fields[form.USE[0].name].arrive()
 
     def _choose_kind(self, kind: str) -> None:

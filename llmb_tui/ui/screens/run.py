@@ -111,6 +111,7 @@ Leaving this screen stops the watching only; the job goes on."""
         yield KeyBar()
 
     def on_mount(self) -> None:
+        self.log_pane.view.focus()  # also while another window is in front, when Textual gives no screen the focus
         self._watch()
 
     def on_unmount(self) -> None:

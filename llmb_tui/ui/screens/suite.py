@@ -169,10 +169,12 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
     async def action_layouts(self) -> None:
         from llmb_tui.plan.layouts import layouts
 
+        focused = self.focused
         with trouble_shown(self.app):
             self._layouts = (await in_daemon(layouts, self._services.catalog, self.draft.base, _LAYOUTS)).best
             self._show_choices()
-            self.form.arrive_at("layouts")
+            if self.focused is focused:
+                self.form.arrive_at("layouts")
 
     @work(group="look", exclusive=True, exit_on_error=False)
     async def action_look(self) -> None:

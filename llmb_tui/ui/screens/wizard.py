@@ -79,6 +79,8 @@ class WizardScreen(Screen[None]):
 Going back is never blocked and keeps every answer; an answer that became impossible is flagged with ✗.
 Tab and shift+tab go from field to field, and to what is said of the plan where it has to be scrolled."""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]  # noqa: RUF012 - Textual's own form
+    # The first widget that could have the focus may be a hidden field of another step: `arrive` gives it.
+    AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = _KEYS
 
     body = getters.query_one(WizardBody)
@@ -128,6 +130,8 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
     def on_screen_resume(self) -> None:
         """A run may have ended while it was watched."""
         self._be_in_front(True)
+        if self.state is not None and self.focused is None and not self.has_class("-preview"):
+            self.body.pane.arrive()
 
     def _be_in_front(self, in_front: bool) -> None:
         if self._pulse is not None:

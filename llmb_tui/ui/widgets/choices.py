@@ -199,7 +199,8 @@ class FindableChoices(Vertical):
         self._list = ChoiceList(choose, numbers=numbers)
         self._field = FindField(self._list.filter, placeholder="type to find")
         self._choose = choose
-        self._before = ""
+        self._before: str | None = None
+        """What was chosen when the search began; None while there is none."""
 
     def compose(self) -> ComposeResult:
         yield self._field
@@ -218,8 +219,9 @@ class FindableChoices(Vertical):
         event.stop()
         self._field.display = False
         self._field.value = ""
-        if not event.kept:
-            self._choose(self._before)
+        before, self._before = self._before, None
+        if before is not None and not event.kept:
+            self._choose(before)
         self._list.focus()
 
 

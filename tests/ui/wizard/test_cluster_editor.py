@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
+import pytest
 from textual.events import Paste
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
@@ -13,6 +16,7 @@ from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import Confirm, HostKey
+from llmb_tui.ui.forms.slurm import SlurmForm
 from llmb_tui.ui.screens.cluster_editor import ClusterEditor
 from llmb_tui.ui.screens.wizard import WizardScreen
 from llmb_tui.ui.widgets.choices import ChoiceList
@@ -102,6 +106,34 @@ async def test_what_cannot_be_right_is_said_where_it_was_typed(services: Service
         assert "secret" in said(pilot, "fault")
         assert app.screen.query_one("#profile-account", Input).value == "research"
         assert services.clusters.profiles() == ()
+
+
+async def test_who_types_elsewhere_meanwhile_is_not_taken_to_what_was_read(
+    services: Services, demo: DemoCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_answer, read = threading.Event(), SlurmForm.read
+
+    def read_late(form: SlurmForm, *args: Any) -> Any:
+        may_answer.wait(60)
+        return read(form, *args)
+
+    monkeypatch.setattr(SlurmForm, "read", read_late)
+    services.clusters.save(demo.profile)
+    app = LlmbApp(services)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await loaded(pilot)
+        await choose(pilot, "workload", "nemotron4@25.04/15b")
+        await pilot.press("4", "e")
+        await on_top(pilot, ClusterEditor)
+        name = app.screen.query_one("#profile-name", Input)
+        app.screen.query_one("#profile-host", Input).focus()
+        await pilot.press("ctrl+r")
+        name.focus()
+        await pilot.press("end", *"-pro")
+        may_answer.set()
+        await until(pilot, lambda: "partitions" in said(pilot, "read"), "the cluster says what it offers")
+        await pilot.press(*"duction")
+        assert name.value == f"{demo.profile.name}-production"
 
 
 async def test_what_was_typed_is_lost_by_no_single_key(services: Services) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+from textual.events import AppBlur, AppFocus
 from textual.widgets import Input
 
 from llmb_tui.ui import key_order
@@ -44,6 +45,20 @@ async def test_a_question_waits_for_who_types_into_a_field(
         else:
             await pilot.press(*" a word")
             assert (field.value, type(app.screen)) == ("half a word", AskLine)
+
+
+async def test_a_question_that_comes_while_another_window_is_in_front_takes_what_is_typed_then(app: LlmbApp) -> None:
+    answers: list[str | None] = []
+    asking = threading.Thread(target=lambda: answers.append(app.prompter.answer("Password: ", False)), daemon=True)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await loaded(pilot)
+        app.post_message(AppBlur())
+        await pilot.pause()
+        asking.start()
+        await on_top(pilot, Secret)
+        app.post_message(AppFocus())
+        await pilot.press(*"pw", "enter")
+        await until(pilot, lambda: answers == ["pw"], "it is answered")
 
 
 async def test_after_the_end_nobody_is_asked(app: LlmbApp) -> None:

@@ -103,6 +103,9 @@ async def test_a_new_cluster_says_its_kind_is_read_with_its_secret_and_saved(
         await pilot.press("ctrl+r")
         await until(pilot, lambda: offers(pilot, "hub_credential") == ["huggingface"], "by now they may be asked")
         assert offers(pilot, "image_pull_secret") == ["dockerreg-nvcr"]
+        field(pilot, "mounts").focus()
+        await pilot.press(*"w:/w:work")
+        await until(pilot, lambda: offers(pilot, "mounts")[0].startswith("w:/w:work, "), "what is typed stays")
         await fill(pilot, mounts=f"data:/data:{site.claims[0]}", work_dir="/data/llmb", kubeconfig=str(site.kubeconfig))
         await pilot.press("ctrl+s")
         await on_top(pilot, WizardScreen)

@@ -9,14 +9,17 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from textual.events import AppBlur, AppFocus
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.load import load_presets
 from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
+from llmb_tui.ui.dialogs import Failure
 from llmb_tui.ui.panes.pane import Pane
 from llmb_tui.ui.screens.disk import DiskScreen
 from llmb_tui.ui.screens.wizard import WizardScreen
@@ -44,6 +47,41 @@ from tests.kit.pilot import (
     until,
 )
 from tests.kit.runs import PLAN, make_run
+
+
+@pytest.mark.parametrize("over", [("J", "q"), ("question_mark", "escape")], ids=["runs", "help"])
+async def test_what_comes_back_to_the_preview_types_into_no_hidden_field(app: LlmbApp, over: tuple[str, str]) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        wizard = await loaded(pilot)
+        await choose(pilot, "workload", NEMOTRON)
+        await pilot.press("3", "p")
+        assert wizard.has_class("-preview")
+        answers = wizard.state.answers if wizard.state else None
+        await pilot.press(over[0])
+        await until(pilot, lambda: app.screen is not wizard, "it is covered")
+        await pilot.press(over[1])
+        await on_top(pilot, WizardScreen)
+        await pilot.press("l", "escape", "down")
+        assert wizard.state is not None
+        assert (wizard.state.answers, wizard.state.step) == (answers, StepId.SCALE)
+        await pilot.press("p", "6")
+        assert wizard.state.step is StepId.REVIEW
+
+
+async def test_who_comes_back_from_another_window_is_where_the_step_begins(app: LlmbApp) -> None:
+    """A failure was told meanwhile: nothing had the focus when it opened."""
+    async with app.run_test(size=SIZE) as pilot:
+        wizard = await loaded(pilot)
+        await choose(pilot, "workload", NEMOTRON)
+        await pilot.press("3")
+        app.post_message(AppBlur())
+        await pilot.pause()
+        app.push_screen(Failure(Trouble("It failed.")))
+        await on_top(pilot, Failure)
+        app.post_message(AppFocus())
+        await pilot.press("enter")
+        await on_top(pilot, WizardScreen)
+        assert wizard.focused in wizard.body.pane.query("*")
 
 
 async def test_a_skeleton_is_painted_before_the_presets_are_read(app: LlmbApp, monkeypatch: pytest.MonkeyPatch) -> None:
