@@ -80,7 +80,7 @@ class Notes:
                 tuple(tag for tag in dict.fromkeys([*before.tags, *adding]) if tag not in removing),
             )
             if len(note.tags) > MOST_TAGS:
-                raise Trouble(f"A run has at most {MOST_TAGS} tags.", fix="Take some away first.", exit_code=1)
+                raise _too_many()
             if note != before:
                 # What a newer version keeps there stays.
                 write_atomic(file, json.dumps({**document, "note": note.text, "tags": note.tags}).encode() + b"\n")
@@ -91,8 +91,15 @@ class Notes:
 
 
 def tags_in(words: str) -> tuple[str, ...]:
-    """The tags in what a person typed: words, with commas between them or not."""
-    return tuple(words.replace(",", " ").split())
+    """The tags in what a person typed: words, with commas between them or not. Raises Trouble for what can be none."""
+    tags = tuple(dict.fromkeys(map(_tag, words.replace(",", " ").split())))
+    if len(tags) > MOST_TAGS:
+        raise _too_many()
+    return tags
+
+
+def _too_many() -> Trouble:
+    return Trouble(f"A run has at most {MOST_TAGS} tags.", fix="Take some away first.", exit_code=1)
 
 
 def _text(text: str) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any, ParamSpec, TypeVar
@@ -52,6 +52,11 @@ async def in_daemon(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
 
     threading.Thread(target=run, daemon=True).start()
     return await asyncio.wrap_future(outcome)
+
+
+def go_on(app: App[Any], agreed: Coroutine[Any, Any, None]) -> None:
+    """Do what a person has said yes to: it goes on, and its outcome is told, when its screen is left meanwhile."""
+    app.run_worker(agreed, name="agreed", group="agreed", description="agreed", exit_on_error=False)
 
 
 @contextmanager

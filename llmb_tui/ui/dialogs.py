@@ -14,7 +14,7 @@ from textual.screen import ModalScreen, Screen
 from textual.widgets import Button, Checkbox, Input, Static
 
 from llmb_tui.errors import Trouble
-from llmb_tui.results.notes import LONGEST_NOTE, Note
+from llmb_tui.results.notes import LONGEST_NOTE, Note, tags_in
 from llmb_tui.store.paths import expanded
 from llmb_tui.text import clean, plural
 from llmb_tui.ui.clipboard import copy
@@ -144,8 +144,8 @@ class Secret(AskLine):
         super().__init__("The cluster asks", plain(prompt.strip()), hint=hint, masked=not echo)
 
 
-class NoteDialog(Dialog[tuple[str, str] | None]):
-    """What is said of a run: one line, and the tags as they are typed. It keeps neither."""
+class NoteDialog(Dialog[tuple[str, tuple[str, ...]] | None]):
+    """What is said of a run: one line, and its tags. It keeps neither."""
 
     def __init__(self, run: str, note: Note) -> None:
         """`run`: in a few words."""
@@ -160,9 +160,16 @@ class NoteDialog(Dialog[tuple[str, str] | None]):
         yield Static(line(("tags, such as: baseline driver-570", MUTED)), markup=False)
         yield Input(plain(" ".join(self._note.tags)).plain, compact=True, id="note-tags")
         yield Static(line(("enter keeps both on this machine, tab goes to the other, escape leaves them.", MUTED)))
+        yield Static(id="note-fault", markup=False)
 
     def on_input_submitted(self) -> None:
-        self.dismiss((self.query_one("#note-text", Input).value, self.query_one("#note-tags", Input).value))
+        text, words = (self.query_one(f"#note-{one}", Input).value for one in ("text", "tags"))
+        try:
+            tags = tags_in(words)
+        except Trouble as trouble:
+            self.query_one("#note-fault", Static).update(told(trouble))
+        else:
+            self.dismiss((text, tags))
 
 
 class ExportDialog(Dialog[tuple[Path, bool] | None]):

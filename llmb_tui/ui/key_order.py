@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Callable
+from functools import partial
 from math import inf
+from typing import TypeVar
 
 from textual.app import App
 from textual.events import Event, Key, Paste
 from textual.message import Message
 from textual.message_pump import MessagePump
+from textual.screen import Screen
 from textual.widgets import Input
+
+T = TypeVar("T")
 
 _LOOK_S = 0.05
 """While a key waits, this often is looked whether the widget that has the one before it is still there."""
@@ -41,6 +47,13 @@ class KeyOrder(App[None]):
     def types_for_s(self) -> float:
         """For how long yet a dialog would get keys that are meant for the field below it; 0.0 while nobody types."""
         return max(0.0, self._typed_at + _PAUSE_S - time.monotonic())
+
+    def push_between_words(self, dialog: Callable[[], Screen[T]], answered: Callable[[T | None], None]) -> None:
+        """Open a dialog that no key has asked for: it waits for who types, whose next keys are meant for the field."""
+        if rest_s := self.types_for_s:
+            self.set_timer(rest_s, partial(self.push_between_words, dialog, answered))
+        else:
+            self.push_screen(dialog(), answered)
 
     async def on_event(self, event: Event) -> None:
         if not isinstance(event, Key | Paste) or event.is_forwarded:

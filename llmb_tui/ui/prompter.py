@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
-from functools import partial
 from typing import Any
 
 from textual.screen import ModalScreen
@@ -50,11 +49,5 @@ class ModalPrompter:
             self._waiting.discard(result)
 
     def _show(self, dialog: Callable[[], ModalScreen[Any]], result: Future[Any]) -> None:
-        """In the app: the dialog's answer goes into `result`, unless all was given up meanwhile.
-
-        It waits for who types into a field: the rest of a word is no password, and the enter behind it no answer.
-        """
-        if rest_s := self._app.types_for_s:
-            self._app.set_timer(rest_s, partial(self._show, dialog, result))
-            return
-        self._app.push_screen(dialog(), lambda answer: None if result.done() else result.set_result(answer))
+        """In the app: the dialog's answer goes into `result`, unless all was given up meanwhile."""
+        self._app.push_between_words(dialog, lambda answer: None if result.done() else result.set_result(answer))

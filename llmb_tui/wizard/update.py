@@ -158,7 +158,8 @@ def _plan_suite(state: WizardState) -> Change:
 
 
 def _copy(state: WizardState) -> Change:
-    cluster, chosen = state.answers.cluster, state.proposal.selection
+    profile, chosen = state.proposal.profile, state.proposal.selection
+    cluster = profile.name if profile is not None else None
     return state, (effects.Copy(command(chosen, cluster, state.procedure)),) if chosen is not None else ()
 
 
@@ -336,9 +337,12 @@ def _ended(state: WizardState, request: RunRequest, task: Task, present: bool) -
     cluster = replace(state.cluster, tasks=state.cluster.tasks - {task})
     if task == "prepare ahead" and state.step is StepId.REVIEW:
         return prepare(replace(state, cluster=cluster))  # by now somebody waits for it, who can be asked
-    lacks_key = task == "install" and cluster.key_would_help is not None
-    asks = (effects.AskForKeys(request, cluster.key_would_help),) if lacks_key else ()
-    return replace(state, cluster=cluster), asks
+    # Nobody who is elsewhere by now is asked: what is typed there would go into the question.
+    waits = task == "install" and state.in_front
+    asks = (effects.AskForKeys(request, cluster.key_would_help),) if waits and cluster.key_would_help else ()
+    unchecked = task != "probe" and cluster.link == "connected" and cluster.preflight is None and not cluster.tasks
+    looks = (effects.StartRestTimer(),) if unchecked else ()  # the last one may have gone by while this was at work
+    return replace(state, cluster=cluster), (*asks, *looks)
 
 
 def launched_words(run: Run) -> str:

@@ -157,6 +157,9 @@ class TestSteps:
     def test_the_choice_is_copied_as_a_command_line(self, wizard: Wizard) -> None:
         words = "llmb-tui submit -w nemotron4@25.04 -s 15b --gpu h100 -d bf16 --scale 16 --cluster eos"
         assert wizard.tell(Asked("copy")) == (Copy(words),)
+        wizard.tell(Answered("cluster", "gone"))
+        assert wizard.tell(Asked("copy")) == (Copy(words.replace("submit", "plan").removesuffix(" --cluster eos")),)
+        wizard.tell(Answered("cluster", "eos"))
         wizard.tell(Answered("time_limit", "1"))
         assert wizard.tell(Asked("copy")) == ()
 
@@ -336,8 +339,20 @@ class TestInstall:
 
     def test_a_step_that_lacks_a_key_asks_for_it(self, wizard: Wizard) -> None:
         wizard.connected().tell(Asked("install"), StepsChanged(wizard.request, LACKING))
-        assert wizard.tell(TaskEnded(wizard.request, "install")) == (AskForKeys(wizard.request, "hugging-face"),)
+        first, *_ = wizard.tell(TaskEnded(wizard.request, "install"))
+        assert first == AskForKeys(wizard.request, "hugging-face")
         assert wizard.tell(Asked("keys")) == (AskForKeys(wizard.request, "hugging-face"),)
+
+    def test_who_is_elsewhere_is_asked_for_no_key(self, wizard: Wizard) -> None:
+        wizard.connected().tell(Asked("install"), StepsChanged(wizard.request, LACKING), InFront(False))
+        assert of_kind(wizard.tell(TaskEnded(wizard.request, "install")), AskForKeys) == ()
+
+    def test_a_cluster_that_was_at_work_when_it_was_to_be_looked_at_is_looked_at_then(self, wizard: Wizard) -> None:
+        wizard.connected().tell(Answered("scale", "32"), StepTaken(StepId.REVIEW))
+        assert "prepare" in wizard.state.cluster.tasks
+        assert wizard.tell(Rested()) == ()
+        assert StartRestTimer() in wizard.tell(TaskEnded(wizard.request, "prepare"))
+        assert of_kind(wizard.tell(Rested()), Probe)
 
     def test_keys_need_a_request(self, wizard: Wizard, catalog: Catalog) -> None:
         assert wizard.tell(Asked("keys")) == (AskForKeys(wizard.request, None),)

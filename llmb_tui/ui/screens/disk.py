@@ -21,7 +21,7 @@ from llmb_tui.results.housekeeping import KINDS, Belonging, Removal, total_size
 from llmb_tui.results.prune import held_by_suites, loaded_by_suites
 from llmb_tui.services import Services
 from llmb_tui.text import plural, size_text
-from llmb_tui.ui.daemon import in_daemon
+from llmb_tui.ui.daemon import go_on, in_daemon
 from llmb_tui.ui.dialogs import Confirm, Failure
 from llmb_tui.ui.text import MUTED, Part, line, lines, tell
 from llmb_tui.ui.widgets.key_bar import KeyBar
@@ -97,31 +97,32 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
     async def action_read(self) -> None:
         await self._read()
 
-    @work(group="disk", exclusive=True, exit_on_error=False)
+    @work(group="remove", exclusive=True, exit_on_error=False)
     async def action_remove(self) -> None:
         things = housekeeping.chosen(tuple(self._things.values()), sorted(self._marked))
         if not things:
             tell(self.app, "Nothing is marked: x marks a thing.", "warning")
             return
         question = removal_question(self._profile.name, things)
-        if not await self.app.push_screen_wait(Confirm("Remove", question, "Remove it", "Keep it")):
-            return
-        self._set_removing(True)
-        try:
-            await self._remove([one.path for one in things])
-        finally:
-            self._set_removing(False)
+        if await self.app.push_screen_wait(Confirm("Remove", question, "Remove it", "Keep it")):
+            self.workers.cancel_group(self, "disk")
+            go_on(self.app, self._remove([one.path for one in things]))
 
     async def _remove(self, paths: Sequence[str]) -> None:
+        self._set_removing(True)
         self._say(("◐ ", "$text-warning"), "removing …")
         try:
             removal = await in_daemon(lambda: self._take_away(paths))
         except Trouble as trouble:
             self._say(("✗ ", "$text-error"), f"{trouble.what} {trouble.why}")
             self.app.push_screen(Failure(trouble))
-            return
-        self._marked.clear()
-        await self._read(outcome(removal))
+        else:
+            self._marked.clear()
+            if self.is_attached:
+                await self._read(outcome(removal))
+            else:
+                tell(self.app, f"{self._profile.name}: {outcome(removal)}")
+        self._set_removing(False)
 
     def _take_away(self, paths: Sequence[str]) -> Removal:
         """By a list of now: what is on the screen may be hours old. In a thread."""
@@ -129,9 +130,10 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
         return housekeeping.remove(self._session(), things, self._tell)
 
     def _set_removing(self, removing: bool) -> None:
-        """Meanwhile no key may lose what becomes of it."""
+        """Meanwhile no key reads or marks."""
         self._removing = removing
-        self.refresh_bindings()
+        if self.is_attached:
+            self.refresh_bindings()
 
     async def _read(self, said: str = "") -> None:
         """`said`: what was done before."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -17,10 +17,9 @@ from textual.widgets import DataTable, Input, Static
 
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.launch.run import JobWords, Run
-from llmb_tui.results.notes import tags_in
 from llmb_tui.services import Services
 from llmb_tui.text import plural
-from llmb_tui.ui.daemon import in_daemon, trouble_shown
+from llmb_tui.ui.daemon import go_on, in_daemon, trouble_shown
 from llmb_tui.ui.dialogs import Confirm, NoteDialog
 from llmb_tui.ui.screens.runs_screen import RunsScreen
 from llmb_tui.ui.text import MUTED, line, lines, tell
@@ -86,6 +85,8 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
         self._clock = clock
         self._event = RunsChanged()
         self._ages: Timer | None = None
+        self._cancelling = False
+        """What was agreed to is being cancelled: no key does it again."""
 
     def compose(self) -> ComposeResult:
         yield Static(id="jobs-head", markup=False)
@@ -111,6 +112,8 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (Textual's)
         """What is typed into the filter is a letter of it; where a cluster is only looked at nothing is ended."""
         if action in ("mark", "cancel"):
+            if self._cancelling and action == "cancel":
+                return None
             runs = self.table.to_cancel if action == "cancel" else []
             if not runs and self.table.record is not None:
                 runs = [self.table.record.run]
@@ -149,7 +152,7 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
         answer = await self.app.push_screen_wait(NoteDialog(f"{what_runs(record.run)} · {run_id}", before))
         if answer is None:
             return
-        text, tags = answer[0], tags_in(answer[1])
+        text, tags = answer
         with trouble_shown(self.app):
             await in_daemon(notes.change, run_id, text, tags, set(before.tags) - set(tags))
             await self.prepare()
@@ -175,13 +178,17 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
 
     @work(group="cancel", exclusive=True, exit_on_error=False)
     async def action_cancel(self) -> None:
-        from llmb_tui.launch.submit import withdraw  # loads paramiko
-
         if not (wanted := self.table.to_cancel):
             tell(self.app, _NO_JOB, "warning")
             return
-        if not await self.app.push_screen_wait(Confirm("Cancel", cancel_question(wanted), "Cancel them", "Keep them")):
-            return
+        if await self.app.push_screen_wait(Confirm("Cancel", cancel_question(wanted), "Cancel them", "Keep them")):
+            go_on(self.app, self._cancel(wanted))
+
+    async def _cancel(self, wanted: Sequence[Run]) -> None:
+        """Each of them, whatever becomes of another."""
+        from llmb_tui.launch.submit import withdraw  # loads paramiko
+
+        self._set_cancelling(True)
         cancelled: Counter[JobWords] = Counter()
         withdrawn = 0
         for run in wanted:
@@ -191,13 +198,20 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
                     withdrawn += 1
                 else:
                     cancelled[run.words] += len(await in_daemon(self._services.feed.cancel, run, self._prompter))
-                self.table.unmark(run.id)
+                if self.is_attached:
+                    self.table.unmark(run.id)
         words = [
             f"{of.scheduler} was asked to cancel {of.count(number)}." for of, number in cancelled.items() if number
         ]
         words += [f"{plural(withdrawn, 'run')} withdrawn."] * bool(withdrawn)
         tell(self.app, " ".join(words) or "Nothing was cancelled.")
-        self._show_around()
+        self._set_cancelling(False)
+
+    def _set_cancelling(self, cancelling: bool) -> None:
+        self._cancelling = cancelling
+        if self.is_attached:
+            self.refresh_bindings()
+            self._show_around()
 
     # What is learned.
 

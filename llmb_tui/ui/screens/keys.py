@@ -19,9 +19,9 @@ from llmb_tui.launch.secret import SecretId, SecretNeed, secret_of
 from llmb_tui.launch.secrets import SecretState, forget_secret, give_secret, secret_states, try_secret
 from llmb_tui.request import RunRequest
 from llmb_tui.services import Services
-from llmb_tui.ui.daemon import in_daemon
-from llmb_tui.ui.dialogs import Dialog
-from llmb_tui.ui.text import MUTED, line, lines, told
+from llmb_tui.ui.daemon import go_on, in_daemon
+from llmb_tui.ui.dialogs import Dialog, Failure
+from llmb_tui.ui.text import MUTED, line, lines, tell, told
 from llmb_tui.ui.widgets.choices import ChoiceList
 from llmb_tui.wizard.choices import Choice
 
@@ -51,6 +51,7 @@ class KeysDialog(Dialog[None]):
         self._needs: dict[str, SecretNeed] = {need.id: need for need in secrets_of(request)}
         self._states: dict[str, SecretState] = {}
         self._chosen = ""
+        self._acting = False
         self._list = ChoiceList(self._choose, id="needs")
         self._keeping = ChoiceList(self._keep, id="keep")
 
@@ -66,12 +67,18 @@ class KeysDialog(Dialog[None]):
     def on_mount(self) -> None:
         self._choose(self._wanted if self._wanted in self._needs else next(iter(self._needs), ""))
         self._keep("cluster")
-        self._work(lambda _: "")
+        self._look()
         self.query_one("#key").focus()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (Textual's)
+        """One thing is done at a time: what is said is of that."""
+        return None if self._acting and action in ("try", "fetch", "forget") else True
 
     @on(Input.Submitted, "#key")
     def _entered(self, event: Input.Submitted) -> None:
         event.stop()
+        if self._acting:
+            return
         value, keep = event.value, self._keeping.chosen == "keyring"
         event.input.value = ""
 
@@ -97,26 +104,51 @@ class KeysDialog(Dialog[None]):
     def _act(self, act: Callable[[Session, SecretNeed], str]) -> None:
         need = self._needs.get(self._chosen)
         if need is not None:
-            self._work(lambda session: act(session, need))
+            self.workers.cancel_group(self, "look")
+            self._set_acting(True)
+            go_on(self.app, self._do(lambda session: act(session, need)))
 
-    @work(exclusive=True, exit_on_error=False)
-    async def _work(self, call: Callable[[Session], str]) -> None:
-        """Do it in a thread, then look where the keys are now."""
-        self._say(line(("◐ asking the cluster …", MUTED)))
-
-        def act() -> tuple[str, tuple[SecretState, ...]]:
-            session = self._services.clusters.login_node(self._request.profile)
-            session.connect(self._prompter)
-            return call(session), secret_states(session, keyring=True)
-
+    async def _do(self, act: Callable[[Session], str]) -> None:
+        """Also when the dialog is left meanwhile: what became of it is told then."""
         try:
-            said, states = await in_daemon(act)
+            said = await self._ask(act)
+        except Trouble as trouble:
+            if self.is_attached:
+                self._say(told(trouble))
+            else:
+                self.app.push_screen(Failure(trouble))
+        else:
+            if not self.is_attached:
+                tell(self.app, said)
+        self._set_acting(False)
+
+    @work(group="look", exit_on_error=False)
+    async def _look(self) -> None:
+        try:
+            await self._ask(lambda _: "")
         except Trouble as trouble:
             self._say(told(trouble))
-            return
-        self._states = {state.id: state for state in states}
-        self._say(line(said))
-        self._choose(self._chosen)
+
+    async def _ask(self, act: Callable[[Session], str]) -> str:
+        """Do it in a thread, and look where the keys are then. Raises Trouble."""
+        self._say(line(("◐ asking the cluster …", MUTED)))
+
+        def ask() -> tuple[str, tuple[SecretState, ...]]:
+            session = self._services.clusters.login_node(self._request.profile)
+            session.connect(self._prompter)
+            return act(session), secret_states(session, keyring=True)
+
+        said, states = await in_daemon(ask)
+        if self.is_attached:
+            self._states = {state.id: state for state in states}
+            self._say(line(said))
+            self._choose(self._chosen)
+        return said
+
+    def _set_acting(self, acting: bool) -> None:
+        self._acting = acting
+        if self.is_attached:
+            self.refresh_bindings()
 
     def _choose(self, secret_id: str) -> None:
         self._chosen = secret_id

@@ -28,7 +28,7 @@ from llmb_tui.preflight.report import Preflight
 from llmb_tui.services import Services
 from llmb_tui.text import capital
 from llmb_tui.ui.compositor import RowCompositor
-from llmb_tui.ui.daemon import Defect, in_daemon
+from llmb_tui.ui.daemon import Defect, go_on, in_daemon
 from llmb_tui.ui.dialogs import Confirm
 from llmb_tui.ui.text import MUTED, line, lines, tell
 from llmb_tui.ui.units import gpu_hours
@@ -150,7 +150,8 @@ Leaving this screen stops the watching only; the job goes on."""
 
         with self._trouble_shown():
             report = await in_daemon(lambda: self._services.reports.document([self._run_id], time.time()))
-            self.app.push_screen(ReportScreen(report))
+            if self.is_current:
+                self.app.push_screen(ReportScreen(report))
 
     @work(group="submission", exclusive=True, exit_on_error=False)
     async def action_submit(self) -> None:
@@ -173,7 +174,16 @@ Leaving this screen stops the watching only; the job goes on."""
         try:
             yield
         except Trouble as trouble:
+            self._show_trouble(trouble)
+
+    def _show_trouble(self, trouble: Trouble) -> None:
+        """Over the figures; where the screen was left meanwhile, in a dialog."""
+        if self.is_attached:
             self.trouble = trouble
+        else:
+            from llmb_tui.ui.dialogs import Failure
+
+            self.app.push_screen(Failure(trouble))
 
     def _send(self, run: Run) -> Run:
         """In a thread."""
@@ -208,8 +218,10 @@ Leaving this screen stops the watching only; the job goes on."""
             Content(""),
             line((words.cancelling, MUTED)),
         )
-        if not await self.app.push_screen_wait(Confirm("Cancel", question, f"Cancel the {words.job}", "Keep it")):
-            return
+        if await self.app.push_screen_wait(Confirm("Cancel", question, f"Cancel the {words.job}", "Keep it")):
+            go_on(self.app, self._cancel(run))
+
+    async def _cancel(self, run: Run) -> None:
         try:
             cancelled = await in_daemon(lambda: self._services.feed.cancel(run, self._prompter))
         except Trouble as trouble:
@@ -231,11 +243,12 @@ Leaving this screen stops the watching only; the job goes on."""
             return
         named = run.words.named(run.job_ids[-1:])
         question = lines(line(capital(what), " ", (named, "bold"), f" on {run.cluster}?"), line((follows, MUTED)))
-        if not await self.app.push_screen_wait(Confirm(capital(what), question, capital(what), "Leave it")):
-            return
-        feed = self._services.feed
+        if await self.app.push_screen_wait(Confirm(capital(what), question, capital(what), "Leave it")):
+            go_on(self.app, self._change(run, what, named))
+
+    async def _change(self, run: Run, what: Literal["suspend", "resume"], named: str) -> None:
         with self._trouble_shown():
-            await in_daemon(feed.change, run, what, self._prompter)
+            await in_daemon(self._services.feed.change, run, what, self._prompter)
             self.trouble = None
             tell(self.app, f"{run.words.scheduler} was asked to {what} {named}.")
 
@@ -244,10 +257,11 @@ Leaving this screen stops the watching only; the job goes on."""
         with contextlib.suppress(Trouble):
             self.training_run = run = await in_daemon(self._services.runs.load, run.id)
         if run.cancel is None:
-            self.trouble = trouble
+            self._show_trouble(trouble)
         else:
             tell(self.app, trouble.what, "warning")
-            self._watch()
+            if self.is_attached:
+                self._watch()
 
     @work(group="settle", exclusive=True, exit_on_error=False)
     async def action_settle(self) -> None:

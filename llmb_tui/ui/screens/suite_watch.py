@@ -17,7 +17,7 @@ from llmb_tui.results.suite.suite_file import file_name
 from llmb_tui.results.suite.suite_progress import OVER, RowProgress, SuiteProgress, log_to_read, progress_of
 from llmb_tui.text import plural
 from llmb_tui.ui.clipboard import copy
-from llmb_tui.ui.daemon import in_daemon, trouble_shown
+from llmb_tui.ui.daemon import go_on, in_daemon, trouble_shown
 from llmb_tui.ui.dialogs import Confirm, Failure
 from llmb_tui.ui.screens.runs_screen import RunsScreen
 from llmb_tui.ui.screens.suite_dialogs import capacity
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from llmb_tui.cluster.profile import ClusterProfile
     from llmb_tui.cluster.prompter import Prompter
     from llmb_tui.results.suite.submissions import Sending, Submissions
+    from llmb_tui.results.suite.suite import Suite
     from llmb_tui.results.suite.suite_plan import SuitePlan
     from llmb_tui.services import Services
     from llmb_tui.watch.run_records import RunRecord, RunsChanged
@@ -182,13 +183,16 @@ The verdict of a run is the recipe's rule against the figure that was expected o
             line(f"{plural(going, 'run')} that wait or run, and {plural(unsent, 'run')} not sent yet."),
             line(("What has ended stays.", MUTED)),
         )
-        if not await self.app.push_screen_wait(Confirm("Cancel", question, "Cancel the suite", "Keep it")):
-            return
+        if await self.app.push_screen_wait(Confirm("Cancel", question, "Cancel the suite", "Keep it")):
+            go_on(self.app, self._cancel(suite))
+
+    async def _cancel(self, suite: Suite) -> None:
         with trouble_shown(self.app):
             _, cancelled = await in_daemon(self._services.suite_runner.cancel, suite, lambda _: None, self._prompter)
             ended = f"{plural(len(cancelled), 'run')} {'was' if len(cancelled) == 1 else 'were'} cancelled"
             tell(self.app, f"{suite.name}: nothing more is sent, and {ended if cancelled else 'nothing went on'}.")
-        self._reread()
+        if self.is_attached:
+            self._reread()
 
     # What is learned.
 

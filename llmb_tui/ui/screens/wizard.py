@@ -24,6 +24,7 @@ from textual.worker import get_current_worker
 from llmb_tui.errors import Trouble
 from llmb_tui.ui.compositor import RowCompositor
 from llmb_tui.ui.daemon import in_daemon, trouble_shown
+from llmb_tui.ui.key_order import KeyOrder
 from llmb_tui.ui.screens.wizard_body import WizardBody
 from llmb_tui.ui.text import tell
 from llmb_tui.ui.widgets.choices import ChoiceList
@@ -83,6 +84,7 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = _KEYS
 
+    app = getters.app(KeyOrder)
     body = getters.query_one(WizardBody)
     bar = getters.query_one(StatusBar)
 
@@ -274,14 +276,15 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         services, prompter = self._services, self._prompter
         match effect:
             case effects.ShowFailure(trouble):
-                self.app.push_screen(Failure(trouble), lambda _: self.dispatch(events.FailureRead()))
+                self.app.push_between_words(lambda: Failure(trouble), lambda _: self.dispatch(events.FailureRead()))
             case effects.AskToSubmit(prepared, starts):
                 question = Confirm("Submit", agreement(prepared.request, starts), "Submit")
                 self._ask(question, lambda _: events.SubmitAgreed(prepared, time.monotonic()))
             case effects.AskForKeys(request, wanted):
                 from llmb_tui.ui.screens.keys import KeysDialog
 
-                self.app.push_screen(KeysDialog(services, prompter, request, wanted))
+                keys = partial(KeysDialog, services, prompter, request, wanted)
+                self.app.push_between_words(keys, lambda _: None)
             case effects.EditCluster(profile):
                 from llmb_tui.ui.screens.cluster_editor import ClusterEditor
 

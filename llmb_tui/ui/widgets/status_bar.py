@@ -51,7 +51,10 @@ class StatusBar(Widget):
         full, profile = state.proposal.full, state.proposal.profile
         workload = (full.recipe or "").partition("@")[0]
         self.about = f"{workload} {full.size} · {(full.gpu or '').upper()} · {full.dtype} · {full.scale} GPUs"
-        self.cluster, self.link = (profile.name, state.cluster.link) if profile else ("", "none")
+        name, link = (profile.name, state.cluster.link) if profile else ("", "none")
+        if name != self.cluster:
+            self.health = None  # that of another one's connection
+        self.cluster, self.link = name, link
         self.notice = notice(profile, bool(observed(state))) if profile else ""
 
     def render(self) -> Content:

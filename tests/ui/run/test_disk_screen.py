@@ -115,6 +115,48 @@ async def test_what_is_needed_since_it_was_listed_stays(open_disk: OpenDisk, ins
         assert not (install / IMAGE).exists()
 
 
+async def test_a_key_that_removes_nothing_does_not_end_the_reading(
+    open_disk: OpenDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go, measured = threading.Event(), housekeeping.measured
+
+    def slow(*args: Any) -> Any:
+        go.wait(60)
+        return measured(*args)
+
+    monkeypatch.setattr(housekeeping, "measured", slow)
+    app, _ = open_disk()
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: "Asking eos" in text_of(app, "#disk-said"), "it is asked")
+        await pilot.press("D")
+        go.set()
+        await listed(pilot, app, 2)
+
+
+async def test_what_became_of_a_removal_is_told_although_the_screen_is_left(
+    open_disk: OpenDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go = threading.Event()
+
+    def slow(*_: object) -> Removal:
+        go.wait(60)
+        return Removal((), {IMAGE: "It is of others."})
+
+    monkeypatch.setattr(housekeeping, "remove", slow)
+    app, _ = open_disk()
+    async with app.run_test(size=SIZE) as pilot:
+        await listed(pilot, app, 2)
+        await pilot.press("down", "x", "D")
+        await on_top(pilot, Confirm)
+        await pilot.press("y")
+        await until(pilot, lambda: "removing" in text_of(app, "#disk-said"), "it is being removed")
+        await pilot.press("q")
+        await until(pilot, lambda: not isinstance(app.screen, DiskScreen), "the screen is left")
+        go.set()
+        await until(pilot, lambda: [note.message for note in app._notifications], "it is told")
+        assert f"{IMAGE} stays. It is of others." in next(iter(app._notifications)).message
+
+
 async def test_no_key_loses_what_became_of_a_removal(open_disk: OpenDisk, monkeypatch: pytest.MonkeyPatch) -> None:
     go = threading.Event()
 

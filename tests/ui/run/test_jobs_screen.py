@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -19,6 +20,7 @@ from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.run import Cancel, Run
+from llmb_tui.ui.dialogs import Confirm
 from llmb_tui.ui.screens.jobs import JobsScreen
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.ui.widgets.job_table import STAGES, JobTable, job_columns, job_row, state_cell
@@ -237,6 +239,35 @@ async def test_cancel_asks_and_takes_the_marked_ones(open_jobs: OpenJobs, monkey
         await until(pilot, lambda: cancelled == ["aaa1", "aaa2"], "the cancelling")
 
 
+async def test_all_that_was_agreed_to_is_cancelled_although_the_list_is_left(
+    open_jobs: OpenJobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cancelled: list[str] = []
+    left = threading.Event()
+
+    def cancel(run: Run, _prompter: object) -> tuple[str, ...]:
+        left.wait(60)
+        cancelled.append(run.id)
+        return run.job_ids
+
+    app, services = open_jobs()
+    monkeypatch.setattr(services.feed, "cancel", cancel)
+    async with app.run_test(size=SIZE) as pilot:
+        await listed(pilot, app, 6)
+        await pilot.press("x", "down", "x", "c")
+        await on_top(pilot, Confirm)
+        await pilot.press("y")
+        await on_top(pilot, JobsScreen)
+        await pilot.press("c")  # is at work
+        assert isinstance(app.screen, JobsScreen)
+        await pilot.press("q")
+        await until(pilot, lambda: not isinstance(app.screen, JobsScreen), "the list is left")
+        left.set()
+        await until(pilot, lambda: [note.message for note in app._notifications], "the outcome is told")
+        assert cancelled == ["aaa1", "aaa2"]
+        assert "asked to cancel 2 jobs" in next(iter(app._notifications)).message
+
+
 async def test_what_was_prepared_says_what_can_be_done_and_is_withdrawn(open_jobs: OpenJobs) -> None:
     app, services = open_jobs(())
     for run_id in ("bbb1", "bbb2"):
@@ -364,6 +395,18 @@ async def test_a_note_is_said_of_a_run_shown_and_found_by_the_filter(open_jobs: 
         await pilot.press("n", *"gone", "escape")
         await on_top(pilot, JobsScreen)
         assert services.notes.of("aaa2").text == "slow node"
+
+
+async def test_a_tag_that_can_be_none_is_said_beside_what_was_typed(open_jobs: OpenJobs) -> None:
+    app, services = open_jobs()
+    async with app.run_test(size=SIZE) as pilot:
+        await listed(pilot, app, 6)
+        await pilot.press("n", *"slow", "tab", *"driver;570", "enter")
+        assert "cannot be a tag" in text_of(app, "#note-fault")
+        await pilot.press(*["backspace"] * 4, *"-570", "enter")
+        await on_top(pilot, JobsScreen)
+        await until(pilot, lambda: text_of(app, "#jobs-said") == "#driver-570 slow", "the note")
+    assert services.notes.of("aaa1").text == "slow"
 
 
 async def test_what_somebody_wrote_beside_a_run_is_shown_clean_and_no_markup(open_jobs: OpenJobs) -> None:

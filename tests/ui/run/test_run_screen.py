@@ -20,6 +20,7 @@ from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.run import Cancel, Run
 from llmb_tui.preflight.report import Check, Preflight
 from llmb_tui.request import RunRequest
+from llmb_tui.ui.dialogs import Failure
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.ui.widgets.log_pane import LogPane
 from llmb_tui.ui.widgets.log_view import LogView
@@ -332,6 +333,30 @@ async def test_where_a_cluster_is_only_looked_at_cancel_is_grey_and_the_header_s
         await pilot.press("c")
         await pilot.pause()
         assert isinstance(app.screen, RunScreen)
+
+
+async def test_a_cancel_that_fails_is_told_although_the_screen_is_left(
+    open_run: OpenRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = threading.Event()
+
+    def refuse(_run: Run, _prompter: object) -> tuple[str, ...]:
+        left.wait(60)
+        raise Trouble("scancel failed.", "Invalid job id specified", "Look at the queue.")
+
+    app, services = open_run(STATES["measuring"])
+    monkeypatch.setattr(services.feed, "cancel", refuse)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: "● live" in text_of(app, RunHeader), "the first state")
+        await pilot.press("c")
+        await until(pilot, lambda: not isinstance(app.screen, RunScreen), "the question")
+        await pilot.press("y")
+        await on_top(pilot, RunScreen)
+        await pilot.press("q")
+        await until(pilot, lambda: not isinstance(app.screen, RunScreen), "the screen is left")
+        left.set()
+        await on_top(pilot, Failure)
+        assert "Invalid job id" in on_screen(app)
 
 
 async def test_a_cancel_that_fails_is_shown(open_run: OpenRun, monkeypatch: pytest.MonkeyPatch) -> None:

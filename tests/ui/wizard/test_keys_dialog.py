@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import stat
+import threading
 
 import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
 from llmb_tui.demo.cluster import DemoCluster
+from llmb_tui.launch.secret import SecretNeed, SecretValue
+from llmb_tui.launch.secrets import SecretTest
 from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.screens.keys import KeysDialog
@@ -51,6 +54,31 @@ async def test_a_key_goes_into_a_file_for_the_operator_alone(services: Services,
     assert KEY in files[0].read_text(encoding="utf-8")
     kept_here = [path for path in (services.places.config, services.places.state) for _ in path.rglob("*")]
     assert all(KEY not in path.read_text(errors="replace") for path in kept_here if path.is_file())
+
+
+async def test_one_thing_is_done_with_a_key_at_a_time(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    tested, go = [], threading.Event()
+
+    def slow(_session: object, need: SecretNeed, secret: SecretValue | None, _sources: object) -> SecretTest:
+        tested.append(secret is not None)
+        go.wait(60)
+        return SecretTest(need.id, "refused", "The registry does not take this key.")
+
+    monkeypatch.setattr("llmb_tui.ui.screens.keys.try_secret", slow)
+    app = LlmbApp(services)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await open_keys(pilot)
+        field = app.screen.query_one("#key", Input)
+        field.value = KEY
+        await pilot.press("enter")
+        await until(pilot, lambda: tested, "it is tested")
+        field.value = KEY
+        await pilot.press("ctrl+t", "ctrl+x", "enter")
+        assert (tested, field.value) == ([True], KEY)
+        go.set()
+        await until(pilot, lambda: "does not take this key" in text_of(app, "#said"), "what became of it")
+        await pilot.press("ctrl+t")
+        await until(pilot, lambda: tested == [True, False], "the next one")
 
 
 async def test_what_can_be_no_key_is_refused_without_being_shown(services: Services, demo: DemoCluster) -> None:
