@@ -1,11 +1,13 @@
 """What a person's login shell sets for the network, and a job would lack.
 
 Jobs start from a shell that reads no profile, so that no run depends on whose shell it was; where a site names its
-network adapters in a profile, NVIDIA's users have those names and our jobs do not.
+network adapters in a profile, NVIDIA's users have those names and our jobs do not. Of csh and tcsh, which take no
+command together with `-l`, it is what `.cshrc` sets, and not `.login`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -16,15 +18,18 @@ from llmb_tui.preflight.report import NETWORK_VARIABLES, PATH_VARIABLES, Check
 
 _TITLE, _PATHS_TITLE = "Site's variables", "Site's paths"
 _PATHS = ("LD_LIBRARY_PATH", "PATH")
-_ONLY_THESE = "grep -E '^((NCCL|UCX|FI)_[A-Z0-9_]*|LD_LIBRARY_PATH|PATH)='"
+_THESE = r"((NCCL|UCX|FI)_[A-Z0-9_]*|LD_LIBRARY_PATH|PATH)"
+_ONLY_THESE = f"grep -E '^{_THESE}='"
+# What a profile complains of is no variable, and under `set -x` may be a secret.
+_LOGIN = f"""
+case ${{SHELL##*/}} in csh | tcsh) as=-c ;; *) as=-lc ;; esac
+limited 8 "${{SHELL:-/bin/sh}}" $as env 2>/dev/null </dev/null | {_ONLY_THESE}
+"""
 
 
 def environment_group(needs: Needs) -> CommandChecks:
     """Compares the shell that jobs start from with a login shell; no other variable leaves the cluster."""
-    commands = {
-        "job": f"env | {_ONLY_THESE}",
-        "login": f'limited 8 "${{SHELL:-/bin/sh}}" -lc env </dev/null | {_ONLY_THESE}',
-    }
+    commands = {"job": f"env | {_ONLY_THESE}", "login": _LOGIN}
     return CommandChecks(commands, lambda answers: environment_checks(answers, needs.profile), deadline_s=12)
 
 
@@ -44,7 +49,8 @@ def environment_checks(answers: Answers, profile: SlurmProfile) -> Iterator[Chec
         )
         yield replace(warning(NETWORK_VARIABLES, _TITLE, found, needed, fix), variables=network)
     else:
-        yield ok(NETWORK_VARIABLES, _TITLE, "jobs have what a login shell sets", needed)
+        found = "jobs have what a login shell sets" if login else "a login shell does not say what it sets"
+        yield ok(NETWORK_VARIABLES, _TITLE, found, needed)
     if paths:
         names = " and ".join(name for name, _ in paths)
         found = f"{names} of a login shell {'differ' if len(paths) > 1 else 'differs'}"
@@ -56,4 +62,5 @@ def environment_checks(answers: Answers, profile: SlurmProfile) -> Iterator[Chec
 
 
 def _variables(text: str) -> dict[str, str]:
-    return {name: value for name, _, value in (line.partition("=") for line in text.splitlines()) if name}
+    pairs = (line.partition("=") for line in text.splitlines())
+    return {name: value for name, _, value in pairs if re.fullmatch(_THESE, name)}

@@ -7,7 +7,7 @@ import subprocess
 from dataclasses import replace
 from pathlib import Path
 
-from llmb_tui.cluster.batch import Answer
+from llmb_tui.cluster.batch import Answer, batch_answers, batch_script
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.preflight.check_group import clean_check
 from llmb_tui.preflight.needs import Needs
@@ -55,16 +55,47 @@ def test_a_value_that_is_not_plain_is_shown_harmless_and_not_offered() -> None:
     assert (check.found, check.variables) == ("jobs would lack NCCL_IB_HCA=mlx5", ())
 
 
-def test_only_these_variables_leave_the_cluster(tmp_path: Path) -> None:
-    """The commands themselves, in a home whose profile sets more."""
-    (tmp_path / ".profile").write_text("export NCCL_SOCKET_IFNAME=ib0 MY_TOKEN=hf_secret\necho welcome\n")
-    (tmp_path / ".bash_profile").write_text((tmp_path / ".profile").read_text())
+def test_a_line_that_is_no_variable_of_these_is_not_taken_for_one() -> None:
+    found = checks(f"stty: 'standard input': Inappropriate ioctl for device\nUnknown option: `-lc'\n{JOB}A=b\n")
+    assert [(check.status, check.found) for check in found.values()] == [("ok", "jobs have what a login shell sets")]
+
+
+def said(home: Path, shell: str) -> dict[str, Answer]:
+    """What the commands themselves say, as a cluster is asked, to who has this home and shell."""
     commands = environment_group(Needs(PROFILE)).commands
-    script = 'limited() { shift; "$@"; }\n' + "\necho --\n".join(commands[name] for name in ("job", "login"))
-    env = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "SHELL": "/bin/bash"}
-    said = subprocess.run(["sh", "-c", script], env=env, capture_output=True, text=True, check=True).stdout
-    job, login = said.split("--\n")
-    assert "NCCL_SOCKET_IFNAME=ib0\n" in login
-    assert "NCCL_SOCKET_IFNAME" not in job
-    assert "hf_secret" not in said
-    assert "welcome" not in said
+    env = {"HOME": str(home), "PATH": os.environ["PATH"], "SHELL": shell}
+    script = batch_script(commands, "frame")
+    run = subprocess.run(["sh", "-c", script], env=env, capture_output=True, text=True, check=True)
+    assert run.stderr == ""
+    return batch_answers(run.stdout, commands, "frame")
+
+
+def test_only_these_variables_leave_the_cluster(tmp_path: Path) -> None:
+    """The commands themselves, in a home whose profile sets more, complains, and tells all that it does."""
+    (tmp_path / ".bash_profile").write_text(
+        "stty erase ^H\nset -x\nexport NCCL_SOCKET_IFNAME=ib0 MY_TOKEN=hf_secret\necho welcome\n"
+    )
+    answers = said(tmp_path, "/bin/bash")
+    assert "NCCL_SOCKET_IFNAME=ib0\n" in answers["login"].text
+    assert "NCCL_SOCKET_IFNAME" not in answers["job"].text
+    lines = "".join(answer.text for answer in answers.values()).splitlines()
+    assert {line.partition("=")[0] for line in lines} <= {"NCCL_SOCKET_IFNAME", "PATH", "LD_LIBRARY_PATH"}
+    (check, *_) = environment_checks(answers, PROFILE)
+    assert check.variables == (("NCCL_SOCKET_IFNAME", "ib0"),)
+
+
+def test_a_login_shell_that_only_complains_sets_nothing(tmp_path: Path) -> None:
+    shell = tmp_path / "shell"
+    shell.write_text("#!/bin/sh\necho NCCL_DEBUG=this shell is no shell >&2\nexit 1\n")
+    shell.chmod(0o700)
+    (check,) = environment_checks(said(tmp_path, str(shell)), PROFILE)
+    assert (check.variables, check.found) == ((), "a login shell does not say what it sets")
+
+
+def test_a_csh_is_asked_as_it_can_be(tmp_path: Path) -> None:
+    """It takes `-l` for itself alone: the stand-in knows one option and its command, as it would."""
+    shell = tmp_path / "tcsh"
+    shell.write_text('#!/bin/sh\n[ "$1" = -c ] || { echo "Unknown option: $1" >&2; exit 1; }\nNCCL_DEBUG=INFO $2\n')
+    shell.chmod(0o700)
+    (check,) = environment_checks(said(tmp_path, str(shell)), PROFILE)
+    assert check.variables == (("NCCL_DEBUG", "INFO"),)
