@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from llmb_tui.cluster.batch import TIMED_OUT
 from llmb_tui.cluster.slurm.accounting import Association, qos_of
 from llmb_tui.cluster.slurm.client import SEGMENT_SINCE, parse_version
 from llmb_tui.cluster.slurm.partition import parse_partitions, parse_time
@@ -17,8 +18,9 @@ from llmb_tui.preflight.partition import PartitionSettings
 from llmb_tui.preflight.report import Check
 from llmb_tui.text import clean_line
 
-QOS = "limited 6 sacctmgr -nP show qos format=name,maxwall,maxtres,maxtrespu,grptres"
-"""For `run_batch`."""
+_COLUMNS = "name,maxwall,maxtres,maxtrespu,grptres"
+QOS = f'[ "$rc_associations" -ne {TIMED_OUT} ] && limited 6 sacctmgr -nP show qos format={_COLUMNS}'
+"""For `run_batch`, behind `associations`: accounting that hangs is waited for once."""
 _NONE = "(null)"
 _COUNT = re.compile(r"\*\d+")
 _FEATURE = re.compile(r"[\w.+:=@/-]+")

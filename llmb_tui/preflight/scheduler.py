@@ -46,7 +46,10 @@ _NEVER = re.compile(
 
 
 def slurm_group(needs: Needs) -> CommandChecks:
-    """Everything that Slurm knows. A controller that hangs costs one wait of 10 seconds."""
+    """Everything that Slurm knows. A controller that hangs costs one wait of 10 seconds.
+
+    It may take as long as all commands that have a limit: one that is slow and answers is no silence.
+    """
     profile = needs.profile
     partitions = [shell_join(["scontrol", "show", "partition", name]) for name in profile.partition.split(",")]
     to = ("--test-only", f"--account={profile.account}", f"--partition={profile.partition}")
@@ -78,7 +81,8 @@ def slurm_group(needs: Needs) -> CommandChecks:
         if not needs.sbatch_variables:
             trial = f"(\n{remote_text('sbatch.sh')}no_sbatch_variables\n{trial}\n)"
         commands["trial"] = IF_IT_ANSWERS + trial
-    return CommandChecks(commands, lambda answers: slurm_checks(answers, needs), deadline_s=25)
+    limits_s = map(int, re.findall(r"\blimited (\d+) ", "\n".join(commands.values())))
+    return CommandChecks(commands, lambda answers: slurm_checks(answers, needs), deadline_s=sum(limits_s))
 
 
 def slurm_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
