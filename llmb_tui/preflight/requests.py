@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from llmb_tui.cluster.batch import TIMED_OUT
@@ -18,7 +18,7 @@ from llmb_tui.preflight.partition import PartitionSettings
 from llmb_tui.preflight.report import Check
 from llmb_tui.text import clean_line
 
-_COLUMNS = "name,maxwall,maxtres,maxtrespu,grptres"
+_COLUMNS = "name,flags,maxwall,maxtres,maxtrespu,grptres"
 QOS = f'[ "$rc_associations" -ne {TIMED_OUT} ] && limited 6 sacctmgr -nP show qos format={_COLUMNS}'
 """For `run_batch`, behind `associations`: accounting that hangs is waited for once."""
 _NONE = "(null)"
@@ -31,10 +31,12 @@ class Qos:
     """A QOS with the limits that one job can break."""
 
     name: str
+    over_partition: bool
+    """Its limits go before those of a partition's QOS."""
     longest: str
     """As Slurm prints a time; empty for no limit."""
-    resources: tuple[tuple[str, int], ...]
-    """(resource, most of it): of a job, of a user, of all together. `node` and `gres/gpu` matter here."""
+    resources: Mapping[tuple[int, str], int]
+    """By kind of limit (of a job, of a user, of all together) and resource: most of it. `node`, `gres/gpu` matter."""
 
 
 def request_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
@@ -122,16 +124,28 @@ def parse_qos(text: str) -> dict[str, Qos]:
     by_name = {}
     for line in text.splitlines():
         cells = line.split("|")
-        if len(cells) == 5:
-            limits = re.findall(r"(?:^|,|\|)(node|gres/gpu)=(\d+)", "|".join(cells[2:]))
-            by_name[cells[0]] = Qos(cells[0], cells[1], tuple((name, int(most)) for name, most in limits))
+        if len(cells) == 6:
+            name, flags, longest, *kinds = cells
+            limits = {
+                (kind, resource): int(most)
+                for kind, text in enumerate(kinds)
+                for resource, most in re.findall(r"(?:^|,)(node|gres/gpu)=(\d+)", text)
+            }
+            by_name[name] = Qos(name, "OverPartQOS" in flags.split(","), longest, limits)
     return by_name
 
 
 def qos_check(
-    answers: Answers, needs: Needs, associations: list[Association], settings: PartitionSettings
+    answers: Answers,
+    needs: Needs,
+    associations: list[Association],
+    settings: PartitionSettings,
+    config: Mapping[str, str],
 ) -> Iterator[Check]:
-    """One check where the profile names a QOS, or where a limit stands in the way; otherwise none."""
+    """One check where the profile names a QOS, or where a limit stands in the way; otherwise none.
+
+    Of several partitions the one counts that allows most: a job runs in one of them.
+    """
     profile, plan = needs.profile, needs.plan
     by_name = parse_qos(answers["qos"].text) if answers["qos"].exit_code == 0 else {}
     allowed = qos_of(associations, profile.account)
@@ -141,10 +155,14 @@ def qos_check(
         yield failed("qos", "QOS", ", ".join(allowed), needed, fix)
         return
     default = next((a.default_qos for a in associations if a.account == profile.account), "")
-    of_partition = [one.get("QoS", "") for one in settings.values()]
-    in_force = [by_name[name] for name in (profile.qos or default, *of_partition) if name in by_name]
-    broken = [limit for qos in in_force for limit in _broken(qos, plan)] if plan is not None else []
-    if broken:
+    own = by_name.get(profile.qos or default)
+    of_partitions = [by_name.get(one.get("QoS", "")) for one in settings.values()] or [None]
+    each = [list(_broken(_in_force(own, its), plan)) for its in of_partitions] if plan is not None else [[]]
+    broken = min(each, key=len)
+    if broken and "limits" not in config.get("AccountingStorageEnforce", "limits"):
+        fix = "Slurm enforces no limits here: the job may run all the same."
+        yield warning("qos", "QOS", "; ".join(broken), needed, fix)
+    elif broken:
         fix = "Choose fewer GPUs or a shorter time limit, or a QOS that allows more."
         yield failed("qos", "QOS", "; ".join(broken), needed, fix)
     elif profile.qos is not None and not allowed:
@@ -154,12 +172,25 @@ def qos_check(
         yield ok("qos", "QOS", profile.qos, needed)
 
 
-def _broken(qos: Qos, plan: Plan) -> Iterator[str]:
+def _in_force(own: Qos | None, of_partition: Qos | None) -> list[Qos]:
+    """The job's QOS and its partition's, in Slurm's order (resource_limits.html): the first to set a limit counts."""
+    in_order = [own, of_partition] if own is not None and own.over_partition else [of_partition, own]
+    return [qos for qos in in_order if qos is not None]
+
+
+def _broken(in_force: list[Qos], plan: Plan) -> Iterator[str]:
     request = {"node": plan.nodes, "gres/gpu": plan.nodes * plan.gpus_per_node}
     words = {"node": "nodes", "gres/gpu": "GPUs"}
-    for name, most in qos.resources:
-        if request[name] > most:
-            yield f"{qos.name} allows {most} {words[name]}"
-    longest, limit = parse_time(qos.longest), parse_time(plan.time_limit)
-    if longest is not None and limit is not None and limit > longest:
-        yield f"{qos.name} allows {qos.longest}"
+    settled: set[tuple[int, str]] = set()
+    for qos in in_force:
+        for (kind, resource), most in qos.resources.items():
+            if (kind, resource) not in settled and request[resource] > most:
+                yield f"{qos.name} allows {most} {words[resource]}"
+        settled |= qos.resources.keys()
+    limit = parse_time(plan.time_limit)
+    for qos in in_force:
+        longest = parse_time(qos.longest)
+        if longest is not None:
+            if limit is not None and limit > longest:
+                yield f"{qos.name} allows {qos.longest}"
+            break

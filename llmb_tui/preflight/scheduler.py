@@ -99,7 +99,7 @@ def slurm_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
         settings = parse_settings(answers["partition"].text)
         checks = [
             *partition_checks(answers, needs),
-            *qos_check(answers, needs, associations, settings),
+            *qos_check(answers, needs, associations, settings, config),
             *request_checks(answers, needs),
         ]
         yield from checks

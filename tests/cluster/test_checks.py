@@ -358,6 +358,43 @@ def test_what_a_profile_asks_for_besides(
     assert (found.status, words in found.found) == (status, True), found
 
 
+def with_qos(own: str, of_partition: str, config: str = CONFIG) -> dict[str, Answer]:
+    """The user's own QOS and another one of the partition: flags, and `maxwall|maxtres|maxtrespu|grptres` of each."""
+    return {
+        "qos": Answer(0, f"normal|{own}\nbig|{of_partition}\n"),
+        "partition": Answer(0, PARTITION.replace("QoS=N/A", "QoS=big")),
+        "config": Answer(0, config),
+    }
+
+
+def test_a_limit_of_the_partitions_qos_stands_for_that_of_the_jobs() -> None:
+    """Of that kind, and of that resource."""
+    assert "qos" not in checks(with_qos("|00:10:00|node=4||", "|1-00:00:00|node=64||"))
+    found = checks(with_qos("|00:10:00|node=4|gres/gpu=8|", "||node=64||"))["qos"]
+    assert (found.status, found.found) == ("failed", "normal allows 8 GPUs; normal allows 00:10:00")
+    assert checks(with_qos("||node=64||", "||node=4||"))["qos"].found == "big allows 4 nodes"
+    assert checks(with_qos("||node=4||", "|||node=64|"))["qos"].found == "normal allows 4 nodes"
+
+
+def test_a_jobs_qos_may_go_before_that_of_the_partition() -> None:
+    found = checks(with_qos("DenyOnLimit,OverPartQOS||node=4||", "||node=64||"))["qos"]
+    assert (found.status, found.found) == ("failed", "normal allows 4 nodes")
+    assert "qos" not in checks(with_qos("OverPartQOS||node=64||", "||node=4||"))
+
+
+def test_a_limit_that_slurm_does_not_enforce_is_a_warning() -> None:
+    lax = CONFIG.replace("associations,limits,qos", "associations,qos")
+    found = checks(with_qos("||||", "||node=4||", lax))["qos"]
+    assert (found.status, found.found) == ("warning", "big allows 4 nodes")
+    assert "enforces no limits" in found.fix
+
+
+def test_of_several_partitions_one_whose_qos_allows_the_job_will_do() -> None:
+    changes = with_qos("||||", "||node=4||")
+    both = changes["partition"].text + PARTITION.replace("=batch", "=long")
+    assert "qos" not in checks(changes | {"partition": Answer(0, both)}, replace(PROFILE, partition="batch,long"))
+
+
 def test_what_is_not_asked_for_is_not_looked_at() -> None:
     assert not {"reservation", "constraint", "exclude", "segment", "qos"} & set(checks())
     commands = slurm_group(Needs(PROFILE, PLAN)).commands
