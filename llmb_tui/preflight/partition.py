@@ -107,11 +107,19 @@ def _needed_nodes(plan: Plan | None) -> str:
 
 
 def _nodes(partitions: list[Partition], settings: PartitionSettings, plan: Plan | None) -> Check:
-    """Judged by the partition that has most to give: a job runs in one of several."""
+    """Judged by the partition that serves the job best, then by the one that has most to give: it runs in one of them.
+
+    Where Slurm wants a job to fit all of them (EnforcePartLimits=ALL), the trial says so.
+    """
+    largest_first = sorted(partitions, key=lambda partition: _count(partition, plan), reverse=True)
+    checks = [_nodes_of(one, settings[one.name], plan) for one in largest_first]
+    return min(checks, key=lambda check: ("ok", "warning", "failed").index(check.status))
+
+
+def _nodes_of(partition: Partition, settings: dict[str, str], plan: Plan | None) -> Check:
     nodes, needed = 1 if plan is None else plan.nodes, _needed_nodes(plan)
-    best = max(partitions, key=lambda partition: _count(partition, plan))
-    total, working = _count(best, plan)
-    most = settings[best.name].get("MaxNodes", "UNLIMITED")
+    total, working = _count(partition, plan)
+    most = settings.get("MaxNodes", "UNLIMITED")
     found = f"{working} working of {total}"
     if most.isdecimal() and int(most) < nodes:
         fix = "Choose fewer GPUs, or a partition that allows more nodes."

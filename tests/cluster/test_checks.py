@@ -258,6 +258,19 @@ def test_several_partitions_are_judged_by_the_one_that_fits() -> None:
     assert (found["time-limit"].status, found["nodes"].found) == ("ok", "9 working of 9")
 
 
+def test_a_large_partition_that_gives_a_job_few_nodes_does_not_stand_for_the_others() -> None:
+    two = {
+        "partition": Answer(
+            0, PARTITION.replace("Nodes=UNLIMITED", "Nodes=2") + "\n" + PARTITION.replace("=batch", "=long")
+        ),
+        "nodes": Answer(0, "batch|batch*|up|4:00:00|100|idle|gpu:h100:8|\nlong|long|up|4:00:00|64|idle|gpu:h100:8|\n"),
+    }
+    profile = replace(PROFILE, partition="batch,long")
+    found = checks(two, profile)["nodes"]
+    assert (found.status, found.found) == ("ok", "64 working of 64")
+    assert checks(two, profile, replace(PLAN, nodes=65))["nodes"].found == "at most 2 for one job"
+
+
 RESERVATION = (
     "ReservationName=bench StartTime=2026-11-21T11:37:03 EndTime=2026-11-21T12:37:03 Duration=01:00:00 Nodes=cn[1-9] "
     "NodeCnt=9 CoreCnt=112 Features=(null) PartitionName=(null) Flags=SPEC_NODES TRES=cpu=112 Users=me Groups=(null) "
