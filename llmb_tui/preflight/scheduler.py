@@ -51,14 +51,16 @@ def slurm_group(needs: Needs) -> CommandChecks:
     It may take as long as all commands that have a limit: one that is slow and answers is no silence.
     """
     profile = needs.profile
-    partitions = [shell_join(["scontrol", "show", "partition", name]) for name in profile.partition.split(",")]
+    partitions = [shell_join(["scontrol", "-a", "show", "partition", name]) for name in profile.partition.split(",")]
+    columns = shell_join(["-h", "-o", SINFO_FORMAT])
     to = ("--test-only", f"--account={profile.account}", f"--partition={profile.partition}")
     commands = {
         "version": "sinfo --version",
         "ping": "limited 11 scontrol ping",
         "config": IF_IT_ANSWERS + CONFIG,
         "partition": IF_IT_ANSWERS + " && ".join(partitions),
-        "nodes": IF_IT_ANSWERS + shell_join(["sinfo", "-h", "-o", SINFO_FORMAT]),
+        # With those that are hidden, unless another one has to be chosen.
+        "nodes": f'{IF_IT_ANSWERS}if [ "$rc_partition" -eq 0 ]; then sinfo -a {columns}; else sinfo {columns}; fi',
         "architectures": f"{IF_IT_ANSWERS}{{ {remote_text('architectures.sh')} }}",
         "machine": "uname -m",
         "who": "id -un; id -Gn",
@@ -74,7 +76,7 @@ def slurm_group(needs: Needs) -> CommandChecks:
     if profile.reservation is not None:
         commands["reservations"] = IF_IT_ANSWERS + "scontrol -o show reservation"
     if profile.exclude is not None:
-        excluded = shell_join(["scontrol", "-o", "show", "node", profile.exclude])
+        excluded = shell_join(["scontrol", "-a", "-o", "show", "node", profile.exclude])
         commands["exclude"] = f"{IF_IT_ANSWERS}{excluded} 2>&1 | grep -v '^NodeName='"
     if needs.plan is not None:
         trial = "limited 10 " + shell_join(["sbatch", *to, *_trial_options(profile, needs.plan)])

@@ -1,6 +1,6 @@
 # Architectures of the nodes by partition, counted here: a large cluster's nodes are megabytes of text. A line is
 # `COUNT|ARCHITECTURE|PARTITIONS`.
-scontrol -o show nodes | awk '
+scontrol -a -o show nodes | awk '
 { arch = ""; partitions = ""
   for (i = 1; i <= NF; i++) {
     if ($i ~ /^Arch=/) arch = substr($i, 6)

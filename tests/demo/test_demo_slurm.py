@@ -95,6 +95,7 @@ NOT_OFFERED = (
     "sacctmgr -nP show qos format=priority",
     "scontrol",
     "scontrol show job 1",
+    "scontrol show partition batch",
     "scontrol requeue 1",
     "scontrol update job=1",
     "scancel",
@@ -182,8 +183,8 @@ def test_accounting_is_asked_by_day_and_by_name(client: Client) -> None:
 
 def test_scontrol_does_not_know_what_is_not_there(asker: Client) -> None:
     for words, text in (
-        ("show partition x", "Partition x not found\n"),
-        ("-o show node demo[001-002],x", "Node x not found\n"),
+        ("-a show partition x", "Partition x not found\n"),
+        ("-a -o show node demo[001-002],x", "Node x not found\n"),
     ):
         answer = asker.run(f"scontrol {words}")
         assert (answer.code, answer.err) == (1, text)

@@ -203,6 +203,7 @@ class Rig:
     database_down = faults.database_down
     database_hung = faults.database_hung
     node_down = faults.node_down
+    hidden_partition = faults.hidden_partition
     reservation = faults.reservation
     fresh_home = faults.fresh_home
     full_disk = faults.full_disk

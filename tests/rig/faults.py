@@ -76,6 +76,16 @@ def node_down(rig: Rig, name: str, reason: str = "xid79") -> Iterator[None]:
 
 
 @contextmanager
+def hidden_partition(rig: Rig, name: str) -> Iterator[None]:
+    """Slurm shows a partition, and nodes that are in no other, to nobody who does not ask for hidden ones as well."""
+    rig.as_root(["scontrol", "update", f"PartitionName={name}", "Hidden=YES"], check=True)
+    try:
+        yield
+    finally:
+        rig.as_root(["scontrol", "update", f"PartitionName={name}", "Hidden=NO"], check=True)
+
+
+@contextmanager
 def reservation(rig: Rig, name: str = "bench", nodes: str = "cn001", users: str = OPERATOR) -> Iterator[None]:
     """Nodes are reserved for users, for an hour from now."""
     command = f"scontrol create reservation ReservationName={name} StartTime=now Duration=60 Users={users}"

@@ -64,7 +64,7 @@ class SlurmCluster(Session):
         Raises SlurmTrouble when Slurm cannot say, and what `Session.run` raises.
         """
         nodes = one_line(node_list, "the node list")
-        command = shell_join(["sinfo", "-h", "-N", "-n", nodes, "-o", SEPARATOR.join(("%N", "%T", "%E"))])
+        command = shell_join(["sinfo", "-a", "-h", "-N", "-n", nodes, "-o", SEPARATOR.join(("%N", "%T", "%E"))])
         return parse_bad_nodes(said(self, "sinfo", command))
 
     def cancel(self, job_id: str) -> bool:

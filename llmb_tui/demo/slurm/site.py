@@ -28,13 +28,13 @@ def scontrol(store: Store, arguments: list[str]) -> int:
             text = f"Slurmctld(primary) at {os.uname().nodename} is UP\n"
         case ["show", "config"]:
             text = "".join(f"{name:<23} = {value}\n" for name, value in _CONFIG.items())
-        case ["show", "partition", name]:
+        case ["-a", "show", "partition", name]:
             text = _partition(name)
         case ["show", "hostnames", names]:
             text = "".join(f"{name}\n" for name in notation.expand(names))
-        case ["-o", "show", "nodes"]:
+        case ["-a", "-o", "show", "nodes"]:
             text = _nodes(store, list(facts.NODES))
-        case ["-o", "show", "node", names]:
+        case ["-a", "-o", "show", "node", names]:
             text = _nodes(store, notation.expand(names))
         case ["-o", "show", "reservation"]:
             text = "No reservations in the system\n"
@@ -57,7 +57,7 @@ def sinfo(store: Store, arguments: list[str]) -> int:
 
 def sinfo_options() -> Parser:
     """Nodes are asked for without a heading, and always with columns."""
-    parser = Parser("sinfo", "-n", "-N")
+    parser = Parser("sinfo", "-n", "-N -a")
     parser.add_argument("--version", action="version", version=facts.VERSION)
     parser.add_argument("-h", action="store_true", required=True)
     parser.add_argument("-o", required=True)

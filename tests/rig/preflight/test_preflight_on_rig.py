@@ -132,6 +132,24 @@ def test_an_image_for_grace_does_not_run_on_these_nodes(look: Look, catalog: Cat
     assert (found["gpus"].status, found["nodes"].status, found["cpu"].status) == ("ok", "ok", "failed")
 
 
+def test_a_hidden_partition_is_for_who_names_it(rig: Rig, look: Look, session: SlurmCluster, catalog: Catalog) -> None:
+    grace = plan(catalog, Selection("nemotron4-340b", "25.12", "340b", "gb200", "fp8", 128))
+    with rig.hidden_partition("small"):
+        assert "small" not in rig.as_operator(["sinfo"], check=True).stdout
+        found = look(replace(grace, nodes=2), partition="small", exclude="gn002")
+        wrong = look(None, partition="nope")
+        rig.as_root("scontrol update NodeName=gn001 State=DRAIN Reason='fan broken'", check=True)
+        try:
+            bad_nodes = session.bad_nodes("gn[001-002]")
+        finally:
+            rig.as_root("scontrol update NodeName=gn001 State=RESUME", check=True)
+    assert [found[name].status for name in ("partition", "nodes", "gpus", "exclude")] == ["ok"] * 4
+    assert found["nodes"].found == "2 working of 2"
+    assert found["cpu"].found == "nodes x86_64", "and so not what the image needs"
+    assert bad_nodes == ("gn001 is drained: fan broken",)
+    assert wrong["partition"].found == "batch, debug, cpu", "nobody is told to choose a hidden one"
+
+
 def test_a_reservation_is_found_and_too_small(rig: Rig, look: Look) -> None:
     with rig.reservation(nodes="cn001"):
         found = look(reservation="bench")["reservation"]
