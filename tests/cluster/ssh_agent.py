@@ -1,13 +1,18 @@
-"""A real ssh-agent for a test."""
+"""A real ssh-agent for a test, and one that does not sign."""
 
 from __future__ import annotations
 
 import os
 import socket
 import subprocess
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from socketserver import StreamRequestHandler, ThreadingUnixStreamServer
+
+import paramiko
+from paramiko.agent import SSH2_AGENT_IDENTITIES_ANSWER, cSSH2_AGENTC_REQUEST_IDENTITIES
 
 from tests.kit.waiting import until
 
@@ -25,6 +30,30 @@ def ssh_agent(place: Path, *keys: Path) -> Iterator[Path]:
             yield place
         finally:
             agent.terminate()
+
+
+@contextmanager
+def silent_agent(place: Path, *keys: paramiko.PKey) -> Iterator[Path]:
+    """An agent that holds the keys and never signs, as one does that waits for somebody to touch a token."""
+    listed = paramiko.Message()
+    listed.add_byte(bytes([SSH2_AGENT_IDENTITIES_ANSWER]))
+    listed.add_int(len(keys))
+    for number, key in enumerate(keys, 1):
+        listed.add_string(key.asbytes())
+        listed.add_string(f"token {number}")
+
+    class Answers(StreamRequestHandler):
+        def handle(self) -> None:
+            while length := self.rfile.read(4):
+                if self.rfile.read(int.from_bytes(length, "big")) == cSSH2_AGENTC_REQUEST_IDENTITIES:
+                    self.wfile.write(len(listed.asbytes()).to_bytes(4, "big") + listed.asbytes())
+
+    with ThreadingUnixStreamServer(str(place), Answers) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}).start()
+        try:
+            yield place
+        finally:
+            server.shutdown()
 
 
 def _listens(place: Path) -> bool:

@@ -24,7 +24,7 @@ from llmb_tui.cluster.ssh.keys import UnlockedKeys
 from llmb_tui.cluster.ssh.questions import hung_up
 from llmb_tui.errors import Trouble
 from tests.cluster.login_node import PASSWORD, LoginNode, Person, make_key
-from tests.cluster.ssh_agent import ssh_agent
+from tests.cluster.ssh_agent import silent_agent, ssh_agent
 
 PASSPHRASE = "open sesame"
 
@@ -189,6 +189,24 @@ def test_an_agents_key_is_used_whatever_its_comment_holds(
         node.user_key = make_key(tmp_path / "another")
         with pytest.raises(AuthenticationFailed, match="the agent's key K\N{REPLACEMENT CHARACTER}the"):
             log_in(node, profile=profile)
+
+
+def test_an_agent_that_does_not_sign_leaves_the_others_their_turn(
+    node: LoginNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waits for a touch that nobody gives; the server is not to blame."""
+    for module in ("keys._AGENT_DEADLINE_S", "authentication._KEY_DEADLINE_S"):
+        monkeypatch.setattr(f"llmb_tui.cluster.ssh.{module}", 0.3)
+    node.factors = ("publickey,password", "password")  # a key that was only asked about counts as passed here
+    person = Person(answers=[PASSWORD, None])
+    profile = replace(node.profile(), identity_file=None)
+    with silent_agent(tmp_path / "agent", node.user_key) as socket:
+        monkeypatch.setenv("SSH_AUTH_SOCK", str(socket))
+        log_in(node, person, profile)
+        with pytest.raises(AuthenticationFailed) as caught:
+            log_in(node, person, profile)
+    assert person.prompts == [("Password for operator@127.0.0.1: ", False)] * 2
+    assert "the agent's key token 1 (the agent gave no signature in time)" in caught.value.why
 
 
 def test_a_password_is_asked_for_when_no_key_will_do(node: LoginNode) -> None:

@@ -14,7 +14,7 @@ from llmb_tui.cluster.failures import AuthenticationFailed, Unreachable
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.ssh.channels import LINK_ERRORS
 from llmb_tui.cluster.ssh.handshake import LoginTransport
-from llmb_tui.cluster.ssh.keys import Candidate, Keys, UnlockedKeys, reason
+from llmb_tui.cluster.ssh.keys import Candidate, Keys, NoSignature, UnlockedKeys, reason
 from llmb_tui.cluster.ssh.openssh import HostSettings
 from llmb_tui.cluster.ssh.questions import PHONE_S, Declined, HungUp, Questions, ask, hung_up
 from llmb_tui.cluster.ssh.userauth import KeyRequests, Refused
@@ -202,7 +202,7 @@ class Login:
             words = questions.last_words.strip() if questions is not None else ""
             self._tried.append(f"{name} ({words or self._transport.parting_words or reason(error)})")
             silent = questions.was_silent if questions is not None else time.monotonic() - begun_at >= deadline_s
-            if silent:
+            if silent and not isinstance(error, NoSignature):
                 raise self.failure(f"The server then did not answer within {deadline_s:.0f} seconds.") from error
             if self._has_hung_up():
                 raise self._closed() from error

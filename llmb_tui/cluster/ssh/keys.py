@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any, cast
 
 import paramiko
 from paramiko.agent import SSH2_AGENT_IDENTITIES_ANSWER, AgentKey, AgentSSH, cSSH2_AGENTC_REQUEST_IDENTITIES
@@ -29,6 +30,10 @@ UnlockedKeys = dict[tuple[str, int, int], paramiko.PKey]
 
 They are held in memory as an agent would, for the life of one session.
 """
+
+
+class NoSignature(paramiko.SSHException):
+    """The agent did not sign in time. The server was not asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +154,8 @@ class _Agent(AgentSSH):
 
     def __init__(self, path: str) -> None:
         super().__init__()
+        self.is_silent = False
+        """It left a signature open: what it says later could be taken for the next one."""
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             self._socket.settimeout(_AGENT_DEADLINE_S)
@@ -176,6 +183,16 @@ class _AgentKey(AgentKey):
 
     def asbytes(self) -> bytes:
         return self.blob
+
+    def sign_ssh_data(self, data: Any, algorithm: str | None = None) -> paramiko.Message:
+        """Raises NoSignature where nobody touches the token that the agent waits for; no key of it is tried then."""
+        agent = cast("_Agent", self.agent)
+        if not agent.is_silent:
+            try:
+                return super().sign_ssh_data(data, algorithm)
+            except TimeoutError:
+                agent.is_silent = True
+        raise NoSignature("the agent gave no signature in time")
 
 
 def reason(error: Exception) -> str:
