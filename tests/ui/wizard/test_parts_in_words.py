@@ -15,6 +15,7 @@ from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.panes.install import step_parts
 from llmb_tui.ui.panes.review import launch_facts
 from llmb_tui.ui.widgets.texts import Paragraph
+from llmb_tui.wizard.events import Answered
 from llmb_tui.wizard.state import ClusterState
 from llmb_tui.wizard.steps import StepId
 from tests.kit.pilot import loaded
@@ -64,3 +65,17 @@ async def test_the_bar_says_how_the_link_is(services: Services, health: LinkHeal
         wizard.bar.cluster, wizard.bar.link = EOS.name, "connected"
         wizard.bar.health = health
         assert said in str(wizard.bar.render())
+
+
+async def test_the_bar_does_not_say_of_another_cluster_how_the_one_before_is(services: Services) -> None:
+    services.clusters.save(EOS)
+    services.clusters.save(replace(EOS, name="other"))
+    app = LlmbApp(services)
+    async with app.run_test(size=(120, 30)) as pilot:
+        wizard = await loaded(pilot)
+        wizard.dispatch(Answered("cluster", EOS.name))
+        wizard.bar.health = LinkHealth("live", 0.012, "")
+        wizard.dispatch(Answered("scale", "64"))
+        assert wizard.bar.health is not None
+        wizard.dispatch(Answered("cluster", "other"))
+        assert (wizard.bar.cluster, wizard.bar.health) == ("other", None)
