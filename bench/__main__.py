@@ -59,7 +59,7 @@ def page(rows: Sequence[Row], facts: Sequence[str], failed: dict[str, str]) -> s
     table += [row.cells() for row in sorted(rows, key=lambda row: row.number or _GOALS + 1)]
     missing = [str(number) for number in range(1, _GOALS + 1) if number not in {row.number for row in rows}]
     parts = [
-        "<!-- Written by `make bench`, on a quiet machine. Rows of several runs are joined by hand, each with its commit. -->",
+        "<!-- Written by `make bench`, on a quiet machine. Rows of several runs are joined by hand. -->",
         "# Speed",
         f"`make bench` measured this with the real program. The ways of a row took turns, round after round, on one\n"
         f"machine; *now* is this version, *before* is commit {OLDER}. Only ratios mean something on another machine.\n"

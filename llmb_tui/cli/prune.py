@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from llmb_tui.cli.output import print_json, print_line, print_table, say
 from llmb_tui.cli.user import confirm, has_terminal
 from llmb_tui.errors import Trouble
-from llmb_tui.results.prune import LocalLog, LocalLogs, held_by_suites, local_logs, remove_log
+from llmb_tui.results.prune import LocalLogs, LogCopies, held_by_suites, local_logs, remove_log
 from llmb_tui.services import Services
 from llmb_tui.text import plural, size_text
 
@@ -23,7 +23,7 @@ def prune(services: Services, arguments: argparse.Namespace) -> int:
     logs = local_logs(services.runs, before, held_by_suites(services.suites))
     if not arguments.json:
         _show(logs)
-    removed: list[LocalLog] = []
+    removed: list[LogCopies] = []
     failed: list[Trouble] = []
     if logs.removable and (arguments.yes or has_terminal()):
         what = f"{plural(len(logs.removable), 'log')} ({_sum(logs.removable)})"
@@ -56,7 +56,7 @@ def _show(logs: LocalLogs) -> None:
         say(f"The log of {run_id} stays. {why}")
 
 
-def _row(log: LocalLog) -> tuple[str, ...]:
+def _row(log: LogCopies) -> tuple[str, ...]:
     what = log.run.plan.selection
     return (
         log.run.id,
@@ -68,10 +68,10 @@ def _row(log: LocalLog) -> tuple[str, ...]:
     )
 
 
-def _document(log: LocalLog) -> dict[str, object]:
+def _document(log: LogCopies) -> dict[str, object]:
     run, files = log.run, list(log.names)
     return {"id": run.id, "cluster": run.cluster, "files": files, "bytes": log.size, "grew_at": log.grew_at}
 
 
-def _sum(logs: Sequence[LocalLog]) -> str:
+def _sum(logs: Sequence[LogCopies]) -> str:
     return size_text(sum(log.size for log in logs))

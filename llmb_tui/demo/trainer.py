@@ -40,7 +40,7 @@ HYDRA_PROGRAM = "megatron_gpt_pretraining.py"
 NEMO2_PROGRAM = "pretrain.py"
 
 
-class Clock:
+class JobClock:
     """The job's clock, as the program in the job sees it."""
 
     def __init__(self, job: DemoJob) -> None:
@@ -103,7 +103,7 @@ def _find_configuration(words: Mapping[str, str], mounts: list[tuple[str, str]])
         raise Refusal(f"Cannot find primary config '{name}'. Check that it's in your config search path.")
 
 
-def _steps(store: Store, job: DemoJob, clock: Clock, task: Training) -> Iterator[Measured]:
+def _steps(store: Store, job: DemoJob, clock: JobClock, task: Training) -> Iterator[Measured]:
     """Make the steps, each in its time, with the faults that are switched on."""
     for index in range(task.steps):
         if faults.number(store.path, "fail-at-step") == index:
@@ -118,7 +118,7 @@ def _steps(store: Store, job: DemoJob, clock: Clock, task: Training) -> Iterator
 
 
 def _train_nemo2(store: Store, job: DemoJob, task: Training) -> None:
-    clock = Clock(job)
+    clock = JobClock(job)
     memory = os.environ.get("NEMO_LOG_MEMORY_USAGE") == "1"
     for text in nemo2_log(task, clock, _steps(store, job, clock, task), memory=memory):
         _say(sys.stdout, text)
@@ -126,7 +126,7 @@ def _train_nemo2(store: Store, job: DemoJob, task: Training) -> None:
 
 
 def _train_hydra(store: Store, job: DemoJob, task: Training) -> None:
-    clock = Clock(job)
+    clock = JobClock(job)
     title = "************** Experiment configuration ***********"
     _say(sys.stdout, f"[NeMo I {clock.stamp()} megatron_gpt_pretraining:37] {title}")
     clock.wait(START_UP_S)

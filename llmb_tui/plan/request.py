@@ -22,7 +22,7 @@ _LARGEST = 2**31 - 1
 _LONGEST = 100
 
 
-class Unreadable(Trouble):
+class UnreadableRequest(Trouble):
     """A request that is no selection: which field (empty for the whole), and what it could be. Exit code 1."""
 
     def __init__(self, field: str, what: str, nearest: Iterable[str] = ()) -> None:
@@ -36,7 +36,7 @@ def read_request(catalog: Catalog, request: Mapping[str, Any]) -> Selection:
 
     `workload` may carry `@RELEASE` and the prefix `pretrain_`; without a release the newest is meant that lists the
     configuration, else the newest that has the size. Names may be in upper case.
-    Raises `Unreadable` or `Unknown`: both have `field` and `nearest`.
+    Raises `UnreadableRequest` or `Unknown`: both have `field` and `nearest`.
     """
     values = {key: value for key, value in request.items() if value is not None}
     unknown = next((str(key)[:_LONGEST] for key in values if key not in FIELDS), None)
@@ -44,13 +44,13 @@ def read_request(catalog: Catalog, request: Mapping[str, Any]) -> Selection:
         from difflib import get_close_matches  # noqa: PLC0415 - only who mistyped needs it
 
         nearest = get_close_matches(unknown.lower(), FIELDS, n=3)
-        raise Unreadable(unknown, f"{unknown!r} is no key of a selection", nearest)
+        raise UnreadableRequest(unknown, f"{unknown!r} is no key of a selection", nearest)
     releases = _releases(catalog, values)
     scale = _whole(values, "scale")
     if scale is None:
-        raise Unreadable("scale", "scale is missing")
+        raise UnreadableRequest("scale", "scale is missing")
     if scale < FIELDS["scale"].least:
-        raise Unreadable("scale", f"scale must be at least {FIELDS['scale'].least}")
+        raise UnreadableRequest("scale", f"scale must be at least {FIELDS['scale'].least}")
     size = _name(values, "size", tuple(dict.fromkeys(name for recipe in releases for name in recipe.models)))
     with_size = [recipe for recipe in releases if size in recipe.models]
     chosen = Selection(
@@ -93,7 +93,7 @@ def plan_line(catalog: Catalog, line: str) -> dict[str, Any]:
     """
     try:
         return document(plan_request(catalog, _read_line(line)))
-    except (Unreadable, Unknown) as trouble:
+    except (UnreadableRequest, Unknown) as trouble:
         error = f"{trouble.what}; {trouble.why}" if trouble.why else trouble.what
         return {"error": error, "field": trouble.field, "nearest": list(trouble.nearest)}
 
@@ -102,9 +102,9 @@ def _read_line(line: str) -> dict[str, Any]:
     try:
         request = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise Unreadable("", f"not JSON: {error}") from error
+        raise UnreadableRequest("", f"not JSON: {error}") from error
     if not isinstance(request, dict):
-        raise Unreadable("", "not a JSON object")
+        raise UnreadableRequest("", "not a JSON object")
     return request
 
 
@@ -112,19 +112,19 @@ def _releases(catalog: Catalog, values: Mapping[str, Any]) -> tuple[Recipe, ...]
     """The named release; all of the workload, newest first, where none is named."""
     workload, release = _text(values, "workload"), _text(values, "release")
     if workload is None:
-        raise Unreadable("workload", "workload is missing", catalog.workloads())
+        raise UnreadableRequest("workload", "workload is missing", catalog.workloads())
     try:
         return catalog.releases(workload.lower(), release)
     except Unknown:
         raise
     except Trouble as trouble:  # two different releases
-        raise Unreadable("release", trouble.what) from trouble
+        raise UnreadableRequest("release", trouble.what) from trouble
 
 
 def _name(values: Mapping[str, Any], field: str, choices: tuple[str, ...]) -> str:
     name = _text(values, field)
     if name is None:
-        raise Unreadable(field, f"{field} is missing", choices)
+        raise UnreadableRequest(field, f"{field} is missing", choices)
     if name.lower() not in choices:
         raise Unknown(field, name, choices)
     return name.lower()
@@ -138,21 +138,21 @@ def _text(values: Mapping[str, Any], field: str) -> str | None:
 def _path(values: Mapping[str, Any], field: str) -> str | None:
     path = _whole_text(values, field)
     if path and len(path) > LONGEST_PATH:
-        raise Unreadable(field, f"{field} is longer than {LONGEST_PATH} characters")
+        raise UnreadableRequest(field, f"{field} is longer than {LONGEST_PATH} characters")
     return path
 
 
 def _whole_text(values: Mapping[str, Any], field: str) -> str | None:
     value = values.get(field)
     if value is not None and not isinstance(value, str):
-        raise Unreadable(field, f"{field} must be text")
+        raise UnreadableRequest(field, f"{field} must be text")
     return value
 
 
 def _switch(values: Mapping[str, Any], field: str) -> bool:
     value = values.get(field, False)
     if not isinstance(value, bool):
-        raise Unreadable(field, f"{field} must be true or false")
+        raise UnreadableRequest(field, f"{field} must be true or false")
     return value
 
 
@@ -161,9 +161,9 @@ def _whole(values: Mapping[str, Any], field: str) -> int | None:
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool):
-        raise Unreadable(field, f"{field} must be a whole number")
+        raise UnreadableRequest(field, f"{field} must be a whole number")
     if abs(value) > _LARGEST:
-        raise Unreadable(field, f"{field} is larger than {_LARGEST}")
+        raise UnreadableRequest(field, f"{field} is larger than {_LARGEST}")
     return value
 
 

@@ -28,7 +28,7 @@ RULE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ChangePoint:
     """From one value to the next, all of them became others."""
 
     at: int
@@ -44,12 +44,12 @@ class Change:
         return 100 * (self.after / self.before - 1)
 
 
-def changes(values: Sequence[float]) -> tuple[Change, ...]:
+def changes(values: Sequence[float]) -> tuple[ChangePoint, ...]:
     """Where a row of positive values changes, by `RULE`, ascending."""
     first = max(0, len(values) - _MOST)
     edges = _kept(values, [first, *_places(values, first, len(values)), len(values)])
     means = [fmean(values[low:high]) for low, high in pairwise(edges) if high > low]
-    return tuple(Change(at, means[i], means[i + 1]) for i, at in enumerate(edges[1:-1]))
+    return tuple(ChangePoint(at, means[i], means[i + 1]) for i, at in enumerate(edges[1:-1]))
 
 
 def chance(t: float, degrees: int) -> float:

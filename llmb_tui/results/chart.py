@@ -114,7 +114,7 @@ class Band:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ReferenceLine:
     """A straight line over the whole chart, at a value of y or, `upright`, of x."""
 
     role: Role
@@ -133,7 +133,7 @@ class Chart:
     x: Axis
     y: Axis
     bands: tuple[Band, ...] = ()
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[ReferenceLine, ...] = ()
     series: tuple[Series, ...] = ()
     summary: str = ""
     """What is seen, in words, for who does not see it."""

@@ -9,7 +9,18 @@ from statistics import fmean, median
 from llmb_tui.plan.over_scale import AtScale
 from llmb_tui.plan.plan import METHOD_NAMES, METHOD_WORDS, Estimate, Plan
 from llmb_tui.results.changes import RULE, changes
-from llmb_tui.results.chart import Axis, Band, Chart, Point, Role, Rule, Series, scale_axis, time_axis, value_axis
+from llmb_tui.results.chart import (
+    Axis,
+    Band,
+    Chart,
+    Point,
+    ReferenceLine,
+    Role,
+    Series,
+    scale_axis,
+    time_axis,
+    value_axis,
+)
 from llmb_tui.results.result import RunResult
 from llmb_tui.results.scaling import ScalePoint, ScalingCurve
 from llmb_tui.results.table import Table
@@ -133,7 +144,7 @@ def efficiency_chart(curve: ScalingCurve) -> Chart:
         y=value_axis(
             f"tokens/s of a GPU, % of that on {base.gpus:,} GPUs", [100.0, *values, *(one.y for one in published)]
         ),
-        rules=(Rule("ideal", "as fast on each GPU", 100.0),),
+        rules=(ReferenceLine("ideal", "as fast on each GPU", 100.0),),
         series=(
             *((Series("published", "published", published, joined=True),) if len(published) > 1 else ()),
             Series("measured", "measured here", measured, joined=True),
@@ -159,7 +170,9 @@ def history_chart(results: Sequence[RunResult]) -> Chart | None:
     marks, said = [], []
     for one in changes(values):
         label = f"{abs(one.percent):.1f} % {'slower' if one.percent > 0 else 'faster'}"
-        marks.append(Rule("change", label, (runs[one.at - 1].made_at + runs[one.at].made_at) / 2, upright=True))
+        marks.append(
+            ReferenceLine("change", label, (runs[one.at - 1].made_at + runs[one.at].made_at) / 2, upright=True)
+        )
         times = f"{seconds(one.before)} before, {seconds(one.after)} since"
         said.append(f"{label} from run {runs[one.at].id} on ({times})")
     points = [Point(run.made_at, value, name=run.id) for run, value in timed]
@@ -220,12 +233,14 @@ def _expected_band(estimate: Estimate | None, low: float, high: float) -> tuple[
     return (Band("expected", label, points),)
 
 
-def _expected_rule(plan: Plan) -> tuple[Rule, ...]:
+def _expected_rule(plan: Plan) -> tuple[ReferenceLine, ...]:
     estimate = plan.estimate
     if estimate is None:
         return ()
     role: Role = "published" if estimate.method in ("published", "other_release") else "estimated"
-    return (Rule(role, f"{METHOD_NAMES[estimate.method]} {seconds(estimate.step_time_s)}", estimate.step_time_s),)
+    return (
+        ReferenceLine(role, f"{METHOD_NAMES[estimate.method]} {seconds(estimate.step_time_s)}", estimate.step_time_s),
+    )
 
 
 def _by_scale(measured: Sequence[RunResult]) -> dict[int, list[float]]:

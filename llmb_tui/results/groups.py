@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from statistics import fmean
 from typing import Literal
 
-from llmb_tui.results.changes import Change, changes
+from llmb_tui.results.changes import ChangePoint, changes
 from llmb_tui.results.compare import Group, group, why_left_out
 from llmb_tui.results.likeness import distinctions
 from llmb_tui.results.notes import NO_NOTE, Note
@@ -90,7 +90,7 @@ class ResultGroup:
         return next((result for result in _WORST_FIRST if self.verdicts[result]), None)
 
     @cached_property
-    def changed(self) -> tuple[tuple[Group, Change], ...]:
+    def changed(self) -> tuple[tuple[Group, ChangePoint], ...]:
         """The sets of repeats that became slower or faster by more than their noise; the last change of each."""
         found = [(one, _changes(one.values_s)) for one in self.sets]
         return tuple((one, known[-1]) for one, known in found if known)

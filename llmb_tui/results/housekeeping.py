@@ -58,7 +58,7 @@ class Belonging:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class BelongingsListing:
     """What `remote/belongings.sh` prints of an install directory, and what Slurm says of jobs."""
 
     install: str
@@ -113,7 +113,7 @@ def belongings(
     return judged(listing, runs, session.profile.name), listing.more
 
 
-def judged(listing: Listing, runs: Sequence[Run], cluster: str) -> tuple[Belonging, ...]:
+def judged(listing: BelongingsListing, runs: Sequence[Run], cluster: str) -> tuple[Belonging, ...]:
     """What is listed, with its runs, and why it has to stay where it does. Pure."""
     install = f"{listing.install}/"
     logs = [(run.job_log.folder, run) for run in runs if run.job_log and run.job_log.folder.startswith(install)]
@@ -247,7 +247,7 @@ def _delete(session: Session, install: str, script: str, tell: Callable[[str], N
     return "" if ("left 0", "") in answers else "Not everything could be deleted."
 
 
-def _list(session: Session, catalog: Catalog) -> Listing:
+def _list(session: Session, catalog: Catalog) -> BelongingsListing:
     install, token = _directory(session), secrets.token_hex(8)
     script = remote_text("lock.sh", "inside.sh", "belongings.sh")
     arguments = [install, token, str(_MOST), *_repositories(catalog)]
@@ -261,7 +261,7 @@ def _list(session: Session, catalog: Catalog) -> Listing:
             installing.append(clean_line(words[0]))
         elif kind in get_args(Kind) and len(words) == 3 and _is_below(words[2]):
             things.append((cast("Kind", kind), words[2], words[0] == "yes", words[1] == "yes"))
-    return Listing(install, tuple(dict.fromkeys(things)), tuple(installing), more)
+    return BelongingsListing(install, tuple(dict.fromkeys(things)), tuple(installing), more)
 
 
 def _answers(
@@ -320,7 +320,7 @@ def _writes_below(run: Run, install: str) -> bool:
     return any(folder.startswith(install) for folder in folders)
 
 
-def _to_load(listing: Listing, runs: Sequence[Run]) -> dict[str, str]:
+def _to_load(listing: BelongingsListing, runs: Sequence[Run]) -> dict[str, str]:
     """Why checkpoints stay, by their paths: those of suites, and of runs that are not over, on whatever cluster."""
     loaders = [(run.plan.options.load_checkpoint, run) for run in runs if run.going or run.submission == "intended"]
     found = {path: f"Run {run.id} is to load from it." for path, run in loaders if path}

@@ -26,7 +26,7 @@ from llmb_tui.watch.verdict import THRESHOLD
 
 
 @dataclass(frozen=True, slots=True)
-class LocalLog:
+class LogCopies:
     """The local copies of one run's log."""
 
     run: Run
@@ -42,7 +42,7 @@ class LocalLog:
 class LocalLogs:
     """All that this machine has of logs."""
 
-    removable: tuple[LocalLog, ...] = ()
+    removable: tuple[LogCopies, ...] = ()
     """Largest first."""
     kept: Mapping[str, str] = field(default_factory=dict)
     """Why others stay, by the ids of their runs."""
@@ -94,7 +94,7 @@ def _going(suites: Suites) -> list[Suite]:
     return [suite for suite in suites.all() if not suites.progress(suite).over]
 
 
-def remove_log(runs: Runs, log: LocalLog) -> None:
+def remove_log(runs: Runs, log: LogCopies) -> None:
     """Remove the copies of a run's log, and keep what they say. May be repeated after it was cut.
 
     Raises Trouble where the run is another than it was when it was looked at, or somebody is
@@ -128,9 +128,9 @@ def _why_kept(run: Run) -> str:
     return ""
 
 
-def _measured(run: Run, folder: Path, names: tuple[str, ...]) -> LocalLog:
+def _measured(run: Run, folder: Path, names: tuple[str, ...]) -> LogCopies:
     stats = [os.stat(folder / name, follow_symlinks=False) for name in names]
-    return LocalLog(run, names, sum(stat.st_size for stat in stats), stats[-1].st_mtime)
+    return LogCopies(run, names, sum(stat.st_size for stat in stats), stats[-1].st_mtime)
 
 
 def _is_still(handle: int) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from llmb_tui.results.chart import Axis, Chart, Point, Role, Rule, Series, apart
+from llmb_tui.results.chart import Axis, Chart, Point, ReferenceLine, Role, Series, apart
 from llmb_tui.text import clean_line
 
 _WIDTH, _LEFT, _TOP, _PLOT = 620.0, 52.0, 46.0, 220.0
@@ -134,9 +134,9 @@ def _rules(chart: Chart, frame: _Frame) -> Iterator[str]:
             yield _say(frame.right + 8, middle + 4 + (row - (len(text) - 1) / 2) * 14, part)
 
 
-def _upright(chart: Chart, frame: _Frame) -> list[tuple[Rule, _Box]]:
+def _upright(chart: Chart, frame: _Frame) -> list[tuple[ReferenceLine, _Box]]:
     """Each upright line and the place of its label: under those that it would cover."""
-    found: list[tuple[Rule, _Box]] = []
+    found: list[tuple[ReferenceLine, _Box]] = []
     for rule in chart.rules:
         if rule.upright:
             wide, x = _wide(rule.label) * _BOLD, frame.across(rule.at)

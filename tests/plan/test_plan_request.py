@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmb_tui.catalog.catalog import Catalog, Unknown
-from llmb_tui.plan.request import Unreadable, plan_line, plan_request, read_request
+from llmb_tui.plan.request import UnreadableRequest, plan_line, plan_request, read_request
 from llmb_tui.plan.selection import FIELDS, Overrides, RunOptions, Selection
 from tests.kit.runs import CATALOG
 
@@ -21,7 +21,7 @@ GOOD = {"workload": "nemotron4", "size": "15b", "gpu": "h100", "dtype": "bf16", 
 def refused(request: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
     try:
         found = read_request(CATALOG, request)
-    except (Unreadable, Unknown) as trouble:
+    except (UnreadableRequest, Unknown) as trouble:
         return trouble.field, trouble.nearest
     pytest.fail(f"read as {found}")
 

@@ -21,7 +21,7 @@ from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import RunOptions
 from llmb_tui.results.housekeeping import (
     Belonging,
-    Listing,
+    BelongingsListing,
     belongings,
     chosen,
     judged,
@@ -424,7 +424,7 @@ def test_a_directory_that_is_not_there_is_said(place: Place) -> None:
 
 
 def test_what_belongs_to_others_or_holds_what_stays_stays() -> None:
-    listing = Listing(
+    listing = BelongingsListing(
         "/lustre",
         (
             ("image", "images/a.sqsh", False, True),

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as Xml
 import pytest
 
 from llmb_tui.plan.over_scale import over_scale
-from llmb_tui.results.chart import Axis, Chart, Point, Rule, Series
+from llmb_tui.results.chart import Axis, Chart, Point, ReferenceLine, Series
 from llmb_tui.results.charts import efficiency_chart, history_chart, scale_chart, seconds, step_chart
 from llmb_tui.results.scaling import scaling_curves
 from llmb_tui.results.svg import svg
@@ -128,7 +128,7 @@ def test_hostile_text_stays_text() -> None:
         evil,
         Axis(evil, 0, 1),
         Axis("y", 0, 1),
-        rules=(Rule("published", evil, 0.5), Rule("change", evil, 0.4, upright=True)),
+        rules=(ReferenceLine("published", evil, 0.5), ReferenceLine("change", evil, 0.4, upright=True)),
         series=(Series("this", evil, (Point(0.5, 0.5, evil, name=evil),)),),
         summary=evil,
     )

@@ -16,7 +16,7 @@ from llmb_tui.cluster.cluster import AsksOnce
 from llmb_tui.cluster.failures import Disconnected, Unanswered, Unreachable
 from llmb_tui.cluster.job import TERMINAL_STATES
 from llmb_tui.cluster.runai.failures import ApiTrouble, malformed, refusal
-from llmb_tui.cluster.runai.https import Answer, HttpsServer, WrongServer, bundle_of, trusting
+from llmb_tui.cluster.runai.https import HttpsServer, WholeReply, WrongServer, bundle_of, trusting
 from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.cluster.runai.token import Token
 from llmb_tui.cluster.runai.values import (
@@ -250,7 +250,7 @@ class RunaiApi(AsksOnce):
             "It is looked up by its name, and not sent again before that is known.",
         )
 
-    def _id_in(self, answer: Answer, asked: str) -> str:
+    def _id_in(self, answer: WholeReply, asked: str) -> str:
         said = self._said(answer, asked)
         workload_id = said.get("workloadId") if isinstance(said, dict) else None
         if isinstance(workload_id, str) and workload_id:
@@ -299,7 +299,7 @@ class RunaiApi(AsksOnce):
     def _get(self, asked: str, path: str, *, base: str | None = None) -> Any:
         return self.once((base, path), lambda: self._said(self._ask("GET", path, asked, base=base, repeat=True), asked))
 
-    def _said(self, answer: Answer, asked: str) -> Any:
+    def _said(self, answer: WholeReply, asked: str) -> Any:
         try:
             return json.loads(answer.body)
         except (ValueError, RecursionError) as error:
@@ -314,14 +314,14 @@ class RunaiApi(AsksOnce):
         body: Mapping[str, Any] | None = None,
         base: str | None = None,
         repeat: bool = False,
-    ) -> Answer:
+    ) -> WholeReply:
         """A good answer; `repeat`: the question may be asked again where it is not known what it did."""
         ends = time.monotonic() + self._within_s
         path = (self._path if base is None else base) + path
         content = None if body is None else json.dumps(body, separators=(",", ":")).encode()
         token, perhaps_done = self._token.value(ends), False
 
-        def send() -> Answer:
+        def send() -> WholeReply:
             nonlocal perhaps_done
             try:
                 answer = self._send(method, path, {**_JSON, "Authorization": f"Bearer {token}"}, content, ends)
@@ -341,7 +341,7 @@ class RunaiApi(AsksOnce):
             raise trouble
         return answer
 
-    def _grant(self, words: dict[str, str], ends: float) -> Answer:
+    def _grant(self, words: dict[str, str], ends: float) -> WholeReply:
         """A request for a token, which is as safe to repeat as a look."""
         body, path = json.dumps(words).encode(), f"{self._path}/token"
         try:
@@ -349,7 +349,7 @@ class RunaiApi(AsksOnce):
         except (Disconnected, Unanswered) as trouble:  # of what a token was wanted for nothing was sent
             raise Unreachable(trouble.what, trouble.why, trouble.fix) from trouble
 
-    def _repeatedly(self, send: Callable[[], Answer], asked: str, ends: float, repeat: bool) -> Answer:
+    def _repeatedly(self, send: Callable[[], WholeReply], asked: str, ends: float, repeat: bool) -> WholeReply:
         """The answer of the last try. Between tries it waits as long as the server says, but not past the deadline."""
         pause_s = _FIRST_PAUSE_S
         for left in reversed(range(_TRIES)):
@@ -372,7 +372,7 @@ class RunaiApi(AsksOnce):
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
         raise AssertionError
 
-    def _send(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None, ends: float) -> Answer:
+    def _send(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None, ends: float) -> WholeReply:
         began = time.time()
         answer = self._server.ask(method, path, headers, body, ends=ends, most=LONGEST_ANSWER)
         if (date := _date(answer.headers.get("date", ""))) is not None:
@@ -399,7 +399,7 @@ def _date(text: str) -> float | None:
         return None
 
 
-def _retry_after(answer: Answer, now: float) -> float | None:
+def _retry_after(answer: WholeReply, now: float) -> float | None:
     """Seconds that the server asks to wait; as a number or as a date by its own clock."""
     text = answer.headers.get("retry-after", "")
     if text.isdecimal() and len(text) < 10:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from llmb_tui.cluster.cluster import SchedulerTrouble
-from llmb_tui.cluster.runai.https import Answer
+from llmb_tui.cluster.runai.https import WholeReply
 from llmb_tui.text import short_line
 
 _LONGEST_WORDS = 400
@@ -23,7 +23,7 @@ class ApiTrouble(SchedulerTrouble):
         """The same was asked before, and may have been done then, though nobody answered that."""
 
 
-def refusal(server: str, asked: str, answer: Answer) -> ApiTrouble:
+def refusal(server: str, asked: str, answer: WholeReply) -> ApiTrouble:
     """What it means that a question was answered with this status. `asked` says what for, as in `create a workload`."""
     status = answer.status
     words = words_of(answer)
@@ -59,12 +59,12 @@ def malformed(server: str, asked: str, why: str) -> ApiTrouble:
     return ApiTrouble(200, f"{server} did not answer as Run:ai does, to {asked}.", f"{why}.", fix)
 
 
-def is_own(answer: Answer) -> bool:
+def is_own(answer: WholeReply) -> bool:
     """It is an error as Run:ai's contract has them, and not one of something in between."""
     return isinstance(_said(answer).get("code"), int)
 
 
-def words_of(answer: Answer) -> str:
+def words_of(answer: WholeReply) -> str:
     """The server's own words, clean and not long; empty where it has none that a person reads."""
     said = _said(answer)
     issues = said.get("complianceIssues")
@@ -73,7 +73,7 @@ def words_of(answer: Answer) -> str:
     return short_line(" · ".join(part for part in parts if isinstance(part, str) and part), _LONGEST_WORDS)
 
 
-def _said(answer: Answer) -> dict[str, Any]:
+def _said(answer: WholeReply) -> dict[str, Any]:
     try:
         said = json.loads(answer.body)
     except (ValueError, RecursionError):

@@ -32,7 +32,7 @@ _BUNDLE = "REQUESTS_CA_BUNDLE"
 _LOOK = "Check the URL, the VPN and the proxy."
 
 
-class Answer(NamedTuple):
+class WholeReply(NamedTuple):
     """What a server answered."""
 
     status: int
@@ -83,7 +83,7 @@ class HttpsServer:
 
     def ask(  # noqa: PLR0913 - each is a thing of its own
         self, method: str, path: str, headers: Mapping[str, str], body: bytes | None, *, ends: float, most: int
-    ) -> Answer:
+    ) -> WholeReply:
         """What the server answers before `ends`, by the monotonic clock.
 
         Raises Unreachable, which nothing was sent to; Disconnected; DeadlinePassed; AnswerTooLong.
@@ -97,7 +97,7 @@ class HttpsServer:
                 if len(body_said) > most:
                     what = f"{self.name} answers with more than {most:,} bytes."
                     raise AnswerTooLong(what, "Nothing that is asked here has such an answer.", "Look at its pages.")
-            return Answer(reply.status, reply.headers, bytes(body_said))
+            return WholeReply(reply.status, reply.headers, bytes(body_said))
 
     def open(
         self, method: str, path: str, headers: Mapping[str, str], body: bytes | None = None, *, ends: float

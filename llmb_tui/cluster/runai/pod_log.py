@@ -16,7 +16,7 @@ from llmb_tui.cluster.failures import AnswerTooLong, DeadlinePassed, Disconnecte
 from llmb_tui.cluster.remote_file import OutOfReach, Proof, Sample, cksum
 from llmb_tui.cluster.runai.api import RunaiApi
 from llmb_tui.cluster.runai.failures import refusal
-from llmb_tui.cluster.runai.https import Answer, Reply
+from llmb_tui.cluster.runai.https import Reply, WholeReply
 from llmb_tui.cluster.runai.kube import Kube
 from llmb_tui.cluster.runai.values import first_pod
 from llmb_tui.text import clean_line
@@ -192,7 +192,9 @@ class PodLog:
             body = b""
             while len(body) < _LONGEST_REFUSAL and (piece := reply.read(QUIET_S)):
                 body += piece
-            trouble = refusal("Kubernetes", f"read the log of {self.path}", Answer(reply.status, reply.headers, body))
+            trouble = refusal(
+                "Kubernetes", f"read the log of {self.path}", WholeReply(reply.status, reply.headers, body)
+            )
             if reply.status == 403:
                 trouble.fix = "Its administrators have to let the kubeconfig's user `get` `pods/log` in that namespace."
             raise trouble

@@ -12,7 +12,7 @@ from typing import Any
 
 from llmb_tui.cluster.failures import AuthenticationFailed, LoginNeeded, Unreachable
 from llmb_tui.cluster.runai.failures import is_own, malformed, refusal, words_of
-from llmb_tui.cluster.runai.https import Answer
+from llmb_tui.cluster.runai.https import WholeReply
 from llmb_tui.errors import Trouble
 
 _MARGIN_S = 60.0
@@ -20,7 +20,7 @@ _AGAIN_S = 10.0
 """How soon a renewal that failed is tried again while the old token is valid."""
 _ASKED = "log in"
 
-Grant = Callable[[dict[str, str], float], Answer]
+Grant = Callable[[dict[str, str], float], WholeReply]
 """Sends the body of a token request; the second is until when."""
 
 
@@ -100,7 +100,7 @@ class Token:
         self._renew_at = self._ends_at - min(_MARGIN_S, lifetime_s / 4)
 
 
-def _granted(server: str, answer: Answer) -> tuple[str, float]:
+def _granted(server: str, answer: WholeReply) -> tuple[str, float]:
     """The token and for how long it is valid; by its own times where nothing else says so, and not by this clock."""
     try:
         said: Any = json.loads(answer.body)

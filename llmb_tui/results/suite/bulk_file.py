@@ -16,7 +16,7 @@ from typing import Any
 
 from llmb_tui.cluster.yaml_text import NotYaml, yaml_of
 from llmb_tui.plan.selection import LAYOUT
-from llmb_tui.results.suite.suite_file import NO_NUMBER, Asked, SuiteForm, SuiteProblem, SuiteText, content
+from llmb_tui.results.suite.suite_file import NO_NUMBER, FileRun, SuiteProblem, SuiteText, TomlSuite, content
 from llmb_tui.toml.lines import KeyPath, Lines
 from llmb_tui.toml.read import known_are
 
@@ -39,7 +39,7 @@ def read_yaml(file: Path) -> SuiteText:
     import yaml  # noqa: PLC0415 - only who has such a file needs it
 
     text = content(file)
-    source = SuiteText(file, Lines(), SuiteForm())
+    source = SuiteText(file, Lines(), TomlSuite())
     try:
         data = yaml_of(text)
     except NotYaml as error:
@@ -55,7 +55,7 @@ def read_yaml(file: Path) -> SuiteText:
 
 def read_text(file: Path) -> SuiteText:
     """The text form: a header `WORKLOAD_SIZE:`, then lines `(dtypes, scales, repeats[, profile])`."""
-    source = SuiteText(file, Lines(), SuiteForm())
+    source = SuiteText(file, Lines(), TomlSuite())
     named: dict[str, str] | None = None
     header: KeyPath = ()
     for number, line in enumerate(map(str.strip, content(file).splitlines()), start=1):
@@ -127,9 +127,9 @@ def _task(
     paths |= {"workload": here[:1], "size": here[:1], **dict.fromkeys(params, (*here, "overrides", "params"))}
     for *values, dtype, scale in itertools.product(*params.values(), dtypes, scales):
         one = {**named, **dict(zip(params, values, strict=True)), "dtype": dtype, "scale": scale}
-        source.ask(Asked(one | ({"profile": True} if profile else {}), paths, repeats), here)
+        source.ask(FileRun(one | ({"profile": True} if profile else {}), paths, repeats), here)
         if beside:
-            source.ask(Asked(one | {"profile": True}, paths), here)
+            source.ask(FileRun(one | {"profile": True}, paths), here)
 
 
 def _inherited(source: SuiteText, here: KeyPath, name: str) -> KeyPath:

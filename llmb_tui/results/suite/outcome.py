@@ -14,7 +14,7 @@ from llmb_tui.watch.state import Result
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SuiteOutcome:
     """What came of a suite."""
 
     result: Result | None
@@ -23,10 +23,10 @@ class Outcome:
     """For a person: the answer first, then what it rests on."""
 
 
-def outcome_of(progress: SuiteProgress) -> Outcome:
+def outcome_of(progress: SuiteProgress) -> SuiteOutcome:
     """What it has answered so far."""
     answer = {"tune": _tune, "acceptance": _acceptance, "repeat": _repeat}.get(progress.plan.suite.kind)
-    return answer(progress) if answer is not None else Outcome(None, (progress.words,))
+    return answer(progress) if answer is not None else SuiteOutcome(None, (progress.words,))
 
 
 def trials_of(progress: SuiteProgress) -> list[RowProgress]:
@@ -47,32 +47,32 @@ def with_best(progress: SuiteProgress) -> SuiteRow | None:
     return replace(last, selection=replace(last.selection, overrides=fastest.overrides))
 
 
-def _acceptance(progress: SuiteProgress) -> Outcome:
+def _acceptance(progress: SuiteProgress) -> SuiteOutcome:
     """All have to pass; as long as a log is not read nobody knows whether they do."""
     if not progress.over or progress.unread:
-        return Outcome(None, (progress.words,))
+        return SuiteOutcome(None, (progress.words,))
     bad = [row for row in progress.rows if row.standing != "done" or row.result == "FAIL"]
     doubtful = [row for row in progress.rows if row.standing == "done" and row.result in ("WARN", None)]
     result: Result = "FAIL" if bad else "WARN" if doubtful else "PASS"
     lines = [f"{result}: {progress.results('PASS')} of {plural(len(progress.rows), 'configuration')} pass."]
     lines += [f"{row.planned.row.key}: {row.result or row.state}" for row in (*bad, *doubtful)]
-    return Outcome(result, tuple(lines))
+    return SuiteOutcome(result, tuple(lines))
 
 
-def _repeat(progress: SuiteProgress) -> Outcome:
+def _repeat(progress: SuiteProgress) -> SuiteOutcome:
     values = [row.step_time_s for row in progress.rows if row.step_time_s is not None]
     half = mean_half_width(values)
     if half is None:
-        return Outcome(None, (progress.words,))
+        return SuiteOutcome(None, (progress.words,))
     mean, deviation = fmean(values), stdev(values)
     reach = f"{min(values):.4g} to {max(values):.4g} s"
     line = f"step time {mean:.4g} ± {two_digits(half)} s (95 %, {len(values)} runs), {reach}"
     share, alike = two_digits(100 * deviation / mean), two_digits(2.8 * deviation)
     noise = f"noise {share} %: two runs that differ by less than {alike} s are alike"
-    return Outcome(None, (line, noise, progress.words))
+    return SuiteOutcome(None, (line, noise, progress.words))
 
 
-def _tune(progress: SuiteProgress) -> Outcome:
+def _tune(progress: SuiteProgress) -> SuiteOutcome:
     trials = trials_of(progress)
     lines = [_compared(trials)] if len(trials) > 1 and not progress.trying else []
     lines += [_model_error(trials)] if trials else []
@@ -81,7 +81,7 @@ def _tune(progress: SuiteProgress) -> Outcome:
     if last.planned.row.of_best and last.step_time_s is not None:
         verdict = f", {last.result}" if last.result else ""
         lines.insert(0, f"full run of the best: {last.step_time_s:.4g} s{verdict}")
-    return Outcome(last.result if progress.over else None, (*lines, progress.words))
+    return SuiteOutcome(last.result if progress.over else None, (*lines, progress.words))
 
 
 def _compared(trials: Sequence[RowProgress]) -> str:

@@ -21,7 +21,7 @@ from llmb_tui.catalog.catalog import Catalog, Unknown
 from llmb_tui.catalog.settings import STRICT
 from llmb_tui.errors import Trouble
 from llmb_tui.plan.make import plan
-from llmb_tui.plan.request import Unreadable, read_request
+from llmb_tui.plan.request import UnreadableRequest, read_request
 from llmb_tui.plan.selection import DEFAULT_PROCEDURE, FIELDS, LAYOUT, OPTIONS, ProcedureId, Selection, is_given
 from llmb_tui.results.suite.suite import MOST_RUNS, Suite, make_suite
 from llmb_tui.text import clean_line
@@ -50,7 +50,7 @@ class SuiteProblem(FileProblem):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class FileRun:
     """One run that a file asks for, as `read_request` takes it."""
 
     values: Mapping[str, Any]
@@ -66,8 +66,8 @@ class SuiteText:
 
     file: Path
     lines: Lines
-    form: SuiteForm
-    asked: list[Asked] = field(default_factory=list)
+    form: TomlSuite
+    asked: list[FileRun] = field(default_factory=list)
     count: int = 0
     """Runs that were asked for."""
 
@@ -75,7 +75,7 @@ class SuiteText:
         """What is wrong at a place."""
         return SuiteProblem.at(self.file, self.lines, (path, reason))
 
-    def ask(self, one: Asked, path: KeyPath) -> None:
+    def ask(self, one: FileRun, path: KeyPath) -> None:
         """Ask for a run. Raises SuiteProblem where that is one too many."""
         self.count += one.repeats
         if self.count > MOST_RUNS:
@@ -84,7 +84,7 @@ class SuiteText:
 
 
 @dataclass(frozen=True, slots=True)
-class SuiteForm:
+class TomlSuite:
     """The TOML form."""
 
     __pydantic_config__ = STRICT
@@ -182,7 +182,7 @@ def _runs(
     for asked in source.asked:
         try:
             selection = read_request(catalog, _with_gpu(catalog, asked.values, gpu))
-        except (Unreadable, Unknown) as trouble:
+        except (UnreadableRequest, Unknown) as trouble:
             words = "; ".join(filter(None, (trouble.what, trouble.why, trouble.fix)))
             faults.setdefault(_place(asked, trouble.field), words.replace("\n", "; "))
             continue
@@ -207,7 +207,7 @@ def _with_gpu(catalog: Catalog, values: Mapping[str, Any], gpu: str | None) -> M
     return values
 
 
-def _place(asked: Asked, name: str) -> KeyPath:
+def _place(asked: FileRun, name: str) -> KeyPath:
     if name == "release" and name not in asked.paths:
         name = "workload"
     return asked.paths.get(name, asked.paths.get("", ()))
@@ -215,7 +215,7 @@ def _place(asked: Asked, name: str) -> KeyPath:
 
 def _read_toml(file: Path) -> SuiteText:
     content(file)
-    form, text = read_toml(file, SuiteForm, SuiteProblem)
+    form, text = read_toml(file, TomlSuite, SuiteProblem)
     source = SuiteText(file, Lines(text), form)
     missing = [name for name in _LISTS if not getattr(form, name)]
     if missing and (form.layouts or len(missing) < len(_LISTS)):
@@ -233,7 +233,7 @@ def _read_toml(file: Path) -> SuiteText:
     return source
 
 
-def _of_lists(form: SuiteForm, by: ProcedureId | None) -> Iterator[Asked]:
+def _of_lists(form: TomlSuite, by: ProcedureId | None) -> Iterator[FileRun]:
     """Every combination; the layout changes fastest."""
     lists = [enumerate(getattr(form, name)) for name in _LISTS]
     for combination in itertools.product(*lists, enumerate(form.layouts or ({},))):
@@ -243,10 +243,10 @@ def _of_lists(form: SuiteForm, by: ProcedureId | None) -> Iterator[Asked]:
             values[_LISTS[name]], paths[_LISTS[name]] = value, (name, index)
         values |= layout
         paths |= {name: ("layouts", at, name) for name in layout}
-        yield Asked(values, paths, form.repeats, by)
+        yield FileRun(values, paths, form.repeats, by)
 
 
-def _of_row(source: SuiteText, index: int, row: Mapping[str, Any], by: ProcedureId | None) -> Asked:
+def _of_row(source: SuiteText, index: int, row: Mapping[str, Any], by: ProcedureId | None) -> FileRun:
     values, paths = _for_all(source.form)
     here: KeyPath = ("runs", index)
     own: dict[str, Any] = {}
@@ -259,10 +259,10 @@ def _of_row(source: SuiteText, index: int, row: Mapping[str, Any], by: Procedure
     if type(repeats) is not int or repeats < 1:
         raise source.problem((*here, "repeats"), NO_NUMBER)
     by = _procedure(source, (*here, "procedure"), own.pop("procedure", None)) or by
-    return Asked({**values, **own}, paths, repeats, by)
+    return FileRun({**values, **own}, paths, repeats, by)
 
 
-def _for_all(form: SuiteForm) -> tuple[dict[str, Any], dict[str, KeyPath]]:
+def _for_all(form: TomlSuite) -> tuple[dict[str, Any], dict[str, KeyPath]]:
     """What the file says for all of its runs, and where."""
     values = {name: given for name in _OF_ALL if (given := getattr(form, name)) is not None}
     paths: dict[str, KeyPath] = {name: (name,) for name in values}

@@ -19,7 +19,7 @@ from llmb_tui.ui.text import MUTED, hanging, line
 from llmb_tui.ui.widgets.chart_view import chart_rows
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.plot import painted, terminal_glyphs
-from llmb_tui.ui.widgets.texts import Lines, Scroller
+from llmb_tui.ui.widgets.texts import FixedLines, Scroller
 
 _STYLES = {"PASS": "bold $text-success", "WARN": "bold $text-warning", "FAIL": "bold $text-error", "": "bold"}
 _CHART_HEIGHT = 13
@@ -36,7 +36,7 @@ class ReportScreen(Screen[None]):
 `llmb-tui report RUN -o FILE.html` writes it as one file, with charts, for somebody who was not there."""
     DEFAULT_CSS = """
     ReportScreen Scroller { padding: 0 1; scrollbar-size-vertical: 1; }
-    ReportScreen Lines { padding: 0 1; }
+    ReportScreen FixedLines { padding: 0 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "copy", "Copy", id="report.copy", tooltip="Copy the report as Markdown"),
@@ -49,7 +49,7 @@ class ReportScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         with Scroller():
-            yield Lines(partial(report_rows, self._report))
+            yield FixedLines(partial(report_rows, self._report))
         yield KeyBar()
 
     def action_copy(self) -> None:

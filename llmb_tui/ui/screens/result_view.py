@@ -35,11 +35,11 @@ from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.daemon import in_daemon, trouble_shown
 from llmb_tui.ui.dialogs import AskLine
 from llmb_tui.ui.text import MUTED, line, say, tell, told
-from llmb_tui.ui.widgets.answers import Answer, by_nodes, compared, exported, over_scales
+from llmb_tui.ui.widgets.answers import ResultAnswer, by_nodes, compared, exported, over_scales
 from llmb_tui.ui.widgets.chart_view import ChartView
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.result_texts import notice_parts
-from llmb_tui.ui.widgets.texts import Lines, Scroller
+from llmb_tui.ui.widgets.texts import FixedLines, Scroller
 
 
 class ResultView(Screen[None]):
@@ -56,13 +56,15 @@ class ResultView(Screen[None]):
     head = getters.query_one("#view-head", Static)
     body = getters.query_one(Scroller)
 
-    def __init__(self, title: str, work_out: Callable[[], Answer], notices: Sequence[tuple[str, str]] = ()) -> None:
+    def __init__(
+        self, title: str, work_out: Callable[[], ResultAnswer], notices: Sequence[tuple[str, str]] = ()
+    ) -> None:
         """`work_out` is called in a thread; its Trouble is shown. `notices`: (cluster, what has to be said of it)."""
         super().__init__()
         self._notices = notice_parts(notices)
         self._heading = title
         self._work_out = work_out
-        self._answer: Answer | None = None
+        self._answer: ResultAnswer | None = None
 
     def compose(self) -> ComposeResult:
         yield Static(line((f"◐ {self._heading} …", MUTED)), id="view-head", markup=False)
@@ -83,7 +85,9 @@ class ResultView(Screen[None]):
             return
         self._answer = answer
         say(self.head, line((answer.title, "bold"), *self._notices))
-        await self.body.mount_all(ChartView(one) if isinstance(one, Chart) else Lines(one) for one in answer.blocks)
+        await self.body.mount_all(
+            ChartView(one) if isinstance(one, Chart) else FixedLines(one) for one in answer.blocks
+        )
         self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (Textual's)
@@ -136,7 +140,7 @@ def save_charts(charts: Sequence[Chart], folder: Path) -> list[Path]:
     return written
 
 
-def compare_marked(services: Services, marked: Sequence[ResultGroup]) -> Answer:
+def compare_marked(services: Services, marked: Sequence[ResultGroup]) -> ResultAnswer:
     """Each marked group, or run, beside the others, and held against the first. Raises Trouble."""
     newest = [services.history.result(_telling(one).id) for one in marked]
     comparisons = [compare(one.runs, marked[0].runs) for one in marked[1:]]
@@ -145,7 +149,7 @@ def compare_marked(services: Services, marked: Sequence[ResultGroup]) -> Answer:
     return compared(marked, newest, comparisons, differences)
 
 
-def scaling_of(services: Services, results: Sequence[RunResult], chosen: ResultGroup | None) -> Answer:
+def scaling_of(services: Services, results: Sequence[RunResult], chosen: ResultGroup | None) -> ResultAnswer:
     """The scaling curves among results; where a group is chosen those on which a run of it lies. Raises Trouble."""
     wanted = {run.id for run in chosen.runs} if chosen else {run.id for run in results}
     curves = [curve for curve in scaling_curves(results) if wanted & {run.id for run in curve.runs}]
@@ -160,14 +164,14 @@ def scaling_of(services: Services, results: Sequence[RunResult], chosen: ResultG
     return over_scales([(curve, _charts(services, curve)) for curve in curves])
 
 
-def nodes_of(results: Sequence[RunResult]) -> Answer:
+def nodes_of(results: Sequence[RunResult]) -> ResultAnswer:
     """Which nodes their runs were slow with."""
     return by_nodes(slow_nodes(results), sorted({run.cluster for run in results}))
 
 
 def export_runs(
     services: Services, run_ids: Sequence[str], target: tuple[Path, bool], suites: Sequence[Suite] = ()
-) -> Answer:
+) -> ResultAnswer:
     """Write an archive of runs that are over, and of suites; what became of it. `target`: as `ExportDialog` answers.
 
     Raises Trouble: then there is no file.

@@ -26,10 +26,10 @@ from llmb_tui.ui.widgets.chart_view import ChartView
 from llmb_tui.ui.widgets.job_table import what_is_missing
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable, RowFilter
-from llmb_tui.ui.widgets.result_texts import Asked, ResultList, result_list
+from llmb_tui.ui.widgets.result_texts import ResultList, ResultQuery, result_list
 
 if TYPE_CHECKING:
-    from llmb_tui.ui.widgets.answers import Answer
+    from llmb_tui.ui.widgets.answers import ResultAnswer
     from llmb_tui.watch.run_records import RunsChanged
 
 _MOST_REPORTED = 30
@@ -221,7 +221,7 @@ A step time is the mean of the runs that count: those that ended well and did no
             return list({run.id: run for one in self._marked.values() for run in one.runs}.values())
         return narrow(over(self._results.values()), self.words.value, self._notes)
 
-    def _view(self, title: str, work_out: Callable[[], Answer], runs: Iterable[RunResult]) -> None:
+    def _view(self, title: str, work_out: Callable[[], ResultAnswer], runs: Iterable[RunResult]) -> None:
         from llmb_tui.ui.screens.result_view import ResultView
 
         clusters = {run.cluster for run in runs}
@@ -287,7 +287,7 @@ A step time is the mean of the runs that count: those that ended well and did no
         """Bring rows and lines to what is known and asked for; the work is done in a thread."""
         if not self._has_heard:
             return
-        asked = Asked(
+        asked = ResultQuery(
             tuple(self._results.values()),
             self._notes,
             self._by,

@@ -1,4 +1,4 @@
-"""`Answer`: what is said of some results, as texts and charts: compared, over scales, by nodes. Pure."""
+"""`ResultAnswer`: what is said of some results, as texts and charts: compared, over scales, by nodes. Pure."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _DIFF_STYLES = {"+": "$text-success", "-": "$text-error", "@": "$text-accent"}
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ResultAnswer:
     """What a view shows from top to bottom."""
 
     title: str
@@ -62,7 +62,7 @@ def compared(
     newest: Sequence[RunResult],
     comparisons: Sequence[Comparison],
     differences: Sequence[RunDifference],
-) -> Answer:
+) -> ResultAnswer:
     """Marked groups beside each other, each held against the first.
 
     `newest` has of each its newest run with its whole log; `comparisons` and `differences` those of each further one
@@ -73,7 +73,7 @@ def compared(
     for name, comparison, difference in zip(names[1:], comparisons, differences, strict=True):
         blocks.append(_texts(_against(f"{name}, held against {names[0]}", comparison)))
         blocks.append(_texts(_differing(difference)))
-    return Answer(f"{len(marked)} side by side", tuple(blocks))
+    return ResultAnswer(f"{len(marked)} side by side", tuple(blocks))
 
 
 def column_names(marked: Sequence[ResultGroup]) -> list[str]:
@@ -220,13 +220,13 @@ def _text_diff(text: TextDiff) -> Iterator[Paragraph]:
 # Over the number of GPUs.
 
 
-def over_scales(curves: Sequence[tuple[ScalingCurve, Sequence[Chart]]]) -> Answer:
+def over_scales(curves: Sequence[tuple[ScalingCurve, Sequence[Chart]]]) -> ResultAnswer:
     """Scaling curves, each with its charts."""
     blocks: list[Rows | Chart] = []
     for curve, charts in curves:
         blocks += [_curve_table(curve), *charts]
         blocks.append(_texts((line(), line((note, MUTED))) for chart in charts for note in chart.notes))
-    return Answer(f"Scaling: {curves[0][0].label}" if len(curves) == 1 else "Scaling", tuple(blocks))
+    return ResultAnswer(f"Scaling: {curves[0][0].label}" if len(curves) == 1 else "Scaling", tuple(blocks))
 
 
 def _curve_table(curve: ScalingCurve) -> Rows:
@@ -251,7 +251,7 @@ def _curve_table(curve: ScalingCurve) -> Rows:
 # By nodes.
 
 
-def by_nodes(found: SlowNodes, clusters: Sequence[str]) -> Answer:
+def by_nodes(found: SlowNodes, clusters: Sequence[str]) -> ResultAnswer:
     """Which nodes are slow, with the evidence, and what leaves them out."""
     words = [(line(), line((found.words, "bold")))]
     if found.exclude:
@@ -264,7 +264,7 @@ def by_nodes(found: SlowNodes, clusters: Sequence[str]) -> Answer:
         blocks.append(_node_table(found.findings))
     blocks.append(_texts([(line(), line((RULE, MUTED)))]))
     why = "" if found.exclude else "No node is suspected, so there is nothing to leave out."
-    return Answer(f"Slow nodes of {', '.join(clusters)}", tuple(blocks), found.exclude, why)
+    return ResultAnswer(f"Slow nodes of {', '.join(clusters)}", tuple(blocks), found.exclude, why)
 
 
 def _node_table(findings: Sequence[NodeFinding]) -> Rows:
@@ -301,7 +301,7 @@ def _node_table(findings: Sequence[NodeFinding]) -> Rows:
 # As one file.
 
 
-def exported(file: Path, size: int, manifest: Manifest) -> Answer:
+def exported(file: Path, size: int, manifest: Manifest) -> ResultAnswer:
     """What was written, and what is not in it. `size` in bytes."""
     from llmb_tui.results.archive.anonymous import WHAT  # loads zstd
     from llmb_tui.results.archive.verify import CAVEAT
@@ -315,7 +315,7 @@ def exported(file: Path, size: int, manifest: Manifest) -> Answer:
         said.append((line(("· ", MUTED)), line(WHAT)))
     said.append((line(("· ", MUTED)), line((f"left out: {', '.join(manifest.left_out)}", MUTED))))
     said.append((line(), line((f"`llmb-tui verify {file.name}` checks it, on any machine. {CAVEAT}", MUTED))))
-    return Answer("Exported", (_texts(said),), str(file))
+    return ResultAnswer("Exported", (_texts(said),), str(file))
 
 
 def _cells(texts: Sequence[str], widths: Sequence[int]) -> str:

@@ -34,7 +34,7 @@ _BLOCKS: dict[str, tuple[str, str]] = {
 """Block and style of each part: the blocks differ too, so that the picture needs no colour."""
 
 
-class Figures(WrappedLines):
+class PlanFigures(WrappedLines):
     """Table, step time, throughput and cost of one plan; three lines where there is no more room."""
 
     plan: var[Plan | None] = var["Plan | None"](None)

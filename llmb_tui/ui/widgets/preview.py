@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.reactive import var
 
-from llmb_tui.ui.widgets.figures import Figures, TimeParts
+from llmb_tui.ui.widgets.figures import PlanFigures, TimeParts
 from llmb_tui.ui.widgets.scale_chart import LEAST_HEIGHT, ScaleChart
 from llmb_tui.ui.widgets.texts import ScrolledRemarks, WrappedLines
 
@@ -66,13 +66,13 @@ class Preview(Vertical):
     charted: var[bool] = var(False)
     """Picture and chart alone, in the whole space."""
 
-    figures = getters.query_one(Figures)
+    figures = getters.query_one(PlanFigures)
     picture = getters.query_one(TimeParts)
     chart = getters.query_one(ScaleChart)
     remarks = getters.query_one(ScrolledRemarks)
 
     def compose(self) -> ComposeResult:
-        yield Figures()
+        yield PlanFigures()
         yield TimeParts()
         yield ScaleChart().data_bind(Preview.points)
         yield ScrolledRemarks(can_focus=False)

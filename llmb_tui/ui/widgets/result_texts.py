@@ -10,7 +10,7 @@ from textual.content import Content
 
 from llmb_tui.plan.plan import METHOD_WORDS
 from llmb_tui.plan.selection import PROCEDURE_NAMES
-from llmb_tui.results.changes import Change
+from llmb_tui.results.changes import ChangePoint
 from llmb_tui.results.chart import Chart
 from llmb_tui.results.charts import history_chart
 from llmb_tui.results.compare import Group
@@ -40,7 +40,7 @@ _HEADINGS: dict[Grouping, str] = {"release": "recipe release", "none": "workload
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ResultQuery:
     """What a person wants to see of which results."""
 
     results: tuple[RunResult, ...]
@@ -65,7 +65,7 @@ class Asked:
 class ResultList:
     """What is shown."""
 
-    asked: Asked
+    asked: ResultQuery
     ended: int
     """How many runs are over, of all."""
     found: int
@@ -119,7 +119,7 @@ class ResultList:
         return about_group(one, self.asked.now)
 
 
-def result_list(asked: Asked) -> ResultList:
+def result_list(asked: ResultQuery) -> ResultList:
     """Groups, or the runs of one, in rows. Of a thousand runs it takes a while."""
     notes, within = asked.notes, asked.within
     ended = over(asked.results)
@@ -313,7 +313,7 @@ def when_words(at: float) -> str:
     return time.strftime("%d %b %Y %H:%M", time.localtime(at)).lstrip("0")
 
 
-def change_words(repeats: Group, change: Change, now: float, *, named: bool) -> str:
+def change_words(repeats: Group, change: ChangePoint, now: float, *, named: bool) -> str:
     """`8.2 % slower since 12 Nov, run k3f9a2 (2.01 s → 2.17 s)`; `named`: with what it is. `now` is Unix time."""
     first = repeats.runs[change.at]
     word = "slower" if change.percent > 0 else "faster"

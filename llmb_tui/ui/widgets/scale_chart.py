@@ -30,7 +30,7 @@ Values = tuple[float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class ScaleAxis:
     """The columns of a plot over the number of GPUs, logarithmic."""
 
     points: tuple[AtScale, ...]
@@ -71,7 +71,7 @@ def scale_lines(
     shares = list(map(_mfu, estimates))
     rows = (height - 3) // 2 if two else height - 3
     labels = max(_LABELS, *(len(f"{value:.2f}") for values in times for value in values))
-    axis = Axis(tuple(points), width - labels - 2)
+    axis = ScaleAxis(tuple(points), width - labels - 2)
     lines = [plot.text_row(f"{'step time, s':<15}{legend}", width)]
     lines += _plot(axis, times, chosen, height - 3 - rows if two else rows, glyphs)
     if two:
@@ -84,7 +84,7 @@ def scale_lines(
     return lines
 
 
-def _plot(axis: Axis, values: Sequence[Values], chosen: int, rows: int, glyphs: Glyphs) -> list[list[Part]]:
+def _plot(axis: ScaleAxis, values: Sequence[Values], chosen: int, rows: int, glyphs: Glyphs) -> list[list[Part]]:
     scale = plot.round_scale(min(low for low, _, _ in values), max(high for _, _, high in values), rows)
     canvas = plot.blank(axis.width, rows)
     columns = [axis.column(point.gpus) for point in axis.points]

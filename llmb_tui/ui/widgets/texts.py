@@ -102,7 +102,7 @@ class Paragraphs(WrappedLines):
         return folded(self.parts, width)
 
 
-class Lines(WrappedLines):
+class FixedLines(WrappedLines):
     """Lines that are given once, for any width."""
 
     def __init__(self, rows: Rows) -> None:

@@ -16,12 +16,14 @@ from hypothesis import strategies as st
 
 from llmb_tui.cluster.failures import AnswerTooLong, DeadlinePassed, Disconnected, Unreachable
 from llmb_tui.cluster.runai import https
-from llmb_tui.cluster.runai.https import Answer, HttpsServer, WrongServer, bundle_of, trusting
+from llmb_tui.cluster.runai.https import HttpsServer, WholeReply, WrongServer, bundle_of, trusting
 from llmb_tui.errors import Trouble
 from tests.cluster.runai.https_site import Request, Say, Site, trusted
 
 
-def ask(site: Site, *, url: str = "", within_s: float = 20.0, most: int = 1 << 20, body: bytes | None = None) -> Answer:
+def ask(
+    site: Site, *, url: str = "", within_s: float = 20.0, most: int = 1 << 20, body: bytes | None = None
+) -> WholeReply:
     server = HttpsServer(url or site.url, trusted(str(site.ca_file)))
     method = "GET" if body is None else "POST"
     return server.ask(method, "/x", {}, body, ends=time.monotonic() + within_s, most=most)

@@ -12,7 +12,7 @@ from llmb_tui.results.groups import ResultGroup, grouped
 from llmb_tui.results.result import RunResult
 from llmb_tui.results.scaling import scaling_curves
 from llmb_tui.results.slow_nodes import slow_nodes
-from llmb_tui.ui.widgets.answers import Answer, by_nodes, column_names, compared, over_scales, side_by_side
+from llmb_tui.ui.widgets.answers import ResultAnswer, by_nodes, column_names, compared, over_scales, side_by_side
 from tests.kit.results import make_result
 from tests.kit.runs import CREATED_AT, NEMOTRON
 
@@ -20,7 +20,7 @@ LARGER = replace(NEMOTRON, scale=128)
 NOTHING = RunDifference("a", "b", (), (), ())
 
 
-def text_of(answer: Answer, width: int = 100) -> str:
+def text_of(answer: ResultAnswer, width: int = 100) -> str:
     return "\n".join(str(row) for block in answer.blocks if callable(block) for row in block(width))
 
 

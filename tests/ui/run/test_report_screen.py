@@ -15,7 +15,7 @@ from llmb_tui.results.report.blocks import Banner, Bullets, Document, Fact, Fact
 from llmb_tui.results.table import Table
 from llmb_tui.ui.screens.report import ReportScreen, report_rows
 from llmb_tui.ui.screens.run import RunScreen
-from llmb_tui.ui.widgets.texts import Lines
+from llmb_tui.ui.widgets.texts import FixedLines
 from tests.kit.pilot import on_top, until
 from tests.kit.runs import make_run
 from tests.ui.run.run_states import STATES, log_text
@@ -26,7 +26,7 @@ ENDED = make_run(job_state="COMPLETED", log_read=True)
 
 
 def words(app: App[Any]) -> str:
-    return "\n".join(row.plain for row in app.screen.query_one(Lines).rows(76))
+    return "\n".join(row.plain for row in app.screen.query_one(FixedLines).rows(76))
 
 
 async def opened(pilot: Pilot[Any]) -> None:

@@ -16,7 +16,7 @@ from llmb_tui.plan.selection import Selection
 from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.screens.wizard import WizardScreen
-from llmb_tui.ui.widgets.figures import Figures, TimeParts
+from llmb_tui.ui.widgets.figures import PlanFigures, TimeParts
 from llmb_tui.ui.widgets.preview import Preview
 from llmb_tui.ui.widgets.scale_chart import ScaleChart
 from llmb_tui.ui.widgets.texts import ScrolledRemarks
@@ -41,7 +41,7 @@ async def at_scale(pilot: Pilot[None], workload: str = "nemotron4@25.04/15b") ->
 def seen(wizard: WizardScreen) -> set[str]:
     """The parts of the preview that are seen whole."""
     preview = wizard.query_one(Preview)
-    parts = (Figures, TimeParts, ScaleChart, ScrolledRemarks)
+    parts = (PlanFigures, TimeParts, ScaleChart, ScrolledRemarks)
     inside = preview.content_region
     return {
         part.__name__
@@ -64,7 +64,7 @@ async def test_everything_is_seen_where_there_is_room(app: LlmbApp) -> None:
         for size in ((120, 36), (120, 40), (160, 45), (200, 60)):
             await pilot.resize_terminal(*size)
             await pilot.pause()
-            assert seen(wizard) == {"Figures", "TimeParts", "ScaleChart", "ScrolledRemarks"}, size
+            assert seen(wizard) == {"PlanFigures", "TimeParts", "ScaleChart", "ScrolledRemarks"}, size
             assert "preview" not in actions(wizard), "there is nothing to turn to"
             text = on_screen(app)
             assert "where the time goes (a model)" in text, size
@@ -76,7 +76,7 @@ async def test_long_remarks_leave_room_for_the_chart_and_are_scrolled_to_by_keyb
         wizard = await at_scale(pilot, GROK)
         await choose(pilot, "scale", "1024")
         await pilot.pause()
-        assert {"Figures", "TimeParts", "ScaleChart"} <= seen(wizard)
+        assert {"PlanFigures", "TimeParts", "ScaleChart"} <= seen(wizard)
         scroller = wizard.query_one(Preview).query_one(ScrolledRemarks)
         assert scroller.can_focus
         assert scroller.max_scroll_y > 0
@@ -100,11 +100,11 @@ async def test_a_small_terminal_turns_from_the_form_to_the_figures_to_the_chart_
     async with app.run_test(size=(80, 24)) as pilot:
         wizard = await at_scale(pilot)
         assert form_is_seen(wizard)
-        assert seen(wizard) == {"Figures"}
+        assert seen(wizard) == {"PlanFigures"}
         await pilot.press("p")
         await pilot.pause()
         assert not form_is_seen(wizard)
-        assert {"Figures", "ScrolledRemarks"} <= seen(wizard)
+        assert {"PlanFigures", "ScrolledRemarks"} <= seen(wizard)
         assert "ScaleChart" not in seen(wizard)
         await pilot.press("p")
         await pilot.pause()
@@ -113,7 +113,7 @@ async def test_a_small_terminal_turns_from_the_form_to_the_figures_to_the_chart_
         await pilot.press("p")
         await pilot.pause()
         assert form_is_seen(wizard)
-        assert seen(wizard) == {"Figures"}
+        assert seen(wizard) == {"PlanFigures"}
 
 
 async def test_a_low_terminal_turns_to_the_chart_beside_the_form(app: LlmbApp) -> None:
@@ -127,7 +127,7 @@ async def test_a_low_terminal_turns_to_the_chart_beside_the_form(app: LlmbApp) -
         assert wizard.query_one("#form").display
         await pilot.press("p")
         await pilot.pause()
-        assert "Figures" in seen(wizard)
+        assert "PlanFigures" in seen(wizard)
 
 
 async def test_another_step_shows_the_form_again(app: LlmbApp) -> None:
@@ -173,7 +173,7 @@ async def test_what_was_typed_and_is_no_scale_has_no_chart(app: LlmbApp) -> None
         await pilot.press("tab", "0")
         await until(pilot, lambda: not wizard.query_one(Preview).points, "there is nothing to draw")
         await pilot.pause()
-        assert seen(wizard) == {"Figures"}
+        assert seen(wizard) == {"PlanFigures"}
 
 
 def result_of(run_id: str, step_time_s: float, ended_at: float = 1.0) -> OwnResult:
@@ -208,7 +208,7 @@ def measured(services: Services) -> Measured:
 
 def here(wizard: WizardScreen) -> str:
     """The row of what was measured here; empty where there is none."""
-    rows = [row.plain for row in wizard.query_one(Figures).rows(90)]
+    rows = [row.plain for row in wizard.query_one(PlanFigures).rows(90)]
     at = next((index for index, row in enumerate(rows) if row.startswith("here ")), None)
     if at is None:
         return ""

@@ -16,7 +16,7 @@ from llmb_tui.plan.selection import Overrides, Selection
 from llmb_tui.ui.widgets.figures import figures, strip, time_parts
 from llmb_tui.ui.widgets.plot import ASCII, UNICODE
 from llmb_tui.ui.widgets.preview import Shares, share
-from llmb_tui.ui.widgets.scale_chart import LEAST_HEIGHT, Axis, scale_lines
+from llmb_tui.ui.widgets.scale_chart import LEAST_HEIGHT, ScaleAxis, scale_lines
 from tests.kit.runs import CATALOG
 
 NEMOTRON = Selection("nemotron4", "25.04", "15b", "h100", "bf16", 64)
@@ -133,7 +133,7 @@ def test_the_chosen_scale_is_always_named() -> None:
 
 
 def test_scales_stand_where_their_logarithm_is() -> None:
-    axis = Axis(POINTS, 60)
+    axis = ScaleAxis(POINTS, 60)
     first, middle, last = (axis.column(gpus) for gpus in (16, 128, 1024))
     assert abs((middle - first) - (last - middle)) <= 1
     assert 0 <= first < axis.column(4096) < 60

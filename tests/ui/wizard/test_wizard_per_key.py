@@ -21,7 +21,7 @@ from llmb_tui.ui.dialogs import Help
 from llmb_tui.ui.screens.jobs import JobsScreen
 from llmb_tui.ui.screens.wizard import WizardScreen
 from llmb_tui.ui.widgets.choices import ChoiceList
-from llmb_tui.ui.widgets.figures import Figures
+from llmb_tui.ui.widgets.figures import PlanFigures
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.preview import Preview
 from llmb_tui.ui.widgets.rail import Rail
@@ -134,14 +134,14 @@ async def test_a_key_makes_the_figures_once_and_touches_no_other_part(
         wizard.query_one("#steps").focus()
         await pilot.press("7")
         await pilot.pause()
-        counted(monkeypatch, calls, Figures, "rows")
+        counted(monkeypatch, calls, PlanFigures, "rows")
         counted(monkeypatch, calls, Static, "update")
         counted(monkeypatch, calls, Widget, "refresh")
         await pilot.press("5")
         await pilot.pause()
         seen = dict(calls)
-    assert seen.pop("rows of Figures#None") == 1
-    assert set(seen) == {"refresh of TextField#steps", "refresh of Figures#None"}
+    assert seen.pop("rows of PlanFigures#None") == 1
+    assert set(seen) == {"refresh of TextField#steps", "refresh of PlanFigures#None"}
 
 
 async def test_a_key_makes_the_rows_of_a_list_that_it_changes(app: LlmbApp, monkeypatch: pytest.MonkeyPatch) -> None:
