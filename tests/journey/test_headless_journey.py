@@ -112,6 +112,7 @@ def test_a_slow_cluster_fails_and_exits_with_3(call: Call, cluster: DemoCluster)
     call("results", run, code=3)
 
 
+@pytest.mark.parametrize("cluster", [60.0], indirect=True)  # faster, the job could be out of time before its cancel
 def test_cancel_ends_the_job_and_the_watch(call: Call, cluster: DemoCluster) -> None:
     fault(cluster, "hang-at-step", "3")
     name = cluster.profile.name

@@ -60,7 +60,7 @@ def saved(places: Places, profile: SlurmProfile) -> Services:
 
 async def walk_to_review(pilot: Pilot[None]) -> None:
     await pilot.press("5", "enter")
-    await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the install is whole")
+    await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the install is whole", deadline_s=180)
     await pilot.press("enter")
 
 

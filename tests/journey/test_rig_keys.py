@@ -37,7 +37,7 @@ async def test_an_image_that_is_refused_is_fetched_with_a_key_typed_on_the_scree
             await pilot.press("escape")
             await on_top(pilot, WizardScreen)
             await pilot.press("enter")
-            await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the install is whole")
+            await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the install is whole", deadline_s=180)
             assert KEY not in app.export_screenshot()
     assert not [path for path in kept(places) if KEY in path.read_text(errors="replace")]
 

@@ -35,16 +35,16 @@ SIZE = (120, 36)
 """Columns and rows of a usual terminal: the preview stands beside the form, and everything has room."""
 
 
-async def until(pilot: Pilot[Any], true: Callable[..., object], what: str) -> None:
+async def until(pilot: Pilot[Any], true: Callable[..., object], what: str, *, deadline_s: float = DEADLINE_S) -> None:
     """Wait for something that threads bring about, and let every widget take it in.
 
     A pause of the pilot sends a message to every widget: again and again, that alone would keep a processor busy.
     """
     if true():
         return
-    ends = time.monotonic() + DEADLINE_S
+    ends = time.monotonic() + deadline_s
     while not true():
-        assert time.monotonic() < ends, f"not within {DEADLINE_S:.0f} s: {what}\n{on_screen(pilot.app)}"
+        assert time.monotonic() < ends, f"not within {deadline_s:.0f} s: {what}\n{on_screen(pilot.app)}"
         await asyncio.sleep(0.02)
     await pilot.pause(0)
 

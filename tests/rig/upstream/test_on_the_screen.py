@@ -26,7 +26,7 @@ async def walk_to_review(pilot: Pilot[None]) -> None:
     await pilot.press("5")
     await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "open", "the install was looked at")
     await pilot.press("enter")
-    await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the install is whole")
+    await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the install is whole", deadline_s=180)
     await pilot.press("6")
 
 

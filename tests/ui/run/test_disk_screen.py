@@ -161,7 +161,7 @@ async def test_no_key_loses_what_became_of_a_removal(open_disk: OpenDisk, monkey
     go = threading.Event()
 
     def slow(*_: object) -> Removal:
-        assert go.wait(10)
+        assert go.wait(60)
         return Removal((), {IMAGE: "It is of others."})
 
     monkeypatch.setattr(housekeeping, "remove", slow)

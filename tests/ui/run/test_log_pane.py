@@ -80,7 +80,13 @@ def log(tmp_path: Path) -> Path:
 
 
 async def ready(pilot: Pilot[Any], app: PaneApp, count: int) -> None:
-    await until(pilot, lambda: app.view.source.lines == count, f"{count} lines")
+    """Wait until there are so many lines, and the view has taken them in."""
+
+    def taken_in() -> bool:
+        view = app.view
+        return view.source.lines == view.virtual_size.height == count and not view.is_stale
+
+    await until(pilot, taken_in, f"{count} lines")
     await pilot.pause()
 
 

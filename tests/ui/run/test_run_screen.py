@@ -242,7 +242,7 @@ async def test_an_intent_is_submitted_by_a_key_after_a_question(open_run: OpenRu
     def resume(request: RunRequest, run: Run, _prompter: object, on_check: OnCheck, on_progress: Tell) -> Run:
         sent.append((request.profile.name, run.id))
         on_check(Preflight((Check("disk", "Free [disk]", "ok", "", "", ""),)))
-        released.wait(20)
+        released.wait(60)
         on_progress("launch.sh says: [x]")
         submitted = replace(run, submission="submitted", job_ids=("48123",))
         services.runs.save(submitted)
