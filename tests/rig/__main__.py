@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -114,12 +115,19 @@ def end_rigs(number: str) -> int:
 
 
 def end_rig(file: Path) -> bool:
-    """End the rig whose process is named in `file`; False where that has ended before, killed by somebody."""
+    """End the rig whose process is named in `file`; False where that has ended before, killed by somebody.
+
+    The process outlives its directory, and removing that takes a while.
+    """
     try:
-        os.kill(int(file.read_text()), signal.SIGTERM)
+        holder = os.pidfd_open(int(file.read_text()))
     except ProcessLookupError:
         return False
-    until(lambda: not file.exists(), f"{file.parent.name} has ended")
+    try:
+        signal.pidfd_send_signal(holder, signal.SIGTERM)
+        until(lambda: select.select([holder], [], [], 0)[0], f"{file.parent.name} has ended", deadline_s=180)
+    finally:
+        os.close(holder)
     return True
 
 

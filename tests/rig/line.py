@@ -7,6 +7,7 @@ import contextlib
 import shutil
 import socket
 import struct
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Coroutine
@@ -36,6 +37,12 @@ class Line:
         self.cuts = 0
         """How often it was cut, by `cut` or `cut_after`, with a connection on it."""
         self.port = 0
+        # It never listens, and keeps the port from all others while nobody does. Only Linux lets both be bound to it.
+        self._keeper = socket.socket()
+        if sys.platform == "linux":
+            self._keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self._keeper.bind(("127.0.0.1", 0))
+            self.port = self._keeper.getsockname()[1]
         self._limits: dict[bool, int] = {}
         self._writers: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -64,6 +71,7 @@ class Line:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+        self._keeper.close()
         if self._directory:
             shutil.rmtree(self._directory)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.rig import packages
-from tests.rig.block import ROOT, Block
+from tests.rig.block import Block
 from tests.rig.cluster import Rig
 from tests.rig.machine import REPOSITORY
 
@@ -54,9 +54,17 @@ def test_blocks_do_not_overlap(login: Rig) -> None:
         assert other.number != login.block.number
         assert other.port() not in login.servers.ports.values()
         assert other.directory.is_dir()
+        mark = marked(other.directory)
     finally:
         other.release()
-    assert not other.directory.exists()
+    assert not mark.exists()
+
+
+def marked(directory: Path) -> Path:
+    """A file in there that the next one to take the number does not make."""
+    mark = directory / f"of-{os.getpid()}"
+    mark.touch()
+    return mark
 
 
 def test_a_rig_by_hand_says_how_to_reach_and_end_it(login: Rig) -> None:
@@ -65,12 +73,14 @@ def test_a_rig_by_hand_says_how_to_reach_and_end_it(login: Rig) -> None:
     assert up.returncode == 0, up.stderr
     config = next(word for word in up.stdout.split() if word.endswith("/client/config"))
     assert f"ssh -F {config} login" in up.stdout
-    number = Path(config).parent.parent.name.rpartition("-")[2]
+    directory = Path(config).parent.parent
+    number = directory.name.rpartition("-")[2]
     try:
+        mark = marked(directory)
         reached = subprocess.run(["ssh", "-F", config, "login", "hostname"], capture_output=True, text=True, check=True)
         assert reached.stdout == "login01\n"
         assert f"python -m tests.rig down {number}" in up.stdout
     finally:
         down = run("tests.rig", "down", number)
     assert down.returncode == 0
-    assert not (ROOT / f"llmb-rig-{number}").exists()
+    assert not mark.exists()
