@@ -126,6 +126,12 @@ class Servers:
                 if _program(pid).startswith("sshd"):
                     _signal(pid, parent, signal.SIGKILL)
 
+    def end_logins(self, name: str) -> None:
+        """Hang up on who is logging in, as the server does at the end of its `LoginGraceTime`: by that same alarm."""
+        server = self._running[name].pid
+        for session in _children(server):
+            _signal(session, server, signal.SIGALRM)
+
     def stop(self, name: str, *, sessions: bool = True) -> None:
         """Stop listening; `sessions`: and end all connections, as a machine does that goes down."""
         if sessions:

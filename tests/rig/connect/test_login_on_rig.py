@@ -170,20 +170,21 @@ def test_when_the_server_takes_no_more_answers_it_says_so_and_asks_anew(login: R
 
 
 class Slow(Person):
-    """Answers when the server has hung up."""
+    """Answers when the time to log in has passed, which it has as soon as the question is open."""
 
     def __init__(self, rig: Rig, endpoint: str, answer: str) -> None:
         super().__init__(answers=[answer])
-        self._has_hung_up = lambda: not connections(rig, endpoint)
+        self._rig, self._endpoint = rig, endpoint
 
     def answer(self, prompt: str, echo: bool) -> str | None:
-        until(self._has_hung_up)
+        self._rig.servers.end_logins(self._endpoint)
+        until(lambda: not connections(self._rig, self._endpoint), "the server has hung up")
         return super().answer(prompt, echo)
 
 
 @pytest.mark.parametrize(("alias", "endpoint"), [("password", "login"), ("pwotp", "pwotp")])
 def test_who_takes_too_long_is_told_so(login: Rig, alias: str, endpoint: str) -> None:
-    with with_options(login, endpoint, "LoginGraceTime 2"):
+    with with_options(login, endpoint, "LoginGraceTime 600"):  # a short one may be over before the question is there
         with pytest.raises(AuthenticationFailed, match="while the question was open"):
             connect(login.profile(alias), Slow(login, endpoint, login.password))
         assert "Accepted" not in log_of(login, endpoint).rpartition("Server listening")[2]
