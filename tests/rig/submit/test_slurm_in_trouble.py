@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.errors import Trouble
+from llmb_tui.launch.direct.delivery import DirectDelivery
 from llmb_tui.launch.run import Run
 from tests.kit.waiting import until
 from tests.rig.cluster import Rig
@@ -18,17 +19,29 @@ from tests.rig.submit.intents import Intents, Laptop, Tally
 from tests.rig.submit.trial import Trial
 
 AT_ONCE = 9
+_READY_WITHIN_S = 180.0
+_LISTENS = "0A"
+"""Of a socket that does, the kernel lists how many connections wait where it has bytes of others."""
 
 
 def test_the_controller_hangs_when_sbatch_asks_it(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of nine submissions three are killed while they wait, three lose their SSH session, and all time out."""
-    monkeypatch.setattr("llmb_tui.launch.direct.delivery.DirectDelivery.answers_within_s", 1.0)
+    monkeypatch.setattr(DirectDelivery, "answers_within_s", 1.0)
     monkeypatch.setattr("llmb_tui.launch.login_node._TAKEN_WITHIN_S", 40.0)
+    # An sbatch gives up after ten seconds: none starts before each has its session, and its files are written.
+    together, begin = threading.Barrier(AT_ONCE + 1), DirectDelivery.begin
+
+    def begin_together(delivery: DirectDelivery) -> None:
+        together.wait(_READY_WITHIN_S)
+        begin(delivery)
+
+    monkeypatch.setattr(DirectDelivery, "begin", begin_together)
     runs = [trial.new() for _ in range(AT_ONCE)]
     with trial.rig.controller_hung():
         threads = [threading.Thread(target=_submit, args=(trial, run)) for run in runs]
         for thread in threads:
             thread.start()
+        together.wait(_READY_WITHIN_S)
         until(lambda: len(_sbatches(trial.rig)) == AT_ONCE, "every sbatch waits for an answer")
         until(lambda: asked(trial.rig) >= AT_ONCE, "every sbatch has sent its job")
         trial.rig.as_root(["kill", "-9", "--", *(f"-{trial.group(run)}" for run in runs[:3])])
@@ -58,7 +71,8 @@ def asked(rig: Rig) -> int:
     conf = (rig.directory / "etc/slurm/slurm.conf").read_text()
     port = int(conf.partition("SlurmctldPort=")[2].split()[0])
     rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
-    return sum(row[1].endswith(f":{port:04X}") and not row[4].endswith(":00000000") for row in rows)
+    mine = [row for row in rows if row[1].endswith(f":{port:04X}") and row[3] != _LISTENS]
+    return sum(not row[4].endswith(":00000000") for row in mine)
 
 
 def test_without_a_controller_nothing_is_submitted(trial: Trial) -> None:
