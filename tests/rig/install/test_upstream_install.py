@@ -27,6 +27,9 @@ from tests.rig.line import Line
 PYTHON = f"python{python_version()}"
 """Of the rig."""
 
+HALFWAY_S = 180.0
+"""Within so long a step waits halfway, with all that comes before it."""
+
 MakeSite = Callable[..., UpstreamSite]
 
 
@@ -87,7 +90,7 @@ def silent_index(outside: Outside) -> Iterator[socket.socket]:
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         server.listen()
-        server.settimeout(60)
+        server.settimeout(HALFWAY_S)
         path = outside.rig.home / ".config/pip/pip.conf"
         before = path.read_text()
         path.write_text(f"[global]\nindex-url = http://127.0.0.1:{server.getsockname()[1]}/simple\ntimeout = 600\n")
@@ -128,7 +131,7 @@ def halfway(outside: Outside, kind: str) -> Iterator[Callable[[UpstreamSite], ob
 def until_halfway(site: UpstreamSite, kind: str, reached: Callable[[UpstreamSite], object]) -> None:
     """Install until a step waits halfway."""
     run = InBackground(site.installer())
-    until(lambda: run.over or reached(site), f"{kind} is halfway")
+    until(lambda: run.over or reached(site), f"{kind} is halfway", deadline_s=HALFWAY_S)
     run.stop.set()
     assert site.by_kind(run.join())[kind].status == "running", site.log(kind)
 

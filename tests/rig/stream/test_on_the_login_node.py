@@ -30,9 +30,13 @@ def test_the_stream_goes_on_however_often_its_command_is_killed(tmp_path: Path, 
     writer = subprocess.Popen([sys.executable, str(WRITER), str(log), "7", "8"])
     following = Following(HERE, task_dir, copy.parent)
     kills = 0
+
+    def copied() -> int:
+        return copy.stat().st_size if copy.exists() else 0
+
     while writer.poll() is None:
-        size = copy.stat().st_size if copy.exists() else 0
-        until(lambda: copy.exists() and copy.stat().st_size > size, "it copies")  # noqa: B023 - called at once
+        before = copied()
+        until(lambda: copied() > before or writer.poll() is not None, "it copies")  # noqa: B023 - called at once
         for group in groups_with(str(log)):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(group, signal.SIGKILL)
