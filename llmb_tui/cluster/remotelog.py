@@ -254,7 +254,9 @@ class LoginNodeOutput:
 
     def starts(self) -> list[int]:
         """The restarts that have a log of their own, ascending. Raises what `Session.run` raises."""
-        names = self._session.run_script('cd "$1" 2> /dev/null && ls', [self._log.folder], only_looks=True).stdout
+        # The echo ends a line that a login shell may have begun.
+        script = 'cd "$1" 2> /dev/null && echo && ls'
+        names = self._session.run_script(script, [self._log.folder], only_looks=True).stdout
         return self._log.restarts(self._job_id, names.splitlines())
 
     def log(self, restart: int) -> RemoteLog:

@@ -113,7 +113,8 @@ class Installer:
     def _probes(self, *, ask_slurm: bool) -> list[StepProbe]:
         ask = "ask" if ask_slurm else "no"
         calls = [shell_join(["look", ask, self._step_folder(s), s.growing, *s.results]) for s in self._steps]
-        script = "\n".join([remote_text("lock.sh", "there.sh", "look.sh"), *calls, "exit 0\n"])
+        # The echo ends a line that a login shell may have begun.
+        script = "\n".join([remote_text("lock.sh", "there.sh", "look.sh"), "echo", *calls, "exit 0\n"])
         result = self._session.run(["sh", "-s"], stdin=script.encode(), deadline_s=_START_DEADLINE_S)
         if result.exit_code:
             what, words = "The install steps could not be looked at.", clean(result.stderr).strip()

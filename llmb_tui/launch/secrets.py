@@ -43,10 +43,11 @@ _LOGIN_HOSTS = (REGISTRY, "authn.nvidia.com")
 _SERVERS: dict[SecretId, str] = {"ngc": REGISTRY_CHECK, "hugging-face": HUB}
 _FILES: dict[SecretId, str] = {"ngc": ENROOT_CREDENTIALS, "hugging-face": HUB_TOKEN}
 
-# Prints the path of the file to write. $1 is the folder, $2 the file, both below the home directory.
+# Prints the path of the file to write, on a line of its own: a login shell may print before it, without a line end too.
+# $1 is the folder, $2 the file, both below the home directory.
 _PREPARE = """
 umask 077
-mkdir -p "$(dirname "$HOME/$2")" && chmod 700 "$HOME/$1" "$(dirname "$HOME/$2")" && printf '%s\\n' "$HOME/$2"
+mkdir -p "$(dirname "$HOME/$2")" && chmod 700 "$HOME/$1" "$(dirname "$HOME/$2")" && printf '\\n%s\\n' "$HOME/$2"
 """
 
 

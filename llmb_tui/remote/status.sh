@@ -24,6 +24,7 @@ withdraw)
     ln -s withdrawn claim 2>/dev/null
     ;;
 esac
+echo # what a login shell has printed may have no line end
 claim=$(readlink claim)
 owner=${claim%% *}
 group=${claim#* }

@@ -27,6 +27,8 @@ from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, SlurmProfile
 from llmb_tui.demo.server import AnsweringTransport
 
 PASSWORD = "correct horse"
+SHELL_PRINTS = ("Welcome.\nQuota: 80 % used.\n", "\033]0;operator@login1\007")
+"""What people's `.bashrc` prints: words, and the title of a window, which no line end follows."""
 
 
 def make_key(path: Path, kind: str = "ed25519", passphrase: str = "") -> paramiko.PKey:

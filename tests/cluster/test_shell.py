@@ -14,7 +14,7 @@ from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.ssh import heartbeat, shell
 from llmb_tui.cluster.ssh.connect import connect
 from llmb_tui.cluster.ssh.connection import Connection
-from tests.cluster.login_node import LoginNode
+from tests.cluster.login_node import SHELL_PRINTS, LoginNode
 from tests.kit.waiting import until
 
 
@@ -160,8 +160,11 @@ def test_where_there_is_no_perl_each_look_has_a_channel_of_its_own(
     assert len(node.commands) == 5
 
 
-def test_what_a_login_shell_prints_is_no_part_of_an_answer(node: LoginNode, connection: Connection) -> None:
-    node.shell_prints = "Welcome.\n"
+@pytest.mark.parametrize("printed", SHELL_PRINTS)
+def test_what_a_login_shell_prints_is_no_part_of_an_answer(
+    node: LoginNode, connection: Connection, printed: str
+) -> None:
+    node.shell_prints = printed
     look(connection, "true")
     assert [look(connection, "echo here") for _ in range(2)] == ["here\n", "here\n"]
     assert len(node.commands) == 2

@@ -34,7 +34,7 @@ from llmb_tui.launch.secrets import (
 from llmb_tui.preflight.needs import Sources
 from llmb_tui.request import RunRequest
 from llmb_tui.store import secret_store
-from tests.cluster.login_node import LoginNode
+from tests.cluster.login_node import SHELL_PRINTS, LoginNode
 from tests.launch.launch_cases import PROFILE, ROWS, MakePlan, replace_command
 from tests.rig.install.web import LAYERS, Web
 
@@ -160,9 +160,10 @@ def test_a_key_is_put_there_for_its_owner_alone(cluster: DemoCluster, session: S
     assert list(path.parent.iterdir()) == []
 
 
-def test_what_a_login_shell_prints_is_no_part_of_an_answer(tmp_path: Path) -> None:
+@pytest.mark.parametrize("printed", SHELL_PRINTS)
+def test_what_a_login_shell_prints_is_no_part_of_an_answer(tmp_path: Path, printed: str) -> None:
     node = LoginNode(tmp_path)
-    node.shell_prints = "Welcome.\nQuota: 80 % used.\n"
+    node.shell_prints = printed
     try:
         with closing(SlurmCluster(node.profile())) as session:
             session.connect()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from llmb_tui.cluster.local import LocalConnection
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.errors import Trouble
 from llmb_tui.results.nsight import parse_kernels, summarize
+from tests.cluster.login_node import SHELL_PRINTS, LoginNode
 
 HEAD = "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name\n"
 BEFORE = """Generating SQLite file /tmp/tmp.1/profile.sqlite from /l/profile_1.nsys-rep
@@ -68,6 +71,15 @@ def test_a_summary_by_nsys_leaves_nothing_behind(nsys: Path, tmp_path: Path, rep
 def test_without_nsys_there_is_none(nsys: Path) -> None:
     assert not nsys.exists()
     assert summarize(LocalConnection("here"), "/l/profile_1.nsys-rep") is None
+
+
+@pytest.mark.parametrize("printed", SHELL_PRINTS)
+def test_what_a_login_shell_prints_is_no_part_of_an_answer(nsys: Path, tmp_path: Path, printed: str) -> None:
+    with closing(LoginNode(tmp_path)) as node, closing(SlurmCluster(node.profile())) as session:
+        node.shell_prints = printed
+        assert summarize(session, "/l/profile_1.nsys-rep") is None
+        put(nsys, HEAD + KERNELS)
+        assert summarize(session, "/l/profile_1.nsys-rep") is not None
 
 
 def test_a_profile_without_kernels_is_said(nsys: Path) -> None:

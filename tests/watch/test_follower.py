@@ -11,6 +11,7 @@ import threading
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,12 +20,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmb_tui.cluster import remotelog
-from llmb_tui.cluster.remote_file import Unreadable, cksum
+from llmb_tui.cluster.job_log import JobLog
+from llmb_tui.cluster.remote_file import Sample, Unreadable, cksum
 from llmb_tui.cluster.remotelog import RemoteLog
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.errors import Trouble
 from llmb_tui.watch.follow import Follower, LogGone, LogReplaced
-from tests.cluster.login_node import LoginNode
+from tests.cluster.login_node import SHELL_PRINTS, LoginNode
 from tests.kit.waiting import until
 
 DEADLINE_S = 30.0
@@ -547,11 +549,29 @@ def test_two_programs_on_a_file_system_without_locks_double_nothing(
     assert local.read_bytes() == remote.read_bytes() == b"one\ntwo\nthree\nfour\n"
 
 
+@pytest.mark.parametrize("printed", SHELL_PRINTS)
 def test_what_a_login_shell_prints_is_no_part_of_the_log(
-    node: LoginNode, follow: Callable[[], Follower], remote: Path, local: Path
+    node: LoginNode, follow: Callable[[], Follower], remote: Path, local: Path, printed: str
 ) -> None:
-    node.shell_prints = "Welcome. Quota: 80 % used.\n"
+    node.shell_prints = printed
     remote.write_bytes(b"one\n")
     follower = follow()
     assert follower.behind() == 4
     pump_until(follower, holds(local, b"one\n"))
+
+
+@pytest.mark.parametrize("printed", SHELL_PRINTS)
+def test_what_a_login_shell_prints_hides_no_log(node: LoginNode, printed: str) -> None:
+    node.shell_prints = printed
+    (node.home / "log_5_0.out").touch()
+    with closing(SlurmCluster(node.profile())) as session:
+        assert session.output(JobLog(f"{node.home}/log_%j_%r.out"), "5").starts() == [0]
+
+
+@pytest.mark.parametrize("printed", SHELL_PRINTS)
+def test_a_log_that_is_not_there_is_missing_whatever_a_login_shell_prints(
+    node: LoginNode, remote: Path, printed: str
+) -> None:
+    node.shell_prints = printed
+    with closing(SlurmCluster(node.profile())) as session:
+        assert RemoteLog(session, str(remote)).prove(Sample(0, 0, 0), b"") is None

@@ -96,7 +96,9 @@ def going_jobs(session: Session) -> tuple[Job, ...]:
 
 def partitions(session: Session) -> list[Partition]:
     """All partitions that the user may see. Raises SlurmTrouble, and what `Session.run` raises."""
-    result = session.run(["sinfo", "-h", "-o", SINFO_FORMAT], deadline_s=ONE_DEADLINE_S, only_looks=True)
+    # The echo ends a line that a login shell may have begun.
+    script = f"echo; exec {shell_join(['sinfo', '-h', '-o', SINFO_FORMAT])}"
+    result = session.run_script(script, deadline_s=ONE_DEADLINE_S, only_looks=True)
     if result.exit_code != 0:
         raise slurm_trouble("sinfo", Answer(result.exit_code, result.stderr))
     return parse_partitions(result.stdout)

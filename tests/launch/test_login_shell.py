@@ -1,0 +1,62 @@
+"""What a login shell prints, with a line end or without, is no part of an answer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.cluster.slurm.client import partitions
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
+from llmb_tui.launch.install import Installer
+from llmb_tui.launch.install_step import InstallStep
+from llmb_tui.launch.submission_status import SubmissionDir, probe
+from tests.cluster.login_node import SHELL_PRINTS, LoginNode
+
+STEP = InstallStep("setup", "Set up", ("/not/made",), "true", ())
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[LoginNode]:
+    with closing(LoginNode(tmp_path)) as made:
+        yield made
+
+
+@pytest.fixture(params=SHELL_PRINTS)
+def session(node: LoginNode, request: pytest.FixtureRequest) -> Iterator[SlurmCluster]:
+    """Of a person whose shell prints."""
+    node.shell_prints = request.param
+    with closing(SlurmCluster(node.profile())) as made:
+        yield made
+
+
+@pytest.fixture
+def place(node: LoginNode) -> SubmissionDir:
+    """The traces of a submission that has not begun."""
+    return SubmissionDir(str(node.home), "/helper", ("script", "output"), ("submitted.sh",))
+
+
+def test_install_steps_are_looked_at(session: SlurmCluster) -> None:
+    assert [state.status for state in Installer(session, session.profile, (STEP,)).probe()] == ["missing"]
+
+
+def test_a_run_is_withdrawn(session: SlurmCluster, place: SubmissionDir) -> None:
+    assert probe(session, place, "withdraw").withdrawn
+
+
+def test_that_a_submission_was_killed_is_seen(node: LoginNode, session: SlurmCluster, place: SubmissionDir) -> None:
+    (node.home / "claim").symlink_to(f"me@{os.uname().nodename} 999999999 1")
+    assert probe(session, place).all("gone") == ("",)
+
+
+def test_the_first_partition_has_its_own_name(
+    session: SlurmCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sinfo = tmp_path / "sinfo"
+    sinfo.write_text("#!/bin/sh\necho 'batch|batch*|up|4:00:00|2|idle|gpu:h100:8|(null)'\n")
+    sinfo.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert [partition.name for partition in partitions(session)] == ["batch"]
