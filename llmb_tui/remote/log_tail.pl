@@ -6,6 +6,8 @@ my ($path, $inode, $at, $how, $overlap, $most, $silence) = @ARGV;
 my ($look_s, $rest_s, $slice) = (0.1, 0.4, 1 << 14);
 my ($packer, $stdin) = (0, '');
 vec($stdin, 0, 1) = 1;
+# A person's PERL_UNICODE or PERL5OPT may make characters of what is read and written; here all are bytes.
+binmode $_ for *STDIN, *STDOUT;
 $SIG{ALRM} = sub { exit 1 };
 END { kill 'KILL', $packer if $packer }
 alarm $silence;
@@ -39,7 +41,7 @@ sub take {
 }
 
 if ($how ne 'plain') {
-    open(my $log, '<&=', 4) or exit 1;
+    open(my $log, '<&=:raw', 4) or exit 1;
     sysseek($log, $at, 0);
     defined($packer = fork) or exit 1;
     if (!$packer) {
@@ -55,13 +57,13 @@ for (my $looks = 0; my @now = stat $path; $looks++) {
     last if $now[1] ne $inode or $size < $at;
     if ($size == $at) {
         # Whether it may still be read only opening it says; NFS then asks its server how long it is, too.
-        $looks % 10 or open(my $log, '<', $path) or last;
+        $looks % 10 or open(my $log, '<:raw', $path) or last;
         heed($look_s);
         next;
     }
     my $from = $at > $overlap ? $at - $overlap : 0;
     my $to = $size - $at > $most ? $at + $most : $size;
-    open(my $log, '<', $path) or last;
+    open(my $log, '<:raw', $path) or last;
     sysseek($log, $from, 0);
     my $data = take($log, $to - $from);
     last if length $data < $to - $from;

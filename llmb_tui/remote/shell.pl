@@ -41,6 +41,8 @@ sub run {
         exec { $argv[0] } @argv or print STDERR "$argv[0]: $!\n";
         exit($! == 2 ? 127 : 126);
     }
+    # A person's PERL_UNICODE or PERL5OPT may make characters of what is read; what comes is bytes.
+    binmode $_ for $out, $err;
     close $_ for $to_out, $to_err;
     my @files = ($out, $err);
     while (@files) {

@@ -29,6 +29,8 @@ from llmb_tui.demo.server import AnsweringTransport
 PASSWORD = "correct horse"
 SHELL_PRINTS = ("Welcome.\nQuota: 80 % used.\n", "\033]0;operator@login1\007")
 """What people's `.bashrc` prints: words, and the title of a window, which no line end follows."""
+PERL_SETTINGS = (("PERL_UNICODE", "SDA"), ("PERL5OPT", "-Mopen=:std,:utf8"))
+"""What people set for programs of their own: each makes Perl read and write characters instead of bytes."""
 
 
 def make_key(path: Path, kind: str = "ed25519", passphrase: str = "") -> paramiko.PKey:

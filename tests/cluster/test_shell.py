@@ -14,7 +14,7 @@ from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.ssh import heartbeat, shell
 from llmb_tui.cluster.ssh.connect import connect
 from llmb_tui.cluster.ssh.connection import Connection
-from tests.cluster.login_node import SHELL_PRINTS, LoginNode
+from tests.cluster.login_node import PERL_SETTINGS, SHELL_PRINTS, LoginNode
 from tests.kit.waiting import until
 
 
@@ -167,6 +167,17 @@ def test_what_a_login_shell_prints_is_no_part_of_an_answer(
     node.shell_prints = printed
     look(connection, "true")
     assert [look(connection, "echo here") for _ in range(2)] == ["here\n", "here\n"]
+    assert len(node.commands) == 2
+
+
+@pytest.mark.parametrize(("variable", "value"), PERL_SETTINGS)
+def test_answers_are_bytes_whatever_perl_is_set_to(
+    node: LoginNode, connection: Connection, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    look(connection, "true")
+    said = [connection.run_script("echo é; echo ü >&2", only_looks=True) for _ in range(2)]
+    assert [(answer.stdout, answer.stderr) for answer in said] == [("é\n", "ü\n")] * 2
     assert len(node.commands) == 2
 
 

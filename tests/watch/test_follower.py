@@ -26,7 +26,7 @@ from llmb_tui.cluster.remotelog import RemoteLog
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.errors import Trouble
 from llmb_tui.watch.follow import Follower, LogGone, LogReplaced
-from tests.cluster.login_node import SHELL_PRINTS, LoginNode
+from tests.cluster.login_node import PERL_SETTINGS, SHELL_PRINTS, LoginNode
 from tests.kit.waiting import until
 
 DEADLINE_S = 30.0
@@ -437,6 +437,27 @@ def test_a_long_gap_is_filled_and_then_followed(follow: Callable[[], Follower], 
     pump_until(follower, holds(local, remote.read_bytes()))
     append(remote, b"and on\n")
     pump_until(follower, holds(local, remote.read_bytes()))
+
+
+@pytest.mark.parametrize(("variable", "value"), PERL_SETTINGS)
+def test_bytes_are_copied_whatever_perl_is_set_to(
+    follow: Callable[[], Follower],
+    remote: Path,
+    local: Path,
+    *,
+    monkeypatch: pytest.MonkeyPatch,
+    variable: str,
+    value: str,
+) -> None:
+    monkeypatch.setattr(remotelog, "_NEAR_S", 0.0)
+    monkeypatch.setenv(variable, value)
+    for gap in ("é\n".encode(), b"a line that is like the others\n" * 300_000):
+        append(remote, gap)
+        follower = follow()
+        pump_until(follower, holds(local, remote.read_bytes()))
+        append(remote, b"\xff\x00\r")
+        pump_until(follower, holds(local, remote.read_bytes()))
+        follower.close()
 
 
 @pytest.fixture
