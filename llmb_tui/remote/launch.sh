@@ -45,6 +45,8 @@ take_lock() {
         if [ "$holder" ] && { [ ! -d "../$holder" ] || { abandoned "../$holder" && ! at_work; }; }; then
             bury && continue
         fi
+        # Without that it would be taken for dead as soon as it is the lock.
+        touch -c "../$mine"
         echo "$(cat "../$holder/run" 2>/dev/null) $(cat "../$holder/owner" 2>/dev/null)" >waits
         patience=$((patience - 1))
         if [ "$patience" = 0 ]; then
@@ -80,6 +82,19 @@ snapshot() {
     date +%s >began.new && [ -s began.new ] && mv began.new began
 }
 
+# beats PID: touches the lock and says when, while this or that process lives.
+beats() {
+    seconds=0
+    while alive "$$" || alive "$1"; do
+        if [ $((seconds % 5)) = 0 ]; then
+            touch -c "../$mine"
+            date +%s >beat.new && mv beat.new beat
+        fi
+        seconds=$((seconds + 1))
+        sleep 1
+    done
+}
+
 # Passes on all but the token, line by line, as soon as it comes.
 hushed() {
     while IFS= read -r line || [ "$line" ]; do
@@ -93,7 +108,10 @@ hushed() {
     done
 }
 
-if ! { take_lock && snapshot; } >output 2>&1; then
+beat=
+# Slurm may take minutes to say what is there.
+if ! { take_lock && { beats "$$" >/dev/null 2>&1 & beat=$!; } && snapshot; } >output 2>&1; then
+    [ -z "$beat" ] || kill "$beat" 2>/dev/null
     give_lock_back
     ended 1
     exit 0
@@ -102,15 +120,8 @@ fi
 {
     sh ./command.sh </dev/null 2>&1 &
     command=$!
-    (seconds=0
-    while alive "$$" || alive "$command"; do
-        if [ $((seconds % 5)) = 0 ]; then
-            touch -c "../$mine"
-            date +%s >beat.new && mv beat.new beat
-        fi
-        seconds=$((seconds + 1))
-        sleep 1
-    done) >/dev/null 2>&1 &
+    kill "$beat" 2>/dev/null
+    beats "$command" >/dev/null 2>&1 &
     beat=$!
     wait "$command"
     echo "$?" >code

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import getpass
+import itertools
 import os
 import re
 import subprocess
+import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -34,18 +37,29 @@ class Recipe:
         self.squeue("echo 7; echo 8")
 
     def squeue(self, body: str) -> None:
-        program = self.programs / "squeue"
+        self.program("squeue", body)
+
+    def slow_squeue(self) -> None:
+        """One that writes down that it was asked, and answers when it may."""
+        waits = f"while [ -e {self.folder}/asked ] && [ ! -e {self.folder}/answer ]; do sleep 0.02; done"
+        self.squeue(f"echo . >>{self.folder}/asked; {waits}; echo 7")
+
+    def program(self, name: str, body: str) -> None:
+        program = self.programs / name
         program.write_text(f"#!/bin/sh\n{body}\n")
         program.chmod(0o755)
 
-    def start(self, name: str, command: str) -> subprocess.Popen[bytes]:
-        """Begin a launch with that name."""
+    def start(self, name: str, command: str, node: str = "") -> subprocess.Popen[bytes]:
+        """Begin a launch with that name, on this node or as if it was that one."""
+        if node:
+            self.program("uname", 'echo "${NODE:-$(/usr/bin/uname -n)}"')
         folder = self.launches / name
         folder.mkdir(exist_ok=True)
         (folder / "command.sh").write_text(command)
         words = [*self.shell, str(self.helper), str(folder), str(self.index), TOKEN_FILE]
         path = f"{self.programs}{os.pathsep}{os.environ['PATH']}"
-        return subprocess.Popen(words, env={"PATH": path, "HOME": str(self.folder)}, start_new_session=True)
+        variables = {"PATH": path, "HOME": str(self.folder), "NODE": node}
+        return subprocess.Popen(words, env=variables, start_new_session=True)
 
     def launch(self, name: str, command: str) -> None:
         """One launch from its beginning to its end."""
@@ -56,8 +70,29 @@ class Recipe:
         return path.read_text() if path.exists() else "-"
 
     @property
+    def asked(self) -> int:
+        """How often the slow squeue was asked."""
+        path = self.folder / "asked"
+        return len(path.read_text().splitlines()) if path.exists() else 0
+
+    @property
     def lock(self) -> Path:
         return self.launches / f"launching.{os.getuid()}"
+
+    def age(self, node: str) -> Path:
+        """The folder of the one launch of that node, which now was not touched for ten minutes."""
+        (folder,) = self.launches.glob(f"launching.*@{node}.*")
+        os.utime(folder, (time.time() - 600, time.time() - 600))
+        return folder
+
+    def see_looks(self, *names: str) -> None:
+        """Until each of these launches, which wait, has begun to look after this, and ended."""
+        for waits in [self.launches / name / "waits" for name in names] * 2:
+            until(partial(_is_another, waits, waits.stat() if waits.exists() else None))
+
+
+def _is_another(file: Path, before: os.stat_result | None) -> bool:
+    return before is None or not file.exists() or file.stat().st_mtime_ns != before.st_mtime_ns
 
 
 @pytest.fixture(params=["sh", "bash --posix"])
@@ -126,6 +161,39 @@ def test_one_launch_waits_for_the_other_and_says_for_which(recipe: Recipe) -> No
     second.wait()
     assert recipe.trace("two", "output") == "later\n"
     assert recipe.trace("two", "waits") == "-"
+
+
+def test_of_two_that_wait_on_other_nodes_one_is_at_work_at_a_time(recipe: Recipe) -> None:
+    first = recipe.start("one", f"while [ ! -e {recipe.folder}/go ]; do sleep 0.02; done")
+    until(lambda: recipe.trace("one", "began") != "-")
+    recipe.slow_squeue()
+    waiting = [recipe.start(name, "true", node=f"login{name}") for name in ("two", "three")]
+    until(lambda: recipe.trace("two", "waits") != "-" != recipe.trace("three", "waits"))
+    for name in ("two", "three"):
+        recipe.age(f"login{name}")
+    recipe.see_looks("two", "three")
+    (recipe.folder / "go").touch()
+    until(lambda: recipe.asked > 0)
+    later = "three" if "logintwo" in os.readlink(recipe.lock) else "two"
+    recipe.see_looks(later)
+    assert recipe.trace(later, "waits") != "-"
+    assert recipe.asked == 1
+    (recipe.folder / "answer").touch()
+    assert [process.wait(timeout=20) for process in (first, *waiting)] == [0, 0, 0]
+    names = ("one", "two", "three")
+    spans = sorted((int(recipe.trace(name, "began")), int(recipe.trace(name, "exit").split()[1])) for name in names)
+    assert all(one[1] <= another[0] for one, another in itertools.pairwise(spans))
+
+
+def test_a_launch_is_alive_while_slurm_does_not_answer(recipe: Recipe) -> None:
+    recipe.slow_squeue()
+    process = recipe.start("one", "true", node="login1")
+    until(lambda: recipe.asked > 0)
+    folder = recipe.age("login1")
+    until(lambda: folder.stat().st_mtime > time.time() - 60, deadline_s=20)
+    (recipe.folder / "answer").touch()
+    process.wait(timeout=20)
+    assert recipe.trace("one", "exit").startswith("0 ")
 
 
 def test_the_lock_of_a_launch_that_was_killed_is_taken_over(recipe: Recipe) -> None:
