@@ -33,9 +33,14 @@ if [ -s began ]; then
         if [ -e "$launch/exit" ]; then echo "other $(tr '\n' ' ' <"$launch/ids")"; else lost=$launch; fi
     done
     if [ "$lost" ]; then
-        lock="../launching.$(id -u)"
+        # Its owner touches the folder, never the link to it.
+        holder=$(readlink "../launching.$(id -u)")
         # One that is dead keeps the lock until the next comes, and is lost all the same.
-        if [ -d "$lock" ] && { ! abandoned "$lock" || at_work; }; then echo "last working"; else echo "last lost"; fi
+        if [ "$holder" ] && [ -d "../$holder" ] && { ! abandoned "../$holder" || at_work; }; then
+            echo "last working"
+        else
+            echo "last lost"
+        fi
     fi
     find "$4" -maxdepth 1 -name 'slurm-*.out' -newer began | sed 's|.*/|file |'
 fi

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.cluster.remote_text import remote_text
+from llmb_tui.launch.submission_status import SubmissionStatus, parse
 from tests.kit.waiting import until
 
 TOKEN = "hf_" + "secret" * 5
@@ -68,6 +69,12 @@ class Recipe:
     def trace(self, name: str, file: str) -> str:
         path = self.launches / name / file
         return path.read_text() if path.exists() else "-"
+
+    def left(self, name: str) -> SubmissionStatus:
+        """What a look finds of a launch."""
+        script = remote_text("group.sh", "status.sh", "lock.sh", "launched.sh")
+        words = [str(self.launches / name), "look", str(self.helper), str(self.index), "", str(self.folder)]
+        return parse(subprocess.check_output([*self.shell, "-c", script, "sh", *words], text=True))
 
     @property
     def asked(self) -> int:
@@ -239,3 +246,23 @@ def test_a_folder_that_is_not_as_it_should_be_begins_nothing(recipe: Recipe) -> 
     recipe.launch("one", f"touch {recipe.folder}/called")
     assert recipe.trace("one", "output").startswith("The folder of the launches is not as it should be: ")
     assert not (recipe.folder / "called").exists()
+
+
+def test_a_later_launch_on_another_node_is_at_work_as_long_as_it_touches_its_lock(recipe: Recipe) -> None:
+    recipe.launch("one", "true")
+    later = recipe.launches / "two"
+    later.mkdir()
+    for name in ("began", "queue"):
+        (later / name).write_text("7\n")
+    os.utime(later / "began", (time.time() + 2, time.time() + 2))
+    assert recipe.left("one").all("last") == ("lost",)
+    owner = f"someone@login2.77.{time.time() - 600:.0f}"
+    held = recipe.launches / f"launching.{owner}"
+    held.mkdir()
+    (held / "owner").write_text(f"{owner}\n")
+    recipe.lock.symlink_to(held.name)
+    for path in (held / "owner", recipe.lock):
+        os.utime(path, (time.time() - 600, time.time() - 600), follow_symlinks=False)
+    assert recipe.left("one").all("last") == ("working",)
+    recipe.age("login2")
+    assert recipe.left("one").all("last") == ("lost",)
