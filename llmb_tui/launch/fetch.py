@@ -9,6 +9,7 @@ from llmb_tui.cluster.session import Session
 from llmb_tui.text import clean_line
 
 _DEADLINE_S = 30.0
+_BEGINS = "\nllmb-fetch\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ def fetch(
     config = "".join(f"{line}\n" for line in lines).encode()
     arguments = [url, credentials.netrc, credentials.bearer]
     result = session.run_script(remote_text("fetch.sh"), arguments, stdin=config, deadline_s=_DEADLINE_S)
-    text = result.stdout.replace("\r\n", "\n")
+    _, _, text = result.stdout.replace("\r\n", "\n").partition(_BEGINS)
     page, _, status = text.rstrip("\n").rpartition("\n")
     if not status.isdecimal() or int(status) == 0:
         complaints = result.stderr.strip().splitlines() or [f"curl ended with exit code {result.exit_code}."]

@@ -4,7 +4,9 @@
 #
 # NETRC and BEARER name files below the home directory, or nothing: where they are there, curl is given the logins in
 # the one, and the text of the other as a token. Neither is ever an argument, and curl's own files are not read.
-# Prints the header and the body of the answer, and a last line with its status.
+# Prints a line `llmb-fetch`, before which a login shell may have printed, the header and the body of the answer, and a
+# last line with its status.
+printf '\nllmb-fetch\n'
 {
     cat
     if [ "$2" ] && [ -s "$HOME/$2" ]; then printf '\nnetrc-file = "%s"\nnetrc-optional\n' "$HOME/$2"; fi

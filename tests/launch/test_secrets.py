@@ -175,6 +175,18 @@ def test_what_a_login_shell_prints_is_no_part_of_an_answer(tmp_path: Path, print
         node.close()
 
 
+@pytest.mark.parametrize("printed", SHELL_PRINTS)
+def test_a_key_is_tested_whatever_a_login_shell_prints(
+    tmp_path: Path, web: Web, endpoints: Sources, printed: str
+) -> None:
+    web.key = KEY
+    with closing(LoginNode(tmp_path)) as node, closing(SlurmCluster(node.profile())) as session:
+        node.shell_prints = printed
+        assert try_secret(session, NGC, SecretValue("ngc", KEY), endpoints).result == "valid"
+        assert try_secret(session, NGC, SecretValue("ngc", "nvapi-a-wrong-one"), endpoints).result == "refused"
+        assert try_secret(session, HUB, SecretValue("hugging-face", web.token), endpoints).result == "valid"
+
+
 def test_a_home_directory_that_cannot_be_written_is_told(cluster: DemoCluster, session: SlurmCluster) -> None:
     (cluster.root / "home/.llmb-tui").write_text("a file is in the way")
     with pytest.raises(Trouble, match="The NGC API key could not be put on the cluster") as caught:
