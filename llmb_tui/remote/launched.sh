@@ -9,6 +9,7 @@
 #     next ID...           the user's jobs when the next launch in the same folder began
 #     other ID...          jobs of later launches
 #     last working|lost    of the last launch it is not known yet, or not at all, which jobs it has
+#     named ID...          the jobs that its output names, where it is longer than the end below
 #     file NAME            outputs of batch scripts that are younger
 #
 # and behind a line `words` the end of its output.
@@ -42,6 +43,7 @@ if [ -s began ]; then
             echo "last lost"
         fi
     fi
+    if [ -s ids ] && [ "$(wc -c <output)" -gt 20000 ]; then echo "named $(tr '\n' ' ' <ids)"; fi
     find "$4" -maxdepth 1 -name 'slurm-*.out' -newer began | sed 's|.*/|file |'
 fi
 echo "words"

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from llmb_tui.cluster.job import OwnJob
 from llmb_tui.cluster.job_log import JobLog
 from llmb_tui.launch.delivery import Jobs
 from llmb_tui.launch.upstream.jobs import jobs_of_launch
@@ -41,6 +42,30 @@ def test_of_several_tasks_the_plain_one_comes_last() -> None:
 
 def test_nemo_runs_own_list_is_a_witness_where_slurm_has_forgotten() -> None:
     assert jobs_of_launch(NEMO_RUN, found(block(0, "5"), INDEX), []) == Jobs(("5",), LOG)
+
+
+@pytest.mark.parametrize(
+    ("index", "known"),
+    [
+        ("", [job("11"), job("12", "_nsys")]),
+        ("", [job("11", script="", folder=ROOT), job("12", "_nsys")]),
+        (INDEX.replace(" 5 ", " 11 "), [job("12", "_nsys")]),
+    ],
+    ids=["queue", "accounting", "index"],
+)
+@pytest.mark.parametrize("end", [block(1, "12", "_nsys"), "and much more"], ids=["one", "both"])
+def test_a_task_whose_lines_were_cut_off_is_the_runs(index: str, known: list[OwnJob], end: str) -> None:
+    assert jobs_of_launch(NEMO_RUN, found(end, index, "named 11 12 "), known).ids == ("12", "11")
+
+
+@pytest.mark.parametrize(
+    ("known", "words"),
+    [([], "names job 11, but Slurm knows no such job"), ([job("11", name="other")], "its name is 'other'")],
+)
+def test_a_number_alone_is_never_enough(known: list[OwnJob], words: str) -> None:
+    jobs = jobs_of_launch(NEMO_RUN, found(block(1, "12", "_nsys"), "named 11 12 "), [*known, job("12", "_nsys")])
+    assert jobs.ids == ()
+    assert words in jobs.question
 
 
 @pytest.mark.parametrize(

@@ -266,3 +266,12 @@ def test_a_later_launch_on_another_node_is_at_work_as_long_as_it_touches_its_loc
     assert recipe.left("one").all("last") == ("working",)
     recipe.age("login2")
     assert recipe.left("one").all("last") == ("lost",)
+
+
+def test_the_jobs_of_an_output_that_is_too_long_to_be_read_are_named(recipe: Recipe) -> None:
+    recipe.launch("one", "echo '- Job id: 11'; echo '- Job id: 12'")
+    assert recipe.left("one").all("named") == ()
+    recipe.launch("two", "echo '- Job id: 11'; yes a line of the output | head -n 2000; echo '- Job id: 12'")
+    found = recipe.left("two")
+    assert found.all("named") == ("11 12 ",)
+    assert "11" not in found.words

@@ -48,22 +48,30 @@ def jobs_of_launch(spec: UpstreamSpec, status: SubmissionStatus, jobs: Sequence[
             return _named_batch(spec, job_id, status, by_id)
         return _unnamed(spec, status, _batches(spec, status, jobs))
     index = {task.job_id: task for task in indexed_tasks(status.all("index"), spec.results)}
-    printed = tasks(status.words, spec.results)
-    if printed:
-        return _named_tasks(spec, printed, by_id, index)
+    # Of a long output only the end comes, and the numbers of all jobs in it.
+    named: dict[str, Task | None] = dict.fromkeys(_words(status, "named"))
+    named.update((task.job_id, task) for task in tasks(status.words, spec.results))
+    if named:
+        return _named_tasks(spec, named, by_id, index)
     return _unnamed(spec, status, _tasks(spec, status, jobs, index))
 
 
-def _named_tasks(spec: UpstreamSpec, printed: Iterable[Task], by_id: dict[str, OwnJob], index: dict[str, Task]) -> Jobs:
-    """The jobs that NeMo-Run has printed, each of which has a second witness."""
+def _named_tasks(
+    spec: UpstreamSpec, named: dict[str, Task | None], by_id: dict[str, OwnJob], index: dict[str, Task]
+) -> Jobs:
+    """The jobs that NeMo-Run has printed, each of which has a second witness. None: only the number is left of it."""
     candidates = []
-    for task in printed:
-        job = by_id.get(task.job_id)
-        if job and not job.name.endswith(f".{task.name}"):
-            return Jobs(question=_contradicted(spec, task.job_id, job.name))
-        if job is None and index.get(task.job_id) != task:
-            return Jobs(question=_unconfirmed(spec, task.job_id))
-        candidates.append(_Candidate(task.job_id, job.name if job else _name(spec, task), task))
+    for job_id, printed in named.items():
+        job, indexed = by_id.get(job_id), index.get(job_id)
+        if job is None:
+            if indexed is None or (printed or indexed) != indexed:
+                return Jobs(question=_unconfirmed(spec, job_id))
+            candidates.append(_Candidate(job_id, _name(spec, indexed), indexed))
+            continue
+        task = printed or indexed or of_script(job_id, job.script, spec.results)
+        if not (job.name.endswith(f".{task.name}") if task else _has_its_name(spec, job.name)):
+            return Jobs(question=_contradicted(spec, job_id, job.name))
+        candidates.append(_Candidate(job_id, job.name, task))
     return _jobs_of(spec, candidates)
 
 
