@@ -17,12 +17,15 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from textual.app import App
 
 from llmb_tui.crash import place_of
 from llmb_tui.errors import Trouble, trouble_of
+
+if TYPE_CHECKING:
+    from llmb_tui.ui.key_order import KeyOrder
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -65,9 +68,14 @@ def trouble_shown(app: App[Any]) -> Iterator[None]:
     try:
         yield
     except Trouble as trouble:
-        from llmb_tui.ui.dialogs import Failure  # not needed for the first frame
+        show_failure(app, trouble)
 
-        app.push_screen(Failure(trouble))
+
+def show_failure(app: App[Any], trouble: Trouble) -> None:
+    """In a dialog, which waits for who types: by now a person may be elsewhere."""
+    from llmb_tui.ui.dialogs import Failure  # not needed for the first frame
+
+    cast("KeyOrder", app).push_between_words(lambda: Failure(trouble), lambda _: None)
 
 
 def _defect(error: Exception) -> Defect:

@@ -22,6 +22,7 @@ _LOOK_S = 0.05
 """While a key waits, this often is looked whether the widget that has the one before it is still there."""
 _PAUSE_S = 1.0
 """Who types into a field and pauses for so long is not in the middle of a word."""
+_EDITS = frozenset({"backspace", "delete"})
 _LEAVES_FIELD = frozenset({"enter", "tab", "shift+tab", "escape"})
 
 
@@ -60,8 +61,10 @@ class KeyOrder(App[None]):
             await super().on_event(event)
             return
         if isinstance(self.focused, Input):
-            leaves = isinstance(event, Key) and event.key in _LEAVES_FIELD
-            self._typed_at = -inf if leaves else time.monotonic()
+            if isinstance(event, Key) and event.key in _LEAVES_FIELD:
+                self._typed_at = -inf
+            elif isinstance(event, Paste) or event.is_printable or event.key in _EDITS:
+                self._typed_at = time.monotonic()
         if self._acting:
             if not self._behind:
                 self.set_timer(_LOOK_S, self._look)

@@ -340,8 +340,9 @@ def _ended(state: WizardState, request: RunRequest, task: Task, present: bool) -
     # Nobody who is elsewhere by now is asked: what is typed there would go into the question.
     waits = task == "install" and state.in_front
     asks = (effects.AskForKeys(request, cluster.key_would_help),) if waits and cluster.key_would_help else ()
-    unchecked = task != "probe" and cluster.link == "connected" and cluster.preflight is None and not cluster.tasks
-    looks = (effects.StartRestTimer(),) if unchecked else ()  # the last one may have gone by while this was at work
+    unchecked = cluster.link == "connected" and cluster.preflight is None and cluster.failed is None
+    # The time to look may have gone by while this was at work.
+    looks = (effects.StartRestTimer(),) if unchecked and task != "probe" and not cluster.tasks else ()
     return replace(state, cluster=cluster), (*asks, *looks)
 
 

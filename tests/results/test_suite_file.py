@@ -185,6 +185,8 @@ def test_the_text_form_too(tmp_path: Path) -> None:
         (BULK.replace("_15b:", ":"), 2, "pretrain_nemotron4", "no workload and size"),
         ("a: [", 1, "", "is not YAML"),
         ("a: !!bool maybe", 1, "", "is not YAML"),
+        ("a: [16\nb: 1", 2, "", "expected ',' or ']'"),
+        ("pretrain_nemotron4_15b: &a\n  tasks: *a", 1, "", "goes round in itself"),
         (BULK.replace("{mbs: [1, 2]}", "{mbs: 1, MBS: 2}"), 12, "", "given twice"),
         ("- 1", 1, "", "no workloads"),
         ("", 1, "", "no workloads"),

@@ -10,6 +10,7 @@ from textual.containers import Vertical
 from textual.events import Paste
 from textual.widgets import Input, Static
 
+from llmb_tui.ui import key_order
 from llmb_tui.ui.key_order import KeyOrder
 from tests.kit.pilot import burst, until
 
@@ -68,3 +69,17 @@ async def test_what_a_key_removes_holds_none_that_come_behind() -> None:
         await pilot.pause()
         burst(pilot, "x", "tab", "1")
         await until(pilot, lambda: app.value("first") == "1", "the key behind has acted")
+
+
+@pytest.mark.parametrize(("key", "types"), [("a", True), ("backspace", True), ("ctrl+r", False), ("left", False)])
+async def test_who_presses_a_key_that_is_no_text_is_not_typing(
+    monkeypatch: pytest.MonkeyPatch, key: str, types: bool
+) -> None:
+    monkeypatch.setattr(key_order, "_PAUSE_S", 3600.0)
+    app = Fields()
+    async with app.run_test() as pilot:
+        app.query_one("#first").focus()
+        await pilot.press(key)
+        assert bool(app.types_for_s) is types
+        await pilot.press("tab")
+        assert not app.types_for_s

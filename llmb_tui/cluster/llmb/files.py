@@ -40,7 +40,8 @@ def read_yaml(text: str, path: str) -> dict[str, Any]:
     try:
         content = yaml_of(text)
     except NotYaml as error:
-        where = f", line {error.line}: {error.problem}" if error.line else ""
+        said = error.problem.partition(" '")[0].partition(' "')[0]  # without the part of the file that it quotes
+        where = f", line {error.line}: {said}" if error.line else ""
         raise unreadable(path, f"It is not YAML{where}.") from None
     if not isinstance(content, dict):
         raise unreadable(path, "It holds no keys and values.")

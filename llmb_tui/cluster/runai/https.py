@@ -50,9 +50,9 @@ def trusting(*files: str | None) -> ssl.SSLContext:
     # Some Pythons, Debian 12's among them, take a connection that breaks for one that was ended.
     context.options &= ~ssl.OP_IGNORE_UNEXPECTED_EOF
     for name in filter(None, files):
-        path = expanded(name)
-        file, folder = (None, path) if path.is_dir() else (path, None)  # requests takes both
         try:
+            path = expanded(name)
+            file, folder = (None, path) if path.is_dir() else (path, None)  # requests takes both
             context.load_verify_locations(file, folder)
         except (OSError, ssl.SSLError) as error:
             why = error.strerror or "it holds no certificate in PEM"

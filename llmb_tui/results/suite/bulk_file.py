@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from llmb_tui.cluster.yaml_text import NotYaml, yaml_of
+from llmb_tui.cluster.yaml_text import NotYaml, nodes_of, yaml_of
 from llmb_tui.plan.selection import LAYOUT
 from llmb_tui.results.suite.suite_file import NO_NUMBER, FileRun, SuiteProblem, SuiteText, TomlSuite, content
 from llmb_tui.toml.lines import KeyPath, Lines
@@ -36,16 +36,16 @@ _NO_ENV = (
 
 def read_yaml(file: Path) -> SuiteText:
     """The YAML form. Raises SuiteProblem."""
-    import yaml  # noqa: PLC0415 - only who has such a file needs it
-
     text = content(file)
     source = SuiteText(file, Lines(), TomlSuite())
     try:
+        _note_lines(source, nodes_of(text))  # too many values are refused before any of them is made
         data = yaml_of(text)
     except NotYaml as error:
         why = f": {error.problem}" if error.problem else ""
         raise SuiteProblem(file, error.line, "", f"is not YAML{why}") from error
-    _note_lines(source, yaml.compose(text, Loader=yaml.SafeLoader))
+    except RecursionError as error:
+        raise SuiteProblem(file, None, "", "is not YAML: it goes round in itself, or is nested too deeply") from error
     if not isinstance(data, dict):
         raise source.problem((), "has no workloads: each is a key such as `pretrain_nemotron4_15b`, with its `tasks`")
     for header, spec in data.items():

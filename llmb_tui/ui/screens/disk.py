@@ -21,8 +21,8 @@ from llmb_tui.results.housekeeping import KINDS, Belonging, Removal, total_size
 from llmb_tui.results.prune import held_by_suites, loaded_by_suites
 from llmb_tui.services import Services
 from llmb_tui.text import plural, size_text
-from llmb_tui.ui.daemon import go_on, in_daemon
-from llmb_tui.ui.dialogs import Confirm, Failure
+from llmb_tui.ui.daemon import go_on, in_daemon, show_failure
+from llmb_tui.ui.dialogs import Confirm
 from llmb_tui.ui.text import MUTED, Part, line, lines, tell
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable, Row, TableColumn, Tone, room_beside
@@ -94,8 +94,9 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
             self._show_rows()
 
     @work(group="disk", exclusive=True, exit_on_error=False)
-    async def action_read(self) -> None:
-        await self._read()
+    async def action_read(self, said: str = "") -> None:
+        """`said`: what was done before."""
+        await self._read(said)
 
     @work(group="remove", exclusive=True, exit_on_error=False)
     async def action_remove(self) -> None:
@@ -115,14 +116,15 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
             removal = await in_daemon(lambda: self._take_away(paths))
         except Trouble as trouble:
             self._say(("✗ ", "$text-error"), f"{trouble.what} {trouble.why}")
-            self.app.push_screen(Failure(trouble))
+            show_failure(self.app, trouble)
+            return
+        finally:
+            self._set_removing(False)
+        self._marked.clear()
+        if self.is_attached:
+            self.action_read(outcome(removal))
         else:
-            self._marked.clear()
-            if self.is_attached:
-                await self._read(outcome(removal))
-            else:
-                tell(self.app, f"{self._profile.name}: {outcome(removal)}")
-        self._set_removing(False)
+            tell(self.app, f"{self._profile.name}: {outcome(removal)}")
 
     def _take_away(self, paths: Sequence[str]) -> Removal:
         """By a list of now: what is on the screen may be hours old. In a thread."""
@@ -130,7 +132,7 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
         return housekeeping.remove(self._session(), things, self._tell)
 
     def _set_removing(self, removing: bool) -> None:
-        """Meanwhile no key reads or marks."""
+        """Meanwhile no key reads, marks or removes."""
         self._removing = removing
         if self.is_attached:
             self.refresh_bindings()
@@ -193,7 +195,8 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
         self.note.update(line(*parts))
 
     def _say(self, *parts: Part) -> None:
-        self.said.update(line(*parts))
+        if self.is_attached:
+            self.said.update(line(*parts))
 
 
 def row_of(one: Belonging, marked: bool, room: int) -> Row:

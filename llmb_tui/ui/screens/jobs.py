@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,10 +16,11 @@ from textual.timer import Timer
 from textual.widgets import DataTable, Input, Static
 
 from llmb_tui.cluster.prompter import Prompter
+from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import JobWords, Run
 from llmb_tui.services import Services
 from llmb_tui.text import plural
-from llmb_tui.ui.daemon import go_on, in_daemon, trouble_shown
+from llmb_tui.ui.daemon import go_on, in_daemon, show_failure, trouble_shown
 from llmb_tui.ui.dialogs import Confirm, NoteDialog
 from llmb_tui.ui.screens.runs_screen import RunsScreen
 from llmb_tui.ui.text import MUTED, line, lines, tell
@@ -33,6 +34,15 @@ from llmb_tui.watch.run_records import RunRecord, RunsChanged
 _LINES = 8
 _AGE_EVERY_S = 2.0
 _NO_JOB = "This run has no job that could be cancelled, and nothing to withdraw."
+
+
+def _of_all(failed: Mapping[str, Trouble]) -> Trouble:
+    """What went wrong for some runs, in one; by their ids."""
+    first, *others = failed.values()
+    if not others:
+        return first
+    why = "\n".join(f"{run_id}: {trouble.what} {trouble.why}".rstrip() for run_id, trouble in failed.items())
+    return Trouble(f"{plural(len(failed), 'run')} could not be cancelled.", why, first.fix)
 
 
 class JobsScreen(RunsScreen):
@@ -190,21 +200,27 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
 
         self._set_cancelling(True)
         cancelled: Counter[JobWords] = Counter()
-        withdrawn = 0
+        withdrawn, failed = 0, dict[str, Trouble]()
         for run in wanted:
-            with trouble_shown(self.app):
+            try:
                 if run.submission == "intended":
                     await in_daemon(withdraw, self._services.runs, self._services.journal, run)
                     withdrawn += 1
                 else:
                     cancelled[run.words] += len(await in_daemon(self._services.feed.cancel, run, self._prompter))
+            except Trouble as trouble:
+                failed[run.id] = trouble
+            else:
                 if self.is_attached:
                     self.table.unmark(run.id)
         words = [
             f"{of.scheduler} was asked to cancel {of.count(number)}." for of, number in cancelled.items() if number
         ]
         words += [f"{plural(withdrawn, 'run')} withdrawn."] * bool(withdrawn)
-        tell(self.app, " ".join(words) or "Nothing was cancelled.")
+        if words or not failed:
+            tell(self.app, " ".join(words) or "Nothing was cancelled.")
+        if failed:
+            show_failure(self.app, _of_all(failed))
         self._set_cancelling(False)
 
     def _set_cancelling(self, cancelling: bool) -> None:

@@ -19,8 +19,8 @@ from llmb_tui.launch.secret import SecretId, SecretNeed, secret_of
 from llmb_tui.launch.secrets import SecretState, forget_secret, give_secret, secret_states, try_secret
 from llmb_tui.request import RunRequest
 from llmb_tui.services import Services
-from llmb_tui.ui.daemon import go_on, in_daemon
-from llmb_tui.ui.dialogs import Dialog, Failure
+from llmb_tui.ui.daemon import go_on, in_daemon, show_failure
+from llmb_tui.ui.dialogs import Dialog
 from llmb_tui.ui.text import MUTED, line, lines, tell, told
 from llmb_tui.ui.widgets.choices import ChoiceList
 from llmb_tui.wizard.choices import Choice
@@ -116,11 +116,12 @@ class KeysDialog(Dialog[None]):
             if self.is_attached:
                 self._say(told(trouble))
             else:
-                self.app.push_screen(Failure(trouble))
+                show_failure(self.app, trouble)
         else:
             if not self.is_attached:
                 tell(self.app, said)
-        self._set_acting(False)
+        finally:
+            self._set_acting(False)
 
     @work(group="look", exit_on_error=False)
     async def _look(self) -> None:

@@ -28,7 +28,7 @@ from llmb_tui.preflight.report import Preflight
 from llmb_tui.services import Services
 from llmb_tui.text import capital
 from llmb_tui.ui.compositor import RowCompositor
-from llmb_tui.ui.daemon import Defect, go_on, in_daemon
+from llmb_tui.ui.daemon import Defect, go_on, in_daemon, show_failure
 from llmb_tui.ui.dialogs import Confirm
 from llmb_tui.ui.text import MUTED, line, lines, tell
 from llmb_tui.ui.units import gpu_hours
@@ -160,13 +160,20 @@ Leaving this screen stops the watching only; the job goes on."""
         what = line("Submit ", (what_runs(run), "bold"), f" on {run.cluster}, as it was agreed to?")
         cost = f"Cost: {gpu_hours(run.plan.gpu_hours)} and start-up. The cluster is checked first."
         question = lines(what, Content(""), line((cost, MUTED)))
-        if not await self.app.push_screen_wait(Confirm("Submit", question, "Submit it", "Not now")):
-            return
+        if await self.app.push_screen_wait(Confirm("Submit", question, "Submit it", "Not now")):
+            go_on(self.app, self._submit(run))
+
+    async def _submit(self, run: Run) -> None:
         self.trouble, self.sending = None, f"Connecting to {run.cluster}."
         with self._trouble_shown():
-            await in_daemon(self._send, run)
-        self.sending = ""
-        self._watch()
+            sent = await in_daemon(self._send, run)
+            if not self.is_attached:
+                from llmb_tui.wizard.update import launched_words
+
+                tell(self.app, launched_words(sent))
+        if self.is_attached:
+            self.sending = ""
+            self._watch()
 
     @contextlib.contextmanager
     def _trouble_shown(self) -> Iterator[None]:
@@ -181,9 +188,7 @@ Leaving this screen stops the watching only; the job goes on."""
         if self.is_attached:
             self.trouble = trouble
         else:
-            from llmb_tui.ui.dialogs import Failure
-
-            self.app.push_screen(Failure(trouble))
+            show_failure(self.app, trouble)
 
     def _send(self, run: Run) -> Run:
         """In a thread."""
@@ -249,13 +254,16 @@ Leaving this screen stops the watching only; the job goes on."""
     async def _change(self, run: Run, what: Literal["suspend", "resume"], named: str) -> None:
         with self._trouble_shown():
             await in_daemon(self._services.feed.change, run, what, self._prompter)
-            self.trouble = None
+            if self.is_attached:
+                self.trouble = None
             tell(self.app, f"{run.words.scheduler} was asked to {what} {named}.")
 
     async def _not_cancelled(self, run: Run, trouble: Trouble) -> None:
         """Where only the answer was lost, the run keeps that and is watched anew, so that it is settled."""
         with contextlib.suppress(Trouble):
-            self.training_run = run = await in_daemon(self._services.runs.load, run.id)
+            run = await in_daemon(self._services.runs.load, run.id)
+        if self.is_attached:
+            self.training_run = run
         if run.cancel is None:
             self._show_trouble(trouble)
         else:

@@ -283,8 +283,10 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
             case effects.AskForKeys(request, wanted):
                 from llmb_tui.ui.screens.keys import KeysDialog
 
-                keys = partial(KeysDialog, services, prompter, request, wanted)
-                self.app.push_between_words(keys, lambda _: None)
+                if self.app.types_for_s and isinstance(self.focused, Input):
+                    tell(self.app, "A step of the install lacks a key: K gives it.", "warning")
+                else:
+                    self.app.push_screen(KeysDialog(services, prompter, request, wanted))
             case effects.EditCluster(profile):
                 from llmb_tui.ui.screens.cluster_editor import ClusterEditor
 

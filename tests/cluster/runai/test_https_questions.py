@@ -155,7 +155,7 @@ def test_a_certificate_that_has_expired_and_one_of_another_name(tmp_path: Path) 
 
 def test_a_file_of_certificates_that_holds_none(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text("not one")
-    for name in (str(tmp_path / "ca.pem"), str(tmp_path / "missing.pem"), "~no-such-user/ca.pem"):
+    for name in (str(tmp_path / "ca.pem"), str(tmp_path / "missing.pem"), "~no-such-user/ca.pem", "x" * 5000):
         with pytest.raises(Trouble, match="cannot be used") as caught:
             trusting(name)
         assert "REQUESTS_CA_BUNDLE" in caught.value.fix

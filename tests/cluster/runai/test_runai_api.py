@@ -245,7 +245,8 @@ def test_a_workload_of_a_project_that_the_profile_named_before_is_known(plane: C
 
     plane.on("GET", "/workloads", respond)
     plane.on("GET", "/workloads/w-2", Say(body=workload(id="w-2")))
-    assert api.look(["w-1", "w-2"]).keys() == {"w-1", "w-2"}
+    plane.on("GET", "/workloads/w-3", Say(403, body={"message": "of another project"}))
+    assert api.look(["w-1", "w-2", "w-3"]).keys() == {"w-1", "w-2"}
     found = api.find(NAME)
     assert found is not None
     assert found.id == "w-2"

@@ -13,6 +13,7 @@ from textual.app import App
 from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.errors import Trouble
 from llmb_tui.launch.policy import Policy
 from llmb_tui.results import housekeeping
 from llmb_tui.results.housekeeping import Removal
@@ -133,13 +134,16 @@ async def test_a_key_that_removes_nothing_does_not_end_the_reading(
         await listed(pilot, app, 2)
 
 
+@pytest.mark.parametrize("fails", [False, True])
 async def test_what_became_of_a_removal_is_told_although_the_screen_is_left(
-    open_disk: OpenDisk, monkeypatch: pytest.MonkeyPatch
+    open_disk: OpenDisk, monkeypatch: pytest.MonkeyPatch, fails: bool
 ) -> None:
     go = threading.Event()
 
     def slow(*_: object) -> Removal:
         go.wait(60)
+        if fails:
+            raise Trouble("Nothing was removed.", "Job 8 may need it.")
         return Removal((), {IMAGE: "It is of others."})
 
     monkeypatch.setattr(housekeeping, "remove", slow)
@@ -153,8 +157,12 @@ async def test_what_became_of_a_removal_is_told_although_the_screen_is_left(
         await pilot.press("q")
         await until(pilot, lambda: not isinstance(app.screen, DiskScreen), "the screen is left")
         go.set()
-        await until(pilot, lambda: [note.message for note in app._notifications], "it is told")
-        assert f"{IMAGE} stays. It is of others." in next(iter(app._notifications)).message
+        if fails:
+            await on_top(pilot, Failure)
+            assert "Job 8 may need it." in on_screen(app)
+        else:
+            await until(pilot, lambda: [note.message for note in app._notifications], "it is told")
+            assert f"{IMAGE} stays. It is of others." in next(iter(app._notifications)).message
 
 
 async def test_no_key_loses_what_became_of_a_removal(open_disk: OpenDisk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.run import Cancel, Run
-from llmb_tui.ui.dialogs import Confirm
+from llmb_tui.ui.dialogs import Confirm, Failure
 from llmb_tui.ui.screens.jobs import JobsScreen
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.ui.widgets.job_table import STAGES, JobTable, job_columns, job_row, state_cell
@@ -356,6 +356,25 @@ async def test_a_cancel_that_fails_says_why(open_jobs: OpenJobs, monkeypatch: py
             lambda: any("[/x] denied" in str(part.render()) for part in app.screen.query(Static)),
             "the reason",
         )
+
+
+async def test_cancels_that_fail_are_told_of_in_one(open_jobs: OpenJobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(run: Run, _prompter: object) -> tuple[str, ...]:
+        raise Trouble("scancel failed.", f"{run.id} is not yours.", "Ask.")
+
+    app, services = open_jobs()
+    monkeypatch.setattr(services.feed, "cancel", refuse)
+    async with app.run_test(size=SIZE) as pilot:
+        await listed(pilot, app, 6)
+        await pilot.press("x", "down", "x", "c")
+        await on_top(pilot, Confirm)
+        await pilot.press("y")
+        await on_top(pilot, Failure)
+        said = on_screen(app)
+        assert all(f"{run_id} is not yours." in said for run_id in ("aaa1", "aaa2"))
+        await pilot.press("escape")
+        await on_top(pilot, JobsScreen)
+        assert not app._notifications
 
 
 async def test_a_cancel_whose_answer_was_lost_is_said_below_the_rows(open_jobs: OpenJobs) -> None:
