@@ -8,6 +8,7 @@ through `clean` before it is shown, printed or put into an error.
 from __future__ import annotations
 
 import json
+import math
 import re
 
 # What is not seen and changes what is: C1, marks and isolates of the writing direction, characters without a width,
@@ -92,3 +93,12 @@ def short_line(text: str, longest: int = 160) -> str:
         text = bare
     line = clean_line(bare.replace("\b", "")).strip()
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
+
+
+def finite(document: object) -> object:
+    """A JSON document in which a number that JSON does not have is null."""
+    if isinstance(document, dict):
+        return {key: finite(value) for key, value in document.items()}
+    if isinstance(document, (list, tuple)):
+        return [finite(value) for value in document]
+    return None if isinstance(document, float) and not math.isfinite(document) else document

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import sys
 from argparse import Namespace
@@ -12,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from llmb_tui.errors import Trouble
-from llmb_tui.text import clean, clean_line, escaped_json
+from llmb_tui.text import clean, clean_line, escaped_json, finite
 
 if TYPE_CHECKING:
     from llmb_tui.results.table import Form, Table
@@ -38,7 +37,7 @@ def json_line(document: object) -> str:
     try:
         text = json.dumps(document, ensure_ascii=ascii_only, allow_nan=False)
     except ValueError:
-        text = json.dumps(_finite(document), ensure_ascii=ascii_only, allow_nan=False)
+        text = json.dumps(finite(document), ensure_ascii=ascii_only, allow_nan=False)
     return escaped_json(text) + "\n"
 
 
@@ -104,14 +103,6 @@ def _write(stream: TextIO | None, text: str) -> None:
         abandon(stream)
         why = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise NoOutput("The answer could not be written.", f"{why.rstrip('.')}.", _ROOM) from error
-
-
-def _finite(document: object) -> object:
-    if isinstance(document, dict):
-        return {key: _finite(value) for key, value in document.items()}
-    if isinstance(document, (list, tuple)):
-        return [_finite(value) for value in document]
-    return None if isinstance(document, float) and not math.isfinite(document) else document
 
 
 def _is_unicode(stream: TextIO | None) -> bool:

@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import fmean
 
 from llmb_tui.catalog.recipe import ResultRule, Variant
 from llmb_tui.cluster.job import Job
@@ -70,6 +71,10 @@ class LossCheck:
     """Steps whose loss is no finite number."""
     falls: bool
     """All are finite, and the mean of the last fifth is below that of the first."""
+    means: tuple[float, float]
+    """Of the first fifth and of the last, of those that are finite; of a single step twice its own."""
+    steps: int
+    """That have a loss."""
 
     @property
     def words(self) -> str:
@@ -77,7 +82,12 @@ class LossCheck:
         if self.not_finite:
             has = "has" if self.not_finite == 1 else "have"
             return f"{plural(self.not_finite, 'step')} {has} a loss that is no number"
-        return f"{'falls' if self.falls else 'does not fall'}: {self.first:.4g} to {self.last:.4g}"
+        if self.steps == 1:
+            return f"{self.first:.4g} at the only step"
+        falls = "falls" if self.falls else "does not fall"
+        if (self.last < self.first) is self.falls:
+            return f"{falls}: {self.first:.4g} to {self.last:.4g}"
+        return f"{falls}: {self.means[0]:.4g} to {self.means[1]:.4g}, means of the first and the last fifth"
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,8 +246,9 @@ def loss_check(facts: LogFacts) -> LossCheck | None:
         return None
     finite = [loss for loss in losses if math.isfinite(loss)]
     fifth = max(1, len(finite) // 5)
-    falls = len(finite) == len(losses) > 1 and sum(finite[-fifth:]) < sum(finite[:fifth])
-    return LossCheck(losses[0], losses[-1], len(losses) - len(finite), falls)
+    means = (fmean(finite[:fifth]), fmean(finite[-fifth:])) if finite else (math.nan, math.nan)
+    falls = len(finite) == len(losses) > 1 and means[1] < means[0]
+    return LossCheck(losses[0], losses[-1], len(losses) - len(finite), falls, means, len(losses))
 
 
 def loss_difference(result: RunResult, other: RunResult) -> LossDifference | None:

@@ -19,7 +19,9 @@ Column = tuple[str, str | Callable[[Any], Cell]]
 Form = Literal["table", "csv", "markdown"]
 
 UNKNOWN = "–"
-_MARKUP = re.compile(r"([\\`*_\[\]<>&|~])")
+_MARKUP = re.compile(r"([\\`*_\[\]<>&|~$^])")
+_FORMULA = ("=", "+", "-", "@")
+"""With these a text would be reckoned by a spreadsheet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,10 @@ class Table:
         return [[cell_text(cell) for cell in row] for row in self.rows]
 
     def csv(self) -> str:
-        """Every number in full; what is unknown is empty. Lines end with a newline."""
+        """Every number in full; what is unknown is empty. Lines end with a newline.
+
+        A text that a spreadsheet would take for a formula has a `'` before it.
+        """
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(self.headings)
@@ -89,5 +94,6 @@ def cell_text(cell: Cell) -> str:
 
 def _whole(cell: Cell) -> str:
     if isinstance(cell, str):
-        return clean_line(cell)
+        text = clean_line(cell)
+        return f"'{text}" if len(text) > 1 and text.lstrip().startswith(_FORMULA) else text
     return "" if cell is None or not math.isfinite(cell) else repr(cell)

@@ -289,6 +289,24 @@ def test_names_addresses_and_homes_are_replaced_in_all_files_alike(laptop: Lapto
     assert any(one.what == "anonymous" for one in verification.findings)
 
 
+def test_nodes_that_a_run_was_kept_from_are_replaced_too(laptop: Laptop, tmp_path: Path) -> None:
+    laptop.add(profile=replace(SITE, exclude="rhea[0203,0207]"))
+    laptop.export(tmp_path / "a.tar.zst", anonymous=True)
+    assert [name for name, data in contents(tmp_path / "a.tar.zst").items() if b"rhea" in data] == []
+
+
+def test_the_numbers_are_json_that_everybody_reads(laptop: Laptop, tmp_path: Path) -> None:
+    def refuse(word: str) -> None:
+        raise AssertionError(f"{word} is no JSON")
+
+    laptop.add(log=log_text().replace("reduced_train_loss: 10.", "reduced_train_loss: nan  "))
+    laptop.export(tmp_path / "a.tar.zst")
+    read = [name for name in contents(tmp_path / "a.tar.zst") if name.endswith("/result.json")]
+    for name in read:
+        json.loads(contents(tmp_path / "a.tar.zst")[name], parse_constant=refuse)
+    assert read
+
+
 def test_names_are_replaced_in_a_persons_own_preset_too(laptop: Laptop, tmp_path: Path) -> None:
     published = Path("presets/nemotron4-25.04.toml").read_text()
     own = published.replace('release = "25.04"', 'release = "25.99"', 1)

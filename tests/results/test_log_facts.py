@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import pytest
+
 from llmb_tui.results.log_facts import CheckpointTime, LogFacts, read_log
 from llmb_tui.results.result import loss_check
 from llmb_tui.results.statistics import mean_half_width, spread
@@ -66,6 +68,21 @@ def test_a_loss_that_is_no_number_is_seen(tmp_path: Path) -> None:
     falling = loss_check(facts_of(tmp_path, "".join(LINE.format(at, 12 - at) for at in range(9))))
     assert falling is not None
     assert falling.falls
+    assert falling.words == "falls: 12 to 4"
+
+
+@pytest.mark.parametrize(
+    ("losses", "words"),
+    [
+        ([10, *[14] * 9, *[12] * 40], "falls: 13.6 to 12, means of the first and the last fifth"),
+        ([10], "10 at the only step"),
+        ([9, 9], "does not fall: 9 to 9"),
+    ],
+)
+def test_what_is_said_of_a_loss_goes_with_its_numbers(tmp_path: Path, losses: list[int], words: str) -> None:
+    check = loss_check(facts_of(tmp_path, "".join(LINE.format(at, loss) for at, loss in enumerate(losses))))
+    assert check is not None
+    assert check.words == words
 
 
 def test_statistics_by_hand() -> None:

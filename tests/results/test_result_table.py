@@ -8,7 +8,7 @@ import json
 import math
 
 from llmb_tui.cli.output import json_line
-from llmb_tui.results.table import Table, cell_text
+from llmb_tui.results.table import Table, cell_text, unmarked
 
 TABLE = Table.of(
     ("run", "step_s", "nodes"),
@@ -24,6 +24,18 @@ def test_csv_has_every_digit_and_reads_back() -> None:
         ['say "hi", twice\ufffdplease', "", "1024"],
         ["red", "", ""],
     ]
+
+
+def test_no_text_is_a_formula_of_a_spreadsheet() -> None:
+    texts = ("=HYPERLINK(A1)", "+1", " -2+3", "@SUM(1)", "a=b", "-")
+    table = Table.of(("text", "number"), [(text, -1.5) for text in texts])
+    rows = list(csv.reader(io.StringIO(table.csv())))
+    assert [row[0] for row in rows[1:]] == ["'=HYPERLINK(A1)", "'+1", "' -2+3", "'@SUM(1)", "a=b", "-"]
+    assert {row[1] for row in rows[1:]} == {"-1.5"}
+
+
+def test_no_text_is_mathematics() -> None:
+    assert unmarked("$SCRATCH/x:$PATH a^2") == r"\$SCRATCH/x:\$PATH a\^2"
 
 
 def test_markdown_takes_no_text_for_markup_and_puts_numbers_to_the_right() -> None:

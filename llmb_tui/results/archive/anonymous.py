@@ -20,6 +20,7 @@ from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.slurm.accounting import kept_rows
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.run import Run
+from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.results.node_list import MOST_NODES, expand
 from llmb_tui.store.files import file_trouble
 
@@ -66,7 +67,9 @@ _IPV6 = (
     # NCCL puts its interface before it, and a zone and a port behind it: `ib0:fe80::1%%ib0<0>`.
     rb"|(?<=[\w.-]:)[0-9A-Fa-f:]{3,39}%s(?=(?:%%[\w.-]+)?<\d+>)"
 ) % (_OF_IPV4, _OF_IPV4)
-_BRACKETED = rb"[A-Za-z][A-Za-z0-9.-]*\[[0-9,-]+\](?:,[A-Za-z][A-Za-z0-9.-]*(?:\[[0-9,-]+\])?)*"
+_LEADING = rb"(?:[A-Za-z][A-Za-z0-9.-]{0,63},){0,64}"
+_BRACKETED = _LEADING + rb"[A-Za-z][A-Za-z0-9.-]*\[[0-9,-]+\](?:,[A-Za-z][A-Za-z0-9.-]*(?:\[[0-9,-]+\])?)*"
+_NUMBERED = re.compile(r"(.*[A-Za-z-])(\d+)")
 
 
 class Anonymizer:
@@ -79,6 +82,8 @@ class Anonymizer:
         """Names of directories where homes lie, which may also be those of groups."""
         self._clusters: set[str] = set()
         self._aliases: dict[str, dict[str, str]] = {}
+        self._families: set[tuple[str, int]] = set()
+        """(what a node's name begins with, digits of its number) of the nodes that are known."""
         self._pattern: re.Pattern[bytes] | None = None
         with contextlib.suppress(OSError, KeyError):
             self._add(self._users, getpass.getuser())
@@ -91,7 +96,11 @@ class Anonymizer:
             for node in run.job.bad_nodes:
                 self._add_host(node.partition(" ")[0])
         self._clusters.add(run.cluster)
+        asked = dict(run.spec.options) if isinstance(run.spec, LaunchSpec) else {}
+        for option in ("exclude", "nodelist"):  # nodes that the run may never have been on
+            self._add_nodes(asked.get(option) or "")
         if isinstance(profile, SlurmProfile):
+            self._add_nodes(profile.exclude or "")
             user, _, host = profile.host.rpartition("@")
             self._add(self._users, profile.user or user)
             self._add_host(host)
@@ -163,9 +172,13 @@ class Anonymizer:
         behind = rb"(?:\.(?:%s)|(?:\.[A-Za-z0-9-]+){2,})?" % b"|".join(domains or [rb"(?!)"])
         hosts = [re.escape(_bytes(name)) + behind for name in _longest_first(self._hosts)]
         # Of a node's name its siblings' follow: what has another number of as many digits is one of them.
-        numbered = {match.groups() for name in self._hosts if (match := re.fullmatch(r"(.*[A-Za-z-])(\d+)", name))}
-        families = sorted({(prefix, len(number)) for prefix, number in numbered if len(prefix) > 1})
-        hosts += [rb"%s\d{%d}%s" % (re.escape(_bytes(prefix)), width, behind) for prefix, width in families]
+        numbered = {match.groups() for name in self._hosts if (match := _NUMBERED.fullmatch(name))}
+        self._families = {(prefix, len(number)) for prefix, number in numbered if len(prefix) > 1}
+        hosts += [
+            rb"%s\d{%d}%s" % (re.escape(_bytes(prefix)), width, behind) for prefix, width in sorted(self._families)
+        ]
+        # One that is known, and has a number, is no word of a log: it is found within a longer name too.
+        nodes = [re.escape(_bytes(name)) + behind for name in _longest_first(self._hosts) if _NUMBERED.fullmatch(name)]
         hosts += [rb"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.%s" % domain for domain in domains]
         users = [_as_word(name) for name in _longest_first(self._users | self._owners)]
         parts = {
@@ -173,7 +186,8 @@ class Anonymizer:
             "mac": _MAC,
             "home": _HOMES.pattern,
             "list": rb"(?<![A-Za-z0-9.-])%s" % _BRACKETED,
-            "host": rb"(?<![A-Za-z0-9.-])(?:%s)(?![A-Za-z0-9])" % b"|".join(hosts or [rb"(?!)"]),
+            "host": rb"(?<![A-Za-z0-9.-])(?:%s)(?![A-Za-z0-9])|(?<![A-Za-z0-9])(?i:%s)(?![A-Za-z0-9])"
+            % (b"|".join(hosts or [rb"(?!)"]), b"|".join(nodes or [rb"(?!)"])),
             "user": b"|".join(users or [rb"(?!)"]),
             "ipv4": _IPV4,
             "ipv6": _IPV6,
@@ -195,8 +209,10 @@ class Anonymizer:
             told = address.is_loopback or address.is_unspecified
             return match[0] if told else self._alias("address", str(address)).encode()
         kinds = {"host": "host", "user": "user", "mail": "mail", "mac": "address"}
-        name = found.partition(".")[0] if kind == "host" and found.partition(".")[0] in self._hosts else found
-        return self._alias(kinds[kind or ""], name).encode()
+        if kind == "host":
+            known = {name.lower(): name for name in self._hosts}
+            found = known.get(found.partition(".")[0].lower(), found)
+        return self._alias(kinds[kind or ""], found).encode()
 
     def _alias_of_home(self, match: re.Match[bytes]) -> bytes:
         """What lies below a directory that may be a group's may be a person's; below a known person's it is none."""
@@ -214,14 +230,21 @@ class Anonymizer:
         return self._alias("user", name).encode()
 
     def _alias_of_list(self, text: str) -> str:
-        """Slurm's short form of several nodes, of which one is known to be one."""
+        """Slurm's short form of several nodes, of which one is known to be one, or has such a one's name."""
+        *plain, rest = text.split(",", text.partition("[")[0].count(","))
+        before = [self._alias("host", name) if self._is_host(name) else name for name in plain]
         try:
-            names = expand(text)
+            names = expand(rest)
         except ValueError:
             return text
-        if not self._hosts.intersection(names):
-            return text
-        return ",".join(self._alias("host", name) for name in names[:MOST_NODES])
+        if any(map(self._is_host, names)):
+            return ",".join((*before, *(self._alias("host", name) for name in names[:MOST_NODES])))
+        head, dash, tail = _after_dash(rest)
+        return ",".join((*before, f"{head}{dash}{self._alias_of_list(tail)}" if dash else rest))
+
+    def _is_host(self, name: str) -> bool:
+        numbered = _NUMBERED.fullmatch(name)
+        return name in self._hosts or (numbered is not None and (numbered[1], len(numbered[2])) in self._families)
 
     def _alias(self, kind: str, name: str) -> str:
         known = self._aliases.setdefault(kind, {})
@@ -242,6 +265,12 @@ class Anonymizer:
     def _add(self, names: set[str], name: str | None) -> None:
         if name and len(name) > 1 and name.lower() not in _COMMON and not name.isdigit():
             names.add(name)
+
+
+def _after_dash(text: str) -> tuple[str, str, str]:
+    """Up to the first `-` or `.` before the bracket, that, and the rest: `slurm-cn[1-2]` may be a name with a list."""
+    found = re.match(r"([A-Za-z0-9]*)([.-])(?=[A-Za-z])(.*)", text)
+    return (found[1], found[2], found[3]) if found and "[" in found[3] else (text, "", "")
 
 
 def _domain(host: str) -> str:

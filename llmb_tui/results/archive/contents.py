@@ -16,6 +16,7 @@ from llmb_tui.results.archive.manifest import Missing
 from llmb_tui.results.history import History
 from llmb_tui.results.result import RunResult
 from llmb_tui.store.paths import Places
+from llmb_tui.text import finite
 from llmb_tui.watch.accounting import ACCOUNTING
 from llmb_tui.watch.logcopy import READING, copies
 from llmb_tui.watch.run_records import RunRecord, RunRecords
@@ -51,7 +52,7 @@ class RunFolders:
             "environment.json": environment,
             "result.json": _result(self.records.record(run), result, self._threshold),
         }
-        plain: dict[str, Any] = json.loads(json.dumps(documents))  # tuples as the lists that they are in a file
+        plain: dict[str, Any] = json.loads(json.dumps(finite(documents)))  # tuples as the lists that they are in a file
         return plain
 
 
@@ -123,9 +124,10 @@ def differences(said: Any, found: Any, at: str = "") -> Iterator[tuple[str, Any,
 
 
 def _same(one: Any, other: Any) -> bool:
+    one, other = finite(one), finite(other)  # older archives hold numbers that JSON does not have
     if isinstance(one, (int, float)) and isinstance(other, (int, float)) and type(one) is not bool is not type(other):
         try:
-            return math.isclose(one, other, rel_tol=1e-9) or (math.isnan(one) and math.isnan(other))
+            return math.isclose(one, other, rel_tol=1e-9)
         except OverflowError:  # a whole number that is too large for a float
             return one == other
     return bool(one == other)

@@ -107,7 +107,7 @@ class Exporter:
             missing += missing_of(now, here.records.record(now), folder / "runs" / run.id)
             for name, document in here.derived(run.id).items():
                 names.append(f"runs/{run.id}/{name}")
-                _put(folder / names[-1], json.dumps(document, indent=1).encode() + b"\n")
+                _put(folder / names[-1], json.dumps(document, indent=1, allow_nan=False).encode() + b"\n")
             if (recipe_id := run.plan.selection.recipe_id) not in presets:
                 missing.append(Missing(run.id, "preset", f"This program has none of {recipe_id}."))
         self._require_no_secret(folder, names := sorted(names))
