@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
@@ -33,7 +34,7 @@ from llmb_tui.launch.refusal import withdrawal
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.secret import SecretId
 from llmb_tui.launch.step_state import StepState
-from llmb_tui.launch.submit import NotSent
+from llmb_tui.launch.submit import INTERRUPTED, NotSent, interrupted
 from llmb_tui.plan.selection import DEFAULT_PROCEDURE
 from llmb_tui.preflight.report import Check, Preflight
 from llmb_tui.request import RunRequest
@@ -166,16 +167,26 @@ def install_verb(arguments: argparse.Namespace) -> int:
     request = request_of(services, arguments)
     refuse(request, observed(request.profile, services.policy))
     services.clusters.cluster(arguments.cluster).connect(terminal_prompter())
-    try:
-        states = install(services, request, say)
-    except KeyWouldHelp as refused:
-        if not has_terminal():
-            raise
-        ask_for_key(services, request, refused.key)
-        states = install(services, request, say)
+    with _if_interrupted("Interrupted: what was begun there goes on.", "Install again: it is waited for."):
+        try:
+            states = install(services, request, say)
+        except KeyWouldHelp as refused:
+            if not has_terminal():
+                raise
+            ask_for_key(services, request, refused.key)
+            states = install(services, request, say)
     if arguments.json:
         print_json([asdict(state) for state in states])
     return 0
+
+
+@contextmanager
+def _if_interrupted(what: str, fix: str = "") -> Iterator[None]:
+    """A person who ends it within the block is told so much."""
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        raise Trouble(what, "", fix, exit_code=INTERRUPTED) from interrupt
 
 
 def submit_verb(arguments: argparse.Namespace) -> int:
@@ -193,9 +204,11 @@ def submit_verb(arguments: argparse.Namespace) -> int:
         return _dry_run(services, request, as_json=arguments.json)
     _agree(services, request, yes=arguments.yes)
     try:
-        prepared = services.launcher.prepare(request, terminal_prompter())
-        services.clusters.cluster(arguments.cluster).connect(terminal_prompter())
-        run = submit(services, prepared, check(services, request, say), say)
+        with _if_interrupted("Interrupted: nothing was submitted."):
+            prepared = services.launcher.prepare(request, terminal_prompter())
+            services.clusters.cluster(arguments.cluster).connect(terminal_prompter())
+            report = check(services, request, say)
+        run = submit(services, prepared, report, say)
     except _BROKEN as broken:
         raise NotSent(broken) from broken
     return print_run(run, as_json=arguments.json)
@@ -226,6 +239,8 @@ def _resume(services: Services, arguments: argparse.Namespace) -> int:
             )
         except _BROKEN as broken:
             raise NotSent(broken, run) from broken
+        except KeyboardInterrupt as interrupt:
+            raise interrupted(services.runs, run) from interrupt
         say(f"  run {run.id}, job {', '.join(run.job_ids)}")
     elif run.job_ids:
         say(f"Run {run.id} was submitted before, as job {', '.join(run.job_ids)}: nothing is sent again.")

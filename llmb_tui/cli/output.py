@@ -48,8 +48,12 @@ def print_json_line(line: str) -> None:
 
 def say(text: str, end: str = "\n") -> None:
     """Progress and remarks, for a person; never part of a verb's answer."""
-    with contextlib.suppress(NoOutput):  # who closed it wants none
+    try:
         _write(sys.stderr, clean(text) + end)
+    except NoOutput:
+        pass  # who closed it wants none
+    except BrokenPipeError:
+        abandon(sys.stderr)  # what the verb is for goes on
 
 
 def answer(arguments: Namespace, document: object, words: str) -> None:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _LAYOUT = ("TP", "PP", "CP", "EP", "DP", "VP", "MBS", "GA", "step s", "low", "high", "memory GB", "memory", "marks")
 _ACCURACY = ("case", "way", "rows", "mean %", "p90 %", "worst %", "in band %")
 _ANSWERS = 1 << 12
+_UTF_8 = "utf-8-sig"
+"""With the mark that some editors put before it."""
 """So many different lines are remembered."""
 _PATIENCE_S = 1.0
 """What takes longer says what it is doing."""
@@ -56,6 +58,10 @@ def plan_verb(arguments: argparse.Namespace) -> int:
     if arguments.source is not None:
         if arguments.layouts is not None or arguments.cluster is not None:
             raise Trouble("--from goes with neither --layouts nor --cluster.", fix="Ask for one plan.", exit_code=1)
+        if given := selection_mapping(arguments):
+            flag = f"--{next(iter(given)).replace('_', '-')}"
+            fix = f"Leave {flag} out, or write it into each line."
+            raise Trouble("--from goes with no selection: each line says its own.", fix=fix, exit_code=1)
         return _many(catalog, arguments.source)
     plan = plan_of(services, arguments)
     if arguments.layouts is not None:
@@ -123,9 +129,9 @@ def _open(source: str) -> AbstractContextManager[TextIO]:
     if source == "-":
         if sys.stdin is None:
             raise Trouble("There is nothing to read: stdin is closed.", fix="Send JSON lines to it.", exit_code=1)
-        return nullcontext(TextIOWrapper(sys.stdin.buffer, encoding="utf-8", errors="replace"))
+        return nullcontext(TextIOWrapper(sys.stdin.buffer, encoding=_UTF_8, errors="replace"))
     try:
-        return open(source, encoding="utf-8", errors="replace")
+        return open(source, encoding=_UTF_8, errors="replace")
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise Trouble(f"{source} cannot be read: {why}.", fix="Name a file of JSON lines.", exit_code=1) from error

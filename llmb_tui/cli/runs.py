@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
@@ -195,6 +195,9 @@ def logs_verb(arguments: argparse.Namespace) -> int:
         _print_whole(path, write)
         return 0
     services = user_services(arguments)
+    if path is not None and not _is_run(services, arguments.run):
+        what = f"{path} is a folder, and no run." if path.is_dir() else f"{path} is no file, and no run."
+        raise Trouble(what, "", "Name one log, or the id of a run; `llmb-tui results` takes a folder.", exit_code=1)
     run = settle(services, arguments.run, patiently=arguments.follow)
     say_intent(run)
     if is_removed(services.runs.folder(run.id)):
@@ -270,9 +273,27 @@ def _json_line(line: str) -> None:
 
 
 def _print_whole(path: Path, write: Callable[[str], None]) -> None:
-    reader = LineReader(path)
-    for line in chain(reader.new(), reader.last()):
+    for line in _lines_of(path):
         write(line)
+
+
+def _is_run(services: Services, name: str) -> bool:
+    """False also for what can be no id."""
+    try:
+        return services.runs.has(name)
+    except Trouble:
+        return False
+
+
+def _lines_of(path: Path) -> Iterator[str]:
+    """Raises Trouble where it cannot be read to its end."""
+    reader = LineReader(path)
+    try:
+        yield from chain(reader.new(), reader.last())
+    except OSError as error:
+        raise Trouble(
+            f"{path} cannot be read.", f"{error.strerror}.", "Look at its file system, and try again."
+        ) from error
 
 
 def cancel_verb(arguments: argparse.Namespace) -> int:

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
-from getpass import getpass
 
 from llmb_tui.cli.flags import selection_mapping
 from llmb_tui.cli.output import print_json, print_line, print_table, say
 from llmb_tui.cli.planning import plan_of
 from llmb_tui.cli.request import ask_for_selection
-from llmb_tui.cli.user import confirm, has_terminal, read_line, require_changes, terminal_prompter, user_services
+from llmb_tui.cli.user import (
+    confirm,
+    has_terminal,
+    read_hidden,
+    read_line,
+    require_changes,
+    terminal_prompter,
+    user_services,
+)
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.procedure import secrets_of
 from llmb_tui.launch.secret import TITLES, SecretId, SecretNeed, secret_of
@@ -71,7 +78,7 @@ def ask_for_key(services: Services, request: RunRequest, key: SecretId) -> None:
 
 
 def _typed(secret_id: SecretId) -> str:
-    typed = getpass(f"{TITLES[secret_id]}: ") if has_terminal() else read_line()
+    typed = read_hidden(f"{TITLES[secret_id]}: ") if has_terminal() else read_line()
     if not typed.strip():
         raise Trouble(f"No {TITLES[secret_id]} was given.", "", "Type it, or send it on stdin.", exit_code=1)
     return typed

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 from llmb_tui.cli.output import say
@@ -56,8 +58,30 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 
 def read_line() -> str:
-    """A line of stdin; empty at its end, and where it is closed."""
-    return sys.stdin.readline() if sys.stdin is not None else ""
+    """A line of stdin; empty at its end, and where it is closed. Raises Trouble (exit code 1) for what is no text."""
+    with _text_only():
+        return sys.stdin.readline() if sys.stdin is not None else ""
+
+
+def read_hidden(prompt: str) -> str:
+    """A line of the terminal that is not shown; empty where it ends there. Raises as `read_line` does."""
+    from getpass import getpass
+
+    with _text_only():
+        try:
+            return getpass(prompt)
+        except EOFError:
+            say("")
+            return ""
+
+
+@contextmanager
+def _text_only() -> Iterator[None]:
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        what = "What was typed or sent is no text."
+        raise Trouble(what, "It holds bytes that are no UTF-8.", "Type or send it again.", exit_code=1) from error
 
 
 def terminal_prompter() -> TerminalPrompter | None:
@@ -88,10 +112,8 @@ class TerminalPrompter:
 
     def answer(self, prompt: str, echo: bool) -> str | None:
         """Ask for a password, a passphrase or a code; None when the user gives none."""
-        from getpass import getpass
-
         text = clean(prompt)
         if not echo:
-            return getpass(text) or None
+            return read_hidden(text) or None
         say(text, end="")
         return read_line().rstrip("\n") or None

@@ -22,7 +22,7 @@ from llmb_tui.launch.run import Run, Submission
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store.journal import Journal
 
-_INTERRUPTED = 130
+INTERRUPTED = 130
 
 
 class NotSent(Trouble):
@@ -62,7 +62,7 @@ def submit_once(  # noqa: PLR0913 - the program's memory, the run, and who is to
     try:
         return _submit(cluster, runs, journal, run, script, on_progress)
     except KeyboardInterrupt as interrupt:
-        raise _interrupted(runs, run) from interrupt
+        raise interrupted(runs, run) from interrupt
     except Trouble as trouble:
         trouble.run_id = run.id
         raise
@@ -87,14 +87,14 @@ def _submit(  # noqa: PLR0913, PLR0917 - as above
     return run
 
 
-def _interrupted(runs: Runs, run: Run) -> Trouble:
-    """What a person has to know who ended the program meanwhile."""
+def interrupted(runs: Runs, run: Run) -> Trouble:
+    """What a person has to know who ended the program while a run was on its way."""
     if not runs.has(run.id):
-        return Trouble("Interrupted: nothing was submitted.", exit_code=_INTERRUPTED)
+        return Trouble("Interrupted: nothing was submitted.", exit_code=INTERRUPTED)
     what, fix = f"Interrupted: run {run.id} may have been submitted.", f"`llmb-tui watch {run.id}` asks the cluster."
     if runs.load(run.id).submission == "intended":
         what, fix = "Interrupted: nothing was submitted.", WITH_INTENT.format(run.id)
-    trouble = Trouble(what, "", fix, _INTERRUPTED)
+    trouble = Trouble(what, "", fix, INTERRUPTED)
     trouble.run_id = run.id
     return trouble
 

@@ -161,6 +161,16 @@ def test_an_option_that_cannot_be_is_an_error_with_its_reason(call: Any, flags: 
     assert json.loads(done.stdout)["problems"][0]["field"] == field
 
 
+def test_a_list_of_plans_goes_with_no_selection_and_may_begin_with_a_mark(call: Any, tmp_path: Path) -> None:
+    file = tmp_path / "in.jsonl"
+    line = json.dumps({"workload": "nemotron4", "size": "15b", "gpu": "h100", "dtype": "fp8", "scale": 64})
+    file.write_bytes(b"\xef\xbb\xbf" + line.encode() + b"\r\n")
+    assert json.loads(call("plan", "--from", str(file)).stdout)["nodes"] == 8
+    refused = call("plan", "--from", str(file), "--scale", "8")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "--scale" in refused.stderr
+
+
 def test_help_names_every_option(call: Any) -> None:
     text = call("submit", "--help").stdout
     for flag in ("-p, --profile", "--nccl-trace", "--save-checkpoint", "--load-checkpoint PATH", "--tp N"):

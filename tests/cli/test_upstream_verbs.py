@@ -254,7 +254,7 @@ def test_at_a_terminal_the_token_is_asked_for_and_the_install_goes_on(
     services.asked.steps = (LACKING,)
     for room in (clusters, secrets):
         monkeypatch.setattr(room, "has_terminal", lambda: True)
-    monkeypatch.setattr(secrets, "getpass", lambda _: "hf_typed")
+    monkeypatch.setattr(secrets, "read_hidden", lambda _: "hf_typed")
     monkeypatch.setattr(secrets, "confirm", lambda _: False)
     assert call("install", "eos", *FLAGS, "--procedure", "upstream") == 0
     assert services.given == [("hugging-face", "hf_typed")]
