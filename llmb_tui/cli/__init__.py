@@ -73,5 +73,5 @@ def _run_id(given: str | None) -> str | None:
 
     try:
         return given if given is not None and Runs(Places.of_user()).has(given) else None
-    except Trouble:
+    except (Trouble, RuntimeError, OSError):  # what goes wrong here may be what already failed
         return None

@@ -11,11 +11,11 @@ import subprocess
 import threading
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import IO
 
 from llmb_tui.cluster.failures import DeadlinePassed, Disconnected
 from llmb_tui.cluster.link import LONGEST_ANSWER, Completed, Link, Pulse, Stream, answer_too_long, command_name
+from llmb_tui.store.paths import home
 from llmb_tui.text import clean
 
 _CHUNK = 1 << 20
@@ -175,13 +175,13 @@ class _LocalStream(Stream):
 
 
 def _popen(argv: Sequence[str]) -> subprocess.Popen[bytes]:
-    home = Path.home()
+    folder = home()
     return subprocess.Popen(
         argv,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        cwd=home if home.is_dir() else "/",  # as sshd does it
+        cwd=folder if folder and folder.is_dir() else "/",  # as sshd does it
         env={name: value for name, value in os.environ.items() if _OF_A_LOGIN.fullmatch(name)},
         start_new_session=True,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,9 +59,10 @@ class Places:
     @classmethod
     def of_user(cls) -> Places:
         """The platform's own directories, or LLMB_TUI_CONFIG_DIR and LLMB_TUI_STATE_DIR where they are set."""
-        config = os.environ.get(CONFIG_VARIABLE) or platformdirs.user_config_dir(_APP, appauthor=False)
-        state = os.environ.get(STATE_VARIABLE) or platformdirs.user_state_dir(_APP, appauthor=False)
-        return cls(config=_absolute(config), state=_absolute(state))
+        return cls(
+            config=_place(CONFIG_VARIABLE, lambda: platformdirs.user_config_dir(_APP, appauthor=False)),
+            state=_place(STATE_VARIABLE, lambda: platformdirs.user_state_dir(_APP, appauthor=False)),
+        )
 
 
 def expanded(path: str) -> Path:
@@ -68,10 +70,21 @@ def expanded(path: str) -> Path:
     return Path(os.path.expanduser(path))  # Path's own way raises RuntimeError there
 
 
-def _absolute(path: str) -> Path:
+def home() -> Path | None:
+    """The user's home directory; None where nothing names one, as for a user id without an entry in some containers."""
     try:
-        return Path(path).expanduser().absolute()
+        return Path.home()
+    except RuntimeError:
+        return None
+
+
+def _place(variable: str, of_platform: Callable[[], str]) -> Path:
+    path = os.environ.get(variable)
+    try:
+        return Path(path or of_platform()).expanduser().absolute()
     except (RuntimeError, OSError) as error:
-        # `~` of a user that there is not, or a working directory that was removed.
+        # `~` of a user that there is not, no home at all, or a working directory that was removed.
+        what = f"There is no directory {path}." if path else "There is no home directory."
+        why = f"{error}" if path else f"HOME is not set, and nothing is known of the user id {os.getuid()}."
         fix = f"Set {CONFIG_VARIABLE} and {STATE_VARIABLE} to absolute paths of directories, or work in another one."
-        raise Trouble(f"There is no directory {path}.", f"{error}", fix, exit_code=1) from error
+        raise Trouble(what, why, fix, exit_code=1) from error

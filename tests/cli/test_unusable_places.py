@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -14,9 +15,10 @@ import pytest
 from llmb_tui.cli import main
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import CONFIG_VARIABLE, STATE_VARIABLE, Places
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import Failure
+from tests.kit.homeless import make_homeless
 from tests.kit.pilot import SIZE, on_screen, on_top
 from tests.kit.runs import make_run
 
@@ -139,6 +141,19 @@ def test_no_verb_stops_on_a_fault_of_its_own(which: str, places: Places, capsys:
             assert NAMED_BY[which] in naming, (broken.__name__, told)
             assert which not in ("state", "runs") or naming["jobs"] == naming["results"] == 2
     shutil.rmtree(whole)
+
+
+@pytest.mark.parametrize("words", [("jobs",), ("list",), ("clusters",), ("config", "path"), ("watch", "x")])
+def test_without_a_home_the_answer_is_a_document_that_says_what_to_set(
+    words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_homeless(monkeypatch)
+    for name in (CONFIG_VARIABLE, STATE_VARIABLE, "XDG_CONFIG_HOME", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    assert main([*words, "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert (document["error"]["what"], document["id"]) == ("There is no home directory.", None)
+    assert CONFIG_VARIABLE in document["error"]["fix"]
 
 
 @pytest.mark.parametrize("broken", [a_file, to_itself])

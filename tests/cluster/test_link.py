@@ -20,6 +20,7 @@ from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.ssh.connect import connect
 from llmb_tui.errors import Trouble
 from tests.cluster.login_node import LoginNode
+from tests.kit.homeless import make_homeless
 from tests.kit.waiting import until
 
 
@@ -280,6 +281,13 @@ def test_a_local_command_has_what_a_login_gives_and_nothing_else_of_the_terminal
 def test_local_commands_are_out_of_reach_of_the_terminal(local: LocalConnection) -> None:
     groups = local.run(["sh", "-c", "ps -o pgid= -p $$"]).stdout
     assert int(groups) != os.getpgrp()
+
+
+def test_local_commands_run_without_a_home_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_homeless(monkeypatch)
+    local = LocalConnection("here")
+    assert local.run(["pwd"]).stdout == "/\n"
+    local.close()
 
 
 def test_a_program_that_ends_leaves_no_local_stream_behind() -> None:

@@ -16,6 +16,7 @@ from dataclasses import asdict
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.direct.spec_of import checked
 from llmb_tui.launch.spec import LaunchSpec
+from llmb_tui.store.paths import home
 from llmb_tui.text import clean_line
 
 _COMMAND = (sys.executable, "-m", "llmb_tui.launch.direct.render_worker")
@@ -94,6 +95,9 @@ class _Worker:
         # An empty directory, so that nothing there is imported; a session of its own, so that it has no terminal.
         self._home = tempfile.TemporaryDirectory(prefix="llmb-tui-render-")
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 - `end` closes it
+        environment = {**os.environ, "NEMORUN_HOME": self._home.name, "PYTHONUTF8": "1", "PYTHONWARNINGS": "ignore"}
+        if home() is None:  # nemo-run looks for one as it is imported
+            environment["HOME"] = self._home.name
         self._link, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
@@ -102,7 +106,7 @@ class _Worker:
                 stdout=self._said,
                 stderr=self._said,
                 cwd=self._home.name,
-                env={**os.environ, "NEMORUN_HOME": self._home.name, "PYTHONUTF8": "1", "PYTHONWARNINGS": "ignore"},
+                env=environment,
                 start_new_session=True,
             )
         if nice:
