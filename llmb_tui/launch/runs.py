@@ -73,6 +73,19 @@ class Runs:
         with file_trouble("read", path):
             return path.is_file()
 
+    def forget(self, run_id: str, *, mine: bool) -> None:
+        """Remove what a run that was never saved has left, its script only where this thread holds the lock (`mine`).
+
+        A folder with anything else in it stays.
+        """
+        folder = self.folder(run_id)
+        with contextlib.suppress(OSError):
+            if mine:
+                (folder / "script.sh").unlink(missing_ok=True)
+            if os.listdir(folder) == ["lock"]:
+                (folder / "lock").unlink()
+            folder.rmdir()
+
     def load(self, run_id: str) -> Run:
         """Read a run. Raises Trouble: exit code 1 if there is none, 2 if its file cannot be read."""
         _refuse_links(self.folder(run_id))

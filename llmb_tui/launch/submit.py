@@ -64,14 +64,15 @@ def submit_once(  # noqa: PLR0913 - the program's memory, the run, and who is to
     except KeyboardInterrupt as interrupt:
         raise interrupted(runs, run) from interrupt
     except Trouble as trouble:
-        trouble.run_id = run.id
+        if _may_be_stored(runs, run):
+            trouble.run_id = run.id
         raise
 
 
 def _submit(  # noqa: PLR0913, PLR0917 - as above
     cluster: Cluster, runs: Runs, journal: Journal, run: Run, script: str, on_progress: Tell | None
 ) -> Run:
-    with runs.lock(run.id):
+    with _lock(runs, run):
         again = runs.has(run.id)
         if again:
             run = runs.load(run.id)
@@ -85,6 +86,32 @@ def _submit(  # noqa: PLR0913, PLR0917 - as above
     if run.submission == "withdrawn":
         raise withdrawal(run)
     return run
+
+
+@contextlib.contextmanager
+def _lock(runs: Runs, run: Run) -> Iterator[None]:
+    """Hold the run; one that was not stored when that ends leaves no folder. Raises NotSent where it cannot be held."""
+    with contextlib.ExitStack() as held:
+        try:
+            held.enter_context(runs.lock(run.id))
+        except Trouble as trouble:
+            if _may_be_stored(runs, run):
+                raise
+            runs.forget(run.id, mine=False)
+            raise NotSent(trouble) from trouble
+        try:
+            yield
+        finally:
+            if not _may_be_stored(runs, run):
+                runs.forget(run.id, mine=True)
+
+
+def _may_be_stored(runs: Runs, run: Run) -> bool:
+    """False when it is certain that there is no such run here."""
+    try:
+        return runs.has(run.id)
+    except Trouble:
+        return True
 
 
 def interrupted(runs: Runs, run: Run) -> Trouble:

@@ -165,7 +165,7 @@ def test_where_this_machine_has_no_locks_nothing_is_sent(
             stage.submit()
     assert os.strerror(number) in caught.value.why
     assert "LLMB_TUI_STATE_DIR" in caught.value.fix
-    assert (stage.jobs(), stage.events(), stage.runs.has(RUN_ID)) == ([], [], False)
+    assert (stage.jobs(), stage.events(), stage.runs.folder(RUN_ID).exists()) == ([], [], False)
     assert stage.submit().submission == "submitted"
 
 
@@ -426,18 +426,34 @@ def test_what_was_submitted_is_not_withdrawn(stage: Stage) -> None:
     assert withdraw(stage.runs, stage.journal, run).submission == "unknown"
 
 
+@pytest.mark.parametrize("names", [("save",), ("save", "save_script")])
 def test_a_full_disk_before_anything_is_stored_offers_no_run_that_is_not_there(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...]
 ) -> None:
     def full(*_: object) -> None:
         raise Trouble("Could not write run.json.", "No space left on device.", "Make room.")
 
-    for name in ("save", "save_script"):
+    for name in names:
         monkeypatch.setattr(Runs, name, full)
     with pytest.raises(NotSent) as caught:
         stage.submit()
     assert caught.value.fix == "Make room.\nSubmit it again."
+    assert caught.value.run_id is None
     assert stage.jobs() == []
+    assert not stage.runs.folder(RUN_ID).exists()
+
+
+def test_a_folder_that_cannot_be_made_here_offers_no_run_that_is_not_there(stage: Stage) -> None:
+    folder = stage.runs.folder(RUN_ID)
+    folder.parent.mkdir(parents=True)
+    folder.write_text("in the way")
+    with pytest.raises(NotSent, match=r"^Nothing was submitted\. Could not") as caught:
+        stage.submit()
+    assert str(folder) in caught.value.what
+    assert caught.value.fix.endswith("Submit it again.")
+    assert caught.value.run_id is None
+    assert stage.jobs() == []
+    assert folder.read_text() == "in the way"
 
 
 def test_a_full_disk_after_the_job_was_sent_names_the_job(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
