@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shlex
@@ -188,6 +189,28 @@ def test_a_spec_from_elsewhere_is_checked_again(make_spec: MakeSpec) -> None:
 @pytest.fixture
 def spec(make_spec: MakeSpec) -> LaunchSpec:
     return make_spec("nemotron4@25.04", "15b", "h100", "fp8", 64)
+
+
+@pytest.mark.parametrize(
+    ("name", "why", "fix"),
+    [
+        ("tempfile.TemporaryDirectory", "No usable temporary directory found in ['/tmp']", "set TMPDIR to another"),
+        ("tempfile.TemporaryFile", "No space left on device", "set TMPDIR to another"),
+        ("subprocess.Popen", "Resource temporarily unavailable", "Try again"),
+    ],
+)
+def test_where_nemo_run_cannot_be_started_it_is_said_what_to_mend(
+    spec: LaunchSpec, monkeypatch: pytest.MonkeyPatch, name: str, why: str, fix: str
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOENT, why)
+
+    monkeypatch.setattr(name, refuse)
+    for renderer in (render, WarmRenderer()):
+        with pytest.raises(Trouble) as caught:
+            renderer(spec)
+        assert (caught.value.why, caught.value.exit_code) == (f"{why}.", 2)
+        assert fix in caught.value.fix
 
 
 def _shadow_nemo_run(folder: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> None:

@@ -30,7 +30,8 @@ _IDLE_S = 600.0
 def render(spec: LaunchSpec, deadline_s: float = 60.0) -> str:
     """Text of the script that Slurm would be given. Takes 1 to 2 seconds, most of it importing nemo-run.
 
-    Raises Trouble: exit code 1 for a value that must not be in a script, 2 when nemo-run fails or takes too long.
+    Raises Trouble: exit code 1 for a value that must not be in a script, 2 when nemo-run cannot be started, fails or
+    takes too long.
     """
     request = _request(spec)
     worker = _Worker()
@@ -92,23 +93,28 @@ class _Worker:
     """
 
     def __init__(self, nice: int = 0) -> None:
-        # An empty directory, so that nothing there is imported; a session of its own, so that it has no terminal.
-        self._home = tempfile.TemporaryDirectory(prefix="llmb-tui-render-")
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - `end` closes it
-        environment = {**os.environ, "NEMORUN_HOME": self._home.name, "PYTHONUTF8": "1", "PYTHONWARNINGS": "ignore"}
-        if home() is None:  # nemo-run looks for one as it is imported
-            environment["HOME"] = self._home.name
-        self._link, theirs = socket.socketpair()
-        with theirs:
-            self._process = subprocess.Popen(
-                _COMMAND,
-                stdin=theirs.fileno(),
-                stdout=self._said,
-                stderr=self._said,
-                cwd=self._home.name,
-                env=environment,
-                start_new_session=True,
-            )
+        fix = "Free some space in the temporary directory, or set TMPDIR to another one."
+        try:
+            # An empty directory, so that nothing there is imported; a session of its own, so that it has no terminal.
+            self._home = tempfile.TemporaryDirectory(prefix="llmb-tui-render-")
+            self._said = tempfile.TemporaryFile()  # noqa: SIM115 - `end` closes it
+            fix = "Try again when this machine has room for one more process."
+            environment = {**os.environ, "NEMORUN_HOME": self._home.name, "PYTHONUTF8": "1", "PYTHONWARNINGS": "ignore"}
+            if home() is None:  # nemo-run looks for one as it is imported
+                environment["HOME"] = self._home.name
+            self._link, theirs = socket.socketpair()
+            with theirs:
+                self._process = subprocess.Popen(
+                    _COMMAND,
+                    stdin=theirs.fileno(),
+                    stdout=self._said,
+                    stderr=self._said,
+                    cwd=self._home.name,
+                    env=environment,
+                    start_new_session=True,
+                )
+        except OSError as error:
+            raise Trouble(_WHAT, f"{error.strerror or error}.", fix) from error
         if nice:
             os.setpriority(os.PRIO_PROCESS, self._process.pid, nice)
 
