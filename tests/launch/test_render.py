@@ -7,7 +7,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -332,17 +332,20 @@ ASKING = """
 import sys
 from llmb_tui.launch.direct import render
 worker = render._Worker()
+worker._link.sendall(sys.argv[1].encode())
 print(worker._process.pid, flush=True)
 sys.stdin.read()
 """
 
 
 @pytest.mark.usefixtures("_cold_renderer")
-def test_a_warm_one_ends_with_its_program_however_that_ends(tmp_path: Path) -> None:
-    """Its directory, which nobody else knows any more, goes with it."""
+@pytest.mark.parametrize("asked", [False, True])
+def test_a_warm_one_ends_with_its_program_however_that_ends(tmp_path: Path, spec: LaunchSpec, asked: bool) -> None:
+    """Its directory, which nobody else knows any more, goes with it, also while it renders."""
+    request = f"{json.dumps(asdict(spec))}\n" if asked else ""
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     with subprocess.Popen(
-        [sys.executable, "-c", ASKING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+        [sys.executable, "-c", ASKING, request], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
     ) as program:
         assert program.stdout is not None
         worker = program.stdout.readline().decode().strip()

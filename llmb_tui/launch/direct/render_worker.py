@@ -21,10 +21,12 @@ VBOOST = "sudo -n nvidia-smi boost-slider --vboost 1"
 
 def main() -> None:
     """A script for each spec. Where the program that asks is gone, nobody else removes the directory of this one."""
-    with socket.socket(fileno=os.dup(0)) as link, link.makefile(encoding="utf-8") as specs:
-        for spec in specs:
-            link.sendall(json.dumps({"script": materialize(json.loads(spec))}).encode() + b"\n")
-    shutil.rmtree(os.environ["NEMORUN_HOME"], ignore_errors=True)
+    try:
+        with socket.socket(fileno=os.dup(0)) as link, link.makefile(encoding="utf-8") as specs:
+            for spec in specs:
+                link.sendall(json.dumps({"script": materialize(json.loads(spec))}).encode() + b"\n")
+    finally:  # also where it was gone before it had its answer
+        shutil.rmtree(os.environ["NEMORUN_HOME"], ignore_errors=True)
 
 
 def materialize(spec: dict[str, Any]) -> str:
