@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -146,6 +148,37 @@ def test_a_file_that_exists_is_not_overwritten_and_no_part_of_one_stays(
     with pytest.raises(Trouble, match="read back"):
         laptop.export(target)
     assert list(target.parent.iterdir()) == []
+
+
+def test_a_full_disk_is_told_of_the_file_that_is_written(
+    laptop: Laptop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = laptop.add()
+    private = tmp_path / "private" / "runs" / run.id
+    private.mkdir(parents=True)
+    (private / "log").symlink_to("/dev/full")
+    monkeypatch.setattr("tempfile.mkdtemp", lambda *_: str(tmp_path / "private"))
+    with pytest.raises(Trouble) as caught:
+        laptop.export(tmp_path / "a.tar.zst")
+    assert caught.value.what == f"Could not write {private / 'log'}."
+    assert (caught.value.why, caught.value.fix) == ("No space left on device.", "Free some space.")
+    assert not (tmp_path / "a.tar.zst").exists()
+
+
+def test_a_log_that_cannot_be_read_is_told_as_that(
+    laptop: Laptop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = laptop.runs.folder(laptop.add().id) / "log"
+    opened = Path.open
+
+    def refused(path: Path, *given: Any, **named: Any) -> Any:
+        if path == log:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return opened(path, *given, **named)
+
+    monkeypatch.setattr(Path, "open", refused)
+    with pytest.raises(Trouble, match=f"^Could not read {log}"):
+        laptop.export(tmp_path / "a.tar.zst")
 
 
 def taken(target: Path) -> Callable[[str, Path], None]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -41,6 +40,8 @@ from llmb_tui.store import documents
 from llmb_tui.store.files import file_trouble, text_in
 from llmb_tui.toml.read import builtin_dir, toml_files
 from llmb_tui.watch.accounting import ACCOUNTING
+
+_PIECE = 1 << 20
 
 
 class Exporter:
@@ -129,11 +130,10 @@ class Exporter:
     def _copied(self, run: Run, folder: Path) -> list[str]:
         """The files of a run's folder, in the private one; their names in the archive."""
         source, target = self._runs.folder(run.id), folder / "runs" / run.id
-        target.mkdir(parents=True, exist_ok=True)
         with self._runs.lock(run.id), file_trouble("copy", source):
             here = [name for name in (*log_names(source), *KEPT_FILES) if (source / name).is_file()]
             for name in here:
-                shutil.copyfile(source / name, target / name, follow_symlinks=False)
+                _put(target / name, _pieces(source / name))
                 if name in log_names(source):
                     moment = (source / name).stat().st_mtime
                     os.utime(target / name, (moment, moment))
@@ -201,11 +201,19 @@ def _presets(directory: Path) -> list[tuple[Path, Recipe]]:
     return found
 
 
-def _put(path: Path, data: bytes) -> None:
+def _put(path: Path, data: bytes | Iterable[bytes]) -> None:
     """Into the private folder."""
     with file_trouble("write", path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+        with path.open("wb") as file:
+            file.writelines([data] if isinstance(data, bytes) else data)
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    """Of a file: a log may be long. What fails as it is read is told of this file, not of the one that is written."""
+    with file_trouble("read", path), path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            yield piece
 
 
 def _require_the_same_numbers(run_id: str, before: Mapping[str, Any], now: RunFolders) -> None:
