@@ -167,17 +167,21 @@ def install_verb(arguments: argparse.Namespace) -> int:
     request = request_of(services, arguments)
     refuse(request, observed(request.profile, services.policy))
     services.clusters.cluster(arguments.cluster).connect(terminal_prompter())
-    with _if_interrupted("Interrupted: what was begun there goes on.", "Install again: it is waited for."):
-        try:
-            states = install(services, request, say)
-        except KeyWouldHelp as refused:
-            if not has_terminal():
-                raise
-            ask_for_key(services, request, refused.key)
-            states = install(services, request, say)
+    try:
+        states = _installed(services, request)
+    except KeyWouldHelp as refused:
+        if not has_terminal():
+            raise
+        ask_for_key(services, request, refused.key)
+        states = _installed(services, request)
     if arguments.json:
         print_json([asdict(state) for state in states])
     return 0
+
+
+def _installed(services: Services, request: RunRequest) -> tuple[StepState, ...]:
+    with _if_interrupted("Interrupted: what was begun there goes on.", "Install again: it is waited for."):
+        return install(services, request, say)
 
 
 @contextmanager

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 _LAYOUT = ("TP", "PP", "CP", "EP", "DP", "VP", "MBS", "GA", "step s", "low", "high", "memory GB", "memory", "marks")
 _ACCURACY = ("case", "way", "rows", "mean %", "p90 %", "worst %", "in band %")
-_ANSWERS = 1 << 12
 _UTF_8 = "utf-8-sig"
 """With the mark that some editors put before it."""
+_ANSWERS = 1 << 12
 """So many different lines are remembered."""
 _PATIENCE_S = 1.0
 """What takes longer says what it is doing."""

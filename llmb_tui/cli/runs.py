@@ -15,7 +15,7 @@ from typing import Any, Literal
 from llmb_tui.cli.output import answer, print_json, print_line, print_table, say
 from llmb_tui.cli.run_lines import Again, line_teller
 from llmb_tui.cli.user import confirm, has_terminal, require_changes, terminal_prompter, user_services
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import Trouble, trouble_of
 from llmb_tui.launch.refusal import WITH_INTENT
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
@@ -291,7 +291,7 @@ def _lines_of(path: Path) -> Iterator[str]:
     try:
         yield from chain(reader.new(), reader.last())
     except OSError as error:
-        raise Trouble(
+        raise trouble_of(error, "read", path) or Trouble(
             f"{path} cannot be read.", f"{error.strerror}.", "Look at its file system, and try again."
         ) from error
 

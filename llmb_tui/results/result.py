@@ -9,7 +9,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import fmean
 
 from llmb_tui.catalog.recipe import ResultRule, Variant
 from llmb_tui.cluster.job import Job
@@ -246,7 +245,7 @@ def loss_check(facts: LogFacts) -> LossCheck | None:
         return None
     finite = [loss for loss in losses if math.isfinite(loss)]
     fifth = max(1, len(finite) // 5)
-    means = (fmean(finite[:fifth]), fmean(finite[-fifth:])) if finite else (math.nan, math.nan)
+    means = (sum(finite[:fifth]) / fifth, sum(finite[-fifth:]) / fifth) if finite else (math.nan, math.nan)
     falls = len(finite) == len(losses) > 1 and means[1] < means[0]
     return LossCheck(losses[0], losses[-1], len(losses) - len(finite), falls, means, len(losses))
 

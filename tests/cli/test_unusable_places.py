@@ -143,6 +143,18 @@ def test_no_verb_stops_on_a_fault_of_its_own(which: str, places: Places, capsys:
     shutil.rmtree(whole)
 
 
+@pytest.mark.usefixtures("places")
+def test_of_a_log_file_that_may_not_be_read_it_is_said_what_to_mend(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "log").write_text("a\n")
+    (tmp_path / "log").chmod(0)
+    with not_root():
+        assert main(["logs", str(tmp_path / "log")]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"Could not read {tmp_path}/log. Permission denied. Mend its permissions" in said
+
+
 @pytest.mark.parametrize("words", [("jobs",), ("list",), ("clusters",), ("config", "path"), ("watch", "x")])
 def test_without_a_home_the_answer_is_a_document_that_says_what_to_set(
     words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

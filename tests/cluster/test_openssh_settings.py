@@ -13,6 +13,7 @@ from llmb_tui.cluster.failures import BadSshConfig
 from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, SlurmProfile
 from llmb_tui.cluster.ssh import openssh
 from llmb_tui.cluster.ssh.openssh import METHODS, HostSettings, jump_route, resolve, settings_of
+from tests.kit.homeless import make_homeless
 from tests.kit.waiting import until
 
 PROFILE = SlurmProfile(name="eos", host="eos", account="", partition="", install_dir="/x")
@@ -68,6 +69,22 @@ def test_a_host_is_typed_in_the_usual_ways(
     settings = resolve(typed, write(tmp_path, "") if with_ssh else NO_SSH_CONFIG)
     user = getpass.getuser() if expected[2] == "me" else expected[2]
     assert (settings.host, settings.port, settings.user) == (expected[0], expected[1], user)
+
+
+@pytest.mark.parametrize("with_ssh", [False, True])
+def test_where_nothing_is_known_of_who_runs_it_the_user_has_to_be_named(
+    tmp_path: Path, with_ssh: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_homeless(monkeypatch)
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    config = write(tmp_path, "IdentityFile %d/key-of-%r\n") if with_ssh else NO_SSH_CONFIG
+    settings = resolve("alice@eos", config)
+    assert settings.user == "alice"
+    assert [str(path) for path in settings.identity_files] == ["//key-of-alice"] * with_ssh
+    with pytest.raises(BadSshConfig, match=r"Which user to log in as is not known\.") as refused:
+        resolve("eos", NO_SSH_CONFIG)
+    assert "`user`" in refused.value.fix
 
 
 def test_values_of_the_profile_win_and_match_lines_see_them(tmp_path: Path) -> None:

@@ -43,6 +43,15 @@ def replaced(anonymizer: Anonymizer, folder: Path, text: str) -> str:
             "core.host-1.12345 /tmp/nccl-host-1.log torch-host-2 hsn0.host-1",
         ),
         ("CN001 timeout to CN003.cluster.example.org", "host-1 timeout to host-2"),
+        ("f(alicem,x[0],alicem,y[1]) alicem,cn[001-002]", "f(user-1,x[0],user-1,y[1]) user-1,host-1,host-2"),
+        ("cn001.hpc.example.org,foo[1] cn001.log,cn[001-002]", "host-1,foo[1] host-1.log,host-1,host-2"),
+        ("mds1.hpc.example.org,cn[001-002]", "host-1,host-2,host-3"),
+        ("job-alicem,cn[001] alicem-cn[001]", "job-user-1,host-1 user-1-host-1"),
+        (
+            "CN001,cn[002] nccl-cn001.log,foo[1-2] hsn0.cn001,ib[0]",
+            "host-1,host-2 nccl-host-1.log,foo[1-2] hsn0.host-1,ib[0]",
+        ),
+        ("cn[3-1],cn001 cn[001", "cn[3-1],host-1 cn[001"),
         ("mycn001 cn0013 xcn[001-002]", "mycn001 cn0013 xcn[001-002]"),
         ("cn001.cluster.example.org:29500", "host-1:29500"),
         ("login7.hpc.example.org and mds1.hpc.example.org", "host-1 and host-2"),
@@ -92,6 +101,12 @@ def test_the_cluster_of_a_record_and_of_accounting_is_one_alias(anonymizer: Anon
     anonymizer.replace_in_accounting(accounting)
     assert json.loads(record.read_text()) == {"cluster": "cluster-1", "note": "eos is a token too"}
     assert accounting.read_text() == "JobID|Cluster|NodeList|JobName\n7|cluster-1|host-1,host-2|a|b\n"
+
+
+def test_a_name_that_may_be_a_word_is_replaced_only_as_it_is_written(tmp_path: Path) -> None:
+    made = Anonymizer()
+    made.learn_run(make_run(job=Job("7", "", "COMPLETED", node_list="gpu0")), SITE)
+    assert replaced(made, tmp_path, "gpu0: GPU0 GPU[0-3] /dev/GPU0 1.gpu0") == "host-1: GPU0 GPU[0-3] /dev/GPU0 1.gpu0"
 
 
 def test_bytes_that_are_no_text_stay(anonymizer: Anonymizer, tmp_path: Path) -> None:

@@ -77,9 +77,10 @@ def test_a_loss_that_is_no_number_is_seen(tmp_path: Path) -> None:
         ([10, *[14] * 9, *[12] * 40], "falls: 13.6 to 12, means of the first and the last fifth"),
         ([10], "10 at the only step"),
         ([9, 9], "does not fall: 9 to 9"),
+        ([1.5e308] * 10, "does not fall: 1.5e+308 to 1.5e+308"),
     ],
 )
-def test_what_is_said_of_a_loss_goes_with_its_numbers(tmp_path: Path, losses: list[int], words: str) -> None:
+def test_what_is_said_of_a_loss_goes_with_its_numbers(tmp_path: Path, losses: list[float], words: str) -> None:
     check = loss_check(facts_of(tmp_path, "".join(LINE.format(at, loss) for at, loss in enumerate(losses))))
     assert check is not None
     assert check.words == words

@@ -6,6 +6,7 @@ here as ssh_config(5) describes it.
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import os
 import re
@@ -21,7 +22,7 @@ from urllib.parse import unquote
 from llmb_tui.cluster.failures import BadSshConfig
 from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, SlurmProfile
-from llmb_tui.store.paths import expanded
+from llmb_tui.store.paths import expanded, home
 from llmb_tui.text import clean
 
 SSH_PORT = 22
@@ -141,7 +142,7 @@ def parse_answer(name: str, answer: str, source: str) -> HostSettings:
         keyword, _, value = line.partition(" ")
         values.setdefault(keyword.lower(), []).append(value.strip())
     only = {keyword: several[0] for keyword, several in values.items()}
-    host, user = only.get("hostname", name), only.get("user") or getpass.getuser()
+    host, user = only.get("hostname", name), only.get("user") or _own_name()
     port = int(only["port"]) if only.get("port", "").isdigit() else SSH_PORT
     tokens = _tokens(name, host, user, port, only)
     files, certificates = (
@@ -192,7 +193,7 @@ def _plain(host: str, user: str | None, port: int | None) -> HostSettings:
     return HostSettings(
         name=host,
         host=host,
-        user=user or getpass.getuser(),
+        user=user or _own_name(),
         port=port or SSH_PORT,
         agent=os.environ.get("SSH_AUTH_SOCK"),
         known_hosts=(expanded(_USER_HOSTS), Path(_GLOBAL_HOSTS)),
@@ -251,9 +252,12 @@ def _source(config: str | None) -> str:
 
 def _tokens(name: str, host: str, user: str, port: int, values: Mapping[str, str]) -> dict[str, str]:
     hostname = socket.gethostname()
-    return {
+    own = {}
+    with contextlib.suppress(BadSshConfig):
+        own["u"] = _own_name()
+    return own | {
         "%": "%",
-        "d": str(Path.home()),
+        "d": str(home() or "/"),
         "h": host,
         "i": str(os.getuid()),
         "j": values.get("proxyjump", ""),
@@ -263,8 +267,19 @@ def _tokens(name: str, host: str, user: str, port: int, values: Mapping[str, str
         "n": name,
         "p": str(port),
         "r": user,
-        "u": getpass.getuser(),
     }
+
+
+def _own_name() -> str:
+    """The name of who runs this program. Raises BadSshConfig where nothing tells it, as in some containers."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError) as error:
+        raise BadSshConfig(
+            "Which user to log in as is not known.",
+            f"Nothing is known of the user id {os.getuid()}, and USER is not set.",
+            "Set `user` in the cluster's profile, or USER.",
+        ) from error
 
 
 def _expand_tokens(text: str, tokens: Mapping[str, str]) -> str:

@@ -68,7 +68,7 @@ _IPV6 = (
     rb"|(?<=[\w.-]:)[0-9A-Fa-f:]{3,39}%s(?=(?:%%[\w.-]+)?<\d+>)"
 ) % (_OF_IPV4, _OF_IPV4)
 _LEADING = rb"(?:[A-Za-z][A-Za-z0-9.-]{0,63},){0,64}"
-_BRACKETED = _LEADING + rb"[A-Za-z][A-Za-z0-9.-]*\[[0-9,-]+\](?:,[A-Za-z][A-Za-z0-9.-]*(?:\[[0-9,-]+\])?)*"
+_BRACKETED = _LEADING + rb"[A-Za-z][A-Za-z0-9.-]{0,253}\[[0-9,-]+\](?:,[A-Za-z][A-Za-z0-9.-]*(?:\[[0-9,-]+\])?)*"
 _NUMBERED = re.compile(r"(.*[A-Za-z-])(\d+)")
 
 
@@ -84,6 +84,8 @@ class Anonymizer:
         self._aliases: dict[str, dict[str, str]] = {}
         self._families: set[tuple[str, int]] = set()
         """(what a node's name begins with, digits of its number) of the nodes that are known."""
+        self._known: dict[str, str] = {}
+        """The hosts, by their names in small letters."""
         self._pattern: re.Pattern[bytes] | None = None
         with contextlib.suppress(OSError, KeyError):
             self._add(self._users, getpass.getuser())
@@ -177,8 +179,17 @@ class Anonymizer:
         hosts += [
             rb"%s\d{%d}%s" % (re.escape(_bytes(prefix)), width, behind) for prefix, width in sorted(self._families)
         ]
-        # One that is known, and has a number, is no word of a log: it is found within a longer name too.
-        nodes = [re.escape(_bytes(name)) + behind for name in _longest_first(self._hosts) if _NUMBERED.fullmatch(name)]
+        self._known = {name.lower(): name for name in self._hosts}
+        # One that is known, and has a number, is no word of a log: it is found within a longer name too, and in
+        # capitals. GPU0 and X1 are words of one.
+        nodes: dict[str, list[str]] = {}
+        for name in _longest_first(self._hosts):
+            if (parts_of := _NUMBERED.fullmatch(name)) and (len(name) > 4 or len(parts_of[2]) > 1):
+                nodes.setdefault(parts_of[1], []).append(parts_of[2])
+        within = [
+            rb"(?i:%s)(?:%s)%s" % (re.escape(_bytes(prefix)), "|".join(numbers).encode(), behind)
+            for prefix, numbers in nodes.items()
+        ]
         hosts += [rb"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.%s" % domain for domain in domains]
         users = [_as_word(name) for name in _longest_first(self._users | self._owners)]
         parts = {
@@ -187,7 +198,7 @@ class Anonymizer:
             "home": _HOMES.pattern,
             "list": rb"(?<![A-Za-z0-9.-])%s" % _BRACKETED,
             "host": rb"(?<![A-Za-z0-9.-])(?:%s)(?![A-Za-z0-9])|(?<![A-Za-z0-9])(?i:%s)(?![A-Za-z0-9])"
-            % (b"|".join(hosts or [rb"(?!)"]), b"|".join(nodes or [rb"(?!)"])),
+            % (b"|".join(hosts or [rb"(?!)"]), b"|".join(within or [rb"(?!)"])),
             "user": b"|".join(users or [rb"(?!)"]),
             "ipv4": _IPV4,
             "ipv6": _IPV6,
@@ -210,8 +221,7 @@ class Anonymizer:
             return match[0] if told else self._alias("address", str(address)).encode()
         kinds = {"host": "host", "user": "user", "mail": "mail", "mac": "address"}
         if kind == "host":
-            known = {name.lower(): name for name in self._hosts}
-            found = known.get(found.partition(".")[0].lower(), found)
+            found = self._known.get(found.partition(".")[0].lower(), found)
         return self._alias(kinds[kind or ""], found).encode()
 
     def _alias_of_home(self, match: re.Match[bytes]) -> bytes:
@@ -232,15 +242,23 @@ class Anonymizer:
     def _alias_of_list(self, text: str) -> str:
         """Slurm's short form of several nodes, of which one is known to be one, or has such a one's name."""
         *plain, rest = text.split(",", text.partition("[")[0].count(","))
-        before = [self._alias("host", name) if self._is_host(name) else name for name in plain]
-        try:
+        before = "".join(f"{name}," for name in plain)
+        names: tuple[str, ...] = ()
+        with contextlib.suppress(ValueError):
             names = expand(rest)
-        except ValueError:
-            return text
         if any(map(self._is_host, names)):
-            return ",".join((*before, *(self._alias("host", name) for name in names[:MOST_NODES])))
+            aliases = (self._alias("host", name) for name in names[:MOST_NODES])
+            return self._outside_brackets(before) + ",".join(aliases)
         head, dash, tail = _after_dash(rest)
-        return ",".join((*before, f"{head}{dash}{self._alias_of_list(tail)}" if dash else rest))
+        if dash:
+            return self._outside_brackets(before + head + dash) + self._alias_of_list(tail)
+        return self._outside_brackets(before + rest)
+
+    def _outside_brackets(self, text: str) -> str:
+        """With aliases in it for every name that is no list."""
+        pieces = re.split(r"(\[[0-9,-]+\])", text)
+        pieces[::2] = [self._replaced(_bytes(piece)).decode("utf-8", "surrogateescape") for piece in pieces[::2]]
+        return "".join(pieces)
 
     def _is_host(self, name: str) -> bool:
         numbered = _NUMBERED.fullmatch(name)

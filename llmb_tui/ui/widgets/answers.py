@@ -151,9 +151,7 @@ def _last(newest: RunResult) -> dict[str, str]:
     """What its log and its scheduler say of the newest run."""
     out: dict[str, str] = {}
     if newest.loss is not None:
-        falls = "falls" if newest.loss.falls else "does not fall"
-        broken = f", {newest.loss.not_finite} not finite" if newest.loss.not_finite else ""
-        out["loss"] = f"{newest.loss.first:.4g} → {newest.loss.last:.4g}, {falls}{broken}"
+        out["loss"] = newest.loss.words
     if saves := [one.seconds for one in newest.checkpoints if one.kind == "save"]:
         out["checkpoint"] = f"{max(saves):.3g} s at most"
     if newest.facts is not None and newest.facts.simulated:

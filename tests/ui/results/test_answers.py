@@ -9,10 +9,12 @@ from dataclasses import replace
 from llmb_tui.results.compare import compare
 from llmb_tui.results.difference import Change, RunDifference, TextDiff
 from llmb_tui.results.groups import ResultGroup, grouped
+from llmb_tui.results.log_facts import LogFacts
 from llmb_tui.results.result import RunResult
 from llmb_tui.results.scaling import scaling_curves
 from llmb_tui.results.slow_nodes import slow_nodes
 from llmb_tui.ui.widgets.answers import ResultAnswer, by_nodes, column_names, compared, over_scales, side_by_side
+from llmb_tui.watch.state import Step
 from tests.kit.results import make_result
 from tests.kit.runs import CREATED_AT, NEMOTRON
 
@@ -78,6 +80,14 @@ def test_columns_are_named_by_what_differs_and_have_what_is_known() -> None:
     assert "2.01 s" in rows["step time"][0]
     assert any("c" in cell for cell in rows["runs"])
     assert rows["between runs"][-1].strip() == "–"
+
+
+def test_of_a_loss_is_said_what_goes_with_its_numbers() -> None:
+    losses = (10, *[14] * 9, *[12] * 40)
+    steps = tuple(Step(at, len(losses), 2.0, loss=loss) for at, loss in enumerate(losses))
+    first = replace(make_result("a", 2.0), facts=LogFacts("nemo2", steps, (), 1))
+    said = " ".join(text_of(compared([of([first])], [first], [], [])).split())
+    assert "falls: 13.6 to 12, means of the first and the last fifth" in said
 
 
 def test_columns_that_do_not_fit_follow_below() -> None:
