@@ -40,8 +40,9 @@ def once(arguments: Sequence[str], report: Path) -> list[str]:
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rfE", *arguments]
     with report.open("w", encoding="utf-8") as output:
         code = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, check=False).returncode
-    lines = report.read_text(encoding="utf-8").splitlines()
-    failed = [line.split()[1] for line in lines if line.startswith(("FAILED ", "ERROR "))]
+    # What tests logged stands before it, and may begin with the same words.
+    summary = report.read_text(encoding="utf-8").rpartition("short test summary info")[2]
+    failed = [line.split()[1] for line in summary.splitlines() if line.startswith(("FAILED ", "ERROR "))]
     return failed or ([f"pytest itself, exit code {code}"] if code else [])
 
 

@@ -80,8 +80,9 @@ def test_a_line_that_is_cut_in_the_middle(site: Site) -> None:
 
 
 def test_a_line_that_does_not_come_back(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More than may be on its way when the line is cut: a window of 2 MiB, and what was read before."""
     monkeypatch.setattr("llmb_tui.results.fetch._TRIES", 2)
-    data = random.Random(4).randbytes(3 * MEGABYTE)
+    data = random.Random(4).randbytes(9 * MEGABYTE)
     site.leave("profile_1.nsys-rep", data)
     left = site.left()
 
@@ -89,7 +90,7 @@ def test_a_line_that_does_not_come_back(site: Site, monkeypatch: pytest.MonkeyPa
         site.line.refuse()
         site.line.cut()
 
-    with pytest.raises(Trouble, match=r"profile_1.nsys-rep: [\d,]+ of 3,000,000 bytes are here") as lost:
+    with pytest.raises(Trouble, match=r"profile_1.nsys-rep: [\d,]+ of 9,000,000 bytes are here") as lost:
         Fetch(site.session, left, site.here).all(cut)
     assert (lost.value.exit_code, "goes on" in lost.value.fix) == (2, True)
     site.line.accept()
