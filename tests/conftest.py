@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 NOT_RUN = "not run: "
 TOLD = "told"
+_OF_RECIPES = ("BASE_URL", "APP_ID", "APP_SECRET", "PROJECT_NAME", "PVC_DIR", "RUN_CONF_MOUNTS")
+"""Variables by which NVIDIA's recipes for Run:ai, and `clusters add`, are told what a site has."""
+_OF_TESTS = {SOCKET, "LLMB_TUI_NO_RIG", "LLMB_TUI_WRITE_GOLDEN"}
 _RUNNING: dict[str, Rig] = {}
 """Those of this process, by the name of their fixture."""
 
@@ -68,6 +71,21 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 10)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_of_the_developer() -> Iterator[None]:
+    """No setting and no keyring of who runs the tests decides them, or is changed by them."""
+    import keyring
+    from keyring.backends.fail import Keyring
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        for name in os.environ.keys() - _OF_TESTS:
+            if name.startswith("LLMB_TUI_") or name in _OF_RECIPES:
+                monkeypatch.delenv(name)
+        monkeypatch.setenv("PYTHON_KEYRING_BACKEND", f"{Keyring.__module__}.{Keyring.__name__}")
+        keyring.set_keyring(Keyring())  # type: ignore[no-untyped-call]
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

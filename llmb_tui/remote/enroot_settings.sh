@@ -10,7 +10,7 @@ for name in ENROOT_TEMP_PATH ENROOT_CACHE_PATH ENROOT_DATA_PATH ENROOT_RUNTIME_P
     ENROOT_REMAP_ROOT; do
     eval "value=\${$name-}"
     if [ -z "$value" ]; then
-        value=$(cat "$conf" "$conf".d/*.conf 2>/dev/null | sed -n "s/^[[:blank:]]*$name[[:blank:]=]*//p" | tail -n 1)
+        value=$(cat "$conf" "$conf".d/*.conf 2>/dev/null | sed -n "s/^[[:blank:]]*${name}[[:blank:]=]*//p" | tail -n 1)
         value=$(eval "printf %s \"$value\"" 2>/dev/null)
     fi
     [ -z "$value" ] || printf '%s %s\n' "$name" "$value"
@@ -23,6 +23,6 @@ for folder in "$site" "$own"; do
 done
 for name in NCCL_IB_HCA MELLANOX_VISIBLE_DEVICES; do
     eval "value=\${$name-}"
-    [ -z "$value" ] && ! grep -qs "^[[:blank:]]*$name[[:blank:]]*=[[:blank:]\"']*[^[:blank:]\"']" \
+    [ -z "$value" ] && ! grep -qs "^[[:blank:]]*${name}[[:blank:]]*=[[:blank:]\"']*[^[:blank:]\"']" \
         "$site"/environ.d/*.env "$own"/environ.d/*.env || echo "adapters $name"
 done

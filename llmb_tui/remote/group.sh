@@ -4,7 +4,7 @@
 # group_of PID: the process group of a process.
 group_of() {
     if read -r process 2>/dev/null <"/proc/$1/stat"; then
-        set -- ${process##*) } # its state, its parent, its group
+        set -- ${process##*\) } # its state, its parent, its group
         echo "$3"
     else
         echo $(ps -o pgid= -p "$1")
@@ -15,7 +15,7 @@ group_of() {
 group_lives() {
     # Most groups have their leader to the end. Another process may have got the number of one that is gone.
     if read -r process 2>/dev/null <"/proc/$1/stat"; then
-        set -- "$1" ${process##*) }
+        set -- "$1" ${process##*\) }
         case "$2 $4" in
             [ZX]*) ;;
             *" $1") return 0 ;;

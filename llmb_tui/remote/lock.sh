@@ -8,7 +8,7 @@ alive() {
     kill -0 "$1" 2>/dev/null || return 1
     # This is asked every second: Linux's own table costs no program.
     if read -r process 2>/dev/null <"/proc/$1/stat"; then
-        process=${process##*) }
+        process=${process##*\) }
     else
         process=$(ps -o stat= -p "$1" 2>/dev/null)
     fi

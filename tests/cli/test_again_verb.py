@@ -11,7 +11,7 @@ from llmb_tui.cli import main
 from llmb_tui.cli.arguments import parser
 from llmb_tui.cli.flags import selection_mapping
 from llmb_tui.cli.request import fill_from
-from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, SlurmProfile
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.request import read_request
 from llmb_tui.plan.selection import Overrides, RunOptions, Selection
@@ -20,7 +20,10 @@ from llmb_tui.store.paths import Places
 from tests.kit.runs import CATALOG, NEMOTRON, PLAN, intended_run, make_run, request_for
 
 # Nothing listens there.
-EOS = SlurmProfile("eos", "127.0.0.1", "acct", "batch", "/lustre", port=9, known_hosts="/nonexistent", user="me")
+EOS = SlurmProfile(
+    "eos", "127.0.0.1", "acct", "batch", "/lustre",
+    port=9, known_hosts="/nonexistent", user="me", ssh_config=NO_SSH_CONFIG,
+)  # fmt: skip
 ODD = Selection(
     "nemotron4", "25.04", "15b", "h100", "bf16", 32, True, Overrides(tp=4, vp=1), 60, "00:20:00",
     RunOptions(profile=True, profile_start=45, load_checkpoint="/lustre/a b"),

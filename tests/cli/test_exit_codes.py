@@ -10,7 +10,7 @@ import pytest
 
 from llmb_tui.cli import main
 from llmb_tui.cluster.job import Job
-from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, SlurmProfile
 from llmb_tui.launch.run import Cancel, CancelOutcome, Run, Submission
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
@@ -19,7 +19,10 @@ from llmb_tui.watch.state import RunState
 from tests.kit.runs import make_run
 
 # Nothing listens there.
-EOS = SlurmProfile("eos", "127.0.0.1", "acct", "batch", "/lustre", port=9, known_hosts="/nonexistent", user="me")
+EOS = SlurmProfile(
+    "eos", "127.0.0.1", "acct", "batch", "/lustre",
+    port=9, known_hosts="/nonexistent", user="me", ssh_config=NO_SSH_CONFIG,
+)  # fmt: skip
 STEP = "Training epoch 0, iteration {0}/49 | global_step: {0} | train_step_timing in s: {1} | consumed_samples: {0}\n"
 
 

@@ -17,6 +17,7 @@ from llmb_tui.results.fetch import Fetch
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from tests.kit import verbs
+from tests.kit.programs import all_but
 from tests.kit.runs import make_run, make_spec
 
 PROFILE = random.Random(1).randbytes(300_000)
@@ -153,7 +154,8 @@ def test_without_a_yes_nothing_comes(home: Path, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("task")
 def test_what_there_is_is_shown_with_its_size_and_nsys_is_missed_in_words(home: Path, tmp_path: Path) -> None:
-    done = verbs.run(("fetch", "mine", "--profiles", "--to", str(tmp_path / "here"), "--yes"), verbs.environment(home))
+    words = ("fetch", "mine", "--profiles", "--to", str(tmp_path / "here"), "--yes")
+    done = verbs.run(words, verbs.environment(home, PATH=all_but("nsys", tmp_path / "programs")))
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[1].split()[:2] == ["nsys_profile/profile_1.nsys-rep", "profile"]
     assert "300 kB" in done.stdout

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import pytest
 
 from llmb_tui.cli import clusters, main
-from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, SlurmProfile
 from llmb_tui.launch.launcher import Launcher
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
@@ -21,7 +21,10 @@ from tests.kit import verbs
 from tests.kit.runs import NEMOTRON, intended_run, request_for
 
 # Nothing listens there.
-EOS = SlurmProfile("eos", "127.0.0.1", "acct", "batch", "/lustre", port=9, known_hosts="/nonexistent", user="me")
+EOS = SlurmProfile(
+    "eos", "127.0.0.1", "acct", "batch", "/lustre",
+    port=9, known_hosts="/nonexistent", user="me", ssh_config=NO_SSH_CONFIG,
+)  # fmt: skip
 FLAGS = ("-w", "nemotron4", "-s", "15b", "--gpu", "h100", "-d", "fp8", "--scale", "64", "--cluster", "eos")
 
 

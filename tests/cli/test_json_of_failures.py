@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from llmb_tui.cli import main
-from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.readiness import NotReady, failures
 from llmb_tui.preflight.report import Check, Preflight
@@ -17,7 +17,10 @@ from llmb_tui.store.paths import Places
 from tests.kit.runs import NEMOTRON, make_run, request_for
 
 # Nothing listens there.
-EOS = SlurmProfile("eos", "127.0.0.1", "acct", "batch", "/lustre", port=9, known_hosts="/nonexistent", user="me")
+EOS = SlurmProfile(
+    "eos", "127.0.0.1", "acct", "batch", "/lustre",
+    port=9, known_hosts="/nonexistent", user="me", ssh_config=NO_SSH_CONFIG,
+)  # fmt: skip
 FLAGS = ("-w", "nemotron4@25.04", "-s", "15b", "--gpu", "h100", "-d", "fp8", "--scale", "64")
 
 

@@ -120,7 +120,10 @@ def test_only_what_is_done_is_kept(places: Places, run: Run) -> None:
     assert not places.runs_done.exists()
 
 
-def test_what_may_change_again_within_its_time_stamp_is_not_kept(places: Places) -> None:
+def test_what_may_change_again_within_its_time_stamp_is_not_kept(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("llmb_tui.watch.kept_runs.SETTLED_NS", 3600 * 10**9)
     Runs(places).save(done())
     (places.runs / "done" / "log").write_text(LOG)
     jobs(places)

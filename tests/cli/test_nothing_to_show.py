@@ -9,6 +9,7 @@ import pytest
 
 from llmb_tui.cli import main
 from llmb_tui.cluster.failures import HostKeyUnknown
+from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, SlurmProfile
 from llmb_tui.cluster.ssh.host_keys import KnownHosts, ServerKey
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
@@ -87,7 +88,7 @@ def test_a_cluster_is_not_replaced(services: Services, capsys: pytest.CaptureFix
 
 
 def test_without_a_log_its_place_is_said(services: Services, capsys: pytest.CaptureFixture[str]) -> None:
-    main([*WHOLE])
+    services.clusters.save(SlurmProfile("eos", "127.0.0.1", "a", "p", "/lustre", port=9, ssh_config=NO_SSH_CONFIG))
     services.runs.save(make_run("a"))
     services.runs.save(make_run("b", submission="refused", job_ids=(), note="Slurm refused the job."))
     assert main(["logs", "a"]) == 2, "nothing listens there"

@@ -7,13 +7,16 @@ from dataclasses import replace
 import pytest
 
 from llmb_tui.cli import main
-from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, SlurmProfile
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from tests.kit.runs import NEMOTRON, intended_run, make_run, request_for
 
 # Nothing listens there: a verb that connects fails otherwise.
-EOS = SlurmProfile("eos", "127.0.0.1", "acct", "batch", "/lustre", port=9, known_hosts="/nonexistent", user="me")
+EOS = SlurmProfile(
+    "eos", "127.0.0.1", "acct", "batch", "/lustre",
+    port=9, known_hosts="/nonexistent", user="me", ssh_config=NO_SSH_CONFIG,
+)  # fmt: skip
 RUN_ID = "251121080102abcd"
 FLAGS = ("-w", "nemotron4@25.04", "-s", "15b", "--gpu", "h100", "-d", "fp8", "--scale", "64")
 VERBS = {

@@ -8,14 +8,17 @@ from dataclasses import replace
 import pytest
 
 from llmb_tui.cli import main
-from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, SlurmProfile
 from llmb_tui.launch.run import Submission
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from tests.kit.runs import NEMOTRON, intended_run, make_run, request_for
 
 # Nothing listens there.
-EOS = SlurmProfile("eos", "127.0.0.1", "acct", "batch", "/lustre", port=9, known_hosts="/nonexistent", user="me")
+EOS = SlurmProfile(
+    "eos", "127.0.0.1", "acct", "batch", "/lustre",
+    port=9, known_hosts="/nonexistent", user="me", ssh_config=NO_SSH_CONFIG,
+)  # fmt: skip
 RESUME = ("submit", "--resume", "prepared")
 WHAT_CAN_BE_DONE = "`llmb-tui submit --resume prepared` sends it, `llmb-tui cancel prepared` withdraws it."
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
-import os
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,6 +18,7 @@ from llmb_tui.ui.dialogs import Failure
 from tests.kit.homeless import make_homeless
 from tests.kit.pilot import SIZE, on_screen, on_top
 from tests.kit.runs import make_run
+from tests.kit.unprivileged import not_root
 
 SELECTION = ("-w", "nemotron4@25.04", "-s", "15b", "--gpu", "h100", "-d", "fp8", "--scale", "64")
 VERBS = (
@@ -37,9 +35,6 @@ VERBS = (
     ("config", "show"),
     ("config", "validate"),
 )
-_CAPABILITY_VERSION_3 = 0x20080522
-_OVERRIDES = 1 << 1 | 1 << 2
-"""CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH."""
 
 
 @pytest.fixture
@@ -50,28 +45,6 @@ def places(user_places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     services.clusters.save(SlurmProfile("eos", "localhost", "a", "p", "/x", port=1))
     services.runs.save(make_run("a1", job_state="FAILED", cluster="eos"))
     return user_places
-
-
-@contextmanager
-def not_root() -> Iterator[None]:
-    """Root may read and write everything by two capabilities; without them it is an owner like any other.
-
-    As another user it could not read the program, where that lies in a directory of root's own.
-    """
-    if os.geteuid() != 0:
-        yield
-        return
-    system = ctypes.CDLL(None, use_errno=True)
-    header, sets = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0), (ctypes.c_uint32 * 6)()
-    assert system.capget(header, sets) == 0
-    effective = sets[0]
-    sets[0] &= ~_OVERRIDES
-    assert system.capset(header, sets) == 0
-    try:
-        yield
-    finally:
-        sets[0] = effective
-        assert system.capset(header, sets) == 0
 
 
 def a_file(path: Path) -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-import getpass
 import os
+import pwd
 import subprocess
 import sys
 from dataclasses import replace
@@ -67,7 +67,7 @@ def test_a_host_is_typed_in_the_usual_ways(
     tmp_path: Path, typed: str, expected: tuple[str, int, str], with_ssh: bool
 ) -> None:
     settings = resolve(typed, write(tmp_path, "") if with_ssh else NO_SSH_CONFIG)
-    user = getpass.getuser() if expected[2] == "me" else expected[2]
+    user = pwd.getpwuid(os.getuid()).pw_name if expected[2] == "me" else expected[2]
     assert (settings.host, settings.port, settings.user) == (expected[0], expected[1], user)
 
 

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from llmb_tui.demo.cluster import DemoCluster
 from tests.demo.demo_client import HYDRA, Client, Task
 from tests.kit.demo import fault
@@ -141,9 +143,12 @@ def test_a_job_out_of_time_is_ended(cluster: DemoCluster, client: Client) -> Non
     assert "DUE TO TIME LIMIT ***" in (cluster.root / "home" / f"slurm-{job}.out").read_text()
 
 
-def test_a_job_that_ignores_the_signal_is_killed(client: Client) -> None:
-    job = client.submit("#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 1; done\n")
-    client.wait_for_state(job, "RUNNING")
+def test_a_job_that_ignores_the_signal_is_killed(
+    cluster: DemoCluster, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("llmb_tui.demo.slurm.facts.KILL_WAIT_S", 5.0)
+    job = client.submit("#!/bin/sh\ntrap '' TERM\ntouch ignores\nwhile :; do sleep 1; done\n")
+    until((cluster.root / "home" / "ignores").exists)
     client.run(f"scancel {job}")
     assert client.queue("State") == ["COMPLETING"]
     until(lambda: client.queue("State,exit_code") == ["CANCELLED|9"], "the job to be killed")

@@ -19,7 +19,8 @@ Completed = subprocess.CompletedProcess[str]
 def environment(home: Path, **more: str) -> dict[str, str]:
     """Of a person whose files all lie in that folder."""
     folders = {"LLMB_TUI_CONFIG_DIR": str(home / "config"), "LLMB_TUI_STATE_DIR": str(home / "state")}
-    return {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8", "TMPDIR": str(home), **folders, **more}
+    kept = {name: os.environ[name] for name in ("PATH", "PYTHON_KEYRING_BACKEND")}
+    return {"HOME": str(home), "LANG": "C.UTF-8", "TMPDIR": str(home), **kept, **folders, **more}
 
 
 def start(words: tuple[str, ...], variables: Mapping[str, str], stdin: str = "") -> Completed:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import getpass
 import os
+import pwd
 import subprocess
 import time
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ import pytest
 
 from llmb_tui.cluster.remote_text import remote_text
 
-HERE, ELSEWHERE = f"{getpass.getuser()}@{os.uname().nodename}", "someone@cn001.example"
+HERE, ELSEWHERE = f"{pwd.getpwuid(os.getuid()).pw_name}@{os.uname().nodename}", "someone@cn001.example"
 MINUTE = 60.0
 SAID = {0: "abandoned", 1: "held"}
 

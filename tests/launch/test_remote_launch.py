@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import getpass
 import itertools
 import os
+import pwd
 import re
 import subprocess
 import time
@@ -161,7 +161,7 @@ def test_one_launch_waits_for_the_other_and_says_for_which(recipe: Recipe) -> No
     first = recipe.start("one", f"while [ ! -e {recipe.folder}/go ]; do sleep 0.02; done")
     until(lambda: recipe.trace("one", "began") != "-")
     second = recipe.start("two", f"[ -s {recipe.launches}/one/exit ] && echo later")
-    until(lambda: recipe.trace("two", "waits").startswith(f"one {getpass.getuser()}@"))
+    until(lambda: recipe.trace("two", "waits").startswith(f"one {pwd.getpwuid(os.getuid()).pw_name}@"))
     assert recipe.trace("two", "began") == "-"
     (recipe.folder / "go").touch()
     first.wait()
@@ -231,7 +231,7 @@ def test_a_lock_whose_owner_died_at_any_moment_is_taken_over(recipe: Recipe, lef
     dead = recipe.launches / "launching.dead"
     if left != "nothing":
         dead.mkdir()
-        (dead / "owner").write_text(f"{getpass.getuser()}@{os.uname().nodename}.999999999.1\n")
+        (dead / "owner").write_text(f"{pwd.getpwuid(os.getuid()).pw_name}@{os.uname().nodename}.999999999.1\n")
     if left == "mark":
         (dead / "buried").mkdir()
         os.utime(dead / "buried", (1, 1))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import getpass
 import os
+import pwd
 import re
 import shutil
 import subprocess
@@ -70,7 +70,7 @@ def test_the_claim_names_its_owner_the_process_group_and_the_time(cluster: Clust
     before = int(time.time())
     cluster.submit()
     who, claimed_by, at = cluster.owner().split()
-    assert who == f"{getpass.getuser()}@{os.uname().nodename}"
+    assert who == f"{pwd.getpwuid(os.getuid()).pw_name}@{os.uname().nodename}"
     assert int(claimed_by) == os.getpgrp()
     assert before <= int(at) <= time.time()
 

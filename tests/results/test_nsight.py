@@ -12,6 +12,7 @@ from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.errors import Trouble
 from llmb_tui.results.nsight import parse_kernels, summarize
 from tests.cluster.login_node import SHELL_PRINTS, LoginNode
+from tests.kit.programs import all_but
 
 HEAD = "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name\n"
 BEFORE = """Generating SQLite file /tmp/tmp.1/profile.sqlite from /l/profile_1.nsys-rep
@@ -44,7 +45,7 @@ def nsys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "tmp").mkdir()
     (tmp_path / "bin").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{all_but('nsys', tmp_path / 'programs')}")
     return tmp_path / "bin" / "nsys"
 
 

@@ -7,7 +7,7 @@ import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -37,14 +37,16 @@ NEEDED = {
     "wget": "/usr/bin/wget",
 }
 """Packages of Debian, and a file that shows that one is there."""
+BESIDE = {"fish": "/usr/bin/fish", "ksh": "/usr/bin/ksh", "tcsh": "/usr/bin/tcsh", "zsh": "/usr/bin/zsh"}
+"""Login shells that people have. The rig does without; a test of one that is not here is listed as not run."""
 NO_RIG = "LLMB_TUI_NO_RIG"
 """Environment variable: behave as on a machine that cannot have a rig."""
 _POLICY = Path("/usr/sbin/policy-rc.d")
 
 
-def missing() -> list[str]:
+def missing(packages: Mapping[str, str] = NEEDED) -> list[str]:
     """Packages that are not installed."""
-    return [name for name, shows in NEEDED.items() if not any(Path("/").glob(shows.lstrip("/")))]
+    return [name for name, shows in packages.items() if not any(Path("/").glob(shows.lstrip("/")))]
 
 
 def unavailable() -> str:
@@ -70,19 +72,21 @@ def unavailable() -> str:
 def install() -> str:
     """Install what is missing. Why that could not be done, empty when everything is there."""
     lacking = missing() if sys.platform == "linux" else list(NEEDED)
-    if not lacking:
+    if not lacking and not missing(BESIDE):
         return ""
     if sys.platform != "linux" or os.geteuid() != 0 or not shutil.which("apt-get"):
-        return f"only root on Debian or Ubuntu can install {', '.join(lacking)}"
-    said = ""
+        return f"only root on Debian or Ubuntu can install {', '.join(lacking)}" if lacking else ""
     with _no_daemons():
-        for update_first in (False, True):
-            if update_first:
-                _apt("update")
-            said = _apt("install", "--no-install-recommends", "-y", *lacking)
-            if not said:
-                return ""
+        said = _install(lacking) if lacking else ""
+        if said:
+            _apt("update")
+            said = _install(lacking)
+        _install(missing(BESIDE))
     return said
+
+
+def _install(names: list[str]) -> str:
+    return _apt("install", "--no-install-recommends", "-y", *names)
 
 
 def _apt(*words: str) -> str:

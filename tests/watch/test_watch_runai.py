@@ -117,45 +117,58 @@ class Following:
         return {state.link_note for state in self.states}
 
 
-@pytest.fixture
-def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
+@contextlib.contextmanager
+def _site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, speed: float) -> Iterator[Watched]:
     for name in ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("llmb_tui.cluster.runai.api._FIRST_PAUSE_S", 0.01)
-    with runai_site(tmp_path / "runai", speed=SPEED) as site:
+    with runai_site(tmp_path / "runai", speed=speed) as site:
         made = Watched(tmp_path, site)
         yield made
         made.services.close()
 
 
-def test_phases_are_states_with_their_reason_in_words(watched: Watched) -> None:
-    watched.site.workloads.limits["default"] = 8
-    run = watched.submit()
-    watched.site.skip(30)
-    waiting = watched.job(run)
+@pytest.fixture
+def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
+    with _site(tmp_path, monkeypatch, SPEED) as made:
+        yield made
+
+
+@pytest.fixture
+def skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
+    """One whose time goes on by `skip`, beside the moment that a test takes."""
+    with _site(tmp_path, monkeypatch, 1.0) as made:
+        yield made
+
+
+def test_phases_are_states_with_their_reason_in_words(skipped: Watched) -> None:
+    skipped.site.workloads.limits["default"] = 8
+    run = skipped.submit()
+    skipped.site.skip(30)
+    waiting = skipped.job(run)
     assert waiting.state == "PENDING"
     assert waiting.reason.startswith("The project's quota is used up: ")
     assert "currently 0 GPUs allocated" in waiting.reason
-    watched.site.workloads.limits["default"] = 512
-    watched.job(run)
-    watched.site.skip(60)
-    running = watched.job(run)
+    skipped.site.workloads.limits["default"] = 512
+    skipped.job(run)
+    skipped.site.skip(60)
+    running = skipped.job(run)
     assert (running.state, running.reason, running.nodes) == ("RUNNING", "", 32)
 
-    watched.site.preempt(run.job_ids[-1])
-    preempted = watched.job(run)
+    skipped.site.preempt(run.job_ids[-1])
+    preempted = skipped.job(run)
     assert (preempted.state, preempted.reason.partition(":")[0]) == ("PENDING", "Preempted for another workload")
-    watched.site.skip(30)
-    watched.job(run)
-    watched.site.skip(60)
-    assert watched.job(run).state == "RUNNING"
+    skipped.site.skip(30)
+    skipped.job(run)
+    skipped.site.skip(60)
+    assert skipped.job(run).state == "RUNNING"
 
-    watched.cluster.suspend(run.job_ids[-1])
-    assert watched.job(run).state == "COMPLETING"
-    watched.site.skip(30)
-    assert watched.job(run).state == "SUSPENDED"
-    watched.cluster.resume(run.job_ids[-1])
-    assert watched.job(run).state == "PENDING"
+    skipped.cluster.suspend(run.job_ids[-1])
+    assert skipped.job(run).state == "COMPLETING"
+    skipped.site.skip(30)
+    assert skipped.job(run).state == "SUSPENDED"
+    skipped.cluster.resume(run.job_ids[-1])
+    assert skipped.job(run).state == "PENDING"
 
 
 @pytest.mark.parametrize(
@@ -167,31 +180,31 @@ def test_phases_are_states_with_their_reason_in_words(watched: Watched) -> None:
     ],
     ids=["image", "claim", "node-pool"],
 )
-def test_why_a_workload_does_not_start(watched: Watched, spec: dict[str, Any], words: str) -> None:
-    run = watched.submit(**spec)
-    watched.site.skip(40)
-    watched.job(run)
-    watched.site.skip(40)
-    job = watched.job(run)
+def test_why_a_workload_does_not_start(skipped: Watched, spec: dict[str, Any], words: str) -> None:
+    run = skipped.submit(**spec)
+    skipped.site.skip(40)
+    skipped.job(run)
+    skipped.site.skip(40)
+    job = skipped.job(run)
     assert job.state == "PENDING"
     assert job.reason.startswith(f"{words}: ")
 
 
 @pytest.mark.parametrize("status", [401, 403, 404])
-def test_events_that_are_refused_hide_no_state(watched: Watched, status: int) -> None:
-    watched.site.faults += [Fault("GET", "/events", 99, status=status)]
-    waiting, cancelled = watched.submit(), watched.submit()
-    watched.site.skip(5)
+def test_events_that_are_refused_hide_no_state(skipped: Watched, status: int) -> None:
+    skipped.site.faults += [Fault("GET", "/events", 99, status=status)]
+    waiting, cancelled = skipped.submit(), skipped.submit()
+    skipped.site.skip(5)
     both = [*waiting.job_ids, *cancelled.job_ids]
-    assert {job.state for job in watched.cluster.look(both).values()} == {"PENDING"}
-    asked = watched.site.asked("GET", "/events")
+    assert {job.state for job in skipped.cluster.look(both).values()} == {"PENDING"}
+    asked = skipped.site.asked("GET", "/events")
     assert asked
-    assert watched.cluster.cancel(cancelled.job_ids[-1])
-    watched.site.skip(100)
-    assert watched.job(cancelled).state == "CANCELLED"
-    assert watched.site.asked("GET", "/events") == asked, "of what was cancelled no reason is needed"
-    assert not watched.services.feed.poll()
-    assert watched.services.runs.load(cancelled.id).job_state == "CANCELLED"
+    assert skipped.cluster.cancel(cancelled.job_ids[-1])
+    skipped.site.skip(100)
+    assert skipped.job(cancelled).state == "CANCELLED"
+    assert skipped.site.asked("GET", "/events") == asked, "of what was cancelled no reason is needed"
+    assert not skipped.services.feed.poll()
+    assert skipped.services.runs.load(cancelled.id).job_state == "CANCELLED"
 
 
 def test_a_line_that_is_cut_and_a_login_that_ends_leave_no_gap(watched: Watched) -> None:

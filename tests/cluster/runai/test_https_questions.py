@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import shutil
 import socket
 import socketserver
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -19,6 +21,7 @@ from llmb_tui.cluster.runai import https
 from llmb_tui.cluster.runai.https import HttpsServer, WholeReply, WrongServer, bundle_of, trusting
 from llmb_tui.errors import Trouble
 from tests.cluster.runai.https_site import Request, Say, Site, trusted
+from tests.conftest import NOT_RUN
 
 
 def ask(
@@ -161,8 +164,16 @@ def test_a_file_of_certificates_that_holds_none(tmp_path: Path) -> None:
         assert "REQUESTS_CA_BUNDLE" in caught.value.fix
 
 
-def test_a_directory_of_certificates_is_taken_as_requests_takes_it(tmp_path: Path) -> None:
-    assert trusting(str(tmp_path)).get_ca_certs() == trusting().get_ca_certs()
+def test_a_directory_of_certificates_is_taken_as_requests_takes_it(site: Site, tmp_path: Path) -> None:
+    if (openssl := shutil.which("openssl")) is None:
+        pytest.skip(f"{NOT_RUN}no openssl is installed, which says by which name a certificate is looked for")
+    asked = [openssl, "x509", "-noout", "-hash", "-in", str(site.ca_file)]
+    name = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    (tmp_path / "certificates").mkdir()
+    shutil.copy(site.ca_file, tmp_path / "certificates" / f"{name}.0")
+    site.respond = lambda _: Say(body=b"ours")
+    server = HttpsServer(site.url, trusting(str(tmp_path / "certificates")))
+    assert server.ask("GET", "/", {}, None, ends=time.monotonic() + 9, most=9).body == b"ours"
 
 
 class Proxy(socketserver.ThreadingTCPServer):

@@ -160,7 +160,7 @@ def test_the_intent_is_on_the_disk_before_anything_is_asked(at: SubmitSite) -> N
     at.line.refuse()
     with at.cluster() as cluster, pytest.raises(NotSent) as caught:
         at.submit(run, cluster)
-    assert "before anything was given" not in caught.value.why, "it never was connected"
+    assert "before anything was sent" not in caught.value.why, "it never was connected"
     assert run.id in caught.value.fix
     assert at.remembered(run).submission == "intended"
     assert states(at, run) == ["intent"]
@@ -227,9 +227,10 @@ def test_an_answer_that_does_not_come_is_looked_up_and_waited_for(
     run, held = at.new(), threading.Event()
     with at.cluster() as cluster:
         cluster.project()
-        monkeypatch.setattr(cluster.api, "_within_s", 0.5)
         at.site.faults += [Fault(*CREATE, 9, until=held), Fault("GET", "/workloads$", 99, refused=True)]
-        assert at.submit(run, cluster).submission == "unknown"
+        with monkeypatch.context() as impatient:
+            impatient.setattr(cluster.api, "_within_s", 0.5)
+            assert at.submit(run, cluster).submission == "unknown"
         held.set()
         at.site.faults.clear()
         assert at.reconcile(run, cluster).submission == "submitted"

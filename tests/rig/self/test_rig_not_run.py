@@ -37,7 +37,7 @@ def test_tests_that_were_not_run_are_named_with_the_reason() -> None:
 
 
 def test_installing_on_a_machine_without_apt_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packages, "missing", lambda: ["slurmd", "munge"])
+    monkeypatch.setattr(packages, "missing", lambda *_: ["slurmd", "munge"])
     monkeypatch.setenv("PATH", "/nowhere")
     assert packages.install() == "only root on Debian or Ubuntu can install slurmd, munge"
 
