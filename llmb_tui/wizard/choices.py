@@ -65,7 +65,7 @@ def choices(catalog: Catalog, full: Answers, field: str) -> tuple[Choice, ...]:
         case "dtype":
             return tuple(_dtype(recipe, full, of_gpu, dtype) for dtype in catalog.dtypes())
         case "scaling":
-            return _scalings(recipe, full, of_gpu)
+            return _scalings(recipe, full, of_size)
         case "scale":
             return _scales(recipe, full, of_gpu)
         case _:
@@ -166,9 +166,11 @@ def _dtype(recipe: Recipe, full: Answers, of_gpu: list[Row], dtype: str) -> Choi
     return Choice(dtype, dtype, detail, f"not published for {full.size} on {(full.gpu or '').upper()}")
 
 
-def _scalings(recipe: Recipe, full: Answers, of_gpu: list[Row]) -> tuple[Choice, ...]:
-    offered = {row.scaling for row in of_gpu if row.dtype == full.dtype}
-    only = f"{recipe.id} is {next(iter(offered), '')} only"
+def _scalings(recipe: Recipe, full: Answers, of_size: list[Row]) -> tuple[Choice, ...]:
+    offered = {row.scaling for row in of_size if (row.gpu, row.dtype) == (full.gpu, full.dtype)}
+    only = f"{next(iter(offered), '')} only"
+    everywhere = {row.scaling for row in of_size} == offered
+    only = f"{recipe.id} is {only}" if everywhere else f"{only} on {(full.gpu or '').upper()}"
     return tuple(
         Choice(scaling, scaling, detail, None if scaling in offered or not offered else only)
         for scaling, detail in (("weak", "global batch grows with the GPUs"), ("strong", "global batch stays constant"))
@@ -192,10 +194,16 @@ def _scale(recipe: Recipe, gpus: int, row: Row | None, result: ResultRow | None,
     if row is None:
         return Choice(str(gpus), f"{gpus:,}", disabled_reason=f"not listed for {what}")
     nodes = -(-gpus // node_size(recipe, row.gpu))
-    step_time = f"{result.step_time_s:.2f} s" if result else "no result"
-    proxy = f"proxy, {row.layers} layers" if row.proxy else ""
-    detail = f"{step_time:<9}  {nodes:>3,} node{'' if nodes == 1 else 's'}  {proxy}".rstrip()
-    return Choice(str(gpus), f"{gpus:,}", detail, published=result is not None)
+    # To the plan a result of another release is evidence, and none that is published.
+    published = result is not None and result.release in (None, recipe.release)
+    step_time = f"{result.step_time_s:.2f} s" if result else ""
+    shown = [f"{step_time if published else 'no result':<9}", f"{nodes:>3,} node{'' if nodes == 1 else 's'}"]
+    if row.proxy:
+        shown.append(f"proxy, {row.layers} layers")
+    if result and not published:
+        shown.append(f"{step_time} in {result.release}")
+    detail = "  ".join(shown)
+    return Choice(str(gpus), f"{gpus:,}", detail, published=published)
 
 
 def _steps(recipe: Recipe, option: Field) -> str:

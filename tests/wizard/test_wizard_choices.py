@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.plan.make import plan
-from llmb_tui.wizard.answers import Answers, answer, selection, settled
+from llmb_tui.plan.resolved import selections
+from llmb_tui.wizard.answers import Answers, answer, answers_of, selection, settled
 from llmb_tui.wizard.choices import Choice, choices, details
 
 WORKLOAD = "workload"
@@ -64,9 +65,11 @@ def test_what_the_recipe_has_but_not_for_this_size_is_shown_with_the_reason(cata
 
 def test_strong_scaling_is_shown_with_the_reason_where_only_weak_is_published(catalog: Catalog) -> None:
     weak_only = offered(catalog, answer(Answers(), WORKLOAD, "nemotron4@25.04/15b"), "scaling")
+    some = offered(catalog, answer(answer(Answers(), WORKLOAD, "nemotron4-340b@25.12/340b"), "gpu", "h100"), "scaling")
     both = offered(catalog, answer(answer(Answers(), WORKLOAD, "nemotron4-340b@25.12/340b"), "gpu", "gb200"), "scaling")
 
     assert weak_only["strong"].disabled_reason == "nemotron4@25.04 is weak only"
+    assert some["strong"].disabled_reason == "weak only on H100", "it has both on other types"
     assert both["strong"].disabled_reason is None
     assert both["weak"].disabled_reason is None
 
@@ -79,6 +82,18 @@ def test_scales_say_whether_a_result_is_published(catalog: Catalog) -> None:
     assert published["64"].published
     assert "2.67 s" in published["64"].detail
     assert any(choice.published is False for choice in none.values())
+
+
+def test_published_is_a_scale_whose_plan_has_a_published_result(catalog: Catalog) -> None:
+    for recipe in catalog.recipes:
+        for chosen in selections(recipe):
+            found = offered(catalog, answers_of(chosen), "scale")[str(chosen.scale)]
+            assert found.published == (plan(catalog, chosen).published is not None), chosen
+
+
+def test_a_time_of_another_release_is_named_as_that(catalog: Catalog) -> None:
+    answers = Answers(recipe="nemotron4-340b@25.12", size="340b", gpu="gb200", dtype="fp8")
+    assert offered(catalog, answers, "scale")["128"].detail == "no result   32 nodes  1.48 s in 25.05"
 
 
 def test_a_proxy_is_named(catalog: Catalog) -> None:
