@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import gcd
 
 from llmb_tui.catalog.layout import fills_pipeline, sequence_pieces, shared_heads, stage_places
 from llmb_tui.plan.plan import Problem, error, note, warning
-from llmb_tui.plan.resolved import ResolvedSelection
+from llmb_tui.plan.resolved import ResolvedSelection, quotient
 from llmb_tui.plan.rules import dividing_scales, divisors, either, multiples, neighbours, tensor_reach
 from llmb_tui.plan.selection import FIELDS
 from llmb_tui.text import capital
@@ -101,12 +102,28 @@ def _divisions(resolved: ResolvedSelection) -> Iterator[tuple[tuple[str, ...], s
 
 def _division_fix(resolved: ResolvedSelection, field: str) -> str:
     plan = resolved.parallelism
-    if field == "ep" and plan.dp:
-        return f"Choose EP {either(neighbours(plan.ep, divisors(plan.dp)))}."
+    if field == "ep":
+        return f"Choose EP {_expert_groups(resolved)}."
     if plan.dp and not plan.dp % plan.ep:
-        return f"Choose GBS {either(multiples(plan.gbs, plan.mbs * plan.dp))}."
+        return f"Choose {_batches(resolved, field)}."
     nearest = dividing_scales(resolved)
     return f"Choose another {field.upper()}{f', or {either(nearest)} GPUs' if nearest else ''}."
+
+
+def _batches(resolved: ResolvedSelection, field: str) -> str:
+    """The nearest batches that divide and let virtual stages run; micro-batches first where those are to blame."""
+    plan = resolved.parallelism
+    ranks = (plan.dp or 1) * (plan.pp if plan.vp else 1)
+    batches = f"GBS {either(multiples(plan.gbs, plan.mbs * ranks))}"
+    most = quotient(plan.gbs, ranks)
+    micro = neighbours(plan.mbs, divisors(most)) if most and field == "mbs" else ()
+    return f"MBS {either(micro)}, or {batches}" if micro else batches
+
+
+def _expert_groups(resolved: ResolvedSelection) -> str:
+    """The nearest that divide the experts, and the data-parallel ranks where those are known."""
+    ep, experts = resolved.parallelism.ep, resolved.model.experts
+    return either(neighbours(ep, divisors(gcd(experts, resolved.parallelism.dp or experts))))
 
 
 def _values(resolved: ResolvedSelection) -> Iterator[Problem]:
@@ -160,8 +177,7 @@ def _pipeline(resolved: ResolvedSelection) -> Iterator[Problem]:
     elif plan.dp and plan.ga and not fills_pipeline(plan.ga, plan.pp):
         reason = f"With virtual stages GA must be a multiple of PP, and {plan.ga} is none of {plan.pp}."
         field = _set_by_hand(resolved, ("gbs", "mbs", *_LAYOUT, "vp")) or "scale"
-        nearest = either(multiples(plan.gbs, plan.mbs * plan.dp * plan.pp))
-        yield error(field, reason, f"Choose GBS {nearest}, or VP 1.")
+        yield error(field, reason, f"Choose {_batches(resolved, field)}, or VP 1.")
 
 
 def _sequence(resolved: ResolvedSelection) -> Iterator[Problem]:
@@ -179,7 +195,7 @@ def _experts(resolved: ResolvedSelection) -> Iterator[Problem]:
     ep, experts = resolved.parallelism.ep, resolved.model.experts
     if experts % ep:
         has = f"{experts} experts" if experts > 1 else "a model without experts"
-        yield error("ep", f"EP {ep} does not divide {has}.", f"Choose EP {either(neighbours(ep, divisors(experts)))}.")
+        yield error("ep", f"EP {ep} does not divide {has}.", f"Choose EP {_expert_groups(resolved)}.")
 
 
 def _set_by_hand(resolved: ResolvedSelection, names: tuple[str, ...]) -> str | None:

@@ -162,7 +162,19 @@ def test_names_that_no_preset_has_are_no_plan(catalog: Catalog) -> None:
         ((N340B, 256, {"tp": 16, "pp": 4}), ("tp", "TP 16 does not divide 8 query groups", "Choose TP 8")),
         ((N340B, 256, {"gbs": 4}), ("gbs", "GA must be a multiple of PP, and 1 is none of 8", "GBS 32, or VP 1")),
         ((N15B, 64, {"gbs": 100}), ("gbs", "MBS 2 x DP 32 = 64 does not divide GBS 100", "GBS 64 or 128")),
-        ((N15B, 64, {"mbs": 3}), ("mbs", "MBS 3 x DP 32 = 96 does not divide GBS 256", "GBS 192 or 288")),
+        ((N340B, 512, {"gbs": 100}), ("gbs", "MBS 1 x DP 8 = 8 does not divide GBS 100", "Choose GBS 64 or 128.")),
+        (
+            (N15B, 64, {"mbs": 3}),
+            ("mbs", "MBS 3 x DP 32 = 96 does not divide GBS 256", "Choose MBS 2 or 4, or GBS 192 or 288."),
+        ),
+        (
+            (L405B, 512, {"mbs": 3}),
+            ("mbs", "MBS 3 x DP 4 = 12 does not divide GBS 256", "Choose MBS 2 or 4, or GBS 192 or 288."),
+        ),
+        (
+            (L405B, 512, {"mbs": 16}),
+            ("mbs", "GA must be a multiple of PP, and 4 is none of 8", "MBS 8, or GBS 512, or VP 1."),
+        ),
         (
             (N15B, 64, {"pp": 2, "vp": 3}),
             ("vp", "32 layers do not divide by PP 2 x VP 3 = 6", "VP 2 or 4, or 30 or 36 layers"),
@@ -174,6 +186,7 @@ def test_names_that_no_preset_has_are_no_plan(catalog: Catalog) -> None:
         ((N340B, 256, {"pp": 1}), ("pp", "needs a pipeline", "VP 1")),
         ((N15B, 64, {"ep": 2}), ("ep", "without experts", "EP 1")),
         ((GROK, 512, {"ep": 3}), ("ep", "EP 3 does not divide DP 8", "EP 2 or 4")),
+        ((GROK, 1536, {"ep": 5}), ("ep", "EP 5 does not divide DP 24", "EP 4 or 8")),
         ((L405B, 512, {"layers": 128}), ("layers", "128 layers and 2 places", "126 or 190 layers")),
         ((N15B, 64, {"seq_len": 4095}), ("seq_len", "4095 does not split into 2 pieces", "4094 or 4096")),
         (

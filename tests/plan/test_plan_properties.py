@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -82,6 +84,18 @@ def test_every_problem_says_why_and_an_error_what_to_do(selection: Selection) ->
     assert all(p.reason for p in problems)
     assert all(p.fix for p in problems if p.severity != "note")
     assert len({(p.field, p.reason) for p in problems}) == len(problems), "one cause, one problem"
+
+
+@given(selections())
+@settings(max_examples=600)
+def test_a_batch_or_expert_group_that_a_fix_names_mends_its_field(selection: Selection) -> None:
+    found = [p for p in plan(CATALOG, selection).problems if p.severity == "error" and p.field in {"gbs", "mbs", "ep"}]
+    for problem in found:
+        for name, values in re.findall(r"(GBS|MBS|EP) ((?:\d+(?: or )?)+)", problem.fix):
+            for value in re.findall(r"\d+", values):
+                overrides = replace(selection.overrides, **{name.lower(): int(value)})
+                after = plan(CATALOG, replace(selection, overrides=overrides)).problems
+                assert not [p for p in after if p.severity == "error" and p.field == problem.field], problem
 
 
 @given(st.integers(1, 10**6), st.integers(1, 10**4))
