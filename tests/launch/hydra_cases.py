@@ -10,7 +10,7 @@ from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.launch.direct.spec_of import launch_spec
 from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.plan.make import plan
-from llmb_tui.plan.selection import RunOptions, Selection
+from llmb_tui.plan.selection import Overrides, RunOptions, Selection
 from llmb_tui.request import RunRequest
 from tests.launch.launch_cases import PROFILE, RUN_ID
 
@@ -68,6 +68,25 @@ def golden() -> dict[str, tuple[Row, dict[str, Any]]]:
             )
             found[f"{preset} {name}"] = (row, recorded["common"] | fields)
     return found
+
+
+def without_virtual_stages(catalog: Catalog) -> list[LaunchSpec]:
+    """A run of each preset with a pipeline that has none, which no published row is."""
+    asked = [
+        Selection(*_SELECTED[preset], "h100", "bf16", gpus, overrides=Overrides(vp=1))
+        for preset, gpus in (("llama3.1-24.11", 96), ("grok1-25.02", 512))
+    ]
+    recipes = [catalog.recipe(selection.workload, selection.release) for selection in asked]
+    plans = [plan(catalog, selection) for selection in asked]
+    assert all(made.launchable for made in plans)
+    pairs = zip(recipes, plans, strict=True)
+    return [launch_spec(RunRequest(recipe, made, PROFILE), RUN_ID) for recipe, made in pairs]
+
+
+def overlaps_of_virtual_stages(fields: dict[str, Any]) -> list[Any]:
+    """What Megatron and NeMo refuse without virtual stages, and what has to take its place."""
+    names = ("overlap_p2p_comm", "optim.overlap_param_gather_with_optimizer_step", "batch_p2p_comm")
+    return [fields.get(f"model.{name}", False) for name in names]
 
 
 def flat(value: Any, field: str = "") -> dict[str, Any]:

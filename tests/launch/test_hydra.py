@@ -15,7 +15,15 @@ from llmb_tui.errors import Trouble
 from llmb_tui.launch.files import base_configuration
 from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.plan.selection import Overrides, RunOptions
-from tests.launch.hydra_cases import ALLOWED, differing, flat, given, golden
+from tests.launch.hydra_cases import (
+    ALLOWED,
+    differing,
+    flat,
+    given,
+    golden,
+    overlaps_of_virtual_stages,
+    without_virtual_stages,
+)
 from tests.launch.launch_cases import MakeSpec
 
 GOLDEN = golden()
@@ -57,6 +65,11 @@ def test_with_the_recipes_tokenizer_nothing_is_otherwise(catalog: Catalog) -> No
     assert differing(resolved(spec), published) == set()
     assert dict(spec.env)["TRANSFORMERS_OFFLINE"] == "0"
     assert "HUGGINGFACE_HUB_CACHE" not in dict(spec.env)
+
+
+def test_a_pipeline_without_virtual_stages_overlaps_nothing_that_needs_them(catalog: Catalog) -> None:
+    for spec in without_virtual_stages(catalog):
+        assert overlaps_of_virtual_stages(resolved(spec)) == [False, False, True]
 
 
 def test_overrides_of_llama_on_32_gpus(make_spec: MakeSpec) -> None:

@@ -134,8 +134,8 @@ def test_a_trace_of_grok_goes_elsewhere(commands: Commands) -> None:
         (NEMOTRON_340B, {"overrides": Overrides(gbs=64)}, {"GBS": "64"}),
         (
             LLAMA_24,
-            {"overrides": Overrides(tp=4, pp=18, vp=1, gbs=504, layers=108)},
-            {"TP": "4", "PP": "18", "VP": "null", "GBS": "504", "NUM_LAYERS": "108"},
+            {"overrides": Overrides(tp=4, pp=18, vp=2, gbs=504, layers=108)},
+            {"TP": "4", "PP": "18", "VP": "2", "GBS": "504", "NUM_LAYERS": "108"},
         ),
         (LLAMA_24, {"overrides": Overrides(tp=8, pp=9)}, {}),
     ],
@@ -167,6 +167,7 @@ def test_a_time_limit_goes_to_sbatch_where_it_is_called_directly(commands: Comma
         (GROK, {"steps": 10, "options": RunOptions(nccl_trace=True)}, []),
         (("llama3.1@24.11", "405b", "h100", "fp8", 96), {"overrides": Overrides(pp=1)}, [("pp", "error")]),
         (LLAMA_24, {"overrides": Overrides(mbs=2)}, [("mbs", "error")]),
+        (LLAMA_24, {"overrides": Overrides(vp=1)}, [("procedure", "warning")]),
     ],
 )
 def test_what_the_script_cannot_do(

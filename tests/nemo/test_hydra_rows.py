@@ -9,7 +9,15 @@ from typing import Any
 
 from llmb_tui.catalog.load import load_presets
 from llmb_tui.launch.spec import LaunchSpec
-from tests.launch.hydra_cases import ALLOWED, differing, flat, given, golden
+from tests.launch.hydra_cases import (
+    ALLOWED,
+    differing,
+    flat,
+    given,
+    golden,
+    overlaps_of_virtual_stages,
+    without_virtual_stages,
+)
 from tests.nemo.environment import VERSIONS, command
 
 
@@ -37,3 +45,9 @@ def test_hydra_makes_the_published_configuration_of_every_row(tmp_path: Path) ->
     assert len(ours) == 34
     for (name, (row, published)), fields in zip(cases.items(), ours, strict=True):
         assert differing(fields, published) == set(ALLOWED[row.preset]), name
+
+
+def test_hydra_takes_what_a_pipeline_without_virtual_stages_sets_again(tmp_path: Path) -> None:
+    for fields in composed(without_virtual_stages(load_presets()), tmp_path):
+        assert fields["model.virtual_pipeline_model_parallel_size"] is None
+        assert overlaps_of_virtual_stages(fields) == [False, False, True]
