@@ -130,7 +130,7 @@ def details(catalog: Catalog, full: Answers) -> tuple[tuple[str, str], ...]:
         ("result rule", "last step" if rule.kind == "last" else f"mean of iterations {rule.first} to {rule.last}"),
     ]
     if model.gated_access:
-        facts.append(("needs access", ", ".join(model.gated_access)))
+        facts.append(("access", f"NVIDIA's own scripts need {', '.join(model.gated_access)}"))
     return tuple(facts)
 
 

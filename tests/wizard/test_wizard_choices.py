@@ -130,3 +130,10 @@ def test_details_name_the_source(catalog: Catalog) -> None:
         for size in recipe.models:
             found = dict(details(catalog, settled(catalog, answer(Answers(), WORKLOAD, f"{recipe.id}/{size}"))))
             assert found["source"] == recipe.source
+
+
+def test_access_is_said_to_be_what_nvidias_own_scripts_need(catalog: Catalog) -> None:
+    """The direct procedure needs none."""
+    found = dict(details(catalog, settled(catalog, answer(Answers(), WORKLOAD, "llama3.1@25.04/8b"))))
+    assert found["access"] == "NVIDIA's own scripts need meta-llama/Meta-Llama-3-8B"
+    assert "access" not in dict(details(catalog, settled(catalog, answer(Answers(), WORKLOAD, "grok1@25.02/314b"))))
