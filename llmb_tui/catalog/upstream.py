@@ -142,7 +142,10 @@ class LaunchScript:
     """Where the results of a run with an NCCL trace go, if elsewhere."""
     needs_hub_token: bool = False
     clear: tuple[_Variable, ...] = ()
-    """Variables that it reads too and that no selection sets: a value from the person's shell must not reach it."""
+    """Variables that it reads too and that no selection sets: no value from the person's shell or a cluster's profile
+    must reach it."""
+    from_profile: tuple[_Variable, ...] = ()
+    """Such variables that a cluster's profile may set all the same: they move neither results nor logs."""
     always: tuple[str, ...] = ()
     """Of `ALWAYS`, what it does whether or not it is asked for."""
     checkpoints_below: str = ""

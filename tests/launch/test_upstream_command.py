@@ -263,6 +263,21 @@ def test_fields_of_a_profile_that_a_script_has_variables_for(commands: Commands)
     assert dict(commands.launch(NEMOTRON, profile).environment)["CPU_PER_TASK_PINNING"] == "8"
 
 
+def test_a_variable_that_nvidia_advises_comes_from_the_profile_and_not_from_the_shell(commands: Commands) -> None:
+    command = commands.launch(NEMOTRON_340B, replace(PROFILE, env=(("TP_COMM_OVERLAP", "False"),)))
+    assert dict(command.environment)["TP_COMM_OVERLAP"] == "False"
+    assert "TP_COMM_OVERLAP" not in command.unset
+    assert command.problems == ()
+    assert "TP_COMM_OVERLAP" in commands.launch(NEMOTRON_340B).unset
+
+
+def test_a_variable_that_moves_results_is_kept_from_the_scripts_and_said_to_be(commands: Commands) -> None:
+    command = commands.launch(LLAMA, replace(PROFILE, env=(("NEMORUN_HOME", "/a"),)))
+    assert "NEMORUN_HOME" in command.unset
+    (problem,) = command.problems
+    assert problem.reason.endswith("the procedure keeps it from NVIDIA's scripts.")
+
+
 def test_a_variable_of_a_profile_does_not_take_the_place_of_the_selection(commands: Commands) -> None:
     command = commands.launch(NEMOTRON, replace(PROFILE, env=(("DTYPE", "bf16"), ("MAX_STEPS", "7"))))
     assert dict(command.environment)["DTYPE"] == "fp8"

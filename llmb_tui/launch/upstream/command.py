@@ -85,7 +85,7 @@ def upstream_command(request: RunRequest) -> UpstreamCommand:
     return UpstreamCommand(
         directory=text_of(script.directory, values),
         environment=tuple(environment.items()),
-        unset=tuple(name for name in variables if name not in environment),
+        unset=tuple(name for name in (*variables, *script.from_profile) if name not in environment),
         arguments=_arguments(script, values, options),
         venv=paths.environment if script.how == "bash" else "",
         token_file=HUB_TOKEN if script.needs_hub_token else "",

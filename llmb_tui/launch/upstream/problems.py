@@ -120,7 +120,8 @@ def _training(request: RunRequest) -> Iterator[Problem]:
     variables = {name for group in launch.variables for name in group.values} | {*launch.clear, procedure.root_variable}
     for name, value in profile.env:
         if name in variables or settings.env.get(name, value) != value:
-            reason = f"{name} is not {value}, as the cluster's profile says: the procedure sets it itself."
+            does = "keeps it from NVIDIA's scripts" if name in launch.clear else "sets it itself"
+            reason = f"{name} is not {value}, as the cluster's profile says: the procedure {does}."
             yield Problem(f"env.{name}", "warning", reason, _TAKE_OUT)
 
 
