@@ -18,6 +18,7 @@ from llmb_tui.plan.selection import (
     NEW_RUN_PROCEDURES,
     OLD_PROCEDURES,
     OPTIONS,
+    VARIANTS,
     Field,
     is_given,
 )
@@ -25,6 +26,7 @@ from llmb_tui.plan.selection import (
 _NUMBER = re.compile(r"[0-9]{1,18}")
 SECRETS = ("ngc", "hugging-face")
 _NO_FLAG = ("name", "read_only")  # --read-only says something else, of every verb
+_WITH_FLAG = (*(field for field in FIELDS.values() if field.has_flag), *VARIANTS)
 _PURPOSES = ("repeats", "changes", "clusters", "layouts", "precisions", "scales", "releases", "gpus")
 PROFILE_FLAGS = tuple(field for field in (*FORM, *BESIDE) if field.name not in _NO_FLAG)
 """Fields of a profile with Slurm that `clusters add` takes."""
@@ -67,7 +69,7 @@ def _add_selection(sub: argparse.ArgumentParser) -> None:
     """A flag for everything that can be set; what a run can do beside the benchmark is in a group of its own."""
     layout = sub.add_argument_group("layout, instead of the recipe's")
     more = sub.add_argument_group("beside the benchmark, where the recipe has it")
-    for field in filter(lambda field: field.has_flag, FIELDS.values()):
+    for field in _WITH_FLAG:
         target = more if field in OPTIONS else layout if field in LAYOUT else sub
         names = [name for name in (field.short, field.flag) if name]
         if field.kind == "switch":
@@ -88,7 +90,7 @@ def _add_procedure(sub: argparse.ArgumentParser) -> None:
 
 def selection_mapping(arguments: argparse.Namespace) -> dict[str, object]:
     """The selection flags that were given, by their long names with underscores."""
-    values = {field: getattr(arguments, field.name) for field in FIELDS.values() if field.has_flag}
+    values = {field: getattr(arguments, field.name) for field in _WITH_FLAG}
     return {field.name: _typed(field, value) for field, value in values.items() if is_given(value)}
 
 

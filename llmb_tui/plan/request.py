@@ -14,12 +14,23 @@ from llmb_tui.plan.document import document
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Plan, note
 from llmb_tui.plan.resolved import base_of
-from llmb_tui.plan.selection import FIELDS, LAYOUT, LONGEST_PATH, OPTIONS, Kind, Overrides, RunOptions, Selection
+from llmb_tui.plan.selection import (
+    FIELDS,
+    LAYOUT,
+    LONGEST_PATH,
+    OPTIONS,
+    VARIANTS,
+    Kind,
+    Overrides,
+    RunOptions,
+    Selection,
+)
 
 # More than any machine has, and small enough for every number that is made from it.
 _LARGEST = 2**31 - 1
 # Longer names are cut before they are searched for and quoted.
 _LONGEST = 100
+_KEYS = (*FIELDS, *(field.name for field in VARIANTS))
 
 
 class UnreadableRequest(Trouble):
@@ -32,18 +43,20 @@ class UnreadableRequest(Trouble):
 
 
 def read_request(catalog: Catalog, request: Mapping[str, Any]) -> Selection:
-    """The selection that a request means. Its keys are those of `FIELDS`; one whose value is None counts as not given.
+    """The selection that a request means. A key whose value is None counts as not given.
+
+    Its keys are those of `FIELDS`, and of `VARIANTS`, which may only name what the recipe has.
 
     `workload` may carry `@RELEASE` and the prefix `pretrain_`; without a release the newest is meant that lists the
     configuration, else the newest that has the size. Names may be in upper case.
     Raises `UnreadableRequest` or `Unknown`: both have `field` and `nearest`.
     """
     values = {key: value for key, value in request.items() if value is not None}
-    unknown = next((str(key)[:_LONGEST] for key in values if key not in FIELDS), None)
+    unknown = next((str(key)[:_LONGEST] for key in values if key not in _KEYS), None)
     if unknown is not None:
         from difflib import get_close_matches  # noqa: PLC0415 - only who mistyped needs it
 
-        nearest = get_close_matches(unknown.lower(), FIELDS, n=3)
+        nearest = get_close_matches(unknown.lower(), _KEYS, n=3)
         raise UnreadableRequest(unknown, f"{unknown!r} is no key of a selection", nearest)
     releases = _releases(catalog, values)
     scale = _whole(values, "scale")
@@ -69,7 +82,17 @@ def read_request(catalog: Catalog, request: Mapping[str, Any]) -> Selection:
         ),
     )
     meant = next((recipe for recipe in with_size if _lists(recipe, chosen)), with_size[0])
+    _refuse_other_variants(meant, chosen.dtype, values)
     return replace(chosen, release=meant.release)
+
+
+def _refuse_other_variants(recipe: Recipe, dtype: str, values: Mapping[str, Any]) -> None:
+    for field, there_is in zip(VARIANTS, (recipe.variant(dtype), None), strict=True):
+        asked = _text(values, field.name)
+        if asked is not None and asked.lower() != there_is:
+            what = f"{recipe.id} has no {field.name.replace('_', ' ')} {asked!r} in {dtype}"
+            nearest = (there_is,) if there_is else ()
+            raise UnreadableRequest(field.name, f"{what}: there is {there_is or 'none with a name'}", nearest)
 
 
 def _lists(recipe: Recipe, chosen: Selection) -> bool:

@@ -237,3 +237,9 @@ _TABLE = (
 )
 FIELDS = {field.name: field for field in _TABLE}
 """Everything that can be set, by name: the attributes of `Selection`, and of its `overrides` and `options`."""
+
+VARIANTS = (
+    Field("precision_variant", "name", help="how the precision is scaled: the recipe's own alone", metavar="NAME"),
+    Field("variant", "name", help="variant of the configuration: the recipe's own alone", metavar="NAME"),
+)
+"""What a plan says of its selection and no selection holds: of each configuration a recipe has one variant."""

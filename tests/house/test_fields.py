@@ -25,6 +25,7 @@ from llmb_tui.plan.selection import (
     NOTHING_MORE,
     ON,
     OPTIONS,
+    VARIANTS,
     Field,
     Kind,
     Overrides,
@@ -82,7 +83,7 @@ def test_what_runs_and_what_presets_say_name_the_same_layout() -> None:
 @pytest.mark.parametrize("verb", ["plan", "demo", "doctor", "install", "secrets", "submit"])
 def test_every_verb_that_takes_a_selection_has_a_flag_for_each_field(verb: str) -> None:
     place = ["here"] if verb in ("doctor", "install", "secrets") else ["--cluster", "here"] if verb == "submit" else []
-    for field in FIELDS.values():
+    for field in (*FIELDS.values(), *VARIANTS):
         if field.has_flag:
             value = [] if field.kind == "switch" else [TYPED.get(field.kind, "x")]
             for flag in filter(None, (field.flag, field.short)):

@@ -11,7 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmb_tui.catalog.catalog import Catalog, Unknown
+from llmb_tui.plan.document import document
+from llmb_tui.plan.make import plan
 from llmb_tui.plan.request import UnreadableRequest, plan_line, plan_request, read_request
+from llmb_tui.plan.resolved import selections
 from llmb_tui.plan.selection import FIELDS, Overrides, RunOptions, Selection
 from tests.kit.runs import CATALOG
 
@@ -41,9 +44,34 @@ def test_all_keys(catalog: Catalog) -> None:
     )  # fmt: skip
 
 
+def test_what_a_plan_says_of_its_variant_is_read_back(catalog: Catalog) -> None:
+    for recipe in catalog.recipes:
+        for chosen in selections(recipe):
+            said = document(plan(catalog, chosen))["selection"]
+            strong = {"strong_scaling": said.pop("scaling") == "strong"}
+            assert read_request(catalog, said | strong) == chosen
+
+
+@pytest.mark.parametrize(
+    ("change", "named", "there_is"),
+    [
+        ({"dtype": "fp8", "precision_variant": "mx"}, "in fp8: there is delayed", ("delayed",)),
+        ({"precision_variant": "delayed"}, "in bf16: there is none", ()),
+        ({"variant": "v2"}, "there is none", ()),
+    ],
+)
+def test_a_variant_that_the_recipe_lacks_is_answered_with_what_there_is(
+    catalog: Catalog, change: dict[str, Any], named: str, there_is: tuple[str, ...]
+) -> None:
+    answer = plan_line(catalog, json.dumps(GOOD | change))
+    assert named in answer["error"]
+    assert (answer["field"], tuple(answer["nearest"])) == (list(change)[-1], there_is)
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [
+        ("variant", 1),
         ("profile", 1),
         ("nccl_trace", "yes"),
         ("save_checkpoint", "/lustre"),
