@@ -86,6 +86,8 @@ class Model:
     gated: bool
     """Gated MLP (three matrices) or plain (two)."""
     source: str
+    flops_query_groups: Count | None = None
+    """Key/value groups that the formula counts, where others run."""
     experts: Count = 1
     experts_per_token: Count = 1
     stage_extra_layers: Annotated[int, Bound(ge=0)] = 0
@@ -101,6 +103,11 @@ class Model:
     hub_tokenizer: str | None = None
     """Model hub repository of the model's own tokenizer, where a run may take it instead of one without a download."""
     note: str | None = None
+
+    @property
+    def counted_query_groups(self) -> int:
+        """Key/value groups, as the formula counts them."""
+        return self.flops_query_groups or self.query_groups
 
     @property
     def attention_parameters(self) -> float:

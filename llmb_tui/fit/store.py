@@ -50,7 +50,7 @@ def inputs_sha256(rows: Sequence[Measurement], chip: Chip) -> str:
 def _inputs(each: Measurement) -> list[Any]:
     """Of one row: what it ran, on what, and how long a step took."""
     row, peaks = each.row, each.recipe.gpus[each.row.gpu].peak_tflops
-    model = [*architecture(each.model), each.model.stage_extra_layers]
+    model = [*architecture(each.model), each.model.query_groups, each.model.stage_extra_layers]
     runs = [row.size, row.dtype, row.gpus, *layout_of(row), row.gbs, row.seq_len, row.layers]
     return [each.recipe.id, model, runs, peaks["bf16"], peaks[row.dtype], each.step_time_s]
 

@@ -47,9 +47,9 @@ class Measurement:
 
 
 def architecture(model: Model) -> Key:
-    """What makes two models the same one, whatever their recipes call it."""
-    shape = (model.layers, model.hidden, model.ffn, model.heads, model.query_groups, model.vocab, model.gated)
-    return (*shape, model.experts, model.experts_per_token)
+    """What makes two models the same one, whatever their recipes call it; as the formulas count them."""
+    shape = (model.layers, model.hidden, model.ffn, model.heads, model.counted_query_groups, model.vocab)
+    return (*shape, model.gated, model.experts, model.experts_per_token)
 
 
 @lru_cache(maxsize=8)

@@ -14,7 +14,7 @@ def flops_per_sample(flops: Flops, model: Model, layers: int, seq_len: int) -> f
     `layers` and `seq_len` are those that run: a proxy has fewer layers than the model, and its output layer
     is counted whole. The formula is in `Flops`; its variants differ between the recipes' READMEs.
     """
-    groups = model.query_groups / model.heads if flops.grouped_queries else 1.0
+    groups = model.counted_query_groups / model.heads if flops.grouped_queries else 1.0
     scores = seq_len / model.hidden / (2 if flops.causal else 1)
     attention = 12 * layers * model.hidden**2 * (1 + groups + scores)
     mlp = (18 if model.gated else 12) * layers * model.ffn * model.hidden * model.experts_per_token

@@ -193,7 +193,7 @@ def _row_of(recipe: Recipe, result: ResultRow) -> Row:
 
 def _flops(flops: Flops, model: Model, layers: int, seq_len: int) -> float:
     """The formula in the docstring of `Flops`, written a second time."""
-    groups = model.query_groups / model.heads if flops.grouped_queries else 1
+    groups = (model.flops_query_groups or model.query_groups) / model.heads if flops.grouped_queries else 1
     scores = seq_len / model.hidden * (0.5 if flops.causal else 1)
     attention = 12 * layers * model.hidden**2 * (1 + groups + scores)
     mlp = (18 if model.gated else 12) * layers * model.ffn * model.hidden * model.experts_per_token

@@ -9,6 +9,7 @@ import pytest
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.recipe import Flops, Model
 from llmb_tui.catalog.rows import Row, rows
+from llmb_tui.plan.measurements import architecture
 from llmb_tui.plan.physics import IN_STAGES, TIMES, Machine, Terms, terms
 from llmb_tui.plan.step_model import StepModel
 from llmb_tui.plan.throughput import flops_per_sample
@@ -99,3 +100,13 @@ def test_the_step_model_is_a_weighted_sum(catalog: Catalog) -> None:
     assert parts.bubble_s == pytest.approx(2 * work.bubble * stages)
     assert parts.optimizer_s == pytest.approx(2 * work.optimizer)
     assert parts.communication_s == pytest.approx(2 * (work.tp + work.cp + work.ep + work.pp + work.dp))
+
+
+def test_a_formula_may_count_other_query_groups_than_run(catalog: Catalog) -> None:
+    """By what is counted the two releases have one model, and their step times are compared."""
+    older, newer = catalog.recipe("llama3.1@24.11"), catalog.recipe("llama3.1@25.04")
+    models = [recipe.models["405b"] for recipe in (older, newer)]
+    assert [model.query_groups for model in models] == [16, 8]
+    assert architecture(models[0]) == architecture(models[1])
+    assert len({flops_per_sample(newer.flops, model, 126, 8192) for model in models}) == 1
+    assert models[0].attention_parameters > models[1].attention_parameters

@@ -160,6 +160,7 @@ def test_names_that_no_preset_has_are_no_plan(catalog: Catalog) -> None:
         ((N15B, 64, {"pp": 3}), ("pp", "TP 2 x PP 3 x CP 1 = 6", "48 or 72 GPUs")),
         ((N15B, 64, {"tp": 32}), ("tp", "48 attention heads", "Choose TP 8")),
         ((N340B, 256, {"tp": 16, "pp": 4}), ("tp", "TP 16 does not divide 8 query groups", "Choose TP 8")),
+        ((L405B, 512, {"tp": 16, "pp": 4}), ("tp", "TP 16 does not divide 8 query groups", "Choose TP 8")),
         ((N340B, 256, {"gbs": 4}), ("gbs", "GA must be a multiple of PP, and 1 is none of 8", "GBS 32, or VP 1")),
         ((N15B, 64, {"gbs": 100}), ("gbs", "MBS 2 x DP 32 = 64 does not divide GBS 100", "GBS 64 or 128")),
         ((N340B, 512, {"gbs": 100}), ("gbs", "MBS 1 x DP 8 = 8 does not divide GBS 100", "Choose GBS 64 or 128.")),
@@ -212,7 +213,7 @@ def test_values_by_hand_that_cannot_be(
 @pytest.mark.parametrize(
     ("asked", "problem"),
     [
-        ((L405B, 512, {"tp": 16, "pp": 4}), ("tp", "beyond a node of 8")),
+        (("llama3.1@24.11 405b h100 bf16", 576, {"tp": 16}), ("tp", "beyond a node of 8")),
         ((N15B, 64, {"layers": 34}), ("layers", "more than the model's 32")),
     ],
 )
