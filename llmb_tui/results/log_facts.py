@@ -79,6 +79,8 @@ class LogFacts:
     """(field of NeMo's recipe, value) as our entry script prints what it trains with; none of any other log."""
     simulated: bool = False
     """It says that nothing was trained."""
+    again_at: tuple[int, ...] = ()
+    """Of its starts, as in `Progress`."""
 
     @property
     def step_times_s(self) -> tuple[tuple[int, float], ...]:
@@ -142,9 +144,9 @@ def _facts(file: BinaryIO, log_format: LogFormat | None) -> LogFacts:
     for name, parser in parsers.items():
         steps[name].extend(parser.close())
     best = max(steps, key=lambda name: len(steps[name]))
-    last, starts = _last_start(steps[best])
+    last, starts, again_at = _last_start(steps[best])
     said = tuple(versions)[:_MOST_FACTS], tuple(settings.items())[:_MOST_FACTS]
-    return LogFacts(best, tuple(last), tuple(checkpoints), starts, *said, simulated)
+    return LogFacts(best, tuple(last), tuple(checkpoints), starts, *said, simulated, again_at)
 
 
 def _versions(text: bytes) -> Iterator[tuple[str, str]]:
@@ -183,17 +185,19 @@ def _checkpoints(text: bytes) -> Iterator[CheckpointTime]:
         )
 
 
-def _last_start(steps: list[Step]) -> tuple[list[Step], int]:
-    """The steps as they were made last, and how many starts there were.
+def _last_start(steps: list[Step]) -> tuple[list[Step], int, tuple[int, ...]]:
+    """The steps as they were made last, how many starts there were, and where those that still count began again.
 
     A step that comes again replaces what it and all later ones were.
     """
     kept: list[Step] = []
+    again_at: list[int] = []
     starts = 1 if steps else 0
     for step in steps:
         if kept and step.index <= kept[-1].index:
             starts += 1
             while kept and kept[-1].index >= step.index:
                 kept.pop()
+            again_at = [*(at for at in again_at if at < step.index), step.index]
         kept.append(step)
-    return kept, starts
+    return kept, starts, tuple(again_at)

@@ -63,7 +63,7 @@ def log_result(
     rule = recipe.rule if recipe else LAST_STEP
     verdict, step_time_s = None, facts.steps[-1].step_time_s if facts.steps else None
     if plan is not None:
-        progress = fold(Progress(), facts.steps, plan)
+        progress = fold(Progress(again_at=facts.again_at), facts.steps, plan)
         total = progress.steps_total if progress.steps_total is not None else plan.steps
         ended = progress.steps_done >= total
         step_time_s = rule_s(plan, rule, progress)

@@ -74,7 +74,8 @@ class StepParser:
 
     A step that was given is not given again: repeated and earlier ones are passed over. Of a step that a
     bar repaints the last paint counts, so it is held back as `pending` until a later step is seen.
-    Where the first step comes once more after later ones, the job was started again: all steps are given anew.
+    Where a step comes once more after later ones, the job was started again, from the first step or from a checkpoint:
+    all steps are given anew from there.
     """
 
     def __init__(self, log_format: LogFormat) -> None:
@@ -138,7 +139,7 @@ class StepParser:
 
         One rank alone writes lines; should another do so too, it is not two steps behind.
         """
-        return step.index == 0 and self._newest > (0 if self._repaints else 1) and end > self._step_end
+        return end > self._step_end and step.index < self._newest - (0 if self._repaints else 1)
 
     @property
     def failure(self) -> Diagnosis | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from statistics import median, quantiles
 
 from llmb_tui.plan import throughput
@@ -25,10 +26,15 @@ def fold(progress: Progress, steps: Sequence[Step], plan: Plan) -> Progress:
     """
     if not steps:
         return progress
-    again = [at for at in range(1, len(steps)) if steps[at].index <= steps[at - 1].index]
-    steps = steps[again[-1] :] if again else steps
-    times = tuple(pair for pair in progress.step_times_s if pair[0] < steps[0].index)
-    times += tuple((step.index, step.step_time_s) for step in steps if step.step_time_s is not None)
+    begins = [0, *(at for at in range(1, len(steps)) if steps[at].index <= steps[at - 1].index), len(steps)]
+    times, again_at, done = progress.step_times_s, progress.again_at, progress.steps_done
+    for begin, end in pairwise(begins):
+        first = steps[begin].index
+        if first < done:
+            times = tuple(pair for pair in times if pair[0] < first)
+            again_at = (*(at for at in again_at if at < first), first)
+        times += tuple((step.index, step.step_time_s) for step in steps[begin:end] if step.step_time_s is not None)
+        done = steps[end - 1].index + 1
     if len(times) > _OLDEST_KEPT + _NEWEST_KEPT:
         times = times[:_OLDEST_KEPT] + times[-_NEWEST_KEPT:]
     last, runs = steps[-1], plan.parallelism
@@ -40,6 +46,7 @@ def fold(progress: Progress, steps: Sequence[Step], plan: Plan) -> Progress:
         steps_total=last.total if last.total is not None else progress.steps_total,
         last=last,
         step_times_s=times,
+        again_at=again_at,
         median_s=median(steady) if steady else None,
         spread=_spread(steady),
         tokens_per_s=None if seconds is None else throughput.tokens_per_s(runs.gbs, runs.seq_len, seconds),

@@ -85,6 +85,8 @@ class Progress:
     """Half of the interquartile range of those steps, as a part of the median."""
     tokens_per_s: float | None = None
     mfu_pct: float | None = None
+    again_at: tuple[int, ...] = ()
+    """Steps at which further starts of the job began in the same log; none behind that of a later one."""
     unbound: int = 0
     """How many ranks said that they could not be bound to a NUMA node, as they should be."""
     failure: Diagnosis | None = None

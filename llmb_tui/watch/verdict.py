@@ -139,7 +139,7 @@ def _by_rule(plan: Plan, rule: ResultRule, progress: Progress) -> _StepTime | No
         seconds = [seconds for index, seconds in progress.step_times_s if first <= index <= last]
         missing = last - first + 1 - len(seconds)
         lacks = f"{missing} of the {last - first + 1} steps that count are missing in the log.{_anew(progress)}"
-        return _StepTime(fmean(seconds), short=lacks if missing else "") if seconds else None
+        return _StepTime(fmean(seconds), short=lacks if missing else _mixed(progress, first, last)) if seconds else None
     return _so_far(plan, rule, progress, over=True) if whole else None
 
 
@@ -151,7 +151,8 @@ def _so_far(plan: Plan, rule: ResultRule, progress: Progress, *, over: bool = Fa
         return None
     steps = len(after_warm_up(progress.step_times_s))
     spread = "" if progress.spread is None else f", ± {progress.spread * 100:.1f} %"
-    how = f"median of {steps} steps after {WARM_UP_STEPS} of warm-up{spread}" if steps else "last step"
+    starts = f", of {len(progress.again_at) + 1} starts" if any(progress.again_at) else ""
+    how = f"median of {steps} steps after {WARM_UP_STEPS} of warm-up{spread}{starts}" if steps else "last step"
     note = f"Measured: {how}." if over else f"So far: {how}. What counts: {rule_words(rule)}."
     return _StepTime(seconds, note, _too_short(plan, rule, progress), is_rule=False)
 
@@ -179,6 +180,14 @@ def _anew(progress: Progress) -> str:
     """Why steps may be missing that were made."""
     before = progress.before
     return f" The log began anew while it was copied; `{before}` has what came before." if before else ""
+
+
+def _mixed(progress: Progress, first: int, last: int) -> str:
+    """Why a mean of these steps is not that of one start of the job; empty where it is."""
+    began = [at for at in progress.again_at if first < at <= last]
+    if not began:
+        return ""
+    return f"The iterations that count are of {len(began) + 1} starts of the job; the last went on at {began[-1]}."
 
 
 def _total(plan: Plan, progress: Progress) -> int:

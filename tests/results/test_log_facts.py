@@ -60,6 +60,13 @@ def test_a_second_start_replaces_what_it_makes_again(tmp_path: Path) -> None:
     assert [(step.index, step.loss) for step in facts.steps] == [(0, 9.0), (1, 8.0)]
 
 
+def test_so_does_one_that_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
+    first, again = (LINE.format(at, 12.0) for at in range(8)), (LINE.format(at, 3.0) for at in range(5, 10))
+    facts = facts_of(tmp_path, "".join([*first, *again]))
+    assert (facts.starts, facts.again_at) == (2, (5,))
+    assert [(step.index, step.loss) for step in facts.steps] == [(at, 12.0 if at < 5 else 3.0) for at in range(10)]
+
+
 def test_a_loss_that_is_no_number_is_seen(tmp_path: Path) -> None:
     losses = [12.0, 11.0, "nan", 9.0]
     check = loss_check(facts_of(tmp_path, "".join(LINE.format(at, loss) for at, loss in enumerate(losses))))

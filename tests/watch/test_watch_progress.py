@@ -78,6 +78,14 @@ def test_after_a_further_start_only_its_own_steps_count(plan: Plan, cut: int) ->
     assert (progress.steps_done, progress.last) == (2, whole[-1])
 
 
+@pytest.mark.parametrize("cut", [0, 3, 6, 7, 9])
+def test_a_further_start_that_goes_on_from_a_checkpoint_replaces_what_it_makes_again(plan: Plan, cut: int) -> None:
+    whole = [*steps(*[9.0] * 6), *steps(1.0, 2.0, first=4), *steps(3.0, first=5)]
+    progress = fold(fold(Progress(), whole[:cut], plan), whole[cut:], plan)
+    assert progress.step_times_s == (*((i, 9.0) for i in range(4)), (4, 1.0), (5, 3.0))
+    assert (progress.steps_done, progress.again_at) == (6, (4, 5))
+
+
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])  # the plan never changes
 @given(st.lists(st.floats(0.1, 100), min_size=1, max_size=60), st.data())
 def test_folding_in_pieces_gives_the_same(plan: Plan, seconds: list[float], data: st.DataObject) -> None:

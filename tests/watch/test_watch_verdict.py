@@ -192,6 +192,22 @@ def test_a_log_that_began_anew_is_named_where_its_steps_are_missing(plan: Plan) 
     assert "`log-1` has what came before" in why
 
 
+@pytest.mark.parametrize(("began", "result"), [(40, "WARN"), (35, "FAIL"), (45, "PASS")])
+def test_a_window_with_steps_of_two_starts_is_a_warning_and_says_so(plan: Plan, began: int, result: str) -> None:
+    again = [Step(n, 50, step_time_s=4.0) for n in range(began, 50)]
+    verdict, _ = judge(plan, MEAN, fold(progress_of(plan, [2.0] * 47), again, plan), finished=True)
+    assert verdict is not None
+    said = "The iterations that count are of 2 starts of the job; the last went on at 40."
+    assert (verdict.result, said in verdict.reasons) == (result, began == 40)
+
+
+def test_a_median_over_two_starts_says_so(plan: Plan) -> None:
+    progress = fold(progress_of(plan, [2.0] * 20), [Step(15, 50, step_time_s=2.0)], plan)
+    verdict, _ = judge(plan, LAST, progress, finished=False)
+    assert verdict is not None
+    assert verdict.reasons[0].startswith("So far: median of 11 steps after 5 of warm-up, ± 0.0 %, of 2 starts.")
+
+
 def test_a_last_step_that_still_warms_up_is_a_warning(plan: Plan) -> None:
     verdict, _ = judge(plan, LAST, progress_of(plan, [2.0], total=1), finished=True)
     assert verdict is not None
