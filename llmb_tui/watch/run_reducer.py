@@ -64,7 +64,7 @@ class RunReducer:
         """Why the log can never be read from here."""
         self._log = LogRead()
         self._log_marks = (False, False)
-        self._pace = Pace(newest=_PACE_STEPS + 1)
+        self._pace = _new_pace()
 
     @property
     def restarts(self) -> int:
@@ -108,15 +108,14 @@ class RunReducer:
         log = self._log
         stage = stage_of(self._job, log.progress, started=log.started, ended=self._over)
         verdict, why_not = self._judge()
-        total = log.progress.steps_total
-        is_going = not self.job_over and total is not None and log.progress.steps_done < total
+        is_going = stage in ("warm-up", "measuring") and not (self.job_over or log.progress.whole)
         return RunState(
             run_id=self._run.id,
             stage=stage,
             job=self._job,
             others=tuple(self._others.values()),
             progress=self._with_reason(log.progress, stage),
-            eta_s=_whole(self._pace.seconds_left(total, now)) if is_going else None,
+            eta_s=_whole(self._pace.seconds_left(log.progress.steps_total, now)) if is_going else None,
             log_name=log.name,
             log_bytes=log.size,
             silent_s=0.0 if self._over or not log.size else _coarse(now - log.grew_at),
@@ -142,6 +141,8 @@ class RunReducer:
             return False
         self._slurm_note = ""
         if event.job:
+            if event.job.restarts > self.restarts:
+                self._pace = _new_pace()
             self._job = event.job
         elif not self.job_over:
             words = self._run.words
@@ -153,6 +154,8 @@ class RunReducer:
         return moved
 
     def _take_log(self, log: LogRead) -> None:
+        if log.name != self._log.name or log.progress.steps_done < self._pace.count:
+            self._pace = _new_pace()
         if log.progress.steps_done and log.progress.steps_done != self._pace.count:
             self._pace.note(log.progress.steps_done, log.read_at)
         self._log = log
@@ -200,6 +203,10 @@ def stage_of(job: Job | None, progress: Progress, *, started: bool, ended: bool)
     if started:
         return "start"
     return "image" if job else "submitted"
+
+
+def _new_pace() -> Pace:
+    return Pace(newest=_PACE_STEPS + 1)
 
 
 def _whole(seconds: float | None) -> float | None:

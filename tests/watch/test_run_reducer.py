@@ -10,7 +10,16 @@ import pytest
 from llmb_tui.cluster.job import Job
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.plan import Plan
-from llmb_tui.watch.events import BatchTail, JobUpdated, LinkChanged, LogGrown, LogRead, LogTrouble, PollFailed
+from llmb_tui.watch.events import (
+    BatchTail,
+    JobUpdated,
+    LinkChanged,
+    LogGrown,
+    LogRead,
+    LogTrouble,
+    PollFailed,
+    WatchEvent,
+)
 from llmb_tui.watch.logcopy import LogCopy
 from llmb_tui.watch.progress import fold
 from llmb_tui.watch.run_reducer import RunReducer
@@ -24,9 +33,9 @@ def reducer(make_run: Callable[..., Run]) -> RunReducer:
     return RunReducer(make_run())
 
 
-def read(plan: Plan, steps: int, at: float, seconds: float = 2.0) -> LogRead:
+def read(plan: Plan, steps: int, at: float, seconds: float = 2.0, name: str = "log") -> LogRead:
     progress = fold(Progress(steps_total=50), [Step(index, 50, seconds) for index in range(steps)], plan)
-    return LogRead("log", 100 * steps, grew_at=at, read_at=at, started=True, progress=progress)
+    return LogRead(name, 100 * steps, grew_at=at, read_at=at, started=True, progress=progress)
 
 
 def test_a_job_moves_once_for_each_of_its_states(reducer: RunReducer) -> None:
@@ -58,6 +67,21 @@ def test_the_log_says_how_fast_it_goes_and_since_when_it_is_silent(reducer: RunR
     assert reducer.state(195.0).silent_s == 70.0
     reducer.take(read(plan, 50, 180.0))
     assert reducer.state(180.0).eta_s is None
+
+
+@pytest.mark.parametrize("name", ["log.1", "log"], ids=["a log of its own", "the same log"])
+def test_a_job_that_was_started_again_has_no_eta_until_it_has_a_pace(
+    reducer: RunReducer, plan: Plan, name: str
+) -> None:
+    again = replace(RUNNING, restarts=1)
+    events: list[WatchEvent] = [JobUpdated(RUNNING), read(plan, 20, 100.0), read(plan, 30, 120.0)]
+    events += [JobUpdated(replace(again, state="PENDING")), JobUpdated(again), read(plan, 30, 120.0)]
+    events += [read(plan, steps, 8000.0 + 2 * steps, name=name) for steps in (0, 1, 2)]
+    etas = []
+    for event in events:
+        reducer.take(event)
+        etas.append(reducer.state(8004.0).eta_s)
+    assert etas == [None, None, 0.0, None, None, None, None, None, 96.0]
 
 
 def test_slurm_is_behind_a_log_that_begins_and_one_that_is_whole(reducer: RunReducer, plan: Plan) -> None:
