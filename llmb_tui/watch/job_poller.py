@@ -187,9 +187,10 @@ class JobPoller:
         """Accounting has no restarts; the nodes of a job that is queued again are no longer its own."""
         if before is not None:
             job = replace(job, restarts=max(job.restarts, before.restarts), bad_nodes=before.bad_nodes)
-        nodes = job.node_list or (before.node_list if before is not None else "")
+        past = before.node_list if before is not None else ""
         failed = job.state in ("NODE_FAIL", "BOOT_FAIL") and (before is None or before.state != job.state)
         again = before is not None and job.restarts > before.restarts
+        nodes = past if again and not failed else job.node_list or past  # what runs again has other nodes by now
         if not nodes or not (failed or again):
             return job
         try:

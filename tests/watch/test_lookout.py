@@ -264,8 +264,12 @@ def test_what_slurm_forgets_is_remembered(slurm: Slurm, open_lookout: OpenLookou
 
 @pytest.mark.parametrize(
     "after",
-    [job("1", "NODE_FAIL", node_list="cn[001-003]"), job("1", "PENDING", restarts=1)],
-    ids=["failed", "queued again"],
+    [
+        job("1", "NODE_FAIL", node_list="cn[001-003]"),
+        job("1", "PENDING", restarts=1),
+        job("1", "RUNNING", restarts=1, node_list="cn[007-009]"),
+    ],
+    ids=["failed", "queued again", "runs again"],
 )
 def test_after_a_node_failure_the_nodes_are_asked_for_once(slurm: Slurm, open_lookout: OpenLookout, after: Job) -> None:
     slurm.jobs = {"1": job("1", "RUNNING", node_list="cn[001-003]")}
@@ -273,7 +277,7 @@ def test_after_a_node_failure_the_nodes_are_asked_for_once(slurm: Slurm, open_lo
     open_lookout().follow("1", inbox.post)
     assert inbox.job().bad_nodes == ()
     slurm.jobs = {"1": after}
-    assert inbox.job(lambda job: job.state == after.state).bad_nodes == ("cn003 is down: xid79",)
+    assert inbox.job(lambda job: (job.state, job.restarts) == (after.state, after.restarts)).bad_nodes == ("cn003 is down: xid79",)
     if not after.finished:
         assert inbox.job().bad_nodes == ("cn003 is down: xid79",)
     assert slurm.asked_nodes == ["cn[001-003]"]
