@@ -22,6 +22,11 @@ class JobLog:
         return cls(f"{folder}/log-{job_name}_%j_%r.out", (f"{folder}/sbatch_{job_name}_%j.out",))
 
     @property
+    def one_for_all(self) -> bool:
+        """Every start of the job writes to the same file."""
+        return "%r" not in self.training
+
+    @property
     def folder(self) -> str:
         """Where the training logs are."""
         return self.training.rpartition("/")[0]

@@ -250,7 +250,7 @@ class LoginNodeOutput:
         self._session = session
         self._log = log
         self._job_id = job_id
-        self.one_for_all = "%r" not in log.training
+        self.one_for_all = log.one_for_all
 
     def starts(self) -> list[int]:
         """The restarts that have a log of their own, ascending. Raises what `Session.run` raises."""

@@ -107,8 +107,10 @@ class LocalRun:
                 self._runs.save_log_read(self._run.id)
 
     def _read_from(self, copy: LogCopy) -> LocalLog:
-        before = [other.name for other in copies(self._folder) if other < copy]
-        return LocalLog(self._run, self._folder / copy.name, *before[-1:])
+        before = max((other for other in copies(self._folder) if other < copy), default=None)
+        job_log = self._run.job_log
+        own = before is not None and before.restart < copy.restart and job_log is not None and not job_log.one_for_all
+        return LocalLog(self._run, self._folder / copy.name, before.name if before else "", of_next_start=own)
 
     def _remember(self, job: Job) -> None:
         """Save a job's state, unless another process here is at work on the run: then at the next look."""

@@ -25,12 +25,12 @@ _CONTAINER_LINE = re.compile(rb"(?:\d+: ?)?(?:(?:slurmstepd|srun): )?(?:pyxis: |
 class LocalLog:
     """One log from its first byte. It holds no more of it than a piece."""
 
-    def __init__(self, run: Run, path: Path, before: str = "") -> None:
-        """`before`: file name of the copy before it, if the log began anew."""
+    def __init__(self, run: Run, path: Path, before: str = "", *, of_next_start: bool = False) -> None:
+        """`before`: file name of the copy before it, if there is one; `of_next_start`: that one is another file's."""
         self.path = path
         self._plan = run.plan
         self._parser = StepParser(run.log_format)
-        self._final = Progress(steps_total=run.plan.steps, before=before)
+        self._final = Progress(steps_total=run.plan.steps, before=before, of_next_start=of_next_start)
         self.progress = self._final
         """With the newest step, although a bar may still repaint it."""
         self.size = 0

@@ -92,7 +92,9 @@ class Progress:
     failure: Diagnosis | None = None
     """A line of the log that says why the run failed, and what it means."""
     before: str = ""
-    """File name of the copy of what the log was before it began anew; empty where it did not."""
+    """File name of the copy of what the log was before it began anew, or of the job's start before; else empty."""
+    of_next_start: bool = False
+    """`before` is the log of the start before, which has a file of its own: this log did not begin anew."""
 
     @property
     def whole(self) -> bool:

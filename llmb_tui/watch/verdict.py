@@ -179,6 +179,8 @@ def _why_not(plan: Plan, rule: ResultRule, progress: Progress, *, finished: bool
 def _anew(progress: Progress) -> str:
     """Why steps may be missing that were made."""
     before = progress.before
+    if progress.of_next_start:
+        return f" The job was started again; `{before}` is the log of its start before."
     return f" The log began anew while it was copied; `{before}` has what came before." if before else ""
 
 

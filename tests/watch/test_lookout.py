@@ -277,7 +277,9 @@ def test_after_a_node_failure_the_nodes_are_asked_for_once(slurm: Slurm, open_lo
     open_lookout().follow("1", inbox.post)
     assert inbox.job().bad_nodes == ()
     slurm.jobs = {"1": after}
-    assert inbox.job(lambda job: (job.state, job.restarts) == (after.state, after.restarts)).bad_nodes == ("cn003 is down: xid79",)
+    assert inbox.job(lambda job: (job.state, job.restarts) == (after.state, after.restarts)).bad_nodes == (
+        "cn003 is down: xid79",
+    )
     if not after.finished:
         assert inbox.job().bad_nodes == ("cn003 is down: xid79",)
     assert slurm.asked_nodes == ["cn[001-003]"]

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from llmb_tui.cluster.job_log import JobLog
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store import documents
@@ -75,6 +76,29 @@ def test_of_a_run_that_goes_on_only_what_was_appended_is_read(
         size = write(runs, run, [nemo_line(i) for i in range(steps - 10, steps)])
         assert records.record(run).state.progress.steps_done == steps
     assert sum(fed) == size
+
+
+@pytest.mark.parametrize(
+    ("training", "names", "said"),
+    [
+        ("log_%j_%r.out", ["log", "log.1"], "The job was started again; `log` is the log of its start before."),
+        ("log_%j_%r.out", ["log", "log-1"], "The log began anew while it was copied; `log` has what came before."),
+        (
+            "log_%j_%r.out",
+            ["log.1", "log.1-1"],
+            "The log began anew while it was copied; `log.1` has what came before.",
+        ),
+        ("log_%j.out", ["log", "log.1"], "The log began anew while it was copied; `log` has what came before."),
+    ],
+)
+def test_what_came_before_a_log_is_named_by_what_it_is(
+    runs: Runs, make_run: MakeRun, training: str, names: list[str], said: str
+) -> None:
+    run = make_run(job_state="FAILED", log=JobLog(f"/x/{training}"), log_read=True)
+    runs.save(run)
+    for name in names:
+        write(runs, run, ["x\n"], name)
+    assert RunRecords(runs).record(run).state.no_verdict == f"No verdict: the run ended before its first step. {said}"
 
 
 def test_a_new_state_a_new_log_and_a_reason_are_seen(runs: Runs, make_run: MakeRun, nemo_line: Line) -> None:

@@ -190,6 +190,8 @@ def test_a_log_that_began_anew_is_named_where_its_steps_are_missing(plan: Plan) 
     assert any("`log` has what came before" in reason for reason in verdict.reasons)
     _, why = judge(plan, MEAN, replace(Progress(), before="log-1"), finished=True)
     assert "`log-1` has what came before" in why
+    _, why = judge(plan, MEAN, Progress(before="log", of_next_start=True), finished=True)
+    assert why.endswith(" The job was started again; `log` is the log of its start before.")
 
 
 @pytest.mark.parametrize(("began", "result"), [(40, "WARN"), (35, "FAIL"), (45, "PASS")])
