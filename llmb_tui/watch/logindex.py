@@ -15,7 +15,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from llmb_tui.watch.lines import display_text
+from llmb_tui.text import clean
+from llmb_tui.watch.lines import SHOWN_CHARACTERS, display_text
 
 _BLOCK = 1 << 16
 _READ = 1 << 20
@@ -24,6 +25,10 @@ _WINDOW = 1 << 20
 # Counting what is shorter takes no time that could be seen.
 _TAIL_FROM = 8 << 20
 _TAIL = 1 << 20
+# What a pattern has that sees beyond its line or gives nothing back: it may match a line and not the whole text.
+_ACROSS = re.compile(r"\\[AZz]|\(\?(?:[=!<>]|[a-zA-Z]*-)|[*+?}]\+")
+# What no cleaning changes.
+_PLAIN = bytes((*b"\t\n\r", *range(32, 127)))
 
 
 class _Extent(NamedTuple):
@@ -116,12 +121,13 @@ class LogIndex:
         """
         extent = self._extent
         start = min(max(0, start), extent.newlines)
-        anywhere = re.compile(pattern.pattern, pattern.flags | re.MULTILINE)
+        across = _ACROSS.search(pattern.pattern)
+        anywhere = None if across else re.compile(pattern.pattern, pattern.flags | re.MULTILINE)
         block = self._block_of(start)
         while 0 <= block < len(self._before):
             first, end = self._lines_of(block, extent)
             first, end = (max(first, start), end) if direction == 1 else (first, min(end, start + 1))
-            if first < end and self._may_hold(anywhere, first, end, extent):
+            if first < end and (anywhere is None or self._may_hold(anywhere, first, end, extent)):
                 lines = self.read(first, end - first)
                 hits = [at for at, line in enumerate(lines) if pattern.search(line)]
                 if hits:
@@ -187,10 +193,26 @@ class LogIndex:
         return display_text(end if b"\r" in end else self._pread(_BLOCK, start))
 
     def _may_hold(self, pattern: re.Pattern[str], first: int, end: int, extent: _Extent) -> bool:
-        """False if none of these lines can match: one search over the whole text is cheaper than one for each line."""
+        """False if none of these lines can match: one search over the whole text is cheaper than one for each line.
+
+        It says nothing of a text that is shown otherwise than it stands there.
+        """
         start, stop = self._start(first, extent), self._start(end, extent)
         if stop - start > _WINDOW:
             return True
         data = self._pread(stop - start, start)
+        special = data.translate(None, _PLAIN).decode("utf-8", "replace")
+        if clean(special) != special or _is_cut(data):
+            return True
         text = data.decode("utf-8", "replace").replace("\r", "\n").replace("\t", "    ")
-        return b"\x1b" in data or pattern.search(text) is not None
+        return pattern.search(text) is not None
+
+
+def _is_cut(data: bytes) -> bool:
+    """Whether a line may be longer than what is shown of one."""
+    at = 0
+    while len(data) - at > SHOWN_CHARACTERS:
+        at = data.rfind(b"\n", at, at + SHOWN_CHARACTERS + 1) + 1
+        if not at:
+            return True
+    return False

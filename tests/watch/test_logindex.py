@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 import re
+import sys
 import tracemalloc
 from pathlib import Path
 
@@ -150,6 +151,35 @@ def test_find_looks_at_what_is_shown(tmp_path: Path) -> None:
     assert index.find(re.compile("shown"), 0) == 0
     assert index.find(re.compile("abc"), 0) == 1
     assert index.find(re.compile("x    y"), 0) == 2
+
+
+_GREEDY = [r"foo\W*+$", r"(?>foo\W*)$"] if sys.version_info >= (3, 11) else []
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *(
+            r"\Afoo",
+            r"foo\Z",
+            r"^foo$",
+            r"(?<!\s)foo",
+            r"foo(?!\s*bar)",
+            r"foo(?!\W*bar)",
+            r"(?<![^ ])foo",
+            r"(?-m:^)foo",
+        ),
+        *("\ufffd", r"x\Wy", r"q\Wy", r"z\Wy", r"n[^n]$", r"one\s{4}bar", r"(?i)FOO\b", *_GREEDY),
+    ],
+)
+def test_find_finds_what_is_found_in_one_line(tmp_path: Path, pattern: str) -> None:
+    compiled, hits = re.compile(pattern), 0
+    for number, line in enumerate(("foo", "x\by", "q\xady", "z\u3164y", "n" * 5000, "one\tbar")):
+        index = index_of(tmp_path / f"log{number}", f"\n{line}\n bar\n".encode())
+        hit = next((at for at, text in enumerate(index.read(0, 3)) if compiled.search(text)), None)
+        assert index.find(compiled, 0) == hit
+        hits += hit is not None
+    assert hits, "the pattern finds one of these lines"
 
 
 @settings(max_examples=60)
