@@ -66,6 +66,7 @@ _BRIDGE_FIELDS = {
     b"elapsed time per iteration (ms)": "step_time_s",
     b"lm loss": "loss",
     b"consumed samples": "consumed_samples",
+    b"throughput per GPU (TFLOP/s/GPU)": "tflops_per_gpu",
 }
 
 
@@ -221,12 +222,13 @@ def _nemo_step(epoch: bytes, iteration: bytes, last: bytes, rest: bytes) -> Step
 
 
 def _bridge_step(iteration: bytes, total: bytes, rest: bytes, before: bytes) -> Step:
-    """Megatron-Bridge: counted from 1, milliseconds; the TFLOPS stand on a line of their own before it."""
+    """Megatron-Bridge: counted from 1, milliseconds; the TFLOPS stand in it or on a line of their own before it."""
     values = _values(rest, b" | ", b":", _BRIDGE_FIELDS)
     if "step_time_s" in values:
         values["step_time_s"] /= 1000
-    if (tflops := _BRIDGE_TFLOPS.findall(before)) and (value := float(tflops[-1])) <= MOST_TFLOPS:
-        values["tflops_per_gpu"] = value
+    tflops = _BRIDGE_TFLOPS.findall(rest) or _BRIDGE_TFLOPS.findall(before)
+    if tflops and (value := float(tflops[-1])) <= MOST_TFLOPS:
+        values.setdefault("tflops_per_gpu", value)
     return Step(int(iteration) - 1, int(total), **values)
 
 

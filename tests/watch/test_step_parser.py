@@ -210,6 +210,13 @@ def test_the_tflops_of_one_bridge_step_are_not_given_to_the_next() -> None:
     assert [s.tflops_per_gpu for s in steps_of(data)] == [300.0, None]
 
 
+@pytest.mark.parametrize("field", ["throughput per GPU (TFLOP/s/GPU): 603.2", "603.2 MODEL_TFLOP/s/GPU"])
+@pytest.mark.parametrize("before", ["", "Step Time : 1.0s GPU utilization: 300.0MODEL_TFLOP/s/GPU\n"])
+def test_the_tflops_in_a_bridge_line_are_those_of_its_step(field: str, before: str) -> None:
+    line = f"[2025-12-19] iteration 2/ 10 | elapsed time per iteration (ms): 500.0 | {field} | lm loss: 1.0 | \n"
+    assert steps_of(before + line) == [Step(1, 10, step_time_s=0.5, loss=1.0, tflops_per_gpu=603.2)]
+
+
 @pytest.mark.parametrize("broken", ["2.5600.5MODEL_TFLOP/s/GPU", "1..2 TFLOP/s/GPU", "1.1.1TFLOP/s/GPU"])
 def test_tflops_that_another_rank_broke_are_left_out(broken: str) -> None:
     line = "[2025-12-19] iteration 2/ 10 | elapsed time per iteration (ms): 500.0 | lm loss: 1.0 | "
