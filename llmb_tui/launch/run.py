@@ -104,6 +104,8 @@ class Run:
     """True once the log was copied to its end after the job had ended; None where an older version did not note it."""
     cancel: Cancel | None = None
     """The last request to cancel a job of it, if its answer was lost."""
+    changed: tuple[str, ...] = ()
+    """Names of the variables that somebody changed who started it elsewhere."""
 
     @classmethod
     def of(cls, request: RunRequest, spec: LaunchSpec | UpstreamSpec | RunaiSpec, now: float) -> Run:
@@ -140,7 +142,7 @@ class Run:
     @property
     def otherwise(self) -> tuple[str, ...]:
         """What was otherwise in the runs that the expected step time rests on, as far as it is known."""
-        return self.spec.otherwise if self.spec else ()
+        return self.spec.otherwise if self.spec else tuple(f"{name} changed" for name in self.changed)
 
     @property
     def words(self) -> JobWords:

@@ -178,6 +178,8 @@ class Plan:
     precision_variant: Variant | None = None
     options: RunOptions = NOTHING_MORE
     """The selection's; of a profile both steps are known."""
+    unplanned: tuple[str, ...] = ()
+    """Parameters of the model that somebody changed who started the run elsewhere, and that are not in the plan."""
 
     @property
     def launchable(self) -> bool:

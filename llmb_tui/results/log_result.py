@@ -10,7 +10,7 @@ from typing import Any
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.recipe import ResultRule
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.llmb.import_run import plan_of
+from llmb_tui.launch.llmb.import_run import changed_variables, plan_of
 from llmb_tui.plan import make
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.request import read_request
@@ -19,7 +19,7 @@ from llmb_tui.results.log_facts import LogFacts, facts_of
 from llmb_tui.results.training_log import TrainingLog
 from llmb_tui.watch.progress import fold
 from llmb_tui.watch.state import Progress, Verdict
-from llmb_tui.watch.verdict import judge, rule_s
+from llmb_tui.watch.verdict import judge, naming, rule_s
 
 NOT_KNOWN = "A log alone does not say which configuration it is, so there is nothing to compare with."
 LAST_STEP = ResultRule("last", "")
@@ -68,6 +68,8 @@ def log_result(
         ended = progress.steps_done >= total
         step_time_s = rule_s(plan, rule, progress)
         verdict, reason = judge(plan, rule, progress, finished=ended, threshold=threshold)
+        changed = changed_variables(log.run) if log.run else ()
+        verdict = verdict and naming(verdict, [f"{name} changed" for name in changed], progress)
     return LogResult(log, tuple(earlier), facts, plan, rule, step_time_s, verdict, reason)
 
 

@@ -8,7 +8,6 @@ from statistics import fmean
 
 from llmb_tui.catalog.recipe import ResultRule
 from llmb_tui.plan.plan import METHOD_WORDS, Estimate, Method, Plan
-from llmb_tui.plan.selection import RunOptions
 from llmb_tui.store.settings import VerdictSettings
 from llmb_tui.text import plural
 from llmb_tui.watch.progress import WARM_UP_STEPS, after_warm_up
@@ -50,7 +49,7 @@ def judge(
         return None, _why_not(plan, rule, progress, finished=finished)
     ratio = estimate.step_time_s / step_time.seconds
     doubts = [step_time.short] if step_time.short else []
-    doubts += _slowed_down(plan.options)
+    doubts += _incomparable(plan)
     if estimate.method not in _TRUSTED:
         method = METHOD_WORDS[estimate.method]
         doubts.append(f"The expected step time is {method}, not published for this configuration.")
@@ -92,7 +91,7 @@ def benchmark_s(plan: Plan, rule: ResultRule, progress: Progress) -> float | Non
     That is one that was too short for the rule, misses steps that count, or did what slows it down.
     """
     step_time = _by_rule(plan, rule, progress)
-    return step_time.seconds if step_time and not step_time.short and not _slowed_down(plan.options) else None
+    return step_time.seconds if step_time and not step_time.short and not _incomparable(plan) else None
 
 
 def rule_words(rule: ResultRule) -> str:
@@ -100,14 +99,16 @@ def rule_words(rule: ResultRule) -> str:
     return "last step" if rule.kind == "last" else f"mean of iterations {rule.first}–{rule.last}"
 
 
-def _slowed_down(options: RunOptions) -> list[str]:
-    """What a run did that keeps it from being compared with one that only trained."""
-    did = (
+def _incomparable(plan: Plan) -> list[str]:
+    """What keeps a run from being compared with one that only trained what is planned."""
+    options, changed = plan.options, ", ".join(plan.unplanned)
+    found = (
         (options.profile, "The run was profiled, which slows it down."),
         (options.nccl_trace, "NCCL logged every call, which slows the run down."),
         (options.load_checkpoint is not None, "The run loaded a checkpoint, and its one step comes right after that."),
+        (changed, f"It was started with {changed} changed, of which the expected step time knows nothing."),
     )
-    return [reason for applies, reason in did if applies]
+    return [reason for applies, reason in found if applies]
 
 
 def _compare(estimate: Estimate, seconds: float, ratio: float, threshold: float) -> tuple[Result, str]:

@@ -285,6 +285,16 @@ def experiment(tmp_path: Path) -> Path:
     return tmp_path / "llmb" / "workloads"
 
 
+def test_what_llmb_run_was_told_to_change_is_named(home: Path, experiment: Path) -> None:
+    (file,) = experiment.rglob("llmb-config_48123.yaml")
+    changed = CONFIG.replace("env_overrides: {}", "env_overrides: {NCCL_X: 1}")
+    file.write_text(changed.replace("model_overrides: {}", "model_overrides: {layers: 9}"))
+    (one,) = documents(home, str(experiment))
+    said = " ".join(one["verdict"]["reasons"])
+    assert "started with layers changed" in said
+    assert "behind the expected step time: NCCL_X changed." in said
+
+
 def test_a_folder_of_llmb_run_is_judged_by_its_own_recipe(home: Path, experiment: Path) -> None:
     """The mean of iterations 35 to 44 is 20 s, whatever the last step took; 64 sequences of 4,096 tokens in it."""
     (one,) = documents(home, str(experiment))

@@ -13,6 +13,11 @@ from llmb_tui.launch.llmb.import_run import ImportableRun, import_run, importabl
 from llmb_tui.launch.llmb.run import LlmbRun, run_of
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store.paths import Places
+from llmb_tui.watch.events import LogRead
+from llmb_tui.watch.progress import fold
+from llmb_tui.watch.run_reducer import RunReducer
+from llmb_tui.watch.state import Progress, Step
+from llmb_tui.watch.verdict import benchmark_s
 from tests.kit.runs import direct_spec
 
 SECRET = "hf_abcdefghijklmnopqrstuvwxyz"
@@ -157,6 +162,40 @@ def test_what_it_was_started_with_changes_the_plan(catalog: Catalog, runs: Runs)
     assert plan is not None
     assert (plan.steps, plan.scaling, plan.options.save_checkpoint) == (100, "strong", True)
     assert "NCCL_X" in plan.problems[-1].reason
+
+
+@pytest.mark.parametrize(
+    ("changes", "folder", "said"),
+    [
+        ("model_overrides: {tp: 4}", "plain", "It was started with tp changed, of which the expected step time knows"),
+        ("model_overrides: {seq_len: 9}", TASK, "It was started with seq_len changed, of which the expected step time"),
+        ("model_overrides: {tp: 8}", TASK, ""),
+        (
+            "env_overrides: {TP_COMM_OVERLAP: 0}",
+            TASK,
+            "in the runs behind the expected step time: TP_COMM_OVERLAP changed",
+        ),
+    ],
+    ids=["a parameter", "one of which the folder's name says nothing", "one that the plan has", "a variable"],
+)
+def test_the_verdict_names_what_was_changed(catalog: Catalog, runs: Runs, changes: str, folder: str, said: str) -> None:
+    config = CONFIG.replace("dtype: fp8", "dtype: bf16").replace(changes.partition("{")[0] + "{}", changes)
+    run = import_run(catalog, runs, "eos", one(catalog, runs, found(config, FOLDER.replace(TASK, folder))))
+    assert runs.load(run.id) == run
+    assert run.plan.estimate is not None
+    steps = [Step(at, 50, run.plan.estimate.step_time_s * 1.2) for at in range(50)]
+    progress = fold(Progress(), steps, run.plan)
+    reducer = RunReducer(run)
+    reducer.take(LogRead("log", 9, 1.0, 1.0, started=True, progress=progress))
+    verdict = reducer.state(2.0).verdict
+    assert verdict is not None
+    in_doubt = "It was started with" in said
+    assert (verdict.result, benchmark_s(run.plan, run.rule, progress) is None) == (
+        "WARN" if in_doubt else "FAIL",
+        in_doubt,
+    )
+    assert said in verdict.reasons[-1]
+    assert any("changed" in reason for reason in verdict.reasons) == bool(said)
 
 
 def test_a_profiled_run_ends_where_its_profile_does(catalog: Catalog, runs: Runs) -> None:

@@ -84,11 +84,17 @@ def import_run(catalog: Catalog, runs: Runs, cluster: str, one: ImportableRun) -
         job_ids=(llmb_run.job_id,),
         submitted_at=llmb_run.written_at or None,
         log=llmb_run.log,
+        changed=changed_variables(llmb_run),
     )
     with runs.lock(run.id):
         if not runs.has(run.id):
             runs.save(run)
         return runs.load(run.id)
+
+
+def changed_variables(run: LlmbRun) -> tuple[str, ...]:
+    """Names of the variables that it was started with, of which its plan knows nothing."""
+    return tuple(name for name in run.changed if name not in run.parameters)
 
 
 def _run_id(cluster: str, run: LlmbRun) -> str:
@@ -124,7 +130,9 @@ def plan_of(catalog: Catalog, run: LlmbRun) -> Plan:
     if not run.changed:
         return plan
     note = Problem("environment", "note", f"llmb-run started it with {', '.join(run.changed)} changed.", "")
-    return replace(plan, problems=(*plan.problems, note))
+    in_plan = _NUMBERS if _LAYOUT.search(_task(run)) else ()
+    unplanned = tuple(name for name in run.parameters if name not in in_plan)
+    return replace(plan, problems=(*plan.problems, note), unplanned=unplanned)
 
 
 def _recipe(catalog: Catalog, run: LlmbRun) -> Recipe:
@@ -165,7 +173,7 @@ def _request(recipe: Recipe, run: LlmbRun) -> dict[str, Any]:
 
 def _as_laid_out(catalog: Catalog, plan: Plan, run: LlmbRun) -> Plan:
     """The plan with the layout that the name of the run's folder says, where that is another one."""
-    match = _LAYOUT.search(run.folder.rpartition("/")[2])
+    match = _LAYOUT.search(_task(run))
     if match is None:
         return plan
     numbers = (int(number) if number else 1 for number in match.groups())
@@ -176,6 +184,10 @@ def _as_laid_out(catalog: Catalog, plan: Plan, run: LlmbRun) -> Plan:
         return plan
     selection: Selection = replace(plan.selection, overrides=Overrides(**differences))
     return make.plan(catalog, selection)
+
+
+def _task(run: LlmbRun) -> str:
+    return run.folder.rpartition("/")[2]
 
 
 def _is_on(value: str | None) -> bool:

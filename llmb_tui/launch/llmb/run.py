@@ -59,6 +59,8 @@ class LlmbRun:
     """(name, value) of the variables it was started with that change a plan."""
     changed: tuple[str, ...] = ()
     """Names of all other variables and parameters that it was started with."""
+    parameters: tuple[str, ...] = ()
+    """Those of them that are parameters of the model."""
     log: JobLog | None = None
     """None where its logs have no name that can be known."""
     unreadable: str = ""
@@ -115,9 +117,8 @@ def run_of(path: str, texts: Mapping[str, str]) -> LlmbRun:
         strong_scaling=job.get("strong_scaling") is True,
         profile=job.get("profile_enabled") is True,
         planned=tuple((name, _text(variables[name])) for name in _PLANNED if name in variables),
-        changed=tuple(
-            clean_line(str(name)) for name in (*variables, *_section(job, "model_overrides")) if name not in _PLANNED
-        ),
+        changed=(*_names(variables), *(parameters := _names(_section(job, "model_overrides")))),
+        parameters=parameters,
         log=_log(folder, match["job"], texts, _text(_section(content, "cluster_info").get("slurm_account"))),
     )
 
@@ -131,6 +132,10 @@ def _log(folder: str, job_id: str, texts: Mapping[str, str], account: str) -> Jo
     if not matches(NAME, name) or not matches(PATH, folder):
         return None
     return JobLog.of_nemo_run(folder, name)
+
+
+def _names(changes: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(clean_line(str(name)) for name in changes if name not in _PLANNED)
 
 
 def _section(content: Mapping[str, Any], name: str) -> dict[str, Any]:
