@@ -122,12 +122,6 @@ class JobPoller:
         """Remote commands about Slurm's jobs in the last 60 seconds."""
         return self._calls.last_minute
 
-    @property
-    def next_look_in_s(self) -> float | None:
-        """Seconds until the next look; None while nobody follows a job."""
-        with self._changed:
-            return max(0.0, self._due() - time.monotonic()) if self._thread is not None else None
-
     def close(self) -> None:
         """End every following."""
         with self._changed:
