@@ -61,7 +61,7 @@ class LocalLog:
             self._final = fold(self._final, steps, self._plan)
             if self.size > began and not self._started:
                 file.seek(0)
-                self._started = not only_container_lines(file.read(_HEAD))
+                self._started = not only_container_lines(_whole_lines(file.read(_HEAD)))
         if self.size > began:
             self._show()
         return self.size - began >= _AT_ONCE
@@ -83,6 +83,11 @@ class LocalLog:
             self.progress = fold(self._final, (parser.pending,) if parser.pending else (), self._plan)
         if (self.progress.failure, self.progress.unbound) != (parser.failure, len(parser.unbound)):
             self.progress = replace(self.progress, failure=parser.failure, unbound=len(parser.unbound))
+
+
+def _whole_lines(head: bytes) -> bytes:
+    """Without the last line where its rest is still to come; no more comes of a head that is full."""
+    return head if len(head) == _HEAD else head[: max(head.rfind(b"\n"), head.rfind(b"\r")) + 1]
 
 
 def only_container_lines(log: bytes) -> bool:

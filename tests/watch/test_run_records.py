@@ -16,6 +16,7 @@ from llmb_tui.launch.runs import Runs
 from llmb_tui.store import documents
 from llmb_tui.store.paths import Places
 from llmb_tui.watch import locallog
+from llmb_tui.watch.locallog import LocalLog
 from llmb_tui.watch.parse import StepParser
 from llmb_tui.watch.run_records import RunRecords
 from llmb_tui.watch.state import Step
@@ -99,6 +100,18 @@ def test_what_came_before_a_log_is_named_by_what_it_is(
     for name in names:
         write(runs, run, ["x\n"], name)
     assert RunRecords(runs).record(run).state.no_verdict == f"No verdict: the run ended before its first step. {said}"
+
+
+@pytest.mark.parametrize("cut", [0, 2, 8, 20])
+def test_a_line_of_the_container_that_is_not_whole_yet_is_no_start(tmp_path: Path, make_run: MakeRun, cut: int) -> None:
+    log, line = LocalLog(make_run(), tmp_path / "log"), "srun: pyxis: importing docker image: x\n"
+    started = []
+    for text in (line + line[:cut], line[cut:], "[NeMo I] x", "\n"):
+        with log.path.open("a") as file:
+            file.write(text)
+        log.read()
+        started.append(log.reading.started)
+    assert started == [False, False, False, True]
 
 
 def test_a_new_state_a_new_log_and_a_reason_are_seen(runs: Runs, make_run: MakeRun, nemo_line: Line) -> None:
