@@ -74,21 +74,23 @@ def test_anything_else_is_an_unknown_host(tmp_path: Path, content: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "content",
+    ("content", "port"),
     [
-        line("eos", TWO),
-        line("eos", ServerKey("ssh-rsa", b"one")),
-        line(hashed("eos"), TWO),
-        "@revoked " + line("*"),
-        line("eos") + "@revoked " + line("eos"),
+        (line("eos", TWO), 22),
+        (line("eos", ServerKey("ssh-rsa", b"one")), 22),
+        (line(hashed("eos"), TWO), 22),
+        ("@revoked " + line("*"), 22),
+        (line("eos") + "@revoked " + line("eos"), 22),
+        (line("eos") + "@revoked " + line("eos"), 2222),
+        (line("eos") + line("[eos]:2222", TWO), 2222),
     ],
 )
-def test_another_key_or_a_revoked_one_is_never_asked_about(tmp_path: Path, content: str) -> None:
+def test_another_key_or_a_revoked_one_is_never_asked_about(tmp_path: Path, content: str, port: int) -> None:
     file = tmp_path / "known_hosts"
     file.write_text(content)
     person = Person(accepts=True)
     with pytest.raises(HostKeyChanged):
-        KnownHosts([file]).check("eos", 22, ONE, person)
+        KnownHosts([file]).check("eos", port, ONE, person)
     assert person.host_keys == []
 
 

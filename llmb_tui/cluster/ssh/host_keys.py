@@ -79,12 +79,13 @@ class KnownHosts:
         Raises HostKeyChanged, without a question, when the host is known by another key or this key is revoked,
         and HostKeyUnknown when nobody accepts an unknown key.
         """
-        name = _name(host, port)
+        name, plain = _name(host, port), host.lower()
         for entry in self._entries:
-            if entry.marker == "@revoked" and entry.key == key and entry.matches(name):
+            if entry.marker == "@revoked" and entry.key == key and (entry.matches(name) or entry.matches(plain)):
                 raise _revoked(name, entry)
         entries = self._entries_of(name)
-        if any(entry.key == key for entry in [*entries, *(self._entries_of(host.lower()) if name != host else [])]):
+        # As by OpenSSH the name without the port counts only where nothing is known by the one with it.
+        if any(entry.key == key for entry in entries or self._entries_of(plain)):
             return
         if entries:
             raise _changed(name, key, entries)
