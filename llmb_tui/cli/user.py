@@ -106,9 +106,10 @@ def agree(question: str, nothing: str, fix: str) -> None:
 class TerminalPrompter:
     """Answers a connection's questions by asking at the terminal."""
 
-    def accept_host_key(self, host: str, key_type: str, fingerprint: str) -> bool:
+    def accept_host_key(self, host: str, key_type: str, fingerprint: str, note: str = "") -> bool:
         """Show the fingerprint of an unknown host and ask."""
-        return confirm(f"The host key of {host} is not known yet: {key_type} {fingerprint}. Is it the right one?")
+        words = f"The host key of {host} is not known yet: {key_type} {fingerprint}. {note}"
+        return confirm(f"{words.rstrip()} Is it the right one?")
 
     def answer(self, prompt: str, echo: bool) -> str | None:
         """Ask for a password, a passphrase or a code; None when the user gives none."""

@@ -13,8 +13,8 @@ class Prompter(Protocol):
     that goes into no file.
     """
 
-    def accept_host_key(self, host: str, key_type: str, fingerprint: str) -> bool:
-        """Is `fingerprint` (`SHA256:…`) the key of `host`? True stores it."""
+    def accept_host_key(self, host: str, key_type: str, fingerprint: str, note: str = "") -> bool:
+        """Is `fingerprint` (`SHA256:…`) the key of `host`? True stores it. `note`: a sentence to know before."""
         ...
 
     def answer(self, prompt: str, echo: bool) -> str | None:
@@ -25,7 +25,7 @@ class Prompter(Protocol):
 class Unattended:
     """Nobody is there: accepts no key, answers no question."""
 
-    def accept_host_key(self, host: str, key_type: str, fingerprint: str) -> bool:  # noqa: ARG002 - the protocol's
+    def accept_host_key(self, host: str, key_type: str, fingerprint: str, note: str = "") -> bool:  # noqa: ARG002 - the protocol's
         """False: a key that nobody has compared is not accepted."""
         return False
 

@@ -92,12 +92,13 @@ class HostKey(Question):
         Binding("left,right", "other", "Other", show=False, id="host_key.other", tooltip="The other button")
     ]
 
-    def __init__(self, host: str, key_type: str, fingerprint: str) -> None:
+    def __init__(self, host: str, key_type: str, fingerprint: str, note: str = "") -> None:
         question = lines(
             line("The host key of ", (host, "bold"), " is not known on this machine yet."),
             Content(""),
             line((f"{key_type:<14}", MUTED), (fingerprint, "bold")),
             Content(""),
+            *([line(note), Content("")] if note else []),
             line("Compare it with what the cluster's operator publishes."),
             line("If it is the right one, it is remembered and not asked again."),
         )

@@ -19,11 +19,11 @@ class ModalPrompter:
         self._waiting: set[Future[Any]] = set()
         self._given_up = False
 
-    def accept_host_key(self, host: str, key_type: str, fingerprint: str) -> bool:
+    def accept_host_key(self, host: str, key_type: str, fingerprint: str, note: str = "") -> bool:
         """True when the person says that the key of an unknown host is the right one."""
         from llmb_tui.ui.dialogs import HostKey
 
-        return bool(self._ask(lambda: HostKey(host, key_type, fingerprint)))
+        return bool(self._ask(lambda: HostKey(host, key_type, fingerprint, note)))
 
     def answer(self, prompt: str, echo: bool) -> str | None:
         """A password, passphrase or code; None when the person gives none."""

@@ -47,9 +47,12 @@ class Person:
     accepts: bool = False
     prompts: list[tuple[str, bool]] = field(default_factory=list)
     host_keys: list[tuple[str, str, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """What was said along with the question for each host key."""
 
-    def accept_host_key(self, host: str, key_type: str, fingerprint: str) -> bool:
+    def accept_host_key(self, host: str, key_type: str, fingerprint: str, note: str = "") -> bool:
         self.host_keys.append((host, key_type, fingerprint))
+        self.notes.append(note)
         return self.accepts
 
     def answer(self, prompt: str, echo: bool) -> str | None:

@@ -94,6 +94,21 @@ def test_another_key_or_a_revoked_one_is_never_asked_about(tmp_path: Path, conte
     assert person.host_keys == []
 
 
+@pytest.mark.parametrize(("names", "port", "is_said"), [("*", 22, True), ("eos", 2222, True), ("other", 22, False)])
+def test_who_is_vouched_for_by_an_authority_is_told_that_certificates_are_not_read(
+    tmp_path: Path, names: str, port: int, is_said: bool
+) -> None:
+    file = tmp_path / "known_hosts"
+    file.write_text("@cert-authority " + line(names, TWO))
+    said = f"An authority in {file} vouches for this host"
+    person = Person()
+    for prompter in (person, None):
+        with pytest.raises(HostKeyUnknown) as caught:
+            KnownHosts([file]).check("eos", port, ONE, prompter)
+        assert (said in caught.value.why) is is_said
+    assert [said in note for note in person.notes] == [is_said]
+
+
 def test_a_host_with_two_known_keys_may_show_either(tmp_path: Path) -> None:
     file = tmp_path / "known_hosts"
     file.write_text(line("eos") + line("eos", TWO))

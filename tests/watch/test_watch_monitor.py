@@ -435,10 +435,10 @@ def test_a_watch_that_is_stopped_does_not_wait_for_an_answer(site: Site) -> None
     asked, may_answer = threading.Event(), threading.Event()
 
     class Absent(Person):
-        def accept_host_key(self, host: str, key_type: str, fingerprint: str) -> bool:
+        def accept_host_key(self, host: str, key_type: str, fingerprint: str, note: str = "") -> bool:
             asked.set()
             may_answer.wait(DEADLINE_S)
-            return super().accept_host_key(host, key_type, fingerprint)
+            return super().accept_host_key(host, key_type, fingerprint, note)
 
     run = site.launch()
     session = unknown_host(site)

@@ -24,6 +24,7 @@ from llmb_tui.text import clean_line
 
 # An RSA key is one type in a file and two signature algorithms on the wire.
 _ALGORITHMS = {"ssh-rsa": ("rsa-sha2-512", "rsa-sha2-256")}
+_REVOKED, _AUTHORITY = "@revoked", "@cert-authority"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ class KnownHosts:
         """
         name, plain = _name(host, port), host.lower()
         for entry in self._entries:
-            if entry.marker == "@revoked" and entry.key == key and (entry.matches(name) or entry.matches(plain)):
+            if entry.marker == _REVOKED and entry.key == key and (entry.matches(name) or entry.matches(plain)):
                 raise _revoked(name, entry)
         entries = self._entries_of(name)
         # As by OpenSSH the name without the port counts only where nothing is known by the one with it.
@@ -91,8 +92,9 @@ class KnownHosts:
             raise _changed(name, key, entries)
         if (name, key) in self._accepted:
             return
-        if prompter is None or not prompter.accept_host_key(clean_line(name), key.type, key.fingerprint):
-            raise self._unknown(name, key, may_ask=prompter is not None)
+        note = self._authority_of(name, plain)
+        if prompter is None or not prompter.accept_host_key(clean_line(name), key.type, key.fingerprint, note):
+            raise self._unknown(name, key, note, may_ask=prompter is not None)
         self._remember(name, key)
 
     def algorithms(self, host: str, port: int, supported: Iterable[str]) -> tuple[str, ...]:
@@ -110,13 +112,21 @@ class KnownHosts:
     def _entries_of(self, name: str) -> list[_Entry]:
         return [entry for entry in self._entries if not entry.marker and entry.matches(name)]
 
-    def _unknown(self, name: str, key: ServerKey, *, may_ask: bool) -> HostKeyUnknown:
+    def _authority_of(self, name: str, plain: str) -> str:
+        """A sentence where the host's certificate would be enough for `ssh`, which may have told nobody of its key."""
+        for entry in self._entries:
+            if entry.marker == _AUTHORITY and (entry.matches(name) or entry.matches(plain)):
+                file = clean_line(str(entry.file))
+                return f"An authority in {file} vouches for this host, and this program reads no certificates of hosts."
+        return ""
+
+    def _unknown(self, name: str, key: ServerKey, note: str, *, may_ask: bool) -> HostKeyUnknown:
         outcome = "it was not accepted" if may_ask else "the OpenSSH configuration says StrictHostKeyChecking yes"
         entry = f"{clean_line(name)} {key.type} {base64.b64encode(key.blob).decode()}"
         asks = "say yes where a terminal or the screen asks (`llmb-tui doctor CLUSTER`), or " if may_ask else ""
         return HostKeyUnknown(
             f"The host key of {clean_line(name)} is not known: {key.type} {key.fingerprint}",
-            f"It is not in {self._file}, and {outcome}.",
+            f"It is not in {self._file}, and {outcome}. {note}".rstrip(),
             "Compare the fingerprint with the one that the cluster's administrators publish, then "
             f"{asks}add this line to {self._file}:\n{entry}",
         )
@@ -170,12 +180,12 @@ def _entries_in(file: Path) -> list[_Entry]:
 
 
 def _parse(line: str, file: Path) -> _Entry | None:
-    """One entry; None for a comment, an authority's certificate key, and a line that OpenSSH would skip."""
+    """One entry; None for a comment and a line that OpenSSH would skip."""
     words = line.split()
     if not words or words[0].startswith("#"):
         return None
     marker = words.pop(0) if words[0].startswith("@") else ""
-    if marker not in ("", "@revoked") or len(words) < 3:
+    if marker not in ("", _REVOKED, _AUTHORITY) or len(words) < 3:
         return None
     try:
         blob = base64.b64decode(words[2], validate=True)

@@ -62,8 +62,8 @@ class Owner:
         self._rig = rig
         self.asked = 0
 
-    def accept_host_key(self, host: str, key_type: str, fingerprint: str) -> bool:
-        raise AssertionError(f"the rig's key is known: {host} {key_type} {fingerprint}")
+    def accept_host_key(self, host: str, key_type: str, fingerprint: str, note: str = "") -> bool:
+        raise AssertionError(f"the rig's key is known: {host} {key_type} {fingerprint} {note}")
 
     def answer(self, prompt: str, echo: bool) -> str:
         assert not echo
