@@ -163,6 +163,15 @@ def test_an_accepted_key_is_held_for_its_host_alone_where_the_user_has_no_file(t
             hosts.check(name, port, key, Unattended())
 
 
+def test_an_accepted_key_that_cannot_be_written_down_is_held_as_well(tmp_path: Path) -> None:
+    file, accepted = tmp_path / "known_hosts", AcceptedKeys()
+    file.symlink_to(tmp_path / "no folder" / "known_hosts")
+    KnownHosts([file], accepted=accepted).check("eos", 22, ONE, Person(accepts=True))
+    KnownHosts([file], accepted=accepted).check("eos", 22, ONE, Unattended())
+    with pytest.raises(HostKeyUnknown):
+        KnownHosts([file], accepted=accepted).check("eos", 22, TWO, Unattended())
+
+
 @pytest.mark.parametrize("content", [line("eos", TWO), "@revoked " + line("eos")])
 def test_a_file_has_the_last_word_over_a_key_that_was_accepted(tmp_path: Path, content: str) -> None:
     files, accepted = [Path(os.devnull), tmp_path / "system"], AcceptedKeys()

@@ -138,7 +138,12 @@ class KnownHosts:
         host = paramiko.HostKeys.hash_host(name) if self._hashed else name
         line = f"{host} {key.type} {base64.b64encode(key.blob).decode()}\n".encode()
         present = self._file.read_bytes() if self._file.exists() else b""
-        append_durable(self._file, b"\n" + line if present and not present.endswith(b"\n") else line)
+        try:
+            append_durable(self._file, b"\n" + line if present and not present.endswith(b"\n") else line)
+        except Trouble as trouble:  # a container's ~/.ssh is often read-only, and the key was accepted all the same
+            if not isinstance(trouble.__cause__, OSError):  # a file that cannot be meant
+                raise
+            self._accepted.add((name, key))
 
 
 def _name(host: str, port: int) -> str:
