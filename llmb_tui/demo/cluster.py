@@ -16,6 +16,7 @@ from llmb_tui.demo.server import HOST, Account, Server
 from llmb_tui.demo.site import SPEED, DemoSite
 from llmb_tui.demo.slurm import facts, store
 from llmb_tui.demo.slurm.pyxis import SYSTEM_PATH
+from llmb_tui.errors import Trouble
 
 
 class DemoCluster(DemoSite):
@@ -107,6 +108,10 @@ class DemoCluster(DemoSite):
                 path = self.root / folder / name
                 path.write_text(f'#!/bin/sh\nexec {shlex.join([*start, name])} "$@"\n')
                 path.chmod(0o700)
+        # A shell goes on along the PATH past a program that it may not run: to this machine's own Slurm, if it has one.
+        if not os.access(self.root / "bin" / "sbatch", os.X_OK):
+            why = "Its file system is mounted noexec."
+            raise Trouble(f"Programs in {self.root} cannot be run.", why, "Set TMPDIR to another folder.", exit_code=1)
 
 
 def _user_name() -> str:

@@ -38,10 +38,15 @@ class DemoSite(ABC):
         self.stop()
 
     def start(self) -> None:
-        """Write what is missing below the root, and listen. Raises Trouble when the root is in use."""
+        """Write what is missing below the root, and listen. Raises Trouble when the root is in use, or of no use."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock = _take(self.root)
-        self.listen()
+        try:
+            self.listen()
+        except BaseException:
+            os.close(self._lock)
+            self._lock = None
+            raise
 
     def stop(self) -> None:
         """End the servers and their connections. Jobs go on."""

@@ -65,6 +65,19 @@ def test_one_folder_has_one_running_cluster(cluster: DemoCluster) -> None:
     assert Client(cluster.profile).run("true").code == 0
 
 
+def test_a_cluster_whose_programs_cannot_be_run_lets_nobody_in_and_leaves_its_folder_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as noexec:
+        noexec.setattr(os, "access", lambda *_: False)
+        cluster = DemoCluster(tmp_path)
+        with pytest.raises(Trouble, match="cannot be run"):
+            cluster.start()
+        assert cluster.server is None
+    with DemoCluster(tmp_path) as cluster:
+        assert cluster.server is not None
+
+
 def test_a_job_whose_process_vanished_is_a_node_failure(cluster: DemoCluster, client: Client) -> None:
     job = client.submit("#!/bin/sh\necho $PPID $$ >new\nmv new pids\nexec sleep 60\n")
     pids = cluster.root / "home" / "pids"
