@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import signal
 import ssl
 import subprocess
 import tempfile
@@ -183,15 +184,20 @@ class Kube:
         # Files, not pipes: what the program leaves running cannot hold them open.
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             try:
-                done = subprocess.run(
+                # In a session of its own it cannot ask at the terminal, and can be ended with all that it has started.
+                with subprocess.Popen(
                     [str(self._file(command)) if "/" in command else command, *map(str, args)],
                     env={**ours, **added, "KUBERNETES_EXEC_INFO": json.dumps(asked)},
                     stdin=subprocess.DEVNULL,
                     stdout=out,
                     stderr=err,
-                    timeout=_PLUGIN_S,
-                    check=False,
-                )
+                    start_new_session=True,
+                ) as process:
+                    try:
+                        code = process.wait(_PLUGIN_S)
+                    except BaseException:
+                        os.killpg(process.pid, signal.SIGKILL)
+                        raise
             except (OSError, ValueError) as error:
                 why = f"The program {name} cannot be started: {getattr(error, 'strerror', None) or 'it is no program'}."
                 raise BadKubeconfig(
@@ -204,12 +210,12 @@ class Kube:
             err.seek(0)
             answer, said = out.read(_LONGEST_FILE), err.read(_LONGEST_FILE)
         try:
-            status = json.loads(answer)["status"] if done.returncode == 0 else None
+            status = json.loads(answer)["status"] if code == 0 else None
         except (ValueError, KeyError, TypeError):
             status = None
         if not isinstance(status, dict):
             words = short_line(said.decode(errors="replace").strip().rpartition("\n")[2])
-            why = f"The program {name} gave no login: {words or f'exit code {done.returncode}'}."
+            why = f"The program {name} gave no login: {words or f'exit code {code}'}."
             raise BadKubeconfig(self._path, why, _FIRST)
         return status
 

@@ -2,8 +2,12 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import os
+import pty
 import random
 import ssl
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,8 +28,20 @@ from llmb_tui.cluster.runai.pod_log import PodLog, end_of
 from llmb_tui.errors import Trouble
 from llmb_tui.watch.follow import Follower, LogReplaced
 from tests.cluster.runai.https_site import Request, Say, Site
+from tests.kit.waiting import until
 
 TOKEN = "canary-of-the-kubeconfig"
+AT_A_TERMINAL = """
+import fcntl, os, select, sys, termios
+from llmb_tui.cluster.runai.kube import BadKubeconfig, Kube
+terminal = int(sys.argv[1])
+fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+try:
+    Kube(sys.argv[2]).open("/x")
+except BadKubeconfig as error:
+    print(error.why)
+print(os.read(terminal, 9) if select.select([terminal], [], [], 0)[0] else "nothing is left")
+"""
 LINES = b"".join(b"iteration %d | lm loss %d.5 | step time 1.2%d\n" % (n, n, n) for n in range(4000))
 
 
@@ -304,6 +320,48 @@ class TestKubeconfig:
         self.change(kubeconfig, exec=spec)
         pods.data = b"x"
         assert log_of(kubeconfig).prove(Sample(0, 0, 0), b"")
+
+    def test_a_plugin_takes_no_keys_of_the_terminal(self, kubeconfig: Path) -> None:
+        spec = {"command": "sh", "args": ["-c", 'read x </dev/tty && echo "{\\"status\\": {\\"token\\": \\"$x\\"}}"']}
+        self.change(kubeconfig, exec=spec)
+        keys, terminal = pty.openpty()
+        os.write(keys, b"y\n")
+        try:
+            said = subprocess.run(
+                [sys.executable, "-c", AT_A_TERMINAL, str(terminal), str(kubeconfig)],
+                pass_fds=(terminal,),
+                start_new_session=True,
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout
+        finally:
+            os.close(keys)
+            os.close(terminal)
+        assert "gave no login" in said
+        assert said.endswith("b'y\\n'\n")
+
+    def test_a_plugin_that_hangs_is_ended_with_what_it_has_started(
+        self, kubeconfig: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        started, ended = tmp_path / "started", tmp_path / "ended"
+        os.mkfifo(ended)
+        script = f'(exec 3>"{ended}"; : >"{started}"; exec sleep 600) & wait'
+        self.change(kubeconfig, exec={"command": "sh", "args": ["-c", script]})
+        wait = subprocess.Popen.wait
+
+        def too_long(self: subprocess.Popen[bytes], timeout: float | None = None) -> int:
+            if timeout is None:
+                return wait(self)
+            until(started.exists)
+            raise subprocess.TimeoutExpired("sh", timeout)
+
+        with os.fdopen(os.open(ended, os.O_RDONLY | os.O_NONBLOCK), "rb") as held:
+            monkeypatch.setattr(subprocess.Popen, "wait", too_long)
+            with pytest.raises(BadKubeconfig) as caught:
+                Kube(str(kubeconfig)).open("/x")
+            assert "gave no login within" in caught.value.why
+            until(lambda: held.read() == b"", "the last one that could write there to end")
 
     @pytest.mark.parametrize(
         ("command", "why"),
