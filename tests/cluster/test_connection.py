@@ -1,10 +1,14 @@
 from __future__ import annotations
 
 import logging
+import os
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +19,30 @@ from llmb_tui.cluster.ssh.connection import Connection
 from llmb_tui.errors import Trouble
 from tests.cluster.login_node import LoginNode
 from tests.kit.waiting import until
+
+STAYING_RELAY = """
+import os, socket, sys, threading, time
+held = open(sys.argv[3], "w")
+line = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+def down():
+    while data := line.recv(65536): os.write(1, data)
+threading.Thread(target=down, daemon=True).start()
+try:
+    while data := os.read(0, 65536): line.sendall(data)
+finally:
+    time.sleep(600)
+"""
+PROGRAM = """
+import sys
+from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.cluster.ssh.connect import connect
+profile = SlurmProfile(name="", host="eos", account="", partition="", install_dir="/x", ssh_config=sys.argv[1])
+connection = connect(profile, Unattended())
+print(connection.run(["echo", "came through"]).stdout)
+if sys.argv[2] == "closes":
+    connection.close()
+"""
 
 
 @pytest.fixture
@@ -203,3 +231,18 @@ def test_a_port_that_nothing_listens_on(node: LoginNode) -> None:
         connect(replace(node.profile(), port=port), Unattended())
     assert "Nothing listens" in caught.value.why
     assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize("end", ["closes", "returns"])
+def test_a_proxy_command_that_would_stay_ends_with_the_program(node: LoginNode, tmp_path: Path, end: str) -> None:
+    (tmp_path / "relay.py").write_text(STAYING_RELAY)
+    os.mkfifo(tmp_path / "held")
+    (tmp_path / "config").write_text(
+        f"Host eos\nHostName 127.0.0.1\nPort {node.port}\nUser operator\nIdentityFile {node.key_file}\n"
+        f"UserKnownHostsFile {node.known_hosts}\nGlobalKnownHostsFile none\n"
+        f"ProxyCommand {sys.executable} {tmp_path}/relay.py %h %p {tmp_path}/held\n"
+    )
+    with os.fdopen(os.open(tmp_path / "held", os.O_RDONLY | os.O_NONBLOCK), "rb") as held:
+        program = [sys.executable, "-c", PROGRAM, str(tmp_path / "config"), end]
+        assert "came through" in subprocess.run(program, capture_output=True, text=True, check=True).stdout
+        until(lambda: held.read() == b"", "the command to end")

@@ -42,7 +42,9 @@ class Connection(Link):
         self._transport = transport
         self._channels = Channels(transport, self.host, asks_nobody=asks_nobody)
         self._shell = Shell(self._channels, self.host)
-        self._heartbeat = Heartbeat(transport, self._shell.speak, on_close)
+        self._on_close = on_close
+        self._ending = threading.Lock()
+        self._heartbeat = Heartbeat(transport, self._shell.speak, self._end)
 
     @property
     def alive(self) -> bool:
@@ -57,6 +59,7 @@ class Connection(Link):
     def close(self) -> None:
         """End the connection and every channel on it; remote commands may live on."""
         self._transport.close()
+        self._end()
 
     def run(
         self, argv: Sequence[str], *, stdin: bytes = b"", deadline_s: float = 20.0, only_looks: bool = False
@@ -90,6 +93,12 @@ class Connection(Link):
     def listen_after(self, wait: Callable[[], None]) -> None:
         """Call `wait` before each look at what came."""
         self._transport.listen_after(wait)
+
+    def _end(self) -> None:
+        """Let go of the way there. The heartbeat does so too, in a thread that ends with the program in its middle."""
+        with self._ending:
+            on_close, self._on_close = self._on_close, lambda: None
+            on_close()
 
     def _explain(self, argv: Sequence[str], ends: float) -> None:
         """Raise what explains a missing exit code or end; return when it was the command's own doing."""

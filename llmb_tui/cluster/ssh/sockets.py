@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import signal
@@ -85,7 +86,8 @@ def open_through(before: paramiko.Transport, via: HostSettings, settings: HostSe
 class ProxyCommand:
     """A command of the user's own whose stdin and stdout are the connection; `socket` is our end of it.
 
-    As with ssh the user's shell runs it. It has a session of its own, so that it cannot ask at the terminal.
+    As with ssh the user's shell runs it. It has a session of its own, so that it cannot ask at the terminal. One that
+    does not end with its stdin ends with the program, where nobody has closed it.
     """
 
     def __init__(self, command: str) -> None:
@@ -109,6 +111,7 @@ class ProxyCommand:
                 raise Unreachable(
                     "Could not start the proxy command.", f"{shell}: {error.strerror}.", "Check the variable SHELL."
                 ) from error
+        atexit.register(self._signal, signal.SIGTERM)
         self._listener = threading.Thread(target=self._listen, args=(words,), daemon=True)
         self._listener.start()
 
@@ -123,12 +126,16 @@ class ProxyCommand:
         """End the command, and what it started."""
         self.socket.close()
         for kind in (signal.SIGTERM, signal.SIGKILL):
-            if self._process.poll() is not None:
-                return
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, kind)
+            self._signal(kind)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_END_S)
+                break
+        atexit.unregister(self._signal)
+
+    def _signal(self, kind: signal.Signals) -> None:
+        if self._process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, kind)
 
     def _listen(self, words: int) -> None:
         with open(words, "rb", buffering=0) as stderr:
