@@ -21,6 +21,7 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from llmb_tui.cluster.failures import AnswerTooLong, DeadlinePassed, Disconnected, Unreachable
+from llmb_tui.cluster.tcp import connect_tcp
 from llmb_tui.errors import Trouble
 from llmb_tui.store.paths import expanded
 from llmb_tui.text import clean_line
@@ -308,6 +309,7 @@ class _Connection(http.client.HTTPConnection):
 
     def __init__(self, host: str, port: int, context: ssl.SSLContext, server_name: str, ends: float) -> None:
         super().__init__(host, port, timeout=max(0.001, ends - time.monotonic()))
+        self._create_connection = lambda place, within_s, _: connect_tcp(place[0], place[1], within_s)
         self.ends = ends
         self._context = context
         self._server_name = server_name

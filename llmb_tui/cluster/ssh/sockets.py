@@ -15,6 +15,7 @@ import paramiko
 from llmb_tui.cluster.failures import Unreachable
 from llmb_tui.cluster.ssh.channels import LINK_ERRORS, close_quietly
 from llmb_tui.cluster.ssh.openssh import HostSettings
+from llmb_tui.cluster.tcp import connect_tcp
 from llmb_tui.text import clean, clean_line
 
 _END_S = 2.0
@@ -28,7 +29,7 @@ _CONNECT_FAILED = 2
 def open_tcp(settings: HostSettings) -> socket.socket:
     """A TCP connection to a host. Raises Unreachable."""
     try:
-        sock = socket.create_connection((settings.host, settings.port), timeout=settings.connect_deadline_s)
+        sock = connect_tcp(settings.host, settings.port, settings.connect_deadline_s)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except (OSError, OverflowError, UnicodeError) as error:
         raise _unreachable(settings, error) from error
