@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 import paramiko
 from paramiko.common import (
@@ -72,7 +72,7 @@ class LoginNode:
         self.host_keys: list[paramiko.PKey] = [make_key(directory / "host_key")]
         self.known_hosts = directory / "known_hosts"
         self.factors: Sequence[str] = ("publickey",)
-        self.rounds: Sequence[Sequence[str]] = (("Password: ",),)
+        self.rounds: Sequence[Sequence[str | bytes]] = (("Password: ",),)
         self.codes: list[str] = []
         """One-time codes: each is good once."""
         self.max_sessions = 10
@@ -225,11 +225,11 @@ class _Server(paramiko.ServerInterface):
 
     def _query(self) -> InteractiveQuery:
         return InteractiveQuery(
-            "", self._node.instructions, *((prompt, False) for prompt in self._node.rounds[self._round])
+            "", self._node.instructions, *((cast("str", prompt), False) for prompt in self._node.rounds[self._round])
         )
 
-    def _is_right(self, prompt: str, response: str) -> bool:
-        if "Password" in prompt:
+    def _is_right(self, prompt: str | bytes, response: str) -> bool:
+        if "Password" in str(prompt):
             return response == PASSWORD
         if response in self._node.codes:
             self._node.codes.remove(response)

@@ -347,6 +347,15 @@ def test_prompts_are_clean(node: LoginNode) -> None:
     assert person.prompts == [("(operator@127.0.0.1) Password\ufffd: ", False)]
 
 
+def test_a_prompt_in_another_encoding_is_asked(node: LoginNode) -> None:
+    node.factors = ("keyboard-interactive",)
+    node.rounds = (("Kennwort für eos: ".encode("latin-1"),),)
+    node.codes = ["123456"]
+    person = Person(answers=["123456"])
+    log_in(node, person)
+    assert person.prompts == [("(operator@127.0.0.1) Kennwort f\ufffdr eos: ", False)]
+
+
 def test_what_the_server_says_between_questions_comes_before_the_next(node: LoginNode) -> None:
     node.factors = ("keyboard-interactive",)
     node.rounds = ((), ("Password: ",))

@@ -11,6 +11,7 @@ import paramiko
 
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.ssh.sockets import Through
+from llmb_tui.cluster.ssh.userauth import QuestionsInAnyText
 from llmb_tui.text import clean
 
 PHONE_S = 120.0
@@ -64,7 +65,10 @@ class Questions:
         # A person takes the time that the server gives; only the server's own silence is bounded.
         self._transport.auth_timeout = float("inf")
         try:
-            return self._transport.auth_interactive(user, self)
+            handler = self._transport.auth_handler = QuestionsInAnyText(self._transport)
+            has_answered = threading.Event()
+            handler.auth_interactive(user, self, has_answered)
+            return handler.wait_for_response(has_answered)
         finally:
             self._silence.cancel()
 

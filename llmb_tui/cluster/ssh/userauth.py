@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 import paramiko
-from paramiko.auth_handler import AuthOnlyHandler
+from paramiko.auth_handler import AuthHandler, AuthOnlyHandler
 from paramiko.common import MSG_SERVICE_ACCEPT, cMSG_SERVICE_REQUEST
 
 _LOOK_EVERY_S = 0.1
@@ -110,6 +110,21 @@ class KeyRequests(AuthOnlyHandler):
         """SSH_MSG_USERAUTH_PK_OK, which has the number of a question."""
         self._is_welcome = True
         self._answered.set()
+
+
+class QuestionsInAnyText(AuthHandler):
+    """Keyboard-interactive, also where what a site has set as its prompt is no UTF-8, which paramiko takes for a fault.
+
+    What it overrides is not public in paramiko.
+    """
+
+    def _parse_userauth_info_request(self, message: paramiko.Message) -> None:
+        super()._parse_userauth_info_request(_AnyText(message.get_remainder()))  # type: ignore[misc]
+
+
+class _AnyText(paramiko.Message):
+    def get_text(self) -> str:
+        return self.get_binary().decode(errors="replace")
 
 
 def _algorithm(public: bytes) -> str:
