@@ -5,6 +5,10 @@ PYTHON ?= $(shell /usr/bin/python3 -c 'import ensurepip, sys; assert sys.version
 	&& echo /usr/bin/python3 || echo python3)
 VENV := .venv
 BIN := $(VENV)/bin
+# Debian's python3 only suggests the package with which it makes environments.
+HAS_VENV = $(PYTHON) -c 'import ensurepip' 2>/dev/null
+APT = $$([ $$(id -u) = 0 ] || echo sudo -n) env DEBIAN_FRONTEND=noninteractive apt-get -y
+GET_VENV = $(APT) install --no-install-recommends python3-venv
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
 # Half of what a worker does is waiting for clusters: eight keep two processors busy. Python keeps what it has compiled,
@@ -85,6 +89,9 @@ fit: $(VENV)/.ready
 
 # uv takes a quarter of pip's time. It knows none of pip's settings: where they lead to the packages, pip does it.
 $(VENV)/.ready: requirements.lock pyproject.toml
+	@$(HAS_VENV) || { [ "$$(command -v $(PYTHON))" -ef /usr/bin/python3 ] && \
+		{ $(GET_VENV) || { $(APT) update && $(GET_VENV); }; } >/dev/null 2>&1 && $(HAS_VENV); } || \
+		{ echo "$(PYTHON) cannot make environments: apt install python3-venv, or make PYTHON=ANOTHER" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	@sed -n '/^uv==/,/[^\\]$$/p' requirements.lock > $(VENV)/uv.lock
 	$(PIP) --requirement $(VENV)/uv.lock
