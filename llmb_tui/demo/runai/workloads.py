@@ -25,7 +25,10 @@ class NameTakenError(Exception):
 
 
 class Workloads:
-    """What was submitted below `root`. `clock` says the real time."""
+    """What was submitted below `root`. `clock` says the real time.
+
+    A workload that another version of llmb-tui left in a form that is not understood, or that was cut, is put aside.
+    """
 
     def __init__(self, root: Path, speed: float, clock: Callable[[], float] = time.time) -> None:
         self._root = root
@@ -37,8 +40,12 @@ class Workloads:
         self._all: dict[str, Workload] = {}
         (root / "workloads").mkdir(mode=0o700, parents=True, exist_ok=True)
         for path in (root / "workloads").glob("*.json"):
-            workload = Workload(**json.loads(path.read_text(encoding="utf-8")))
-            self._all[workload.id] = workload
+            try:
+                workload = Workload(**json.loads(path.read_text(encoding="utf-8")))
+            except (TypeError, ValueError):
+                path.rename(path.with_suffix(".put-aside"))
+            else:
+                self._all[workload.id] = workload
 
     def create(self, kind: str, body: dict[str, Any]) -> Workload:
         """Take a workload. Raises NameTakenError."""

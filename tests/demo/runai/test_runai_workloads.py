@@ -196,6 +196,19 @@ def test_workloads_go_on_while_the_site_is_stopped(tmp_path: Path) -> None:
         FaultySite(tmp_path, [], speed=0)
 
 
+@pytest.mark.parametrize("content", ["", '{"id": "x", "colour": "blue"}', "[]"])
+def test_a_workload_that_is_not_understood_is_put_aside(tmp_path: Path, content: str) -> None:
+    with runai_site(tmp_path) as site:
+        client = Client(site)
+        client.login()
+        identity = client.submit(request())
+        client.close()
+    (tmp_path / "workloads" / "other.json").write_text(content)
+    with runai_site(tmp_path) as site:
+        assert [workload.id for workload in site.workloads.all()] == [identity]
+    assert (tmp_path / "workloads" / "other.put-aside").read_text() == content
+
+
 def test_two_kinds_of_cluster_share_no_folder(tmp_path: Path) -> None:
     with runai_site(tmp_path), pytest.raises(Trouble, match="is running already"):
         DemoCluster(tmp_path).start()
