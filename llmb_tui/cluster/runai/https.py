@@ -69,7 +69,10 @@ class HttpsServer:
     """
 
     def __init__(self, url: str, context: ssl.SSLContext, *, proxy: str | None = None, server_name: str = "") -> None:
-        """`proxy`: instead of the environment's; `server_name`: whom the certificate names, where not the host."""
+        """`proxy`: a kubeconfig's, instead of the environment's.
+
+        `server_name`: whom the certificate names, where not the host.
+        """
         parts = urlsplit(url)
         self.host, self._port = parts.hostname or "", parts.port or 443
         self.name = clean_line(parts.netloc.rpartition("@")[2])
@@ -77,6 +80,11 @@ class HttpsServer:
         self._server_name = server_name or self.host
         by_environment = None if urllib.request.proxy_bypass(self.host) else urllib.request.getproxies().get("https")
         self._proxy = proxy or by_environment
+        self._proxy_of, self._mend_proxy = (
+            ("kubeconfig", "Set its `proxy-url` to http://HOST:PORT, or leave it out.")
+            if proxy
+            else ("environment", "Set HTTPS_PROXY to http://HOST:PORT, or name the host in NO_PROXY.")
+        )
 
     def reach(self, ends: float) -> None:
         """Connect, and ask nothing. Raises Unreachable."""
@@ -163,11 +171,11 @@ class HttpsServer:
         return connection
 
     def _no_proxy(self, why: str) -> Unreachable:
-        what = f"{self.name} cannot be reached through the proxy of the environment."
-        return Unreachable(what, why, "Set HTTPS_PROXY to http://HOST:PORT, or name the host in NO_PROXY.")
+        what = f"{self.name} cannot be reached through the proxy of the {self._proxy_of}."
+        return Unreachable(what, why, self._mend_proxy)
 
     def _unreachable(self, error: Exception) -> Trouble:
-        through = " through the proxy of the environment" if self._proxy else ""
+        through = f" through the proxy of the {self._proxy_of}" if self._proxy else ""
         what = f"{self.name} cannot be reached{through}."
         words = clean_line(getattr(error, "strerror", None) or str(error)) or type(error).__name__
         if isinstance(error, ssl.SSLCertVerificationError):

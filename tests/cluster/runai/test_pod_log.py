@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llmb_tui.cluster.failures import AuthenticationFailed, Disconnected
+from llmb_tui.cluster.failures import AuthenticationFailed, Disconnected, Unreachable
 from llmb_tui.cluster.remote_file import Sample, cksum
 from llmb_tui.cluster.runai import pod_log
 from llmb_tui.cluster.runai.failures import ApiTrouble
@@ -432,6 +432,17 @@ class TestKubeconfig:
         self.change(kubeconfig, exec={"command": "/bin/false", "args": 5, "env": 5})
         with pytest.raises(BadKubeconfig, match="cannot be used"):
             log_of(kubeconfig).prove(Sample(0, 0, 0), b"")
+
+    @pytest.mark.parametrize(("proxy", "fix"), [("socks5://127.0.0.1:1", "`proxy-url`"), ("127.0.0.1:1", "the proxy")])
+    def test_a_proxy_of_its_own_that_is_of_no_use_is_said_to_be_its_own(
+        self, kubeconfig: Path, proxy: str, fix: str
+    ) -> None:
+        config = yaml.safe_load(kubeconfig.read_text())
+        config["clusters"][0]["cluster"]["proxy-url"] = proxy
+        kubeconfig.write_text(yaml.safe_dump(config))
+        with pytest.raises(Unreachable, match="through the proxy of the kubeconfig") as caught:
+            Kube(str(kubeconfig)).open("/x")
+        assert fix in caught.value.fix
 
     @pytest.mark.parametrize("server", ["https://kube:6443x", "https://kube:65536", "https://[::1", "https://:6443"])
     def test_an_address_that_is_none_is_said(self, kubeconfig: Path, server: str) -> None:
