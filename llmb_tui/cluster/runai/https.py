@@ -17,6 +17,7 @@ import ssl
 import time
 import urllib.request
 from collections.abc import Mapping
+from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -45,11 +46,16 @@ class WrongServer(Unreachable):
     """Its name is not known, or its certificate not trusted: trying again at once is of no use."""
 
 
+def tls_context(cafile: Path | None = None, cadata: str | None = None) -> ssl.SSLContext:
+    """As Python makes one. Some, Debian 12's among them, take a connection that breaks for one that was ended."""
+    context = ssl.create_default_context(cafile=cafile, cadata=cadata)
+    context.options &= ~ssl.OP_IGNORE_UNEXPECTED_EOF
+    return context
+
+
 def trusting(*files: str | None) -> ssl.SSLContext:
     """Trusts the system's certificates, or those that SSL_CERT_FILE names, and those of the files, in PEM."""
-    context = ssl.create_default_context()
-    # Some Pythons, Debian 12's among them, take a connection that breaks for one that was ended.
-    context.options &= ~ssl.OP_IGNORE_UNEXPECTED_EOF
+    context = tls_context()
     for name in filter(None, files):
         try:
             path = expanded(name)

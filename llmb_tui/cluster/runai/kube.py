@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from llmb_tui.cluster.failures import AuthenticationFailed
 from llmb_tui.cluster.remote_file import Unreadable
-from llmb_tui.cluster.runai.https import HttpsServer, Reply
+from llmb_tui.cluster.runai.https import HttpsServer, Reply, tls_context
 from llmb_tui.cluster.runai.secret import VARIABLE
 from llmb_tui.cluster.yaml_text import NotYaml, yaml_of
 from llmb_tui.store.paths import expanded
@@ -126,9 +126,7 @@ class Kube:
         data, file = _text(self._cluster, "certificate-authority-data"), _text(self._cluster, "certificate-authority")
         try:
             # Only these are trusted where it names some, as by kubectl.
-            context = ssl.create_default_context(
-                cafile=self._file(file) if file and not data else None, cadata=_decoded(data)
-            )
+            context = tls_context(self._file(file) if file and not data else None, _decoded(data))
             self._identify(context, given)
         except (ValueError, OSError, ssl.SSLError) as error:
             raise BadKubeconfig(self._path, f"A certificate or key in it is wrong: {type(error).__name__}.") from None

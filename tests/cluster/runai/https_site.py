@@ -57,12 +57,15 @@ class Say:
     """It is ended there, in order, as by something in between."""
     chunks: Iterable[bytes] | None = None
     """The body in chunks, instead of `body`."""
+    until_closed: bool = False
+    """No length of `body` is told: it ends where the connection does."""
     slowly: bool = False
     """A byte at a time, for as long as somebody reads."""
 
     def head(self, length: int | None) -> bytes:
         lines = [f"HTTP/1.1 {self.status} Of The Test", *(f"{name}: {value}" for name, value in self.headers.items())]
-        lines.append("Transfer-Encoding: chunked" if length is None else f"Content-Length: {length}")
+        if not self.until_closed:
+            lines.append("Transfer-Encoding: chunked" if length is None else f"Content-Length: {length}")
         return "\r\n".join([*lines, "Connection: close", "", ""]).encode()
 
     def pieces(self) -> Iterator[bytes]:

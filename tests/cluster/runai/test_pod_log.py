@@ -270,6 +270,12 @@ def test_a_place_that_is_not_certain_is_none() -> None:
     assert end_of(b"same\n" * 100, b"same\n" * 50) is None
 
 
+def test_a_log_without_a_length_that_is_cut_is_not_taken_for_all_of_it(site: Site, kubeconfig: Path) -> None:
+    site.respond = lambda _: Say(body=LINES[:1000], until_closed=True, cut_after=600)
+    with contextlib.closing(Kube(str(kubeconfig)).open("/x")) as reply, pytest.raises(Disconnected, match="broke"):
+        list(iter(lambda: reply.read(5.0), b""))
+
+
 class TestKubeconfig:
     def change(self, path: Path, **user: object) -> dict[str, object]:
         config = yaml.safe_load(path.read_text())
