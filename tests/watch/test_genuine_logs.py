@@ -51,6 +51,15 @@ def test_the_last_step() -> None:
     )
 
 
+def test_memory_is_what_a_gpu_used_whatever_the_version_calls_it() -> None:
+    """The last line of NeMo 2.2.1 and of 2.5.0, on one H200 each."""
+    older, newer = parsed(log("nemo-2.2.1-gpu"))[1], parsed(log("nemo-2.5.0-gpu"))[1]
+    assert ([step.index for step in older], [step.index for step in newer]) == ([*range(20)], [*range(8)])
+    assert (older[-1].step_time_s, newer[-1].step_time_s) == (1.391, 1.398)
+    assert (older[-1].memory_peak_bytes, newer[-1].memory_peak_bytes) == (63_063_457_792, 67_335_356_416)
+    assert (older[-1].memory_allocated_bytes, newer[-1].memory_allocated_bytes) == (50_661_187_584, None)
+
+
 def test_tflops_are_those_of_the_callback() -> None:
     _, steps = parsed(log("nemo-2.4.0-flops"))
     assert all(step.tflops_per_gpu for step in steps)
@@ -67,6 +76,9 @@ def test_tflops_are_those_of_the_callback() -> None:
             "Checkpoint file not found: /lustre/",
         ),
         ("nemo-2.2.1-unknown-field", "NeMo does not know a setting", "model.config.num_layer: nemo.collections.llm"),
+        ("nemo-2.2.1-gpu-oom", "A GPU ran out of memory", "Tried to allocate 16.00 GiB"),
+        ("nemo-2.2.1-no-gpu", "or the job sees no GPU", "No supported gpu backend found!"),
+        ("nemo-2.2.1-no-interface", "NCCL cannot work with", "invalid usage (run with NCCL_DEBUG=WARN for details)"),
     ],
 )
 def test_why_a_run_failed(name: str, reason: str, line: str) -> None:
