@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.text import Text
-from textual import constants, work
+from textual import constants
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
@@ -18,7 +18,7 @@ from textual.theme import Theme
 from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
 from llmb_tui.store.settings import Settings, keep_theme
-from llmb_tui.ui.daemon import in_daemon
+from llmb_tui.ui.daemon import background, in_daemon
 from llmb_tui.ui.key_order import KeyOrder
 from llmb_tui.ui.prompter import ModalPrompter
 from llmb_tui.ui.screens.wizard import WizardScreen
@@ -69,7 +69,7 @@ class LlmbApp(KeyOrder):
         for key, why in screen_faults(self.services.settings):
             tell(self, f"{key}: {why}", "warning")
 
-    @work
+    @background()
     async def _keep_theme(self, theme: Theme) -> None:
         if theme.name == self._theme_in_force:
             return
@@ -127,7 +127,7 @@ class LlmbApp(KeyOrder):
             self.pop_screen()
         self.screen.run_again(event.run)
 
-    @work(group="suites", exclusive=True)
+    @background(group="suites", exclusive=True)
     async def action_suites(self) -> None:
         from llmb_tui.ui.screens.suite_dialogs import SuitesDialog
         from llmb_tui.ui.screens.suite_watch import SuiteWatchScreen

@@ -1,13 +1,11 @@
-"""`in_daemon`: a blocking call in a thread that the program does not wait for when it ends.
+"""`background`: what a screen does beside its keys. `in_daemon`: a blocking call of it, in a thread.
 
-Textual's own thread workers belong to an executor that Python joins at exit, so that a command on a dead link would
-hold the terminal for its whole deadline. Every screen uses it in the same way, inside an async worker:
+Every screen uses them in the same way:
 
-    @work(group="read", exclusive=True, exit_on_error=False)
+    @background(group="read", exclusive=True)
     async def _read(self) -> None:
-        with trouble_shown(self.app):
-            answer = await in_daemon(call, argument)
-            ...
+        answer = await in_daemon(call, argument)
+        ...
 """
 
 from __future__ import annotations
@@ -17,9 +15,13 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
+from textual import work
 from textual.app import App
+from textual.dom import DOMNode
+from textual.worker import Worker
 
 from llmb_tui.crash import place_of
 from llmb_tui.errors import Trouble, trouble_of
@@ -29,15 +31,39 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
+N = TypeVar("N", bound=DOMNode)
 
 
 class Defect(Trouble):
     """Something of ours is wrong."""
 
 
+def background(
+    *, group: str = "default", exclusive: bool = False, description: str | None = None
+) -> Callable[[Callable[Concatenate[N, P], Coroutine[Any, Any, None]]], Callable[Concatenate[N, P], Worker[None]]]:
+    """Textual's worker, whose trouble is shown in a dialog where the method itself does not tell of it.
+
+    So is a defect, and the screen stays usable: Textual would end the program, or say nothing.
+    """
+
+    def of(
+        method: Callable[Concatenate[N, P], Coroutine[Any, Any, None]],
+    ) -> Callable[Concatenate[N, P], Worker[None]]:
+        @wraps(method)
+        async def told(node: N, *args: P.args, **kwargs: P.kwargs) -> None:
+            with trouble_shown(node.app):
+                await method(node, *args, **kwargs)
+
+        return work(group=group, exclusive=exclusive, exit_on_error=False, description=description)(told)
+
+    return of
+
+
 async def in_daemon(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Result of the call. Cancelled, it returns at once and the thread's result is dropped.
 
+    The program does not wait for the thread when it ends. Textual's own belong to an executor that Python joins at
+    exit, so that a command on a dead link would hold the terminal for its whole deadline.
     Raises Trouble: that of the call, or `Defect`.
     """
     outcome: Future[T] = Future()
@@ -59,16 +85,23 @@ async def in_daemon(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
 
 def go_on(app: App[Any], agreed: Coroutine[Any, Any, None]) -> None:
     """Do what a person has said yes to: it goes on, and its outcome is told, when its screen is left meanwhile."""
-    app.run_worker(agreed, name="agreed", group="agreed", description="agreed", exit_on_error=False)
+
+    async def told() -> None:
+        with trouble_shown(app):
+            await agreed
+
+    app.run_worker(told(), name="agreed", group="agreed", description="agreed", exit_on_error=False)
 
 
 @contextmanager
 def trouble_shown(app: App[Any]) -> Iterator[None]:
-    """Trouble within is shown in a dialog, and what follows it there is left out."""
+    """Trouble within, and a defect, is shown in a dialog, and what follows it there is left out."""
     try:
         yield
     except Trouble as trouble:
         show_failure(app, trouble)
+    except Exception as error:  # noqa: BLE001 - a defect
+        show_failure(app, _defect(error))
 
 
 def show_failure(app: App[Any], trouble: Trouble) -> None:

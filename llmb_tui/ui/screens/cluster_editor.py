@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from typing import Any, ClassVar
 
-from textual import getters, on, work
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
@@ -17,7 +17,7 @@ from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
-from llmb_tui.ui.daemon import in_daemon
+from llmb_tui.ui.daemon import background, in_daemon
 from llmb_tui.ui.dialogs import Confirm
 from llmb_tui.ui.forms.form import ProfileForm
 from llmb_tui.ui.forms.runai import RunaiForm
@@ -112,7 +112,7 @@ configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. 
         form.say(line(("◐ connecting …", "$text-warning")))
         self._read(form, profile)
 
-    @work(group="save", exit_on_error=False)
+    @background(group="save")
     async def action_save(self) -> None:
         """Once, however often the key comes meanwhile."""
         if self._is_saving:
@@ -128,7 +128,7 @@ configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. 
         finally:
             self._is_saving = False
 
-    @work(group="leave", exclusive=True)
+    @background(group="leave", exclusive=True)
     async def action_leave(self) -> None:
         """What was entered is lost then: that takes a second key."""
         if self._is_saving:
@@ -138,7 +138,7 @@ configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. 
         if not lost or await self.app.push_screen_wait(Confirm("Leave", question, "Leave", "Stay")):
             self.dismiss(None)
 
-    @work(group="read", exclusive=True, exit_on_error=False)
+    @background(group="read", exclusive=True)
     async def _read(self, form: ProfileForm[Any, Any], profile: ClusterProfile) -> None:
         focused = self.focused
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from textual import getters, on, work
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -21,7 +21,7 @@ from llmb_tui.results.housekeeping import KINDS, Belonging, Removal, total_size
 from llmb_tui.results.prune import held_by_suites, loaded_by_suites
 from llmb_tui.services import Services
 from llmb_tui.text import plural, size_text
-from llmb_tui.ui.daemon import go_on, in_daemon, show_failure
+from llmb_tui.ui.daemon import background, go_on, in_daemon, show_failure
 from llmb_tui.ui.dialogs import Confirm
 from llmb_tui.ui.text import MUTED, Part, line, lines, tell
 from llmb_tui.ui.widgets.key_bar import KeyBar
@@ -93,12 +93,12 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
             self._marked ^= {one.path}
             self._show_rows()
 
-    @work(group="disk", exclusive=True, exit_on_error=False)
+    @background(group="disk", exclusive=True)
     async def action_read(self, said: str = "") -> None:
         """`said`: what was done before."""
         await self._read(said)
 
-    @work(group="remove", exclusive=True, exit_on_error=False)
+    @background(group="remove", exclusive=True)
     async def action_remove(self) -> None:
         things = housekeeping.chosen(tuple(self._things.values()), sorted(self._marked))
         if not things:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from textual import getters, on, work
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
@@ -20,7 +20,7 @@ from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import JobWords, Run
 from llmb_tui.services import Services
 from llmb_tui.text import plural
-from llmb_tui.ui.daemon import go_on, in_daemon, show_failure, trouble_shown
+from llmb_tui.ui.daemon import background, go_on, in_daemon, show_failure
 from llmb_tui.ui.dialogs import Confirm, NoteDialog
 from llmb_tui.ui.screens.runs_screen import RunsScreen
 from llmb_tui.ui.text import MUTED, line, lines, tell
@@ -154,7 +154,7 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
         if self.table.record is not None:
             self.post_message(self.Again(self.table.record.run))
 
-    @work(group="note", exclusive=True, exit_on_error=False)
+    @background(group="note", exclusive=True)
     async def action_note(self) -> None:
         if (record := self.table.record) is None:
             return
@@ -163,11 +163,10 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
         if answer is None:
             return
         text, tags = answer
-        with trouble_shown(self.app):
-            await in_daemon(notes.change, run_id, text, tags, set(before.tags) - set(tags))
-            await self.prepare()
+        await in_daemon(notes.change, run_id, text, tags, set(before.tags) - set(tags))
+        await self.prepare()
 
-    @work(group="others", exclusive=True, exit_on_error=False)
+    @background(group="others", exclusive=True)
     async def action_others(self) -> None:
         from llmb_tui.ui.screens.llmb_runs import LlmbRunsScreen
 
@@ -186,7 +185,7 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
         self.table.filter(self.words.value)
         self._show_around()
 
-    @work(group="cancel", exclusive=True, exit_on_error=False)
+    @background(group="cancel", exclusive=True)
     async def action_cancel(self) -> None:
         if not (wanted := self.table.to_cancel):
             tell(self.app, _NO_JOB, "warning")
@@ -251,7 +250,7 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
         if self.table.record is not None and self.has_class("-peeking"):
             self._show_last_lines(self.table.record)
 
-    @work(group="peek", exclusive=True, exit_on_error=False)
+    @background(group="peek", exclusive=True)
     async def _show_last_lines(self, record: RunRecord) -> None:
         """Of two runs in a row only the last one's come."""
         run = record.run

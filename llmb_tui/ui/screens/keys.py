@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -19,7 +19,7 @@ from llmb_tui.launch.secret import SecretId, SecretNeed, secret_of
 from llmb_tui.launch.secrets import SecretState, forget_secret, give_secret, secret_states, try_secret
 from llmb_tui.request import RunRequest
 from llmb_tui.services import Services
-from llmb_tui.ui.daemon import go_on, in_daemon, show_failure
+from llmb_tui.ui.daemon import background, go_on, in_daemon, show_failure
 from llmb_tui.ui.dialogs import Dialog
 from llmb_tui.ui.text import MUTED, line, lines, tell, told
 from llmb_tui.ui.widgets.choices import ChoiceList
@@ -123,7 +123,7 @@ class KeysDialog(Dialog[None]):
         finally:
             self._set_acting(False)
 
-    @work(group="look", exit_on_error=False)
+    @background(group="look")
     async def _look(self) -> None:
         try:
             await self._ask(lambda _: "")

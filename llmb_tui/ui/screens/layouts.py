@@ -5,13 +5,11 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from textual import work
-
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.errors import Trouble
 from llmb_tui.plan.selection import Selection
 from llmb_tui.ui import units
-from llmb_tui.ui.daemon import in_daemon
+from llmb_tui.ui.daemon import background, in_daemon
 from llmb_tui.ui.dialogs import ListDialog
 from llmb_tui.ui.text import MUTED, line, lines, told
 from llmb_tui.ui.widgets.texts import Paragraph, Paragraphs, fact, text
@@ -44,7 +42,7 @@ class LayoutsDialog(ListDialog):
         self._ticks = self.set_interval(_TICK_S, self._tick)
         self._compare()
 
-    @work(exclusive=True, exit_on_error=False)
+    @background(exclusive=True)
     async def _compare(self) -> None:
         from llmb_tui.plan.layouts import layouts
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Collection
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import getters, on, work
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
@@ -16,7 +16,7 @@ from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
-from llmb_tui.ui.daemon import in_daemon, trouble_shown
+from llmb_tui.ui.daemon import background, in_daemon
 from llmb_tui.ui.text import MUTED, Part, line, tell
 from llmb_tui.ui.units import age
 from llmb_tui.ui.widgets.choices import ChoiceList
@@ -106,7 +106,7 @@ A run is judged by the preset of its own release: one that no preset has cannot 
         if self._cluster:
             self._read(self._cluster)
 
-    @work(group="start", exit_on_error=False)
+    @background(group="start")
     async def _start(self) -> None:
         try:
             self._profiles = await in_daemon(self._services.clusters.profiles)
@@ -128,7 +128,7 @@ A run is judged by the preset of its own release: one that no preset has cannot 
             self.clusters.focus()
             self._say(("enter asks the cluster", MUTED))
 
-    @work(group="read", exclusive=True, exit_on_error=False)
+    @background(group="read", exclusive=True)
     async def _read(self, cluster: str) -> None:
         self._say(("◐ asking ", "$text-warning"), f"{cluster} …")
         try:
@@ -158,10 +158,9 @@ A run is judged by the preset of its own release: one that no preset has cannot 
 
         return import_run(self._services.catalog, self._services.runs, self._of, one)
 
-    @work(group="open", exclusive=True, exit_on_error=False)
+    @background(group="open", exclusive=True)
     async def _open(self, one: ImportableRun) -> None:
-        with trouble_shown(self.app):
-            self.dismiss((await in_daemon(self._import, one)).id)
+        self.dismiss((await in_daemon(self._import, one)).id)
 
     def _choose(self, cluster: str) -> None:
         self._cluster = cluster

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from textual import getters, work
+from textual import getters
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.events import Key
@@ -32,7 +32,7 @@ from llmb_tui.services import Services
 from llmb_tui.store.files import file_trouble
 from llmb_tui.store.paths import expanded
 from llmb_tui.ui.clipboard import copy
-from llmb_tui.ui.daemon import in_daemon, trouble_shown
+from llmb_tui.ui.daemon import background, in_daemon
 from llmb_tui.ui.dialogs import AskLine
 from llmb_tui.ui.text import MUTED, line, say, tell, told
 from llmb_tui.ui.widgets.answers import ResultAnswer, by_nodes, compared, exported, over_scales
@@ -75,7 +75,7 @@ class ResultView(Screen[None]):
         self.body.focus()
         self._show()
 
-    @work(exclusive=True, exit_on_error=False)
+    @background(exclusive=True)
     async def _show(self) -> None:
         try:
             answer = await in_daemon(self._work_out)
@@ -107,7 +107,7 @@ class ResultView(Screen[None]):
         if self._answer:
             copy(self.app, self._answer.copy, self._answer.copy)
 
-    @work(group="save", exclusive=True, exit_on_error=False)
+    @background(group="save", exclusive=True)
     async def action_save(self) -> None:
         if self._answer:
             await ask_and_save(self.app, self._answer.charts)
@@ -120,9 +120,8 @@ async def ask_and_save(app: App[Any], charts: Sequence[Chart]) -> None:
     question = AskLine("Save charts", words, str(Path.cwd()), "enter writes, escape does not.")
     folder = await app.push_screen_wait(question)
     if folder and folder.strip():
-        with trouble_shown(app):
-            written = await in_daemon(save_charts, charts, expanded(folder.strip()))
-            tell(app, f"Written: {', '.join(map(str, written))}")
+        written = await in_daemon(save_charts, charts, expanded(folder.strip()))
+        tell(app, f"Written: {', '.join(map(str, written))}")
 
 
 def save_charts(charts: Sequence[Chart], folder: Path) -> list[Path]:

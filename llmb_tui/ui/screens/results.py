@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import getters, on, work
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.events import Key as KeyPressed
@@ -19,7 +19,7 @@ from llmb_tui.results.notes import Note
 from llmb_tui.results.result import RunResult
 from llmb_tui.services import Services
 from llmb_tui.text import plural
-from llmb_tui.ui.daemon import in_daemon
+from llmb_tui.ui.daemon import background, in_daemon
 from llmb_tui.ui.screens.runs_screen import RunsScreen
 from llmb_tui.ui.text import MUTED, line, lines, say, tell
 from llmb_tui.ui.widgets.chart_view import ChartView
@@ -176,7 +176,7 @@ A step time is the mean of the runs that count: those that ended well and did no
         runs = [run for run in self._chosen_runs() if not clusters or run.cluster in clusters]
         self._view("slow nodes", lambda: nodes_of(runs), runs)
 
-    @work(group="report", exclusive=True, exit_on_error=False)
+    @background(group="report", exclusive=True)
     async def action_report(self) -> None:
         runs = self._runs_to_hand_over()
         if len(runs) > _MOST_REPORTED:
@@ -189,7 +189,7 @@ A step time is the mean of the runs that count: those that ended well and did no
         if self._list:
             say(self.head, self._list.heading)
 
-    @work(group="export", exclusive=True, exit_on_error=False)
+    @background(group="export", exclusive=True)
     async def action_export(self) -> None:
         from llmb_tui.ui.dialogs import ExportDialog
         from llmb_tui.ui.screens.result_view import export_runs
@@ -208,7 +208,7 @@ A step time is the mean of the runs that count: those that ended well and did no
         groups = list(self._marked.values()) or ([self._row] if self._row else [])
         return sorted({run.id: run for one in groups for run in one.runs}.values(), key=lambda run: run.made_at)
 
-    @work(group="save", exclusive=True, exit_on_error=False)
+    @background(group="save", exclusive=True)
     async def action_save(self) -> None:
         from llmb_tui.ui.screens.result_view import ask_and_save
 
@@ -282,7 +282,7 @@ A step time is the mean of the runs that count: those that ended well and did no
         key = self.table.chosen
         return None if key is None or self._list is None else self._list.groups.get(key)
 
-    @work(group="show", exclusive=True, exit_on_error=False)
+    @background(group="show", exclusive=True)
     async def _show(self) -> None:
         """Bring rows and lines to what is known and asked for; the work is done in a thread."""
         if not self._has_heard:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from textual import getters, on, work
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
@@ -28,7 +28,7 @@ from llmb_tui.preflight.report import Preflight
 from llmb_tui.services import Services
 from llmb_tui.text import capital
 from llmb_tui.ui.compositor import RowCompositor
-from llmb_tui.ui.daemon import Defect, go_on, in_daemon, show_failure
+from llmb_tui.ui.daemon import Defect, background, go_on, in_daemon, show_failure
 from llmb_tui.ui.dialogs import Confirm
 from llmb_tui.ui.text import MUTED, line, lines, tell
 from llmb_tui.ui.units import gpu_hours
@@ -136,7 +136,7 @@ Leaving this screen stops the watching only; the job goes on."""
         self.trouble = None
         self._watch()
 
-    @work(group="log-in", exclusive=True, exit_on_error=False)
+    @background(group="log-in", exclusive=True)
     async def action_log_in(self) -> None:
         if (profile := self._profile) is None:
             return
@@ -144,7 +144,7 @@ Leaving this screen stops the watching only; the job goes on."""
             await in_daemon(lambda: self._services.clusters.cluster(profile.name).connect(self._prompter))
             self.trouble = None
 
-    @work(group="report", exclusive=True, exit_on_error=False)
+    @background(group="report", exclusive=True)
     async def action_report(self) -> None:
         from llmb_tui.ui.screens.report import ReportScreen
 
@@ -153,7 +153,7 @@ Leaving this screen stops the watching only; the job goes on."""
             if self.is_current:
                 self.app.push_screen(ReportScreen(report))
 
-    @work(group="submission", exclusive=True, exit_on_error=False)
+    @background(group="submission", exclusive=True)
     async def action_submit(self) -> None:
         if (run := self.training_run) is None:
             return
@@ -196,7 +196,7 @@ Leaving this screen stops the watching only; the job goes on."""
         request = services.request(run.cluster, run.plan, run.procedure)
         return services.launcher.resume(request, run, self._prompter, self._publish_check, self._publish_sending)
 
-    @work(group="submission", exclusive=True, exit_on_error=False)
+    @background(group="submission", exclusive=True)
     async def action_withdraw(self) -> None:
         from llmb_tui.launch.submit import withdraw  # loads paramiko
 
@@ -209,7 +209,7 @@ Leaving this screen stops the watching only; the job goes on."""
             self.training_run = await in_daemon(withdraw, self._services.runs, self._services.journal, run)
             self.trouble = None
 
-    @work(group="cancel", exclusive=True, exit_on_error=False)
+    @background(group="cancel", exclusive=True)
     async def action_cancel(self) -> None:
         run = self.training_run
         if run is None or not run.job_ids:
@@ -242,7 +242,7 @@ Leaving this screen stops the watching only; the job goes on."""
     def action_resume(self) -> None:
         self._suspend_or_resume("resume", "It waits for its nodes again, and the training begins anew.")
 
-    @work(group="suspend", exclusive=True, exit_on_error=False)
+    @background(group="suspend", exclusive=True)
     async def _suspend_or_resume(self, what: Literal["suspend", "resume"], follows: str) -> None:
         if (run := self.training_run) is None:
             return
@@ -271,7 +271,7 @@ Leaving this screen stops the watching only; the job goes on."""
             if self.is_attached:
                 self._watch()
 
-    @work(group="settle", exclusive=True, exit_on_error=False)
+    @background(group="settle", exclusive=True)
     async def action_settle(self) -> None:
         if (run := self.training_run) is None:
             return
@@ -298,7 +298,7 @@ Leaving this screen stops the watching only; the job goes on."""
             self._read_again()
         self.log_pane.show_newest((event.run_state.log_name, self._folder / event.run_state.log_name))
 
-    @work(group="monitor", exclusive=True, exit_on_error=False)
+    @background(group="monitor", exclusive=True)
     async def _watch(self) -> None:
         """Load the run, and show what its monitor publishes until it ends or the screen goes."""
         services = self._services
@@ -344,7 +344,7 @@ Leaving this screen stops the watching only; the job goes on."""
         if run is not None and self.run_state is None:
             self.run_state = (await in_daemon(lambda: self._services.feed.record(run.id))).state
 
-    @work(group="read-again", exclusive=True, exit_on_error=False)
+    @background(group="read-again", exclusive=True)
     async def _read_again(self) -> None:
         """A cancel whose answer was lost may be settled by what the scheduler says of the job now."""
         with contextlib.suppress(Trouble):

@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from textual import work
 from textual.screen import Screen
 
 from llmb_tui.cluster.profile import ClusterProfile
@@ -15,7 +14,7 @@ from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
 from llmb_tui.ui.compositor import RowCompositor
-from llmb_tui.ui.daemon import in_daemon, trouble_shown
+from llmb_tui.ui.daemon import background, in_daemon, trouble_shown
 from llmb_tui.watch.run_records import RunsChanged
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ class RunsScreen(Screen[None]):
             if self.is_current:
                 self.app.push_screen(ReportScreen(report))
 
-    @work(group="follow", exclusive=True, exit_on_error=False)
+    @background(group="follow", exclusive=True)
     async def _follow(self) -> None:
         feed = await in_daemon(lambda: self._services.feed)
         with suppress(Trouble):  # the wizard names a cluster's file that cannot be read

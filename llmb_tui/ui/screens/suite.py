@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import ClassVar
 
-from textual import getters, on, work
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
@@ -27,7 +27,7 @@ from llmb_tui.services import Services
 from llmb_tui.store.files import write_atomic
 from llmb_tui.store.paths import expanded
 from llmb_tui.ui.clipboard import copy
-from llmb_tui.ui.daemon import in_daemon, trouble_shown
+from llmb_tui.ui.daemon import background, in_daemon
 from llmb_tui.ui.dialogs import AskLine, Confirm, Failure
 from llmb_tui.ui.screens.suite_dialogs import SuitesDialog, TypeHours, capacity, submit_question
 from llmb_tui.ui.text import MUTED, line, lines, tell
@@ -165,22 +165,21 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
     def turn(self) -> None:
         self.action_other()
 
-    @work(group="layouts", exclusive=True, exit_on_error=False)
+    @background(group="layouts", exclusive=True)
     async def action_layouts(self) -> None:
         from llmb_tui.plan.layouts import layouts
 
         focused = self.focused
-        with trouble_shown(self.app):
-            self._layouts = (await in_daemon(layouts, self._services.catalog, self.draft.base, _LAYOUTS)).best
-            self._show_choices()
-            if self.focused is focused:
-                self.form.arrive_at("layouts")
+        self._layouts = (await in_daemon(layouts, self._services.catalog, self.draft.base, _LAYOUTS)).best
+        self._show_choices()
+        if self.focused is focused:
+            self.form.arrive_at("layouts")
 
-    @work(group="look", exclusive=True, exit_on_error=False)
+    @background(group="look", exclusive=True)
     async def action_look(self) -> None:
         await self._look(self._prompter)
 
-    @work(group="submit", exclusive=True, exit_on_error=False)
+    @background(group="submit", exclusive=True)
     async def action_submit(self) -> None:
         if (sent := self._sent) is None:
             return
@@ -222,7 +221,7 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
 
         self.app.push_screen(SuiteWatchScreen(self._services, self._prompter, suite_id))
 
-    @work(group="write", exclusive=True, exit_on_error=False)
+    @background(group="write", exclusive=True)
     async def action_write(self) -> None:
         if (sent := self._sent) is None:
             return
@@ -233,23 +232,22 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
         if not file or not file.strip():
             return
         path = expanded(file.strip())
-        with trouble_shown(self.app):
-            if await in_daemon(path.exists):
-                question = line(f"There is {path} already. Replace it?")
-                if not await self.app.push_screen_wait(Confirm(title, question, "Replace it", "Keep it")):
-                    return
-            await in_daemon(write_atomic, path, suite_toml(sent.suite).encode())
-            command = shlex.join(["llmb-tui", "suite", "submit", str(path)])
-            copy(self.app, command, f"{path} is written. {command}")
+        if await in_daemon(path.exists):
+            question = line(f"There is {path} already. Replace it?")
+            if not await self.app.push_screen_wait(Confirm(title, question, "Replace it", "Keep it")):
+                return
+        await in_daemon(write_atomic, path, suite_toml(sent.suite).encode())
+        command = shlex.join(["llmb-tui", "suite", "submit", str(path)])
+        copy(self.app, command, f"{path} is written. {command}")
 
-    @work(group="suites", exclusive=True, exit_on_error=False)
+    @background(group="suites", exclusive=True)
     async def action_suites(self) -> None:
         if suite_id := await self.app.push_screen_wait(SuitesDialog(self._services)):
             self._watch(suite_id)
 
     # What is learned.
 
-    @work(group="start", exit_on_error=False)
+    @background(group="start")
     async def _start(self) -> None:
         try:
             self._profile = await in_daemon(self._services.clusters.profile, self.draft.cluster)
@@ -276,7 +274,7 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
         await self._show_kinds()
         await self._plan_now()
 
-    @work(group="plan", exclusive=True, exit_on_error=False)
+    @background(group="plan", exclusive=True)
     async def _plan(self) -> None:
         await self._plan_now()
 

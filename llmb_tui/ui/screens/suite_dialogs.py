@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
-from textual import work
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Static
@@ -16,7 +15,7 @@ from llmb_tui.errors import Trouble
 from llmb_tui.results.suite.suite import Suite
 from llmb_tui.results.suite.suite_plan import Nodes, SuitePlan, nodes_of
 from llmb_tui.services import Services
-from llmb_tui.ui.daemon import in_daemon
+from llmb_tui.ui.daemon import background, in_daemon
 from llmb_tui.ui.dialogs import AskLine, ListDialog
 from llmb_tui.ui.text import MUTED, line, lines, told
 from llmb_tui.ui.units import gpu_hours, moment
@@ -84,7 +83,7 @@ class SuitesDialog(ListDialog):
     def on_mount(self) -> None:
         self._show()
 
-    @work(exclusive=True, exit_on_error=False)
+    @background(exclusive=True)
     async def _show(self) -> None:
         try:
             known = await in_daemon(self._read)

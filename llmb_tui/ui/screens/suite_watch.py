@@ -6,7 +6,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import getters, on, work
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Static
@@ -17,7 +17,7 @@ from llmb_tui.results.suite.suite_file import file_name
 from llmb_tui.results.suite.suite_progress import OVER, RowProgress, SuiteProgress, log_to_read, progress_of
 from llmb_tui.text import plural
 from llmb_tui.ui.clipboard import copy
-from llmb_tui.ui.daemon import go_on, in_daemon, trouble_shown
+from llmb_tui.ui.daemon import background, go_on, in_daemon, trouble_shown
 from llmb_tui.ui.dialogs import Confirm, Failure
 from llmb_tui.ui.screens.runs_screen import RunsScreen
 from llmb_tui.ui.screens.suite_dialogs import capacity
@@ -149,11 +149,11 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         command = f"llmb-tui suite watch {self._suite_id}"
         copy(self.app, command, command)
 
-    @work(group="report", exclusive=True, exit_on_error=False)
+    @background(group="report", exclusive=True)
     async def action_report(self) -> None:
         await self.open_report([self._suite_id], time.time)
 
-    @work(group="export", exclusive=True, exit_on_error=False)
+    @background(group="export", exclusive=True)
     async def action_export(self) -> None:
         from llmb_tui.ui.dialogs import ExportDialog
         from llmb_tui.ui.screens.result_view import ResultView, export_runs
@@ -172,7 +172,7 @@ The verdict of a run is the recipe's rule against the figure that was expected o
             self._submissions.begin(self._planned.suite, self._prompter)
             self._show()
 
-    @work(group="cancel", exclusive=True, exit_on_error=False)
+    @background(group="cancel", exclusive=True)
     async def action_cancel(self) -> None:
         if (progress := self.progress) is None:
             return
@@ -196,7 +196,7 @@ The verdict of a run is the recipe's rule against the figure that was expected o
 
     # What is learned.
 
-    @work(group="start", exit_on_error=False)
+    @background(group="start")
     async def _start(self) -> None:
         try:
             self._profile, self._submissions = await in_daemon(self._find)
@@ -239,11 +239,10 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         self._say_silent()
         self._begin_reading()
 
-    @work(group="read", exclusive=True, exit_on_error=False)
+    @background(group="read", exclusive=True)
     async def _reread(self) -> None:
         """A run that never reached its cluster has another id by now, and a `tune` the layout of its last run."""
-        with trouble_shown(self.app):
-            await self._read()
+        await self._read()
 
     async def prepare(self) -> None:
         submissions = await in_daemon(lambda: self._services.submissions)
@@ -292,7 +291,7 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         if sending.trouble is not None:
             self.app.push_screen(Failure(sending.trouble))
 
-    @work(group="logs", exclusive=True, exit_on_error=False)
+    @background(group="logs", exclusive=True)
     async def _read_logs(self) -> None:
         """Copy what the runs write, one run at a time, however many there are; until none writes any more.
 

@@ -10,7 +10,7 @@ from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
-from textual import getters, on, work
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
@@ -23,7 +23,7 @@ from textual.worker import get_current_worker
 
 from llmb_tui.errors import Trouble
 from llmb_tui.ui.compositor import RowCompositor
-from llmb_tui.ui.daemon import in_daemon, trouble_shown
+from llmb_tui.ui.daemon import background, in_daemon
 from llmb_tui.ui.key_order import KeyOrder
 from llmb_tui.ui.screens.wizard_body import WizardBody
 from llmb_tui.ui.text import tell
@@ -327,7 +327,7 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
 
         self.app.push_screen(SuiteScreen(self._services, self._prompter, draft), keep)
 
-    @work(group="variables", exclusive=True, exit_on_error=False)
+    @background(group="variables", exclusive=True)
     async def _take_variables(self, asked: effects.AskForVariables) -> None:
         from llmb_tui.ui.dialogs import Confirm
         from llmb_tui.ui.panes.cluster import variable_questions
@@ -340,13 +340,12 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         profile = replace(asked.profile, env=tuple(taken.items()))
         if profile == asked.profile:
             return
-        with trouble_shown(self.app):
-            await in_daemon(self._services.clusters.change, asked.profile, profile)
-            self.dispatch(ProfileSaved(profile))
+        await in_daemon(self._services.clusters.change, asked.profile, profile)
+        self.dispatch(ProfileSaved(profile))
 
     # What goes on in threads.
 
-    @work(group="start", exit_on_error=False)
+    @background(group="start")
     async def _start(self) -> None:
         try:
             first = await in_daemon(_read_start, self._services)
@@ -360,7 +359,7 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         self._take(first)
         self.call_after_refresh(self._complete)
 
-    @work(group="start", exit_on_error=False)
+    @background(group="start")
     async def _complete(self) -> None:
         """What the first choices do not need is made once they are painted."""
         from llmb_tui.ui.wizard_effects import load_procedures
@@ -372,7 +371,7 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
             self.dispatch(event)
         self.call_after_refresh(self.post_message, self.Started())
 
-    @work(group="read", exit_on_error=False)
+    @background(group="read")
     async def _read(self, effect: effects.ReadRuns | effects.ReadOwnResults) -> None:
         from llmb_tui.ui.wizard_effects import read
 
@@ -383,11 +382,11 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
 
     # What these do is described, or Textual would keep a text of all that the effect holds.
 
-    @work(group="probe", exclusive=True, exit_on_error=False, description="probe")
+    @background(group="probe", exclusive=True, description="probe")
     async def _probe(self, probe: effects.Probe) -> None:
         await self._perform(probe)
 
-    @work(group="task", exit_on_error=False, description="task")
+    @background(group="task", description="task")
     async def _take_up(self, task: effects.ClusterTask) -> None:
         await self._perform(task)
 
@@ -401,8 +400,7 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
             if not worker.is_cancelled:
                 self.call_later(self.dispatch, event)
 
-        with trouble_shown(self.app):
-            await in_daemon(perform, task, self._services, self._prompter, tell_wizard, self._stop)
+        await in_daemon(perform, task, self._services, self._prompter, tell_wizard, self._stop)
 
     def _feel_link(self) -> None:
         """Show how the connection to the chosen cluster is, which may break while nobody uses it."""

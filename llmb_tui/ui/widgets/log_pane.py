@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from textual import getters, on, work
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
@@ -23,7 +23,7 @@ from textual.widgets import Input, Static
 from llmb_tui.diagnosis.rule import PATTERN_ERRORS
 from llmb_tui.text import clean_line, plural
 from llmb_tui.ui.clipboard import copy
-from llmb_tui.ui.daemon import in_daemon
+from llmb_tui.ui.daemon import background, in_daemon
 from llmb_tui.ui.text import MUTED, tell
 from llmb_tui.ui.widgets.log_filter import LogFilter
 from llmb_tui.ui.widgets.log_view import ERROR, LogView
@@ -283,7 +283,7 @@ class LogPane(Vertical):
             parts.append(Content("following"))
         return parts
 
-    @work(exclusive=True, group="log-search", exit_on_error=False)
+    @background(group="log-search", exclusive=True)
     async def _go_to(
         self,
         pattern: re.Pattern[str],

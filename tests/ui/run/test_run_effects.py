@@ -11,17 +11,20 @@ import pytest
 from textual.app import App
 from textual.binding import Binding
 from textual.dom import DOMNode
+from textual.screen import Screen
 
 from llmb_tui.errors import Trouble
 from llmb_tui.ui.clipboard import copy, native_tool
-from llmb_tui.ui.daemon import in_daemon
+from llmb_tui.ui.daemon import background, go_on, in_daemon
+from llmb_tui.ui.dialogs import Failure
 from llmb_tui.ui.screens.jobs import JobsScreen
 from llmb_tui.ui.screens.report import ReportScreen
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.ui.widgets.job_table import JobTable
 from llmb_tui.ui.widgets.log_pane import LogPane
 from llmb_tui.ui.widgets.log_view import LogView
-from tests.kit.pilot import until
+from tests.kit.pilot import on_screen, until
+from tests.ui.run.conftest import Host
 
 ALL = ("pbcopy", "wl-copy", "xclip", "xsel")
 
@@ -90,6 +93,35 @@ async def test_who_waits_for_a_stuck_thread_can_be_cancelled_at_once() -> None:
         await task
     assert not ended.is_set()
     release.set()
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [(Trouble("It broke.", "why"), "It broke."), (ValueError("value"), "This should not have happened.")],
+)
+@pytest.mark.parametrize("agreed", [False, True])
+async def test_what_fails_beside_the_keys_is_said_and_the_screen_stays(
+    error: Exception, words: str, agreed: bool
+) -> None:
+    class Failing(Screen[None]):
+        @background(group="fail")
+        async def fail(self) -> None:
+            await self.raise_it()
+
+        async def raise_it(self) -> None:
+            raise error
+
+    failing = Failing()
+    app = Host(lambda: failing)
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.screen is failing, "the screen")
+        if agreed:
+            go_on(app, failing.raise_it())
+        else:
+            failing.fail()
+        await until(pilot, lambda: isinstance(app.screen, Failure) and words in on_screen(app), "the dialog")
+        await pilot.press("enter")
+        assert app.screen is failing
 
 
 @pytest.mark.parametrize("node", [RunScreen, JobsScreen, ReportScreen, LogPane, LogView, JobTable])
