@@ -118,8 +118,8 @@ def _import_job(profile: SlurmProfile, gpus_per_node: int) -> InJob:
     """On the CPU partition where there is one; what the profile asks for besides belongs to the other."""
     common = (f"--account={profile.account}", "--nodes=1", "--ntasks=1", "--exclusive", f"--time={_IMPORT_TIME}")
     if profile.cpu_partition:
-        return InJob("enroot", (*common, f"--partition={profile.cpu_partition}"))
+        return InJob("enroot", (*common, f"--partition={profile.cpu_partition}", "--mem=0"))
     # One node is no block of nodes.
     further = [option for option in sbatch_options(profile) if option[0] != "segment"]
     options = arguments_of([*gpu_options(profile, gpus_per_node), *further])
-    return InJob("enroot", (*common, f"--partition={profile.partition}", *options))
+    return InJob("enroot", (*common, f"--partition={profile.partition}", f"--mem={profile.memory}", *options))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -18,6 +19,7 @@ CheckGroup = Callable[[Cluster, Preflight], Iterable[Check]]
 """Checks that are made together, of a cluster, when those before them are known. Raises what its questions raise."""
 
 ADMINISTRATORS = "Ask the cluster's administrators."
+_NOT_LIMITED_S = 5.0
 _LONGEST = 400
 """Characters of what was found that are shown; some programs answer with megabytes."""
 
@@ -29,7 +31,11 @@ class CommandChecks:
     commands: Mapping[str, str]
     """sh snippets by name, for `run_batch`."""
     evaluate: Callable[[Answers], Iterable[Check]]
-    deadline_s: float
+
+    @property
+    def deadline_s(self) -> float:
+        """As long as they may take one after the other: what answers slowly answers all the same."""
+        return _NOT_LIMITED_S + sum(map(int, re.findall(r"\blimited (\d+) ", "\n".join(self.commands.values()))))
 
     def __call__(self, cluster: Cluster, report: Preflight) -> Iterable[Check]:  # noqa: ARG002 - a `CheckGroup`'s
         """Its checks, by the answers to its commands; by none where a file system hung until the deadline."""

@@ -60,7 +60,7 @@ def login_node_group(needs: Needs) -> CommandChecks:
         "python": remote_text("pythons.sh"),
         "modules": "limited 5 " + shell_join(["sh", "-c", remote_text("python_modules.sh")]),
     }
-    return CommandChecks(commands, lambda answers: login_node_checks(answers, needs), deadline_s=15)
+    return CommandChecks(commands, lambda answers: login_node_checks(answers, needs))
 
 
 def login_node_checks(answers: Answers, needs: Needs) -> Iterator[Check]:

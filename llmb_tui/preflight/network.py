@@ -40,7 +40,7 @@ def network_group(needs: Needs) -> CommandChecks:
         "enroot": "command -v enroot",
         "probe": "\n".join([remote_text("servers.sh"), *(f"{shell_join(words)} &" for words in probes), "wait"]),
     }
-    return CommandChecks(commands, lambda answers: network_checks(answers, needs), deadline_s=15)
+    return CommandChecks(commands, lambda answers: network_checks(answers, needs))
 
 
 def network_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
@@ -48,7 +48,7 @@ def network_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
     sources = needs.sources
     has_image, set_up = answers["image"].exit_code == 0, answers["set_up"].exit_code == 0
     fetches = bool(needs.repository)
-    in_job = bool(needs.profile.cpu_partition) or answers["enroot"].exit_code != 0
+    in_job = answers["enroot"].exit_code != 0
     servers = {
         REGISTRY: ("Container registry", sources.registry, needs.known and not has_image, "the container image"),
         GIT: ("Git host", needs.repository or sources.git, fetches and not set_up, "the recipe's repository"),

@@ -83,8 +83,7 @@ def slurm_group(needs: Needs) -> CommandChecks:
         if not needs.sbatch_variables:
             trial = f"(\n{remote_text('sbatch.sh')}no_sbatch_variables\n{trial}\n)"
         commands["trial"] = IF_IT_ANSWERS + trial
-    limits_s = map(int, re.findall(r"\blimited (\d+) ", "\n".join(commands.values())))
-    return CommandChecks(commands, lambda answers: slurm_checks(answers, needs), deadline_s=sum(limits_s))
+    return CommandChecks(commands, lambda answers: slurm_checks(answers, needs))
 
 
 def slurm_checks(answers: Answers, needs: Needs) -> Iterator[Check]:

@@ -30,7 +30,7 @@ limited 8 "${{SHELL:-/bin/sh}}" $as env 2>/dev/null </dev/null | {_ONLY_THESE}
 def environment_group(needs: Needs) -> CommandChecks:
     """Compares the shell that jobs start from with a login shell; no other variable leaves the cluster."""
     commands = {"job": f"env | {_ONLY_THESE}", "login": _LOGIN}
-    return CommandChecks(commands, lambda answers: environment_checks(answers, needs.profile), deadline_s=12)
+    return CommandChecks(commands, lambda answers: environment_checks(answers, needs.profile))
 
 
 def environment_checks(answers: Answers, profile: SlurmProfile) -> Iterator[Check]:

@@ -40,4 +40,5 @@ if [ -z "$job" ]; then
     job=$(sbatch --parsable "--job-name=$name" --output=job.out --no-requeue "$@" step.sh 2>refusal </dev/null) ||
         refused "$(cat refusal)"
 fi
-printf '%s\n' "$job" | sed -n '1{s/;.*//;p;}' >job
+# The first of several that wait, or the answer of an sbatch that greets before it.
+printf '%s\n' "$job" | sed -n 's/^\([0-9][0-9]*\)\(;.*\)\{0,1\}$/\1/p' | sed 1q >job

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -11,8 +13,8 @@ from hypothesis import strategies as st
 from llmb_tui.cli.clusters import summary
 from llmb_tui.cluster.batch import Answer
 from llmb_tui.cluster.slurm.profile import SlurmProfile
-from llmb_tui.preflight.check_group import Answers, clean_check
-from llmb_tui.preflight.login_node import login_node_checks
+from llmb_tui.preflight.check_group import Answers, CommandChecks, clean_check
+from llmb_tui.preflight.login_node import login_node_checks, login_node_group
 from llmb_tui.preflight.needs import Needs, Sources
 from llmb_tui.preflight.network import network_checks, network_group, servers_in_use
 from llmb_tui.preflight.report import Check, Preflight
@@ -205,6 +207,16 @@ def test_the_cpu_partition_is_where_an_image_is_imported() -> None:
     assert "in partition cpu" in found["enroot"].fix
 
 
+@pytest.mark.parametrize("group", [login_node_group, network_group])
+def test_a_login_node_is_waited_for_as_long_as_each_of_its_commands_may_take(
+    group: Callable[[Needs], CommandChecks],
+) -> None:
+    """Each is slow, and all of them answer in time."""
+    checks = group(PUBLISHED)
+    longest = [max(map(int, re.findall(r"limited (\d+)", snippet)), default=0) for snippet in checks.commands.values()]
+    assert checks.deadline_s > sum(longest)
+
+
 def test_an_install_directory_that_is_to_be_made() -> None:
     found = checks({"install": Answer(0, "/lustre\nwritable\n")})["install-dir"]
     assert (found.status, found.found) == ("ok", "to be made in /lustre")
@@ -299,15 +311,13 @@ def test_once_everything_is_installed_only_what_every_run_fetches_gates(each_run
     assert after["git"].needed == f"nothing from {RECIPES}: the recipe's repository is there"
 
 
-@pytest.mark.parametrize(
-    ("changes", "profile"),
-    [({"enroot": Answer(1, "")}, PROFILE), ({}, replace(PROFILE, cpu_partition="cpu"))],
-)
-def test_a_registry_that_only_the_login_node_misses_is_a_warning(
-    changes: dict[str, Answer], profile: SlurmProfile
+@pytest.mark.parametrize("cpu_partition", [None, "cpu"])
+@pytest.mark.parametrize(("enroot", "status"), [(Answer(1, ""), "warning"), (Answer(0, "/usr/bin/enroot\n"), "failed")])
+def test_a_registry_that_the_login_node_misses_gates_where_it_imports_the_image(
+    enroot: Answer, status: str, cpu_partition: str | None
 ) -> None:
-    found = reach({**changes, "probe": Answer(0, f"registry {REFUSED}\n")}, profile=profile)["registry"]
-    assert found.status == "warning"
+    refused = {"enroot": enroot, "probe": Answer(0, f"registry {REFUSED}\n")}
+    assert reach(refused, profile=replace(PROFILE, cpu_partition=cpu_partition))["registry"].status == status
 
 
 @pytest.mark.parametrize(

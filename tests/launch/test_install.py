@@ -378,12 +378,12 @@ def test_the_job_goes_to_the_cpu_partition_without_what_belongs_to_the_other(
     catalog: Catalog, make_plan: MakePlan
 ) -> None:
     profile = replace(PROFILE, cpu_partition="cpu", qos="gpu-qos", reservation="bench")
-    assert options(profile, catalog, make_plan) == (*COMMON, "--partition=cpu")
+    assert options(profile, catalog, make_plan) == (*COMMON, "--partition=cpu", "--mem=0")
 
 
 def test_without_a_cpu_partition_it_asks_for_a_node_as_the_run_does(catalog: Catalog, make_plan: MakePlan) -> None:
-    profile = replace(PROFILE, gpu_request="gres", qos="short", segment=4, slurm_params="comment=mine")
-    expected = ("--partition=batch", "--gres=gpu:8", "--qos=short", "--comment=mine")
+    profile = replace(PROFILE, gpu_request="gres", qos="short", segment=4, slurm_params="comment=mine", memory="900G")
+    expected = ("--partition=batch", "--mem=900G", "--gres=gpu:8", "--qos=short", "--comment=mine")
     assert options(profile, catalog, make_plan) == (*COMMON, *expected)
     assert "--gpus-per-node=8" in options(PROFILE, catalog, make_plan)
     assert not any("gpu" in word for word in options(replace(PROFILE, gpu_request="none"), catalog, make_plan))

@@ -112,6 +112,13 @@ def test_a_step_that_was_queued_twice_is_done_once(place: Place) -> None:
     assert (place.folder / "log").read_text() == log
 
 
+@pytest.mark.parametrize("greeting", ["", "Welcome to Eos, 2 projects.\n\n", "\n"])
+def test_a_job_is_known_by_its_number_whatever_sbatch_says_before_it(place: Place, greeting: str) -> None:
+    place.program("sbatch", f"printf '%s103;eos\\n' {shell_join([greeting])}")
+    assert place.start().wait(timeout=30) == 0
+    assert (place.folder / "job").read_text() == "103\n"
+
+
 def test_the_second_of_two_jobs_does_what_the_first_could_not(place: Place) -> None:
     queued_twice(place)
     Path(f"{place.made}.broken").touch()
