@@ -112,13 +112,17 @@ def _hardware(cluster: RunaiCluster, needs: RunaiNeeds, project: Project) -> Che
     mine = [node for node in nodes if node.node_pool in pools and node.gpus]
     # A driver names them as in `NVIDIA H100 80GB HBM3`.
     of_type = [node for node in mine if gpu.lower() in _DOTS.split(node.gpu_type.lower())]
-    fitting = [node for node in of_type if node.gpus >= plan.gpus_per_node and node.status == "Ready"]
+    fitting = [node for node in of_type if node.gpus >= plan.gpus_per_node]
+    ready = sum(node.status == "Ready" for node in fitting)
     kinds = ", ".join(sorted({f"{node.gpus} × {node.gpu_type}" for node in mine})) or "no node with a GPU"
-    found = f"{len(fitting)} such nodes; in {' and '.join(pools)}: {kinds}"
-    if len(fitting) >= plan.nodes:
-        return ok("gpu-type", "GPU type", found, needed)
-    fix = "Choose the node pool that has them, or another GPU type or fewer GPUs."
-    return failed("gpu-type", "GPU type", found, needed, fix)
+    found = f"{ready} ready of {len(fitting)} such nodes; in {' and '.join(pools)}: {kinds}"
+    if len(fitting) < plan.nodes:
+        fix = "Choose the node pool that has them, or another GPU type or fewer GPUs."
+        return failed("gpu-type", "GPU type", found, needed, fix)
+    if ready < plan.nodes:
+        fix = "The workload will wait until enough of the others are back."
+        return warning("gpu-type", "GPU type", found, needed, fix)
+    return ok("gpu-type", "GPU type", found, needed)
 
 
 def _claims(cluster: RunaiCluster, needs: RunaiNeeds, project: Project) -> Iterator[Check]:

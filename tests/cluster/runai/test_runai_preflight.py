@@ -107,6 +107,19 @@ def test_more_than_the_project_deserves_may_be_preempted(look: Look) -> None:
     assert report.passed
 
 
+def test_nodes_that_are_not_ready_are_waited_for(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = documents.nodes()
+    of_pool = [node for node in nodes if node["nodePool"] == "default"]
+    monkeypatch.setattr(documents, "nodes", lambda: nodes)
+    most = replace(LLAMA, scale=8 * len(of_pool))
+    assert of(look(most), "gpu-type").status == "ok"
+    of_pool[0]["status"] = "NotReady"
+    report = look(most)
+    stands(report, "gpu-type", "warning", f"{len(of_pool) - 1} ready of {len(of_pool)}", "H100", "others are back")
+    nodes.remove(of_pool[0])
+    stands(look(most), "gpu-type", "failed", f"of {len(of_pool) - 1} such", "H100", "fewer GPUs")
+
+
 def test_a_hub_credential_has_to_be_there(look: Look) -> None:
     named = {"hub_credential": "huggingface"}
     assert of(look(LLAMA, hub_tokenizer=True, **named), "hub-credential").status == "ok"
