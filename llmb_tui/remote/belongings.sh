@@ -49,7 +49,7 @@ done
 for experiments in workloads/*/experiments published/*/experiments; do runs "$experiments"; done
 for cache in .cache/huggingface .llmb-tui/python; do thing cache "$cache" yes; done
 for cache in .llmb-tui/steps/*/cache; do thing cache "$cache" yes; done
-for gone in .llmb-tui/trash/*; do thing trash "$gone" yes; done
+for gone in ".llmb-tui/trash.$(id -u)"/* .llmb-tui/trash/*; do thing trash "$gone" yes; done
 printf '\036%s more %s\n' "$token" "$more"
 installing | while read -r step; do printf '\036%s step %s\n' "$token" "$step"; done
 exit 0

@@ -1,13 +1,13 @@
 # discard.sh DIRECTORY TOKEN [PATH]...: takes away what lies at these paths below an install directory (with lock.sh and
-# inside.sh): each is renamed into .llmb-tui/trash, which is done or not done. Without a path it deletes what is there, so
-# that the next one finishes what was cut. Nothing is renamed while an install step is at work. Prints
+# inside.sh): each is renamed into .llmb-tui/trash.UID, which is done or not done. Without a path it deletes what is there,
+# so that the next one finishes what was cut. Nothing is renamed while an install step is at work. Prints
 #
 #     \036TOKEN removed PATH     for each that was renamed
 #     \036TOKEN gone PATH        for each that is not there
 #     \036TOKEN kept PATH        then why, in a line
 #     \036TOKEN left COUNT       how much is still in the trash, where that was deleted
 cd "$1" || exit 3
-root=$(pwd -P) token=$2 trash=.llmb-tui/trash count=0
+root=$(pwd -P) token=$2 trash=.llmb-tui/trash.$(id -u) count=0
 shift 2
 (umask 077; mkdir -p "$trash")
 if ! inside "$trash" || [ ! -O "$trash" ]; then
@@ -38,11 +38,17 @@ for path; do
     fi
 done
 [ "$count" = 0 ] || exit 0
-rm -rf "$trash"/* 2>/dev/null
-# Some programs make directories that nobody may write to.
-if [ "$(ls -A "$trash")" ]; then
-    chmod -R u+rwX "$trash"
-    rm -rf "$trash"/*
-fi
-printf '\036%s left %s\n' "$token" "$(ls -A "$trash" | wc -l)"
+left=0
+# Earlier versions had one trash, of whoever removed something first.
+for trash in "$trash" .llmb-tui/trash; do
+    if ! inside "$trash" || [ ! -O "$trash" ]; then continue; fi
+    rm -rf "$trash"/* 2>/dev/null
+    # Some programs make directories that nobody may write to.
+    if [ "$(ls -A "$trash")" ]; then
+        chmod -R u+rwX "$trash"
+        rm -rf "$trash"/*
+    fi
+    left=$((left + $(ls -A "$trash" | wc -l)))
+done
+printf '\036%s left %s\n' "$token" "$left"
 exit 0

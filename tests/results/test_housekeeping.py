@@ -33,6 +33,7 @@ from tests.kit.unprivileged import not_root
 
 EXPERIMENT = "workloads/pretrain_nemotron4/experiments/e"
 IMAGE = "images/nvidia+nemo+25.02.01.sqsh"
+TRASH = f".llmb-tui/trash.{os.getuid()}"
 
 
 class Place:
@@ -389,23 +390,39 @@ def test_a_removal_that_was_cut_is_finished_by_the_next(place: Place, monkeypatc
     monkeypatch.setattr(SlurmCluster, "run_script", cut)
     assert place.remove(IMAGE) == (IMAGE,)
     assert sent == [3, 3, 2, 2]
-    assert list((place.install / ".llmb-tui" / "trash").iterdir()) == []
+    assert list((place.install / TRASH).iterdir()) == []
 
 
-def test_what_could_not_be_deleted_is_listed_and_deleted_later(place: Place) -> None:
-    place.write(".llmb-tui/trash/17.1.1/deep/file")
-    os.chmod(place.install / ".llmb-tui/trash/17.1.1/deep", 0o500)
-    assert place.things()[".llmb-tui/trash/17.1.1"].kind == "trash"
+@pytest.mark.parametrize("trash", [TRASH, ".llmb-tui/trash"], ids=["own", "earlier"])
+def test_what_could_not_be_deleted_is_listed_and_deleted_later(place: Place, trash: str) -> None:
+    place.write(f"{trash}/17.1.1/deep/file")
+    os.chmod(place.install / trash / "17.1.1/deep", 0o500)
+    assert place.things()[f"{trash}/17.1.1"].kind == "trash"
     with not_root():
         place.remove("trash")
-    assert list((place.install / ".llmb-tui" / "trash").iterdir()) == []
+    assert list((place.install / trash).iterdir()) == []
+
+
+def test_a_trash_of_another_user_is_in_nobodys_way(place: Place) -> None:
+    theirs = place.write(".llmb-tui/trash/17.1.1")
+    theirs.parent.chmod(0)
+    with not_root():
+        assert place.remove(IMAGE) == (IMAGE,)
+    theirs.parent.chmod(0o700)
+    assert theirs.exists()
 
 
 def test_a_trash_that_leads_away_is_refused(place: Place) -> None:
-    os.symlink(place.elsewhere, place.install / ".llmb-tui" / "trash")
+    os.symlink(place.elsewhere, place.install / TRASH)
     with pytest.raises(Trouble, match="cannot be used"):
         place.remove(IMAGE)
     assert (place.install / IMAGE).exists()
+    assert (place.elsewhere / "precious.sqsh").read_text() == "precious"
+
+
+def test_an_earlier_trash_that_leads_away_is_left_alone(place: Place) -> None:
+    os.symlink(place.elsewhere, place.install / ".llmb-tui/trash")
+    assert place.remove(IMAGE) == (IMAGE,)
     assert (place.elsewhere / "precious.sqsh").read_text() == "precious"
 
 

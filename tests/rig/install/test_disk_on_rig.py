@@ -14,6 +14,7 @@ from tests.kit.runs import CATALOG, make_run
 from tests.rig.cluster import Rig
 from tests.rig.install.site import IMAGE, InBackground, Site
 from tests.rig.install.terminal import environment
+from tests.rig.machine import OPERATOR_ID
 
 FOLDER = "workloads/pretrain_nemotron4/experiments/e/e_mine"
 
@@ -65,7 +66,7 @@ def test_an_image_and_a_run_go_once_nothing_needs_them_any_more(site: Site, rig:
     assert disk(site)["more"] == 1
     assert hostile.is_dir()
     assert not list(site.install.rglob("hacked"))
-    assert os.listdir(site.install / ".llmb-tui" / "trash") == []
+    assert os.listdir(site.install / ".llmb-tui" / f"trash.{OPERATOR_ID}") == []
     assert kept(site) == {}
     assert [state.status for state in site.run()] == ["done", "done", "done"]
     assert site.image.exists()
